@@ -1,0 +1,44 @@
+# Two commands do everything: `make demo` and `make test`. Each sets up .venv by itself.
+PYTHON ?= python3
+BIN := .venv/bin
+.DEFAULT_GOAL := help
+
+.PHONY: help demo test lint docs bench clean
+
+help: ## this list
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+.venv/.ready: pyproject.toml
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	@$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
+	@$(BIN)/python -m pip install --quiet --editable ".[plot]" --group test
+	@touch $@
+
+.venv/.ready-docs: .venv/.ready
+	@$(BIN)/python -m pip install --quiet --group docs
+	@touch $@
+
+.venv/.ready-bench: .venv/.ready
+	@$(BIN)/python -m pip install --quiet --editable ".[bench]"
+	@touch $@
+
+demo: .venv/.ready ## decide and forecast on embedded data
+	@$(BIN)/argmetric demo
+
+lint: .venv/.ready ## style, types and layers
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+test: lint ## every check
+	$(BIN)/python -m pytest
+
+docs: .venv/.ready-docs ## HTML documentation in docs/_build/html, warnings are errors
+	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
+
+bench: .venv/.ready-bench ## the figures the README quotes, one JSON object a line
+	$(BIN)/python benchmarks/decide.py
+
+clean: ## remove what can be made again
+	rm -rf .venv docs/_build docs/gallery docs/api

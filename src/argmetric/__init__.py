@@ -1,0 +1,97 @@
+"""Decide for the metric you are judged by.
+
+Probabilities in; out come the labels that maximise the expected metric, and the
+score to expect. Every name resolves at its first use, so importing the package
+loads numpy and nothing heavier.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from argmetric._decide import Decision as Decision
+    from argmetric._decide import decide as decide
+    from argmetric._decide import evaluate as evaluate
+    from argmetric._forecast import Forecast as Forecast
+    from argmetric._forecast import forecast as forecast
+    from argmetric._kernels import warmup as warmup
+    from argmetric.metrics import MCC as MCC
+    from argmetric.metrics import Accuracy as Accuracy
+    from argmetric.metrics import BalancedAccuracy as BalancedAccuracy
+    from argmetric.metrics import CustomMetric as CustomMetric
+    from argmetric.metrics import FBeta as FBeta
+    from argmetric.metrics import FowlkesMallows as FowlkesMallows
+    from argmetric.metrics import GMean as GMean
+    from argmetric.metrics import HMean as HMean
+    from argmetric.metrics import Jaccard as Jaccard
+    from argmetric.metrics import Kappa as Kappa
+    from argmetric.metrics import Lift as Lift
+    from argmetric.metrics import LinearFractional as LinearFractional
+    from argmetric.metrics import Markedness as Markedness
+    from argmetric.metrics import Metric as Metric
+    from argmetric.metrics import Precision as Precision
+    from argmetric.metrics import QMean as QMean
+    from argmetric.metrics import RankingPrinciple as RankingPrinciple
+    from argmetric.metrics import Recall as Recall
+    from argmetric.metrics import Specificity as Specificity
+    from argmetric.metrics import SquaredCountError as SquaredCountError
+    from argmetric.metrics import Tversky as Tversky
+    from argmetric.metrics import Utility as Utility
+    from argmetric.metrics import Youden as Youden
+    from argmetric.metrics import check_metric as check_metric
+    from argmetric.metrics import get_metric as get_metric
+    from argmetric.metrics import metric_names as metric_names
+
+__version__ = "0.1.0"
+
+_ROOMS = {
+    "argmetric._decide": ("Decision", "decide", "evaluate"),
+    "argmetric._forecast": ("Forecast", "forecast"),
+    "argmetric._kernels": ("warmup",),
+    "argmetric.metrics": (
+        "MCC",
+        "Accuracy",
+        "BalancedAccuracy",
+        "CustomMetric",
+        "FBeta",
+        "FowlkesMallows",
+        "GMean",
+        "HMean",
+        "Jaccard",
+        "Kappa",
+        "Lift",
+        "LinearFractional",
+        "Markedness",
+        "Metric",
+        "Precision",
+        "QMean",
+        "RankingPrinciple",
+        "Recall",
+        "Specificity",
+        "SquaredCountError",
+        "Tversky",
+        "Utility",
+        "Youden",
+        "check_metric",
+        "get_metric",
+        "metric_names",
+    ),
+}
+_ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
+__all__ = [*sorted(_ROOM_OF), "metrics"]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "metrics":
+        return importlib.import_module("argmetric.metrics")
+    if name not in _ROOM_OF:
+        raise AttributeError(f"module 'argmetric' has no attribute {name!r}")
+    attribute = getattr(importlib.import_module(_ROOM_OF[name]), name)
+    globals()[name] = attribute
+    return attribute
+
+
+def __dir__() -> list[str]:
+    return __all__

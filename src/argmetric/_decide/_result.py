@@ -1,0 +1,229 @@
+"""What `decide` gives back."""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from argmetric._segments import Floats, Integers
+from argmetric.metrics import Metric
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A single cut `p >= threshold` on all rows, and what it is expected to score."""
+
+    threshold: float
+    n_positives: int
+    expected: float
+
+
+@dataclass(frozen=True, repr=False)
+class Decision:
+    """The labels to hand in, and the score to expect from them.
+
+    Attributes
+    ----------
+    labels : array-like of {0, 1}
+        In the order, shape and kind of the input.
+    n_positives : int
+        How many labels are 1.
+    threshold : float or None
+        `p >= threshold` gives these labels; infinite for the empty prediction; None
+        where a tie is split, or where each segment has a cut of its own.
+    expected : float
+        Expected metric of these labels; the mean over segments where there are some.
+    curve : ndarray or None
+        Expected metric of the k most probable items, k = 0…n; None with segments
+        (`curve_of` gives those).
+    error : float
+        Bound or estimate of the numerical error of `expected`.
+    metric : Metric
+        What was maximised.
+    n : int
+        Number of labels.
+    average : str or None
+        How segments are combined.
+    group_ids, group_n_positives, group_expected : ndarray or None
+        Per segment: its name, how many labels are 1, and the expected metric.
+    cut_half : Cut
+        The cut at one half.
+    notes : tuple of str
+        What the reader should know: split ties, conventions that matter here.
+    """
+
+    labels: Any
+    n_positives: int
+    threshold: float | None
+    expected: float
+    curve: Floats | None
+    error: float
+    metric: Metric
+    n: int
+    average: str | None
+    group_ids: npt.NDArray[Any] | None
+    group_n_positives: Integers | None
+    group_expected: Floats | None
+    cut_half: Cut
+    notes: tuple[str, ...]
+    _best_cut: Callable[[], Cut] = field(compare=False)
+    _curve_of: Callable[[int], Floats] = field(compare=False)
+
+    @property
+    def n_groups(self) -> int | None:
+        """Number of segments; None for a single vector."""
+        return None if self.group_ids is None else int(self.group_ids.size)
+
+    @cached_property
+    def best_cut(self) -> Cut:
+        """The best single `>=` cut on all rows.
+
+        With segments it takes a sort of all rows, made when it is first asked for.
+        """
+        return self._best_cut()
+
+    def curve_of(self, group: Any) -> Floats:
+        """Expected metric of the k most probable items of one segment, k = 0…m.
+
+        Parameters
+        ----------
+        group : object
+            A value of `group_ids`.
+        """
+        if self.group_ids is None:
+            raise ValueError("there are no groups here: the curve is in `curve`")
+        found = np.flatnonzero(self.group_ids == group)
+        if not found.size:
+            raise KeyError(f"no group {group!r}; the ids are in `group_ids`")
+        return self._curve_of(int(found[0]))
+
+    def _lines(self) -> list[tuple[str, str]]:
+        """Label and text of the lines of the printed form."""
+        decimals = 4
+        share = self.n_positives / self.n
+        zero = (
+            "left out"
+            if math.isnan(self.metric.zero_division)
+            else (f"{self.metric.zero_division:g}")
+        )
+        lines = [("metric", f"{self.metric.name}, 0/0 = {zero}")]
+        if self.average is not None:
+            groups = "" if self.n_groups is None else f" of {self.n_groups:,}"
+            lines.append(("average", f"{self.average}{groups}"))
+        lines.append(("positives", f"{self.n_positives:,} of {self.n:,} ({share:.1%})"))
+        if self.threshold is not None:
+            lines.append(("threshold", f"p >= {self.threshold:.6g}"))
+        elif self.group_ids is None:
+            lines.append(("threshold", "none: a tie is split"))
+        lines.append(("expected", f"{self.expected:.{decimals}f}"))
+        cut = self.cut_half
+        lines.append(
+            (
+                "cut at 0.5",
+                f"{cut.expected:.{decimals}f} ({cut.n_positives:,} positives)",
+            )
+        )
+        if self.group_ids is None or "best_cut" in self.__dict__ or self.n <= 100_000:
+            best = self.best_cut
+            lines.append(
+                (
+                    "best single cut",
+                    f"{best.expected:.{decimals}f} (p >= {best.threshold:.4g}, "
+                    f"{best.n_positives:,} positives)",
+                )
+            )
+        return lines
+
+    def __repr__(self) -> str:
+        lines = self._lines()
+        width = max(len(name) for name, _ in lines)
+        text = [f"  {name:<{width}}  {value}" for name, value in lines]
+        text += [f"  note: {note}" for note in self.notes]
+        return "\n".join(["Decision", *text])
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><th style='text-align:left'>{html.escape(name)}</th>"
+            f"<td style='text-align:left'>{html.escape(value)}</td></tr>"
+            for name, value in self._lines()
+        )
+        notes = "".join(f"<p><em>{html.escape(note)}</em></p>" for note in self.notes)
+        return f"<table><caption>Decision</caption>{rows}</table>{notes}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything but the arrays, for JSON."""
+        return {
+            "metric": self.metric.name,
+            "zero_division": _plain(self.metric.zero_division),
+            "average": self.average,
+            "n": self.n,
+            "n_groups": self.n_groups,
+            "n_positives": self.n_positives,
+            "threshold": None if self.threshold is None else _plain(self.threshold),
+            "expected": _plain(self.expected),
+            "error": _plain(self.error),
+            "cut_half": _cut_dict(self.cut_half),
+            "best_cut": _cut_dict(self.best_cut),
+            "notes": list(self.notes),
+        }
+
+    def to_frame(self, backend: str = "pandas") -> Any:
+        """Segments as rows: id, positives chosen and expected metric.
+
+        For a single vector the rows are k = 0…n and the expected metric.
+
+        Parameters
+        ----------
+        backend : {"pandas", "polars", "pyarrow"}, default="pandas"
+            Library of the frame.
+        """
+        import narwhals as nw
+
+        if self.group_ids is None:
+            assert self.curve is not None
+            columns = {"k": np.arange(self.curve.size), "expected": self.curve}
+        else:
+            assert self.group_n_positives is not None
+            assert self.group_expected is not None
+            columns = {
+                "group": self.group_ids,
+                "n_positives": self.group_n_positives,
+                "expected": self.group_expected,
+            }
+        return nw.from_dict(columns, backend=backend).to_native()  # type: ignore[arg-type]
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the expected metric against k, or its distribution over segments.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        from argmetric._decide._plot import plot_decision
+
+        return plot_decision(self, ax)
+
+
+def _plain(value: float) -> float | str:
+    """JSON has no nan and no infinity: as text."""
+    return float(value) if math.isfinite(value) else str(value)
+
+
+def _cut_dict(cut: Cut) -> dict[str, Any]:
+    return {
+        "threshold": _plain(cut.threshold),
+        "n_positives": cut.n_positives,
+        "expected": _plain(cut.expected),
+    }

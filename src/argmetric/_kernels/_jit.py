@@ -1,0 +1,23 @@
+"""The one decorator of every kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar, cast
+
+import numba
+
+Function = TypeVar("Function", bound=Callable[..., object])
+
+
+def kernel(function: Function) -> Function:
+    """Compile serially, without the GIL, with a disk cache where one can be written.
+
+    numba keys its cache on the caller's file alone: a kernel file must hold every
+    compiled function that it calls. No explicit signatures (frames hand out
+    read-only arrays), no fastmath, no prange (threads stand outside).
+    """
+    try:
+        return cast(Function, numba.njit(nogil=True, cache=True)(function))
+    except RuntimeError:  # no folder to cache in, such as a read-only installation
+        return cast(Function, numba.njit(nogil=True)(function))

@@ -1,0 +1,40 @@
+"""The compiled kernels under one name, beside their numpy twins in `reference`."""
+
+from argmetric._kernels.exponential import hit_curves, ratio_curves
+from argmetric._kernels.segments import (
+    bounded_counts,
+    choose,
+    count_at_least,
+    group_rows,
+    mark,
+    prefix_means,
+    segment_moments,
+    sort_segments,
+)
+from argmetric._kernels.tables import affine_curves, table_curves, table_moments
+from argmetric._kernels.windows import (
+    joint_rows,
+    law_of_sum,
+    missed_rows,
+    prefix_laws,
+)
+
+__all__ = [
+    "affine_curves",
+    "bounded_counts",
+    "choose",
+    "count_at_least",
+    "group_rows",
+    "hit_curves",
+    "joint_rows",
+    "law_of_sum",
+    "mark",
+    "missed_rows",
+    "prefix_laws",
+    "prefix_means",
+    "ratio_curves",
+    "segment_moments",
+    "sort_segments",
+    "table_curves",
+    "table_moments",
+]

@@ -1,0 +1,295 @@
+"""Plain numpy twins of the kernels: the tests' oracle, and the path of small inputs.
+
+Each has the name and the arguments of its compiled twin, and none of its tricks.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+
+def log_phi(p: Floats, q: Floats, u: Floats) -> Floats:
+    """log(q_i + p_i·u_j), from whichever of 1 - p(1-u) and q + pu is accurate."""
+    drop = p[:, None] * (1.0 - u)
+    direct = np.log(np.maximum(q[:, None] + p[:, None] * u, 1e-320))
+    return np.where(drop <= 0.5, np.log1p(-np.minimum(drop, 0.5)), direct)
+
+
+def hit_curves(
+    p: Floats,
+    q: Floats,
+    indptr: Integers,
+    shortest: int,
+    rule: Integers,
+    rules: Integers,
+    s: Floats,
+    w: Floats,
+    alpha: float,
+    base: Floats,
+    dk: float,
+    dt: float,
+    low: Floats,
+    high: Floats,
+    out: Floats,
+) -> None:
+    """E[tp / (base + dk·k + dt·t)^α] for every k ≥ 1 of every segment."""
+    for g in range(indptr.size - 1):
+        part = slice(indptr[g], indptr[g + 1])
+        m = indptr[g + 1] - indptr[g]
+        if m < shortest:
+            continue
+        nodes = slice(rules[rule[g]], rules[rule[g] + 1])
+        scaled, weight = s[nodes] / low[g], w[nodes] / low[g] ** alpha
+        u = np.exp(-scaled * dt)
+        level = log_phi(p[part], q[part], u).sum(axis=0)
+        hits = np.cumsum(p[part, None] / (q[part, None] + p[part, None] * u), axis=0)
+        k = np.arange(1, m + 1)[:, None]
+        terms = np.exp(level - scaled * (base[g] + dt + dk * k)) * hits
+        out[indptr[g] + g] = 0.0
+        out[indptr[g] + g + 1 : indptr[g + 1] + g + 1] = terms @ weight
+
+
+def ratio_curves(
+    p: Floats,
+    q: Floats,
+    indptr: Integers,
+    shortest: int,
+    rule: Integers,
+    rules: Integers,
+    s: Floats,
+    w: Floats,
+    c: Floats,
+    d: Floats,
+    sizes: Integers,
+    low: Floats,
+    high: Floats,
+    out: Floats,
+) -> None:
+    """E[(c0·n+c1·tp+c2·k+c3·t) / (d0·n+d1·tp+d2·k+d3·t)] for every k."""
+    for g in range(indptr.size - 1):
+        part = slice(indptr[g], indptr[g + 1])
+        m, n = indptr[g + 1] - indptr[g], float(sizes[g])
+        if m < shortest:
+            continue
+        nodes = slice(rules[rule[g]], rules[rule[g] + 1])
+        scaled, weight = s[nodes] / low[g], w[nodes] / low[g]
+        u1, u2 = np.exp(-scaled * (d[1] + d[3])), np.exp(-scaled * d[3])
+        zero = np.zeros((1, scaled.size))
+        k = np.arange(m + 1)[:, None]
+        pi, qi = p[part, None], q[part, None]
+
+        def before(terms: Floats, zero: Floats = zero) -> Floats:
+            return np.concatenate([zero, np.cumsum(terms, axis=0)])
+
+        def after(terms: Floats, zero: Floats = zero) -> Floats:
+            return np.concatenate([np.cumsum(terms[::-1], axis=0)[::-1], zero])
+
+        level = before(log_phi(p[part], q[part], u1))
+        level += after(log_phi(p[part], q[part], u2))
+        level -= scaled * (d[0] * n + d[2] * k)
+        numerator = (
+            c[0] * n + c[2] * k + (c[1] + c[3]) * before(pi * u1 / (qi + pi * u1))
+        )
+        numerator = numerator + c[3] * after(pi * u2 / (qi + pi * u2))
+        curve = (np.exp(level) * numerator) @ weight
+        out[indptr[g] + g : indptr[g + 1] + g + 1] = curve
+
+
+def laws(p: Floats, q: Floats) -> list[Floats]:
+    """Laws of the number of positives among the first 0, 1, …, m items."""
+    result = [np.ones(1)]
+    for pi, qi in zip(p, q, strict=True):
+        result.append(np.convolve(result[-1], [qi, pi]))
+    return result
+
+
+def table_curves(
+    p: Floats,
+    q: Floats,
+    indptr: Integers,
+    chosen: Integers,
+    table: Floats,
+    out: Floats,
+) -> None:
+    """E[table] for every k of the chosen segments, which all have the table's size."""
+    m = table.shape[0] - 1
+    for g in chosen:
+        part = slice(indptr[g], indptr[g + 1])
+        hits, misses = laws(p[part], q[part]), laws(p[part][::-1], q[part][::-1])
+        for k in range(m + 1):
+            cells = table[k, : k + 1, : m - k + 1]
+            out[indptr[g] + g + k] = hits[k] @ cells @ misses[m - k]
+
+
+def affine_curves(
+    p: Floats,
+    q: Floats,
+    indptr: Integers,
+    chosen: Integers,
+    slope: Floats,
+    intercept: Floats,
+    out: Floats,
+) -> None:
+    """E[slope(k, t)·tp + intercept(k, t)] for every k of segments of one size."""
+    m = slope.shape[0] - 1
+    for g in chosen:
+        part = slice(indptr[g], indptr[g + 1])
+        law, joint = laws(p[part], q[part])[-1], np.zeros(m + 1)
+        for k in range(m + 1):
+            out[indptr[g] + g + k] = joint @ slope[k] + law @ intercept[k]
+            if k < m:
+                rest = np.delete(np.arange(indptr[g], indptr[g + 1]), k)
+                joint[1:] += p[part][k] * laws(p[rest], q[rest])[-1]
+
+
+def table_moments(
+    p: Floats,
+    q: Floats,
+    indptr: Integers,
+    chosen: Integers,
+    selected: npt.NDArray[np.bool_],
+    table: Floats,
+    raw: Floats,
+) -> None:
+    """raw[g] = E[table], E[table²], E[table³] for a fixed selection per segment."""
+    m = table.shape[0] - 1
+    for g in chosen:
+        part = slice(indptr[g], indptr[g + 1])
+        mark = selected[part]
+        k = int(mark.sum())
+        hits = laws(p[part][mark], q[part][mark])[-1]
+        misses = laws(p[part][~mark], q[part][~mark])[-1]
+        cells = table[k, : k + 1, : m - k + 1]
+        raw[g] = [hits @ cells**power @ misses for power in (1, 2, 3)]
+
+
+def extend(law: Floats, length: int, p: float, q: float) -> None:
+    """Add one item to law[:length], in place; the law grows by one entry."""
+    law[length] = 0.0
+    law[1 : length + 1] = q * law[1 : length + 1] + p * law[:length]
+    law[0] *= q
+
+
+def trim(
+    law: Floats, low: int, length: int, tolerance: float
+) -> tuple[int, int, float]:
+    """Drop the ends below the tolerance; return low, length and the dropped mass."""
+    keep = np.flatnonzero(law[:length] >= tolerance)
+    first, last = (int(keep[0]), int(keep[-1]) + 1) if keep.size else (0, 1)
+    dropped = float(law[:first].sum() + law[last:length].sum())
+    law[: last - first] = law[first:last].copy()
+    return low + first, last - first, dropped
+
+
+def law_of_sum(
+    p: Floats, q: Floats, tolerance: float, law: Floats
+) -> tuple[int, int, float]:
+    """Law of the number of positives among all items: low, length, dropped mass."""
+    low, length, dropped = 0, 1, 0.0
+    law[0] = 1.0
+    for pi, qi in zip(p, q, strict=True):
+        if length + 1 > law.size:
+            return low, -1, dropped
+        extend(law, length, pi, qi)
+        low, length, lost = trim(law, low, length + 1, tolerance)
+        dropped += lost
+    return low, length, dropped
+
+
+def prefix_laws(
+    p: Floats,
+    q: Floats,
+    first: int,
+    last: int,
+    stride: int,
+    law: Floats,
+    low: int,
+    length: int,
+    tolerance: float,
+    rows: Floats,
+    lows: Integers,
+) -> float:
+    """Laws of the first k items for k = first, first+stride, … below last."""
+    dropped = 0.0
+    for k in range(first, last):
+        if (k - first) % stride == 0:
+            row = (k - first) // stride
+            rows[row] = 0.0
+            rows[row, :length] = law[:length]
+            lows[row] = low
+        if k < p.size:
+            extend(law, length, p[k], q[k])
+            low, length, lost = trim(law, low, length + 1, tolerance)
+            dropped += lost
+    return dropped
+
+
+def without_item(law: Floats, length: int, p: float, q: float, out: Floats) -> None:
+    """Law of the sum without one item, by the stable half of the division."""
+    carry = 0.0
+    if p <= 0.5:
+        for t in range(length):
+            carry = out[t] = (law[t] - p * carry) / q
+    else:
+        for t in range(length - 2, -1, -1):
+            carry = out[t] = (law[t + 1] - q * carry) / p
+        out[length - 1] = 0.0
+
+
+def joint_rows(
+    p: Floats,
+    q: Floats,
+    first: int,
+    last: int,
+    law: Floats,
+    length: int,
+    joint: Floats,
+    spare: Floats,
+    rows: Floats,
+) -> None:
+    """rows[k-first, t] = E[tp·1(T = low+t)] for top-k, k = first…last-1."""
+    for k in range(first, last):
+        rows[k - first, :length] = joint[:length]
+        without_item(law, length, p[k], q[k], spare)
+        joint[1:length] += p[k] * spare[: length - 1]
+
+
+def missed_rows(
+    p: Floats,
+    q: Floats,
+    first: int,
+    last: int,
+    law: Floats,
+    length: int,
+    joint: Floats,
+    spare: Floats,
+    rows: Floats,
+) -> None:
+    """rows[k-first, t] = E[fn·1(T = low+t)] for top-k, k = last-1 down to first."""
+    for k in range(last - 1, first - 1, -1):
+        without_item(law, length, p[k], q[k], spare)
+        joint[1:length] += p[k] * spare[: length - 1]
+        rows[k - first, :length] = joint[:length]
+
+
+def prefix_means(p: Floats, indptr: Integers, out: Floats) -> None:
+    """Running sums of p within each segment, starting with 0."""
+    for g in range(indptr.size - 1):
+        out[indptr[g] + g] = 0.0
+        part = slice(indptr[g] + g + 1, indptr[g + 1] + g + 1)
+        np.cumsum(p[indptr[g] : indptr[g + 1]], out=out[part])
+
+
+def segment_moments(p: Floats, q: Floats, indptr: Integers, out: Floats) -> None:
+    """Per segment: Σp, Σpq, log P(no positive), log P(no negative)."""
+    for g in range(indptr.size - 1):
+        part = slice(indptr[g], indptr[g + 1])
+        pi, qi = p[part], q[part]
+        with np.errstate(divide="ignore"):
+            none = np.where(pi < 0.5, np.log1p(-np.minimum(pi, 0.5)), np.log(qi))
+            every = np.where(qi < 0.5, np.log1p(-np.minimum(qi, 0.5)), np.log(pi))
+        out[g] = pi.sum(), (pi * qi).sum(), none.sum(), every.sum()

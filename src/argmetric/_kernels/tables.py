@@ -1,0 +1,174 @@
+"""Small segments: every metric by its table of values, summed over both laws.
+
+The table of size m holds value(a, k, a+r) at [k, a, r]: a hits and r misses. It
+serves all segments of that size, eight side by side.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from argmetric._kernels._jit import kernel
+
+LANES = 8
+
+
+@kernel
+def suffix_laws(p, q, laws):
+    """laws[k, r, lane] = P(r positives among the items after the first k)."""
+    m = p.shape[0]
+    for j in range(LANES):
+        laws[m, 0, j] = 1.0
+    for step in range(m):
+        k = m - 1 - step
+        for j in range(LANES):
+            laws[k, 0, j] = q[k, j] * laws[k + 1, 0, j]
+            laws[k, m - k, j] = p[k, j] * laws[k + 1, m - k - 1, j]
+        for r in range(1, m - k):
+            for j in range(LANES):
+                laws[k, r, j] = (
+                    q[k, j] * laws[k + 1, r, j] + p[k, j] * laws[k + 1, r - 1, j]
+                )
+
+
+@kernel
+def add_item(p, q, k, hits):
+    """From the law of the hits among k items to that among k+1."""
+    for j in range(LANES):
+        hits[k + 1, j] = p[k, j] * hits[k, j]
+    for step in range(k):
+        a = k - step
+        for j in range(LANES):
+            hits[a, j] = q[k, j] * hits[a, j] + p[k, j] * hits[a - 1, j]
+    for j in range(LANES):
+        hits[0, j] *= q[k, j]
+
+
+@kernel
+def table_curves(p, q, indptr, chosen, table, out):
+    """E[table] for every k of the chosen segments, which all have the table's size.
+
+    O(m³/6) per segment. The eight sums are scalars because numba keeps those, and
+    not small arrays, in registers: it halves the time.
+    """
+    m = table.shape[0] - 1
+    lane_p, lane_q = np.zeros((m, LANES)), np.zeros((m, LANES))
+    laws = np.zeros((m + 1, m + 1, LANES))
+    hits = np.zeros((m + 1, LANES))
+    total = np.zeros(LANES)
+    for first in range(0, chosen.shape[0], LANES):
+        lanes = min(LANES, chosen.shape[0] - first)
+        for j in range(lanes):
+            start = indptr[chosen[first + j]]
+            for i in range(m):
+                lane_p[i, j] = p[start + i]
+                lane_q[i, j] = q[start + i]
+        suffix_laws(lane_p, lane_q, laws)
+        for j in range(LANES):
+            hits[0, j] = 1.0
+        for k in range(m + 1):
+            for j in range(LANES):
+                total[j] = 0.0
+            for a in range(k + 1):
+                s0 = s1 = s2 = s3 = s4 = s5 = s6 = s7 = 0.0
+                for r in range(m - k + 1):
+                    value = table[k, a, r]
+                    s0 += value * laws[k, r, 0]
+                    s1 += value * laws[k, r, 1]
+                    s2 += value * laws[k, r, 2]
+                    s3 += value * laws[k, r, 3]
+                    s4 += value * laws[k, r, 4]
+                    s5 += value * laws[k, r, 5]
+                    s6 += value * laws[k, r, 6]
+                    s7 += value * laws[k, r, 7]
+                total[0] += hits[a, 0] * s0
+                total[1] += hits[a, 1] * s1
+                total[2] += hits[a, 2] * s2
+                total[3] += hits[a, 3] * s3
+                total[4] += hits[a, 4] * s4
+                total[5] += hits[a, 5] * s5
+                total[6] += hits[a, 6] * s6
+                total[7] += hits[a, 7] * s7
+            for j in range(lanes):
+                g = chosen[first + j]
+                out[indptr[g] + g + k] = total[j]
+            if k < m:
+                add_item(lane_p, lane_q, k, hits)
+
+
+@kernel
+def affine_curves(p, q, indptr, chosen, slope, intercept, out):
+    """E[slope(k, t)·tp + intercept(k, t)] for every k of segments of one size.
+
+    E[tp·1(T=t)] grows item by item with the law of T without the item, which comes
+    from the law of T by the stable half of the division by (q + p·z). O(m²).
+    """
+    m = slope.shape[0] - 1
+    law, without, joint = np.zeros(m + 1), np.zeros(m + 1), np.zeros(m + 1)
+    for index in range(chosen.shape[0]):
+        g = chosen[index]
+        start = indptr[g]
+        law[0] = 1.0
+        for i in range(m):
+            pi, qi = p[start + i], q[start + i]
+            law[i + 1] = pi * law[i]
+            for step in range(i):
+                a = i - step
+                law[a] = qi * law[a] + pi * law[a - 1]
+            law[0] *= qi
+        for t in range(m + 1):
+            joint[t] = 0.0
+        for k in range(m + 1):
+            total = 0.0
+            for t in range(m + 1):
+                total += joint[t] * slope[k, t] + law[t] * intercept[k, t]
+            out[start + g + k] = total
+            if k == m:
+                break
+            pi, qi = p[start + k], q[start + k]
+            if pi <= 0.5:
+                carry = 0.0
+                for t in range(m):
+                    carry = (law[t] - pi * carry) / qi
+                    without[t] = carry
+            else:
+                carry = 0.0
+                for step in range(m):
+                    t = m - 1 - step
+                    carry = (law[t + 1] - qi * carry) / pi
+                    without[t] = carry
+            for t in range(m):
+                joint[t + 1] += pi * without[t]
+
+
+@kernel
+def table_moments(p, q, indptr, chosen, selected, table, raw):
+    """raw[g] = E[table], E[table²], E[table³] for a fixed selection per segment.
+
+    `selected` marks the predicted positives, in any order. O(m²) per segment.
+    """
+    m = table.shape[0] - 1
+    laws = np.zeros((2, m + 1))
+    for index in range(chosen.shape[0]):
+        g = chosen[index]
+        size = np.zeros(2, np.int64)
+        laws[0, 0] = laws[1, 0] = 1.0
+        for i in range(indptr[g], indptr[g + 1]):
+            side = 1 if selected[i] else 0
+            length = size[side]
+            laws[side, length + 1] = 0.0
+            for step in range(length + 1):
+                a = length - step
+                laws[side, a + 1] = q[i] * laws[side, a + 1] + p[i] * laws[side, a]
+            laws[side, 0] *= q[i]
+            size[side] = length + 1
+        k = size[1]
+        for power in range(3):
+            raw[g, power] = 0.0
+        for a in range(k + 1):
+            for r in range(m - k + 1):
+                value = table[k, a, r]
+                weight = laws[1, a] * laws[0, r] * value
+                raw[g, 0] += weight
+                raw[g, 1] += weight * value
+                raw[g, 2] += weight * value * value

@@ -1,0 +1,122 @@
+"""Poisson-binomial laws on moving windows.
+
+A law is an array whose first entry is the probability of `low` positives; entries
+below the tolerance are trimmed at both ends and their mass is added up, so that
+every sum over a law comes with a rigorous bound on what it left out.
+"""
+
+from __future__ import annotations
+
+from argmetric._kernels._jit import kernel
+
+
+@kernel
+def extend(law, length, p, q):
+    """Add one item to law[:length], in place; the law grows by one entry."""
+    law[length] = p * law[length - 1]
+    for step in range(length - 1):
+        a = length - 1 - step
+        law[a] = q * law[a] + p * law[a - 1]
+    law[0] *= q
+
+
+@kernel
+def trim(law, low, length, tolerance):
+    """Drop the ends below the tolerance; return low, length and the dropped mass."""
+    dropped = 0.0
+    while length > 1 and law[length - 1] < tolerance:
+        length -= 1
+        dropped += law[length]
+    shift = 0
+    while length - shift > 1 and law[shift] < tolerance:
+        dropped += law[shift]
+        shift += 1
+    if shift:
+        length -= shift
+        for a in range(length):
+            law[a] = law[a + shift]
+    return low + shift, length, dropped
+
+
+@kernel
+def law_of_sum(p, q, tolerance, law):
+    """Law of the number of positives among all items: low, length, dropped mass."""
+    low, length, dropped = 0, 1, 0.0
+    law[0] = 1.0
+    for i in range(p.shape[0]):
+        if length + 1 > law.shape[0]:
+            return low, -1, dropped  # the buffer is too short
+        extend(law, length, p[i], q[i])
+        low, length, lost = trim(law, low, length + 1, tolerance)
+        dropped += lost
+    return low, length, dropped
+
+
+@kernel
+def prefix_laws(p, q, first, last, stride, law, low, length, tolerance, rows, lows):
+    """Laws of the first k items for k = first, first+stride, … below last.
+
+    Starts from the law of `first` items, which begins at `low`; every row is padded
+    with zeros and `lows` says where it begins. Returns the mass dropped on the way.
+    """
+    dropped = 0.0
+    for k in range(first, last):
+        if (k - first) % stride == 0:
+            row = (k - first) // stride
+            lows[row] = low
+            for a in range(rows.shape[1]):
+                rows[row, a] = law[a] if a < length else 0.0
+        if k < p.shape[0]:
+            extend(law, length, p[k], q[k])
+            low, length, lost = trim(law, low, length + 1, tolerance)
+            dropped += lost
+    return dropped
+
+
+@kernel
+def without_item(law, length, p, q, out):
+    """Law of the sum without one item, by the stable half of the division.
+
+    law(z) = (q + p·z)·out(z); the recurrence amplifies errors by min(p, q)/max(p, q).
+    """
+    carry = 0.0
+    if p <= 0.5:
+        for t in range(length):
+            carry = (law[t] - p * carry) / q
+            out[t] = carry
+    else:
+        for step in range(length - 1):
+            t = length - 2 - step
+            carry = (law[t + 1] - q * carry) / p
+            out[t] = carry
+        out[length - 1] = 0.0
+
+
+@kernel
+def joint_rows(p, q, first, last, law, length, joint, spare, rows):
+    """rows[k-first, t] = E[tp·1(T = low+t)] for top-k, k = first…last-1.
+
+    `joint` is the row of k = first and becomes that of k = last. The window of T
+    must reach one below its first entry, for the law without an item.
+    """
+    for k in range(first, last):
+        for t in range(length):
+            rows[k - first, t] = joint[t]
+        without_item(law, length, p[k], q[k], spare)
+        for t in range(1, length):
+            joint[t] += p[k] * spare[t - 1]
+
+
+@kernel
+def missed_rows(p, q, first, last, law, length, joint, spare, rows):
+    """rows[k-first, t] = E[fn·1(T = low+t)] for top-k, k = last-1 down to first.
+
+    `joint` is the row of k = last and becomes that of k = first.
+    """
+    for step in range(last - first):
+        k = last - 1 - step
+        without_item(law, length, p[k], q[k], spare)
+        for t in range(1, length):
+            joint[t] += p[k] * spare[t - 1]
+        for t in range(length):
+            rows[k - first, t] = joint[t]

@@ -1,0 +1,224 @@
+"""From what the user hands in to flat segments, and back to labels of the same kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from argmetric._segments import Floats, Integers
+from argmetric._validation import (
+    check_choice,
+    check_scores,
+    code_groups,
+    is_sparse,
+    same_kind,
+    to_floats,
+)
+
+Average = Literal["groups", "pooled", "samples", "macro", "micro"]
+
+WHICH_AVERAGE = (
+    "groups need average='groups' or average='pooled'. With 'groups' the metric is "
+    "computed in each group and averaged, so every group counts the same and gets its "
+    "own cut; with 'pooled' all rows make one confusion matrix, as if there were no "
+    "groups"
+)
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Scores of all segments and how to give labels back.
+
+    Attributes
+    ----------
+    scores : ndarray
+        Probabilities or logits, one per explicit item.
+    indptr, sizes : ndarray
+        Where each segment begins among `rows`, and how many members it has.
+    rows : ndarray or None
+        Positions in `scores` of the segments' items; None: they lie in order.
+    ids : ndarray or None
+        Names of the segments, where there is more than one.
+    average : str or None
+        How the segments are combined; None for a single vector.
+    restore : callable
+        From 0/1 per explicit item to labels of the kind of the input.
+    select : callable
+        From an array in the shape of the input to its explicit items.
+    shape : tuple of int
+        Shape of the input.
+    """
+
+    scores: Floats
+    indptr: Integers
+    sizes: Integers
+    rows: Integers | None
+    ids: npt.NDArray[Any] | None
+    average: str | None
+    restore: Callable[[npt.NDArray[Any]], Any]
+    select: Callable[[npt.NDArray[Any]], npt.NDArray[Any]]
+    shape: tuple[int, ...]
+
+    @property
+    def single(self) -> bool:
+        return self.ids is None
+
+    @property
+    def sparse(self) -> bool:
+        """Whether some members are implicit certain negatives."""
+        return int(self.sizes.sum()) != self.scores.size
+
+    def segment_rows(self, first: int, last: int) -> Integers:
+        """Positions of the items of segments first…last-1."""
+        start, stop = int(self.indptr[first]), int(self.indptr[last])
+        if self.rows is None:
+            return np.arange(start, stop)
+        return self.rows[start:stop]
+
+
+def lay_out(
+    p: Any, *, groups: Any = None, average: Average | None = None, logits: bool = False
+) -> Layout:
+    """Check the input and lay it out in segments."""
+    if is_sparse(p):
+        return _sparse(p, groups, average, logits)
+    array = to_floats(p, "p")
+    if array.ndim not in (1, 2):
+        raise ValueError(f"p must have one or two dimensions, not {array.ndim}")
+    if array.size == 0:
+        raise ValueError("p is empty: there is nothing to decide")
+    check_scores(array, "p", logits=logits)
+    if array.ndim == 2:
+        return _matrix(array, p, groups, average)
+    if groups is None:
+        if average is not None:
+            raise ValueError(
+                f"average={average!r} needs groups, or a matrix of probabilities"
+            )
+        return _one(array, array.shape, None, same_kind(p))
+    if average is None:
+        raise ValueError(WHICH_AVERAGE)
+    check_choice(average, "average", ("groups", "pooled"))
+    if average == "pooled":
+        code_groups(groups, array.size)  # a wrong column is an error here too
+        return _one(array, array.shape, "pooled", same_kind(p))
+    coded = code_groups(groups, array.size)
+    return Layout(
+        scores=array,
+        indptr=coded.indptr,
+        sizes=np.diff(coded.indptr),
+        rows=coded.rows,
+        ids=coded.ids,
+        average="groups",
+        restore=same_kind(p),
+        select=np.ravel,
+        shape=array.shape,
+    )
+
+
+def _one(
+    scores: Floats,
+    shape: tuple[int, ...],
+    average: str | None,
+    restore: Callable[[npt.NDArray[Any]], Any],
+) -> Layout:
+    bounds = np.array([0, scores.size])
+    size = np.array([scores.size])
+    return Layout(scores, bounds, size, None, None, average, restore, np.ravel, shape)
+
+
+def _check_matrix_average(groups: Any, average: str | None) -> None:
+    if groups is not None:
+        raise ValueError(
+            "groups go with one column of probabilities; for a matrix use "
+            "average='samples', 'macro' or 'micro'"
+        )
+    if average is None:
+        raise ValueError(
+            "a matrix of probabilities needs average='samples' (mean over rows), "
+            "'macro' (mean over columns) or 'micro' (all cells together)"
+        )
+    check_choice(average, "average", ("samples", "macro", "micro"))
+
+
+def _matrix(array: Floats, p: Any, groups: Any, average: str | None) -> Layout:
+    _check_matrix_average(groups, average)
+    shape, kind = array.shape, same_kind(p)
+    if average == "micro":
+        return _one(
+            array.ravel(), shape, "micro", lambda flat: kind(flat.reshape(shape))
+        )
+    by_row = average == "samples"
+    count, length = shape if by_row else shape[::-1]
+
+    def select(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        return np.ascontiguousarray(values if by_row else values.T).ravel()
+
+    def restore(flat: npt.NDArray[Any]) -> Any:
+        table = flat.reshape(count, length)
+        return kind(table if by_row else np.ascontiguousarray(table.T))
+
+    names = getattr(p, "columns", None) if not by_row else None
+    ids = np.arange(count) if names is None else np.asarray(list(map(str, names)))
+    return Layout(
+        scores=select(array),
+        indptr=np.arange(count + 1) * length,
+        sizes=np.full(count, length),
+        rows=None,
+        ids=ids,
+        average=average,
+        restore=restore,
+        select=select,
+        shape=shape,
+    )
+
+
+def _sparse(p: Any, groups: Any, average: str | None, logits: bool) -> Layout:
+    _check_matrix_average(groups, average)
+    if logits:
+        raise ValueError("a sparse matrix holds probabilities: an absent cell is p = 0")
+    matrix = p.tocsc() if average == "macro" else p.tocsr()
+    if matrix is p:
+        matrix = matrix.copy()
+    matrix.sum_duplicates()
+    matrix.sort_indices()
+    if 0 in matrix.shape:
+        raise ValueError("p is empty: there is nothing to decide")
+    scores = np.ascontiguousarray(matrix.data, dtype=np.float64)
+    bad = np.flatnonzero(~((scores >= 0.0) & (scores <= 1.0)))
+    if bad.size:
+        major = int(np.searchsorted(matrix.indptr, bad[0], side="right")) - 1
+        minor = int(matrix.indices[bad[0]])
+        row, column = (minor, major) if average == "macro" else (major, minor)
+        raise ValueError(
+            f"p is {scores[bad[0]]:g} at row {row}, column {column}, outside of [0, 1]"
+        )
+
+    def restore(flat: npt.NDArray[Any]) -> Any:
+        labels = type(matrix)(
+            (flat, matrix.indices, matrix.indptr), shape=matrix.shape
+        ).asformat(p.format)
+        labels.eliminate_zeros()
+        return labels
+
+    def select(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        major = np.repeat(np.arange(matrix.indptr.size - 1), np.diff(matrix.indptr))
+        pair = (
+            (matrix.indices, major) if average == "macro" else (major, matrix.indices)
+        )
+        return np.asarray(values[pair])
+
+    if average == "micro":
+        bounds, size = np.array([0, scores.size]), np.array([np.prod(matrix.shape)])
+        ids = None
+    else:
+        bounds = matrix.indptr.astype(np.int64)
+        count = bounds.size - 1
+        size = np.full(count, np.prod(matrix.shape) // count)
+        ids = np.arange(count)
+    shape = tuple(int(length) for length in matrix.shape)
+    return Layout(scores, bounds, size, None, ids, average, restore, select, shape)

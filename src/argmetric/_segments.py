@@ -1,0 +1,57 @@
+"""Array types and the parameters that several files of this room share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+Method = Literal["auto", "windows", "reference"]
+
+
+@dataclass(frozen=True)
+class Segments:
+    """Sorted probabilities of all segments, one behind the other.
+
+    `p` descends within each segment; `q` is 1-p, kept apart because it is exact where
+    p rounds to 1. Segment g holds items indptr[g]…indptr[g+1] and has `sizes[g]` ≥ that
+    many members: the rest are certain negatives, as in a sparse row. Curves are flat,
+    segment g at indptr[g]+g, one value per k = 0…m.
+    """
+
+    p: Floats
+    q: Floats
+    indptr: Integers
+    sizes: Integers
+
+    @property
+    def lengths(self) -> Integers:
+        return np.diff(self.indptr)
+
+    @property
+    def n_segments(self) -> int:
+        return self.indptr.size - 1
+
+    def one(self, g: int) -> Segments:
+        """Segment g alone."""
+        part = slice(self.indptr[g], self.indptr[g + 1])
+        bounds = np.array([0, self.indptr[g + 1] - self.indptr[g]])
+        return Segments(self.p[part], self.q[part], bounds, self.sizes[g : g + 1])
+
+    def place(self, g: int) -> slice:
+        """Where the curve of segment g lies."""
+        return slice(self.indptr[g] + g, self.indptr[g + 1] + g + 1)
+
+    def empty_curves(self) -> Floats:
+        return np.empty(self.p.size + self.n_segments)
+
+    def flat_counts(self) -> tuple[Floats, Floats]:
+        """K and n of every place of a flat curve."""
+        lengths = self.lengths + 1
+        first = np.repeat(self.indptr[:-1] + np.arange(self.n_segments), lengths)
+        k = np.arange(first.size) - first
+        return k.astype(np.float64), np.repeat(self.sizes, lengths).astype(np.float64)

@@ -1,0 +1,229 @@
+"""Input is checked once, here, at the public edge."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+
+def is_sparse(values: object) -> bool:
+    """Whether this is a scipy sparse matrix or array, without importing scipy."""
+    return type(values).__module__.startswith("scipy.sparse")
+
+
+def is_frame_like(values: object) -> bool:
+    """Whether this is a Series, DataFrame, Array or Table of another library."""
+    library = type(values).__module__.partition(".")[0]
+    return library in {"pandas", "polars", "pyarrow", "modin", "cudf", "narwhals"}
+
+
+def to_numpy(values: Any, name: str) -> npt.NDArray[Any]:
+    """Values of a sequence, array, series or frame, of whatever type they are."""
+    if is_frame_like(values):
+        if type(values).__module__.startswith("pyarrow"):
+            if hasattr(values, "columns") and hasattr(values, "num_columns"):
+                columns = [np.asarray(column) for column in values.columns]
+                return np.stack(columns, axis=1)
+            return np.asarray(values.to_numpy(zero_copy_only=False))
+        if type(values).__module__.startswith("narwhals"):
+            values = values.to_native()
+        return np.asarray(values.to_numpy())
+    if isinstance(values, str | bytes) or np.ndim(values) == 0:
+        raise TypeError(
+            f"{name} must be an array of numbers, not {type(values).__name__}"
+        )
+    return np.asarray(values)
+
+
+def to_floats(values: Any, name: str) -> Floats:
+    """The same as 64-bit floats; text is refused with its place and value."""
+    array = to_numpy(values, name)
+    if array.dtype.kind in "fiub":
+        return np.ascontiguousarray(array, dtype=np.float64)
+    flat = array.ravel()
+    result = np.empty(flat.size)
+    for i, item in enumerate(flat):  # only for objects and text, to name the culprit
+        try:
+            result[i] = np.nan if item is None else float(item)
+        except (TypeError, ValueError):
+            where = place(i, array.shape)
+            raise TypeError(f"{name} is not a number at {where}: {item!r}") from None
+    return result.reshape(array.shape)
+
+
+def place(index: int, shape: tuple[int, ...]) -> str:
+    """A flat index in words."""
+    if len(shape) == 1:
+        return f"row {index}"
+    row, column = np.unravel_index(index, shape)
+    return f"row {row}, column {column}"
+
+
+def check_scores(values: Floats, name: str, *, logits: bool) -> None:
+    """Refuse NaN, and values that cannot be probabilities."""
+    if values.size == 0:
+        return
+    low, high = float(values.min()), float(values.max())
+    if np.isnan(low):
+        index = int(np.flatnonzero(np.isnan(values.ravel()))[0])
+        raise ValueError(
+            f"{name} has NaN at {place(index, values.shape)}; drop or fill it first"
+        )
+    if logits or (low >= 0.0 and high <= 1.0):
+        return
+    flat = values.ravel()
+    index = int(np.flatnonzero((flat < 0.0) | (flat > 1.0))[0])
+    hint = (
+        "looks like logits: pass logits=True"
+        if low < 0.0 and np.isfinite([low, high]).all()
+        else "looks like percentages: divide by 100"
+        if low >= 0.0 and high <= 100.0 and high > 2.0
+        else "probabilities are needed"
+    )
+    raise ValueError(
+        f"{name} is {flat[index]:g} at {place(index, values.shape)}, outside of [0, 1] "
+        f"(range seen: {low:g} to {high:g}); {hint}"
+    )
+
+
+def check_length(values: npt.NDArray[Any], name: str, n: int, other: str = "p") -> None:
+    """Refuse unequal lengths."""
+    if values.shape[:1] != (n,):
+        rows = values.shape[0] if values.ndim else 0
+        raise ValueError(f"{name} has {rows} rows but {other} has {n}")
+
+
+def check_labels(
+    values: Any, name: str, shape: tuple[int, ...]
+) -> npt.NDArray[np.bool_]:
+    """0/1 or boolean labels of the given shape, as booleans."""
+    if is_sparse(values):
+        values = values.toarray()
+    array = to_floats(values, name)
+    if array.shape != shape:
+        raise ValueError(f"{name} has shape {array.shape} but p has shape {shape}")
+    wrong = np.flatnonzero(~((array == 0) | (array == 1)).ravel())
+    if wrong.size:
+        index = int(wrong[0])
+        raise ValueError(
+            f"{name} is {array.ravel()[index]:g} at {place(index, shape)}; "
+            "labels are 0 or 1"
+        )
+    return array.astype(bool)
+
+
+def check_fraction(value: float | None, name: str) -> float:
+    """A number from 0 to 1, or None for 0."""
+    if value is None:
+        return 0.0
+    if not 0.0 <= float(value) <= 1.0:
+        raise ValueError(f"{name} must lie between 0 and 1, not {value!r}")
+    return float(value)
+
+
+def check_choice(value: Any, name: str, choices: tuple[str, ...]) -> None:
+    """Refuse a word that is not among the choices."""
+    if value not in choices:
+        words = ", ".join(map(repr, choices))
+        raise ValueError(f"{name} must be one of {words}, not {value!r}")
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Row numbers of the groups, one group behind the other.
+
+    `rows` is None where the input already lies like that. `ids` are in the order of
+    first appearance.
+    """
+
+    ids: npt.NDArray[Any]
+    indptr: Integers
+    rows: Integers | None
+
+
+def code_groups(groups: Any, n: int) -> Groups:
+    """Group ids of any kind, in any order, as rows behind each other."""
+    values = to_numpy(groups, "groups")
+    if values.ndim != 1:
+        raise ValueError(f"groups must have one dimension, not {values.ndim}")
+    check_length(values, "groups", n)
+    if values.dtype.kind == "f" and np.isnan(values).any():
+        missing = int(np.flatnonzero(np.isnan(values))[0])
+        raise ValueError(f"groups has a missing value at row {missing}")
+    if n == 0:
+        return Groups(values, np.zeros(1, dtype=np.int64), None)
+    starts = np.flatnonzero(np.concatenate([[True], values[1:] != values[:-1]]))
+    runs = values[starts]
+    code, ids = factorize(runs)
+    if ids.size == runs.size:  # every group is one run: nothing to move
+        return Groups(ids, np.append(starts, n), None)
+    from argmetric._kernels import compiled
+
+    lengths = np.diff(np.append(starts, n))
+    row_code = np.repeat(code, lengths)
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(row_code, minlength=ids.size))])
+    rows = np.empty(n, dtype=np.int64)
+    compiled.group_rows(row_code, indptr[:-1].copy(), rows)
+    return Groups(ids, indptr, rows)
+
+
+def factorize(values: npt.NDArray[Any]) -> tuple[Integers, npt.NDArray[Any]]:
+    """Codes and distinct values in the order of first appearance."""
+    if values.dtype.kind in "iu":
+        low, high = int(values.min()), int(values.max())
+        if high - low <= 4 * values.size + 1024:  # a table beats a sort
+            slot = np.full(high - low + 1, -1, dtype=np.int64)
+            offset = (values - low).astype(np.int64)
+            slot[offset[::-1]] = np.arange(values.size - 1, -1, -1)
+            firsts = np.sort(slot[slot >= 0])
+            slot[offset[firsts]] = np.arange(firsts.size)
+            return slot[offset], values[firsts]
+    if values.dtype.kind == "O":
+        seen: dict[Any, int] = {}
+        code = np.empty(values.size, dtype=np.int64)
+        for i, value in enumerate(values):  # arbitrary objects can only be hashed
+            if value is None or value != value:
+                raise ValueError(f"groups has a missing value (group run {i})")
+            code[i] = seen.setdefault(value, len(seen))
+        ids = np.empty(len(seen), dtype=object)
+        ids[:] = list(seen)
+        return code, ids
+    ids, first, code = np.unique(values, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    rank = np.empty_like(order)
+    rank[order] = np.arange(order.size)
+    return rank[code], ids[order]
+
+
+def same_kind(template: Any) -> Callable[[npt.NDArray[Any]], Any]:
+    """A function that gives an array the kind of the template: series, frame, array."""
+    if not is_frame_like(template):
+        return lambda array: array
+    library = type(template).__module__.partition(".")[0]
+    module = sys.modules[library]
+
+    def convert(array: npt.NDArray[Any]) -> Any:
+        if library == "pyarrow":
+            if array.ndim == 2:
+                columns = [module.array(column) for column in array.T]
+                return module.table(columns, names=template.column_names)
+            return module.array(array)
+        if library == "polars":
+            if array.ndim == 2:
+                return module.DataFrame(array, schema=template.columns)
+            return module.Series("decision", array)
+        if array.ndim == 2:
+            return module.DataFrame(
+                array, index=template.index, columns=template.columns
+            )
+        return module.Series(array, index=template.index, name="decision")
+
+    return convert if library in {"pandas", "polars", "pyarrow"} else lambda a: a

@@ -1,0 +1,8 @@
+"""``python -m argmetric.cli`` does what ``argmetric`` does."""
+
+import sys
+
+from argmetric.cli._main import main
+
+if __name__ == "__main__":
+    sys.exit(main())

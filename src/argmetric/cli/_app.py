@@ -1,0 +1,23 @@
+"""The commands, each loaded only when it is called."""
+
+from __future__ import annotations
+
+from cyclopts import App
+
+from argmetric import __version__
+
+_COMMANDS = ("decide", "forecast", "evaluate", "metrics", "demo")
+
+app = App(
+    name="argmetric",
+    version=__version__,
+    help="Decide for the metric you are judged by: the labels that maximise the "
+    "expected metric, and the score to expect.",
+    help_format="markdown",
+    suppress_keyboard_interrupt=False,  # `main` answers for it
+    help_epilogue="Exit codes: 0 done, 1 failure, 2 wrong usage, 3 gate not met.\n\n"
+    "Files: CSV, TSV, Parquet, Arrow (Feather) and JSONL; `-` is standard input or "
+    "output. `--debug` (or `ARGMETRIC_DEBUG=1`) shows the traceback of a failure.",
+)
+for _place, _command in enumerate(_COMMANDS):
+    app.command(f"argmetric.cli._{_command}:{_command}", name=_command, sort_key=_place)

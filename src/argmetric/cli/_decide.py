@@ -1,0 +1,237 @@
+"""``argmetric decide``."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+from cyclopts import Parameter
+
+from argmetric import io
+from argmetric.cli import _report
+from argmetric.cli._errors import DONE, UsageError
+from argmetric.cli._load import Batch, load_batch
+from argmetric.cli._options import (
+    COUNT,
+    DEFAULT_COLUMNS,
+    DEFAULT_JUDGE,
+    DEFAULT_SCORES,
+    FORECAST,
+    FRACTION,
+    INNER_FRACTION,
+    LIMITS,
+    OUTPUT,
+    ColumnName,
+    Columns,
+    FilePath,
+    Flag,
+    Judge,
+    Scores,
+)
+from argmetric.cli._progress import progress
+from argmetric.cli._summary import Summary, described, forecast_values, split_ties
+from argmetric.io import Format
+
+if TYPE_CHECKING:
+    from argmetric import Decision
+
+
+def decide(
+    file: FilePath,
+    /,
+    *,
+    scores: Scores = DEFAULT_SCORES,
+    columns: Columns = DEFAULT_COLUMNS,
+    judge: Judge = DEFAULT_JUDGE,
+    max_positives: Annotated[
+        int | None, Parameter(group=LIMITS, validator=COUNT)
+    ] = None,
+    min_positives: Annotated[int, Parameter(group=LIMITS, validator=COUNT)] = 0,
+    min_precision: Annotated[
+        float | None, Parameter(group=LIMITS, validator=FRACTION)
+    ] = None,
+    min_recall: Annotated[
+        float | None, Parameter(group=LIMITS, validator=FRACTION)
+    ] = None,
+    coverage: Annotated[
+        float, Parameter(group=FORECAST, validator=INNER_FRACTION)
+    ] = 0.9,
+    output: Annotated[FilePath | None, Parameter(alias="-o", group=OUTPUT)] = None,
+    output_format: Annotated[Format | None, Parameter(group=OUTPUT)] = None,
+    decision_column: Annotated[ColumnName, Parameter(group=OUTPUT)] = "decision",
+    json: Annotated[bool, Flag, Parameter(group=OUTPUT)] = False,
+    jobs: Annotated[int | None, Parameter(alias="-j")] = None,
+) -> int:
+    """Choose the labels that maximise the expected metric, and write them to the rows.
+
+    The rows come out as they went in, in the same order, with a column of 0 and 1
+    added. A summary goes to standard error: what was asked, the positives chosen, the
+    score to expect with its interval and its assumptions, what a cut at 0.5 and the
+    best single cut would score, and the real score where labels are known.
+
+    With --json the summary goes to standard output instead, as JSON; the rows are then
+    written only where --output names a file.
+
+    Parameters
+    ----------
+    file
+        One row for each item: CSV, TSV, Parquet, Arrow or JSONL; - is standard input.
+    max_positives
+        Choose at most this many; with --group, in each group.
+    min_positives
+        Choose at least this many; with --group, in each group.
+    min_precision
+        Keep the expected precision at or above this; with --group, in each group.
+    min_recall
+        Keep the expected recall at or above this; with --group, in each group.
+    coverage
+        The probability with which the interval holds the score.
+    output
+        The file to write, replaced whole or not at all. By default, or for -, the rows
+        go to standard output in the format of the input.
+    output_format
+        The format of the output, where its name does not say it.
+    decision_column
+        The name of the column that is added.
+    json
+        Print the summary as JSON to standard output.
+    jobs
+        The number of threads for groups; results do not depend on it.
+    """
+    if json and output == "-":
+        raise UsageError("--json and the rows cannot share standard output: -o FILE")
+    batch = load_batch(file, scores, columns, judge)
+    table = batch.table
+    if decision_column in table.names:
+        raise io.DataError(
+            f"{table.source} already has a column {decision_column!r}; "
+            "name the new one with --decision-column"
+        )
+    target = output if output is not None else "-"
+    # An output of an unknown kind is refused before the work, not after it
+    output_format = output_format or io.output_format(table, target)
+    with progress(f"deciding {table.n_rows:,} rows"):
+        from argmetric import decide as decide_labels
+
+        decision = decide_labels(
+            batch.p,
+            batch.metric,
+            **batch.grouping,
+            min_positives=min_positives,
+            max_positives=max_positives,
+            min_precision=min_precision,
+            min_recall=min_recall,
+            logits=batch.logits,
+            n_jobs=jobs,
+        )
+        summary = _summary(batch, decision, coverage)
+    if output is not None or not json:
+        table = table.with_column(decision_column, decision.labels)
+        with progress("writing"):
+            numeric = frozenset({batch.score})
+            io.write_table(table, target, output_format, numeric=numeric)
+        summary["output"] = target
+    if json:
+        _report.print_json(summary)
+        if output is None:
+            print("argmetric: rows not written: no --output", file=sys.stderr)
+    else:
+        _print(summary)
+    return DONE
+
+
+def _summary(batch: Batch, decision: Decision, coverage: float) -> Summary:
+    from argmetric import forecast
+
+    forecast_ = forecast(
+        batch.p,
+        decision.labels,
+        batch.metric,
+        coverage,
+        **batch.grouping,
+        logits=batch.logits,
+    )
+    labels = batch.labels
+    summary = described(
+        batch.table, batch.metric, batch.groups, score=batch.score, label=labels.column
+    )
+    return summary | {
+        "positives": decision.n_positives,
+        "expected": decision.expected,
+        "error": decision.error,
+        "forecast": forecast_values(forecast_),
+        "threshold": decision.threshold,
+        "ties": split_ties(batch, decision.labels),
+        "best_cut": _cut(batch, decision.best_cut),
+        "cut_half": _cut(batch, decision.cut_half),
+        "real": batch.real_score(decision.labels),
+        "notes": [*decision.notes, *([labels.note] if labels.note else [])],
+        "output": None,
+    }
+
+
+def _cut(batch: Batch, cut: Any) -> Summary:
+    p = 1 / (1 + np.exp(-batch.p)) if batch.logits else batch.p
+    return {
+        "threshold": cut.threshold,
+        "positives": cut.n_positives,
+        "expected": cut.expected,
+        "real": batch.real_score((p >= cut.threshold).astype(np.int64)),
+    }
+
+
+def _print(summary: Summary) -> None:
+    target = _report.console(stderr=True)
+    share = summary["positives"] / summary["rows"]
+    facts = [
+        *_report.asked(summary),
+        ("positives", f"{summary['positives']:,} ({100 * share:.1f} % of the rows)"),
+        ("expected", _report.interval(summary["forecast"])),
+        ("threshold", _threshold(summary)),
+        ("ties", _ties(summary)),
+    ]
+    if summary["real"] is not None:
+        facts.append(("real score", _report.number(summary["real"])))
+    _report.print_facts(target, "argmetric decide", facts)
+    header = ["rule", "positives", "expected"]
+    rows = [
+        ("this decision", summary["positives"], summary["expected"], summary["real"])
+    ]
+    for name, cut in (("best single cut", "best_cut"), ("cut at", "cut_half")):
+        values = summary[cut]
+        rule = f"{name} {values['threshold']:.4g}"
+        rows.append((rule, values["positives"], values["expected"], values["real"]))
+    if summary["real"] is not None:
+        header.append("real")
+    table = [
+        [rule, f"{positives:,}", _report.number(expected), _report.number(real)]
+        for rule, positives, expected, real in rows
+    ]
+    _report.print_table(target, header, [row[: len(header)] for row in table])
+    _report.print_notes(target, "assumes", summary["forecast"]["assumptions"])
+    _report.print_notes(target, "note", summary["notes"])
+    if summary["output"] not in (None, "-"):
+        _report.print_notes(target, "written", [summary["output"]])
+
+
+def _threshold(summary: Summary) -> str:
+    threshold = summary["threshold"]
+    if threshold is not None:
+        if summary["positives"] == 0:
+            return "none: nothing is predicted positive"
+        return f"score >= {threshold:.6g} gives the same labels"
+    if summary["groups"] is not None and summary["average"] == "groups":
+        return "none: each group has its own cut"
+    return "none: a tie is split"
+
+
+def _ties(summary: Summary) -> str:
+    ties = summary["ties"]
+    if not ties["rows"]:
+        return "no tie is split"
+    where = f" in {_report.count(ties['groups'], 'group')}" if summary["groups"] else ""
+    return (
+        f"{_report.count(ties['rows'], 'row')}{where} left out with the same score as "
+        "a row that was chosen (earlier rows come first)"
+    )

@@ -1,0 +1,193 @@
+"""``argmetric forecast``."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from cyclopts import Parameter
+
+from argmetric import io
+from argmetric.cli import _report
+from argmetric.cli._errors import UsageError
+from argmetric.cli._gate import gate
+from argmetric.cli._load import (
+    Batch,
+    Integers,
+    load_batch,
+    load_decisions,
+    refuse_shared,
+)
+from argmetric.cli._options import (
+    COUNT,
+    DEFAULT_COLUMNS,
+    DEFAULT_JUDGE,
+    DEFAULT_SCORES,
+    FORECAST,
+    INNER_FRACTION,
+    OUTPUT,
+    ColumnName,
+    Columns,
+    FilePath,
+    Flag,
+    Judge,
+    Scores,
+)
+from argmetric.cli._progress import progress
+from argmetric.cli._summary import Summary, described, forecast_values
+
+
+def forecast(
+    file: FilePath,
+    /,
+    *,
+    scores: Scores = DEFAULT_SCORES,
+    columns: Columns = DEFAULT_COLUMNS,
+    judge: Judge = DEFAULT_JUDGE,
+    decision_column: Annotated[ColumnName | None, Parameter(group=FORECAST)] = None,
+    threshold: Annotated[float | None, Parameter(group=FORECAST)] = None,
+    coverage: Annotated[
+        float, Parameter(group=FORECAST, validator=INNER_FRACTION)
+    ] = 0.9,
+    known: Annotated[ColumnName | None, Parameter(group=FORECAST)] = None,
+    prior: Annotated[
+        float | None, Parameter(group=FORECAST, validator=INNER_FRACTION)
+    ] = None,
+    overdispersion: Annotated[float, Parameter(group=FORECAST, validator=COUNT)] = 0.0,
+    fail_under: Annotated[float | None, Parameter(group=OUTPUT)] = None,
+    fail_on: Annotated[Literal["mean", "interval"], Parameter(group=OUTPUT)] = "mean",
+    json: Annotated[bool, Flag, Parameter(group=OUTPUT)] = False,
+    jobs: Annotated[int | None, Parameter(alias="-j")] = None,
+) -> int:
+    """Forecast the score of a decision before its labels are known.
+
+    The decision is that of --decision-column or --threshold, else that of a column
+    called decision, prediction, predicted, pred or y_pred, else the one that
+    `argmetric decide` would make. The answer goes to standard output.
+
+    Parameters
+    ----------
+    file
+        One row for each item: CSV, TSV, Parquet, Arrow or JSONL; - is standard input.
+    decision_column
+        The column of decisions, 0 and 1.
+    threshold
+        Forecast the rule "score >= threshold" instead.
+    coverage
+        The probability with which the interval holds the score.
+    known
+        The column of labels that have arrived, empty where they have not: they are
+        used as they are, and the interval shrinks.
+    prior
+        The share of positives now, if it is known to differ from the one that the
+        probabilities stand for.
+    overdispersion
+        The standard deviation of an effect on the log-odds that all rows share; widens
+        the interval.
+    fail_under
+        Exit with 3 if the forecast is worse than this: under it, or over it for a
+        metric that is minimised.
+    fail_on
+        What --fail-under judges: the mean of the forecast, or the worse end of its
+        interval.
+    json
+        Print the forecast as JSON.
+    jobs
+        The number of threads for groups; results do not depend on it.
+    """
+    if decision_column is not None and threshold is not None:
+        raise UsageError("--decision-column and --threshold exclude each other")
+    batch = load_batch(file, scores, columns, judge, taken=[known])
+    refuse_shared(score=batch.score, known=known, decision_column=decision_column)
+    arrived = _arrived(batch.table, known, columns.pos_label)
+    with progress(f"forecasting {batch.table.n_rows:,} rows"):
+        from argmetric import forecast as forecast_score
+
+        source, column, labels = _decided(batch, decision_column, threshold, jobs)
+        result = forecast_score(
+            batch.p,
+            labels,
+            batch.metric,
+            coverage,
+            **batch.grouping,
+            known=arrived,
+            prior=prior,
+            overdispersion=overdispersion,
+            logits=batch.logits,
+        )
+    summary = described(
+        batch.table,
+        batch.metric,
+        batch.groups,
+        score=batch.score,
+        decision=column,
+        label=batch.labels.column,
+        known=known,
+    )
+    summary |= {
+        "decision": source,
+        "positives": int(labels.sum()),
+        "expected_positives": result.expected_positives,
+        "known": None if arrived is None else int(np.isfinite(arrived).sum()),
+        "prior": prior,
+        "overdispersion": overdispersion,
+        "forecast": forecast_values(result),
+        "real": batch.real_score(labels),
+        "notes": [batch.labels.note] if batch.labels.note else [],
+    }
+    if json:
+        _report.print_json(summary)
+    else:
+        _print(summary)
+    low, high = result.interval
+    worse_end = low if batch.metric.greater_is_better else high
+    judged = {"mean": result.mean, "interval": worse_end}[fail_on]
+    what = {"mean": "the mean", "interval": "the worse end of the interval"}[fail_on]
+    return gate(judged, fail_under, batch.metric, f"{what} of the forecast")
+
+
+def _arrived(table: io.Table, known: str | None, pos_label: str | None) -> Any:
+    if known is None:
+        return None
+    name = io.named_column(table, known)
+    return io.labels(table, name, pos_label=pos_label, missing=True)
+
+
+def _decided(
+    batch: Batch, column: str | None, threshold: float | None, jobs: int | None
+) -> tuple[str, str | None, Integers]:
+    """Return where the decision is from, in words and as a column, and its labels."""
+    if threshold is not None:
+        labels = (batch.p >= threshold).astype(np.int64)
+        return f"{batch.score} >= {threshold:g}", None, labels
+    if column is not None or io.default_columns(batch.table, io.DECISION_NAMES):
+        column, labels = load_decisions(batch.table, column, None)
+        return f"column {column!r}", column, labels
+
+    from argmetric import decide
+
+    decision = decide(
+        batch.p, batch.metric, **batch.grouping, logits=batch.logits, n_jobs=jobs
+    )
+    return f"optimal for {batch.metric.name}", None, np.asarray(decision.labels)
+
+
+def _print(summary: Summary) -> None:
+    target = _report.console(stderr=False)
+    positives = _report.count(summary["positives"], "positive")
+    facts = [
+        *_report.asked(summary),
+        ("decision", f"{summary['decision']}, {positives}"),
+        ("expected", f"{summary['expected_positives']:,.1f} rows positive in truth"),
+    ]
+    if summary["known"] is not None:
+        facts.append(("known", f"{_report.count(summary['known'], 'label')} arrived"))
+    facts.append(("forecast", _report.interval(summary["forecast"])))
+    if summary["forecast"]["probability_undefined"]:
+        chance = summary["forecast"]["probability_undefined"]
+        facts.append(("undefined", f"with probability {chance:.4g}"))
+    if summary["real"] is not None:
+        facts.append(("real score", _report.number(summary["real"])))
+    _report.print_facts(target, "argmetric forecast", facts)
+    _report.print_notes(target, "assumes", summary["forecast"]["assumptions"])
+    _report.print_notes(target, "note", summary["notes"])

@@ -1,0 +1,184 @@
+"""From a file and options to arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from argmetric import io
+from argmetric.cli._errors import UsageError
+from argmetric.cli._options import Average, Columns, Judge, Scores
+from argmetric.metrics import Metric
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Which rows belong together, and how the metric is averaged over groups."""
+
+    column: str
+    codes: Integers
+    ids: list[Any]
+    average: Average
+
+
+@dataclass(frozen=True)
+class Labels:
+    """True labels, or a note on why a column was not taken for them."""
+
+    column: str | None = None
+    values: Floats | None = None
+    note: str | None = None
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Scored rows, and what decisions on them are judged by."""
+
+    table: io.Table
+    metric: Metric
+    score: str
+    p: Floats
+    logits: bool
+    groups: Groups | None
+    labels: Labels
+
+    @property
+    def grouping(self) -> dict[str, Any]:
+        """Groups as the functions of the package take them."""
+        return grouping(self.groups)
+
+    def real_score(self, decision: npt.NDArray[Any]) -> float | None:
+        """Return the score of a decision against the labels, None without labels."""
+        if self.labels.values is None:
+            return None
+        from argmetric import evaluate
+
+        score = evaluate(self.labels.values, decision, self.metric, **self.grouping)
+        return float(score)
+
+
+def load_batch(
+    file: str,
+    scores: Scores,
+    columns: Columns,
+    judge: Judge,
+    *,
+    taken: Iterable[str | None] = (),
+) -> Batch:
+    """Read scored rows.
+
+    Parameters
+    ----------
+    file : str
+        A path, or ``"-"``.
+    scores : Scores
+        The options about scores.
+    columns : Columns
+        The options about other columns.
+    judge : Judge
+        The options that name the metric.
+    taken : iterable of str or None, optional
+        Columns with another purpose, which are no labels.
+    """
+    metric = judge.resolved()
+    judge.average_for(columns.group)  # wrong usage comes before the file is read
+    table = io.read_table(file, columns.format)
+    score = io.find_column(
+        table,
+        scores.score,
+        io.SCORE_NAMES + (io.LOGIT_NAMES if scores.logits else ()),
+        role="score",
+        option="--score",
+        taken=[name for name in (columns.group, columns.label) if name is not None],
+    )
+    refuse_shared(score=score, group=columns.group, label=columns.label)
+    p = io.probabilities(table, score, logits=scores.logits)
+    groups = load_groups(table, columns, judge)
+    used = [name for name in (score, columns.group, *taken) if name is not None]
+    labels = _optional_labels(table, columns, taken=used)
+    return Batch(table, metric, score, p, scores.logits, groups, labels)
+
+
+def load_groups(table: io.Table, columns: Columns, judge: Judge) -> Groups | None:
+    """Return the groups that were asked for, if any."""
+    average = judge.average_for(columns.group)
+    if columns.group is None or average is None:
+        return None
+    name = io.named_column(table, columns.group)
+    codes, ids = io.groups(table, name)
+    return Groups(name, codes, ids, average)
+
+
+def grouping(groups: Groups | None) -> dict[str, Any]:
+    """Return groups as keywords for the functions of the package."""
+    if groups is None:
+        return {"groups": None, "average": None}
+    return {"groups": groups.codes, "average": groups.average}
+
+
+def _optional_labels(
+    table: io.Table, columns: Columns, *, taken: Iterable[str]
+) -> Labels:
+    """Return labels that were asked for, or that a column plainly offers.
+
+    A column that only has the name of a label is never a reason to fail.
+    """
+    if columns.label is not None:
+        return Labels(*load_labels(table, columns))
+    found = io.default_columns(table, io.LABEL_NAMES, taken=taken)
+    if not found:
+        return Labels()
+    try:
+        return Labels(*load_labels(table, columns, taken=taken))
+    except io.DataError as error:
+        return Labels(note=f"labels not used: {error}")
+
+
+def load_labels(
+    table: io.Table, columns: Columns, *, taken: Iterable[str] = ()
+) -> tuple[str, Floats]:
+    """Return the label column and its values; there must be one."""
+    name = io.find_column(
+        table,
+        columns.label,
+        io.LABEL_NAMES,
+        role="label",
+        option="--label",
+        taken=taken,
+    )
+    return name, io.labels(table, name, pos_label=columns.pos_label)
+
+
+def load_decisions(
+    table: io.Table, name: str | None, pos_label: str | None
+) -> tuple[str, Integers]:
+    """Return a column of decisions and its values: 0 and 1, else as labels are."""
+    name = io.find_column(
+        table, name, io.DECISION_NAMES, role="decision", option="--decision-column"
+    )
+    try:
+        values = io.labels(table, name)
+    except io.DataError:
+        if pos_label is None:
+            raise
+        values = io.labels(table, name, pos_label=pos_label)
+    return name, values.astype(np.int64)
+
+
+def refuse_shared(**chosen: str | None) -> None:
+    """Refuse one column for two purposes, each given by the name of its option."""
+    seen: dict[str, str] = {}
+    for option, name in chosen.items():
+        if name is None:
+            continue
+        shown = option.replace("_", "-")
+        if name in seen:
+            raise UsageError(f"--{seen[name]} and --{shown} both name column {name!r}")
+        seen[name] = shown

@@ -1,0 +1,132 @@
+"""The entry point: no traceback for bad input, and an exit code that says what was."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Sequence
+from types import FrameType
+
+from argmetric.cli._errors import (
+    FAILURE,
+    INTERRUPTED,
+    PIPE_CLOSED,
+    TERMINATED,
+    USAGE,
+    UsageError,
+)
+
+_DEBUG_FLAG = "--debug"
+_DEBUG_VARIABLE = "ARGMETRIC_DEBUG"
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        The command and its options; by default those of the process.
+
+    Returns
+    -------
+    int
+        0 done, 1 failure, 2 wrong usage, 3 gate not met.
+    """
+    if arguments is None:
+        arguments = sys.argv[1:]
+        _prepare_process()
+    tokens = list(arguments)
+    debug = _DEBUG_FLAG in tokens or os.environ.get(_DEBUG_VARIABLE, "0") not in (
+        "",
+        "0",
+    )
+    tokens = [token for token in tokens if token != _DEBUG_FLAG]
+    try:
+        code = _run(tokens)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        code = PIPE_CLOSED  # whoever was reading has seen enough
+    except KeyboardInterrupt:
+        code = INTERRUPTED
+    except Exception as error:
+        if debug:
+            traceback.print_exc()
+        code, message = _explained(error)
+        _complain(message)
+    _settle_stdout()
+    return code
+
+
+def _prepare_process() -> None:
+    signal.signal(signal.SIGTERM, _terminate)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # A sign that the terminal does not know is no reason to fail
+            stream.reconfigure(errors="replace")
+
+
+def _debug_variable_is_set() -> bool:
+    return os.environ.get(_DEBUG_VARIABLE, "") not in ("", "0")
+
+
+def _run(tokens: list[str]) -> int:
+    from cyclopts import CycloptsError
+
+    from argmetric.cli._app import app
+    from argmetric.cli._options import marked_streams
+
+    if not tokens or tokens[0] in app.help_flags:
+        app.resolved_commands()  # the list of commands shows their first lines
+    try:
+        result = app(
+            marked_streams(tokens),
+            exit_on_error=False,
+            print_error=False,
+            result_action="return_value",
+        )
+    except CycloptsError as error:
+        command = next((token for token in tokens if token in app), "")
+        help_ = " ".join(word for word in ("argmetric", command, "--help") if word)
+        raise UsageError(f"{error} See {help_}.") from error
+    return result if isinstance(result, int) else 0
+
+
+def _explained(error: Exception) -> tuple[int, str]:
+    """Return the exit code and one line for an error."""
+    message = " ".join(str(error).split())
+    if isinstance(error, UsageError):
+        return USAGE, message
+    if isinstance(error, MemoryError):
+        return FAILURE, f"not enough memory {message}".strip()
+    if isinstance(error, OSError):
+        where = error.filename or "standard output"
+        return FAILURE, f"{where}: {error.strerror or message}"
+    if isinstance(error, (ValueError, TypeError)):
+        return FAILURE, message
+    name = type(error).__name__
+    return FAILURE, f"unexpected {name}: {message} (run again with {_DEBUG_FLAG})"
+
+
+def _complain(message: str) -> None:
+    with contextlib.suppress(OSError):
+        print(f"argmetric: {message}", file=sys.stderr)
+
+
+def _settle_stdout() -> None:
+    """Keep the interpreter from flushing in vain, and complaining, at its end."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
+
+
+def _terminate(signal_number: int, frame: FrameType | None) -> None:
+    """Leave by way of the clean-up code, so that no temporary file stays."""
+    raise SystemExit(TERMINATED)

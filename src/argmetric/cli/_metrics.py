@@ -1,0 +1,59 @@
+"""``argmetric metrics``."""
+
+from __future__ import annotations
+
+import json as json_
+from typing import Annotated, Any
+
+from argmetric.cli import _report
+from argmetric.cli._errors import DONE
+from argmetric.cli._options import Flag
+from argmetric.metrics import Metric, get_metric, metric_names
+
+_SIZE_ASKED_FOR = 100
+_ALGORITHMS = {
+    "MeanForm": "closed form",
+    "RatioForm": "exponential sums",
+    "ItemForm": "item weights",
+    "AffineForm": "affine in tp",
+    "NoneType": "windowed sums",
+}
+
+
+def metrics(*, json: Annotated[bool, Flag] = False) -> int:
+    """List the metrics: formula, what 0/0 counts, ranking principle, algorithm.
+
+    Counts: tp true positives, tn true negatives, k predicted positives, t actual
+    positives, n rows. Any "f<beta>" works, such as f0.3. The ranking principle says
+    that the best decision is a set of highest scores.
+
+    Parameters
+    ----------
+    json
+        Print the list as JSON.
+    """
+    catalogue = [_entry(name, get_metric(name)) for name in metric_names()]
+    if json:
+        print(json_.dumps(catalogue, indent=2))
+        return DONE
+    target = _report.console(stderr=False)
+    header = ["name", "formula", "0/0", "ranking", "algorithm"]
+    rows = [
+        [m["name"], m["formula"], m["zero_division"], m["ranking"], m["algorithm"]]
+        for m in catalogue
+    ]
+    _report.print_table(target, header, rows, numbers_from=len(header))
+    return DONE
+
+
+def _entry(name: str, metric: Metric) -> dict[str, Any]:
+    principle = metric.ranking_principle(_SIZE_ASKED_FOR)
+    return {
+        "name": name,
+        "formula": metric.formula,
+        "zero_division": metric.convention,
+        "ranking_principle": principle.holds,
+        "ranking": principle.reason,
+        "algorithm": _ALGORITHMS[type(metric.form).__name__],
+        "greater_is_better": metric.greater_is_better,
+    }

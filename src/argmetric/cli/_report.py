@@ -1,0 +1,114 @@
+"""Summaries as tables for people."""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+from argmetric.cli._summary import Summary, as_json
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_WIDTH_OF_FILES = 200  # where nobody sees a wrapped line, none is wrapped
+
+
+def console(*, stderr: bool) -> Console:
+    """Return a console that shows text as it is: no markup, no highlighting."""
+    from rich.console import Console
+
+    target = Console(stderr=stderr, markup=False, highlight=False, emoji=False)
+    if not target.is_terminal and "COLUMNS" not in os.environ:
+        target.width = _WIDTH_OF_FILES
+    return target
+
+
+def print_json(summary: Summary) -> None:
+    """Print a summary as JSON to standard output."""
+    sys.stdout.write(as_json(summary) + "\n")
+
+
+def number(value: float | None) -> str:
+    """Return a score as people read it."""
+    if value is None:
+        return ""
+    return "undefined" if math.isnan(value) else f"{value:.4f}"
+
+
+def count(value: int, noun: str = "") -> str:
+    """Return a count with its noun: ``1,200 rows``."""
+    plural = noun if value == 1 or not noun else f"{noun}s"
+    return f"{value:,} {plural}".rstrip()
+
+
+def asked(summary: Summary) -> list[tuple[str, str]]:
+    """Return the first lines of every summary: what was asked of which rows."""
+    used = [f"{role} {name!r}" for role, name in summary["columns"].items()]
+    rows = f"{count(summary['rows'], 'row')} of {summary['file']} ({', '.join(used)})"
+    convention = summary["zero_division"]
+    shown = "is left out" if convention == "nan" else f"counts {convention:g}"
+    lines = [("rows", rows)]
+    if summary["groups"] is not None:
+        means = {"groups": "mean over groups", "pooled": "all rows pooled"}
+        how = means[summary["average"]]
+        asked_for = f"--average {summary['average']}"
+        lines.append(("groups", f"{count(summary['groups'])}, {how} ({asked_for})"))
+    better = "" if summary["greater_is_better"] else ", smaller is better"
+    lines.append(("metric", f"{summary['metric']}{better}; 0/0 {shown}"))
+    return lines
+
+
+def interval(forecast: Summary) -> str:
+    """Return mean and interval in one line."""
+    low, high = forecast["interval"]
+    coverage = f"{100 * forecast['coverage']:g} %"
+    return (
+        f"{number(forecast['mean'])}, {coverage} interval "
+        f"{number(low)} to {number(high)}"
+    )
+
+
+def print_facts(target: Console, title: str, facts: Iterable[tuple[str, str]]) -> None:
+    """Print a title and lines of a name and what it is."""
+    from rich.table import Table
+    from rich.text import Text
+
+    target.print(Text(title, style="bold"))
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(style="dim", no_wrap=True)
+    grid.add_column(overflow="fold")
+    for name, fact in facts:
+        grid.add_row(name, Text(fact))
+    target.print(grid)
+
+
+def print_table(
+    target: Console,
+    header: Sequence[str],
+    rows: Iterable[Sequence[str]],
+    *,
+    numbers_from: int = 1,
+) -> None:
+    """Print rows under a header, columns of numbers to the right."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    for i, name in enumerate(header):
+        justify: Literal["left", "right"] = "right" if i >= numbers_from else "left"
+        table.add_column(name, justify=justify, overflow="fold", no_wrap=i == 0)
+    for row in rows:
+        table.add_row(*(Text(cell) for cell in row))
+    target.print(table)
+
+
+def print_notes(target: Console, kind: str, notes: Iterable[Any]) -> None:
+    """Print sentences, one on a line."""
+    from rich.text import Text
+
+    for note in notes:
+        target.print(Text.assemble((f"{kind}: ", "dim"), str(note)))

@@ -1,0 +1,42 @@
+"""Rows in, the same rows out: CSV, TSV, Parquet, Arrow and JSON lines.
+
+Columns are found and checked here, once; pyarrow is loaded when a file is read, not
+when this module is imported.
+"""
+
+from argmetric.io._columns import (
+    DECISION_NAMES,
+    LABEL_NAMES,
+    LOGIT_NAMES,
+    SCORE_NAMES,
+    default_columns,
+    find_column,
+    named_column,
+)
+from argmetric.io._formats import FORMATS, DataError, Format
+from argmetric.io._read import read_table
+from argmetric.io._table import Table
+from argmetric.io._values import groups, labels, numbers, probabilities
+from argmetric.io._write import output_format, replaced_whole, write_table
+
+__all__ = [
+    "DECISION_NAMES",
+    "FORMATS",
+    "LABEL_NAMES",
+    "LOGIT_NAMES",
+    "SCORE_NAMES",
+    "DataError",
+    "Format",
+    "Table",
+    "default_columns",
+    "find_column",
+    "groups",
+    "labels",
+    "named_column",
+    "numbers",
+    "output_format",
+    "probabilities",
+    "read_table",
+    "replaced_whole",
+    "write_table",
+]

@@ -1,0 +1,81 @@
+"""Arrow arrays to and from numpy, by their buffers.
+
+``pyarrow.array``, ``pyarrow.scalar`` and ``Array.to_numpy`` import pandas wherever it
+is installed, which costs more than everything else that a small job does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+
+def integer_array(values: npt.NDArray[Any]) -> Any:
+    """Return whole numbers as an Arrow int64 array, without a copy where possible."""
+    import pyarrow as pa
+
+    values = np.ascontiguousarray(values, dtype=np.int64)
+    buffers = [None, pa.py_buffer(values)]
+    return pa.Array.from_buffers(pa.int64(), values.size, buffers)
+
+
+def text_array(values: Sequence[str]) -> Any:
+    """Return strings as an Arrow large_string array."""
+    import pyarrow as pa
+
+    encoded = [value.encode() for value in values]
+    offsets = np.zeros(len(encoded) + 1, dtype=np.int64)
+    np.cumsum([len(value) for value in encoded], out=offsets[1:])
+    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(b"".join(encoded))]
+    return pa.Array.from_buffers(pa.large_string(), len(encoded), buffers)
+
+
+def text_scalar(value: str) -> Any:
+    """Return one string as an Arrow large_string scalar."""
+    return text_array([value])[0]
+
+
+def text_bytes(array: Any) -> memoryview:
+    """Return the strings of a large_string array one after another, as bytes."""
+    offsets = np.frombuffer(array.buffers()[1], dtype=np.int64)
+    start, stop = offsets[array.offset], offsets[array.offset + len(array)]
+    data = array.buffers()[2]
+    return memoryview(data)[start:stop] if data is not None else memoryview(b"")
+
+
+def flat(column: Any) -> Any:
+    """Return a chunked column as one array."""
+    import pyarrow as pa
+
+    if not isinstance(column, pa.ChunkedArray):
+        return column
+    if column.num_chunks == 1:
+        return column.chunk(0)
+    return column.combine_chunks()
+
+
+def to_numpy(column: Any, dtype: type[np.generic]) -> npt.NDArray[Any]:
+    """Return a column of fixed-width numbers as numpy; nulls hold arbitrary values."""
+    array = flat(column)
+    if len(array) == 0:
+        return np.empty(0, dtype=dtype)
+    values = np.frombuffer(array.buffers()[1], dtype=dtype)
+    return values[array.offset : array.offset + len(array)]
+
+
+def mask_to_numpy(mask: Any) -> npt.NDArray[np.bool_]:
+    """Return a boolean column as numpy, False where it is null."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    bits = pc.cast(pc.fill_null(mask, _false()), pa.uint8())
+    return to_numpy(bits, np.uint8).astype(np.bool_)
+
+
+def _false() -> Any:
+    import pyarrow as pa
+
+    return pa.Array.from_buffers(pa.bool_(), 1, [None, pa.py_buffer(b"\0")])[0]

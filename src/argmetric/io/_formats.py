@@ -1,0 +1,106 @@
+"""Which kind of file is this: by name, or by its first bytes."""
+
+from __future__ import annotations
+
+from pathlib import PurePath
+from typing import Literal, get_args
+
+Format = Literal["csv", "tsv", "parquet", "arrow", "arrow-stream", "jsonl"]
+FORMATS: tuple[Format, ...] = get_args(Format)
+BINARY_FORMATS: frozenset[Format] = frozenset({"parquet", "arrow", "arrow-stream"})
+
+STANDARD_STREAM = "-"
+
+_EXTENSIONS: dict[str, Format] = {
+    ".csv": "csv",
+    ".tsv": "tsv",
+    ".tab": "tsv",
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".arrow": "arrow",
+    ".feather": "arrow",
+    ".ipc": "arrow",
+    ".arrows": "arrow-stream",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".json": "jsonl",
+}
+
+_MAGIC: tuple[tuple[bytes, Format], ...] = (
+    (b"PAR1", "parquet"),
+    (b"ARROW1", "arrow"),
+    (b"\xff\xff\xff\xff", "arrow-stream"),
+)
+
+UTF8_MARK = b"\xef\xbb\xbf"
+_SNIFFED_BYTES = 65_536
+
+
+class DataError(ValueError):
+    """The data at hand cannot be used; the message says where and why."""
+
+
+def format_by_name(path: str, *, option: str) -> Format:
+    """Return the format that the extension of a path stands for.
+
+    Parameters
+    ----------
+    path : str
+        A path or a bare file name.
+    option : str
+        How the user names a format instead, for the message.
+
+    Returns
+    -------
+    str
+        One of `FORMATS`.
+
+    Examples
+    --------
+    >>> format_by_name("scores.tsv", option="--format")
+    'tsv'
+    """
+    extension = PurePath(path).suffix.lower()
+    try:
+        return _EXTENSIONS[extension]
+    except KeyError:
+        shown = f"unknown extension {extension!r}" if extension else "no extension"
+        known = ", ".join(_EXTENSIONS)
+        raise DataError(
+            f"{path}: {shown}; use one of {known}, or pass {option}"
+        ) from None
+
+
+def binary_format(head: bytes) -> Format | None:
+    """Return the binary format that the first bytes announce, None for text."""
+    return next((kind for mark, kind in _MAGIC if head.startswith(mark)), None)
+
+
+def sniff(head: bytes) -> Format | None:
+    """Return the format that the first bytes of a stream show, None if none does.
+
+    Parameters
+    ----------
+    head : bytes
+        The beginning of the stream, all of it if it is short.
+
+    Returns
+    -------
+    str or None
+        One of `FORMATS`; text that is not JSON is CSV, or TSV where its first
+        line has tabs and no comma.
+
+    Examples
+    --------
+    >>> sniff(b'{"score": 0.5}')
+    'jsonl'
+    """
+    if kind := binary_format(head):
+        return kind
+    text = head[:_SNIFFED_BYTES].removeprefix(UTF8_MARK).lstrip()
+    if not text or b"\0" in text:
+        return None
+    if text.startswith((b"{", b"[")):
+        return "jsonl"
+    first_line = text.splitlines()[0]
+    return "tsv" if b"\t" in first_line and b"," not in first_line else "csv"

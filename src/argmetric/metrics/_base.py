@@ -1,0 +1,183 @@
+"""A metric is a function of four counts, with its conventions for 0/0."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from argmetric.metrics._forms import Floats, Form
+from argmetric.metrics._ranking import RankingPrinciple, search_violation
+
+
+def ratio(numerator: Floats, denominator: Floats, undefined: float) -> Floats:
+    """Numerator over denominator, `undefined` where the denominator is 0."""
+    zero = denominator == 0
+    if not zero.any():
+        return numerator / denominator
+    safe = np.where(zero, 1.0, denominator)
+    return np.where(zero, undefined, numerator / safe)
+
+
+def true_negatives(tp: Floats, k: Floats, t: Floats, n: Floats) -> Floats:
+    """Cells of a quadrature rule may lie a rounding error outside of the table."""
+    return np.maximum(n - k - t + tp, 0.0)
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A function of the counts (tp, k, t, n) of a confusion matrix.
+
+    Parameters
+    ----------
+    zero_division : {0.0, 1.0, nan}, default=0.0
+        The value of 0/0; with nan the case is left out of every mean.
+    """
+
+    zero_division: float = field(default=0.0, kw_only=True)
+
+    short_name: ClassVar[str] = ""
+    formula: ClassVar[str] = ""
+    convention: ClassVar[str] = ""
+    # Why the value grows with tp at fixed k and t; None where it has to be checked.
+    monotone_proof: ClassVar[str | None] = None
+
+    def __post_init__(self) -> None:
+        zero_division = float(self.zero_division)
+        if not (zero_division in (0.0, 1.0) or math.isnan(zero_division)):
+            raise ValueError(
+                f"zero_division must be 0, 1 or nan, not {self.zero_division!r}"
+            )
+        object.__setattr__(self, "zero_division", zero_division)
+
+    @property
+    def name(self) -> str:
+        """Short name, as `get_metric` takes it where the metric has one."""
+        return self.short_name or type(self).__name__
+
+    @property
+    def greater_is_better(self) -> bool:
+        """Whether the metric is maximised."""
+        return True
+
+    @property
+    def form(self) -> Form | None:
+        """Algebraic form, or None for a general function of the counts."""
+        return None
+
+    def value(
+        self,
+        tp: npt.ArrayLike,
+        k: npt.ArrayLike,
+        t: npt.ArrayLike,
+        n: npt.ArrayLike,
+    ) -> Floats:
+        """Value for true positives, predicted positives, positives and size.
+
+        Parameters
+        ----------
+        tp, k, t, n : array-like
+            Counts; broadcast against each other.
+
+        Returns
+        -------
+        ndarray
+            One value per cell, nan where the metric is undefined and left out.
+
+        Examples
+        --------
+        >>> import argmetric as am
+        >>> am.FBeta(1).value(tp=3, k=5, t=4, n=10).round(4)
+        np.float64(0.6667)
+        """
+        counts = [np.asarray(count, dtype=np.float64) for count in (tp, k, t, n)]
+        shape = np.broadcast_shapes(*(count.shape for count in counts))
+        result = np.asarray(self._value(*counts))
+        if result.shape != shape:
+            result = np.broadcast_to(result, shape).copy()
+        return result[()] if shape == () else result
+
+    def _value(self, tp: Floats, k: Floats, t: Floats, n: Floats) -> Floats:
+        raise TypeError(f"{type(self).__name__} must define the method `_value`")
+
+    def score(self, y_true: npt.ArrayLike, y_pred: npt.ArrayLike) -> float:
+        """Realised score of 0/1 predictions against 0/1 labels."""
+        true, pred = np.asarray(y_true) != 0, np.asarray(y_pred) != 0
+        if true.shape != pred.shape:
+            raise ValueError(
+                f"y_true has shape {true.shape} and y_pred has shape {pred.shape}"
+            )
+        return float(self.value((true & pred).sum(), pred.sum(), true.sum(), true.size))
+
+    def ranking_principle(self, n: int) -> RankingPrinciple:
+        """Whether some optimal decision on n items is a top-k set.
+
+        It is one when the value never falls as tp rises by one at fixed k and t,
+        on 1 ≤ k, t ≤ n-1 (0/0 conventions live outside of this range).
+        """
+        if self.monotone_proof is not None:
+            return RankingPrinciple(True, "proven", n, self.monotone_proof)
+        return search_violation(self.value, n, self.greater_is_better)
+
+    def with_zero_division(self, zero_division: float | None) -> Self:
+        """The same metric with another value of 0/0 (None: unchanged)."""
+        if zero_division is None:
+            return self
+        return replace(self, zero_division=zero_division)
+
+
+@dataclass(frozen=True)
+class CustomMetric(Metric):
+    """A metric of the user's own.
+
+    Parameters
+    ----------
+    function : callable
+        `function(tp, k, t, n)`; on arrays if it can, otherwise on numbers. It may
+        return nan, or divide 0 by 0, where it is undefined: `zero_division` applies.
+    label : str, optional
+        Name for tables and messages; by default the function's own.
+    maximise : bool, default=True
+        Whether more is better.
+
+    Examples
+    --------
+    >>> import argmetric as am
+    >>> g2 = am.CustomMetric(lambda tp, k, t, n: tp * tp / (k * t), label="g2")
+    >>> am.decide([0.9, 0.6, 0.2], g2).n_positives
+    2
+    """
+
+    function: Callable[..., Any]
+    label: str | None = None
+    maximise: bool = True
+
+    @property
+    def greater_is_better(self) -> bool:
+        """Whether more is better."""
+        return self.maximise
+
+    @property
+    def name(self) -> str:
+        """The label, or the name of the function."""
+        return self.label or getattr(self.function, "__name__", "custom")
+
+    def _value(self, tp: Floats, k: Floats, t: Floats, n: Floats) -> Floats:
+        tp, k, t, n = np.broadcast_arrays(tp, k, t, n)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            try:
+                raw = np.asarray(self.function(tp, k, t, n), dtype=np.float64)
+                raw = np.broadcast_to(raw, tp.shape)
+            except (TypeError, ValueError, ZeroDivisionError):
+                raw = np.vectorize(self._scalar, otypes=[float])(tp, k, t, n)
+        return np.where(np.isnan(raw), self.zero_division, raw)
+
+    def _scalar(self, tp: float, k: float, t: float, n: float) -> float:
+        try:
+            return float(self.function(float(tp), float(k), float(t), float(n)))
+        except ZeroDivisionError:
+            return math.nan

@@ -1,0 +1,85 @@
+"""A conformance kit for metrics that users write."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from argmetric.metrics._base import CustomMetric, Metric
+from argmetric.metrics._forms import Floats
+from argmetric.metrics._ranking import RankingPrinciple
+
+
+def feasible_counts(n: int) -> tuple[Floats, Floats, Floats]:
+    """Every (tp, k, t) that n items can show."""
+    tp, k, t = (
+        a.ravel().astype(np.float64)
+        for a in np.meshgrid(*[np.arange(n + 1)] * 3, indexing="ij")
+    )
+    keep = (tp <= np.minimum(k, t)) & (tp >= k + t - n)
+    return tp[keep], k[keep], t[keep]
+
+
+def check_metric(
+    metric: Metric | Callable[..., Any], *, n: int = 12
+) -> RankingPrinciple:
+    """Check a metric of your own, and say whether top-k decisions are optimal for it.
+
+    Parameters
+    ----------
+    metric : Metric or callable
+        A metric, or a function of (tp, k, t, n).
+    n : int, default=12
+        Every feasible cell of this size is looked at.
+
+    Returns
+    -------
+    RankingPrinciple
+        True when some optimal decision is a top-k set; otherwise it holds a
+        counterexample.
+
+    Raises
+    ------
+    ValueError
+        When the metric gives infinities, gives nan away from 0/0, changes its answer
+        from call to call, or treats an array and its elements differently.
+
+    Examples
+    --------
+    >>> import argmetric as am
+    >>> bool(am.check_metric(lambda tp, k, t, n: tp / (k + t)))
+    True
+    >>> false_discovery = am.CustomMetric(lambda tp, k, t, n: (k - tp) / k)
+    >>> bool(am.check_metric(false_discovery))
+    False
+    """
+    if not isinstance(metric, Metric):
+        metric = CustomMetric(metric)
+    tp, k, t = feasible_counts(n)
+    values = metric.value(tp, k, t, n)
+
+    def cell(index: int) -> str:
+        counts = f"tp={tp[index]:g}, k={k[index]:g}, t={t[index]:g}, n={n}"
+        return f"{metric.name} at {counts} is {values[index]!r}"
+
+    infinite = np.flatnonzero(np.isinf(values))
+    if infinite.size:
+        raise ValueError(f"{cell(infinite[0])}: a metric must be finite")
+    inside = (k > 0) & (k < n) & (t > 0) & (t < n)
+    undefined = np.flatnonzero(np.isnan(values) & inside)
+    if undefined.size:
+        raise ValueError(
+            f"{cell(undefined[0])}: only cells with k or t equal to 0 or n may be "
+            "undefined"
+        )
+    if not np.array_equal(values, metric.value(tp, k, t, n), equal_nan=True):
+        raise ValueError(f"{metric.name} gives another answer when asked again")
+    for index in range(0, tp.size, max(1, tp.size // 50)):
+        alone = metric.value(tp[index], k[index], t[index], n)
+        if not np.isclose(alone, values[index], rtol=1e-12, atol=0, equal_nan=True):
+            raise ValueError(
+                f"{cell(index)} within an array but {float(alone)!r} alone"
+            )
+    return metric.ranking_principle(n)

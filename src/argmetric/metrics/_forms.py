@@ -1,0 +1,85 @@
+"""The algebraic form of a metric, which decides how fast E[metric] can be had.
+
+A room never asks a metric for its name: it asks for its form and picks the
+algorithm that the form allows. A metric without a form is a function of three
+counts and nothing else; it is summed over windows of the two Poisson-binomial
+laws.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Coefficients = tuple[float, float, float, float]
+
+
+@dataclass(frozen=True)
+class MeanForm:
+    """Affine in tp and at most quadratic in t, for fixed k.
+
+    E[value] = value(E[tp], k, E[t], n) + curvature(k, n) · Var[t].
+    """
+
+    curvature: Callable[[Floats, Floats], Floats] | None = None
+
+
+@dataclass(frozen=True)
+class RatioForm:
+    """(c0·n + c1·tp + c2·k + c3·t) / (d0·n + d1·tp + d2·k + d3·t)."""
+
+    c: Coefficients
+    d: Coefficients
+
+    @property
+    def counts_hits_only(self) -> bool:
+        """Whether the numerator is a multiple of tp."""
+        return self.c[0] == self.c[2] == self.c[3] == 0
+
+    def denominator_range(
+        self, m: npt.ArrayLike, n: npt.ArrayLike
+    ) -> tuple[Floats, Floats]:
+        """Smallest and largest denominator over the cells that are summed.
+
+        The denominator is affine, so its extremes lie at the corners of the
+        feasible set. A numerator c1·tp needs the cells with tp ≥ 1 alone.
+        """
+        least = 1 if self.counts_hits_only else 0
+        m, n = np.maximum(m, least), np.asarray(n, dtype=np.float64)
+        corners = [(least, least, least), (least, least, m), (least, m, least)]
+        corners.append((m, m, m))
+        d0, d1, d2, d3 = self.d
+        values = np.stack([d0 * n + d1 * tp + d2 * k + d3 * t for tp, k, t in corners])
+        return values.min(axis=0), values.max(axis=0)
+
+
+@dataclass(frozen=True)
+class ItemForm:
+    """hits(k, n) · tp / t^exponent + rejections(k, n) · tn / (n-t)^exponent + offset.
+
+    Each item then carries a weight of its own, whatever else is predicted.
+    """
+
+    exponent: float
+    hits: Callable[[Floats, Floats], Floats] | None
+    rejections: Callable[[Floats, Floats], Floats] | None
+    offset: float = 0.0
+
+
+@dataclass(frozen=True)
+class AffineForm:
+    """slope(k, t, n) · tp + intercept(k, t, n) for 0 < k < n and 0 < t < n.
+
+    Both are smooth in t on the scale of min(t, n-t). At k = 0 and k = n the
+    value is the same for every 0 < t < n.
+    """
+
+    slope: Callable[[Floats, Floats, Floats], Floats]
+    intercept: Callable[[Floats, Floats, Floats], Floats]
+
+
+Form = MeanForm | RatioForm | ItemForm | AffineForm

@@ -1,0 +1,222 @@
+"""Metrics that are a ratio of two affine functions of the counts."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from argmetric.metrics._base import Metric, ratio
+from argmetric.metrics._forms import Coefficients, Floats, Form, MeanForm, RatioForm
+from argmetric.metrics._ranking import RankingPrinciple, search_violation
+
+
+def require_positive(name: str, number: float, *, or_zero: bool = False) -> None:
+    good = number > 0 or (or_zero and number == 0)
+    if not (good and math.isfinite(number)):
+        kind = "0 or a positive" if or_zero else "a positive"
+        raise ValueError(f"{name} must be {kind} number, not {number!r}")
+
+
+class _Fractional(Metric):
+    """(c0·n + c1·tp + c2·k + c3·t) / (d0·n + d1·tp + d2·k + d3·t)."""
+
+    @property
+    def coefficients(self) -> tuple[Coefficients, Coefficients]:
+        raise TypeError(f"{type(self).__name__} must define `coefficients`")
+
+    @property
+    def form(self) -> Form | None:
+        """Ratio of two affine functions; a plain mean where only k divides."""
+        c, d = self.coefficients
+        return MeanForm() if d[1] == d[3] == 0 else RatioForm(c, d)
+
+    def _value(self, tp: Floats, k: Floats, t: Floats, n: Floats) -> Floats:
+        (c0, c1, c2, c3), (d0, d1, d2, d3) = self.coefficients
+        numerator = c0 * n + c1 * tp + c2 * k + c3 * t
+        return ratio(numerator, d0 * n + d1 * tp + d2 * k + d3 * t, self.zero_division)
+
+
+@dataclass(frozen=True)
+class FBeta(_Fractional):
+    """F-measure: (1+β²)·tp / (k + β²·t); β > 1 favours recall.
+
+    Parameters
+    ----------
+    beta : float, default=1.0
+        Any positive number.
+    zero_division : {0.0, 1.0, nan}, default=0.0
+        Value when nothing is predicted and nothing is there.
+
+    Examples
+    --------
+    >>> import argmetric as am
+    >>> am.FBeta(2).name
+    'f2'
+    """
+
+    beta: float = 1.0
+    formula: ClassVar[str] = "(1+β²)·tp / (k + β²·t)"
+    convention: ClassVar[str] = "k = t = 0: zero_division"
+    monotone_proof: ClassVar[str] = "one more hit adds (1+β²)/(k+β²t) > 0"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require_positive("beta", self.beta)
+
+    @property
+    def name(self) -> str:
+        """Name with the value of beta, such as "f1" or "f0.5"."""
+        return f"f{self.beta:g}"
+
+    @property
+    def coefficients(self) -> tuple[Coefficients, Coefficients]:
+        """Numerator and denominator over (n, tp, k, t)."""
+        b2 = float(self.beta) ** 2
+        return (0.0, 1.0 + b2, 0.0, 0.0), (0.0, 0.0, 1.0, b2)
+
+
+@dataclass(frozen=True)
+class Jaccard(_Fractional):
+    """Jaccard index: tp / (k + t - tp)."""
+
+    short_name: ClassVar[str] = "jaccard"
+    formula: ClassVar[str] = "tp / (k + t - tp)"
+    convention: ClassVar[str] = "k = t = 0: zero_division"
+    monotone_proof: ClassVar[str] = "numerator rises and denominator falls with tp"
+
+    @property
+    def coefficients(self) -> tuple[Coefficients, Coefficients]:
+        """Numerator and denominator over (n, tp, k, t)."""
+        return (0.0, 1.0, 0.0, 0.0), (0.0, -1.0, 1.0, 1.0)
+
+
+@dataclass(frozen=True)
+class Tversky(_Fractional):
+    """Tversky index: tp / (tp + alpha·fp + beta·fn).
+
+    Parameters
+    ----------
+    alpha, beta : float, default=0.5
+        Weights of false positives and of false negatives, not negative.
+    zero_division : {0.0, 1.0, nan}, default=0.0
+        Value where the denominator is 0.
+    """
+
+    alpha: float = 0.5
+    beta: float = 0.5
+    formula: ClassVar[str] = "tp / (tp + α·fp + β·fn)"
+    convention: ClassVar[str] = "denominator 0: zero_division"
+    monotone_proof: ClassVar[str] = "one more hit adds (αk+βt)/(D·D') ≥ 0"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require_positive("alpha", self.alpha, or_zero=True)
+        require_positive("beta", self.beta, or_zero=True)
+        if self.alpha == self.beta == 0:
+            raise ValueError("alpha and beta must not both be 0: the value is constant")
+
+    @property
+    def name(self) -> str:
+        """Name with both weights."""
+        return f"tversky({self.alpha:g}, {self.beta:g})"
+
+    @property
+    def coefficients(self) -> tuple[Coefficients, Coefficients]:
+        """Numerator and denominator over (n, tp, k, t)."""
+        a, b = float(self.alpha), float(self.beta)
+        return (0.0, 1.0, 0.0, 0.0), (0.0, 1.0 - a - b, a, b)
+
+
+@dataclass(frozen=True)
+class LinearFractional(_Fractional):
+    """(c0·n + c1·tp + c2·k + c3·t) / (d0·n + d1·tp + d2·k + d3·t).
+
+    Parameters
+    ----------
+    c, d : tuple of four floats
+        Coefficients of n, tp, k and t above and below.
+    zero_division : {0.0, 1.0, nan}, default=0.0
+        Value where the denominator is 0.
+
+    Examples
+    --------
+    >>> import argmetric as am
+    >>> f1 = am.LinearFractional((0, 2, 0, 0), (0, 0, 1, 1))
+    >>> am.decide([0.9, 0.6, 0.2], f1).n_positives
+    2
+    """
+
+    c: Coefficients
+    d: Coefficients
+    formula: ClassVar[str] = "(c0·n+c1·tp+c2·k+c3·t) / (d0·n+d1·tp+d2·k+d3·t)"
+    convention: ClassVar[str] = "denominator 0: zero_division"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("c", "d"):
+            numbers = tuple(float(number) for number in getattr(self, name))
+            if len(numbers) != 4 or not all(map(math.isfinite, numbers)):
+                raise ValueError(f"{name} must be four finite numbers, not {numbers}")
+            object.__setattr__(self, name, numbers)
+        if not any(self.d):
+            raise ValueError("d must not be all 0")
+
+    @property
+    def name(self) -> str:
+        """Name with the coefficients."""
+        c, d = (", ".join(f"{x:g}" for x in numbers) for numbers in (self.c, self.d))
+        return f"linear_fractional(({c}), ({d}))"
+
+    @property
+    def coefficients(self) -> tuple[Coefficients, Coefficients]:
+        """Numerator and denominator over (n, tp, k, t)."""
+        return self.c, self.d
+
+    def ranking_principle(self, n: int) -> RankingPrinciple:
+        """Whether some optimal decision on n items is a top-k set.
+
+        For a positive denominator the value grows with tp exactly when
+        c1·(d0·n + d2·k + d3·t) ≥ d1·(c0·n + c2·k + c3·t): affine in (k, t), so the
+        four corners of 1 ≤ k, t ≤ n-1 prove it. (c1 > d1 alone does not suffice.)
+        """
+        (c0, c1, c2, c3), (d0, d1, d2, d3) = self.c, self.d
+        k, t = (a.ravel() for a in np.meshgrid([1, n - 1], [1, n - 1]))
+        gain = c1 * (d0 * n + d2 * k + d3 * t) - d1 * (c0 * n + c2 * k + c3 * t)
+        positive = RatioForm(self.c, self.d).denominator_range(n, n)[0] > 0
+        if positive and (gain >= 0).all():
+            detail = "c1·(d0n+d2k+d3t) ≥ d1·(c0n+c2k+c3t) at the four corners of (k, t)"
+            return RankingPrinciple(True, "proven", n, detail)
+        return search_violation(self.value, n, self.greater_is_better)
+
+
+@dataclass(frozen=True)
+class Accuracy(_Fractional):
+    """Accuracy: (tp + tn) / n."""
+
+    short_name: ClassVar[str] = "accuracy"
+    formula: ClassVar[str] = "(2·tp + n - k - t) / n"
+    convention: ClassVar[str] = "none needed"
+    monotone_proof: ClassVar[str] = "one more hit adds 2/n > 0"
+
+    @property
+    def coefficients(self) -> tuple[Coefficients, Coefficients]:
+        """Numerator and denominator over (n, tp, k, t)."""
+        return (1.0, 2.0, -1.0, -1.0), (1.0, 0.0, 0.0, 0.0)
+
+
+@dataclass(frozen=True)
+class Precision(_Fractional):
+    """Precision: tp / k."""
+
+    short_name: ClassVar[str] = "precision"
+    formula: ClassVar[str] = "tp / k"
+    convention: ClassVar[str] = "k = 0: zero_division"
+    monotone_proof: ClassVar[str] = "one more hit adds 1/k > 0"
+
+    @property
+    def coefficients(self) -> tuple[Coefficients, Coefficients]:
+        """Numerator and denominator over (n, tp, k, t)."""
+        return (0.0, 1.0, 0.0, 0.0), (0.0, 0.0, 1.0, 0.0)

@@ -1,0 +1,819 @@
+"""`decide` against enumeration: every outcome, every prediction, every convention."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+import argmetric as am
+import oracle
+import strategies as nasty
+from argmetric import decide
+
+NAN = math.nan
+CONVENTIONS = (0.0, 1.0, NAN)
+SPECIAL = {
+    "tversky": am.Tversky(0.25, 1.5),
+    "linear_fractional": am.LinearFractional(
+        oracle.LINEAR_FRACTIONAL_C, oracle.LINEAR_FRACTIONAL_D
+    ),
+    "utility": am.Utility(*oracle.UTILITY),
+    "custom": am.CustomMetric(lambda tp, k, t, n: tp * tp / (k * t)),
+}
+METRIC_AND_CONVENTION = [
+    pytest.param(name, zd, id=f"{name}-{zd:g}")
+    for name in oracle.NAMES
+    for zd in CONVENTIONS
+]
+few = settings(deadline=None, max_examples=12)
+some = settings(deadline=None, max_examples=30)
+
+
+def spec(name):
+    """What to hand to `decide`: the name where there is one."""
+    return SPECIAL.get(name, name)
+
+
+def tolerance(name, scale):
+    """Absolute tolerance for a value whose E|value| is `scale`.
+
+    1e-11 of the value; of its terms where they have both signs and may cancel.
+    """
+    if name in oracle.TWO_DIMENSIONAL:
+        return 1e-9
+    terms = {"youden": 1.0, "markedness": 1.0, "utility": sum(map(abs, oracle.UTILITY))}
+    scale = np.nan_to_num(np.abs(np.asarray(scale, float)))
+    return 1e-11 * np.maximum(scale, terms.get(name, 0.0)) + 1e-300
+
+
+def assert_close(got, expected, within):
+    got, expected = np.asarray(got, float), np.asarray(expected, float)
+    assert got.shape == expected.shape
+    np.testing.assert_array_equal(np.isnan(got), np.isnan(expected))
+    excess = np.abs(got - expected) - within
+    assert not (excess > 0).any(), f"{got}\n{expected}\nexcess {np.nanmax(excess)}"
+
+
+def gain(name, value):
+    return -value if name in oracle.MINIMISED else value
+
+
+def assert_top_set(labels, p):
+    labels, p = np.asarray(labels), np.asarray(p)
+    assert set(np.unique(labels)) <= {0, 1}
+    if 0 < labels.sum() < p.size:
+        assert p[labels == 1].min() >= p[labels == 0].max()
+
+
+def assert_threshold_reproduces(decision, p):
+    """A threshold that is given works; it is missing only where ties split."""
+    k = decision.n_positives
+    ranked = np.sort(np.asarray(p, float))[::-1]
+    if 0 < k < ranked.size and ranked[k - 1] == ranked[k]:
+        assert decision.threshold is None
+        return
+    assert decision.threshold is not None
+    np.testing.assert_array_equal(np.asarray(p) >= decision.threshold, decision.labels)
+    if k == 0:
+        assert decision.threshold == math.inf
+
+
+def assert_optimal(name, p, zd, decision, keep=None):
+    """Right curve, right value, and no prediction of all 2^n that beats it."""
+    curve, scale = oracle.enumerated_curve(name, p, zd)
+    assert_close(decision.curve, curve, tolerance(name, scale))
+    labels = np.asarray(decision.labels)
+    assert labels.shape == np.shape(p)
+    assert labels.sum() == decision.n_positives
+    assert_top_set(labels, p)
+    reached = oracle.enumerated_mean(name, p, labels, zd)
+    within = tolerance(name, scale[decision.n_positives])
+    assert abs(decision.expected - float(reached)) <= within
+    best, best_scale = oracle.enumerated_best(name, p, zd, keep)
+    slack = tolerance(name, best_scale) + within
+    assert gain(name, float(reached)) >= gain(name, float(best)) - slack
+    assert_threshold_reproduces(decision, p)
+
+
+def defined_somewhere(name, p, zd):
+    return not np.isnan(oracle.enumerated_curve(name, p, zd)[0]).all()
+
+
+# --------------------------------------------------------- the oracle itself
+
+
+@pytest.mark.parametrize(("name", "zd"), METRIC_AND_CONVENTION)
+def test_the_oracle_agrees_with_exact_fractions(name, zd):
+    for p in ([0.5, 0.3, 1 - 2**-53], [1e-300, 0.0, 0.75], [1.0, 1.0]):
+        for labels in oracle.binary_vectors(len(p)):
+            exact = float(oracle.exact_mean(name, p, labels, zd))
+            long = float(oracle.enumerated_mean(name, p, labels, zd))
+            assert long == pytest.approx(exact, rel=1e-15, abs=1e-30, nan_ok=True)
+
+
+@pytest.mark.parametrize(("name", "zd"), METRIC_AND_CONVENTION)
+def test_the_oracle_agrees_with_itself(name, zd):
+    p = np.append(np.random.default_rng(0).random(7) ** 2, [0.0, 1.0])
+    curve, scale = oracle.enumerated_curve(name, p, zd)
+    others = [oracle.summed_curve(name, p, zd)[0]]
+    others.append([oracle.summed_mean(name, p, k, zd) for k in range(p.size + 1)])
+    if name in oracle.AFFINE:
+        others.append(oracle.affine_curve(name, p, zd))
+    if name == "jaccard":
+        others.append(oracle.jaccard_curve(p, zd))
+    for other in others:
+        assert_close(other, curve, 1e-15 * np.nan_to_num(scale.astype(float)))
+
+
+# -------------------------------------------------------------- enumeration
+
+
+@pytest.mark.parametrize(("name", "zd"), METRIC_AND_CONVENTION)
+@few
+@given(p=nasty.probability_vectors(max_size=7))
+def test_decide_beats_every_prediction(name, zd, p):
+    if defined_somewhere(name, p, zd):
+        assert_optimal(name, p, zd, decide(p, spec(name), zero_division=zd))
+
+
+@pytest.mark.parametrize(("name", "zd"), METRIC_AND_CONVENTION)
+def test_decide_beats_every_prediction_of_eight(name, zd):
+    rng = np.random.default_rng(8)
+    for p in (rng.random(8), rng.random(8).round(1), np.full(8, 0.3)):
+        assert_optimal(name, p, zd, decide(p, spec(name), zero_division=zd))
+
+
+EDGES = {
+    "one": [0.3],
+    "one certain": [1.0],
+    "one impossible": [0.0],
+    "tiny": [1e-300] * 5,
+    "tiny and certain": [1e-300, 1.0, 1e-300],
+    "all but certain": [1 - 2**-53] * 5,
+    "almost certain": [1 - 1e-16, 1 - 1e-16, 1 - 1e-12],
+    "all one": [1.0] * 4,
+    "all zero": [0.0] * 4,
+    "halves": [0.5] * 6,
+    "both ends": [1 - 1e-16, 1e-300, 1.0, 0.0, 1e-17],
+    "log-uniform": [10.0**-e for e in range(0, 300, 40)],
+    "unsorted": [0.2, 0.9, 0.4, 0.9, 0.1],
+}
+
+
+@pytest.mark.parametrize("edge", EDGES)
+@pytest.mark.parametrize(("name", "zd"), METRIC_AND_CONVENTION)
+def test_edges(name, zd, edge):
+    p = EDGES[edge]
+    if defined_somewhere(name, p, zd):
+        assert_optimal(name, p, zd, decide(p, spec(name), zero_division=zd))
+
+
+@pytest.mark.parametrize(("name", "zd"), METRIC_AND_CONVENTION)
+def test_curve_of_twelve(name, zd):
+    rng = np.random.default_rng(12)
+    for p in (rng.beta(0.3, 1, 12), 1 - rng.beta(0.3, 1, 12)):
+        decision = decide(p, spec(name), zero_division=zd)
+        curve, scale = oracle.enumerated_curve(name, p, zd)
+        assert_close(decision.curve, curve, tolerance(name, scale))
+        best = gain(name, curve)[oracle.best_k(curve, name)]
+        assert gain(name, decision.expected) >= float(best) - tolerance(name, abs(best))
+
+
+def longer_vectors(n):
+    """Beyond the sizes for which everything is a table of all cells."""
+    rng = np.random.default_rng(n)
+    ends = np.where(np.arange(n) < n // 2, 1 - 1e-16, 1e-16)
+    return {
+        "uniform": rng.random(n),
+        "skewed": rng.beta(0.1, 2, n),
+        "halves": np.full(n, 0.5),
+        "tiny": np.full(n, 1e-300),
+        "all but certain": np.full(n, 1 - 2**-53),
+        "zero": np.zeros(n),
+        "one": np.ones(n),
+        "both ends": ends,
+        "log-uniform": 10.0 ** -rng.uniform(0, 300, n),
+        "rounded": rng.random(n).round(1),
+        "one open": np.append(np.ones(n - 1), 0.5),
+    }
+
+
+@pytest.mark.parametrize("kind", longer_vectors(34))
+@pytest.mark.parametrize("name", oracle.NAMES)
+def test_curve_of_34_against_cubic_sums(name, kind):
+    p = longer_vectors(34)[kind]
+    for zd in CONVENTIONS if kind in ("skewed", "zero", "one") else (1.0,):
+        curve, scale = oracle.summed_curve(name, p, zd)
+        if np.isnan(curve).all():
+            continue
+        decision = decide(p, spec(name), zero_division=zd)
+        assert_close(decision.curve, curve, tolerance(name, scale))
+        assert decision.expected == decision.curve[decision.n_positives]
+        best = oracle.best_k(curve, name)
+        within = sum(tolerance(name, scale[k]) for k in (best, decision.n_positives))
+        assert gain(name, decision.expected) >= float(gain(name, curve[best])) - within
+
+
+@pytest.mark.parametrize("name", [*oracle.TWO_DIMENSIONAL, "mcc"])
+def test_curve_of_80_against_cubic_sums(name):
+    for kind in ("uniform", "skewed"):
+        p = longer_vectors(80)[kind]
+        curve, scale = oracle.summed_curve(name, p)
+        assert_close(decide(p, spec(name)).curve, curve, tolerance(name, scale))
+
+
+@pytest.mark.parametrize("kind", ["uniform", "skewed", "both ends"])
+def test_curve_of_600_against_quadratic_sums(kind):
+    p = longer_vectors(600)[kind]
+    for name in ("f1", "mcc", "kappa", "fowlkes_mallows"):
+        curve = oracle.affine_curve(name, p, negligible=1e-40)
+        assert_close(decide(p, name).curve, curve, 1e-11 * np.abs(curve).max())
+    curve = oracle.jaccard_curve(p)
+    assert_close(decide(p, "jaccard").curve, curve, 1e-11 * np.abs(curve) + 1e-300)
+
+
+@pytest.mark.parametrize("method", ["auto", "windows", "reference"])
+@pytest.mark.parametrize("name", ["f1", "f2", "jaccard", "mcc", "gmean", "precision"])
+def test_methods_agree(name, method):
+    p = [0.95, 0.7, 0.5, 0.5, 0.2, 0.05, 0.0, 1.0]
+    for zd in CONVENTIONS:
+        decision = decide(p, name, zero_division=zd, method=method)
+        assert_optimal(name, p, zd, decision)
+
+
+@pytest.mark.parametrize("zd", CONVENTIONS)
+def test_zero_division_of_the_metric_itself(zd):
+    p = [0.05, 0.04, 0.03]
+    own = decide(p, am.FBeta(1, zero_division=zd))
+    given_to_decide = decide(p, "f1", zero_division=zd)
+    assert own.n_positives == given_to_decide.n_positives
+    assert own.expected == given_to_decide.expected
+
+
+def test_error_bounds_the_error():
+    p = np.random.default_rng(0).random(10)
+    for name in oracle.NAMES:
+        decision = decide(p, spec(name))
+        truth = oracle.enumerated_mean(name, p, decision.labels)
+        assert 0 <= decision.error <= 1e-9 * max(1, abs(decision.expected))
+        assert abs(decision.expected - float(truth)) <= decision.error + 1e-15
+
+
+# ---------------------------------------------------- ties, k = 0, thresholds
+
+
+@pytest.mark.parametrize(
+    ("name", "p", "k"),
+    [
+        ("precision", [0.4, 0.4, 0.4], 1),
+        ("recall", [0.5, 0.0, 0.0], 1),
+        ("accuracy", [0.5, 0.5], 0),
+        ("sec", [0.75, 0.5, 0.25], 1),
+        ("f1", [0.0, 0.0, 0.0], 0),
+        ("jaccard", [1.0, 0.0, 0.0], 1),
+        ("mcc", [0.3, 0.3, 0.3], 0),
+    ],
+)
+def test_ties_go_to_the_smaller_k(name, p, k):
+    assert decide(p, spec(name)).n_positives == k
+
+
+def test_erratum_12_the_empty_prediction_is_evaluated():
+    p = [0.05, 0.04, 0.03]
+    decision = decide(p, "f1", zero_division=1.0)
+    assert decision.n_positives == 0
+    assert decision.threshold == math.inf
+    assert decision.expected == pytest.approx(0.95 * 0.96 * 0.97, rel=1e-14)
+    assert decision.expected == pytest.approx(0.885, abs=5e-4)
+    assert max(decision.curve[1:]) == pytest.approx(0.059, abs=5e-4)
+    assert decide(p, "f1", zero_division=0.0).n_positives == 3
+
+
+def test_erratum_12_without_any_zero_division():
+    decision = decide([0.3, 0.2], "accuracy")
+    assert decision.n_positives == 0
+    assert decision.expected == pytest.approx(0.75, rel=1e-15)
+
+
+def test_erratum_11_no_threshold_splits_a_tie():
+    decision = decide([0.5] * 6, "gmean")
+    assert decision.n_positives == 3
+    assert decision.labels.sum() == 3
+    assert decision.threshold is None
+    assert decision.expected == pytest.approx(0.45068331934618, abs=1e-12)
+    assert "threshold" in repr(decision)
+
+
+def test_erratum_7_sec_counts_to_the_rounded_mean():
+    rng = np.random.default_rng(7)
+    for _ in range(20):
+        p = rng.random(9)
+        decision = decide(p, "sec")
+        assert decision.n_positives == round(p.sum())
+        variance = np.sum(p * (1 - p))
+        bias = p.sum() - decision.n_positives
+        assert decision.expected == pytest.approx((variance + bias**2) / 81, rel=1e-12)
+
+
+def test_erratum_8_sec_still_returns_a_top_set():
+    assert decide([0.1, 0.9], "sec").labels.tolist() == [0, 1]
+
+
+@some
+@given(p=nasty.probability_vectors(max_size=8))
+def test_cuts(p):
+    decision = decide(p, "f1")
+    curve, scale = oracle.enumerated_curve("f1", p)
+    half = decision.cut_half
+    assert half.threshold == 0.5
+    assert half.n_positives == (p >= 0.5).sum()
+    assert_close(half.expected, curve[half.n_positives], tolerance("f1", scale.max()))
+    cuts = [(p >= x).sum() for x in [*p, math.inf]]
+    best = decision.best_cut
+    assert best.n_positives == (p >= best.threshold).sum()
+    assert_close(best.expected, curve[best.n_positives], tolerance("f1", scale.max()))
+    assert best.expected >= float(max(curve[cuts])) * (1 - 1e-11)
+
+
+@pytest.mark.parametrize(
+    ("name", "p"),
+    [("precision", [0.4]), ("markedness", [0.3]), ("mcc", [0.3]), ("recall", [0.0, 0])],
+)
+def test_a_k_where_the_metric_is_never_defined_is_never_chosen(name, p):
+    """Where no k is left, the answer is an error or an empty prediction worth nan."""
+    curve, _ = oracle.enumerated_curve(name, p, NAN)
+    if np.isnan(curve).all():
+        try:
+            decision = decide(p, name, zero_division=NAN)
+        except ValueError as error:
+            assert "defined" in str(error)  # noqa: PT017
+        else:
+            assert math.isnan(decision.expected)
+            assert decision.n_positives == 0
+        return
+    decision = decide(p, name, zero_division=NAN)
+    assert not np.isnan(curve[decision.n_positives])
+
+
+def test_nan_conditions_on_the_metric_being_defined():
+    decision = decide([0.5, 0.5], "f1", zero_division=NAN)
+    assert decision.curve[0] == 0
+    f1_of_one = 0.25 * 1 + 0.25 * (2 / 3)
+    assert decision.curve[1] == pytest.approx(f1_of_one, rel=1e-13)
+    decision = decide([0.5, 0.5], "recall", zero_division=NAN)
+    assert decision.curve[1] == pytest.approx((0.25 + 0.25 * 0.5) / 0.75, rel=1e-13)
+    decision = decide([1e-300, 1e-300], "recall", zero_division=NAN)
+    np.testing.assert_allclose(decision.curve, [0, 0.5, 1], rtol=1e-13)
+    decision = decide([0.3, 0.2], "precision", zero_division=NAN)
+    assert math.isnan(decision.curve[0])
+    assert decision.n_positives == 1
+
+
+# ---------------------------------------------------------- floors and budgets
+
+
+@pytest.mark.parametrize("name", ["f1", "f0.5", "recall", "mcc", "accuracy", "gmean"])
+@few
+@given(p=nasty.moderate_vectors(max_size=8), data=st.data())
+def test_min_and_max_positives(name, p, data):
+    low = data.draw(st.integers(0, p.size))
+    high = data.draw(st.integers(low, p.size))
+    decision = decide(p, name, min_positives=low, max_positives=high)
+    assert low <= decision.n_positives <= high
+    best, _ = oracle.enumerated_best(name, p, 0.0, lambda row: low <= row.sum() <= high)
+    assert decision.expected == pytest.approx(float(best), rel=1e-11, abs=1e-14)
+    assert_threshold_reproduces(decision, p)
+
+
+@pytest.mark.parametrize("name", ["f1", "f2", "recall", "accuracy"])
+@few
+@given(
+    p=nasty.moderate_vectors(max_size=8),
+    floor=st.sampled_from([0.15, 0.35, 0.55, 0.75, 0.95]),
+)
+def test_min_precision(name, p, floor):
+    ranked = np.sort(p)[::-1]
+    allowed = oracle.allowed_sizes(p, min_precision=floor)
+    close = np.isclose(np.cumsum(ranked) / np.arange(1, p.size + 1), floor, rtol=1e-9)
+    if close.any():
+        return
+    decision = decide(p, name, min_precision=floor)
+    curve, _ = oracle.enumerated_curve(name, p)
+    assert allowed[decision.n_positives]
+    k = oracle.best_k(curve, name, allowed)
+    assert decision.expected == pytest.approx(float(curve[k]), rel=1e-11, abs=1e-15)
+
+
+@pytest.mark.parametrize("name", ["f1", "f0.5", "precision", "accuracy"])
+@few
+@given(
+    p=nasty.moderate_vectors(max_size=8),
+    floor=st.sampled_from([0.15, 0.35, 0.55, 0.75, 0.95]),
+)
+def test_min_recall(name, p, floor):
+    reached, _ = oracle.enumerated_curve("recall", p, NAN)
+    if np.isclose(reached.astype(float), floor, rtol=1e-9).any():
+        return
+    decision = decide(p, name, min_recall=floor)
+    allowed = oracle.allowed_sizes(p, min_recall=floor)
+    assert allowed[decision.n_positives]
+    curve, _ = oracle.enumerated_curve(name, p)
+    k = oracle.best_k(curve, name, allowed)
+    assert decision.expected == pytest.approx(float(curve[k]), rel=1e-11, abs=1e-15)
+
+
+def test_all_constraints_together():
+    p = np.array([0.9, 0.8, 0.55, 0.5, 0.3, 0.2, 0.1])
+    limits = {
+        "min_positives": 2,
+        "max_positives": 5,
+        "min_precision": 0.6,
+        "min_recall": 0.7,
+    }
+    allowed = oracle.allowed_sizes(p, **limits)
+    assert allowed.tolist() == [False, False, False, True, True, True, False, False]
+    for name in ("f1", "f0.5", "f2", "jaccard", "mcc"):
+        curve, _ = oracle.enumerated_curve(name, p)
+        decision = decide(p, name, **limits)
+        assert decision.n_positives == oracle.best_k(curve, name, allowed)
+
+
+@pytest.mark.parametrize(
+    ("limits", "word"),
+    [
+        ({"min_precision": 0.99, "min_positives": 1}, "0.9"),
+        ({"min_recall": 0.99, "max_positives": 1}, "recall"),
+        ({"min_positives": 4}, "min_positives"),
+        ({"min_positives": 2, "max_positives": 1}, "max_positives"),
+        ({"max_positives": -1}, "max_positives"),
+        ({"min_positives": -1}, "min_positives"),
+        ({"min_precision": 1.5}, "min_precision"),
+        ({"min_recall": -0.1}, "min_recall"),
+    ],
+)
+def test_limits_that_cannot_be_met_say_what_can(limits, word):
+    with pytest.raises(ValueError, match=word):
+        decide([0.9, 0.5, 0.2], "f1", **limits)
+
+
+# ------------------------------------------------------------------- groups
+
+
+def per_group(p, ids, name, **options):
+    """A loop of single decisions: labels, and {id: decision}."""
+    labels, decisions = np.zeros(p.size, int), {}
+    for group in dict.fromkeys(ids.tolist()):
+        rows = ids == group
+        decisions[group] = decide(p[rows], spec(name), **options)
+        labels[rows] = decisions[group].labels
+    return labels, decisions
+
+
+def assert_same_groups(decision, p, ids, name, zd, **limits):
+    _, singles = per_group(p, ids, name, zero_division=zd, **limits)
+    labels = np.asarray(decision.labels)
+    assert decision.n_groups == len(singles)
+    seen = {
+        group: at for at, group in enumerate(np.asarray(decision.group_ids).tolist())
+    }
+    assert set(seen) == set(singles)
+    for group, single in singles.items():
+        rows, at = ids == group, seen[group]
+        count = decision.group_n_positives[at]
+        assert labels[rows].sum() == count
+        assert_top_set(labels[rows], p[rows])
+        truth, scale = oracle.enumerated_curve(name, p[rows], zd)
+        within = tolerance(name, scale[single.n_positives])
+        assert_close(decision.group_expected[at], single.expected, within)
+        assert_close(truth[count], single.expected, within)
+        assert_close(decision.curve_of(group), truth, tolerance(name, scale))
+    expected = np.mean([single.expected for single in singles.values()])
+    assert decision.expected == pytest.approx(
+        expected, rel=1e-11, abs=1e-9 if name in oracle.TWO_DIMENSIONAL else 1e-300
+    )
+    assert decision.n_positives == labels.sum()
+    assert decision.curve is None
+    if decision.threshold is not None:
+        np.testing.assert_array_equal(p >= decision.threshold, labels)
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["f1", "f2", "jaccard", "mcc", "balanced_accuracy", "gmean", "sec", "custom"],
+)
+@pytest.mark.parametrize("zd", [0.0, 1.0])
+@few
+@given(case=nasty.grouped_vectors())
+def test_groups_equal_a_loop(name, zd, case):
+    p, ids = case
+    decision = decide(p, spec(name), groups=ids, average="groups", zero_division=zd)
+    assert_same_groups(decision, p, ids, name, zd)
+
+
+@pytest.mark.parametrize("name", oracle.NAMES)
+def test_groups_equal_a_loop_for_every_metric(name):
+    rng = np.random.default_rng(3)
+    p, ids = rng.random(30), rng.integers(0, 6, 30)
+    for zd in (0.0, 1.0):
+        decision = decide(p, spec(name), groups=ids, average="groups", zero_division=zd)
+        assert_same_groups(decision, p, ids, name, zd)
+
+
+@few
+@given(case=nasty.grouped_vectors(numbers=nasty.moderate), data=st.data())
+def test_groups_do_not_depend_on_the_order_of_rows(case, data):
+    p, ids = case
+    order = np.array(data.draw(st.permutations(range(p.size))))
+    one = decide(p, "f1", groups=ids, average="groups")
+    other = decide(p[order], "f1", groups=ids[order], average="groups")
+    assert other.expected == pytest.approx(one.expected, rel=1e-13)
+    for group in set(ids.tolist()):
+        assert one.labels[ids == group].sum() == other.labels[ids[order] == group].sum()
+
+
+@few
+@given(case=nasty.grouped_vectors(numbers=nasty.moderate), high=st.integers(0, 3))
+def test_limits_hold_in_every_group(case, high):
+    p, ids = case
+    decision = decide(p, "f2", groups=ids, average="groups", max_positives=high)
+    assert_same_groups(decision, p, ids, "f2", 0.0, max_positives=high)
+    labels, _ = per_group(p, ids, "f2", min_precision=0.5)
+    floors = decide(p, "f2", groups=ids, average="groups", min_precision=0.5)
+    np.testing.assert_array_equal(floors.labels, labels)
+    for group in set(ids.tolist()):
+        chosen = p[(ids == group) & (np.asarray(floors.labels) == 1)]
+        assert chosen.size == 0 or chosen.mean() >= 0.5 - 1e-12
+
+
+def test_min_recall_holds_in_every_group():
+    p = np.array([0.9, 0.2, 0.6, 0.5, 0.4, 0.1])
+    ids = np.array(["b", "a", "b", "a", "b", "a"])
+    decision = decide(p, "f0.5", groups=ids, average="groups", min_recall=0.8)
+    labels, _ = per_group(p, ids, "f0.5", min_recall=0.8)
+    np.testing.assert_array_equal(decision.labels, labels)
+
+
+def test_groups_with_nan_leave_out_what_is_undefined():
+    p, ids = np.array([0.3, 0.2, 0.0, 0.6]), np.array([1, 1, 2, 3])
+    decision = decide(p, "recall", groups=ids, average="groups", zero_division=NAN)
+    at = dict(zip(decision.group_ids.tolist(), decision.group_expected, strict=True))
+    assert math.isnan(at[2])
+    assert at[1] == pytest.approx(1.0)
+    assert decision.expected == pytest.approx(1.0)
+
+
+@few
+@given(case=nasty.grouped_vectors(max_size=9))
+def test_pooled_is_one_decision_over_all_rows(case):
+    p, ids = case
+    decision = decide(p, "f1", groups=ids, average="pooled")
+    single = decide(p, "f1")
+    assert decision.expected == pytest.approx(single.expected, rel=1e-12, abs=1e-300)
+    assert decision.n_positives == single.n_positives
+    assert_top_set(decision.labels, p)
+
+
+def test_groups_without_an_average_explains_the_difference():
+    with pytest.raises(ValueError, match=r"(?s)groups.*pooled"):
+        decide([0.3, 0.4], "f1", groups=[1, 2])
+
+
+def test_pooled_and_mean_over_groups_differ():
+    p = np.array([0.9, 0.9, 0.9, 0.2, 0.1, 0.1])
+    ids = np.array([0, 0, 0, 1, 1, 1])
+    pooled = decide(p, "f1", groups=ids, average="pooled")
+    grouped = decide(p, "f1", groups=ids, average="groups")
+    assert pooled.labels.tolist() == [1, 1, 1, 0, 0, 0]
+    assert grouped.labels.tolist() == [1, 1, 1, 1, 1, 1]
+
+
+# -------------------------------------------------------------- multi-label
+
+
+def dense(labels):
+    return labels.toarray() if sparse.issparse(labels) else np.asarray(labels)
+
+
+@pytest.mark.parametrize("name", ["f1", "jaccard", "accuracy", "mcc"])
+@pytest.mark.parametrize("zd", [0.0, 1.0])
+@few
+@given(matrix=nasty.probability_matrices())
+def test_samples_macro_and_micro_equal_loops(name, zd, matrix):
+    for layout in (np.asarray, sparse.csr_array):
+        given_matrix = layout(matrix)
+        for average, lines in (("samples", matrix), ("macro", matrix.T)):
+            decision = decide(given_matrix, name, average=average, zero_division=zd)
+            labels = dense(decision.labels)
+            assert labels.shape == matrix.shape
+            assert sparse.issparse(decision.labels) == sparse.issparse(given_matrix)
+            chosen = labels if average == "samples" else labels.T
+            singles = [decide(line, name, zero_division=zd) for line in lines]
+            for line, said, single in zip(lines, chosen, singles, strict=True):
+                assert_top_set(said, line)
+                truth, scale = oracle.enumerated_curve(name, line, zd)
+                within = tolerance(name, scale[single.n_positives])
+                assert_close(truth[said.sum()], single.expected, within)
+            mean = np.mean([single.expected for single in singles])
+            assert decision.expected == pytest.approx(mean, rel=1e-11, abs=1e-15)
+        micro = decide(given_matrix, name, average="micro", zero_division=zd)
+        single = decide(matrix.ravel(), name, zero_division=zd)
+        assert micro.expected == pytest.approx(single.expected, rel=1e-11, abs=1e-15)
+        assert dense(micro.labels).sum() == single.n_positives
+        assert_top_set(dense(micro.labels).ravel(), matrix.ravel())
+
+
+def test_a_matrix_needs_an_average():
+    with pytest.raises(ValueError, match=r"samples.*macro.*micro"):
+        decide(np.full((2, 2), 0.5), "f1")
+
+
+def test_sparse_rows_without_entries():
+    matrix = sparse.csr_array(np.array([[0.0, 0.0], [0.9, 0.0]]))
+    decision = decide(matrix, "f1", average="samples", zero_division=1.0)
+    assert dense(decision.labels).tolist() == [[0, 0], [1, 0]]
+    f1_of_empty_row = 1.0
+    assert decision.expected == pytest.approx((f1_of_empty_row + 0.9) / 2, rel=1e-13)
+
+
+# ------------------------------------------------- bugs of peers, not ours
+
+
+def test_rounded_probabilities_reach_their_own_optimum():
+    """optimal-classification-cutoffs misses it in more than half of such runs."""
+    rng = np.random.default_rng(1)
+    for _ in range(40):
+        p = rng.random(20).round(1)
+        curve, _ = oracle.summed_curve("f1", p)
+        decision = decide(p, "f1")
+        assert decision.expected == pytest.approx(float(curve.max()), rel=1e-11)
+        reached = float(curve[np.asarray(decision.labels).sum()])
+        assert decision.expected == pytest.approx(reached, rel=1e-11)
+
+
+def test_high_probabilities_reach_their_own_optimum():
+    """p in [.6, .95]: sub-optimal there in 400 of 400 runs."""
+    rng = np.random.default_rng(2)
+    for name in ("f1", "accuracy", "f2"):
+        for _ in range(10):
+            p = rng.uniform(0.6, 0.95, 10)
+            decision = decide(p, name)
+            assert decision.labels.all()
+            best = oracle.enumerated_curve(name, p)[0].max()
+            assert decision.expected == pytest.approx(float(best), rel=1e-11)
+
+
+@pytest.mark.parametrize("name", ["f1", "f2", "jaccard", "accuracy", "recall"])
+def test_all_certain_predicts_all_and_all_impossible_none(name):
+    certain = decide(np.ones(5), name)
+    assert certain.labels.tolist() == [1] * 5
+    assert certain.expected == pytest.approx(1.0, rel=1e-14)
+    assert decide(np.zeros(5), name).labels.tolist() == [0] * 5
+
+
+def test_f2_is_not_f_root_2():
+    """β against β²: a port that sets q = 2 for F2 picks a different k."""
+    rng = np.random.default_rng(3)
+    differ = 0
+    for _ in range(30):
+        p = rng.beta(0.5, 1.5, 9)
+        f2, _ = oracle.enumerated_curve("f2", p)
+        f_root_2, _ = oracle.enumerated_curve(oracle.f_measure(2), p)
+        decision = decide(p, "f2")
+        assert decision.expected == pytest.approx(float(f2.max()), rel=1e-11)
+        differ += oracle.best_k(f2) != oracle.best_k(f_root_2)
+        root = decide(p, am.FBeta(math.sqrt(2)))
+        assert root.expected == pytest.approx(float(f_root_2.max()), rel=1e-11)
+    assert differ > 5
+
+
+def test_asymmetric_beta_orders_the_number_of_positives():
+    p = np.random.default_rng(4).random(12)
+    counts = [decide(p, f"f{beta}").n_positives for beta in (0.25, 0.5, 1, 2, 4)]
+    assert counts == sorted(counts)
+    assert counts[0] < counts[-1]
+
+
+@pytest.mark.parametrize("options", [{}, {"groups": [0] * 20, "average": "groups"}])
+def test_nan_is_an_error_with_its_row(options):
+    p = np.full(20, 0.5)
+    p[17] = NAN
+    with pytest.raises(ValueError, match=r"NaN at row 17"):
+        decide(p, "f1", **options)
+
+
+def test_numbers_outside_the_unit_interval_look_like_logits():
+    with pytest.raises(ValueError, match=r"p\[3\] = 2\.31 is outside \[0, 1\]") as info:
+        decide([0.5, 0.2, 0.1, 2.31, -4.1, 7.9], "f1")
+    assert "-4.1 to 7.9" in str(info.value)
+    assert "logits=True" in str(info.value)
+
+
+@pytest.mark.parametrize("bad", [math.inf, -math.inf])
+def test_infinities_are_an_error(bad):
+    with pytest.raises(ValueError, match=r"row 1|p\[1\]"):
+        decide([0.5, bad], "f1")
+
+
+@pytest.mark.parametrize("bad", [[], [[0.5]], 0.5, "text", ["a", "b"], [None, 0.5]])
+def test_other_bad_input(bad):
+    with pytest.raises((ValueError, TypeError)):
+        decide(bad, "f1")
+
+
+def test_unequal_lengths():
+    with pytest.raises(ValueError, match=r"3.*2|2.*3"):
+        decide([0.1, 0.2, 0.3], "f1", groups=[1, 2], average="groups")
+
+
+def test_a_metric_without_the_ranking_principle_is_refused():
+    def false_discovery(tp, k, t, n):
+        return (k - tp) / k
+
+    with pytest.raises(ValueError, match=r"(?s)false_discovery"):
+        decide([0.9, 0.5, 0.1], false_discovery)
+    decision = decide([0.9, 0.5, 0.1], false_discovery, check=False)
+    np.testing.assert_allclose(decision.curve, [0, 0.1, 0.3, 0.5], atol=1e-9)
+    with pytest.raises(ValueError, match="linear_fractional"):
+        decide([0.9, 0.5], am.LinearFractional((0.5, -0.5, 0.1, 0), (2, -1, 0, 0)))
+
+
+# --------------------------------------------------- kinds of input, logits
+
+
+def test_logits_equal_probabilities():
+    x = np.array([2.0, -1.0, 0.3, -4.0, 700.0, -700.0])
+    p = 1 / (1 + np.exp(-np.clip(x, -690, 690)))
+    for name in oracle.NAMES:
+        of_logits = decide(x, spec(name), logits=True)
+        of_p = decide(p, spec(name))
+        assert of_logits.labels.tolist() == of_p.labels.tolist()
+        assert of_logits.expected == pytest.approx(of_p.expected, rel=1e-11, abs=1e-12)
+
+
+def test_labels_come_back_as_the_kind_that_went_in():
+    pandas = pytest.importorskip("pandas")
+    polars = pytest.importorskip("polars")
+    arrow = pytest.importorskip("pyarrow")
+    p = [0.2, 0.9, 0.4]
+    wanted = decide(np.array(p), "f1")
+    assert isinstance(wanted.labels, np.ndarray)
+    assert wanted.labels.dtype == np.int64
+    series = decide(pandas.Series(p, index=[5, 3, 9], name="score"), "f1").labels
+    assert isinstance(series, pandas.Series)
+    assert series.index.tolist() == [5, 3, 9]
+    assert isinstance(decide(polars.Series(p), "f1").labels, polars.Series)
+    of_arrow = decide(arrow.array(p), "f1").labels
+    assert isinstance(of_arrow, arrow.Array | arrow.ChunkedArray)
+    for labels in (series, of_arrow, decide(polars.Series(p), "f1").labels):
+        assert list(np.asarray(labels)) == wanted.labels.tolist()
+    assert list(np.asarray(decide(p, "f1").labels)) == wanted.labels.tolist()
+
+
+def test_the_input_is_left_alone():
+    p = np.array([0.2, 0.9, 0.4])
+    p.setflags(write=False)
+    decide(p, "f1")
+    decide(p.astype(np.float32), "f1")
+    assert p.tolist() == [0.2, 0.9, 0.4]
+
+
+def test_the_number_of_threads_does_not_matter():
+    rng = np.random.default_rng(6)
+    p, ids = rng.random(600), rng.integers(0, 50, 600)
+    one = decide(p, "f1", groups=ids, average="groups", n_jobs=1)
+    two = decide(p, "f1", groups=ids, average="groups", n_jobs=2)
+    assert one.expected == two.expected
+    np.testing.assert_array_equal(one.labels, two.labels)
+    np.testing.assert_array_equal(one.group_expected, two.group_expected)
+
+
+# ----------------------------------------------------------------- evaluate
+
+
+def test_evaluate_is_the_realised_score():
+    rng = np.random.default_rng(9)
+    y_true, y_pred = rng.integers(0, 2, (2, 30))
+    ids = rng.integers(0, 7, 30)
+    for name in ("f1", "f2", "mcc", "gmean", "sec"):
+        score = am.evaluate(y_true, y_pred, name)
+        truth = oracle.scores(name, y_true, y_pred)[0]
+        assert score == pytest.approx(float(truth), rel=1e-13)
+        per = [
+            float(oracle.scores(name, y_true[ids == g], y_pred[ids == g])[0])
+            for g in np.unique(ids)
+        ]
+        grouped = am.evaluate(y_true, y_pred, name, groups=ids, average="groups")
+        assert grouped == pytest.approx(np.mean(per), rel=1e-13)
+        pooled = am.evaluate(y_true, y_pred, name, groups=ids, average="pooled")
+        assert pooled == pytest.approx(float(truth), rel=1e-13)
+
+
+@pytest.mark.parametrize(("zd", "score"), [(0.0, 0.0), (1.0, 1.0), (NAN, NAN)])
+def test_evaluate_follows_the_convention(zd, score):
+    got = am.evaluate([0, 0], [0, 0], "f1", zero_division=zd)
+    assert got == pytest.approx(score, nan_ok=True)

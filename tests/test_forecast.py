@@ -1,0 +1,419 @@
+"""`forecast` against enumeration of all outcomes, and by simulation."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from scipy.optimize import brentq
+from scipy.special import expit, logit
+
+import argmetric as am
+import oracle
+import strategies as nasty
+from argmetric import forecast
+
+NAN = math.nan
+CONVENTIONS = (0.0, 1.0, NAN)
+SPECIAL = {
+    "tversky": am.Tversky(0.25, 1.5),
+    "linear_fractional": am.LinearFractional(
+        oracle.LINEAR_FRACTIONAL_C, oracle.LINEAR_FRACTIONAL_D
+    ),
+    "utility": am.Utility(*oracle.UTILITY),
+    "custom": am.CustomMetric(lambda tp, k, t, n: tp * tp / (k * t)),
+}
+P = np.array([0.9, 0.75, 0.5, 0.5, 0.35, 0.2, 0.1, 0.05])
+LABELS = np.array([1, 1, 1, 0, 1, 0, 0, 0])
+few = settings(deadline=None, max_examples=10)
+
+
+def spec(name):
+    return SPECIAL.get(name, name)
+
+
+def tolerance(name, scale):
+    if name in oracle.TWO_DIMENSIONAL:
+        return 1e-9
+    return 1e-11 * float(scale) + 1e-300
+
+
+def assert_same_law(result, atoms, mass, name="f1"):
+    """Mean, spread, distribution function and quantiles of one law."""
+    mean, std = (float(x) for x in oracle.moments(atoms, mass))
+    scale = float(np.sum(np.abs(atoms) * mass))
+    assert abs(result.mean - mean) <= tolerance(name, scale)
+    assert result.std == pytest.approx(std, rel=1e-6, abs=1e-7 * max(1, scale))
+    assert_atoms_are_a_law(result)
+    total = np.cumsum(mass).astype(float)
+    between = (atoms[1:] + atoms[:-1]).astype(float) / 2
+    for x, reached in zip(between, total, strict=False):
+        assert result.cdf(x) == pytest.approx(reached, rel=1e-9, abs=1e-11)
+        assert result.probability_below(x) == pytest.approx(
+            reached, rel=1e-9, abs=1e-11
+        )
+    span = max(1.0, float(np.abs(atoms).max()))
+    assert result.cdf(float(atoms[0]) - 1e-6 * span) == 0
+    assert result.cdf(float(atoms[-1]) + 1e-6 * span) == pytest.approx(1, abs=1e-12)
+    for q in (0.03, 0.27, 0.5, 0.81, 0.97):
+        if np.abs(total - q).min() > 1e-9:
+            at = float(atoms[np.searchsorted(total, q)])
+            assert result.quantile(q) == pytest.approx(at, rel=1e-10, abs=1e-12)
+
+
+def assert_atoms_are_a_law(result):
+    values, mass = np.asarray(result.values), np.asarray(result.probabilities)
+    assert values.shape == mass.shape
+    assert (np.diff(values) > 0).all()
+    assert (mass >= 0).all()
+    assert mass.sum() == pytest.approx(1, abs=1e-12)
+    assert values @ mass == pytest.approx(result.mean, rel=1e-9, abs=1e-12)
+
+
+def assert_shortest(result, atoms, mass, coverage):
+    low, high = result.interval
+    held = mass[(atoms >= low - 1e-9) & (atoms <= high + 1e-9)].sum()
+    assert float(held) >= coverage - 1e-9
+    width, _ = oracle.shortest_interval(atoms, mass, coverage)
+    assert high - low <= width + 1e-9
+    assert result.coverage == coverage
+
+
+# -------------------------------------------------------------- enumeration
+
+
+@pytest.mark.parametrize("zd", CONVENTIONS)
+@pytest.mark.parametrize("name", oracle.NAMES)
+def test_the_whole_law_of_each_metric(name, zd):
+    for p, labels in ((P, LABELS), (P[::-1], LABELS), (P, 0 * LABELS)):
+        atoms, mass, missing = oracle.distribution(name, p, labels, zd)
+        if atoms.size == 0:
+            continue
+        result = forecast(p, labels, spec(name), zero_division=zd)
+        assert_same_law(result, atoms, mass, name)
+        assert_shortest(result, atoms, mass, 0.9)
+        assert result.p_undefined == pytest.approx(float(missing), rel=1e-9, abs=1e-13)
+
+
+@pytest.mark.parametrize("name", ["f1", "f2", "jaccard", "mcc", "gmean", "sec"])
+@pytest.mark.parametrize("zd", [0.0, 1.0])
+@few
+@given(case=nasty.vectors_with_labels())
+def test_nasty_probabilities_and_arbitrary_labels(name, zd, case):
+    p, labels = case
+    atoms, mass, _ = oracle.distribution(name, p, labels, zd)
+    result = forecast(p, labels, name, zero_division=zd)
+    mean, _ = oracle.moments(atoms, mass)
+    scale = np.sum(np.abs(atoms) * mass)
+    assert abs(result.mean - float(mean)) <= tolerance(name, scale)
+    assert_shortest(result, atoms, mass, 0.9)
+    assert result.n == p.size
+    assert result.n_positives == labels.sum()
+    assert result.expected_positives == pytest.approx(p.sum(), rel=1e-12, abs=1e-300)
+
+
+@pytest.mark.parametrize("coverage", [0.05, 0.5, 0.8, 0.95, 0.999])
+def test_the_interval_is_the_shortest_that_covers(coverage):
+    for name in ("f1", "mcc", "sec"):
+        atoms, mass, _ = oracle.distribution(name, P, LABELS)
+        result = forecast(P, LABELS, name, coverage)
+        assert_shortest(result, atoms, mass, coverage)
+        ends = oracle.shortest_interval(atoms, mass, coverage)[1]
+        assert any(np.allclose(result.interval, end, atol=1e-9) for end in ends)
+
+
+def test_ten_items():
+    rng = np.random.default_rng(10)
+    p = rng.beta(0.5, 1, 10)
+    labels = am.decide(p, "f1").labels
+    atoms, mass, _ = oracle.distribution("f1", p, labels)
+    assert_same_law(forecast(p, labels, "f1"), atoms, mass)
+
+
+def test_the_mean_is_what_decide_expects():
+    rng = np.random.default_rng(11)
+    for name in ("f1", "f0.5", "jaccard", "kappa", "balanced_accuracy", "qmean"):
+        p = rng.random(60)
+        decision = am.decide(p, spec(name))
+        result = forecast(p, decision.labels, spec(name))
+        assert result.mean == pytest.approx(decision.expected, rel=1e-9)
+
+
+def test_certain_labels_give_a_certain_score():
+    result = forecast([1, 1, 0, 0], [1, 0, 0, 0], "f1")
+    assert result.mean == pytest.approx(2 / 3, rel=1e-14)
+    assert result.interval == pytest.approx((2 / 3, 2 / 3), rel=1e-14)
+    assert result.std == pytest.approx(0, abs=1e-8)
+
+
+def test_nan_leaves_out_the_undefined_outcome():
+    p, labels = [0.3, 0.2], [0, 0]
+    result = forecast(p, labels, "f1", zero_division=NAN)
+    assert result.p_undefined == pytest.approx(0.7 * 0.8, rel=1e-13)
+    assert result.mean == 0
+    assert result.interval == (0, 0)
+    counted = forecast(p, labels, "f1", zero_division=1.0)
+    assert counted.p_undefined == 0
+    assert counted.mean == pytest.approx(0.56, rel=1e-13)
+    recall = forecast([0.5, 0.5], [1, 0], "recall", zero_division=NAN)
+    assert recall.mean == pytest.approx((0.25 + 0.125) / 0.75, rel=1e-13)
+
+
+def test_more_items_against_sums():
+    rng = np.random.default_rng(12)
+    p = np.sort(rng.beta(0.4, 1.2, 120))[::-1]
+    for name in ("f1", "jaccard", "mcc", "gmean"):
+        result = forecast(p, np.arange(120) < 35, name)
+        truth = oracle.summed_mean(name, p, 35)
+        assert abs(result.mean - float(truth)) <= tolerance(name, abs(truth))
+        assert result.interval[0] < result.mean < result.interval[1]
+
+
+# ------------------------------------------------------------- known labels
+
+
+def test_known_labels_are_mixed_in_exactly():
+    known = np.full(P.size, NAN)
+    known[[0, 3, 6]] = [1, 0, 1]
+    replaced = np.where(np.isnan(known), P, known)
+    atoms, mass, _ = oracle.distribution("f1", replaced, LABELS)
+    result = forecast(P, LABELS, "f1", known=known)
+    assert_same_law(result, atoms, mass)
+    assert_shortest(result, atoms, mass, 0.9)
+    missing_as_none = [None if math.isnan(x) else int(x) for x in known]
+    assert forecast(P, LABELS, "f1", known=missing_as_none).mean == result.mean
+
+
+def test_all_labels_known_is_the_realised_score():
+    y = np.array([1, 0, 1, 1, 0, 0, 0, 1])
+    result = forecast(P, LABELS, "f2", known=y)
+    score = am.evaluate(y, LABELS, "f2")
+    assert result.mean == pytest.approx(score, rel=1e-14)
+    assert result.interval == pytest.approx((score, score), rel=1e-14)
+
+
+def test_the_interval_shrinks_as_labels_arrive():
+    rng = np.random.default_rng(13)
+    p = rng.beta(0.6, 1, 200)
+    labels = am.decide(p, "f1").labels
+    y = (rng.random(200) < p).astype(float)
+    widths = []
+    for arrived in (0, 60, 120, 180, 200):
+        known = np.where(np.arange(200) < arrived, y, NAN)
+        low, high = forecast(p, labels, "f1", known=known).interval
+        widths.append(high - low)
+    assert widths == sorted(widths, reverse=True)
+    assert widths[-1] == pytest.approx(0, abs=1e-12)
+
+
+@pytest.mark.parametrize("bad", [[1, 0], [2] * 8, [0.5] * 8])
+def test_known_labels_are_checked(bad):
+    with pytest.raises(ValueError, match="known"):
+        forecast(P, LABELS, "f1", known=bad)
+
+
+# -------------------------------------------------------------------- prior
+
+
+def test_the_prior_that_is_already_there_changes_nothing():
+    plain, same = forecast(P, LABELS), forecast(P, LABELS, prior=P.mean())
+    assert same.mean == pytest.approx(plain.mean, rel=1e-9)
+    assert same.interval == pytest.approx(plain.interval, rel=1e-9)
+
+
+def test_a_prior_shifts_all_logits_alike():
+    last = -1.0
+    for prior in (0.05, 0.2, 0.5, 0.8):
+        result = forecast(P, LABELS, prior=prior)
+        count = result.expected_positives
+        assert count > last
+        last = count
+        shift = brentq(
+            lambda c, s=count: expit(logit(P) + c).sum() - s, -20, 20, xtol=1e-13
+        )
+        shifted = forecast(expit(logit(P) + shift), LABELS)
+        assert result.mean == pytest.approx(shifted.mean, rel=1e-8)
+        assert (count > P.sum()) == (prior > P.mean())
+
+
+@pytest.mark.parametrize("bad", [0.0, 1.0, -0.1, 1.5, NAN])
+def test_the_prior_is_checked(bad):
+    with pytest.raises(ValueError, match="prior"):
+        forecast(P, LABELS, prior=bad)
+
+
+# ----------------------------------------------------------- overdispersion
+
+
+@pytest.mark.parametrize("name", ["f1", "jaccard", "precision"])
+def test_overdispersion_keeps_the_marginals_and_widens(name):
+    rng = np.random.default_rng(14)
+    p = rng.beta(0.8, 1.5, 150)
+    labels = am.decide(p, name).labels
+    results = [forecast(p, labels, name, overdispersion=s) for s in (0, 0.25, 0.5, 1)]
+    assert results[0].mean == forecast(p, labels, name).mean
+    for result in results:
+        assert result.expected_positives == pytest.approx(p.sum(), rel=1e-9)
+        assert_atoms_are_a_law(result)
+    spreads = [result.std for result in results]
+    assert spreads == sorted(spreads)
+    assert spreads[-1] > 1.3 * spreads[0]
+    widths = [result.interval[1] - result.interval[0] for result in results]
+    assert widths[-1] > 1.2 * widths[0]
+
+
+def test_overdispersion_leaves_the_mean_of_a_linear_metric():
+    """Only the spread changes. That of accuracy even falls: hits and misses, which
+    now come together, pull it in opposite directions.
+    """
+    for name, wider in (("precision", True), ("accuracy", False)):
+        plain = forecast(P, LABELS, name)
+        shared = forecast(P, LABELS, name, overdispersion=0.7)
+        assert shared.mean == pytest.approx(plain.mean, rel=1e-9)
+        assert (shared.std > plain.std) == wider
+
+
+def test_overdispersion_is_a_normal_effect_shared_by_all_logits():
+    """Mixture over u ~ N(0, s²) of independent labels with P = expit(a_i + u)."""
+    s = 0.5
+    nodes, weights = np.polynomial.hermite_e.hermegauss(60)
+    weights = weights / weights.sum()
+    centres = [
+        brentq(lambda a, x=x: weights @ expit(a + s * nodes) - x, -40, 40, xtol=1e-13)
+        for x in P
+    ]
+    cells, masses = [], []
+    for node, weight in zip(nodes, weights, strict=True):
+        atoms, mass, _ = oracle.distribution(
+            "f1", expit(np.array(centres) + s * node), LABELS
+        )
+        cells.append(atoms)
+        masses.append(weight * mass)
+    atoms, mass, _ = oracle.merge_atoms(np.concatenate(cells), np.concatenate(masses))
+    mean, std = oracle.moments(atoms, mass)
+    result = forecast(P, LABELS, "f1", overdispersion=s)
+    assert result.mean == pytest.approx(float(mean), abs=1e-6)
+    assert result.std == pytest.approx(float(std), abs=1e-6)
+    between = (atoms[1:] + atoms[:-1]) / 2
+    for x, reached in zip(between, np.cumsum(mass), strict=False):
+        assert result.cdf(float(x)) == pytest.approx(float(reached), abs=1e-5)
+
+
+@pytest.mark.parametrize("bad", [-0.1, NAN, math.inf])
+def test_overdispersion_is_checked(bad):
+    with pytest.raises(ValueError, match="overdispersion"):
+        forecast(P, LABELS, overdispersion=bad)
+
+
+# ------------------------------------------------------------------- groups
+
+
+@pytest.mark.parametrize("name", ["f1", "jaccard", "mcc", "gmean"])
+@pytest.mark.parametrize("zd", [0.0, 1.0])
+def test_groups_forecast_the_mean_over_groups(name, zd):
+    ids = np.array(["b", "a", "b", "c", "a", "b", "a", "b"])
+    atoms, mass, _ = oracle.group_mean_distribution(name, P, LABELS, ids, zd)
+    mean, std = oracle.moments(atoms, mass)
+    result = forecast(P, LABELS, name, groups=ids, zero_division=zd)
+    assert result.mean == pytest.approx(float(mean), rel=1e-9)
+    assert result.std == pytest.approx(float(std), rel=1e-6)
+    same = forecast(P, LABELS, name, groups=ids, average="groups", zero_division=zd)
+    assert same.mean == result.mean
+    low, high = result.interval
+    held = mass[(atoms >= low - 2e-3) & (atoms <= high + 2e-3)].sum()
+    assert float(held) >= 0.9 - 1e-9
+
+
+@few
+@given(case=nasty.grouped_vectors(max_size=9))
+def test_mean_over_nasty_groups(case):
+    p, ids = case
+    labels = am.decide(p, "f1", groups=ids, average="groups").labels
+    atoms, mass, _ = oracle.group_mean_distribution("f1", p, labels, ids)
+    mean, _ = oracle.moments(atoms, mass)
+    result = forecast(p, labels, "f1", groups=ids)
+    assert result.mean == pytest.approx(float(mean), rel=1e-9, abs=1e-300)
+
+
+def test_pooled_groups_are_one_vector():
+    ids = np.array([0, 1, 0, 1, 0, 1, 0, 1])
+    pooled = forecast(P, LABELS, "f1", groups=ids, average="pooled")
+    single = forecast(P, LABELS, "f1")
+    assert pooled.mean == pytest.approx(single.mean, rel=1e-13)
+    assert pooled.interval == pytest.approx(single.interval, rel=1e-13)
+
+
+def test_many_groups_cover():
+    rng = np.random.default_rng(15)
+    p, ids = rng.beta(0.5, 1.5, 400), rng.integers(0, 40, 400)
+    labels = np.asarray(am.decide(p, "f1", groups=ids, average="groups").labels)
+    result = forecast(p, labels, "f1", groups=ids)
+    y = (rng.random((1500, 400)) < p).astype(int)
+    total = np.zeros(1500)
+    for group in np.unique(ids):
+        rows = ids == group
+        said = np.broadcast_to(labels[rows], (1500, rows.sum()))
+        total += oracle.scores("f1", y[:, rows], said).astype(float)
+    realised = total / np.unique(ids).size
+    assert result.mean == pytest.approx(realised.mean(), abs=4 * result.std / 38)
+    assert result.std == pytest.approx(realised.std(), rel=0.1)
+    low, high = result.interval
+    inside = np.mean((realised >= low - 1e-9) & (realised <= high + 1e-9))
+    assert 0.87 <= inside <= 0.94
+
+
+# ------------------------------------------------------------------ coverage
+
+
+@pytest.mark.parametrize("n", [20, 100, 400])
+def test_coverage_by_simulation(n):
+    """Sampling error of 1,200 runs: sd .0087; small n overshoots, for atoms are few."""
+    rng = np.random.default_rng(n)
+    inside, runs, draws = [], 30, 40
+    for _ in range(runs):
+        p = rng.beta(0.5, 1.2, n)
+        labels = np.asarray(am.decide(p, "f1").labels)
+        low, high = forecast(p, labels, "f1").interval
+        y = (rng.random((draws, n)) < p).astype(int)
+        realised = oracle.scores("f1", y, np.broadcast_to(labels, y.shape)).astype(
+            float
+        )
+        inside.extend((realised >= low - 1e-9) & (realised <= high + 1e-9))
+    assert 0.88 <= np.mean(inside) <= 0.95
+
+
+# ------------------------------------------------------------------- errors
+
+
+def test_unequal_lengths():
+    with pytest.raises(ValueError, match=r"(?s)labels"):
+        forecast([0.1, 0.2, 0.3], [1, 0])
+
+
+@pytest.mark.parametrize("bad", [[2, 0], [0.5, 0], [NAN, 0], ["a", "b"]])
+def test_labels_are_zero_or_one(bad):
+    with pytest.raises((ValueError, TypeError), match="label"):
+        forecast([0.1, 0.2], bad)
+
+
+@pytest.mark.parametrize("bad", [0, 1.5, -1, NAN])
+def test_coverage_is_a_share(bad):
+    with pytest.raises(ValueError, match="coverage"):
+        forecast(P, LABELS, "f1", bad)
+
+
+def test_the_assumptions_stand_in_the_repr():
+    result = forecast(P, LABELS)
+    assert result.assumptions
+    for assumption in result.assumptions:
+        assert assumption[:20] in repr(result)
+    assert "independent" in repr(result)
+    shared = forecast(P, LABELS, overdispersion=0.5)
+    assert shared.assumptions != result.assumptions
+
+
+def test_logits():
+    result = forecast(logit(P), LABELS, "f1", logits=True)
+    assert result.mean == pytest.approx(forecast(P, LABELS, "f1").mean, rel=1e-12)

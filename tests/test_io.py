@@ -1,0 +1,701 @@
+"""Reading, judging and writing rows: what goes in comes out, or nothing does."""
+
+from __future__ import annotations
+
+import errno
+import io
+import json
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from argmetric import io as aio
+from argmetric.io import _read, _write
+from argmetric.io._arrow import text_array
+from argmetric.io._formats import sniff
+
+CELLS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=8)
+CSV = 'id,score,note\n007,0.10,"a, b"\n08,1e-3,\n9,.5,"say ""hi"""\n'
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty working folder, so that messages hold short names."""
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def put(name: str, content: str | bytes) -> str:
+    data = content.encode() if isinstance(content, str) else content
+    Path(name).write_bytes(data)
+    return name
+
+
+def feed(monkeypatch: pytest.MonkeyPatch, data: bytes) -> None:
+    stream = io.TextIOWrapper(io.BytesIO(data))
+    monkeypatch.setattr(sys, "stdin", stream)
+
+
+def typed_table() -> pa.Table:
+    return pa.table(
+        {
+            "id": pa.array(["007", "08", None], pa.string()),
+            "kind": pa.array(["a", "b", "a"]).dictionary_encode(),
+            "score": pa.array([0.25, 0.5, 1.0], pa.float32()),
+            "when": pa.array([0, 1, 2], pa.timestamp("us", tz="UTC")),
+            "tags": pa.array([["x"], [], None], pa.list_(pa.string())),
+            "count": pa.array([1, None, 3], pa.int16()),
+        }
+    ).replace_schema_metadata({"owner": "me"})
+
+
+# Round trips
+
+
+def test_csv_keeps_every_cell_as_it_was(folder: Path) -> None:
+    table = aio.read_table(put("in.csv", CSV)).with_column("decision", [1, 0, 1])
+    aio.write_table(table, "out.csv")
+    assert Path("out.csv").read_text() == (
+        'id,score,note,decision\n007,0.10,"a, b",1\n08,1e-3,,0\n9,.5,"say ""hi""",1\n'
+    )
+
+
+def test_csv_text_is_not_taken_for_missing_or_for_dates(folder: Path) -> None:
+    text = "id,score,when,odd\nNA,0.1,2024-01-01,true\nnull,0.2,12:30,\n"
+    aio.write_table(aio.read_table(put("in.csv", text)), "out.csv")
+    assert Path("out.csv").read_text() == text
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ("\ufeffid,score\n1,0.5\n", "id,score\n1,0.5\n"),
+        ("id,score\r\n1,0.5\r\n", "id,score\n1,0.5\n"),
+        ("id,score\n1,0.5", "id,score\n1,0.5\n"),
+        ("\n\nid,score\n\n1,0.5\n\n", "id,score\n1,0.5\n"),
+        ('id,score\n"a\nb",0.5\n', 'id,score\n"a\nb",0.5\n'),
+        ("id;score\n1;0.5\n", "id;score\n1;0.5\n"),
+        ("id,id,score\n1,2,0.5\n", "id,id,score\n1,2,0.5\n"),
+        ('"i,d",score\né,0.5\n', '"i,d",score\né,0.5\n'),
+        ('"i""d",score\n1,0.5\n', '"i""d",score\n1,0.5\n'),
+    ],
+    ids=["mark", "crlf", "no-end", "blank", "lines", "semicolon", "twice", "utf8", "q"],
+)
+def test_csv_shapes(folder: Path, content: str, expected: str) -> None:
+    aio.write_table(aio.read_table(put("in.csv", content)), "out.csv")
+    assert Path("out.csv").read_bytes() == expected.encode()
+
+
+def test_empty_cell_of_a_single_column_is_a_row(folder: Path) -> None:
+    table = aio.read_table(put("in.csv", "score\n0.5\n\n0.25\n"))
+    assert table.n_rows == 3
+    aio.write_table(table, "out.csv")
+    assert Path("out.csv").read_text() == 'score\n0.5\n""\n0.25\n'
+
+
+def test_tsv_keeps_tabs_apart_from_commas(folder: Path) -> None:
+    text = 'id\tnote\tscore\n007\ta,b\t0.5\n8\t"c\td"\t0.25\n'
+    aio.write_table(aio.read_table(put("in.tsv", text)), "out.tsv")
+    assert Path("out.tsv").read_text() == text
+    aio.write_table(aio.read_table("in.tsv"), "out.csv")
+    assert Path("out.csv").read_text() == (
+        'id,note,score\n007,"a,b",0.5\n8,c\td,0.25\n'
+    )
+
+
+@pytest.mark.parametrize("name", ["t.parquet", "t.arrow", "t.feather", "t.arrows"])
+def test_typed_formats_keep_types_order_and_metadata(folder: Path, name: str) -> None:
+    original = typed_table()
+    pq.write_table(original, "in.parquet")
+    table = aio.read_table("in.parquet").with_column("decision", [0, 1, 0])
+    aio.write_table(table, name)
+    again = aio.read_table(name)
+    decision = pa.array([0, 1, 0], pa.int64())
+    assert again.columns.equals(original.append_column("decision", decision))
+    assert again.columns.schema.metadata[b"owner"] == b"me"
+
+
+def test_arrow_stream_under_the_name_of_a_file(folder: Path) -> None:
+    table = pa.table({"score": [0.5]})
+    with pa.ipc.new_stream("in.arrow", table.schema) as writer:
+        writer.write_table(table)
+    assert aio.read_table("in.arrow").columns.equals(table)
+
+
+def test_jsonl_lines_stay_as_they_are(folder: Path) -> None:
+    lines = [
+        '{"id": "007", "score": 0.10, "when": "2024-01-01", "n": 12345678901234567890}',
+        '{"score": 1e-3, "id": "8", "deep": {"when": "2024-01-01T00:00:00Z"}}',
+        "{ }",
+    ]
+    table = aio.read_table(put("in.jsonl", "\n".join(lines) + "\n\n"))
+    aio.write_table(table.with_column("decision", [1, 0, 1]), "out.jsonl")
+    assert Path("out.jsonl").read_text().splitlines() == [
+        lines[0][:-1] + ', "decision": 1}',
+        lines[1][:-1] + ', "decision": 0}',
+        '{"decision": 1}',
+    ]
+
+
+def test_jsonl_compact_spacing_is_kept(folder: Path) -> None:
+    table = aio.read_table(put("in.jsonl", '{"a":1}\r\n{"a":2}')).with_column(
+        "d", [1, 0]
+    )
+    aio.write_table(table, "out.jsonl")
+    assert Path("out.jsonl").read_text() == '{"a":1,"d":1}\n{"a":2,"d":0}\n'
+
+
+def test_jsonl_text_that_looks_like_a_date_stays_text(folder: Path) -> None:
+    content = '{"score": 1, "when": "2024-01-01", "deep": [{"t": "2024-01-01"}]}\n'
+    aio.write_table(aio.read_table(put("in.jsonl", content)), "out.parquet")
+    assert pq.read_table("out.parquet").to_pylist() == [json.loads(content)]
+
+
+def test_jsonl_of_mixed_types_is_read_and_judged_only_if_used(folder: Path) -> None:
+    content = '{"s": 0.5, "x": 1}\n{"s": 0.25, "x": "one"}\n{"s": "high", "x": [1]}\n'
+    table = aio.read_table(put("in.jsonl", content))
+    assert table.columns.column("x").to_pylist() == ["1", "one", "[1]"]
+    with pytest.raises(aio.DataError, match=r"'s', row 3: 'high' is not a number"):
+        aio.numbers(table, "s")
+
+
+def test_parquet_to_text_formats(folder: Path) -> None:
+    original = pa.table(
+        {
+            "id": ['0"7', None],
+            "score": [1.0, float("nan")],
+            "on": [True, None],
+            "n": pa.array([1, 2], pa.int8()),
+            "small": pa.array([0.1, 2.0], pa.float32()),
+        }
+    )
+    pq.write_table(original, "in.parquet")
+    table = aio.read_table("in.parquet")
+    aio.write_table(table, "out.csv")
+    assert Path("out.csv").read_text() == (
+        'id,score,on,n,small\n"0""7",1.0,true,1,0.1\n,nan,,2,2.0\n'
+    )
+    aio.write_table(table, "out.jsonl")
+    rows = [json.loads(line) for line in Path("out.jsonl").read_text().splitlines()]
+    assert rows == [
+        {"id": '0"7', "score": 1.0, "on": True, "n": 1, "small": 0.1},
+        {"id": None, "score": None, "on": None, "n": 2, "small": 2.0},
+    ]
+
+
+def test_nested_values_go_to_jsonl_and_not_to_csv(folder: Path) -> None:
+    pq.write_table(typed_table(), "in.parquet")
+    table = aio.read_table("in.parquet")
+    with pytest.raises(aio.DataError, match=r"column 'tags' of type list.* in a CSV"):
+        aio.write_table(table, "out.csv")
+    assert os.listdir() == ["in.parquet"]
+    aio.write_table(table, "out.jsonl")
+    first = json.loads(Path("out.jsonl").read_text().splitlines()[0])
+    assert first == {
+        "id": "007", "kind": "a", "score": 0.25,
+        "when": "1970-01-01 00:00:00+00:00", "tags": ["x"], "count": 1,
+    }  # fmt: skip
+
+
+def test_csv_to_parquet_gives_types_only_where_nothing_is_lost(folder: Path) -> None:
+    content = (
+        "id,version,n,x,on,empty,big,score,long\n"
+        "007,1.10,1,0.5,true,,1,0.50,0.123456789012345678\n"
+        "8,1.9,,1e-05,false,,99999999999999999999,.25,0.5\n"
+    )
+    table = aio.read_table(put("in.csv", content)).with_column("decision", [1, 0])
+    aio.write_table(table, "out.parquet", numeric=frozenset({"score"}))
+    assert pq.read_table("out.parquet").to_pydict() == {
+        "id": ["007", "8"],
+        "version": ["1.10", "1.9"],
+        "n": [1, None],
+        "x": [0.5, 1e-05],
+        "on": [True, False],
+        "empty": ["", ""],
+        "big": ["1", "99999999999999999999"],
+        "score": [0.5, 0.25],
+        "long": ["0.123456789012345678", "0.5"],
+        "decision": [1, 0],
+    }
+    aio.write_table(table, "out.jsonl", numeric=frozenset({"score"}))
+    first = json.loads(Path("out.jsonl").read_text().splitlines()[0])
+    assert first["id"] == "007"
+    assert first["n"] == 1
+
+
+def test_more_rows_than_one_batch(folder: Path) -> None:
+    n = 2 * _write._ROWS_AT_ONCE + 3
+    content = "id,score\n" + "".join(f"{i:07d},0.5\n" for i in range(n))
+    table = aio.read_table(put("in.csv", content))
+    assert table.n_rows == n
+    aio.write_table(table, "out.csv")
+    assert Path("out.csv").read_text() == content
+
+
+@given(
+    st.lists(st.tuples(CELLS, CELLS), min_size=1, max_size=20),
+    st.sampled_from([",", "\t", ";"]),
+)
+@settings(deadline=None)
+def test_any_text_survives_csv(rows: list[tuple[str, str]], delimiter: str) -> None:
+    columns = [text_array(list(column)) for column in zip(*rows, strict=True)]
+    stream = io.BytesIO()
+    _write._write_delimited(pa.table(columns, ["a", "b"]), stream, delimiter)
+    again, _ = _read._delimited(stream.getvalue(), delimiter, "t.csv")
+    assert list(zip(*again.to_pydict().values(), strict=True)) == rows
+
+
+# Standard input and formats
+
+
+@pytest.mark.parametrize(
+    ("head", "expected"),
+    [
+        (b"a,b\n1,2\n", "csv"),
+        (b"a\tb\n1\t2\n", "tsv"),
+        (b'\xef\xbb\xbf {"a": 1}', "jsonl"),
+        (b"PAR1....", "parquet"),
+        (b"ARROW1\0\0", "arrow"),
+        (b"\xff\xff\xff\xff0000", "arrow-stream"),
+        (b"\x1f\x8b\0\0", None),
+        (b"  \n", None),
+    ],
+)
+def test_sniff(head: bytes, expected: str | None) -> None:
+    assert sniff(head) == expected
+
+
+def test_stdin_is_recognised(monkeypatch: pytest.MonkeyPatch) -> None:
+    feed(monkeypatch, b"p\tq\n1\t2\n")
+    table = aio.read_table("-")
+    assert (table.format, table.source, table.names) == (
+        "tsv", "standard input", ["p", "q"],
+    )  # fmt: skip
+
+
+def test_stdin_with_a_format(monkeypatch: pytest.MonkeyPatch) -> None:
+    feed(monkeypatch, b"p\tq\n1\t2\n")
+    assert aio.read_table("-", "csv").names == ["p", "q"]
+    feed(monkeypatch, b"\x1f\x8b\0\0")
+    with pytest.raises(aio.DataError, match="cannot tell the format of standard input"):
+        aio.read_table("-")
+
+
+def test_stdout_takes_the_format_that_was_read(
+    folder: Path, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    table = aio.read_table(put("in.csv", CSV))
+    aio.write_table(table, "-")
+    assert capfdbinary.readouterr().out == CSV.replace('"a, b"', '"a, b"').encode()
+    aio.write_table(table, "-", "parquet")
+    data = capfdbinary.readouterr().out
+    assert pq.read_table(pa.BufferReader(data)).num_rows == 3
+
+
+def test_named_pipe_is_read_and_written(folder: Path) -> None:
+    os.mkfifo("pipe")
+    put("in.csv", CSV)
+    with subprocess.Popen(["sh", "-c", "cat in.csv > pipe"]):
+        table = aio.read_table("pipe")
+    assert (table.format, table.n_rows) == ("csv", 3)
+    for format in ("csv", "parquet", "arrow"):
+        with subprocess.Popen(["sh", "-c", f"cat pipe > out.{format}"]):
+            aio.write_table(table, "pipe", format)
+        assert aio.read_table(f"out.{format}").names == ["id", "score", "note"]
+    assert stat.S_ISFIFO(os.stat("pipe").st_mode)
+
+
+# Refusals
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.csv", "", "a.csv is empty"),
+        ("a.csv", " \n\n", "a.csv is empty"),
+        ("a.csv", "id,score\n", "a.csv has no rows"),
+        ("a.csv", "a,b\n1,2\n3\n", "a.csv: Expected 2 columns, got 1: 3"),
+        ("a.csv", b"a,b\n\xe9,1\n", "a.csv is not UTF-8 text; convert it first, for "
+         "instance with iconv"),
+        ("a.csv", 'a,b\n1,"2\n3,4\n', "a.csv: row 1 opens a quote that never closes"),
+        ("a.csv", b"PAR1xxxxPAR1", "a.csv is read as csv but holds parquet; pass "
+         "--format"),
+        ("a.jsonl", '{"a": 1}\n{"a": ', "a.jsonl, line 2: not JSON: Expecting value"),
+        ("a.jsonl", '{"a": 1}\n5\n', "a.jsonl, line 2: not a JSON object: 5"),
+        ("a.jsonl", b'{"a": "\xe9"}', "a.jsonl is not UTF-8 text; convert it first, "
+         "for instance with iconv"),
+        ("a.json", '[{"a": 1}]', "a.json holds a JSON array; one object on each line "
+         "is needed (jq -c '.[]' makes them)"),
+        ("a.xlsx", "PK", "a.xlsx: unknown extension '.xlsx'; use one of .csv, .tsv, "
+         ".tab, .parquet, .pq, .arrow, .feather, .ipc, .arrows, .jsonl, .ndjson, "
+         ".json, or pass --format"),
+    ],
+)  # fmt: skip
+def test_files_that_cannot_be_read(
+    folder: Path, name: str, content: str | bytes, message: str
+) -> None:
+    put(name, content)
+    with pytest.raises(aio.DataError) as caught:
+        aio.read_table(name)
+    assert str(caught.value) == message
+
+
+def test_missing_file_and_folder(folder: Path) -> None:
+    put("scores.csv", CSV)
+    with pytest.raises(aio.DataError) as caught:
+        aio.read_table("score.csv")
+    assert str(caught.value) == "score.csv: no such file; did you mean 'scores.csv'?"
+    Path("sub.csv").mkdir()
+    with pytest.raises(aio.DataError, match=r"^sub.csv is a folder; pass a file$"):
+        aio.read_table("sub.csv", "csv")
+    with pytest.raises(aio.DataError, match=r"^unknown format 'xls'; known: csv, tsv"):
+        aio.read_table("scores.csv", "xls")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("name", "keep"),
+    [
+        ("t.parquet", 0.3),
+        ("t.parquet", 0.999),
+        ("t.arrow", 0.3),
+        ("t.arrow", 0.999),
+        ("t.arrows", 0.3),  # the end mark of a stream is optional
+    ],
+)
+def test_truncated_binary_files(folder: Path, name: str, keep: float) -> None:
+    pq.write_table(pa.table({"score": np.linspace(0, 1, 5000)}), "in.parquet")
+    aio.write_table(aio.read_table("in.parquet"), name)
+    whole = Path(name).read_bytes()
+    put(name, whole[: int(keep * len(whole))])
+    with pytest.raises(aio.DataError, match=rf"^{name} is not a whole .* cut short"):
+        aio.read_table(name)
+
+
+# Columns
+
+
+def table_of(**columns: Any) -> aio.Table:
+    return aio.Table(pa.table(columns), "parquet", "t.parquet")
+
+
+def find_score(table: aio.Table, name: str | None = None) -> str:
+    names = aio.SCORE_NAMES
+    return aio.find_column(table, name, names, role="score", option="--score")
+
+
+def test_columns_by_name_and_by_default() -> None:
+    table = table_of(id=["a"], Prob=[0.5], other=[1.0])
+    assert find_score(table) == "Prob"
+    assert find_score(table, "other") == "other"
+
+
+def test_two_candidates_are_never_guessed_between() -> None:
+    with pytest.raises(aio.DataError) as caught:
+        find_score(table_of(score=[0.5], prob=[0.5]))
+    assert str(caught.value) == (
+        "t.parquet: which column is the score? Candidates: 'score', 'prob'; "
+        "choose with --score"
+    )
+
+
+def test_missing_columns_offer_the_nearest_names() -> None:
+    table = table_of(model_score=[0.5], x=[1])
+    with pytest.raises(aio.DataError) as caught:
+        find_score(table, "Model_scor")
+    assert str(caught.value) == (
+        "no column 'Model_scor' in t.parquet; did you mean 'model_score'? "
+        "(columns: model_score, x)"
+    )
+    with pytest.raises(aio.DataError) as caught:
+        find_score(table)
+    assert str(caught.value).startswith("t.parquet has no score column (looked for ")
+    assert str(caught.value).endswith("pass --score COLUMN (columns: model_score, x)")
+
+
+def test_many_columns_are_listed_in_part() -> None:
+    table = table_of(**{f"c{i}": [0] for i in range(40)})
+    with pytest.raises(aio.DataError, match=r"c10, c11, … 40 in all\)$"):
+        aio.named_column(table, "zzz")
+
+
+def test_a_name_that_occurs_twice(folder: Path) -> None:
+    table = aio.read_table(put("in.csv", "score,score\n1,2\n"))
+    with pytest.raises(aio.DataError, match=r"^in.csv has 2 columns named 'score'$"):
+        aio.named_column(table, "score")
+
+
+def test_missing_header_is_pointed_out(folder: Path) -> None:
+    table = aio.read_table(put("in.csv", "0.5,1\n0.25,0\n"))
+    with pytest.raises(aio.DataError, match=r"the file needs a header line$"):
+        find_score(table)
+
+
+def test_taken_columns_are_not_defaults() -> None:
+    table = table_of(y=[1], target=[0])
+    assert aio.default_columns(table, aio.LABEL_NAMES, taken=["y"]) == ["target"]
+
+
+def test_new_column_needs_a_free_name_and_every_row() -> None:
+    table = table_of(a=[1, 2])
+    with pytest.raises(aio.DataError, match=r"^t.parquet already has a column 'a'$"):
+        table.with_column("a", [1, 2])
+    with pytest.raises(aio.DataError, match=r"^1 values for 2 rows$"):
+        table.with_column("b", [1])
+
+
+# Values
+
+COUNTED = "; rows are counted from 1, without the header"
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pa.array([0.5, 1.0]),
+        pa.array([0.5, 1.0], pa.float32()),
+        pa.array([0.5, 1.0], pa.float16()),
+        pa.array(["0.5", " 1.0 "]),
+        pa.array([".5", "1e0"], pa.large_string()),
+        pa.array(["0.5", "+1."]).dictionary_encode(),
+        pa.chunked_array([[0.5], [1.0]]),
+        pa.array([9.9, 0.5, 1.0]).slice(1),
+        pa.array([0.5, 1.0]).cast(pa.decimal128(5, 2)),
+    ],
+    ids=["f8", "f4", "f2", "text", "large", "dictionary", "chunks", "slice", "decimal"],
+)
+def test_numbers_of_every_kind(values: Any) -> None:
+    found = aio.numbers(table_of(s=values), "s")
+    assert found.dtype == np.float64
+    assert found.tolist() == [0.5, 1.0]
+
+
+def test_text_is_read_as_the_nearest_float() -> None:
+    texts = ["0.1", "1e-300", "0.30000000000000004", "4.9e-324", "1"]
+    found = aio.numbers(table_of(s=texts), "s")
+    assert found.tolist() == [float(text) for text in texts]
+
+
+@pytest.mark.parametrize(
+    ("values", "problem"),
+    [
+        (["0.5", "x1", "y"], "row 2: 'x1' is not a number (2 such rows)"),
+        (["0.5", "0,5"], "row 2: '0,5' is not a number"),
+        (["", "1"], "row 1: is not a number"),
+        ([0.5, None], "row 2: is empty"),
+        ([0.5, float("nan")], "row 2: nan is not a finite number"),
+        (["inf", "1"], "row 1: 'inf' is not a finite number"),
+        (["1e999", "1"], "row 1: '1e999' is not a finite number"),
+        (["x" * 99], "row 1: '" + "x" * 39 + "… is not a number"),
+    ],
+)
+def test_no_number(values: list[Any], problem: str) -> None:
+    with pytest.raises(aio.DataError) as caught:
+        aio.numbers(table_of(s=values), "s")
+    assert str(caught.value) == f"t.parquet: column 's', {problem}{COUNTED}"
+
+
+def test_types_that_are_no_numbers() -> None:
+    table = table_of(s=pa.array([0], pa.timestamp("s")))
+    with pytest.raises(aio.DataError, match=r"column 's' holds timestamp\[s\], not"):
+        aio.numbers(table, "s")
+
+
+@pytest.mark.parametrize(
+    ("values", "problem"),
+    [
+        ([0.5, -4.125, 7.9], "row 2: -4.125 is outside [0, 1] (range seen: -4.125 to "
+         "7.9); looks like logits: pass --logits (2 such rows)"),
+        ([0.5, 97.25], "row 2: 97.25 is outside [0, 1] (range seen: 0.5 to 97.25); "
+         "looks like percentages: divide by 100"),
+        ([0.5, 1000.0], "row 2: 1000.0 is outside [0, 1] (range seen: 0.5 to 1000); "
+         "not a probability"),
+    ],
+)  # fmt: skip
+def test_no_probability(values: list[float], problem: str) -> None:
+    table = table_of(s=values)
+    with pytest.raises(aio.DataError) as caught:
+        aio.probabilities(table, "s")
+    assert str(caught.value) == f"t.parquet: column 's', {problem}{COUNTED}"
+    assert aio.probabilities(table, "s", logits=True).tolist() == values
+
+
+@pytest.mark.parametrize(
+    ("values", "pos_label", "expected"),
+    [
+        ([0, 1, 1], None, [0, 1, 1]),
+        ([0.0, 1.0], None, [0, 1]),
+        ([True, False], None, [1, 0]),
+        (["True", "false", "TRUE"], None, [1, 0, 1]),
+        (["0", "1.0", " 1 "], None, [0, 1, 1]),
+        (["spam", "ham", "spam"], "spam", [1, 0, 1]),
+        (["ham", "ham"], "spam", [0, 0]),
+        ([-1, 1], "1", [0, 1]),
+        ([-1.0, 1.0], "1", [0, 1]),
+        ([True, False], "false", [0, 1]),
+        ([0, 1], "0", [1, 0]),
+    ],
+)
+def test_labels(values: list[Any], pos_label: str | None, expected: list[int]) -> None:
+    found = aio.labels(table_of(y=values), "y", pos_label=pos_label)
+    assert found.tolist() == expected
+
+
+@pytest.mark.parametrize(
+    "values", [[1, None, 0], ["1", "", "0"], [1.0, float("nan"), 0.0], ["1", "NA", "0"]]
+)
+def test_labels_that_have_not_arrived(values: list[Any]) -> None:
+    table = table_of(y=values)
+    found = aio.labels(table, "y", missing=True)
+    np.testing.assert_array_equal(found, [1, np.nan, 0])
+    with pytest.raises(aio.DataError, match=r"'y', row 2: .*is empty; every row needs"):
+        aio.labels(table, "y")
+
+
+@pytest.mark.parametrize(
+    ("values", "pos_label", "problem"),
+    [
+        (["a", "b"], None, "holds 'a', 'b', not 0 and 1; name the positive value with "
+         "--pos-label"),
+        ([0, 2], None, "holds 0, 2, not 0 and 1; name the positive value with "
+         "--pos-label"),
+        (["a", "b"], "c", "never holds 'c'; it holds 'a', 'b'"),
+        (["a", "b", "c"], "a", "holds 'a', 'b', 'c'; labels have two values"),
+        ([0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7], None, "holds 0.1, 0.2, 0.3, 0.4, 0.5 and "
+         "2 more values, not 0 and 1; name the positive value with --pos-label"),
+    ],
+)  # fmt: skip
+def test_no_labels(values: list[Any], pos_label: str | None, problem: str) -> None:
+    with pytest.raises(aio.DataError) as caught:
+        aio.labels(table_of(y=values), "y", pos_label=pos_label)
+    assert str(caught.value) == f"t.parquet: column 'y' {problem}"
+
+
+def test_groups_of_any_kind_in_any_order() -> None:
+    codes, ids = aio.groups(table_of(g=["b", "a", "b", "007"]), "g")
+    assert codes.tolist() == [0, 1, 0, 2]
+    assert ids == ["b", "a", "007"]
+    assert aio.groups(table_of(g=[5.0, -1.0, 5.0]), "g")[1] == [5.0, -1.0]
+
+
+@pytest.mark.parametrize("gap", [None, "", " "])
+def test_rows_without_a_group(gap: str | None) -> None:
+    with pytest.raises(aio.DataError, match=r"'g', row 2: .*every row needs a group"):
+        aio.groups(table_of(g=["a", gap]), "g")
+
+
+def test_groups_that_cannot_be_told_apart() -> None:
+    with pytest.raises(aio.DataError, match=r"'g' holds list<.*cannot be told apart"):
+        aio.groups(table_of(g=[[1], [2]]), "g")
+
+
+# Writing: whole or not at all
+
+
+def test_failed_write_leaves_the_old_file_and_nothing_else(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = aio.read_table(put("in.csv", CSV))
+    put("out.csv", "old")
+
+    def full(stream: io.BufferedWriter, lines: Any) -> None:
+        stream.write(b"half of it")
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(_write, "_write_lines", full)
+    with pytest.raises(aio.DataError) as caught:
+        aio.write_table(table, "out.csv")
+    assert str(caught.value) == "cannot write out.csv: No space left on device"
+    assert Path("out.csv").read_text() == "old"
+    assert sorted(os.listdir()) == ["in.csv", "out.csv"]
+
+
+@pytest.mark.parametrize("stage", ["fsync", "replace"])
+def test_failure_at_the_last_moment(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, stage: str
+) -> None:
+    def fail(*args: Any) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    table = aio.read_table(put("in.csv", CSV))
+    monkeypatch.setattr(os, stage, fail)
+    with pytest.raises(aio.DataError, match=r"^cannot write out.csv: Input/output err"):
+        aio.write_table(table, "out.csv")
+    assert os.listdir() == ["in.csv"]
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+@pytest.mark.parametrize("format", ["csv", "parquet", "arrow", "jsonl"])
+def test_full_device(folder: Path, format: aio.Format) -> None:
+    table = aio.read_table(put("in.csv", CSV))
+    with pytest.raises(aio.DataError) as caught:
+        aio.write_table(table, "/dev/full", format)
+    assert str(caught.value) == "cannot write /dev/full: No space left on device"
+    assert stat.S_ISCHR(os.stat("/dev/full").st_mode)
+
+
+def test_folders_that_are_missing_or_no_file(folder: Path) -> None:
+    table = aio.read_table(put("in.csv", CSV))
+    with pytest.raises(aio.DataError) as caught:
+        aio.write_table(table, "nowhere/out.csv")
+    assert str(caught.value) == (
+        "cannot write nowhere/out.csv: No such file or directory"
+    )
+    Path("sub.csv").mkdir()
+    with pytest.raises(aio.DataError, match=r"^cannot write sub.csv: it is a folder$"):
+        aio.write_table(table, "sub.csv")
+    with pytest.raises(aio.DataError, match=r"'.xls'; use .* or pass --output-format$"):
+        aio.write_table(table, "out.xls")
+
+
+def test_permissions_and_links_are_kept(folder: Path) -> None:
+    table = aio.read_table(put("in.csv", CSV))
+    put("real.csv", "old")
+    os.chmod("real.csv", 0o640)
+    os.symlink("real.csv", "link.csv")
+    aio.write_table(table, "link.csv")
+    assert os.path.islink("link.csv")
+    assert stat.S_IMODE(os.stat("real.csv").st_mode) == 0o640
+    assert Path("real.csv").read_text() == CSV
+    mask = os.umask(0o022)
+    try:
+        aio.write_table(table, "new.csv")
+    finally:
+        os.umask(mask)
+    assert stat.S_IMODE(os.stat("new.csv").st_mode) == 0o644
+
+
+def test_input_may_be_replaced_by_the_output(folder: Path) -> None:
+    pq.write_table(pa.table({"score": [0.5, 0.25]}), "t.parquet")
+    aio.write_table(aio.read_table("t.parquet").with_column("d", [1, 0]), "t.parquet")
+    assert pq.read_table("t.parquet").to_pydict() == {"score": [0.5, 0.25], "d": [1, 0]}
+
+
+# Weight
+
+
+def test_import_loads_nothing_heavy_and_reading_loads_no_pandas(folder: Path) -> None:
+    put("in.csv", CSV)
+    code = """
+import sys
+import argmetric.io as aio
+heavy = {"pyarrow", "pandas", "scipy", "sklearn", "numba", "narwhals", "rich"}
+assert not heavy & set(sys.modules), heavy & set(sys.modules)
+table = aio.read_table("in.csv").with_column("decision", [0, 1, 1])
+aio.numbers(table, "score"), aio.groups(table, "id"), aio.labels(table, "decision")
+for name in ("o.csv", "o.parquet", "o.arrow", "o.jsonl"):
+    aio.write_table(table, name)
+    again = aio.read_table(name)
+    aio.labels(again, "decision"), aio.groups(again, "id")
+assert not (heavy - {"pyarrow"}) & set(sys.modules)
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,0 +1,571 @@
+"""Values of the metrics, their 0/0, their names, and when top-k is optimal."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from sklearn import metrics as sk
+
+import argmetric as am
+import oracle
+
+NAN = math.nan
+N = 7
+CELLS = oracle.feasible_cells(N)
+
+
+def instance(name, zd=0.0):
+    """The package's metric for a name of the oracle."""
+    special = {
+        "tversky": lambda: am.Tversky(0.25, 1.5),
+        "linear_fractional": lambda: am.LinearFractional(
+            oracle.LINEAR_FRACTIONAL_C, oracle.LINEAR_FRACTIONAL_D
+        ),
+        "utility": lambda: am.Utility(*oracle.UTILITY),
+        "custom": lambda: am.CustomMetric(lambda tp, k, t, n: tp * tp / (k * t)),
+    }
+    metric = special[name]() if name in special else am.get_metric(name)
+    return metric.with_zero_division(zd)
+
+
+def labels_of(tp, k, t, n):
+    """Truth and prediction with these counts."""
+    fp, fn = k - tp, t - tp
+    y_true = np.repeat([1, 0, 1, 0], [tp, fp, fn, n - tp - fp - fn])
+    y_pred = np.repeat([1, 1, 0, 0], [tp, fp, fn, n - tp - fp - fn])
+    return y_true, y_pred
+
+
+# ------------------------------------------------------------ scikit-learn
+
+
+def fbeta_of(beta):
+    return lambda a, b, zd: sk.fbeta_score(a, b, beta=beta, zero_division=zd)
+
+
+SCIKIT_LEARN = {
+    "f1": lambda a, b, zd: sk.f1_score(a, b, zero_division=zd),
+    "f2": fbeta_of(2),
+    "f0.5": fbeta_of(0.5),
+    "f0.7": fbeta_of(0.7),
+    "jaccard": lambda a, b, zd: sk.jaccard_score(a, b, zero_division=zd),
+    "precision": lambda a, b, zd: sk.precision_score(a, b, zero_division=zd),
+    "recall": lambda a, b, zd: sk.recall_score(a, b, zero_division=zd),
+    "specificity": lambda a, b, zd: sk.recall_score(
+        a, b, pos_label=0, zero_division=zd
+    ),
+    "balanced_accuracy": lambda a, b, zd: sk.balanced_accuracy_score(a, b),
+    "mcc": lambda a, b, zd: sk.matthews_corrcoef(a, b),
+    "kappa": lambda a, b, zd: sk.cohen_kappa_score(
+        a, b, labels=[0, 1], replace_undefined_by=zd
+    ),
+    "accuracy": lambda a, b, zd: sk.accuracy_score(a, b),
+}
+
+
+@pytest.mark.parametrize("zd", [0.0, 1.0])
+@pytest.mark.parametrize("name", SCIKIT_LEARN)
+def test_value_equals_scikit_learn_on_every_cell(name, zd):
+    metric = am.get_metric(name, zero_division=zd)
+    tp, k, t = np.array(CELLS).T
+    got = metric.value(tp, k, t, N)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # scikit-learn warns of each 0/0
+        expected = [SCIKIT_LEARN[name](*labels_of(*cell, N), zd) for cell in CELLS]
+    np.testing.assert_allclose(got, expected, rtol=1e-13, atol=1e-15)
+
+
+@pytest.mark.parametrize("name", ["f1", "f2", "precision", "recall"])
+def test_nan_leaves_out_the_cells_that_scikit_learn_leaves_out(name):
+    metric = am.get_metric(name, zero_division=NAN)
+    for cell in CELLS:
+        truth = SCIKIT_LEARN[name](*labels_of(*cell, N), NAN)
+        assert metric.value(*cell, N) == pytest.approx(truth, rel=1e-13, nan_ok=True)
+
+
+@pytest.mark.parametrize("name", ["f1", "f2", "mcc", "balanced_accuracy"])
+def test_score_counts_and_evaluates(name):
+    metric = am.get_metric(name)
+    for cell in CELLS[::3]:
+        y_true, y_pred = labels_of(*cell, N)
+        score = metric.score(y_true, y_pred)
+        assert isinstance(score, float)
+        assert score == pytest.approx(float(metric.value(*cell, N)), rel=1e-15)
+
+
+def test_score_refuses_unequal_lengths():
+    with pytest.raises(ValueError, match="shape"):
+        am.FBeta(1).score([0, 1], [0, 1, 1])
+
+
+# ------------------------------------------------- from first principles
+
+
+@pytest.mark.parametrize("zd", [0.0, 1.0, NAN])
+@pytest.mark.parametrize("name", oracle.NAMES)
+@pytest.mark.parametrize("n", [1, 2, N])
+def test_value_equals_exact_fractions(name, zd, n):
+    metric = instance(name, zd)
+    for cell in oracle.feasible_cells(n):
+        exact = float(oracle.exact_value(name, *cell, n, zd))
+        got = float(metric.value(*cell, n))
+        assert got == pytest.approx(exact, rel=1e-13, abs=1e-15, nan_ok=True), cell
+
+
+@pytest.mark.parametrize("name", oracle.NAMES)
+def test_value_broadcasts(name):
+    metric = instance(name)
+    tp = np.arange(3)[:, None]
+    k = np.array([[3, 4]])
+    got = metric.value(tp, k, 3, N)
+    assert got.shape == (3, 2)
+    for i in range(3):
+        for j in range(2):
+            assert got[i, j] == metric.value(i, k[0, j], 3, N)
+
+
+UNDEFINED = {
+    "f1": lambda k, t, n: k == t == 0,
+    "jaccard": lambda k, t, n: k == t == 0,
+    "fowlkes_mallows": lambda k, t, n: k == t == 0,
+    "recall": lambda k, t, n: t == 0,
+    "specificity": lambda k, t, n: t == n,
+    "precision": lambda k, t, n: k == 0,
+    "youden": lambda k, t, n: t in (0, n),
+    "gmean": lambda k, t, n: t in (0, n),
+    "hmean": lambda k, t, n: t in (0, n),
+    "qmean": lambda k, t, n: t in (0, n),
+    "markedness": lambda k, t, n: k in (0, n),
+    "mcc": lambda k, t, n: k in (0, n) or t in (0, n),
+    "lift": lambda k, t, n: k == 0 or t == 0,
+    "kappa": lambda k, t, n: k == t == 0 or k == t == n,
+    "balanced_accuracy": lambda k, t, n: False,
+    "accuracy": lambda k, t, n: False,
+    "sec": lambda k, t, n: False,
+    "utility": lambda k, t, n: False,
+}
+
+
+@pytest.mark.parametrize("name", UNDEFINED)
+def test_which_cells_are_left_out(name):
+    metric = instance(name, NAN)
+    for tp, k, t in CELLS:
+        left_out = bool(np.isnan(metric.value(tp, k, t, N)))
+        assert left_out == UNDEFINED[name](k, t, N), (tp, k, t)
+
+
+@pytest.mark.parametrize("zd", [0.0, 1.0])
+def test_conventions_that_zero_division_does_not_touch(zd):
+    assert instance("mcc", zd).value(0, 0, 3, N) == 0
+    assert instance("mcc", zd).value(3, 3, N, N) == 0
+    assert instance("lift", zd).value(0, 0, 3, N) == 1
+    assert instance("lift", zd).value(0, 3, 0, N) == 1
+    assert instance("balanced_accuracy", zd).value(0, 2, 0, N) == pytest.approx(5 / N)
+    assert instance("balanced_accuracy", zd).value(2, 2, N, N) == pytest.approx(2 / N)
+
+
+def test_balanced_accuracy_drops_the_absent_class_under_nan_too():
+    assert instance("balanced_accuracy", NAN).value(0, 2, 0, N) == pytest.approx(5 / N)
+
+
+@pytest.mark.parametrize("bad", [0.5, -1, 2, math.inf, "warn"])
+def test_zero_division_is_0_1_or_nan(bad):
+    with pytest.raises(ValueError, match=r"zero_division|could not convert"):
+        am.FBeta(1, zero_division=bad)
+
+
+# ----------------------------------------------------------------- errata
+# Numbers refer to the printed table of the papers; the printed value is shown to
+# differ from the right one wherever it does.
+
+
+def shares(tp, k, t, n):
+    """(u, v, p) of Natarajan et al.: tp, k and t as shares of n."""
+    return Fraction(tp, n), Fraction(k, n), Fraction(t, n)
+
+
+INNER = [(tp, k, t) for tp, k, t in CELLS if 0 < k < N and 0 < t < N and tp > 0]
+
+
+def test_erratum_1_denominator_of_f_beta():
+    tp, fp, fn, b2 = 3, 2, 1, 4
+    printed = (1 + b2) * tp / ((1 + b2) * fn + b2 * fn + fp)
+    value = am.FBeta(2).value(tp, tp + fp, tp + fn, 10)
+    assert printed > 1
+    assert printed == pytest.approx(1.3636, abs=1e-4)
+    assert value == pytest.approx((1 + b2) * tp / ((1 + b2) * tp + b2 * fn + fp))
+    assert value == pytest.approx(0.714, abs=5e-4)
+
+
+def test_erratum_2_f_beta_weights_recall_by_beta_squared():
+    tp, k, t, b2 = 3, 5, 4, 4
+    prec, rec = tp / k, tp / t
+    printed = (1 + b2) / (b2 / prec + 1 / rec)
+    value = am.FBeta(2).value(tp, k, t, 10)
+    assert value == pytest.approx((1 + b2) / (1 / prec + b2 / rec), rel=1e-14)
+    assert printed == pytest.approx(am.FBeta(0.5).value(tp, k, t, 10), rel=1e-14)
+    assert abs(printed - value) > 0.05
+
+
+def test_erratum_3_am_is_half_of_the_printed_expression():
+    for cell in INNER:
+        u, v, p = shares(*cell, N)
+        printed = (u + p * (1 - v - p)) / (p * (1 - p))
+        value = am.BalancedAccuracy().value(*cell, N)
+        assert value == pytest.approx(float(printed) / 2, rel=1e-14)
+        assert value != pytest.approx(float(printed))
+
+
+def test_erratum_4_g_mean_is_the_root_of_the_printed_expression():
+    for cell in INNER:
+        u, v, p = shares(*cell, N)
+        printed = float(u * (1 - v - p + u) / (p * (1 - p)))
+        value = am.GMean().value(*cell, N)
+        assert value == pytest.approx(math.sqrt(printed), rel=1e-14)
+        if 0 < printed < 1:
+            assert value != pytest.approx(printed)
+
+
+def test_erratum_5_h_mean_jaccard_and_fowlkes_mallows_are_printed_right():
+    for cell in INNER:
+        u, v, p = shares(*cell, N)
+        h_mean = 2 * u * (1 - v - p + u) / ((1 - v - p) * p + u)
+        assert am.HMean().value(*cell, N) == pytest.approx(float(h_mean), rel=1e-14)
+        jaccard = u / (p + v - u)
+        assert am.Jaccard().value(*cell, N) == pytest.approx(float(jaccard), rel=1e-14)
+        fm = float(u) / math.sqrt(p * v)
+        assert am.FowlkesMallows().value(*cell, N) == pytest.approx(fm, rel=1e-14)
+
+
+def test_erratum_6_q_mean_has_a_root_and_divides_by_the_class_shares():
+    for cell in INNER:
+        u, v, p = shares(*cell, N)
+        miss, alarm = (p - u) / p, (v - u) / (1 - p)
+        right = 1 - math.sqrt((miss**2 + alarm**2) / 2)
+        value = am.QMean().value(*cell, N)
+        assert value == pytest.approx(right, rel=1e-14, abs=1e-15)
+        without_root = float(1 - (miss**2 + alarm**2) / 2)
+        printed = float(1 - (((p - u) / 2) ** 2 + ((v - u) / 2) ** 2) / 2)
+        if 0 < right < 1:
+            assert value != pytest.approx(without_root)
+            assert value != pytest.approx(printed)
+
+
+def test_erratum_7_sec_is_a_squared_loss():
+    for cell in CELLS[::4]:
+        _, v, p = shares(*cell, N)
+        metric = am.SquaredCountError()
+        assert not metric.greater_is_better
+        assert metric.value(*cell, N) == pytest.approx(float((v - p) ** 2), abs=1e-16)
+        if v + p not in (0, (v - p) ** 2):
+            assert metric.value(*cell, N) != pytest.approx(float(v + p))
+
+
+# --------------------------------------------------------- asymmetric beta
+
+
+def test_beta_is_squared_and_favours_recall():
+    """A port of the exact kernel sets β² = 2 for F2, which is F_√2."""
+    tp, k, t = 3, 4, 6  # precision 3/4, recall 1/2
+    f2 = am.FBeta(2).value(tp, k, t, 10)
+    assert f2 == pytest.approx(5 * 3 / (4 + 4 * 6), rel=1e-15)
+    assert am.FBeta(math.sqrt(2)).value(tp, k, t, 10) == pytest.approx(9 / 16)
+    assert f2 != pytest.approx(9 / 16)
+    assert f2 < am.FBeta(1).value(tp, k, t, 10) < am.FBeta(0.5).value(tp, k, t, 10)
+
+
+def test_false_positives_and_false_negatives_are_not_swapped():
+    few_found, many_raised = (2, 3, 6, 10), (2, 6, 3, 10)  # (tp, k, t, n)
+    for metric in (am.FBeta(2), am.Tversky(0.25, 1.5), am.FBeta(3)):
+        assert metric.value(*many_raised) > metric.value(*few_found)
+    for metric in (am.FBeta(0.5), am.Tversky(1.5, 0.25)):
+        assert metric.value(*many_raised) < metric.value(*few_found)
+    alpha_weighs_fp = am.Tversky(0.25, 1.5).value(2, 6, 3, 10)
+    assert alpha_weighs_fp == pytest.approx(2 / (2 + 0.25 * 4 + 1.5 * 1), rel=1e-15)
+
+
+@pytest.mark.parametrize("beta", [0.1, 0.5, 0.7, 1.0, 2.0, 3.3])
+def test_tversky_and_linear_fractional_contain_f_beta(beta):
+    tp, k, t = np.array(CELLS).T
+    f = am.FBeta(beta).value(tp, k, t, N)
+    alpha = 1 / (1 + beta**2)
+    same = am.Tversky(alpha, 1 - alpha).value(tp, k, t, N)
+    np.testing.assert_allclose(same, f, rtol=1e-13, atol=1e-15)
+    linear = am.LinearFractional((0, 1 + beta**2, 0, 0), (0, 0, 1, beta**2))
+    np.testing.assert_allclose(linear.value(tp, k, t, N), f, rtol=1e-13)
+
+
+@pytest.mark.parametrize("bad", [0, -1, NAN, math.inf])
+def test_beta_must_be_positive(bad):
+    with pytest.raises(ValueError, match="beta"):
+        am.FBeta(bad)
+
+
+# ------------------------------------------------------- names and objects
+
+
+@pytest.mark.parametrize(
+    ("name", "metric"),
+    [
+        ("f1", am.FBeta(1)),
+        ("f2", am.FBeta(2)),
+        ("f0.5", am.FBeta(0.5)),
+        ("f1.5", am.FBeta(1.5)),
+        ("f3", am.FBeta(3)),
+        ("jaccard", am.Jaccard()),
+        ("balanced_accuracy", am.BalancedAccuracy()),
+        ("am", am.BalancedAccuracy()),
+        ("fowlkes_mallows", am.FowlkesMallows()),
+        ("g_tppr", am.FowlkesMallows()),
+        ("gmean", am.GMean()),
+        ("hmean", am.HMean()),
+        ("qmean", am.QMean()),
+        ("mcc", am.MCC()),
+        ("kappa", am.Kappa()),
+        ("accuracy", am.Accuracy()),
+        ("precision", am.Precision()),
+        ("recall", am.Recall()),
+        ("specificity", am.Specificity()),
+        ("youden", am.Youden()),
+        ("markedness", am.Markedness()),
+        ("lift", am.Lift()),
+        ("sec", am.SquaredCountError()),
+    ],
+)
+def test_names(name, metric):
+    assert am.get_metric(name) == metric
+    assert am.get_metric(metric) is metric
+    assert am.get_metric(metric.name) == metric
+    assert hash(metric) == hash(am.get_metric(name))
+
+
+def test_every_listed_name_resolves_and_round_trips():
+    for name in am.metric_names():
+        metric = am.get_metric(name)
+        assert isinstance(metric, am.Metric)
+        assert name.split("(")[0] in metric.name
+
+
+def test_jaccard_is_not_balanced_accuracy():
+    """In xcolumns 0.0.2 "jaccard" wraps balanced accuracy."""
+    assert am.get_metric("jaccard").value(2, 3, 4, 10) == pytest.approx(2 / 5)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "near"),
+    [("f-1", "'f1'"), ("jacard", "'jaccard'"), ("balanced_acc", "balanced_accuracy")],
+)
+def test_an_unknown_name_suggests_the_nearest(wrong, near):
+    with pytest.raises(ValueError, match="unknown metric") as error:
+        am.get_metric(wrong)
+    message = str(error.value)
+    assert repr(wrong) in message
+    assert "did you mean" in message
+    assert near in message
+    assert "Known names: " in message
+    assert "gmean" in message
+
+
+@pytest.mark.parametrize("wrong", ["f0", "fnan", "finf", "", "f-2", "zzz"])
+def test_names_that_mean_nothing(wrong):
+    with pytest.raises(ValueError, match="unknown metric"):
+        am.get_metric(wrong)
+
+
+@pytest.mark.parametrize("wrong", [3, None, 0.5])
+def test_a_metric_is_a_name_an_instance_or_a_callable(wrong):
+    with pytest.raises(TypeError, match="metric"):
+        am.get_metric(wrong)
+
+
+def test_metrics_are_frozen():
+    with pytest.raises(AttributeError):
+        am.FBeta(1).beta = 2
+
+
+@pytest.mark.parametrize("name", oracle.NAMES)
+def test_direction(name):
+    assert instance(name).greater_is_better == (name not in oracle.MINIMISED)
+
+
+# ----------------------------------------------------- functions of users
+
+
+def test_custom_metric_vectorised_and_scalar_agree():
+    def scalar(tp, k, t, n):
+        return 2 * tp / (k + t) if k + t > 0 else NAN
+
+    def vectorised(tp, k, t, n):
+        return 2 * tp / (k + t)
+
+    tp, k, t = np.array(CELLS).T
+    for zd in (0.0, 1.0, NAN):
+        expected = am.FBeta(1, zero_division=zd).value(tp, k, t, N)
+        for function in (scalar, vectorised):
+            metric = am.CustomMetric(function, zero_division=zd)
+            assert metric.name == function.__name__
+            np.testing.assert_allclose(metric.value(tp, k, t, N), expected, rtol=1e-15)
+
+
+def test_a_callable_becomes_a_metric():
+    def balance(tp, k, t, n):
+        return -abs(k - t) / n
+
+    metric = am.get_metric(balance)
+    assert isinstance(metric, am.CustomMetric)
+    assert metric.name == "balance"
+    assert metric.value(0, 1, 3, 4) == -0.5
+
+
+# ------------------------------------------------------- ranking principle
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 9])
+@pytest.mark.parametrize("name", [name for name in oracle.NAMES if name != "custom"])
+def test_the_catalogue_has_the_ranking_principle_by_proof(name, n):
+    principle = instance(name).ranking_principle(n)
+    assert isinstance(principle, am.RankingPrinciple)
+    assert principle
+    assert principle.holds
+    assert principle.counterexample is None
+    if n > 1:
+        assert principle.reason == "proven"
+
+
+@pytest.mark.parametrize("zd", [0.0, 1.0])
+@pytest.mark.parametrize("name", oracle.NAMES)
+def test_some_optimum_over_all_predictions_is_a_top_set(name, zd):
+    """The claim behind it, by enumeration: the oracle's own check."""
+    rng = np.random.default_rng(5)
+    for p in (rng.random(6), np.array([1, 0.9, 0.9, 0.2, 0, 0]), rng.random(5) ** 4):
+        curve, _ = oracle.enumerated_curve(name, p, zd)
+        best, _ = oracle.enumerated_best(name, p, zd)
+        reached = curve.min() if name in oracle.MINIMISED else curve.max()
+        assert float(reached) == pytest.approx(float(best), rel=1e-14, abs=1e-17)
+
+
+def test_a_users_function_is_checked():
+    principle = am.CustomMetric(lambda tp, k, t, n: tp / (k + t)).ranking_principle(8)
+    assert principle
+    assert principle.reason == "checked"
+
+
+def false_discovery_rate(tp, k, t, n):
+    return (k - tp) / k
+
+
+def oracle_false_discovery_rate(tp, fp, fn, tn, zd):
+    return oracle.ratio(fp, tp + fp, zd)
+
+
+def erratum_9():
+    """Φ = (.5 - .5u + .1v) / (2 - u): values in [0, 1] and c1 = -.5 > d1 = -1."""
+    return am.LinearFractional((0.5, -0.5, 0.1, 0), (2, -1, 0, 0))
+
+
+oracle_erratum_9 = oracle.linear_fractional((5, -5, 1, 0), (20, -10, 0, 0))
+
+
+def assert_counterexample(principle, formula, maximise=True):
+    """Some set of the same size really beats the top-k set, by enumeration."""
+    assert not principle
+    assert not principle.holds
+    example = principle.counterexample
+    p, better, top = (example[key] for key in ("p", "better", "top"))
+    assert len(better) == len(top) == len(set(better)) == len(set(top))
+    assert min(p[i] for i in top) >= max(p[i] for i in set(range(len(p))) - set(top))
+    sets = np.zeros((2, len(p)), int)
+    sets[0, better] = sets[1, top] = 1
+    (of_better, of_top), _ = oracle.enumerated_means(formula, p, sets)
+    assert of_better > of_top + 1e-9 if maximise else of_better < of_top - 1e-9
+    assert float(of_better) == pytest.approx(example["better_value"], rel=1e-11)
+    assert float(of_top) == pytest.approx(example["top_value"], rel=1e-11)
+
+
+@pytest.mark.parametrize("n", [2, 3, 4, 8])
+def test_false_discovery_rate_fails_with_a_real_counterexample(n):
+    principle = am.CustomMetric(false_discovery_rate).ranking_principle(n)
+    assert_counterexample(principle, oracle_false_discovery_rate)
+
+
+@pytest.mark.parametrize("n", [2, 3, 6, 9])
+def test_erratum_9_fails_with_a_real_counterexample(n):
+    assert_counterexample(erratum_9().ranking_principle(n), oracle_erratum_9)
+
+
+def test_erratum_9_printed_example():
+    p = [0.9, 0.5, 0.1]
+    means, _ = oracle.enumerated_means(oracle_erratum_9, p, oracle.binary_vectors(3))
+    best = oracle.binary_vectors(3)[int(np.argmax(means))]
+    assert best.tolist() == [0, 0, 1]
+    curve, _ = oracle.enumerated_curve(oracle_erratum_9, p)
+    assert float(means.max()) == pytest.approx(0.262, abs=5e-4)
+    assert float(curve.max()) == pytest.approx(0.250, abs=5e-4)
+
+
+@pytest.mark.parametrize("weights", [(0, 1, 1, 0), (1, 3, 0, 0)])
+def test_a_perverse_utility_fails_with_a_real_counterexample(weights):
+    principle = am.Utility(*weights).ranking_principle(5)
+    assert_counterexample(principle, oracle.utility(*weights))
+
+
+def test_a_function_that_falls_in_one_corner_only():
+    """Falls from tp = 1 to tp = 2 at k = 3, t = 4 and rises everywhere else."""
+
+    def dented(tp, k, t, n):
+        return tp - 1.5 * (tp == 2) * (k == 3) * (t == 4)
+
+    principle = am.CustomMetric(dented).ranking_principle(7)
+    assert not principle
+    cell = principle.counterexample
+    assert (cell["tp"], cell["k"], cell["t"]) == (1, 3, 4)
+
+
+def test_a_minimised_function_is_checked_the_other_way_round():
+    loss = am.CustomMetric(false_discovery_rate, maximise=False)
+    assert loss.ranking_principle(6)
+
+
+def test_linear_fractional_does_not_need_c1_above_d1():
+    """.5u/(1+u) rises although c1 = .5 < d1 = 1."""
+    assert am.LinearFractional((0, 0.5, 0, 0), (1, 1, 0, 0)).ranking_principle(8)
+
+
+def test_linear_fractional_whose_denominator_vanishes_away_from_the_margins():
+    """tp/(2tp) is 1/2 with a hit and zero_division without: with 1 it falls."""
+    metric = am.LinearFractional((0, 1, 0, 0), (0, 2, 0, 0), zero_division=1.0)
+    assert metric.value(0, 2, 2, 5) > metric.value(1, 2, 2, 5)
+    assert not metric.ranking_principle(5)
+    assert metric.with_zero_division(0.0).ranking_principle(5)
+
+
+# ------------------------------------------------------------ check_metric
+
+
+@pytest.mark.parametrize("name", oracle.NAMES)
+def test_check_metric_passes_the_catalogue(name):
+    assert am.check_metric(instance(name))
+
+
+def test_check_metric_takes_a_plain_function():
+    assert am.check_metric(lambda tp, k, t, n: tp / (k + t))
+
+
+def test_check_metric_shows_the_counterexample():
+    principle = am.check_metric(false_discovery_rate, n=4)
+    assert_counterexample(principle, oracle_false_discovery_rate)
+
+
+def test_check_metric_refuses_infinities():
+    with pytest.raises(ValueError, match="inf"):
+        am.check_metric(lambda tp, k, t, n: np.divide(1.0, k - tp))
+
+
+def test_check_metric_refuses_a_random_function():
+    rng = np.random.default_rng(0)
+    with pytest.raises(ValueError, match="again"):
+        am.check_metric(lambda tp, k, t, n: rng.random(np.shape(tp)))
