@@ -112,9 +112,9 @@ def test_decide_summary(run: Run) -> None:
         f"positives {d.n_positives} ({100 * d.n_positives / N:.1f} % of the rows)",
         f"expected {d.expected:.4f}, 90 % interval {low:.4f} to {high:.4f}",
         f"real score {am.evaluate(Y, d.labels):.4f}",
-        f"best single cut {d.best_cut.threshold:.4g} {d.best_cut.n_positives} "
+        f"{d.best_cut.n_positives} "
         f"{d.best_cut.expected:.4f} {am.evaluate(Y, best):.4f}",
-        f"cut at 0.5 {half.sum()} {d.cut_half.expected:.4f} {am.evaluate(Y, half):.4f}",
+        f"cut at 0.5: score >= 0.5 {half.sum()} {d.cut_half.expected:.4f} {am.evaluate(Y, half):.4f}",
         "ties ",
         "assumes: ",
     ):
@@ -141,6 +141,7 @@ def test_decide_json_holds_what_the_functions_return(run: Run) -> None:
     assert found["real"] == pytest.approx(am.evaluate(Y, d.labels, "f2"), rel=1e-12)
     assert found["cut_half"] == {
         "threshold": 0.5,
+        "rule": "score >= 0.5",
         "positives": int(half.sum()),
         "expected": pytest.approx(d.cut_half.expected, rel=1e-12),
         "real": pytest.approx(am.evaluate(Y, half, "f2"), rel=1e-12),
@@ -248,12 +249,26 @@ def test_logits(run: Run) -> None:
     assert found["expected"] == pytest.approx(am.decide(P).expected, rel=1e-9)
 
 
+def test_threshold_is_short_and_still_exact(run: Run) -> None:
+    p = np.linspace(0.300001, 0.30002, 20)
+    write = "".join(f"{value:.6f}\n" for value in p)
+    Path("t.csv").write_text("p\n" + write)
+    found = json.loads(run("decide", "t.csv", "--max-positives", "7", "--json").out)
+    assert found["rule"] == "p >= 0.300014"
+    assert int((p.round(6) >= 0.300014).sum()) == found["positives"] == 7
+    write_csv()
+    found = json.loads(run("decide", "scores.csv", "--json").out)
+    digits = found["rule"].removeprefix("score >= ")
+    assert (float(digits) <= P).astype(int).tolist() == DECIDED.tolist()
+    assert len(digits) <= 5
+
+
 def test_ties_are_counted(run: Run) -> None:
     Path("t.csv").write_text("p\n" + "0.5\n" * 6)
     ended = run("decide", "t.csv", "--metric", "gmean")
     assert decisions_of_one_column(ended.out) == 3
     assert "3 rows left out with the same score as a row that was chosen" in ended.err
-    assert "threshold   none: a tie is split" in ended.err
+    assert "none: a tie is split" in ended.err
 
 
 def decisions_of_one_column(text: str) -> int:
@@ -264,7 +279,7 @@ def test_nothing_may_be_the_answer(run: Run) -> None:
     Path("t.csv").write_text("p\n0.05\n0.04\n0.03\n")
     ended = run("decide", "t.csv", "--zero-division", "1")
     assert ended.out == "p,decision\n0.05,0\n0.04,0\n0.03,0\n"
-    assert "threshold   none: nothing is predicted positive" in ended.err
+    assert "none: nothing is predicted positive" in ended.err
     assert json.loads(run("decide", "t.csv", "--zero-division", "1", "--json").out)[
         "expected"
     ] == pytest.approx(0.95 * 0.96 * 0.97, rel=1e-12)
@@ -477,6 +492,10 @@ def test_demo(run: Run) -> None:
         (["decide", "scores.csv", "--min-recall", "1.5"],
          'Invalid value "1.5" for --min-recall. Must be <= 1. '
          "See argmetric decide --help."),
+        (["decide", "scores.csv", "--max-positives", "1", "--min-positives", "2"],
+         "--max-positives 1 is below --min-positives 2"),
+        (["decide", "scores.csv", "--jobs", "0"],
+         'Invalid value "0" for --jobs. Must not be 0. See argmetric decide --help.'),
         (["decide", "scores.csv", "--score", "id", "--group", "id"],
          "--score and --group both name column 'id'"),
         (["forecast", "scores.csv", "--coverage", "90"],

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from argmetric._decide import evaluate as evaluate
     from argmetric._forecast import Forecast as Forecast
     from argmetric._forecast import forecast as forecast
-    from argmetric._kernels import warmup as warmup
+    from argmetric._warmup import warmup as warmup
     from argmetric.metrics import MCC as MCC
     from argmetric.metrics import Accuracy as Accuracy
     from argmetric.metrics import BalancedAccuracy as BalancedAccuracy
@@ -49,7 +49,7 @@ __version__ = "0.1.0"
 _ROOMS = {
     "argmetric._decide": ("Decision", "decide", "evaluate"),
     "argmetric._forecast": ("Forecast", "forecast"),
-    "argmetric._kernels": ("warmup",),
+    "argmetric._warmup": ("warmup",),
     "argmetric.metrics": (
         "MCC",
         "Accuracy",

@@ -42,6 +42,26 @@ class Segments:
         bounds = np.array([0, self.indptr[g + 1] - self.indptr[g]])
         return Segments(self.p[part], self.q[part], bounds, self.sizes[g : g + 1])
 
+    def take(self, chosen: Integers) -> Segments:
+        """The chosen segments behind each other."""
+        if chosen.size == self.n_segments:
+            return self
+        lengths = self.lengths[chosen]
+        indptr = np.concatenate([[0], np.cumsum(lengths)])
+        shift = np.repeat(self.indptr[:-1][chosen] - indptr[:-1], lengths)
+        items = np.arange(indptr[-1]) + shift
+        return Segments(self.p[items], self.q[items], indptr, self.sizes[chosen])
+
+    def put(self, chosen: Integers, part: Floats, out: Floats) -> None:
+        """Write the curves of `take(chosen)` to their places in `out`."""
+        if chosen.size == self.n_segments:
+            out[:] = part
+            return
+        lengths = self.lengths[chosen] + 1
+        ends = np.cumsum(lengths)
+        shift = np.repeat(self.indptr[:-1][chosen] + chosen - ends + lengths, lengths)
+        out[np.arange(part.size) + shift] = part
+
     def place(self, g: int) -> slice:
         """Where the curve of segment g lies."""
         return slice(self.indptr[g] + g, self.indptr[g + 1] + g + 1)

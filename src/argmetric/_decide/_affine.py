@@ -41,11 +41,14 @@ def combine(
 ) -> Floats:
     """E[slope·tp + intercept] from the law on `t` and the joint sums on `joint_t`."""
     column = k[:, None]
-    part = np.einsum("kt,kt->k", form.slope(column, joint_t[None, :], n), joint)
+    part: Floats = (form.slope(column, joint_t[None, :], n) * joint).sum(axis=1)
     whole = form.intercept(column, t[None, :], n)
+    result: Floats
     if missed:
-        return (whole + form.slope(column, t[None, :], n) * t) @ law - part
-    return whole @ law + part
+        result = (whole + form.slope(column, t[None, :], n) * t) @ law - part
+    else:
+        result = whole @ law + part
+    return result
 
 
 def affine_curve(segment: Segments, form: AffineForm, backend: ModuleType) -> Floats:
@@ -61,7 +64,8 @@ def all_hit(form: AffineForm, segment: Segments, t: Floats, law: Floats) -> floa
     if m == n:
         return 0.0
     k = np.full(1, float(m))
-    return float((form.intercept(k, t, n) + form.slope(k, t, n) * t) @ law)
+    values: Floats = form.intercept(k, t, n) + form.slope(k, t, n) * t
+    return float(values @ law)
 
 
 def window_curve(segment: Segments, form: AffineForm, backend: ModuleType) -> Floats:

@@ -367,7 +367,7 @@ def _convention_note(task: Task, none: Floats) -> list[str]:
     k = np.array([0.0, 1.0])
     values = [metric.with_zero_division(zero).value(0, k, 0, n) for zero in (0.0, 1.0)]
     often = float((none >= OFTEN_EMPTY).mean())
-    if np.array_equal(*values) or often == 0.0:
+    if np.array_equal(values[0], values[1]) or often == 0.0:
         return []
     zero = metric.zero_division
     if task.layout.single:
@@ -442,13 +442,12 @@ def _decide_groups(task: Task, n_threads: int) -> Decision:
         kernels.mark(order, segments.indptr, best, labels)
         kernels.count_at_least(key, segments.indptr, task.half, n_half)
         start = segments.indptr[:-1] + np.arange(last - first)
-        moments = np.empty((last - first, 4))
-        kernels.segment_moments(segments.p, segments.q, segments.indptr, moments)
+        kernels.chance_of_none(segments.q, segments.indptr, totals.none[first:last])
         part = slice(first, last)
         totals.best[part], totals.n_half[part] = best, n_half
         totals.expected[part] = curves[start + best]
         totals.at_half[part] = curves[start + n_half]
-        totals.none[part], totals.error[part] = np.exp(moments[:, 2]), errors
+        totals.error[part] = errors
 
     spans = list(chunks(layout.indptr))
     if n_threads == 1 or len(spans) == 1:

@@ -40,13 +40,17 @@ def compiled() -> ModuleType:
     return backend
 
 
+def numpy_twins() -> ModuleType:
+    """Their plain twins."""
+    from argmetric._kernels import reference
+
+    return reference
+
+
 def choose_backend(segments: Segments) -> ModuleType:
     """Numpy for one small segment, else numba: by size, not by what is loaded."""
-    if segments.n_segments == 1 and segments.p.size <= SMALL:
-        from argmetric._kernels import reference
-
-        return reference
-    return compiled()
+    small = segments.n_segments == 1 and segments.p.size <= SMALL
+    return numpy_twins() if small else compiled()
 
 
 def usable_form(metric: Metric, segments: Segments) -> Form | None:
@@ -114,25 +118,34 @@ def expected_curves(
     long = np.flatnonzero(segments.lengths > limit)
     if long.size and (form is None or method == "windows"):
         switch = SWITCH if method == "auto" else math.inf
-        for g in long:
+        for g in long.tolist():
             curve, errors[g] = general_curve(
                 segments.one(g), metric, backend, switch=switch
             )
             out[segments.place(g)] = curve
     elif long.size:
         assert form is not None
-        chances = edge_chances(segments, backend)
-        if isinstance(form, RatioForm):
-            ratio_curves(segments, form, limit + 1, out, backend)
-        elif isinstance(form, ItemForm):
-            item_curves(segments, form, limit + 1, out, backend)
-        elif isinstance(form, AffineForm):
-            affine_tables(segments, form, limit + 1, AFFINE_TABLE_LIMIT, out, backend)
-            for g in np.flatnonzero(segments.lengths > AFFINE_TABLE_LIMIT):
-                out[segments.place(g)] = affine_curve(segments.one(g), form, backend)
-        settle_edges(segments, metric, form, out, chances)
+        part = segments.take(long)
+        segments.put(long, regular_curves(part, metric, form, backend), out)
     table_curves(segments, tables, limit, out, backend)
     return out, errors
+
+
+def regular_curves(
+    segments: Segments, metric: Metric, form: Form, backend: ModuleType
+) -> Floats:
+    """Curves of segments too long for tables, by the driver of the metric's form."""
+    out = np.zeros(segments.p.size + segments.n_segments)
+    if isinstance(form, RatioForm):
+        ratio_curves(segments, form, out, backend)
+    elif isinstance(form, ItemForm):
+        item_curves(segments, form, out, backend)
+    elif isinstance(form, AffineForm):
+        affine_tables(segments, form, AFFINE_TABLE_LIMIT, out, backend)
+        for g in np.flatnonzero(segments.lengths > AFFINE_TABLE_LIMIT).tolist():
+            out[segments.place(g)] = affine_curve(segments.one(g), form, backend)
+    settle_edges(segments, metric, form, out, edge_chances(segments, backend))
+    return out
 
 
 def mean_curves(
@@ -232,4 +245,6 @@ def edge_values(
     weights = np.where(np.isnan(values), 0.0, weights)
     mass = weights.sum(axis=0)
     total = (weights * np.nan_to_num(values)).sum(axis=0)
-    return np.divide(total, mass, out=np.full(k.size, math.nan), where=mass > 0)
+    result = np.full(k.size, math.nan)
+    np.divide(total, mass, out=result, where=mass > 0)
+    return result

@@ -35,13 +35,13 @@ def ratio_range(form: RatioForm, segments: Segments) -> tuple[Floats, Floats]:
 
 
 def ratio_curves(
-    segments: Segments, form: RatioForm, shortest: int, out: Floats, backend: ModuleType
+    segments: Segments, form: RatioForm, out: Floats, backend: ModuleType
 ) -> None:
     """Curves of (c·counts)/(d·counts), 0/0 taken as 0, into `out`."""
     low, high = ratio_range(form, segments)
     rule, rules, nodes, weights = choose_rules(1.0, low, high)
     d0, d1, d2, d3 = form.d
-    common = (segments.p, segments.q, segments.indptr, shortest, rule, rules)
+    common = (segments.p, segments.q, segments.indptr, rule, rules)
     if form.counts_hits_only and d1 == 0:
         base = d0 * segments.sizes.astype(np.float64)
         backend.hit_curves(*common, nodes, weights, 1.0, base, d2, d3, low, high, out)
@@ -53,9 +53,7 @@ def ratio_curves(
         )
 
 
-def weight_sums(
-    segments: Segments, exponent: float, shortest: int, backend: ModuleType
-) -> Floats:
+def weight_sums(segments: Segments, exponent: float, backend: ModuleType) -> Floats:
     """E[tp / t^exponent] for every k, where the implicit members add to t.
 
     The implicit members are certain positives here: see `item_curves`.
@@ -68,7 +66,6 @@ def weight_sums(
         segments.p,
         segments.q,
         segments.indptr,
-        shortest,
         rule,
         rules,
         nodes,
@@ -85,7 +82,7 @@ def weight_sums(
 
 
 def item_curves(
-    segments: Segments, form: ItemForm, shortest: int, out: Floats, backend: ModuleType
+    segments: Segments, form: ItemForm, out: Floats, backend: ModuleType
 ) -> None:
     """Curves of hits·tp/t^e + rejections·tn/(n-t)^e + offset, 0/0 taken as 0.
 
@@ -97,7 +94,7 @@ def item_curves(
     out[:] = form.offset
     if form.hits is not None:
         explicit = Segments(segments.p, segments.q, segments.indptr, segments.lengths)
-        sums = weight_sums(explicit, form.exponent, shortest, backend)
+        sums = weight_sums(explicit, form.exponent, backend)
         out += form.hits(k, n) * sums
     if form.rejections is not None:
         mirrored = Segments(
@@ -106,7 +103,7 @@ def item_curves(
             segments.p.size - segments.indptr[::-1],
             segments.sizes[::-1],
         )
-        sums = weight_sums(mirrored, form.exponent, shortest, backend)[::-1]
+        sums = weight_sums(mirrored, form.exponent, backend)[::-1]
         if (segments.sizes > segments.lengths).any():
             all_rejected = sums[segments.indptr[:-1] + np.arange(segments.n_segments)]
             missing = np.where(segments.sizes > segments.lengths, 1.0 - all_rejected, 0)

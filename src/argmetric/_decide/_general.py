@@ -163,12 +163,14 @@ def expected_values(
     if not math.isnan(metric.zero_division):
         values *= miss_weights
         values *= hit_weights
-        return np.asarray(values.sum(axis=axes))
+        return np.asarray(values.sum(axis=axes), dtype=np.float64)
     weights = hit_weights * miss_weights
     defined = ~np.isnan(values)
     mass = np.where(defined, weights, 0.0).sum(axis=axes)
     total = np.where(defined, weights * values, 0.0).sum(axis=axes)
-    return np.divide(total, mass, out=np.full(k.size, np.nan), where=mass > 1e-300)
+    result = np.full(k.size, np.nan)
+    np.divide(total, mass, out=result, where=mass > 1e-300)
+    return result
 
 
 def general_curve(

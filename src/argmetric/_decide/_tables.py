@@ -38,12 +38,10 @@ class Tables:
         return self._kept[m, n]
 
 
-def by_size(
-    segments: Segments, shortest: int, longest: int
-) -> Iterator[tuple[int, int, Integers]]:
-    """(m, n, segments of that size) for the sizes m from shortest to longest."""
+def by_size(segments: Segments, longest: int) -> Iterator[tuple[int, int, Integers]]:
+    """(m, n, segments of that size) for all sizes m up to `longest`."""
     lengths = segments.lengths
-    chosen = np.flatnonzero((lengths >= shortest) & (lengths <= longest))
+    chosen = np.flatnonzero(lengths <= longest)
     if not chosen.size:
         return
     keys = np.stack([segments.sizes[chosen], lengths[chosen]])
@@ -64,7 +62,7 @@ def table_curves(
 ) -> None:
     """E[value | defined] of every segment of at most `longest` items, into `out`."""
     mass = None
-    for m, n, chosen in by_size(segments, 0, longest):
+    for m, n, chosen in by_size(segments, longest):
         table, defined = tables.of(m, n)
         arguments = (segments.p, segments.q, segments.indptr, chosen)
         backend.table_curves(*arguments, table, out)
@@ -82,13 +80,12 @@ def table_curves(
 def affine_tables(
     segments: Segments,
     form: AffineForm,
-    shortest: int,
     longest: int,
     out: Floats,
     backend: ModuleType,
 ) -> None:
     """Curves over 0 < k < n of the outcomes with 0 < T < n, for middling segments."""
-    for m, n, chosen in by_size(segments, shortest, longest):
+    for m, n, chosen in by_size(segments, longest):
         slope, intercept = np.zeros((2, m + 1, m + 1))
         inner = slice(1, min(m + 1, n))  # 0 < k < n and 0 < t < n
         counts = np.arange(m + 1.0)[inner]

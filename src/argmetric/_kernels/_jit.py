@@ -15,9 +15,11 @@ def kernel(function: Function) -> Function:
 
     numba keys its cache on the caller's file alone: a kernel file must hold every
     compiled function that it calls. No explicit signatures (frames hand out
-    read-only arrays), no fastmath, no prange (threads stand outside).
+    read-only arrays), no prange (threads stand outside). Of fastmath only the fusing
+    of a product and a sum into one rounding: it never reorders.
     """
+    options = {"nogil": True, "fastmath": {"contract"}}
     try:
-        return cast(Function, numba.njit(nogil=True, cache=True)(function))
+        return cast(Function, numba.njit(cache=True, **options)(function))
     except RuntimeError:  # no folder to cache in, such as a read-only installation
-        return cast(Function, numba.njit(nogil=True)(function))
+        return cast(Function, numba.njit(**options)(function))

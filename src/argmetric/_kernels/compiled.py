@@ -3,6 +3,7 @@
 from argmetric._kernels.exponential import hit_curves, ratio_curves
 from argmetric._kernels.segments import (
     bounded_counts,
+    chance_of_none,
     choose,
     count_at_least,
     group_rows,
@@ -22,6 +23,7 @@ from argmetric._kernels.windows import (
 __all__ = [
     "affine_curves",
     "bounded_counts",
+    "chance_of_none",
     "choose",
     "count_at_least",
     "group_rows",

@@ -80,15 +80,12 @@ def dot(a, b):
 
 
 @kernel
-def hit_curves(
-    p, q, indptr, shortest, rule, rules, s, w, alpha, base, dk, dt, low, high, out
-):
+def hit_curves(p, q, indptr, rule, rules, s, w, alpha, base, dk, dt, low, high, out):
     """E[tp / (base + dk·k + dt·t)^α] for every k ≥ 1 of every segment.
 
     out_k = Σ_q w_q·e^(-s(base+dk·k))·u·G·V_k with u = e^(-s·dt), G = Π phi_i(u),
     V_k = Σ_{i≤k} p_i/phi_i(u). Segment g uses the nodes rules[rule[g]]…rules[…+1],
-    made for denominators from 1 and scaled to low[g]. Segments with fewer than
-    `shortest` items are passed over. O(n·Q).
+    made for denominators from 1 and scaled to low[g]. O(n·Q).
     """
     u = np.empty(LANES)
     scaled = np.empty(LANES)
@@ -100,8 +97,6 @@ def hit_curves(
     term = np.empty(LANES)
     for g in range(indptr.shape[0] - 1):
         start, stop = indptr[g], indptr[g + 1]
-        if stop - start < shortest:
-            continue
         offset, unit = start + g, 1.0 / low[g]
         for k in range(stop - start + 1):
             out[offset + k] = 0.0
@@ -152,15 +147,14 @@ def hit_curves(
 
 
 @kernel
-def ratio_curves(
-    p, q, indptr, shortest, rule, rules, s, w, c, d, sizes, low, high, out
-):
+def ratio_curves(p, q, indptr, rule, rules, s, w, c, d, sizes, low, high, out):
     """E[(c0·n+c1·tp+c2·k+c3·t) / (d0·n+d1·tp+d2·k+d3·t)] for every k of every segment.
 
     out_k = Σ_q w·e^(-s(d0·n+d2·k)) · Π_{i≤k} phi_i(u1) · Π_{j>k} phi_j(u2) · [c0·n
     + c2·k + (c1+c3)·Σ_{i≤k} rho_i(u1) + c3·Σ_{j>k} rho_j(u2)], u1 = e^(-s(d1+d3)),
-    u2 = e^(-s·d3), rho = p·u/phi. The logarithms are summed anew at every block; inside a block the
-    product is carried, over so few items that it cannot overflow. O(n·Q).
+    u2 = e^(-s·d3), rho = p·u/phi. The logarithms are summed anew at every block;
+    inside a block the product is carried, over so few items that it cannot overflow.
+    O(n·Q).
     """
     hit, miss = d[1] + d[3], d[3]
     rate = max(0.0, min(d[1] + d[2] + d[3], d[3])) if d[2] >= 0 else 0.0
@@ -174,8 +168,6 @@ def ratio_curves(
     for g in range(indptr.shape[0] - 1):
         start, stop = indptr[g], indptr[g + 1]
         m, n, offset, unit = stop - start, sizes[g], start + g, 1.0 / low[g]
-        if m < shortest:
-            continue
         for k in range(m + 1):
             out[offset + k] = 0.0
         mean = 0.0

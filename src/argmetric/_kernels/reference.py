@@ -23,7 +23,6 @@ def hit_curves(
     p: Floats,
     q: Floats,
     indptr: Integers,
-    shortest: int,
     rule: Integers,
     rules: Integers,
     s: Floats,
@@ -40,8 +39,6 @@ def hit_curves(
     for g in range(indptr.size - 1):
         part = slice(indptr[g], indptr[g + 1])
         m = indptr[g + 1] - indptr[g]
-        if m < shortest:
-            continue
         nodes = slice(rules[rule[g]], rules[rule[g] + 1])
         scaled, weight = s[nodes] / low[g], w[nodes] / low[g] ** alpha
         u = np.exp(-scaled * dt)
@@ -57,7 +54,6 @@ def ratio_curves(
     p: Floats,
     q: Floats,
     indptr: Integers,
-    shortest: int,
     rule: Integers,
     rules: Integers,
     s: Floats,
@@ -73,8 +69,6 @@ def ratio_curves(
     for g in range(indptr.size - 1):
         part = slice(indptr[g], indptr[g + 1])
         m, n = indptr[g + 1] - indptr[g], float(sizes[g])
-        if m < shortest:
-            continue
         nodes = slice(rules[rule[g]], rules[rule[g] + 1])
         scaled, weight = s[nodes] / low[g], w[nodes] / low[g]
         u1, u2 = np.exp(-scaled * (d[1] + d[3])), np.exp(-scaled * d[3])

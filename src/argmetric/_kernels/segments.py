@@ -100,6 +100,16 @@ def segment_moments(p, q, indptr, out):
 
 
 @kernel
+def chance_of_none(q, indptr, out):
+    """P(no positive) of every segment."""
+    for g in range(indptr.shape[0] - 1):
+        product = 1.0
+        for i in range(indptr[g], indptr[g + 1]):
+            product *= q[i]
+        out[g] = product
+
+
+@kernel
 def log_or_minus_infinity(x):
     """Logarithm of x ≥ 0."""
     return math.log(x) if x > 0.0 else -np.inf

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -26,11 +27,18 @@ from argmetric.cli._options import (
     Columns,
     FilePath,
     Flag,
+    Jobs,
     Judge,
     Scores,
 )
 from argmetric.cli._progress import progress
-from argmetric.cli._summary import Summary, described, forecast_values, split_ties
+from argmetric.cli._summary import (
+    Summary,
+    described,
+    forecast_values,
+    short_threshold,
+    split_ties,
+)
 from argmetric.io import Format
 
 if TYPE_CHECKING:
@@ -61,7 +69,7 @@ def decide(
     output_format: Annotated[Format | None, Parameter(group=OUTPUT)] = None,
     decision_column: Annotated[ColumnName, Parameter(group=OUTPUT)] = "decision",
     json: Annotated[bool, Flag, Parameter(group=OUTPUT)] = False,
-    jobs: Annotated[int | None, Parameter(alias="-j")] = None,
+    jobs: Jobs = None,
 ) -> int:
     """Choose the labels that maximise the expected metric, and write them to the rows.
 
@@ -97,10 +105,15 @@ def decide(
     json
         Print the summary as JSON to standard output.
     jobs
-        The number of threads for groups; results do not depend on it.
+        The number of threads for groups, -1 for one on each core; results do not
+        depend on it.
     """
     if json and output == "-":
         raise UsageError("--json and the rows cannot share standard output: -o FILE")
+    if max_positives is not None and max_positives < min_positives:
+        raise UsageError(
+            f"--max-positives {max_positives} is below --min-positives {min_positives}"
+        )
     batch = load_batch(file, scores, columns, judge)
     table = batch.table
     if decision_column in table.names:
@@ -162,6 +175,7 @@ def _summary(batch: Batch, decision: Decision, coverage: float) -> Summary:
         "error": decision.error,
         "forecast": forecast_values(forecast_),
         "threshold": decision.threshold,
+        "rule": _rule(batch, decision.threshold),
         "ties": split_ties(batch, decision.labels),
         "best_cut": _cut(batch, decision.best_cut),
         "cut_half": _cut(batch, decision.cut_half),
@@ -171,13 +185,20 @@ def _summary(batch: Batch, decision: Decision, coverage: float) -> Summary:
     }
 
 
+def _rule(batch: Batch, threshold: float | None) -> str | None:
+    """Return a cut as people write it down, None where there is none."""
+    if threshold is None or not math.isfinite(threshold):
+        return None
+    return f"{batch.score} >= {short_threshold(batch.p, threshold)}"
+
+
 def _cut(batch: Batch, cut: Any) -> Summary:
-    p = 1 / (1 + np.exp(-batch.p)) if batch.logits else batch.p
     return {
         "threshold": cut.threshold,
+        "rule": _rule(batch, cut.threshold),
         "positives": cut.n_positives,
         "expected": cut.expected,
-        "real": batch.real_score((p >= cut.threshold).astype(np.int64)),
+        "real": batch.real_score((batch.p >= cut.threshold).astype(np.int64)),
     }
 
 
@@ -198,9 +219,10 @@ def _print(summary: Summary) -> None:
     rows = [
         ("this decision", summary["positives"], summary["expected"], summary["real"])
     ]
-    for name, cut in (("best single cut", "best_cut"), ("cut at", "cut_half")):
+    for name, cut in (("best single cut", "best_cut"), ("cut at 0.5", "cut_half")):
         values = summary[cut]
-        rule = f"{name} {values['threshold']:.4g}"
+        nothing = "a tie is split" if values["positives"] else "nothing"
+        rule = f"{name}: {values['rule'] or nothing}"
         rows.append((rule, values["positives"], values["expected"], values["real"]))
     if summary["real"] is not None:
         header.append("real")
@@ -216,12 +238,11 @@ def _print(summary: Summary) -> None:
 
 
 def _threshold(summary: Summary) -> str:
-    threshold = summary["threshold"]
-    if threshold is not None:
-        if summary["positives"] == 0:
-            return "none: nothing is predicted positive"
-        return f"score >= {threshold:.6g} gives the same labels"
-    if summary["groups"] is not None and summary["average"] == "groups":
+    if summary["rule"] is not None:
+        return f"{summary['rule']} gives the same labels"
+    if summary["positives"] == 0:
+        return "none: nothing is predicted positive"
+    if summary["average"] == "groups":
         return "none: each group has its own cut"
     return "none: a tie is split"
 

@@ -30,6 +30,7 @@ from argmetric.cli._options import (
     Columns,
     FilePath,
     Flag,
+    Jobs,
     Judge,
     Scores,
 )
@@ -57,7 +58,7 @@ def forecast(
     fail_under: Annotated[float | None, Parameter(group=OUTPUT)] = None,
     fail_on: Annotated[Literal["mean", "interval"], Parameter(group=OUTPUT)] = "mean",
     json: Annotated[bool, Flag, Parameter(group=OUTPUT)] = False,
-    jobs: Annotated[int | None, Parameter(alias="-j")] = None,
+    jobs: Jobs = None,
 ) -> int:
     """Forecast the score of a decision before its labels are known.
 
@@ -93,7 +94,8 @@ def forecast(
     json
         Print the forecast as JSON.
     jobs
-        The number of threads for groups; results do not depend on it.
+        The number of threads for groups, -1 for one on each core; results do not
+        depend on it.
     """
     if decision_column is not None and threshold is not None:
         raise UsageError("--decision-column and --threshold exclude each other")

@@ -30,6 +30,14 @@ INNER_FRACTION = Number(gt=0, lt=1)
 COUNT = Number(gte=0)
 
 
+def _not_zero(type_: Any, value: Any) -> None:
+    if value == 0:
+        raise ValueError("Must not be 0.")
+
+
+Jobs = Annotated[int | None, Parameter(alias="-j", validator=_not_zero)]
+
+
 def marked_streams(tokens: Sequence[str]) -> list[str]:
     """Return tokens in which a lone ``-`` cannot be taken for an option."""
     return [_MARKED_STREAM if token == "-" else token for token in tokens]

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from argmetric import io
-from argmetric.cli._load import Batch, Groups
+from argmetric.cli._load import Batch, Floats, Groups
 from argmetric.metrics import Metric
 
 Summary = dict[str, Any]
@@ -67,6 +67,18 @@ def split_ties(batch: Batch, labels: npt.NDArray[Any]) -> dict[str, int]:
     np.minimum.at(lowest, codes[chosen], p[chosen])
     left_out = ~chosen & (p == lowest[codes])
     return {"rows": int(left_out.sum()), "groups": int(np.unique(codes[left_out]).size)}
+
+
+def short_threshold(p: Floats, threshold: float) -> str:
+    """Return a threshold with as few digits as still cut in the same place."""
+    above = p >= threshold
+    low = p[~above].max(initial=-np.inf)
+    high = p[above].min(initial=np.inf)
+    for digits in range(2, 18):
+        text = f"{threshold:.{digits}g}"
+        if low < float(text) <= high:
+            return text
+    return repr(threshold)
 
 
 def as_json(summary: Summary) -> str:

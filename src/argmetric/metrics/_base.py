@@ -164,7 +164,7 @@ class CustomMetric(Metric):
     @property
     def name(self) -> str:
         """The label, or the name of the function."""
-        return self.label or getattr(self.function, "__name__", "custom")
+        return self.label or str(getattr(self.function, "__name__", "custom"))
 
     def _value(self, tp: Floats, k: Floats, t: Floats, n: Floats) -> Floats:
         tp, k, t, n = np.broadcast_arrays(tp, k, t, n)

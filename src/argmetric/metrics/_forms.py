@@ -49,11 +49,14 @@ class RatioForm:
         feasible set. A numerator c1·tp needs the cells with tp ≥ 1 alone.
         """
         least = 1 if self.counts_hits_only else 0
-        m, n = np.maximum(m, least), np.asarray(n, dtype=np.float64)
-        corners = [(least, least, least), (least, least, m), (least, m, least)]
-        corners.append((m, m, m))
+        most = np.maximum(np.asarray(m, dtype=np.float64), least)
+        size, few = np.asarray(n, dtype=np.float64), np.full_like(most, least)
+        corners = [(few, few, few), (few, few, most), (few, most, few)]
+        corners.append((most, most, most))
         d0, d1, d2, d3 = self.d
-        values = np.stack([d0 * n + d1 * tp + d2 * k + d3 * t for tp, k, t in corners])
+        values = np.stack(
+            [d0 * size + d1 * tp + d2 * k + d3 * t for tp, k, t in corners]
+        )
         return values.min(axis=0), values.max(axis=0)
 
 
@@ -78,8 +81,8 @@ class AffineForm:
     value is the same for every 0 < t < n.
     """
 
-    slope: Callable[[Floats, Floats, Floats], Floats]
-    intercept: Callable[[Floats, Floats, Floats], Floats]
+    slope: Callable[[Floats, Floats, float], Floats]
+    intercept: Callable[[Floats, Floats, float], Floats]
 
 
 Form = MeanForm | RatioForm | ItemForm | AffineForm

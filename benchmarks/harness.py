@@ -1,0 +1,138 @@
+"""What every benchmark shares: lines of JSON, targets and fair timing."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import platform
+import statistics
+import time
+from collections.abc import Callable
+from importlib import metadata
+from typing import Any
+
+import numpy as np
+
+Target = tuple[str, float] | tuple[str, float, float] | None
+
+_results: list[dict[str, Any]] = []
+_judging = True
+
+
+def judge(judging: bool) -> None:
+    """Whether targets are judged; a smoke run is too small for them."""
+    global _judging
+    _judging = judging
+
+
+def emit(
+    section: str,
+    what: str,
+    value: float | None,
+    unit: str,
+    target: Target = None,
+    **details: Any,
+) -> None:
+    """Print one measurement as a line of JSON, with its target and whether it holds."""
+    line: dict[str, Any] = {
+        "section": section,
+        "what": what,
+        "value": _rounded(value),
+        "unit": unit,
+        "target": _describe(target),
+        "met": _met(value, target),
+        **{name: _rounded(detail) for name, detail in details.items()},
+    }
+    _results.append(line)
+    print(json.dumps(line, ensure_ascii=False), flush=True)
+
+
+def emit_summary() -> None:
+    """How many targets were met, and which were not."""
+    judged = [line for line in _results if line["met"] is not None]
+    missed = [f"{line['section']}: {line['what']}" for line in judged if not line["met"]]
+    line = {
+        "section": "summary",
+        "targets": len(judged),
+        "met": len(judged) - len(missed),
+        "missed": missed,
+    }
+    print(json.dumps(line, ensure_ascii=False), flush=True)
+
+
+def emit_machine() -> None:
+    """Where these figures come from, as far as it matters for reading them."""
+    packages = ("argmetric", "numpy", "numba", "scipy", "scikit-learn")
+    line = {
+        "section": "machine",
+        "architecture": platform.machine(),
+        "cores": os.cpu_count(),
+        "load": round(os.getloadavg()[0], 2),
+        "python": platform.python_version(),
+        **{name: metadata.version(name) for name in packages},
+    }
+    print(json.dumps(line), flush=True)
+
+
+def seconds(call: Callable[[], Any]) -> float:
+    """Wall-clock seconds of one call."""
+    start = time.perf_counter()
+    call()
+    return time.perf_counter() - start
+
+
+def interleaved(
+    calls: dict[str, Callable[[], Any]], repeats: int
+) -> dict[str, list[float]]:
+    """Seconds of every call, taken in turns so that noise hits all of them alike."""
+    times: dict[str, list[float]] = {name: [] for name in calls}
+    for _ in range(repeats):
+        for name, call in calls.items():
+            times[name].append(seconds(call))
+    return times
+
+
+def median_ratio(above: list[float], below: list[float]) -> float:
+    """Median over the repeats of the ratio of two calls timed side by side."""
+    return statistics.median(a / b for a, b in zip(above, below, strict=True))
+
+
+def longdouble_name() -> str:
+    """Which floating-point format the references use: it depends on the platform."""
+    digits = np.finfo(np.longdouble).nmant + 1
+    return {113: "128-bit quad", 64: "80-bit extended", 53: "64-bit double"}.get(
+        digits, f"{digits}-bit significand"
+    )
+
+
+def _met(value: float | None, target: Target) -> bool | None:
+    if target is None or not _judging:
+        return None
+    if value is None or math.isnan(value):
+        return False
+    if target[0] == "<=":
+        return value <= target[1]
+    if target[0] == ">=":
+        return value >= target[1]
+    assert target[0] == "within"
+    return target[1] <= value <= target[2]
+
+
+def _describe(target: Target) -> str | None:
+    if target is None:
+        return None
+    if target[0] == "within":
+        return f"{target[1]:g} to {target[2]:g}"
+    return f"{target[0]} {target[1]:g}"
+
+
+def _rounded(value: Any) -> Any:
+    """Four significant digits: more would be noise."""
+    if isinstance(value, float | np.floating):
+        return float(f"{value:.4g}") if math.isfinite(value) else str(value)
+    if isinstance(value, np.integer):
+        return int(value)
+    if isinstance(value, list | tuple):
+        return [_rounded(item) for item in value]
+    return value

@@ -1,0 +1,339 @@
+"""forecast: what score will these labels get?"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from argmetric._decide._core import expit
+from argmetric._decide._curves import compiled
+from argmetric._decide._tables import Tables, by_size
+from argmetric._forecast._laws import (
+    ValueLaw,
+    combine,
+    law_of_values,
+    shortest_interval,
+)
+from argmetric._forecast._result import Forecast
+from argmetric._forecast._shift import (
+    centre_log_odds,
+    effects,
+    from_log_odds,
+    match_prevalence,
+)
+from argmetric._layout import Average, Layout, lay_out
+from argmetric._segments import Floats, Segments
+from argmetric._validation import check_labels, to_floats
+from argmetric.metrics import Metric, MetricLike, get_metric
+
+TABLE_LIMIT = 64
+FEW_GROUPS = 24  # up to so many the laws of the groups are convolved
+GRID = 1 << 14
+
+Mask = npt.NDArray[np.bool_]
+
+
+def forecast(
+    p: Any,
+    labels: Any,
+    metric: MetricLike = "f1",
+    coverage: float = 0.9,
+    *,
+    groups: Any = None,
+    average: Average | None = None,
+    known: Any = None,
+    prior: float | None = None,
+    overdispersion: float = 0.0,
+    zero_division: float | None = None,
+    logits: bool = False,
+) -> Forecast:
+    """Forecast the score of given labels before the truth is known.
+
+    Parameters
+    ----------
+    p : array-like
+        Probabilities, as for `decide`.
+    labels : array-like of {0, 1}
+        The labels that are handed in, in any way they were found.
+    metric : str, Metric or callable, default="f1"
+        What they are judged by.
+    coverage : float, default=0.9
+        Probability that the interval should hold.
+    groups, average
+        As for `decide`; groups alone mean the mean over groups.
+    known : array-like, optional
+        True labels that have arrived already; nan or None for the others.
+    prior : float, optional
+        Prevalence that is known to hold now: one constant is added to all log-odds so
+        that the mean of p meets it.
+    overdispersion : float, default=0.0
+        Standard deviation of a normal effect on the log-odds that all rows share (all
+        rows of a group, where there are groups). The probability of each single row
+        stays as given; the interval widens.
+    zero_division : {0.0, 1.0, nan}, optional
+        Value of 0/0, by default the metric's own. With nan the forecast is for the
+        outcomes in which the metric is defined.
+    logits : bool, default=False
+        Whether `p` holds log-odds.
+
+    Returns
+    -------
+    Forecast
+
+    Examples
+    --------
+    >>> import argmetric as am
+    >>> f = am.forecast([0.9, 0.6, 0.2, 0.1], [1, 1, 0, 0])
+    >>> round(f.mean, 3), [round(x, 3) for x in f.interval]
+    (0.724, [0.4, 1.0])
+    """
+    metric = get_metric(metric, zero_division=zero_division)
+    if not 0.0 < coverage < 1.0:
+        raise ValueError(
+            f"coverage must lie strictly between 0 and 1, not {coverage!r}"
+        )
+    if overdispersion < 0 or not math.isfinite(overdispersion):
+        raise ValueError(f"overdispersion must be ≥ 0, not {overdispersion!r}")
+    if groups is not None and average is None:
+        average = "groups"
+    layout = lay_out(p, groups=groups, average=average, logits=logits)
+    selected = layout.select(check_labels(labels, "labels", layout.shape))
+    if (
+        layout.sparse
+        and selected.sum() != np.asarray(_dense(labels)).astype(bool).sum()
+    ):
+        raise ValueError("a label is 1 where the sparse p has no entry")
+    scores = layout.scores
+    q = expit(-scores) if logits else 1.0 - scores
+    p_ = expit(scores) if logits else scores
+    assumptions = ["probabilities are calibrated"]
+    if prior is not None:
+        p_, q = match_prevalence(p_, q, float(prior))
+        assumptions.append(f"prevalence is {prior:g}, all else as in training")
+    else:
+        assumptions.append("no shift since training")
+    if overdispersion:
+        assumptions.append(
+            f"labels depend on each other through one normal effect of sd "
+            f"{overdispersion:g} on the log-odds"
+        )
+    else:
+        assumptions.append("labels independent given the scores")
+    arrived = _arrived(known, layout)
+    if arrived is not None:
+        assumptions.append(f"{int((~np.isnan(arrived)).sum()):,} labels are known")
+    scenarios = list(_scenarios(p_, q, arrived, overdispersion))
+    if layout.single:
+        law = _mix(
+            [
+                (weight, law_of_values(metric, int(layout.sizes[0]), a, b, selected))
+                for weight, a, b in scenarios
+            ]
+        )
+    else:
+        law = _group_law(metric, layout, scenarios, selected)
+    interval = (math.nan, math.nan)
+    if law.values.size:
+        interval = shortest_interval(law.values, law.probabilities, coverage)
+    positives = sum(weight * float(a.sum()) for weight, a, _ in scenarios)
+    return Forecast(
+        mean=law.mean,
+        interval=interval,
+        coverage=float(coverage),
+        std=math.sqrt(max(law.variance, 0.0)),
+        values=law.values,
+        probabilities=law.probabilities,
+        p_undefined=law.p_undefined,
+        metric=metric,
+        n=int(layout.sizes.sum()),
+        n_positives=int(selected.sum()),
+        n_groups=None if layout.single else int(layout.sizes.size),
+        expected_positives=positives,
+        assumptions=tuple(assumptions),
+    )
+
+
+def _dense(labels: Any) -> Any:
+    return labels.toarray() if hasattr(labels, "toarray") else labels
+
+
+def _arrived(known: Any, layout: Layout) -> Floats | None:
+    """Known labels per explicit item, nan where unknown."""
+    if known is None:
+        return None
+    values = to_floats(known, "known")
+    if values.shape != layout.shape:
+        raise ValueError(f"known has shape {values.shape} but p has {layout.shape}")
+    wrong = np.flatnonzero(~(np.isnan(values) | (values == 0) | (values == 1)).ravel())
+    if wrong.size:
+        raise ValueError(
+            f"known is {values.ravel()[wrong[0]]:g} at row {wrong[0]}; labels are 0 or "
+            "1, and nan where they have not arrived"
+        )
+    return np.asarray(layout.select(values), dtype=np.float64)
+
+
+def _scenarios(
+    p: Floats, q: Floats, arrived: Floats | None, deviation: float
+) -> Iterator[tuple[float, Floats, Floats]]:
+    """(weight, p, q) for every value of the shared effect; known labels are certain."""
+
+    def settle(p: Floats, q: Floats) -> tuple[Floats, Floats]:
+        if arrived is None:
+            return p, q
+        unknown = np.isnan(arrived)
+        return np.where(unknown, p, arrived), np.where(unknown, q, 1.0 - arrived)
+
+    if deviation == 0.0:
+        yield 1.0, *settle(p, q)
+        return
+    centre = centre_log_odds(p, q, deviation)
+    for effect, weight in zip(*effects(), strict=True):
+        yield float(weight), *settle(*from_log_odds(centre + deviation * effect))
+
+
+def _mix(laws: list[tuple[float, ValueLaw]]) -> ValueLaw:
+    """Mixture of laws."""
+    if len(laws) == 1:
+        return laws[0][1]
+    parts = []
+    for weight, law in laws:
+        parts.append((law.values, weight * (1 - law.p_undefined) * law.probabilities))
+        if law.p_undefined > 0:
+            parts.append((np.full(1, math.nan), np.full(1, weight * law.p_undefined)))
+    return combine(parts)
+
+
+def _group_law(
+    metric: Metric,
+    layout: Layout,
+    scenarios: list[tuple[float, Floats, Floats]],
+    selected: Mask,
+) -> ValueLaw:
+    """Law of the mean over segments: convolved if they are few, else from moments."""
+    order = layout.segment_rows(0, layout.indptr.size - 1)
+    selected = selected[order]
+    scenarios = [(weight, p[order], q[order]) for weight, p, q in scenarios]
+    count = layout.sizes.size
+    if count <= FEW_GROUPS:
+        laws = []
+        for g in range(count):
+            part = slice(layout.indptr[g], layout.indptr[g + 1])
+            laws.append(
+                _mix(
+                    [
+                        (
+                            weight,
+                            law_of_values(
+                                metric,
+                                int(layout.sizes[g]),
+                                p[part],
+                                q[part],
+                                selected[part],
+                            ),
+                        )
+                        for weight, p, q in scenarios
+                    ]
+                )
+            )
+        if all(law.p_undefined == 0.0 for law in laws):
+            return _convolved(laws)
+    raw = np.zeros((count, 4))
+    for weight, p, q in scenarios:
+        segments = Segments(p, q, layout.indptr, layout.sizes)
+        raw += weight * _raw_moments(metric, segments, selected)
+    return _law_from_moments(raw)
+
+
+def _raw_moments(metric: Metric, segments: Segments, selected: Mask) -> Floats:
+    """Per segment P(defined) and E[value^j; defined], j = 1, 2, 3."""
+    kernels, count = compiled(), segments.n_segments
+    moments = np.zeros((count, 4))
+    raw = np.zeros((count, 3))
+    for m, n, chosen in by_size(segments, TABLE_LIMIT):
+        table, defined = Tables(metric).of(m, n)
+        arguments = (segments.p, segments.q, segments.indptr, chosen, selected)
+        kernels.table_moments(*arguments, table, raw)
+        moments[chosen, 1:] = raw[chosen]
+        moments[chosen, 0] = 1.0
+        if defined is not None:
+            kernels.table_moments(*arguments, defined, raw)
+            moments[chosen, 0] = raw[chosen, 0]
+    for g in np.flatnonzero(segments.lengths > TABLE_LIMIT).tolist():
+        one = segments.one(g)
+        part = slice(segments.indptr[g], segments.indptr[g + 1])
+        law = law_of_values(
+            metric, int(segments.sizes[g]), one.p, one.q, selected[part]
+        )
+        powers = [law.probabilities @ law.values**j for j in (0, 1, 2, 3)]
+        moments[g] = (1 - law.p_undefined) * np.array(powers)
+    return moments
+
+
+def _convolved(laws: list[ValueLaw]) -> ValueLaw:
+    """Law of the mean of independent values, on a fine grid that keeps the mean."""
+    count = len(laws)
+    low = sum(float(law.values[0]) for law in laws) / count
+    high = sum(float(law.values[-1]) for law in laws) / count
+    mean = sum(law.mean for law in laws) / count
+    variance = sum(law.variance for law in laws) / count**2
+    if high - low < 1e-12:
+        return ValueLaw(np.array([mean]), np.ones(1), 0.0, mean, 0.0)
+    step = (high - low) / (GRID - 1)
+    total = np.ones(1)
+    for law in laws:
+        place = (law.values - law.values[0]) / count / step
+        below = np.floor(place).astype(np.int64)
+        share = place - below
+        size = int(below[-1]) + 2
+        grid = np.bincount(below, law.probabilities * (1 - share), size)
+        grid += np.bincount(below + 1, law.probabilities * share, size)
+        total = _fft(total, grid.astype(np.float64))
+    values = low + step * np.arange(total.size)
+    keep = total > 1e-15
+    values, weights = values[keep], total[keep]
+    weights = weights / weights.sum()
+    values = values + (mean - weights @ values)
+    return ValueLaw(values, weights, 0.0, mean, variance)
+
+
+def _fft(a: Floats, b: Floats) -> Floats:
+    """Convolution of two laws by Fourier transform; negative rounding is cut off."""
+    size = a.size + b.size - 1
+    length = 1 << (size - 1).bit_length()
+    product = np.fft.rfft(a, length) * np.fft.rfft(b, length)
+    return np.maximum(np.fft.irfft(product, length)[:size], 0.0)
+
+
+def _law_from_moments(raw: Floats) -> ValueLaw:
+    """Nearly normal law of the mean over many segments, with its skewness.
+
+    Where values can be left out the mean is a ratio of sums; its variance is that of
+    the sum of (value - ratio) over the defined ones.
+    """
+    share, first, second, third = raw.T
+    weight = float(share.sum())
+    if weight <= 0.0:
+        nothing = np.zeros(0)
+        return ValueLaw(nothing, nothing, 1.0, math.nan, math.nan)
+    mean = float(first.sum()) / weight
+    # Raw moments of d = (value - mean)·1(defined), then its cumulants.
+    d1 = first - mean * share
+    d2 = second - 2 * mean * first + mean**2 * share
+    d3 = third - 3 * mean * second + 3 * mean**2 * first - mean**3 * share
+    variance = float((d2 - d1**2).sum()) / weight**2
+    skew = float((d3 - 3 * d1 * d2 + 2 * d1**3).sum()) / weight**3
+    deviation = math.sqrt(max(variance, 0.0))
+    undefined = 1.0 - float(share.mean())
+    if deviation < 1e-15:
+        return ValueLaw(np.array([mean]), np.ones(1), undefined, mean, 0.0)
+    z = np.linspace(-6.0, 6.0, 2401)
+    density = np.exp(-(z**2) / 2) * (1 + skew / deviation**3 / 6 * (z**3 - 3 * z))
+    density = np.maximum(density, 0.0)
+    return ValueLaw(
+        mean + deviation * z, density / density.sum(), undefined, mean, variance
+    )

@@ -1,0 +1,139 @@
+"""Laws of counts and of metric values."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from argmetric._decide._curves import SMALL, compiled, numpy_twins
+from argmetric._decide._general import TOLERANCE, window_width
+from argmetric._segments import Floats
+from argmetric.metrics import Metric
+
+BLOCK = 2048  # items added one by one before laws are convolved
+MAX_ATOMS = 1 << 16  # more distinct values than this are binned
+CELLS = 1 << 20
+
+
+def law_of_count(p: Floats, q: Floats) -> tuple[int, Floats]:
+    """Law of the number of positives: the first count with mass, and the masses.
+
+    Blocks item by item, then block by block: sums of positive terms throughout.
+    """
+    kernels = numpy_twins() if p.size <= SMALL else compiled()
+    laws = []
+    for first in range(0, max(p.size, 1), BLOCK):
+        part = slice(first, first + BLOCK)
+        buffer = np.zeros(window_width(float(p[part] @ q[part])) + 2)
+        low, length, _ = kernels.law_of_sum(p[part], q[part], TOLERANCE, buffer)
+        laws.append((low, buffer[:length]))
+    while len(laws) > 1:
+        pairs = [
+            trimmed(a[0] + b[0], np.convolve(a[1], b[1]))
+            for a, b in zip(laws[::2], laws[1::2], strict=False)
+        ]
+        laws = pairs + laws[2 * len(pairs) :]
+    return laws[0]
+
+
+def trimmed(low: int, law: Floats) -> tuple[int, Floats]:
+    """The law without the ends whose entries are below the tolerance."""
+    kept = np.flatnonzero(law >= TOLERANCE)
+    return low + int(kept[0]), law[kept[0] : kept[-1] + 1]
+
+
+@dataclass(frozen=True)
+class ValueLaw:
+    """Law of a metric's value where it is defined, and the chance that it is not."""
+
+    values: Floats
+    probabilities: Floats
+    p_undefined: float
+    mean: float
+    variance: float
+
+    def cdf(self, x: float) -> float:
+        """P(value ≤ x)."""
+        return float(self.probabilities[self.values <= x + 1e-12].sum())
+
+
+def law_of_values(
+    metric: Metric, n: int, p: Floats, q: Floats, selected: np.ndarray
+) -> ValueLaw:
+    """Law of the metric for a fixed selection, labels independent."""
+    k = int(selected.sum())
+    hit_low, hits = law_of_count(p[selected], q[selected])
+    miss_low, misses = law_of_count(p[~selected], q[~selected])
+    r = miss_low + np.arange(misses.size, dtype=np.float64)
+    rows = max(1, CELLS // misses.size)
+    parts = []
+    for first in range(0, hits.size, rows):
+        weight = hits[first : first + rows, None] * misses
+        tp = hit_low + first + np.arange(weight.shape[0], dtype=np.float64)[:, None]
+        parts.append((metric.value(tp, k, tp + r, n).ravel(), weight.ravel()))
+    return combine(parts)
+
+
+def combine(parts: list[tuple[Floats, Floats]]) -> ValueLaw:
+    """One law from values and their weights, which add up to one over all parts."""
+    total = undefined = first = 0.0
+    for values, weights in parts:
+        defined = ~np.isnan(values)
+        undefined += float(weights[~defined].sum())
+        total += float(weights[defined].sum())
+        first += float((weights * np.nan_to_num(values)).sum())
+    if total <= 0.0:
+        nothing = np.zeros(0)
+        return ValueLaw(nothing, nothing, 1.0, math.nan, math.nan)
+    mean = first / total
+    second = sum(
+        float((weights * np.nan_to_num(values - mean) ** 2).sum())
+        for values, weights in parts
+    )
+    values, weights = compress(parts)
+    return ValueLaw(values, weights / total, undefined, mean, second / total)
+
+
+def compress(parts: list[tuple[Floats, Floats]]) -> tuple[Floats, Floats]:
+    """Distinct values in ascending order with their weights; binned if too many."""
+    if sum(values.size for values, _ in parts) <= 4 * MAX_ATOMS:
+        values = np.concatenate([values for values, _ in parts])
+        weights = np.concatenate([weights for _, weights in parts])
+        keep = ~np.isnan(values) & (weights > 0)
+        order = np.argsort(values[keep], kind="stable")
+        values, weights = values[keep][order], weights[keep][order]
+        # Equal up to rounding: the same value reached by different counts.
+        fresh = np.concatenate([[True], np.diff(values) > 1e-13])
+        starts = np.flatnonzero(fresh)
+        return values[starts], np.add.reduceat(weights, starts)
+    low = min(float(np.nanmin(values)) for values, _ in parts)
+    high = max(float(np.nanmax(values)) for values, _ in parts)
+    mass, moment = np.zeros(MAX_ATOMS), np.zeros(MAX_ATOMS)
+    for values, weights in parts:
+        defined = ~np.isnan(values)
+        values, weights = values[defined], weights[defined]
+        place = ((values - low) * ((MAX_ATOMS - 1) / (high - low))).astype(np.int64)
+        mass += np.bincount(place, weights, MAX_ATOMS)
+        moment += np.bincount(place, weights * values, MAX_ATOMS)
+    used = mass > 0
+    return moment[used] / mass[used], mass[used]
+
+
+def shortest_interval(
+    values: Floats, probabilities: Floats, coverage: float
+) -> tuple[float, float]:
+    """Shortest interval of values that holds the coverage; of several the likeliest."""
+    total = np.concatenate([[0.0], np.cumsum(probabilities)])
+    need = total[:-1] + coverage - 1e-12
+    last = np.searchsorted(total[1:], need)
+    first = np.flatnonzero(last < values.size)
+    if not first.size:
+        return float(values[0]), float(values[-1])
+    last = last[first]
+    lengths = values[last] - values[first]
+    shortest = np.flatnonzero(lengths <= lengths.min() + 1e-12)
+    held = total[last[shortest] + 1] - total[first[shortest]]
+    best = shortest[int(np.argmax(held))]
+    return float(values[first[best]]), float(values[last[best]])

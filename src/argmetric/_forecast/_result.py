@@ -1,0 +1,148 @@
+"""What `forecast` gives back."""
+
+from __future__ import annotations
+
+import html
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from argmetric._segments import Floats
+from argmetric.metrics import Metric
+
+
+@dataclass(frozen=True, repr=False)
+class Forecast:
+    """The score that labels will get, before the truth is known.
+
+    Attributes
+    ----------
+    mean : float
+        Expected score.
+    interval : tuple of two floats
+        Shortest interval that holds the score with the asked probability or more.
+    coverage : float
+        The probability asked for.
+    std : float
+        Standard deviation of the score.
+    values, probabilities : ndarray
+        The law of the score: its values in ascending order and their probabilities.
+    p_undefined : float
+        Probability that the metric is 0/0 and left out (`zero_division=nan`).
+    metric : Metric
+        What is forecast.
+    n, n_positives : int
+        Number of labels, and of those that are 1.
+    n_groups : int or None
+        Number of segments; None for a single vector.
+    expected_positives : float
+        Expected number of actual positives.
+    assumptions : tuple of str
+        What has to hold for the forecast to hold.
+    """
+
+    mean: float
+    interval: tuple[float, float]
+    coverage: float
+    std: float
+    values: Floats
+    probabilities: Floats
+    p_undefined: float
+    metric: Metric
+    n: int
+    n_positives: int
+    n_groups: int | None
+    expected_positives: float
+    assumptions: tuple[str, ...]
+
+    def cdf(self, x: float) -> float:
+        """Probability of a score of at most x."""
+        return float(self.probabilities[self.values <= x + 1e-12].sum())
+
+    def probability_below(self, x: float) -> float:
+        """Probability of a score below x."""
+        return float(self.probabilities[self.values < x - 1e-12].sum())
+
+    def quantile(self, q: float) -> float:
+        """Smallest score whose cdf reaches q."""
+        if not 0.0 <= q <= 1.0:
+            raise ValueError(f"q must lie between 0 and 1, not {q!r}")
+        if not self.values.size:
+            return math.nan
+        reached = np.searchsorted(np.cumsum(self.probabilities), q - 1e-12)
+        return float(self.values[min(int(reached), self.values.size - 1)])
+
+    def _lines(self) -> list[tuple[str, str]]:
+        low, high = self.interval
+        lines = [
+            ("metric", self.metric.name),
+            ("mean", f"{self.mean:.4f}"),
+            (f"{self.coverage:.0%} interval", f"{low:.4f} to {high:.4f}"),
+            ("labels", f"{self.n_positives:,} positive of {self.n:,}"),
+            ("expected positives", f"{self.expected_positives:.1f}"),
+        ]
+        if self.n_groups is not None:
+            lines.insert(1, ("mean over", f"{self.n_groups:,} groups"))
+        if self.p_undefined > 0:
+            lines.append(("left out (0/0)", f"with probability {self.p_undefined:.3g}"))
+        lines.append(("assuming", "; ".join(self.assumptions)))
+        return lines
+
+    def __repr__(self) -> str:
+        lines = self._lines()
+        width = max(len(name) for name, _ in lines)
+        return "\n".join(
+            ["Forecast", *(f"  {name:<{width}}  {value}" for name, value in lines)]
+        )
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><th style='text-align:left'>{html.escape(name)}</th>"
+            f"<td style='text-align:left'>{html.escape(value)}</td></tr>"
+            for name, value in self._lines()
+        )
+        return f"<table><caption>Forecast</caption>{rows}</table>"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything but the law, for JSON."""
+        return {
+            "metric": self.metric.name,
+            "mean": self.mean if math.isfinite(self.mean) else None,
+            "interval": [x if math.isfinite(x) else None for x in self.interval],
+            "coverage": self.coverage,
+            "std": self.std if math.isfinite(self.std) else None,
+            "p_undefined": self.p_undefined,
+            "n": self.n,
+            "n_positives": self.n_positives,
+            "n_groups": self.n_groups,
+            "expected_positives": self.expected_positives,
+            "assumptions": list(self.assumptions),
+        }
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the law of the score with its mean and interval.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        from argmetric._decide._plot import new_axes
+
+        ax = new_axes(ax)
+        low, high = self.interval
+        bins = np.linspace(self.values[0], self.values[-1], 61)
+        ax.hist(self.values, bins=bins, weights=self.probabilities, color="C0")
+        ax.axvspan(
+            low, high, color="C1", alpha=0.25, label=f"{self.coverage:.0%} interval"
+        )
+        ax.axvline(self.mean, color="C3", label=f"mean {self.mean:.3f}")
+        ax.set(xlabel=self.metric.name, ylabel="probability")
+        ax.legend()
+        return ax

@@ -1,0 +1,75 @@
+"""Changes to the probabilities before a forecast: prevalence, shared effects."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from argmetric._segments import Floats
+
+N_EFFECTS = 31
+ROWS = 1 << 16
+
+
+def log_odds(p: Floats, q: Floats) -> Floats:
+    """log(p/q), infinite at 0 and 1."""
+    with np.errstate(divide="ignore"):
+        return np.log(p) - np.log(q)
+
+
+def from_log_odds(x: Floats) -> tuple[Floats, Floats]:
+    """P and 1-p, each accurate."""
+    small = np.exp(-np.abs(x))
+    large, small = 1.0 / (1.0 + small), small / (1.0 + small)
+    return np.where(x >= 0, large, small), np.where(x >= 0, small, large)
+
+
+def match_prevalence(p: Floats, q: Floats, prior: float) -> tuple[Floats, Floats]:
+    """Add one constant to all log-odds so that the mean of p becomes `prior`."""
+    if not 0.0 < prior < 1.0:
+        raise ValueError(f"prior must lie strictly between 0 and 1, not {prior!r}")
+    certain, impossible = float((q == 0).mean()), float((p == 0).mean())
+    if not certain < prior < 1.0 - impossible:
+        raise ValueError(
+            f"prior={prior:g} cannot be met: {certain:.3g} of the probabilities are 1 "
+            f"and {impossible:.3g} are 0, which no prevalence changes"
+        )
+    x = log_odds(p, q)
+    low, high = -800.0, 800.0
+    for _ in range(100):
+        middle = (low + high) / 2
+        if from_log_odds(x + middle)[0].mean() < prior:
+            low = middle
+        else:
+            high = middle
+    return from_log_odds(x + (low + high) / 2)
+
+
+def effects() -> tuple[Floats, Floats]:
+    """Points and weights of a standard normal effect."""
+    points, weights = np.polynomial.hermite_e.hermegauss(N_EFFECTS)
+    return points, weights / weights.sum()
+
+
+def centre_log_odds(p: Floats, q: Floats, deviation: float) -> Floats:
+    """Log-odds a with E[expit(a + deviation·z)] = p, so that margins stay as given."""
+    points, weights = effects()
+    x = log_odds(p, q)
+    result = np.empty_like(x)
+    # The start of Newton's method: the logistic-normal mean, nearly (MacKay).
+    stretch = math.sqrt(1.0 + math.pi * deviation**2 / 8.0)
+    for first in range(0, x.size, ROWS):
+        part = slice(first, first + ROWS)
+        target, finite = x[part], np.isfinite(x[part])
+        a = np.where(finite, target, 0.0) * stretch
+        for _ in range(30):
+            inside, outside = from_log_odds(a[:, None] + deviation * points)
+            mean, rest = inside @ weights, outside @ weights
+            slope = (inside * outside) @ weights / (mean * rest)
+            gap = np.where(finite, log_odds(mean, rest) - target, 0.0)
+            a -= gap / slope
+            if np.abs(gap).max() < 1e-12:
+                break
+        result[part] = np.where(finite, a, target)
+    return result

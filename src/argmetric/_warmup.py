@@ -1,0 +1,35 @@
+"""Load every kernel ahead of time."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def warmup() -> None:
+    """Compile, or load from the disk cache, the kernels now instead of at first use.
+
+    For servers: the first call on a machine takes seconds.
+
+    Examples
+    --------
+    >>> import argmetric as am
+    >>> am.warmup()
+    """
+    from argmetric._decide import decide
+    from argmetric._forecast import forecast
+
+    p = np.linspace(0.01, 0.99, 5000)
+    for metric in ("f1", "jaccard", "balanced_accuracy", "mcc", "gmean", "accuracy"):
+        decide(p, metric)
+    groups = np.concatenate([np.arange(300) // 100, np.arange(300) // 10, [0] * 4400])
+    for metric in ("f1", "mcc"):
+        decision = decide(
+            p,
+            metric,
+            groups=groups,
+            average="groups",
+            min_precision=0.1,
+            min_recall=0.1,
+        )
+        forecast(p, decision.labels, metric, groups=groups)
+    forecast(p, decision.labels)
