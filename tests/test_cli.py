@@ -114,7 +114,8 @@ def test_decide_summary(run: Run) -> None:
         f"real score {am.evaluate(Y, d.labels):.4f}",
         f"{d.best_cut.n_positives} "
         f"{d.best_cut.expected:.4f} {am.evaluate(Y, best):.4f}",
-        f"cut at 0.5: score >= 0.5 {half.sum()} {d.cut_half.expected:.4f} {am.evaluate(Y, half):.4f}",
+        f"cut at 0.5: score >= 0.5 {half.sum()} "
+        f"{d.cut_half.expected:.4f} {am.evaluate(Y, half):.4f}",
         "ties ",
         "assumes: ",
     ):
@@ -254,8 +255,8 @@ def test_threshold_is_short_and_still_exact(run: Run) -> None:
     write = "".join(f"{value:.6f}\n" for value in p)
     Path("t.csv").write_text("p\n" + write)
     found = json.loads(run("decide", "t.csv", "--max-positives", "7", "--json").out)
-    assert found["rule"] == "p >= 0.300014"
-    assert int((p.round(6) >= 0.300014).sum()) == found["positives"] == 7
+    assert found["rule"] == "p >= 0.3000135"
+    assert int((p.round(6) >= 0.3000135).sum()) == found["positives"] == 7
     write_csv()
     found = json.loads(run("decide", "scores.csv", "--json").out)
     digits = found["rule"].removeprefix("score >= ")
@@ -494,6 +495,8 @@ def test_demo(run: Run) -> None:
          "See argmetric decide --help."),
         (["decide", "scores.csv", "--max-positives", "1", "--min-positives", "2"],
          "--max-positives 1 is below --min-positives 2"),
+        (["decide", "scores.csv", "-"],
+         "One file at a time: what is '-'? See argmetric decide --help."),
         (["decide", "scores.csv", "--jobs", "0"],
          'Invalid value "0" for --jobs. Must not be 0. See argmetric decide --help.'),
         (["decide", "scores.csv", "--score", "id", "--group", "id"],
@@ -545,7 +548,8 @@ ROWS = "; rows are counted from 1, without the header"
         ("score,l\n0.5,a\n0.2,b\n", ["--label", "l"], "s.csv: column 'l' holds 'a', "
          "'b', not 0 and 1; name the positive value with --pos-label"),
         ("score\n0.5\n", ["-o", "nowhere/out.csv"],
-         "cannot write nowhere/out.csv: No such file or directory"),
+         "cannot write nowhere/out.csv: there is no folder nowhere"),
+        ("score\n0.5\n", ["-o", ".."], "cannot write ..: it is a folder"),
         ("score\n0.5\n", ["-o", "out.xlsx"], "out.xlsx: unknown extension '.xlsx'; "),
     ],
 )  # fmt: skip
@@ -559,8 +563,9 @@ def test_bad_input(run: Run, content: str, arguments: list[str], message: str) -
 
 
 def test_missing_and_truncated_files(run: Run) -> None:
-    ended = run("decide", "scores.parquet")
-    assert ended == Ended(1, "", "argmetric: scores.parquet: no such file\n")
+    for name in ("scores.parquet", "scores.xyz"):
+        ended = run("decide", name)
+        assert ended == Ended(1, "", f"argmetric: {name}: no such file\n")
     pq.write_table(pa.table({"score": P}), "scores.parquet")
     whole = Path("scores.parquet").read_bytes()
     Path("scores.parquet").write_bytes(whole[: len(whole) // 2])
@@ -765,6 +770,15 @@ def test_reader_that_leaves_early(tmp_path: Path) -> None:
         check=False,
     )
     assert done.stdout == b"id,score,decision\n"
+    assert done.returncode == 141
+    assert (tmp_path / "err").read_text() == ""
+
+
+def test_reader_of_a_table_that_leaves_early(tmp_path: Path) -> None:
+    line = f"{sys.executable} -m argmetric.cli metrics 2>err | true"
+    done = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", line], cwd=tmp_path, check=False
+    )
     assert done.returncode == 141
     assert (tmp_path / "err").read_text() == ""
 

@@ -124,6 +124,12 @@ def test_the_interval_is_the_shortest_that_covers(coverage):
         assert any(np.allclose(result.interval, end, atol=1e-9) for end in ends)
 
 
+def test_small_probabilities_are_not_lost():
+    for p, labels in (([1e-19], [1]), ([1e-300, 0.5], [1, 0]), ([1e-30] * 4, [1] * 4)):
+        truth = oracle.enumerated_mean("f1", p, labels)
+        assert forecast(p, labels, "f1").mean == pytest.approx(float(truth), rel=1e-11)
+
+
 def test_ten_items():
     rng = np.random.default_rng(10)
     p = rng.beta(0.5, 1, 10)
@@ -251,7 +257,7 @@ def test_the_prior_is_checked(bad):
 def test_overdispersion_keeps_the_marginals_and_widens(name):
     rng = np.random.default_rng(14)
     p = rng.beta(0.8, 1.5, 150)
-    labels = am.decide(p, name).labels
+    labels = am.decide(p, "f1").labels
     results = [forecast(p, labels, name, overdispersion=s) for s in (0, 0.25, 0.5, 1)]
     assert results[0].mean == forecast(p, labels, name).mean
     for result in results:
@@ -321,9 +327,38 @@ def test_groups_forecast_the_mean_over_groups(name, zd):
     assert result.std == pytest.approx(float(std), rel=1e-6)
     same = forecast(P, LABELS, name, groups=ids, average="groups", zero_division=zd)
     assert same.mean == result.mean
+    assert_covers(result, atoms, mass)
+
+
+def assert_covers(result, atoms, mass):
+    """The true law of the mean has its atoms inside, not beside, the interval."""
     low, high = result.interval
-    held = mass[(atoms >= low - 2e-3) & (atoms <= high + 2e-3)].sum()
-    assert float(held) >= 0.9 - 1e-9
+    held = mass[(atoms >= low - 1e-9) & (atoms <= high + 1e-9)].sum()
+    assert float(held) >= result.coverage - 1e-9
+    width, _ = oracle.shortest_interval(atoms, mass, result.coverage)
+    assert high - low <= width + 1e-3
+
+
+def test_the_interval_of_few_groups_covers():
+    rng = np.random.default_rng(16)
+    for _ in range(40):
+        p, ids = rng.random(7), rng.integers(0, 3, 7)
+        labels = am.decide(p, "f1", groups=ids, average="groups").labels
+        atoms, mass, _ = oracle.group_mean_distribution("f1", p, labels, ids)
+        assert_covers(forecast(p, labels, "f1", groups=ids), atoms, mass)
+
+
+@pytest.mark.parametrize("name", ["recall", "f1", "mcc", "specificity"])
+def test_groups_in_which_the_metric_is_undefined_are_left_out(name):
+    """As in `evaluate`: the mean is over the groups in which it is defined."""
+    p = np.array([0.3, 0.9, 0.5, 0.2, 0.1])
+    labels, ids = np.array([1, 1, 0, 1, 0]), np.array([0, 1, 1, 2, 2])
+    atoms, mass, _ = oracle.group_mean_distribution(name, p, labels, ids, NAN)
+    result = forecast(p, labels, name, groups=ids, zero_division=NAN)
+    low, high = result.interval
+    assert low >= float(atoms[0]) - 1e-9
+    assert high <= float(atoms[-1]) + 1e-9
+    assert result.mean == pytest.approx(float(oracle.moments(atoms, mass)[0]), rel=1e-9)
 
 
 @few

@@ -1,13 +1,17 @@
-"""2. Errors of the curves on unpleasant probabilities, against wide-float references."""
+"""2. Errors of the curves on nasty probabilities, against wide-float references."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
-import argmetric as am
 import numpy as np
-from decide_parts.references import Reference
 from harness import emit, longdouble_name
+
+import argmetric as am
+from argmetric._decide import _curves
+from decide_parts.references import Reference
 
 SIZES = (1, 2, 33, 65, 200, 1000)
 RELATIVE = ("f1", "f2", "jaccard", "balanced_accuracy", "fowlkes_mallows")
@@ -63,16 +67,37 @@ def run(*, quick: bool) -> None:
         for law, p in nasty_vectors(n, rng).items():
             reference = Reference(p)
             for metric, seen in worst.items():
-                for zero in (0.0, 1.0):
-                    _compare(reference, p, metric, zero, seen, f"n = {n}, {law}")
+                for zero, backend in (
+                    (0.0, "compiled"),
+                    (1.0, "compiled"),
+                    (1.0, "numpy"),
+                ):
+                    where = f"n = {n}, {law}, zero_division = {zero:g}, {backend}"
+                    with using(backend):
+                        _compare(reference, p, metric, zero, seen, where)
     for metric, seen in worst.items():
         _report(metric, seen, sizes)
 
 
+@contextmanager
+def using(backend: str) -> Iterator[None]:
+    """Have single vectors of any size worked on by numpy or by the compiled kernels."""
+    kept = _curves.SMALL
+    _curves.SMALL = {"numpy": kept, "compiled": 0}[backend]
+    try:
+        yield
+    finally:
+        _curves.SMALL = kept
+
+
 def _compare(
-    reference: Reference, p: np.ndarray, metric: str, zero: float, seen: Worst, at: str
+    reference: Reference,
+    p: np.ndarray,
+    metric: str,
+    zero: float,
+    seen: Worst,
+    where: str,
 ) -> None:
-    where = f"{at}, zero_division = {zero:g}"
     true = reference.curve(metric, zero)
     try:
         decision = am.decide(p, metric, zero_division=zero)
@@ -84,7 +109,10 @@ def _compare(
     if metric in RELATIVE:
         scale = np.abs(true).astype(np.float64)
         difference = np.divide(
-            difference, scale, out=np.where(difference > 0, np.inf, 0.0), where=scale > 0
+            difference,
+            scale,
+            out=np.where(difference > 0, np.inf, 0.0),
+            where=scale > 0,
         )
     elif metric in SIGNED:
         difference /= np.maximum(np.abs(true).astype(np.float64), FLOOR)

@@ -43,10 +43,12 @@ class Reference:
         seen = np.any([w >= NEGLIGIBLE * w.max() for w in weights], axis=0)
         self.inner = np.flatnonzero(seen & (t > 0) & (t < self.n))
         self.hits = hits
+        self._inner: dict[str, Array] = {}
+        self._windows: tuple[list[tuple[int, Array]], ...] = ()
         self.mean = np.cumsum(np.concatenate([[0], self.p]).astype(np.longdouble))
 
     def _laws_without_one(self) -> Array:
-        """Law of T without item i, in row i, by division: stable from the lighter end."""
+        """Law of T without item i, in row i: division, stable from the lighter end."""
         p, q, law, n = self.p, 1 - self.p, self.law, self.n
         up = np.zeros((n, n), dtype=np.longdouble)
         down = np.zeros((n, n), dtype=np.longdouble)
@@ -63,29 +65,38 @@ class Reference:
             down[~light, t] = previous
         return up + down
 
-    def edges(self, metric: str, zero: float) -> Array:
-        """What T = 0 and T = n add."""
+    def curve(self, metric: str, zero: float) -> Array:
+        """E[metric] for every k; 0/0 happens at T = 0 and at T = n, settled apart."""
+        if metric not in self._inner:
+            self._inner[metric] = (
+                self.jaccard()
+                if metric == "jaccard"
+                else self.affine(metric)
+                if metric in _SLOPES
+                else self.two_dimensional(metric)
+            )
         k = np.arange(self.n + 1)
         at_none = VALUES[metric](0 * k, k, 0 * k, self.n, zero)
         at_all = VALUES[metric](k, k, 0 * k + self.n, self.n, zero)
-        return self.law[0] * at_none + self.law[-1] * at_all
+        edges = self.law[0] * at_none + self.law[-1] * at_all
+        return self._inner[metric] + edges
 
-    def affine(self, metric: str, zero: float) -> Array:
-        """E[slope(k, T)·tp + intercept(k, T)]."""
+    def affine(self, metric: str) -> Array:
+        """E[slope(k, T)·tp + intercept(k, T); 0 < T < n]."""
         k = np.arange(self.n + 1, dtype=np.longdouble)[:, None]
         t = self.inner.astype(np.longdouble)[None, :]
         n = np.longdouble(self.n)
-        if metric.startswith("f"):  # separable or not, a table is quick enough
-            slope, intercept = _SLOPES[metric](k, t, n), None
-        else:
-            slope, intercept = _SLOPES[metric](k, t, n), _INTERCEPTS[metric](k, t, n)
-        total = (slope * self.hits[:, self.inner]).sum(axis=1)
-        if intercept is not None:
-            total = total + (intercept * self.law[self.inner]).sum(axis=1)
-        return total + self.edges(metric, zero)
+        total = (_SLOPES[metric](k, t, n) * self.hits[:, self.inner]).sum(axis=1)
+        if metric in _INTERCEPTS:
+            intercept = _INTERCEPTS[metric](k, t, n)
+            total += (intercept * self.law[self.inner]).sum(axis=1)
+        return total
 
-    def jaccard(self, zero: float) -> Array:
-        """mu_k E[1/(k + R)], R the positives among the rest; k = 0 apart."""
+    def jaccard(self) -> Array:
+        """E[tp/(k + R); 0 < T < n] from mu_k E[1/(k + R)], R positives among the rest.
+
+        T = 0 adds nothing for k > 0; T = n adds tp/n = k/n, taken out again.
+        """
         out = np.zeros(self.n + 1, dtype=np.longdouble)
         rest = np.zeros(self.n + 1, dtype=np.longdouble)
         rest[0] = 1
@@ -94,56 +105,55 @@ class Reference:
             length = self.n - k + 1
             out[k] = self.mean[k] * (rest[:length] / (k + r[:length])).sum()
             chance = self.p[k - 1]
-            rest[1 : length + 1] = (1 - chance) * rest[1 : length + 1] + (
-                chance * rest[:length]
-            )
-            rest[0] *= 1 - chance
-        out[0] = zero * self.law[0]
-        return out
+            shifted = chance * rest[:length]
+            rest[:length] *= 1 - chance
+            rest[1 : length + 1] += shifted
+        return out - self.law[-1] * r / np.longdouble(self.n)
 
-    def two_dimensional(self, metric: str, zero: float) -> Array:
-        """Sum over the cells (tp, R); laws as wide floats, values as doubles."""
-        prefixes, suffixes = [_windowed(np.ones(1))], [_windowed(np.ones(1))]
-        for source, laws in ((self.p, prefixes), (self.p[::-1], suffixes)):
-            law = np.ones(1, dtype=np.longdouble)
-            for chance in source:
-                grown = np.zeros(law.size + 1, dtype=np.longdouble)
-                grown[:-1] = (1 - chance) * law
-                grown[1:] += chance * law
-                law = grown
-                laws.append(_windowed(law))
+    def two_dimensional(self, metric: str) -> Array:
+        """Sum over the cells (tp, R), 0 < T < n; wide laws, values as doubles."""
+        if not self._windows:
+            self._windows = _prefix_windows(self.p), _prefix_windows(self.p[::-1])
+        prefixes, suffixes = self._windows
         out = np.empty(self.n + 1)
         for k in range(self.n + 1):
             first_a, a_law = prefixes[k]
             first_r, r_law = suffixes[self.n - k]
             a = (first_a + np.arange(a_law.size))[:, None]
-            r = (first_r + np.arange(r_law.size))[None, :]
-            out[k] = a_law @ VALUES[metric](a, k + 0 * a, a + r, self.n, zero) @ r_law
+            t = a + first_r + np.arange(r_law.size)[None, :]
+            values = VALUES[metric](a, k, t, self.n, 0.0)
+            out[k] = a_law @ np.where((t > 0) & (t < self.n), values, 0.0) @ r_law
         return out
 
-    def curve(self, metric: str, zero: float) -> Array:
-        if metric == "jaccard":
-            return self.jaccard(zero)
-        if metric in _SLOPES:
-            return self.affine(metric, zero)
-        return self.two_dimensional(metric, zero)
+
+def _prefix_windows(p: Array) -> list[tuple[int, Array]]:
+    """For every k, where the law of the positives among the first k is not tiny."""
+    law = np.ones(1, dtype=np.longdouble)
+    windows = [(0, np.ones(1))]
+    for chance in p:
+        grown = np.zeros(law.size + 1, dtype=np.longdouble)
+        grown[:-1] = (1 - chance) * law
+        grown[1:] += chance * law
+        law = grown
+        kept = np.flatnonzero(law >= 1e-22)
+        part = law[kept[0] : kept[-1] + 1]
+        windows.append((int(kept[0]), part.astype(np.float64)))
+    return windows
 
 
-def _windowed(law: Array) -> tuple[int, Array]:
-    """First count and probabilities of the part of a law above 1e-22."""
-    kept = np.flatnonzero(law >= 1e-22)
-    return int(kept[0]), law[kept[0] : kept[-1] + 1].astype(np.float64)
-
-
-def _ratio(above: Array, below: Array, zero: float) -> Array:
-    above, below = np.broadcast_arrays(above, below)
-    out = np.full(above.shape, zero, dtype=np.longdouble)
+def _ratio(
+    above: Array, below: Array, zero: float, dtype: type = np.longdouble
+) -> Array:
+    out = np.full(np.broadcast_shapes(above.shape, below.shape), zero, dtype=dtype)
+    above, below = np.asarray(above, dtype), np.asarray(below, dtype)
     np.divide(above, below, out=out, where=below != 0)
     return out
 
 
 def _rates(tp: Array, k: Array, t: Array, n: int, zero: float) -> tuple[Array, Array]:
-    return _ratio(tp, t, zero), _ratio(n - k - t + tp, n - t, zero)
+    """Doubles do: the metrics of the rates are judged by their absolute error."""
+    rejected = _ratio(n - k - t + tp, n - t, zero, np.float64)
+    return _ratio(tp, t, zero, np.float64), rejected
 
 
 def _fbeta(square: float) -> Callable[..., Array]:
@@ -152,7 +162,7 @@ def _fbeta(square: float) -> Callable[..., Array]:
 
 def _balanced_accuracy(tp: Array, k: Array, t: Array, n: int, zero: float) -> Array:
     """The absent class is dropped, whatever `zero` says."""
-    hits, rejections = _rates(tp, k, t, n, 0.0)
+    hits, rejections = _ratio(tp, t, 0.0), _ratio(n - k - t + tp, n - t, 0.0)
     return np.where(t == 0, rejections, np.where(t == n, hits, (hits + rejections) / 2))
 
 
@@ -173,16 +183,16 @@ def _kappa(tp: Array, k: Array, t: Array, n: int, zero: float) -> Array:
 
 def _gmean(tp: Array, k: Array, t: Array, n: int, zero: float) -> Array:
     hits, rejections = _rates(tp, k, t, n, zero)
-    return np.sqrt((hits * rejections).astype(np.float64))
+    return np.sqrt(hits * rejections)
 
 
 def _hmean(tp: Array, k: Array, t: Array, n: int, zero: float) -> Array:
     hits, rejections = _rates(tp, k, t, n, zero)
-    return _ratio(2 * hits * rejections, hits + rejections, 0.0).astype(np.float64)
+    return _ratio(2 * hits * rejections, hits + rejections, 0.0, np.float64)
 
 
 def _qmean(tp: Array, k: Array, t: Array, n: int, zero: float) -> Array:
-    hits, rejections = (a.astype(np.float64) for a in _rates(tp, k, t, n, zero))
+    hits, rejections = _rates(tp, k, t, n, zero)
     return 1 - np.sqrt(((1 - hits) ** 2 + (1 - rejections) ** 2) / 2)
 
 
@@ -216,6 +226,8 @@ _SLOPES: dict[str, Callable[..., Array]] = {
 }
 _INTERCEPTS: dict[str, Callable[..., Array]] = {
     "balanced_accuracy": lambda k, t, n: (n - k - t) / (n - t) / 2,
-    "mcc": lambda k, t, n: -k * t * _inverse(np.sqrt(k * (n - k))) / np.sqrt(t * (n - t)),
+    "mcc": lambda k, t, n: (
+        -k * t * _inverse(np.sqrt(k * (n - k))) / np.sqrt(t * (n - t))
+    ),
     "kappa": lambda k, t, n: -2 * k * t / (k * (n - t) + t * (n - k)),
 }

@@ -64,6 +64,18 @@ class Task:
             return Segments(expit(key), expit(-key), indptr, sizes)
         return Segments(key, 1.0 - key, indptr, sizes)
 
+    def tie_floor(self, segments: Segments) -> Floats:
+        """Differences of every segment that are rounding; see `Metric.tie_floor`.
+
+        Where hardly any label is uncertain, hardly anything cancels.
+        """
+        floor = self.metric.tie_floor(segments.sizes)
+        if floor.any():
+            ends = np.concatenate([[0.0], np.cumsum(segments.p)])[segments.indptr]
+            mean = np.diff(ends)
+            floor = floor * np.clip(np.minimum(mean, segments.sizes - mean), 0.0, 1.0)
+        return floor
+
     def curves(self, segments: Segments) -> tuple[Floats, Floats]:
         return expected_curves(
             segments, self.metric, method=self.method, tables=self.tables
@@ -265,15 +277,15 @@ def _refuse_empty_range(
 
 
 def _choose(
-    values: Floats, low: int, high: int, sign: float, allowed: Any = None
+    task: Task, values: Floats, low: int, high: int, floor: float, allowed: Any = None
 ) -> int:
     """Best k of one curve within its range; ties go to the smaller k."""
-    part = sign * values[low : high + 1]
+    part = task.sign * values[low : high + 1]
     part = np.where(np.isnan(part), -np.inf, part)
     if allowed is not None:
         part = np.where(allowed[low : high + 1], part, -np.inf)
     top = float(part.max())
-    return low + int(np.argmax(part >= top - TIE * abs(top)))
+    return low + int(np.argmax(part >= top - max(TIE * abs(top), floor)))
 
 
 def threshold_between(key: Floats, k: int) -> float | None:
@@ -291,20 +303,21 @@ def threshold_between(key: Floats, k: int) -> float | None:
 
 
 def _decide_one(task: Task) -> Decision:
-    layout, sign = task.layout, task.sign
+    layout = task.layout
     scores = layout.scores
     key = np.sort(scores)[::-1].copy()
     segments = task.segments(key, layout.indptr, layout.sizes)
     low, high = bounds(task, segments)
     _refuse_empty_range(task, low, high, segments, 0)
     curve, errors = task.curves(segments)
-    k = _choose(curve, int(low[0]), int(high[0]), sign)
+    floor = float(task.tie_floor(segments)[0])
+    k = _choose(task, curve, int(low[0]), int(high[0]), floor)
     # Cuts between distinct scores, and the empty and the full prediction.
     whole = np.concatenate([[True], key[1:] != key[:-1], [True]])
     if not whole[int(low[0]) : int(high[0]) + 1].any():
         best = k
     else:
-        best = _choose(curve, int(low[0]), int(high[0]), sign, whole)
+        best = _choose(task, curve, int(low[0]), int(high[0]), floor, whole)
     at_half = int(np.searchsorted(-key, -task.half, side="right"))
     threshold = threshold_between(key, k)
     labels = np.zeros(scores.size, dtype=np.int64)
@@ -438,7 +451,8 @@ def _decide_groups(task: Task, n_threads: int) -> Decision:
         _refuse_empty_range(task, low, high, segments, first)
         curves, errors = task.curves(segments)
         best, n_half = np.zeros((2, last - first), dtype=np.int64)
-        kernels.choose(curves, segments.indptr, low, high, task.sign, best)
+        floor = task.tie_floor(segments)
+        kernels.choose(curves, segments.indptr, low, high, task.sign, floor, best)
         kernels.mark(order, segments.indptr, best, labels)
         kernels.count_at_least(key, segments.indptr, task.half, n_half)
         start = segments.indptr[:-1] + np.arange(last - first)
@@ -518,7 +532,7 @@ def _best_single_cut(task: Task) -> Cut:
     share = start_share + np.concatenate([[0.0], np.cumsum(shares[order])])
     mean = np.divide(total, share, out=np.full(total.size, math.nan), where=share > 0.5)
     whole = np.concatenate([[True], scores[1:] != scores[:-1], [True]])
-    k = _choose(mean, 0, scores.size, task.sign, whole)
+    k = _choose(task, mean, 0, scores.size, 0.0, whole)
     threshold = threshold_between(scores, k)
     assert threshold is not None
     return Cut(threshold, k, float(mean[k]))

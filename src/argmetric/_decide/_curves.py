@@ -7,6 +7,7 @@ Each driver sums the regular part of the metric. What a metric is worth where it
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from types import ModuleType
 
 import numpy as np
@@ -15,7 +16,7 @@ from argmetric._decide._affine import affine_curve
 from argmetric._decide._exponential import item_curves, ratio_curves, ratio_range
 from argmetric._decide._general import SWITCH, general_curve
 from argmetric._decide._tables import Tables, affine_tables, table_curves
-from argmetric._segments import Floats, Method, Segments
+from argmetric._segments import Floats, Integers, Method, Segments
 from argmetric.metrics import (
     AffineForm,
     Form,
@@ -58,7 +59,8 @@ def usable_form(metric: Metric, segments: Segments) -> Form | None:
     form = metric.form
     if isinstance(form, RatioForm):
         low, _ = ratio_range(form, segments)
-        if (low[segments.lengths > 0] <= 0).any():
+        sizes = np.unique(segments.sizes).tolist()
+        if (low <= 0).any() or not all(map(form.positive_inside, sizes)):
             return None
     return form
 
@@ -156,24 +158,62 @@ def mean_curves(
     backend: ModuleType,
 ) -> None:
     """Curves of a metric that is affine in tp and quadratic in t, from three means."""
-    hits = segments.empty_curves()
-    backend.prefix_means(segments.p, segments.indptr, hits)
+    k, n = segments.flat_counts()
+    if form.cells is not None and form.scale is not None:
+        for weight, mean in zip(form.cells, cell_means(segments, backend), strict=True):
+            if weight:
+                out += weight * mean()
+        out /= form.scale(k, n)
+        return
+    hits = running_sums(segments.p, segments.indptr, backend)
     moments = np.empty((segments.n_segments, 4))
     backend.segment_moments(segments.p, segments.q, segments.indptr, moments)
-    k, n = segments.flat_counts()
     mean, variance = np.repeat(moments[:, :2], segments.lengths + 1, axis=0).T
     out[:] = metric.value(hits, k, mean, n)
     if form.curvature is not None:
         out += form.curvature(k, n) * variance
 
 
+def running_sums(terms: Floats, indptr: Integers, backend: ModuleType) -> Floats:
+    """Flat sums of the first k terms of every segment."""
+    out = np.empty(terms.size + indptr.size - 1)
+    backend.prefix_means(terms, indptr, out)
+    return out
+
+
+def cell_means(
+    segments: Segments, backend: ModuleType
+) -> tuple[Callable[[], Floats], ...]:
+    """Expected TP, FP, FN and TN along k, each made when called."""
+    p, q, indptr = segments.p, segments.q, segments.indptr
+    backwards = p.size - indptr[::-1]
+
+    def before(terms: Floats) -> Floats:
+        return running_sums(terms, indptr, backend)
+
+    def after(terms: Floats) -> Floats:
+        mirrored = np.ascontiguousarray(terms[::-1])
+        return running_sums(mirrored, backwards, backend)[::-1]
+
+    implicit = np.repeat(segments.sizes - segments.lengths, segments.lengths + 1)
+    return (
+        lambda: before(p),
+        lambda: before(q),
+        lambda: after(p),
+        lambda: after(q) + implicit,
+    )
+
+
 def edge_chances(segments: Segments, backend: ModuleType) -> tuple[Floats, ...]:
-    """P(T = 0), P(T = n), P(T > 0) and P(T < n) of every segment, each accurate."""
+    """P(T = 0), P(T = n), P(T > 0), P(T < n), P(0 < T < n) of segments, accurately."""
     moments = np.empty((segments.n_segments, 4))
     backend.segment_moments(segments.p, segments.q, segments.indptr, moments)
     full = segments.sizes == segments.lengths
     log_none, log_all = moments[:, 2], np.where(full, moments[:, 3], -math.inf)
-    return np.exp(log_none), np.exp(log_all), -np.expm1(log_none), -np.expm1(log_all)
+    none, every = np.exp(log_none), np.exp(log_all)
+    some, not_every = -np.expm1(log_none), -np.expm1(log_all)
+    inside = np.where(every > none, not_every - none, some - every)
+    return none, every, some, not_every, np.maximum(inside, 0.0)
 
 
 def settle_edges(
@@ -190,7 +230,7 @@ def settle_edges(
     none, every, *_ = chances
     if (none > 0).any() or (every > 0).any():
         k, n = segments.flat_counts()
-        none_, every_, some_, not_every_ = (
+        none_, every_, some_, not_every_, inside_ = (
             np.repeat(chance, segments.lengths + 1) for chance in chances
         )
         at_none, at_all = metric.value(0, k, 0, n), metric.value(k, k, n, n)
@@ -200,7 +240,7 @@ def settle_edges(
         if math.isnan(metric.zero_division):
             no_none, no_all = np.isnan(at_none), np.isnan(at_all)
             mass = np.where(no_none, some_, 1.0)
-            mass = np.where(no_all, np.where(no_none, some_ - every_, not_every_), mass)
+            mass = np.where(no_all, np.where(no_none, inside_, not_every_), mass)
             np.divide(out, mass, out=out, where=mass > 0)
             out[mass <= 0] = math.nan
     if isinstance(form, RatioForm) and not form.counts_hits_only:
@@ -236,12 +276,12 @@ def edge_values(
     metric: Metric, k: Floats, n: Floats, chances: tuple[Floats, ...]
 ) -> Floats:
     """E[value | defined] at k = 0 or k = n, constant in T for 0 < T < n."""
-    none, every, some, _ = chances
+    none, every, _, _, inside = chances
     hit = np.minimum(k, 1.0)
     values = np.stack(
         [metric.value(0, k, 0, n), metric.value(hit, k, 1, n), metric.value(k, k, n, n)]
     )
-    weights = np.stack([none, np.maximum(some - every, 0.0), every])
+    weights = np.stack([none, inside, every])
     weights = np.where(np.isnan(values), 0.0, weights)
     mass = weights.sum(axis=0)
     total = (weights * np.nan_to_num(values)).sum(axis=0)

@@ -13,8 +13,10 @@ from argmetric._decide._core import expit
 from argmetric._decide._curves import compiled
 from argmetric._decide._tables import Tables, by_size
 from argmetric._forecast._laws import (
+    MAX_ATOMS,
     ValueLaw,
     combine,
+    compress,
     law_of_values,
     shortest_interval,
 )
@@ -240,13 +242,16 @@ def _group_law(
                     ]
                 )
             )
-        if all(law.p_undefined == 0.0 for law in laws):
-            return _convolved(laws)
+        law = _convolved(laws)
+        if law is None and all(law.p_undefined == 0.0 for law in laws):
+            law = _on_grid(laws)
+        if law is not None:
+            return law
     raw = np.zeros((count, 4))
     for weight, p, q in scenarios:
         segments = Segments(p, q, layout.indptr, layout.sizes)
         raw += weight * _raw_moments(metric, segments, selected)
-    return _law_from_moments(raw)
+    return _law_from_moments(raw, metric.bounds(int(layout.sizes.max())))
 
 
 def _raw_moments(metric: Metric, segments: Segments, selected: Mask) -> Floats:
@@ -274,8 +279,38 @@ def _raw_moments(metric: Metric, segments: Segments, selected: Mask) -> Floats:
     return moments
 
 
-def _convolved(laws: list[ValueLaw]) -> ValueLaw:
-    """Law of the mean of independent values, on a fine grid that keeps the mean."""
+def _convolved(laws: list[ValueLaw]) -> ValueLaw | None:
+    """Law of the mean over the independent values that are defined.
+
+    Sums are kept apart by how many values went in. None where they are too many.
+    """
+    by_count = {0: (np.zeros(1), np.ones(1))}
+    for law in laws:
+        parts: dict[int, list[tuple[Floats, Floats]]] = {}
+        for count, (sums, weights) in by_count.items():
+            if sums.size * law.values.size > MAX_ATOMS:
+                return None
+            if law.p_undefined > 0:
+                parts.setdefault(count, []).append((sums, weights * law.p_undefined))
+            if law.values.size:
+                chances = (1 - law.p_undefined) * law.probabilities
+                parts.setdefault(count + 1, []).append(
+                    (
+                        (sums[:, None] + law.values).ravel(),
+                        (weights[:, None] * chances).ravel(),
+                    )
+                )
+        by_count = {count: compress(part) for count, part in parts.items()}
+    return combine(
+        [
+            (sums / count if count else np.full_like(sums, math.nan), weights)
+            for count, (sums, weights) in by_count.items()
+        ]
+    )
+
+
+def _on_grid(laws: list[ValueLaw]) -> ValueLaw:
+    """The same by convolution on a fine grid that keeps the mean; all are defined."""
     count = len(laws)
     low = sum(float(law.values[0]) for law in laws) / count
     high = sum(float(law.values[-1]) for law in laws) / count
@@ -309,7 +344,7 @@ def _fft(a: Floats, b: Floats) -> Floats:
     return np.maximum(np.fft.irfft(product, length)[:size], 0.0)
 
 
-def _law_from_moments(raw: Floats) -> ValueLaw:
+def _law_from_moments(raw: Floats, bounds: tuple[float, float]) -> ValueLaw:
     """Nearly normal law of the mean over many segments, with its skewness.
 
     Where values can be left out the mean is a ratio of sums; its variance is that of
@@ -329,11 +364,10 @@ def _law_from_moments(raw: Floats) -> ValueLaw:
     skew = float((d3 - 3 * d1 * d2 + 2 * d1**3).sum()) / weight**3
     deviation = math.sqrt(max(variance, 0.0))
     undefined = 1.0 - float(share.mean())
-    if deviation < 1e-15:
+    if deviation < 1e-9:  # what is left of a variance of 0 after cancellation
         return ValueLaw(np.array([mean]), np.ones(1), undefined, mean, 0.0)
     z = np.linspace(-6.0, 6.0, 2401)
     density = np.exp(-(z**2) / 2) * (1 + skew / deviation**3 / 6 * (z**3 - 3 * z))
     density = np.maximum(density, 0.0)
-    return ValueLaw(
-        mean + deviation * z, density / density.sum(), undefined, mean, variance
-    )
+    values = np.clip(mean + deviation * z, *bounds)
+    return ValueLaw(values, density / density.sum(), undefined, mean, variance)

@@ -14,6 +14,7 @@ from argmetric.metrics import Metric
 
 BLOCK = 2048  # items added one by one before laws are convolved
 MAX_ATOMS = 1 << 16  # more distinct values than this are binned
+UNTRIMMED = 256  # up to so many items the whole law is kept
 CELLS = 1 << 20
 
 
@@ -23,11 +24,13 @@ def law_of_count(p: Floats, q: Floats) -> tuple[int, Floats]:
     Blocks item by item, then block by block: sums of positive terms throughout.
     """
     kernels = numpy_twins() if p.size <= SMALL else compiled()
+    tolerance = 0.0 if p.size <= UNTRIMMED else TOLERANCE
     laws = []
     for first in range(0, max(p.size, 1), BLOCK):
         part = slice(first, first + BLOCK)
-        buffer = np.zeros(window_width(float(p[part] @ q[part])) + 2)
-        low, length, _ = kernels.law_of_sum(p[part], q[part], TOLERANCE, buffer)
+        width = window_width(float(p[part] @ q[part])) if tolerance else p.size
+        buffer = np.zeros(width + 2)
+        low, length, _ = kernels.law_of_sum(p[part], q[part], tolerance, buffer)
         laws.append((low, buffer[:length]))
     while len(laws) > 1:
         pairs = [

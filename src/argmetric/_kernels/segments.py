@@ -159,8 +159,11 @@ def bounded_counts(
 
 
 @kernel
-def choose(curve, indptr, low, high, sign, best):
-    """Best k of every segment within its range; ties go to the smaller k."""
+def choose(curve, indptr, low, high, sign, floor, best):
+    """Best k of every segment within its range; ties go to the smaller k.
+
+    Values within 1e-12, relatively, or within the floor of the best are ties.
+    """
     for g in range(indptr.shape[0] - 1):
         offset = indptr[g] + g
         top = -np.inf
@@ -168,7 +171,7 @@ def choose(curve, indptr, low, high, sign, best):
             value = sign * curve[offset + k]
             if value > top:
                 top = value
-        bar = top - TIE * abs(top)
+        bar = top - max(TIE * abs(top), floor[g])
         best[g] = low[g]
         for k in range(low[g], high[g] + 1):
             if sign * curve[offset + k] >= bar:

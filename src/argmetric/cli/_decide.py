@@ -122,8 +122,11 @@ def decide(
             "name the new one with --decision-column"
         )
     target = output if output is not None else "-"
-    # An output of an unknown kind is refused before the work, not after it
+    writes_rows = output is not None or not json
+    # An output that cannot be is refused before the work, not after it
     output_format = output_format or io.output_format(table, target)
+    if writes_rows and target == "-":
+        io.refuse_terminal(output_format)
     with progress(f"deciding {table.n_rows:,} rows"):
         from argmetric import decide as decide_labels
 
@@ -139,7 +142,7 @@ def decide(
             n_jobs=jobs,
         )
         summary = _summary(batch, decision, coverage)
-    if output is not None or not json:
+    if writes_rows:
         table = table.with_column(decision_column, decision.labels)
         with progress("writing"):
             numeric = frozenset({batch.score})
@@ -208,7 +211,7 @@ def _print(summary: Summary) -> None:
     facts = [
         *_report.asked(summary),
         ("positives", f"{summary['positives']:,} ({100 * share:.1f} % of the rows)"),
-        ("expected", _report.interval(summary["forecast"])),
+        ("expected", _report.expectation(summary["expected"], summary["forecast"])),
         ("threshold", _threshold(summary)),
         ("ties", _ties(summary)),
     ]

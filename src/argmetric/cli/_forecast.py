@@ -180,14 +180,14 @@ def _print(summary: Summary) -> None:
     facts = [
         *_report.asked(summary),
         ("decision", f"{summary['decision']}, {positives}"),
-        ("expected", f"{summary['expected_positives']:,.1f} rows positive in truth"),
+        ("truth", f"{summary['expected_positives']:,.1f} positives are expected"),
     ]
     if summary["known"] is not None:
         facts.append(("known", f"{_report.count(summary['known'], 'label')} arrived"))
-    facts.append(("forecast", _report.interval(summary["forecast"])))
-    if summary["forecast"]["probability_undefined"]:
-        chance = summary["forecast"]["probability_undefined"]
-        facts.append(("undefined", f"with probability {chance:.4g}"))
+    forecast_ = summary["forecast"]
+    facts.append(("forecast", _report.expectation(forecast_["mean"], forecast_)))
+    if chance := forecast_["probability_undefined"]:
+        facts.append(("left out", f"0/0, with probability {chance:.4g}"))
     if summary["real"] is not None:
         facts.append(("real score", _report.number(summary["real"])))
     _report.print_facts(target, "argmetric forecast", facts)

@@ -10,6 +10,7 @@ import sys
 import traceback
 from collections.abc import Sequence
 from types import FrameType
+from typing import TYPE_CHECKING
 
 from argmetric.cli._errors import (
     FAILURE,
@@ -20,8 +21,12 @@ from argmetric.cli._errors import (
     UsageError,
 )
 
+if TYPE_CHECKING:
+    from cyclopts import CycloptsError
+
 _DEBUG_FLAG = "--debug"
 _DEBUG_VARIABLE = "ARGMETRIC_DEBUG"
+_RICH_PIPE_CLOSED = 1  # how rich leaves when its output is closed; nothing else does
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -51,6 +56,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
     except BrokenPipeError:
         code = PIPE_CLOSED  # whoever was reading has seen enough
+    except SystemExit as stop:
+        if stop.code != _RICH_PIPE_CLOSED:
+            raise
+        code = PIPE_CLOSED
     except KeyboardInterrupt:
         code = INTERRUPTED
     except Exception as error:
@@ -92,8 +101,19 @@ def _run(tokens: list[str]) -> int:
     except CycloptsError as error:
         command = next((token for token in tokens if token in app), "")
         help_ = " ".join(word for word in ("argmetric", command, "--help") if word)
-        raise UsageError(f"{error} See {help_}.") from error
+        raise UsageError(f"{_parser_message(error)} See {help_}.") from error
     return result if isinstance(result, int) else 0
+
+
+def _parser_message(error: CycloptsError) -> str:
+    from cyclopts import UnusedCliTokensError
+
+    from argmetric.cli._options import unmarked
+
+    if isinstance(error, UnusedCliTokensError) and error.unused_tokens:
+        unused = unmarked(error.unused_tokens[0])
+        return f"One file at a time: what is {unused!r}?"
+    return str(error)
 
 
 def _explained(error: Exception) -> tuple[int, str]:

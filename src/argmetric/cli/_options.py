@@ -43,9 +43,13 @@ def marked_streams(tokens: Sequence[str]) -> list[str]:
     return [_MARKED_STREAM if token == "-" else token for token in tokens]
 
 
+def unmarked(token: str) -> str:
+    """Return a token as the user wrote it."""
+    return "-" if token == _MARKED_STREAM else token
+
+
 def _path(type_: Any, tokens: Sequence[Token]) -> str:
-    value = tokens[0].value
-    return "-" if value == _MARKED_STREAM else value
+    return unmarked(tokens[0].value)
 
 
 FilePath = Annotated[str, Parameter(converter=_path, metavar="FILE")]

@@ -13,6 +13,7 @@ from argmetric.cli._summary import Summary, as_json
 if TYPE_CHECKING:
     from rich.console import Console
 
+_SMALL = 0.001  # four decimals would leave nothing of it
 _WIDTH_OF_FILES = 200  # where nobody sees a wrapped line, none is wrapped
 
 
@@ -35,7 +36,9 @@ def number(value: float | None) -> str:
     """Return a score as people read it."""
     if value is None:
         return ""
-    return "undefined" if math.isnan(value) else f"{value:.4f}"
+    if math.isnan(value):
+        return "undefined"
+    return f"{value:.3g}" if 0 < abs(value) < _SMALL else f"{value:.4f}"
 
 
 def count(value: int, noun: str = "") -> str:
@@ -48,8 +51,6 @@ def asked(summary: Summary) -> list[tuple[str, str]]:
     """Return the first lines of every summary: what was asked of which rows."""
     used = [f"{role} {name!r}" for role, name in summary["columns"].items()]
     rows = f"{count(summary['rows'], 'row')} of {summary['file']} ({', '.join(used)})"
-    convention = summary["zero_division"]
-    shown = "is left out" if convention == "nan" else f"counts {convention:g}"
     lines = [("rows", rows)]
     if summary["groups"] is not None:
         means = {"groups": "mean over groups", "pooled": "all rows pooled"}
@@ -57,18 +58,25 @@ def asked(summary: Summary) -> list[tuple[str, str]]:
         asked_for = f"--average {summary['average']}"
         lines.append(("groups", f"{count(summary['groups'])}, {how} ({asked_for})"))
     better = "" if summary["greater_is_better"] else ", smaller is better"
-    lines.append(("metric", f"{summary['metric']}{better}; 0/0 {shown}"))
+    lines.append(("metric", f"{summary['metric']}{better}; {_convention(summary)}"))
     return lines
 
 
-def interval(forecast: Summary) -> str:
-    """Return mean and interval in one line."""
+def _convention(summary: Summary) -> str:
+    """Return what 0/0 counts; some metrics have a fixed answer of their own."""
+    zero_division, convention = summary["zero_division"], summary["convention"]
+    if convention and "zero_division" not in convention:
+        return f"0/0: {convention}"
+    if zero_division == "nan":
+        return "0/0 is left out"
+    return f"0/0 counts {zero_division:g}"
+
+
+def expectation(mean: float, forecast: Summary) -> str:
+    """Return an expected score and the interval around it in one line."""
     low, high = forecast["interval"]
     coverage = f"{100 * forecast['coverage']:g} %"
-    return (
-        f"{number(forecast['mean'])}, {coverage} interval "
-        f"{number(low)} to {number(high)}"
-    )
+    return f"{number(mean)}, {coverage} interval {number(low)} to {number(high)}"
 
 
 def print_facts(target: Console, title: str, facts: Iterable[tuple[str, str]]) -> None:
@@ -99,8 +107,11 @@ def print_table(
 
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for i, name in enumerate(header):
-        justify: Literal["left", "right"] = "right" if i >= numbers_from else "left"
-        table.add_column(name, justify=justify, overflow="fold", no_wrap=i == 0)
+        is_number = i >= numbers_from
+        justify: Literal["left", "right"] = "right" if is_number else "left"
+        is_name = i == 0 and numbers_from > 1
+        whole = is_number or is_name  # texts fold before numbers and names do
+        table.add_column(name, justify=justify, overflow="fold", no_wrap=whole)
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))
     target.print(table)

@@ -32,6 +32,7 @@ def described(
         "metric": metric.name,
         "greater_is_better": metric.greater_is_better,
         "zero_division": "nan" if math.isnan(zero_division) else zero_division,
+        "convention": metric.convention,
     }
 
 

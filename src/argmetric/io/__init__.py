@@ -17,7 +17,12 @@ from argmetric.io._formats import FORMATS, DataError, Format
 from argmetric.io._read import read_table
 from argmetric.io._table import Table
 from argmetric.io._values import groups, labels, numbers, probabilities
-from argmetric.io._write import output_format, replaced_whole, write_table
+from argmetric.io._write import (
+    output_format,
+    refuse_terminal,
+    replaced_whole,
+    write_table,
+)
 
 __all__ = [
     "DECISION_NAMES",
@@ -37,6 +42,7 @@ __all__ = [
     "output_format",
     "probabilities",
     "read_table",
+    "refuse_terminal",
     "replaced_whole",
     "write_table",
 ]

@@ -51,7 +51,8 @@ def read_table(source: str | os.PathLike[str], format: Format | None = None) -> 
         known = ", ".join(get_args(Format))
         raise DataError(f"unknown format {format!r}; known: {known}")
     name = "standard input" if path == STANDARD_STREAM else path
-    if format is None and _is_plain_file(path):
+    is_plain = _is_plain_file(path)
+    if format is None and is_plain:
         format = format_by_name(path, option="--format")
     data = _all_bytes(path)
     if not data.strip():
@@ -68,6 +69,8 @@ def _is_plain_file(path: str) -> bool:
         return False
     try:
         return stat.S_ISREG(os.stat(path).st_mode)
+    except FileNotFoundError:
+        raise DataError(f"{path}: no such file{_similar_file(path)}") from None
     except OSError:
         return True
 
@@ -79,8 +82,6 @@ def _all_bytes(path: str) -> bytes:
                 raise DataError("standard input is closed")
             return sys.stdin.buffer.read()
         return Path(path).read_bytes()
-    except FileNotFoundError:
-        raise DataError(f"{path}: no such file{_similar_file(path)}") from None
     except IsADirectoryError:
         raise DataError(f"{path} is a folder; pass a file") from None
     except OSError as error:

@@ -70,10 +70,21 @@ def write_table(
         raise DataError(f"cannot write {path}: {error.strerror or error}") from error
 
 
+def refuse_terminal(format: Format) -> None:
+    """Refuse to put bytes on a terminal that no one can read."""
+    if format in BINARY_FORMATS and sys.stdout.isatty():
+        raise DataError(f"{format} is not for a terminal; pass -o FILE or use a pipe")
+
+
 def output_format(table: Table, path: str) -> Format:
     """Return the format in which rows go to a path, if nothing else is said."""
     if path == STANDARD_STREAM or _is_special(path):
         return table.format
+    if os.path.isdir(path):
+        raise DataError(f"cannot write {path}: it is a folder")
+    folder = os.path.dirname(path) or "."
+    if not os.path.isdir(folder):
+        raise DataError(f"cannot write {path}: there is no folder {folder}")
     return format_by_name(path, option="--output-format")
 
 

@@ -155,11 +155,12 @@ def get_metric(metric: MetricLike, *, zero_division: float | None = None) -> Met
 
 
 def _from_name(name: str) -> Metric:
-    key = name.strip().lower().replace("-", "_").replace(" ", "_")
+    plain = name.strip().lower()
+    key = plain.replace("-", "_").replace(" ", "_")
     key = _ALIASES.get(key, key)
     if key in _NAMED:
         return _NAMED[key]()
-    beta = re.fullmatch(r"f_?(\d+\.?\d*|\.\d+)", key)
+    beta = re.fullmatch(r"f(\d+\.?\d*|\.\d+)", plain)
     if beta and float(beta[1]) > 0:
         return FBeta(float(beta[1]))
     near = difflib.get_close_matches(key, [*_NAMED, *_ALIASES], n=3, cutoff=0.5)

@@ -123,6 +123,31 @@ class Metric:
             return RankingPrinciple(True, "proven", n, self.monotone_proof)
         return search_violation(self.value, n, self.greater_is_better)
 
+    def _corners(self, n: npt.ArrayLike) -> Floats:
+        """Values at the best and the worst predictions of n items."""
+        n = np.asarray(n, dtype=np.float64)
+        half = np.ceil(n / 2)
+        zero, rest = np.zeros_like(n), n - half
+        cells = [(half, half, half), (zero, half, rest), (zero, n, zero), (n, n, n)]
+        cells += [(zero, zero, n), (zero, zero, zero)]
+        values = np.stack([self.value(tp, k, t, n) for tp, k, t in cells])
+        return np.nan_to_num(values)
+
+    def bounds(self, n: int) -> tuple[float, float]:
+        """Smallest and largest value that n items can score."""
+        values = self._corners(n)
+        return float(values.min()), float(values.max())
+
+    def tie_floor(self, n: npt.ArrayLike) -> Floats:
+        """Differences of this size are rounding, for a metric that can be negative.
+
+        Its positive and negative parts cancel; a metric that cannot is accurate
+        relative to its value, however small.
+        """
+        values = self._corners(n)
+        size = np.abs(values).max(axis=0)
+        return np.where((values < 0).any(axis=0), 1e-14 * size, 0.0)
+
     def with_zero_division(self, zero_division: float | None) -> Self:
         """The same metric with another value of 0/0 (None: unchanged)."""
         if zero_division is None:

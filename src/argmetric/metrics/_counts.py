@@ -37,8 +37,9 @@ class Utility(Metric):
 
     @property
     def form(self) -> Form:
-        """Affine in tp and t."""
-        return MeanForm()
+        """Weighted sum of the four cells."""
+        weights = (self.tp, self.fp, self.fn, self.tn)
+        return MeanForm(cells=weights, scale=lambda k, n: np.ones_like(k))
 
     def _value(self, tp: Floats, k: Floats, t: Floats, n: Floats) -> Floats:
         errors = self.fp * (k - tp) + self.fn * (t - tp)

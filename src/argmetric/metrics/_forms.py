@@ -22,10 +22,14 @@ Coefficients = tuple[float, float, float, float]
 class MeanForm:
     """Affine in tp and at most quadratic in t, for fixed k.
 
-    E[value] = value(E[tp], k, E[t], n) + curvature(k, n) · Var[t].
+    E[value] = value(E[tp], k, E[t], n) + curvature(k, n) · Var[t]. Where the value is
+    a weighted sum of TP, FP, FN and TN over scale(k, n), the four expected counts are
+    summed each for itself, which keeps small values accurate.
     """
 
     curvature: Callable[[Floats, Floats], Floats] | None = None
+    cells: Coefficients | None = None
+    scale: Callable[[Floats, Floats], Floats] | None = None
 
 
 @dataclass(frozen=True)
@@ -39,6 +43,15 @@ class RatioForm:
     def counts_hits_only(self) -> bool:
         """Whether the numerator is a multiple of tp."""
         return self.c[0] == self.c[2] == self.c[3] == 0
+
+    def positive_inside(self, n: int) -> bool:
+        """Whether the denominator is positive wherever 1 ≤ k, t and k, t ≤ n-1."""
+        d0, d1, d2, d3 = self.d
+        last = max(n - 1, 1)
+        pairs = [(1, 1), (1, last), (last, 1), (last, last)]
+        cells = [(max(0, k + t - n), k, t) for k, t in pairs]
+        cells += [(min(k, t), k, t) for k, t in pairs]
+        return min(d0 * n + d1 * tp + d2 * k + d3 * t for tp, k, t in cells) > 0
 
     def denominator_range(
         self, m: npt.ArrayLike, n: npt.ArrayLike

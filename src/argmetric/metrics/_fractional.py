@@ -185,8 +185,7 @@ class LinearFractional(_Fractional):
         (c0, c1, c2, c3), (d0, d1, d2, d3) = self.c, self.d
         k, t = (a.ravel() for a in np.meshgrid([1, n - 1], [1, n - 1]))
         gain = c1 * (d0 * n + d2 * k + d3 * t) - d1 * (c0 * n + c2 * k + c3 * t)
-        positive = RatioForm(self.c, self.d).denominator_range(n, n)[0] > 0
-        if positive and (gain >= 0).all():
+        if RatioForm(self.c, self.d).positive_inside(n) and (gain >= 0).all():
             detail = "c1·(d0n+d2k+d3t) ≥ d1·(c0n+c2k+c3t) at the four corners of (k, t)"
             return RankingPrinciple(True, "proven", n, detail)
         return search_violation(self.value, n, self.greater_is_better)
@@ -200,6 +199,11 @@ class Accuracy(_Fractional):
     formula: ClassVar[str] = "(2·tp + n - k - t) / n"
     convention: ClassVar[str] = "none needed"
     monotone_proof: ClassVar[str] = "one more hit adds 2/n > 0"
+
+    @property
+    def form(self) -> Form:
+        """Mean of right labels."""
+        return MeanForm(cells=(1.0, 0.0, 0.0, 1.0), scale=lambda k, n: n)
 
     @property
     def coefficients(self) -> tuple[Coefficients, Coefficients]:
