@@ -553,3 +553,13 @@ def scores(metric, y_true, y_pred, zd=0.0):
     return values(
         metric, tp, y_pred.sum(axis=1), y_true.sum(axis=1), y_true.shape[1], zd
     )
+
+
+def binomial_law(n, x):
+    """Law of n equal labels in extended precision, by logarithms of factorials."""
+    t = np.arange(n + 1, dtype=np.longdouble)
+    log_factorial = np.concatenate([[0], np.cumsum(np.log(t[1:]))])
+    choose = log_factorial[-1] - log_factorial - log_factorial[::-1]
+    return np.exp(
+        choose + t * np.log(np.longdouble(x)) + (n - t) * np.log1p(-np.longdouble(x))
+    )

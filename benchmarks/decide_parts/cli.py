@@ -32,8 +32,9 @@ def run(*, quick: bool) -> None:
         _emit_import(repeats)
         for name, (command, how) in commands.items():
             cache = Path(folder, f"numba-cache-{name}")
+            environment = {} if quick else {"NUMBA_CACHE_DIR": str(cache)}
             if not quick:
-                first = _cpu_seconds(command, {"NUMBA_CACHE_DIR": str(cache)})
+                first = _cpu_seconds(command, environment)
                 emit(
                     "cli",
                     f"first ever call, {how}, empty numba cache, {name}",
@@ -42,10 +43,7 @@ def run(*, quick: bool) -> None:
                     ("<=", 20.0),
                     compiled_files=len(list(cache.rglob("*.nbc"))),
                 )
-            warm = [
-                _cpu_seconds(command, {"NUMBA_CACHE_DIR": str(cache)})
-                for _ in range(repeats)
-            ]
+            warm = [_cpu_seconds(command, environment) for _ in range(repeats)]
             emit(
                 "cli",
                 f"{how}, warm cache, {name}",

@@ -88,7 +88,16 @@ def decide(p: np.ndarray, zero_division: float) -> np.ndarray:
     the empty set's worth where 0/0 counts 1.
     """
     with_none, plain = expectations(p)
-    plain[0] = zero_division * with_none[0]
+    return _best_labels(p, [zero_division * with_none[0], *plain[1:]])
+
+
+def decide_in_lists(p: np.ndarray, zero_division: float) -> np.ndarray:
+    """The same labels by the same recurrence on lists."""
+    nothing = zero_division * float(np.prod(1.0 - p))
+    return _best_labels(p, [nothing, *expectations_in_lists(p)[1:]])
+
+
+def _best_labels(p: np.ndarray, values: list[float]) -> np.ndarray:
     labels = np.zeros(p.size, dtype=np.int64)
-    labels[np.argsort(-p, kind="stable")[: int(plain.argmax())]] = 1
+    labels[np.argsort(-p, kind="stable")[: int(np.argmax(values))]] = 1
     return labels

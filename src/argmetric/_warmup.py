@@ -21,6 +21,7 @@ def warmup() -> None:
     p = np.linspace(0.01, 0.99, 5000)
     for metric in ("f1", "jaccard", "balanced_accuracy", "mcc", "gmean", "accuracy"):
         decide(p, metric)
+    decide(p / 100, "mcc")  # few positives: windows instead of quadrature
     groups = np.concatenate([np.arange(300) // 100, np.arange(300) // 10, [0] * 4400])
     for metric in ("f1", "mcc"):
         decision = decide(
@@ -28,7 +29,6 @@ def warmup() -> None:
             metric,
             groups=groups,
             average="groups",
-            min_precision=0.1,
             min_recall=0.1,
         )
         forecast(p, decision.labels, metric, groups=groups)

@@ -260,7 +260,7 @@ def _refuse_empty_range(
         return
     g = int(wrong[0])
     ids = task.layout.ids
-    where = "" if ids is None else f" in group {ids[first + g]!r}"
+    where = "" if ids is None else f" in group {ids.tolist()[first + g]!r}"
     if task.limits.least > segments.lengths[g]:
         raise ValueError(
             f"min_positives={task.limits.least} is more than the "

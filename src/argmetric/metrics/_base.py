@@ -146,7 +146,7 @@ class Metric:
         """
         values = self._corners(n)
         size = np.abs(values).max(axis=0)
-        return np.where((values < 0).any(axis=0), 1e-14 * size, 0.0)
+        return np.where((values < 0).any(axis=0), 1e-12 * size, 0.0)
 
     def with_zero_division(self, zero_division: float | None) -> Self:
         """The same metric with another value of 0/0 (None: unchanged)."""

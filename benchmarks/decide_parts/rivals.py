@@ -1,0 +1,163 @@
+"""How each peer is asked for F1 decisions, in the best mode that it has for the job.
+
+Every function takes a `Task` and returns 0/1 labels; what is timed is the call.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+
+import argmetric as am
+from decide_parts import copied_kernel
+
+
+@dataclass(frozen=True)
+class Task:
+    """Probabilities to decide on, and labelled rows of the same law to tune on.
+
+    `sizes` are the sizes of consecutive groups, None for a single vector.
+    """
+
+    p: np.ndarray
+    sizes: np.ndarray | None
+    zero_division: float
+    past_p: np.ndarray
+    past_y: np.ndarray
+    past_sizes: np.ndarray | None
+
+    @property
+    def parts(self) -> list[np.ndarray]:
+        if self.sizes is None:
+            return [self.p]
+        return np.split(self.p, np.cumsum(self.sizes)[:-1])
+
+
+def cut_half(task: Task) -> np.ndarray:
+    return (task.p >= 0.5).astype(np.int64)
+
+
+def argmetric(task: Task) -> np.ndarray:
+    if task.sizes is None:
+        decision = am.decide(task.p, "f1", zero_division=task.zero_division)
+    else:
+        decision = am.decide(
+            task.p,
+            "f1",
+            groups=np.repeat(np.arange(task.sizes.size), task.sizes),
+            average="groups",
+            zero_division=task.zero_division,
+        )
+    return np.asarray(decision.labels)
+
+
+def tuned_threshold(task: Task) -> np.ndarray:
+    """One threshold, tuned on labelled rows for the very score that is reported."""
+    from sklearn.base import BaseEstimator, ClassifierMixin
+    from sklearn.metrics import make_scorer
+    from sklearn.model_selection import TunedThresholdClassifierCV
+
+    class Given(ClassifierMixin, BaseEstimator):
+        """A fitted classifier whose only feature is the probability itself."""
+
+        def fit(self, X: np.ndarray, y: np.ndarray) -> Given:
+            self.classes_ = np.unique(y)
+            return self
+
+        def predict_proba(self, X: np.ndarray) -> np.ndarray:
+            return np.column_stack([1 - X[:, 0], X[:, 0]])
+
+    sizes = task.past_sizes
+    n_groups = 1 if sizes is None else sizes.size
+    code = np.repeat(np.arange(n_groups), task.past_p.size if sizes is None else sizes)
+
+    def mean_f1(y_true: np.ndarray, y_pred: np.ndarray) -> float:
+        hits, both = (
+            np.bincount(code, counts, n_groups)
+            for counts in (y_true * y_pred, y_true + y_pred)
+        )
+        empty = both == 0
+        return float(
+            np.where(empty, task.zero_division, 2 * hits / (both + empty)).mean()
+        )
+
+    X, y = task.past_p[:, None], task.past_y
+    tuned = TunedThresholdClassifierCV(
+        Given().fit(X, y), scoring=make_scorer(mean_f1), cv="prefit", refit=False
+    )
+    return tuned.fit(X, y).predict(task.p[:, None]).astype(np.int64)
+
+
+def cutoffs_above(task: Task) -> np.ndarray:
+    return _cutoffs(task, ">")
+
+
+def cutoffs_at_least(task: Task) -> np.ndarray:
+    return _cutoffs(task, ">=")
+
+
+def _cutoffs(task: Task, comparison: str) -> np.ndarray:
+    """Its "expected" mode, a ratio of expectations; one call per group."""
+    from optimal_cutoffs import get_optimal_threshold
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        labels = [
+            get_optimal_threshold(
+                None, part, metric="f1", mode="expected", comparison=comparison
+            ).predict(part)
+            for part in task.parts
+        ]
+    return np.concatenate(labels).astype(np.int64)
+
+
+def xcolumns(task: Task) -> np.ndarray:
+    """Block-coordinate ascent on macro F1: groups are columns, padded with p = 0.
+
+    Dense, because its sparse mode without a budget predicts everything.
+    """
+    from xcolumns.block_coordinate import predict_optimizing_macro_f1_score_using_bc
+
+    sizes = np.array([task.p.size]) if task.sizes is None else task.sizes
+    column = np.repeat(np.arange(sizes.size), sizes)
+    row = np.arange(task.p.size) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+    matrix = np.zeros((int(sizes.max()), sizes.size))
+    matrix[row, column] = task.p
+    chosen = predict_optimizing_macro_f1_score_using_bc(matrix, 0, seed=0)
+    return np.asarray(chosen)[row, column].astype(np.int64)
+
+
+def copied(task: Task) -> np.ndarray:
+    labels = [copied_kernel.decide(part, task.zero_division) for part in task.parts]
+    return np.concatenate(labels)
+
+
+def copied_quickly(task: Task) -> np.ndarray:
+    """What the copied kernel decides, by the same recurrence in a tenth of the time."""
+    return np.concatenate(
+        [copied_kernel.decide_in_lists(x, task.zero_division) for x in task.parts]
+    )
+
+
+def true_expected_f1(task: Task, labels: np.ndarray) -> float:
+    """E[F1] of any labels, mean over groups, by summing over all (tp, rest) counts."""
+    total, start = 0.0, 0
+    for part in task.parts:
+        chosen = labels[start : start + part.size] == 1
+        start += part.size
+        hit_law, rest_law = _count_law(part[chosen]), _count_law(part[~chosen])
+        hits, rest = np.ogrid[: hit_law.size, : rest_law.size]
+        both = int(chosen.sum()) + hits + rest
+        empty = both == 0
+        value = np.where(empty, task.zero_division, 2 * hits / (both + empty))
+        total += float(hit_law @ value @ rest_law)
+    return total / len(task.parts)
+
+
+def _count_law(p: np.ndarray) -> np.ndarray:
+    law = np.ones(1)
+    for chance in p:
+        law = np.convolve(law, (1 - chance, chance))
+    return law

@@ -1,0 +1,147 @@
+"""Beyond enumeration: the near-linear routes against windowed sums and each other."""
+
+import numpy as np
+import pytest
+
+import argmetric as am
+import oracle
+from argmetric._decide import _affine, _curves
+
+SMOOTH = {
+    "uniform": lambda rng, n: rng.random(n),
+    "skewed": lambda rng, n: rng.beta(0.1, 2, n),
+    "equal": lambda rng, n: np.full(n, 0.3),
+    "separated": lambda rng, n: rng.choice([0.01, 0.98], n),
+    "rare": lambda rng, n: 0.01 * rng.random(n),
+    "certain": lambda rng, n: rng.choice([0.0, 1.0, 0.5], n),
+}
+ONE_D = [
+    "f1",
+    "f2",
+    "jaccard",
+    "balanced_accuracy",
+    "fowlkes_mallows",
+    "recall",
+    "specificity",
+    "lift",
+    "mcc",
+    "kappa",
+    "youden",
+]
+TWO_D = ["gmean", "hmean", "qmean"]
+
+
+def draw(law, n):
+    return SMOOTH[law](np.random.default_rng(n), n)
+
+
+@pytest.mark.parametrize("law", SMOOTH)
+@pytest.mark.parametrize("name", ONE_D)
+def test_curves_equal_windowed_sums(law, name):
+    """n = 900: the numpy twins, and MCC and kappa by windows and by quadrature."""
+    p = draw(law, 900)
+    fast = am.decide(p, name)
+    slow = am.decide(p, name, method="windows")
+    assert slow.error < 1e-13
+    # The parts of MCC, kappa and Youden's J cancel: of 1, not of their value.
+    floor = 1e-13 if name in ("mcc", "kappa", "youden") else 0.0
+    np.testing.assert_allclose(fast.curve, slow.curve, rtol=1e-11, atol=floor)
+    assert fast.expected == pytest.approx(slow.expected, rel=1e-11)
+
+
+@pytest.mark.parametrize("law", ["uniform", "skewed", "separated"])
+@pytest.mark.parametrize("name", [*ONE_D, *TWO_D])
+def test_compiled_routes_equal_the_numpy_ones(law, name, monkeypatch):
+    p = draw(law, 3000)
+    numpy_route = am.decide(p, name)
+    monkeypatch.setattr(_curves, "SMALL", 0)
+    compiled_route = am.decide(p, name)
+    np.testing.assert_allclose(
+        compiled_route.curve, numpy_route.curve, rtol=1e-11, atol=1e-13
+    )
+
+
+@pytest.mark.parametrize("law", SMOOTH)
+@pytest.mark.parametrize("name", TWO_D)
+def test_quadrature_keeps_within_its_own_estimate(law, name, monkeypatch):
+    monkeypatch.setattr(_curves, "SMALL", 0)
+    p = draw(law, 1500)
+    fast = am.decide(p, name)
+    slow = am.decide(p, name, method="windows")
+    assert slow.error < 1e-13
+    worst = np.max(np.abs(fast.curve - slow.curve))
+    assert worst < 1e-9
+    assert worst <= fast.error + slow.error + 1e-14
+
+
+@pytest.mark.parametrize("name", ["mcc", "kappa"])
+def test_quadrature_and_windows_meet_at_the_switch(name, monkeypatch):
+    """Var T ≈ 100, where the affine route changes from one to the other."""
+    p = draw("uniform", 640)
+    smooth = am.decide(p, name)
+    assert float(p @ (1 - p)) > _affine.SWITCH
+    monkeypatch.setattr(_affine, "SWITCH", 1e9)
+    windows = am.decide(p, name)
+    np.testing.assert_allclose(smooth.curve, windows.curve, rtol=1e-11, atol=1e-14)
+
+
+def test_a_function_that_is_not_smooth_says_how_wrong_it_may_be(monkeypatch):
+    """A step function defeats quadrature; the reported error has to cover it."""
+
+    def at_least_half(tp, k, t, n):
+        return np.where(tp >= 0.5 * t, 1.0, 0.0)
+
+    p = draw("uniform", 1000)
+    fast = am.decide(p, am.CustomMetric(at_least_half))
+    slow = am.decide(p, am.CustomMetric(at_least_half), method="windows")
+    assert slow.error < 1e-13
+    assert abs(fast.expected - slow.curve[fast.n_positives]) <= fast.error
+    assert fast.error < 1e-9 or any("numerical error" in note for note in fast.notes)
+
+
+def test_closed_forms():
+    p = np.sort(draw("skewed", 20_000))[::-1]
+    mu, k = np.concatenate([[0.0], np.cumsum(p)]), np.arange(p.size + 1)
+    n = p.size
+    accuracy = am.decide(p, "accuracy").curve
+    np.testing.assert_allclose(accuracy, (2 * mu + n - k - mu[-1]) / n, rtol=1e-12)
+    sec = am.decide(p, "sec")
+    variance = float(p @ (1 - p))
+    expected = (variance + (mu[-1] - k) ** 2) / n**2
+    np.testing.assert_allclose(sec.curve, expected, rtol=1e-11)
+    assert sec.n_positives == round(mu[-1])
+    markedness = am.decide(p, "markedness").curve[1:-1]
+    inner = k[1:-1]
+    np.testing.assert_allclose(
+        markedness,
+        (n * mu[1:-1] - inner * mu[-1]) / (inner * (n - inner)),
+        rtol=1e-9,
+        atol=1e-13,
+    )
+
+
+def test_equal_probabilities_against_the_binomial_law():
+    """All p equal: T without an item is binomial, summed in exact arithmetic."""
+    n, x = 2000, 0.3
+    curve = am.decide(np.full(n, x), "f1").curve
+    law = oracle.binomial_law(n - 1, x)
+    for k in (1, 10, 600, 1999, 2000):
+        t = np.arange(n, dtype=np.longdouble)
+        exact = 2 * k * np.longdouble(x) * (law / (k + 1 + t)).sum()
+        assert curve[k] == pytest.approx(float(exact), rel=1e-13)
+
+
+@pytest.mark.parametrize("name", ["f1", "mcc", "gmean", "jaccard"])
+def test_long_groups_equal_single_decisions(name):
+    rng = np.random.default_rng(3)
+    lengths = [1, 2, 31, 32, 33, 64, 65, 66, 140, 520, 700]
+    ids = np.repeat(np.arange(len(lengths)), lengths)
+    p = rng.beta(0.4, 2, ids.size)
+    shuffle = rng.permutation(ids.size)
+    decision = am.decide(p[shuffle], name, groups=ids[shuffle], average="groups")
+    for g, expected in zip(decision.group_ids, decision.group_expected, strict=True):
+        single = am.decide(p[ids == g], name)
+        assert expected == pytest.approx(single.expected, rel=1e-11, abs=1e-13)
+        np.testing.assert_allclose(
+            decision.curve_of(g), single.curve, rtol=1e-11, atol=1e-13
+        )

@@ -1,0 +1,214 @@
+"""Every compiled kernel equals its plain numpy twin; the twins are held elsewhere."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from argmetric._kernels import compiled, reference
+from argmetric._kernels.nodes import exponential_sum
+from strategies import probability_vectors
+
+LAWS = {
+    "uniform": lambda rng, n: rng.random(n),
+    "skewed": lambda rng, n: rng.beta(0.1, 2, n),
+    "equal": lambda rng, n: np.full(n, 0.3),
+    "tiny": lambda rng, n: np.full(n, 1e-200),
+    "nearly one": lambda rng, n: np.full(n, 1 - 2.0**-53),
+    "mixed": lambda rng, n: rng.choice([0, 1, 0.5, 1e-300, 1 - 1e-16], n),
+    "ones": lambda rng, n: np.ones(n),
+    "zeros": lambda rng, n: np.zeros(n),
+}
+
+
+def segments(law, lengths, seed=0):
+    rng = np.random.default_rng(seed)
+    parts = [np.sort(LAWS[law](rng, n))[::-1] for n in lengths]
+    p = np.concatenate(parts)
+    return p, 1 - p, np.concatenate([[0], np.cumsum(lengths)])
+
+
+def both(name, make_arguments, result):
+    """Run a kernel and its twin on arguments of their own and compare the results."""
+    outcomes = []
+    for backend in (compiled, reference):
+        arguments = make_arguments()
+        getattr(backend, name)(*arguments)
+        outcomes.append(arguments[result])
+    np.testing.assert_allclose(outcomes[0], outcomes[1], rtol=2e-12, atol=1e-300)
+
+
+@pytest.mark.parametrize("alpha", [1.0, 0.5])
+@pytest.mark.parametrize("ratio", [1.0, 2.0, 32.0, 1e3, 1e6, 1e9])
+def test_exponential_sums_are_accurate_uniformly(alpha, ratio):
+    nodes, weights = exponential_sum(alpha, 3.0, 3.0 * ratio)
+    y = np.geomspace(3.0, 3.0 * ratio, 500)
+    approximation = np.exp(-np.outer(y, nodes)) @ weights
+    np.testing.assert_allclose(approximation, y**-alpha, rtol=1e-14)
+    assert (weights > 0).all()
+
+
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("alpha", [1.0, 0.5])
+def test_hit_curves(law, alpha):
+    p, q, indptr = segments(law, [1, 7, 64, 65, 300])
+    low, high = np.full(5, 1.5), np.full(5, 1.5 + 0.5 * 300 + 300.0)
+    nodes, weights = exponential_sum(alpha, 1.0, float(high[0] / low[0]))
+    rule, rules = np.zeros(5, dtype=np.int64), np.array([0, nodes.size])
+
+    def arguments():
+        out = np.zeros(p.size + 5)
+        base = np.zeros(5)
+        common = (p, q, indptr, rule, rules, nodes, weights, alpha)
+        return (*common, base, 1.0, 0.5, low, high, out)
+
+    both("hit_curves", arguments, -1)
+
+
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize(
+    ("c", "d"),
+    [
+        ((0, 1, 0, 0), (0, -1, 1, 1)),
+        ((0, 1, 0, 0), (0, -0.1, 0.3, 0.8)),
+        ((0.2, 1, 0.3, 0.1), (0.5, -0.2, 0.3, 0.4)),
+        ((1, 2, -1, -0.5), (3, 1, -0.5, 0.1)),
+    ],
+)
+def test_ratio_curves(law, c, d):
+    p, q, indptr = segments(law, [2, 40, 130])
+    sizes = np.array([2, 45, 130])
+    low, high = np.empty(3), np.empty(3)
+    for g, (m, n) in enumerate(zip(np.diff(indptr), sizes, strict=True)):
+        least = 1 if c[0] == c[2] == c[3] == 0 else 0
+        cells = [(least, least, least), (least, least, m), (least, m, least), (m, m, m)]
+        values = [d[0] * n + d[1] * tp + d[2] * k + d[3] * t for tp, k, t in cells]
+        low[g], high[g] = min(values), max(values)
+    nodes, weights = exponential_sum(1.0, 1.0, float((high / low).max()))
+    rule, rules = np.zeros(3, dtype=np.int64), np.array([0, nodes.size])
+
+    def arguments():
+        common = (p, q, indptr, rule, rules, nodes, weights)
+        both_sides = np.array(c, dtype=float), np.array(d, dtype=float)
+        return (*common, *both_sides, sizes, low, high, np.zeros(p.size + 3))
+
+    both("ratio_curves", arguments, -1)
+
+
+@settings(deadline=None, max_examples=30)
+@given(probability_vectors(max_size=9), st.integers(1, 11))
+def test_table_kernels(p, copies):
+    """Lanes: from one segment to more than a full set of eight, of one size."""
+    m = p.size
+    p = np.tile(np.sort(p)[::-1], copies)
+    q, indptr = 1 - p, np.arange(copies + 1) * m
+    rng = np.random.default_rng(m)
+    table, chosen = rng.random((m + 1, m + 1, m + 1)), np.arange(copies)
+    selected = rng.random(p.size) < 0.5
+    slope, intercept = rng.random((2, m + 1, m + 1))
+    common = (p, q, indptr, chosen)
+    both("table_curves", lambda: (*common, table, np.zeros(p.size + copies)), -1)
+    both("table_moments", lambda: (*common, selected, table, np.zeros((copies, 3))), -1)
+    outcomes = []
+    for backend in (compiled, reference):
+        out = np.zeros(p.size + copies)
+        backend.affine_curves(*common, slope, intercept, out)
+        outcomes.append(out)
+    # The law without an item comes from a division: absolute accuracy.
+    np.testing.assert_allclose(outcomes[0], outcomes[1], rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("stride", [1, 7])
+def test_prefix_laws_and_the_law_of_a_sum(law, stride):
+    p, q, _ = segments(law, [150])
+
+    def arguments():
+        law_ = np.zeros(200)
+        law_[0] = 1.0
+        rows, lows = np.zeros((len(range(0, 151, stride)), 200)), None
+        lows = np.zeros(rows.shape[0], dtype=np.int64)
+        return (p, q, 0, 151, stride, law_, 0, 1, 1e-18, rows, lows)
+
+    both("prefix_laws", arguments, -2)
+    both("prefix_laws", arguments, -1)
+    outcomes = []
+    for backend in (compiled, reference):
+        buffer = np.zeros(200)
+        low, length, dropped = backend.law_of_sum(p, q, 1e-18, buffer)
+        outcomes.append((low, length, dropped, buffer[:length].copy()))
+    assert outcomes[0][:2] == outcomes[1][:2]
+    assert 0 <= outcomes[0][2] < 1e-14
+    np.testing.assert_allclose(outcomes[0][3], outcomes[1][3], rtol=1e-12)
+    assert outcomes[0][3].sum() == pytest.approx(1, abs=1e-13)
+
+
+@pytest.mark.parametrize("name", ["joint_rows", "missed_rows"])
+@pytest.mark.parametrize("law", LAWS)
+def test_rows_of_joint_sums(law, name):
+    p, q, _ = segments(law, [90])
+    whole = reference.laws(p, q)[-1]
+
+    def arguments():
+        rows = np.zeros((90, 91))
+        return (p, q, 0, 90, whole, 91, np.zeros(91), np.zeros(91), rows)
+
+    outcomes = []
+    for backend in (compiled, reference):
+        given_ = arguments()
+        getattr(backend, name)(*given_)
+        outcomes.append(given_[-1])
+    np.testing.assert_allclose(outcomes[0], outcomes[1], rtol=1e-11, atol=1e-15)
+    mean = outcomes[0].sum(axis=1)  # E[tp], or E[fn], for every k
+    sums = np.concatenate([[0.0], np.cumsum(p)])
+    expected = sums[:90] if name == "joint_rows" else sums[90] - sums[:90]
+    np.testing.assert_allclose(mean, expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_moments_of_segments(law):
+    p, q, indptr = segments(law, [1, 63, 64, 65, 200])
+    both("segment_moments", lambda: (p, q, indptr, np.zeros((5, 4))), -1)
+    both("prefix_means", lambda: (p, indptr, np.zeros(p.size + 5)), -1)
+    none = np.zeros(5)
+    compiled.chance_of_none(q, indptr, none)
+    expected = [np.prod(q[a:b]) for a, b in itertools.pairwise(indptr)]
+    np.testing.assert_allclose(none, expected, rtol=1e-12)
+
+
+@settings(deadline=None, max_examples=50)
+@given(st.lists(st.integers(0, 130), min_size=1, max_size=6), st.integers(0, 9))
+def test_segments_are_sorted_stably(lengths, seed):
+    """By falling score, ties in input order: ten distinct scores make many ties."""
+    rng = np.random.default_rng(seed)
+    indptr = np.concatenate([[0], np.cumsum(lengths)])
+    scores, rows = rng.integers(0, 10, indptr[-1]) / 10, rng.permutation(indptr[-1])
+    key, order = np.empty(indptr[-1]), np.empty(indptr[-1], dtype=np.int64)
+    compiled.sort_segments(scores, rows, indptr, key, order)
+    for start, stop in itertools.pairwise(indptr):
+        part = rows[start:stop]
+        expected = part[np.argsort(-scores[part], kind="stable")]
+        np.testing.assert_array_equal(order[start:stop], expected)
+        np.testing.assert_array_equal(key[start:stop], scores[expected])
+
+
+def test_choice_marks_and_counts():
+    indptr = np.array([0, 3, 3, 5])
+    curve = np.array([0.1, 0.5, 0.5 * (1 + 1e-13), 0.2, 7.0, np.nan, 0.3, 0.3])
+    low, high = np.zeros(3, dtype=np.int64), np.array([3, 0, 2])
+    best, floor = np.zeros(3, dtype=np.int64), np.zeros(3)
+    compiled.choose(curve, indptr, low, high, 1.0, floor, best)
+    np.testing.assert_array_equal(best, [1, 0, 1])
+    compiled.choose(curve, indptr, low, high, -1.0, floor, best)
+    np.testing.assert_array_equal(best, [0, 0, 1])
+    compiled.choose(curve, indptr, low, high, 1.0, np.full(3, 0.45), best)
+    np.testing.assert_array_equal(best, [0, 0, 1])
+    labels = np.zeros(5, dtype=np.int64)
+    compiled.mark(np.array([2, 0, 1, 4, 3]), indptr, np.array([2, 0, 1]), labels)
+    np.testing.assert_array_equal(labels, [1, 0, 1, 0, 1])
+    counts = np.zeros(3, dtype=np.int64)
+    key = np.array([0.9, 0.5, 0.4, 0.5, 0.5])
+    compiled.count_at_least(key, indptr, 0.5, counts)
+    np.testing.assert_array_equal(counts, [2, 0, 2])

@@ -1,0 +1,156 @@
+"""What the package promises as a whole: light import, threads, files, messages."""
+
+import os
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+
+import argmetric as am
+
+HEAVY = [
+    "numba",
+    "scipy",
+    "sklearn",
+    "pandas",
+    "polars",
+    "pyarrow",
+    "narwhals",
+    "matplotlib",
+    "rich",
+    "cyclopts",
+]
+
+
+def run(code, **environment):
+    return subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=os.environ | environment,
+    )
+
+
+def loaded_after(code):
+    program = f"{code}\nimport sys\nprint([m for m in {HEAVY!r} if m in sys.modules])"
+    done = run(program)
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip().splitlines()[-1]
+
+
+def test_importing_loads_numpy_and_nothing_heavier():
+    assert loaded_after("import argmetric") == "[]"
+    assert loaded_after("import argmetric; argmetric.FBeta; argmetric.decide") == "[]"
+
+
+def test_a_small_decision_needs_no_compiler():
+    code = (
+        "import argmetric as am; d = am.decide([.9, .4, .1] * 300, 'mcc');"
+        "am.forecast([.9, .4, .1] * 300, d.labels, 'mcc')"
+    )
+    assert loaded_after(code) == "[]"
+
+
+def test_every_public_name_resolves_and_is_documented():
+    for name in am.__all__:
+        assert getattr(am, name).__doc__, name
+    assert set(dir(am)) == set(am.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'decode'"):
+        am.decode  # noqa: B018
+
+
+def test_kernels_work_where_no_cache_can_be_written(tmp_path):
+    """numba raises at import when no cache folder is writable: we fall back."""
+    code = (
+        "import numba.core.caching as caching\n"
+        "caching.CacheImpl._locator_classes = []\n"
+        "import numpy as np, argmetric as am\n"
+        "p = np.array([.9, .6, .2, .1])\n"
+        "d = am.decide(p, groups=[0, 0, 1, 1], average='groups')\n"
+        "print(d.labels.tolist())"
+    )
+    done = run(code)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == "[1, 1, 1, 0]"
+
+
+def grouped(n_groups=30_000, seed=0):
+    rng = np.random.default_rng(seed)
+    lengths = rng.integers(1, 45, n_groups)
+    ids = np.repeat(np.arange(n_groups), lengths)
+    return rng.beta(0.3, 2, ids.size), ids
+
+
+@pytest.mark.parametrize("metric", ["f1", "mcc"])
+def test_results_do_not_depend_on_the_number_of_threads(metric):
+    p, ids = grouped()
+    one = am.decide(p, metric, groups=ids, average="groups", n_jobs=1)
+    for n_jobs in (2, 3, -1):
+        other = am.decide(p, metric, groups=ids, average="groups", n_jobs=n_jobs)
+        np.testing.assert_array_equal(other.labels, one.labels)
+        np.testing.assert_array_equal(other.group_expected, one.group_expected)
+        assert other.expected == one.expected
+
+
+def test_decisions_may_run_in_several_threads_at_once():
+    p, ids = grouped(3_000)
+    expected = am.decide(p, groups=ids, average="groups").expected
+    results = []
+
+    def work():
+        results.append(am.decide(p, groups=ids, average="groups").expected)
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert results == [expected] * 4
+
+
+def test_n_jobs_zero_is_refused():
+    with pytest.raises(ValueError, match="n_jobs"):
+        am.decide([0.5, 0.4], groups=[0, 1], average="groups", n_jobs=0)
+
+
+def test_plots(tmp_path):
+    matplotlib = pytest.importorskip("matplotlib", reason="needs the extra 'plot'")
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    rng = np.random.default_rng(0)
+    p = rng.beta(0.5, 2, 300)
+    decision = am.decide(p)
+    axes = decision.plot()
+    assert axes.get_ylabel() == "expected f1"
+    np.testing.assert_array_equal(axes.lines[0].get_ydata(), decision.curve)
+    given = plt.subplots()[1]
+    assert am.forecast(p, decision.labels).plot(ax=given) is given
+    by_group = am.decide(p, groups=np.arange(300) // 10, average="groups")
+    assert by_group.plot().get_ylabel() == "groups"
+    plt.close("all")
+
+
+def test_results_speak():
+    decision = am.decide([0.9, 0.45, 0.4, 0.1])
+    assert "f1" in repr(decision)
+    assert "0.6903" in repr(decision)
+    assert "<table>" in decision._repr_html_()
+    assert decision.to_dict()["best_cut"]["n_positives"] == 3
+    frame = decision.to_frame("pyarrow")
+    assert frame.column_names == ["k", "expected"]
+    forecast = am.forecast([0.9, 0.45, 0.4, 0.1], decision.labels)
+    assert "calibrated" in repr(forecast)
+    assert "independent" in forecast._repr_html_()
+    assert forecast.to_dict()["mean"] == pytest.approx(decision.expected, rel=1e-12)
+
+
+def test_warmup_leaves_nothing_to_compile():
+    am.warmup()
+    from argmetric._kernels import compiled
+
+    for name in compiled.__all__:
+        assert getattr(compiled, name).signatures, name
