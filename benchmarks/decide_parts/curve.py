@@ -96,18 +96,25 @@ def _peak_arrays(law: str, p: np.ndarray, metric: str) -> float:
     return peak
 
 
+# Not ru_maxrss on Linux: a child inherits its parent's high-water mark there.
 _CHILD = """
-import json, resource, sys
+import json, pathlib, resource, sys
 import numpy as np, argmetric as am
+
+def peak_bytes():
+    status = pathlib.Path("/proc/self/status")
+    if status.exists():
+        line = next(x for x in status.read_text().splitlines() if "VmHWM" in x)
+        return 1024 * int(line.split()[1])
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+
 n, law, metric = int(sys.argv[1]), sys.argv[2], sys.argv[3]
 rng = np.random.default_rng(1)
 p = rng.random(n) if law == "uniform" else rng.beta(.1, 2., n)
 am.decide(p[: n // 10], metric)
-unit = 1 if sys.platform == "darwin" else 1024
-before = unit * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+before = peak_bytes()
 am.decide(p, metric)
-after = unit * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-print(json.dumps((after - before) / (8 * n)))
+print(json.dumps((peak_bytes() - before) / (8 * n)))
 """
 
 

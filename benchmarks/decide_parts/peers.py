@@ -162,8 +162,11 @@ def _markdown(table: dict[str, dict[str, Outcome | None]]) -> str:
 def _cell(outcome: Outcome | None) -> str:
     if outcome is None:
         return "fails"
-    for unit, scale, digits in (("s", 1.0, 1), ("ms", 1e3, 0), ("µs", 1e6, 0)):
-        spent = outcome.seconds * scale
-        if spent >= 0.95:
-            break
-    return f"{outcome.expected:.4f}, {spent:.{digits}f} {unit}"
+    spent = outcome.seconds
+    if spent >= 0.95:
+        time_ = f"{spent:.1f} s"
+    elif spent >= 0.00095:
+        time_ = f"{1e3 * spent:.0f} ms"
+    else:
+        time_ = f"{1e6 * spent:.0f} µs"
+    return f"{outcome.expected:.4f}, {time_}"

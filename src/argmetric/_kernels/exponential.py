@@ -15,6 +15,7 @@ from argmetric._kernels._jit import kernel
 LANES = 8  # nodes side by side in one pass over the items
 BLOCK = 64  # items between two fresh exponentials: bounds the drift of products
 PRUNE = 34.0  # -log of the tolerance, and a little
+SERIES = 12  # a power series in p longer than this is slower than the products
 LOG_BLOCK = 16  # phi ≥ e^-34.5 over the nodes in use: 16 factors cannot underflow
 
 
@@ -52,6 +53,62 @@ def log_generating(p, q, start, stop, u, result):
             for j in range(lanes):
                 result[j] += math.log(product[j])
         first = last
+
+
+@kernel
+def series_length(largest):
+    """Terms until (p·(1-u))^r is below rounding, for the largest p·(1-u); 0: too many.
+
+    With many expected positives every node that matters has u near 1.
+    """
+    if largest <= 1e-18:
+        return 1
+    terms = int(-37.0 / math.log(largest)) + 2 if largest < 0.5 else SERIES + 1
+    return terms if terms <= SERIES else 0
+
+
+@kernel
+def power_sums(p, start, stop, sums):
+    """sums[r] = Σ p_i^(r+1)."""
+    partial = np.empty(sums.shape[0])
+    for r in range(sums.shape[0]):
+        sums[r] = 0.0
+    for first in range(start, stop, BLOCK):
+        for r in range(sums.shape[0]):
+            partial[r] = 0.0
+        for i in range(first, min(first + BLOCK, stop)):
+            power = 1.0
+            for r in range(sums.shape[0]):
+                power *= p[i]
+                partial[r] += power
+        for r in range(sums.shape[0]):
+            sums[r] += partial[r]
+
+
+@kernel
+def log_series(sums, drop):
+    """Σ_i log(1 - p_i·drop) = -Σ_r sums[r]·drop^(r+1)/(r+1)."""
+    value = 0.0
+    for step in range(sums.shape[0]):
+        r = sums.shape[0] - 1 - step
+        value = drop * (sums[r] / (r + 1) + value)
+    return -value
+
+
+@kernel
+def polynomial_curve(p, start, stop, coefficients, out, place):
+    """out[place+k] = Σ_{i≤k} Σ_r coefficients[r]·p_i^(r+1), from k = 1 on."""
+    total, partial = 0.0, 0.0
+    terms = coefficients.shape[0]
+    for i in range(start, stop):
+        value = 0.0
+        for step in range(terms):
+            value = p[i] * (coefficients[terms - 1 - step] + value)
+        partial += value
+        out[place + i - start + 1] = total + partial
+        if (i - start) % BLOCK == BLOCK - 1:
+            total += partial
+            partial = 0.0
 
 
 @kernel
@@ -108,6 +165,21 @@ def hit_curves(p, q, indptr, rule, rules, s, w, alpha, base, dk, dt, low, high, 
         first_node, last_node = rules[rule[g]], rules[rule[g] + 1]
         limit = PRUNE + math.log(high[g] / low[g])
         last_node = pruned(s, first_node, last_node, mean, unit * dt, limit)
+        largest = -math.expm1(-s[last_node - 1] * unit * dt) * p[start]
+        sums = np.empty(series_length(largest))
+        power_sums(p, start, stop, sums)
+        if dk == 0.0 and sums.shape[0] > 0:
+            # The weight of an item is then a polynomial in p: Σ_q W_q·p/(1-p(1-u_q)).
+            coefficients = np.zeros(sums.shape[0])
+            for node in range(first_node, last_node):
+                drop = -math.expm1(-s[node] * unit * dt)
+                level = log_series(sums, drop) - s[node] * unit * (base[g] + dt)
+                weight = w[node] * unit**alpha * math.exp(level)
+                for r in range(coefficients.shape[0]):
+                    coefficients[r] += weight
+                    weight *= drop
+            polynomial_curve(p, start, stop, coefficients, out, offset)
+            continue
         node = first_node
         while node < last_node:
             for j in range(LANES):
@@ -117,7 +189,11 @@ def hit_curves(p, q, indptr, rule, rules, s, w, alpha, base, dk, dt, low, high, 
                 decay[j] = math.exp(-scaled[j] * dk)
                 total[j] = 0.0
                 partial[j] = 0.0
-            log_generating(p, q, start, stop, u, log_scale)
+            if sums.shape[0] > 0:
+                for j in range(LANES):
+                    log_scale[j] = log_series(sums, -math.expm1(-scaled[j] * dt))
+            else:
+                log_generating(p, q, start, stop, u, log_scale)
             for j in range(LANES):
                 source = min(node + j, last_node - 1)
                 log_scale[j] += math.log(w[source] * unit**alpha)
