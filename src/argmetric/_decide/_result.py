@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -25,7 +25,7 @@ class Cut:
     expected: float
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Decision:
     """The labels to hand in, and the score to expect from them.
 
@@ -73,8 +73,14 @@ class Decision:
     group_expected: Floats | None
     cut_half: Cut
     notes: tuple[str, ...]
-    _best_cut: Callable[[], Cut] = field(compare=False)
-    _curve_of: Callable[[int], Floats] = field(compare=False)
+    _best_cut: Callable[[], Cut]
+    _curve_of: Callable[[int], Floats]
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickle what is known by now; curves of segments need the input again."""
+        state = self.__dict__ | {"best_cut": self.best_cut, "_curve_of": _forgotten}
+        state["_best_cut"] = _forgotten
+        return state
 
     @property
     def n_groups(self) -> int | None:
@@ -214,6 +220,10 @@ class Decision:
         from argmetric._decide._plot import plot_decision
 
         return plot_decision(self, ax)
+
+
+def _forgotten(*_: Any) -> Any:
+    raise ValueError("a decision that was pickled or copied has no curves of segments")
 
 
 def _plain(value: float) -> float | str:

@@ -13,7 +13,7 @@ from argmetric._segments import Floats
 from argmetric.metrics import Metric
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Forecast:
     """The score that labels will get, before the truth is known.
 
