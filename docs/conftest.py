@@ -2,7 +2,8 @@
 
 A line that begins with ``$`` is run; what follows has to be what it prints, standard
 error included, with any white space and with ``...`` for anything. The blocks of a
-page share one folder and see the files that earlier blocks wrote.
+page share one folder and see the files that earlier blocks wrote; ``$ cat FILE`` of a
+file that is not there yet makes it from what follows.
 """
 
 from __future__ import annotations
@@ -79,6 +80,9 @@ class Shell:
         self.code = 0
 
     def check(self, command: str, expected: str) -> None:
+        verb, _, name = command.partition(" ")
+        if verb == "cat" and "|" not in name and not Path(name).exists():
+            Path(name).write_text(expected, encoding="utf-8")
         got = self.run(command).strip() + "\n"
         if not doctest.OutputChecker().check_output(expected, got, FLAGS):
             raise AssertionError(f"$ {command}\nexpected\n{expected}\ngot\n{got}")

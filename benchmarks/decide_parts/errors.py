@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import numpy as np
 from harness import emit, longdouble_name
@@ -12,6 +11,7 @@ from harness import emit, longdouble_name
 import argmetric as am
 from argmetric._decide import _curves
 from decide_parts.references import Reference
+from decide_parts.references_long import sampled_curves
 
 SIZES = (1, 2, 33, 65, 200, 1000)
 RELATIVE = ("f1", "f2", "jaccard", "balanced_accuracy", "fowlkes_mallows")
@@ -52,17 +52,29 @@ class Worst:
         self.beyond_own_bound = 0.0
         self.cases = 0
 
-    def see(self, errors: np.ndarray, where: str) -> None:
-        k = int(np.argmax(np.where(np.isnan(errors), np.inf, errors)))
+    def see(self, errors: np.ndarray, where: str, ks: np.ndarray | None = None) -> None:
+        i = int(np.argmax(np.where(np.isnan(errors), np.inf, errors)))
         self.cases += 1
-        if not errors[k] <= self.error:
-            self.error, self.where = float(errors[k]), f"{where}, k = {k}"
+        if not errors[i] <= self.error:
+            k = i if ks is None else int(ks[i])
+            self.error, self.where = float(errors[i]), f"{where}, k = {k}"
+
+
+def long_vectors(n: int, rng: np.random.Generator) -> dict[str, np.ndarray]:
+    """Vectors on which the near-linear routes run, prune and interpolate."""
+    sure = np.where(np.arange(n) < n // 2, 1e-9, 1 - 1e-9)
+    return {
+        "uniform": rng.random(n),
+        "Beta(.1,2)": rng.beta(0.1, 2.0, n),
+        "half 1e-9, half 1-1e-9": sure,
+    }
 
 
 def run(*, quick: bool) -> None:
-    sizes = (1, 2, 33, 65) if quick else SIZES
+    sizes, long = ((1, 2, 33), 5_000) if quick else (SIZES, 10_000)
     rng = np.random.default_rng(2)
-    worst = {name: Worst() for name in (*RELATIVE, *SIGNED, *ABSOLUTE)}
+    metrics = (*RELATIVE, *SIGNED, *ABSOLUTE)
+    worst = {name: Worst() for name in metrics}
     for n in sizes:
         for law, p in nasty_vectors(n, rng).items():
             reference = Reference(p)
@@ -73,10 +85,23 @@ def run(*, quick: bool) -> None:
                     (1.0, "numpy"),
                 ):
                     where = f"n = {n}, {law}, zero_division = {zero:g}, {backend}"
+                    true = reference.curve(metric, zero)
                     with using(backend):
-                        _compare(reference, p, metric, zero, seen, where)
+                        _compare(true, None, p, metric, zero, seen, where)
     for metric, seen in worst.items():
-        _report(metric, seen, sizes)
+        sizes_seen = f"{len(sizes)} sizes from 1 to {sizes[-1]:,}"
+        _report(metric, seen, f"all k, {sizes_seen}, zero_division 0 and 1")
+        _report_own_error(metric, seen)
+    worst = {name: Worst() for name in metrics}
+    for law, p in long_vectors(long, rng).items():
+        if quick and not law.startswith("half"):
+            continue
+        ks = np.unique(np.linspace(1, long - 1, 60).astype(int))
+        truth = sampled_curves(p, ks)
+        for metric, seen in worst.items():
+            _compare(truth[metric], ks, p, metric, 0.0, seen, f"n = {long:,}, {law}")
+    for metric, seen in worst.items():
+        _report(metric, seen, f"60 k, n = {long:,}")
 
 
 @contextmanager
@@ -91,71 +116,63 @@ def using(backend: str) -> Iterator[None]:
 
 
 def _compare(
-    reference: Reference,
+    true: np.ndarray,
+    ks: np.ndarray | None,
     p: np.ndarray,
     metric: str,
     zero: float,
     seen: Worst,
     where: str,
 ) -> None:
-    true = reference.curve(metric, zero)
+    """Note the errors of a curve against the truth, at every k or at those given."""
     try:
         decision = am.decide(p, metric, zero_division=zero)
     except Exception as problem:  # a crash is a finding, not the end of the run
         seen.see(np.array([np.nan]), f"{where}: {type(problem).__name__}: {problem}")
         return
     assert decision.curve is not None
-    difference = np.abs(decision.curve - true).astype(np.float64)
+    curve = decision.curve if ks is None else decision.curve[ks]
+    difference = np.abs(curve - true).astype(np.float64)
+    scale = np.abs(true).astype(np.float64)
     if metric in RELATIVE:
-        scale = np.abs(true).astype(np.float64)
-        difference = np.divide(
-            difference,
-            scale,
-            out=np.where(difference > 0, np.inf, 0.0),
-            where=scale > 0,
-        )
+        none = np.where(difference > 0, np.inf, 0.0)
+        errors = np.divide(difference, scale, out=none, where=scale > 0)
     elif metric in SIGNED:
-        difference /= np.maximum(np.abs(true).astype(np.float64), FLOOR)
-    seen.see(difference, where)
-    k = decision.n_positives
-    own = abs(decision.expected - float(true[k]))
-    bound = max(decision.error, ROUNDING)
-    seen.beyond_own_bound = max(seen.beyond_own_bound, own / bound)
+        errors = difference / np.maximum(scale, FLOOR)
+    else:
+        errors = difference
+    seen.see(errors, where, ks)
+    if ks is None:
+        own = abs(decision.expected - float(true[decision.n_positives]))
+        ratio = own / max(decision.error, ROUNDING)
+        seen.beyond_own_bound = max(seen.beyond_own_bound, ratio)
 
 
-def _report(metric: str, seen: Worst, sizes: tuple[int, ...]) -> None:
-    common: dict[str, Any] = {
-        "worst_case": seen.where,
-        "vectors": seen.cases,
-        "sizes": list(sizes),
-        "expected_error_over_decision_error": seen.beyond_own_bound,
-    }
+def _report(metric: str, seen: Worst, where: str) -> None:
     arithmetic = longdouble_name()
-    if metric in ABSOLUTE:
-        emit(
-            "errors",
-            f"max absolute error of the curve, all k, {metric}, zero_division 0 and 1",
-            seen.error,
-            f"absolute, against {arithmetic} laws and double values",
-            ("<=", 1e-9),
-            **common,
-        )
-        emit(
-            "errors",
-            f"error of Decision.expected / max(Decision.error, {ROUNDING:g}), {metric}",
-            seen.beyond_own_bound,
-            "× the reported error",
-            ("<=", 1.0),
-        )
-        return
-    kind = "relative"
+    kind, limit = "relative", 1e-11
+    against = f"a {arithmetic} quadratic sum"
     if metric in SIGNED:
         kind = f"relative to max(|value|, {FLOOR:g})"
+    elif metric in ABSOLUTE:
+        kind, limit = "absolute", 1e-9
+        against = f"{arithmetic} laws and double values"
     emit(
         "errors",
-        f"max relative error of the curve, all k, {metric}, zero_division 0 and 1",
+        f"max error of the curve, {metric}, {where}",
         seen.error,
-        f"{kind}, against a {arithmetic} quadratic sum",
-        ("<=", 1e-11),
-        **common,
+        f"{kind}, against {against}",
+        ("<=", limit),
+        worst_case=seen.where,
+        curves=seen.cases,
+    )
+
+
+def _report_own_error(metric: str, seen: Worst) -> None:
+    emit(
+        "errors",
+        f"error of Decision.expected / max(Decision.error, {ROUNDING:g}), {metric}",
+        seen.beyond_own_bound,
+        "× the reported error",
+        ("<=", 1.0),
     )

@@ -33,7 +33,7 @@ def run(*, quick: bool) -> None:
         ("<=", 1.0),
     )
     for n in SIZES:
-        _coverage(n, 50 if quick else 2_000, rng)
+        _coverage(n, 20 if quick else 2_000, rng)
 
 
 def _coverage(n: int, simulations: int, rng: np.random.Generator) -> None:

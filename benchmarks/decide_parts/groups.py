@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import statistics
 
 import numpy as np
@@ -86,6 +87,7 @@ def run(*, quick: bool) -> None:
         (">=", 1.6),
         two_threads_groups_per_s=n_groups / min(threads["two"]),
         median_ratio=median_ratio(threads["one"], threads["two"]),
+        load_of_the_machine=os.getloadavg()[0],
     )
 
 

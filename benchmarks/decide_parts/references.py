@@ -72,7 +72,7 @@ class Reference:
                 self.jaccard()
                 if metric == "jaccard"
                 else self.affine(metric)
-                if metric in _SLOPES
+                if metric in SLOPES
                 else self.two_dimensional(metric)
             )
         k = np.arange(self.n + 1)
@@ -86,9 +86,9 @@ class Reference:
         k = np.arange(self.n + 1, dtype=np.longdouble)[:, None]
         t = self.inner.astype(np.longdouble)[None, :]
         n = np.longdouble(self.n)
-        total = (_SLOPES[metric](k, t, n) * self.hits[:, self.inner]).sum(axis=1)
-        if metric in _INTERCEPTS:
-            intercept = _INTERCEPTS[metric](k, t, n)
+        total = (SLOPES[metric](k, t, n) * self.hits[:, self.inner]).sum(axis=1)
+        if metric in INTERCEPTS:
+            intercept = INTERCEPTS[metric](k, t, n)
             total += (intercept * self.law[self.inner]).sum(axis=1)
         return total
 
@@ -216,7 +216,7 @@ def _inverse(x: Array) -> Array:
 
 
 # value = slope·tp + intercept for 0 < t < n; where k makes a marginal vanish, 0.
-_SLOPES: dict[str, Callable[..., Array]] = {
+SLOPES: dict[str, Callable[..., Array]] = {
     "f1": lambda k, t, n: 2 / (k + t),
     "f2": lambda k, t, n: 5 / (k + 4 * t),
     "fowlkes_mallows": lambda k, t, n: _inverse(np.sqrt(k)) * (1 / np.sqrt(t)),
@@ -224,7 +224,7 @@ _SLOPES: dict[str, Callable[..., Array]] = {
     "mcc": lambda k, t, n: n * _inverse(np.sqrt(k * (n - k))) / np.sqrt(t * (n - t)),
     "kappa": lambda k, t, n: 2 * n / (k * (n - t) + t * (n - k)),
 }
-_INTERCEPTS: dict[str, Callable[..., Array]] = {
+INTERCEPTS: dict[str, Callable[..., Array]] = {
     "balanced_accuracy": lambda k, t, n: (n - k - t) / (n - t) / 2,
     "mcc": lambda k, t, n: (
         -k * t * _inverse(np.sqrt(k * (n - k))) / np.sqrt(t * (n - t))

@@ -55,7 +55,9 @@ def to_floats(values: Any, name: str) -> Floats:
             result[i] = np.nan if item is None else float(item)
         except (TypeError, ValueError):
             where = place(i, array.shape)
-            raise TypeError(f"{name} is not a number at {where}: {item!r}") from None
+            raise TypeError(
+                f"{name} is not a number at {where}: {str(item)!r}"
+            ) from None
     return result.reshape(array.shape)
 
 

@@ -77,9 +77,14 @@ class Task:
         return floor
 
     def curves(self, segments: Segments) -> tuple[Floats, Floats]:
-        return expected_curves(
+        curves, errors = expected_curves(
             segments, self.metric, method=self.method, tables=self.tables
         )
+        if np.isinf(curves).any():
+            raise ValueError(
+                f"{self.metric.name} is infinite on some counts: see check_metric"
+            )
+        return curves, errors
 
 
 def expit(x: Floats) -> Floats:
@@ -160,7 +165,7 @@ def decide(
     >>> d = am.decide([0.9, 0.4, 0.1, 0.1], groups=["a", "a", "b", "b"],
     ...               average="groups", zero_division=1.0)
     >>> d.labels
-    array([1, 1, 0, 0])
+    array([1, 0, 0, 0])
     """
     metric = get_metric(metric, zero_division=zero_division)
     check_choice(method, "method", ("auto", "windows", "reference"))
@@ -314,10 +319,7 @@ def _decide_one(task: Task) -> Decision:
     k = _choose(task, curve, int(low[0]), int(high[0]), floor)
     # Cuts between distinct scores, and the empty and the full prediction.
     whole = np.concatenate([[True], key[1:] != key[:-1], [True]])
-    if not whole[int(low[0]) : int(high[0]) + 1].any():
-        best = k
-    else:
-        best = _choose(task, curve, int(low[0]), int(high[0]), floor, whole)
+    best = _choose(task, curve, 0, key.size, floor, whole)
     at_half = int(np.searchsorted(-key, -task.half, side="right"))
     threshold = threshold_between(key, k)
     labels = np.zeros(scores.size, dtype=np.int64)
@@ -336,10 +338,9 @@ def _decide_one(task: Task) -> Decision:
         )
     notes += _convention_note(task, np.array([_chance_of_none(segments)]))
     notes += _error_note(float(errors[0]))
-    best_threshold = threshold_between(key, best)
-    best_cut = Cut(
-        math.nan if best_threshold is None else best_threshold, best, float(curve[best])
-    )
+    cut = threshold_between(key, best)
+    assert cut is not None  # no tie is split at such a k
+    best_cut = Cut(cut, best, float(curve[best]))
     return Decision(
         labels=layout.restore(labels),
         n_positives=k,

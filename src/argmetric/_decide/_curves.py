@@ -15,7 +15,12 @@ import numpy as np
 from argmetric._decide._affine import affine_curve
 from argmetric._decide._exponential import item_curves, ratio_curves, ratio_range
 from argmetric._decide._general import SWITCH, general_curve
-from argmetric._decide._tables import Tables, affine_tables, table_curves
+from argmetric._decide._tables import (
+    Tables,
+    affine_tables,
+    hit_curves,
+    table_curves,
+)
 from argmetric._segments import Floats, Integers, Method, Segments
 from argmetric.metrics import (
     AffineForm,
@@ -30,6 +35,7 @@ RELATIVE_ERROR = 1e-12  # of all routes but the general one, generously
 # Up to these sizes a table of all cells is quickest: cubic, but a handful of products.
 TABLE_LIMIT = 32
 GENERAL_TABLE_LIMIT = 64
+HIT_TABLE_LIMIT = 128  # quadratic, for metrics proportional to tp
 AFFINE_TABLE_LIMIT = 512  # quadratic tables; longer segments are worth a call each
 SMALL = 4096  # one segment of so few items runs in numpy, without loading numba
 
@@ -95,7 +101,7 @@ def expected_curves(
     >>> p = np.array([0.9, 0.6, 0.2])
     >>> segments = Segments(p, 1 - p, np.array([0, 3]), np.array([3]))
     >>> expected_curves(segments, FBeta(1))[0].round(4)
-    array([0.    , 0.6433, 0.75  , 0.6773])
+    array([0.    , 0.678 , 0.7844, 0.6928])
     """
     backend = choose_backend(segments)
     tables = tables or Tables(metric)
@@ -115,7 +121,8 @@ def expected_curves(
         return out, RELATIVE_ERROR * np.maximum.reduceat(
             np.abs(np.nan_to_num(out)), segments.indptr[:-1] + np.arange(errors.size)
         )
-    limit = GENERAL_TABLE_LIMIT if form is None else TABLE_LIMIT
+    per_hit = method == "auto" and proportional_to_hits(form)
+    limit = HIT_TABLE_LIMIT if per_hit else table_limit(form)
     errors[:] = RELATIVE_ERROR
     long = np.flatnonzero(segments.lengths > limit)
     if long.size and (form is None or method == "windows"):
@@ -129,8 +136,21 @@ def expected_curves(
         assert form is not None
         part = segments.take(long)
         segments.put(long, regular_curves(part, metric, form, backend), out)
-    table_curves(segments, tables, limit, out, backend)
+    short_curves = hit_curves if per_hit else table_curves
+    short_curves(segments, tables, limit, out, backend)
     return out, errors
+
+
+def table_limit(form: Form | None) -> int:
+    """Longest segment whose table of all cells beats the driver of the form."""
+    return GENERAL_TABLE_LIMIT if form is None else TABLE_LIMIT
+
+
+def proportional_to_hits(form: Form | None) -> bool:
+    """Whether the metric is tp times a function of k and t, where hits are possible."""
+    if isinstance(form, RatioForm):
+        return form.counts_hits_only and form.d[1] == 0
+    return isinstance(form, ItemForm) and form.rejections is None and form.offset == 0
 
 
 def regular_curves(

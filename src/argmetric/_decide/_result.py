@@ -89,7 +89,7 @@ class Decision:
 
     @cached_property
     def best_cut(self) -> Cut:
-        """The best single `>=` cut on all rows.
+        """The best single `>=` cut on all rows, whatever limits were set.
 
         With segments it takes a sort of all rows, made when it is first asked for.
         """
@@ -113,6 +113,7 @@ class Decision:
     def _lines(self) -> list[tuple[str, str]]:
         """Label and text of the lines of the printed form."""
         decimals = 4
+        scale = "p" if self.cut_half.threshold == 0.5 else "logit"
         share = self.n_positives / self.n
         zero = (
             "left out"
@@ -125,7 +126,7 @@ class Decision:
             lines.append(("average", f"{self.average}{groups}"))
         lines.append(("positives", f"{self.n_positives:,} of {self.n:,} ({share:.1%})"))
         if self.threshold is not None:
-            lines.append(("threshold", f"p >= {self.threshold:.6g}"))
+            lines.append(("threshold", f"{scale} >= {self.threshold:.6g}"))
         elif self.group_ids is None:
             lines.append(("threshold", "none: a tie is split"))
         lines.append(("expected", f"{self.expected:.{decimals}f}"))
@@ -141,7 +142,7 @@ class Decision:
             lines.append(
                 (
                     "best single cut",
-                    f"{best.expected:.{decimals}f} (p >= {best.threshold:.4g}, "
+                    f"{best.expected:.{decimals}f} ({scale} >= {best.threshold:.4g}, "
                     f"{best.n_positives:,} positives)",
                 )
             )

@@ -30,7 +30,7 @@ from argmetric._forecast._shift import (
 from argmetric._layout import Average, Layout, lay_out
 from argmetric._segments import Floats, Segments
 from argmetric._validation import check_labels, to_floats
-from argmetric.metrics import Metric, MetricLike, get_metric
+from argmetric.metrics import Metric, MetricLike, feasible_counts, get_metric
 
 TABLE_LIMIT = 64
 FEW_GROUPS = 24  # up to so many the laws of the groups are convolved
@@ -91,7 +91,7 @@ def forecast(
     >>> import argmetric as am
     >>> f = am.forecast([0.9, 0.6, 0.2, 0.1], [1, 1, 0, 0])
     >>> round(f.mean, 3), [round(x, 3) for x in f.interval]
-    (0.724, [0.4, 1.0])
+    (0.768, [0.5, 1.0])
     """
     metric = get_metric(metric, zero_division=zero_division)
     if not 0.0 < coverage < 1.0:
@@ -251,7 +251,7 @@ def _group_law(
     for weight, p, q in scenarios:
         segments = Segments(p, q, layout.indptr, layout.sizes)
         raw += weight * _raw_moments(metric, segments, selected)
-    return _law_from_moments(raw, metric.bounds(int(layout.sizes.max())))
+    return _law_from_moments(raw, _bounds(metric))
 
 
 def _raw_moments(metric: Metric, segments: Segments, selected: Mask) -> Floats:
@@ -344,6 +344,14 @@ def _fft(a: Floats, b: Floats) -> Floats:
     return np.maximum(np.fft.irfft(product, length)[:size], 0.0)
 
 
+def _bounds(metric: Metric) -> tuple[float, float]:
+    """0 or -1, and 1, for a metric that keeps to them; else no bounds."""
+    values = np.nan_to_num(metric.value(*feasible_counts(8), 8))
+    if values.max() > 1.0 or values.min() < -1.0:
+        return -math.inf, math.inf
+    return (0.0 if values.min() >= 0.0 else -1.0), 1.0
+
+
 def _law_from_moments(raw: Floats, bounds: tuple[float, float]) -> ValueLaw:
     """Nearly normal law of the mean over many segments, with its skewness.
 
@@ -363,7 +371,8 @@ def _law_from_moments(raw: Floats, bounds: tuple[float, float]) -> ValueLaw:
     variance = float((d2 - d1**2).sum()) / weight**2
     skew = float((d3 - 3 * d1 * d2 + 2 * d1**3).sum()) / weight**3
     deviation = math.sqrt(max(variance, 0.0))
-    undefined = 1.0 - float(share.mean())
+    with np.errstate(divide="ignore"):  # all of them are left out
+        undefined = float(np.exp(np.log(np.maximum(1.0 - share, 0.0)).sum()))
     if deviation < 1e-9:  # what is left of a variance of 0 after cancellation
         return ValueLaw(np.array([mean]), np.ones(1), undefined, mean, 0.0)
     z = np.linspace(-6.0, 6.0, 2401)

@@ -126,6 +126,7 @@ def affine_curves(
     chosen: Integers,
     slope: Floats,
     intercept: Floats,
+    plain: npt.NDArray[np.bool_],
     out: Floats,
 ) -> None:
     """E[slope(k, t)·tp + intercept(k, t)] for every k of segments of one size."""

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from argmetric.metrics._base import CustomMetric, Metric
-from argmetric.metrics._check import check_metric
+from argmetric.metrics._check import check_metric, feasible_counts
 from argmetric.metrics._counts import (
     MCC,
     FowlkesMallows,
@@ -75,6 +75,7 @@ __all__ = [
     "Utility",
     "Youden",
     "check_metric",
+    "feasible_counts",
     "get_metric",
     "metric_names",
 ]

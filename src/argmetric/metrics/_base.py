@@ -133,11 +133,6 @@ class Metric:
         values = np.stack([self.value(tp, k, t, n) for tp, k, t in cells])
         return np.nan_to_num(values)
 
-    def bounds(self, n: int) -> tuple[float, float]:
-        """Smallest and largest value that n items can score."""
-        values = self._corners(n)
-        return float(values.min()), float(values.max())
-
     def tie_floor(self, n: npt.ArrayLike) -> Floats:
         """Differences of this size are rounding, for a metric that can be negative.
 

@@ -9,9 +9,10 @@ bought, 0/0, is a convention of whoever judges, and it changes the answer.
 
 # %%
 # Eight orders, some lively and some not. Each has its own number of candidates.
-import argmetric as am
 import matplotlib.pyplot as plt
 import numpy as np
+
+import argmetric as am
 
 rng = np.random.default_rng(3)
 sizes = rng.integers(5, 13, size=8)

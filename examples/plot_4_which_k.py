@@ -7,9 +7,10 @@ positives. The metric is a decision about errors, made once; the labels follow f
 """
 
 # %%
-import argmetric as am
 import matplotlib.pyplot as plt
 import numpy as np
+
+import argmetric as am
 
 rng = np.random.default_rng(5)
 p = rng.beta(0.5, 2.8, size=250)

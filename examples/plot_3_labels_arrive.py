@@ -10,9 +10,10 @@ law of the score from the first day. Labels that have arrived are handed over as
 # %%
 # 400 rows with calibrated probabilities, a decision for F1, and a truth that only the
 # simulation knows.
-import argmetric as am
 import matplotlib.pyplot as plt
 import numpy as np
+
+import argmetric as am
 
 rng = np.random.default_rng(11)
 p = rng.beta(0.6, 2.5, size=400)

@@ -10,9 +10,10 @@ takes the best.
 
 # %%
 # The data: rare positives, so few probabilities come near 0.5.
-import argmetric as am
 import matplotlib.pyplot as plt
 import numpy as np
+
+import argmetric as am
 
 rng = np.random.default_rng(7)
 p = rng.beta(0.7, 3.5, size=300)
@@ -71,6 +72,6 @@ for ax in (rows, curve):
 plt.show()
 
 # %%
-# ``decision.plot()`` draws the right-hand picture in one line. The threshold is half-way
-# between the last score taken and the first one left, so that it survives rounding in a
-# file; it belongs to *these* rows, and other rows deserve their own call.
+# ``decision.plot()`` draws the right-hand picture in one line. The threshold lies
+# half-way between the last score taken and the first one left, so that it survives
+# rounding in a file; it belongs to *these* rows, and other rows deserve their own call.
