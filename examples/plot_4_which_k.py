@@ -57,7 +57,7 @@ plt.show()
 # A metric of your own joins in as a function of the four counts: here false alarms cost
 # one unit, misses four, and nothing else matters.
 cost = am.CustomMetric(
-    lambda tp, k, t, n: (k - tp) + 4 * (t - tp), label="cost", maximise=False
+    lambda tp, k, t, n: (k - tp) + 4 * (t - tp), name="cost", greater_is_better=False
 )
 decision = am.decide(p, cost)
 print(f"{decision.n_positives} rows, expected cost {decision.expected:.1f}")

@@ -42,7 +42,7 @@ def test_curves_equal_windowed_sums(law, name):
     p = draw(law, 900)
     fast = am.decide(p, name)
     slow = am.decide(p, name, method="windows")
-    assert slow.error < 1e-13
+    assert slow.error < 1e-12 * max(1.0, slow.curve.max())
     # The parts of MCC, kappa and Youden's J cancel: of 1, not of their value.
     floor = 1e-13 if name in ("mcc", "kappa", "youden") else 0.0
     np.testing.assert_allclose(fast.curve, slow.curve, rtol=1e-11, atol=floor)
@@ -68,7 +68,7 @@ def test_quadrature_keeps_within_its_own_estimate(law, name, monkeypatch):
     p = draw(law, 1500)
     fast = am.decide(p, name)
     slow = am.decide(p, name, method="windows")
-    assert slow.error < 1e-13
+    assert slow.error < 1e-12
     worst = np.max(np.abs(fast.curve - slow.curve))
     assert worst < 1e-9
     assert worst <= fast.error + slow.error + 1e-14
@@ -94,7 +94,7 @@ def test_a_function_that_is_not_smooth_says_how_wrong_it_may_be(monkeypatch):
     p = draw("uniform", 1000)
     fast = am.decide(p, am.CustomMetric(at_least_half))
     slow = am.decide(p, am.CustomMetric(at_least_half), method="windows")
-    assert slow.error < 1e-13
+    assert slow.error < 1e-12
     assert abs(fast.expected - slow.curve[fast.n_positives]) <= fast.error
     assert fast.error < 1e-9 or any("numerical error" in note for note in fast.notes)
 

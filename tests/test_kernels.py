@@ -108,18 +108,27 @@ def test_table_kernels(p, copies):
     table, chosen = rng.random((m + 1, m + 1, m + 1)), np.arange(copies)
     selected = rng.random(p.size) < 0.5
     slope, intercept = rng.random((2, m + 1, m + 1))
-    plain = rng.random(m + 1) < 0.5
-    intercept[plain] = 0.0
     common = (p, q, indptr, chosen)
     both("table_curves", lambda: (*common, table, np.zeros(p.size + copies)), -1)
     both("table_moments", lambda: (*common, selected, table, np.zeros((copies, 3))), -1)
     outcomes = []
     for backend in (compiled, reference):
         out = np.zeros(p.size + copies)
-        backend.affine_curves(*common, slope, intercept, plain, out)
+        backend.affine_curves(*common, slope, intercept, out)
         outcomes.append(out)
     # The law without an item comes from a division: absolute accuracy.
     np.testing.assert_allclose(outcomes[0], outcomes[1], rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("steps", [(1, 1), (1, 4), (4, 1)])
+def test_harmonic_curves(law, steps):
+    p, q, indptr = segments(law, [1, 2, 33, 90, 3])
+
+    def arguments():
+        return (p, q, indptr, 60, *steps, 2.5, 0.7, np.zeros(p.size + 5))
+
+    both("harmonic_curves", arguments, -1)
 
 
 @pytest.mark.parametrize("law", LAWS)

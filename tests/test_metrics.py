@@ -526,7 +526,7 @@ def test_a_function_that_falls_in_one_corner_only():
 
 
 def test_a_minimised_function_is_checked_the_other_way_round():
-    loss = am.CustomMetric(false_discovery_rate, maximise=False)
+    loss = am.CustomMetric(false_discovery_rate, greater_is_better=False)
     assert loss.ranking_principle(6)
 
 

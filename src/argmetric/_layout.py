@@ -12,6 +12,7 @@ import numpy.typing as npt
 from argmetric._segments import Floats, Integers
 from argmetric._validation import (
     check_choice,
+    check_groups,
     check_scores,
     code_groups,
     is_sparse,
@@ -81,32 +82,35 @@ class Layout:
 
 
 def lay_out(
-    p: Any, *, groups: Any = None, average: Average | None = None, logits: bool = False
+    p: Any,
+    *,
+    groups: Any = None,
+    average: Average | None = None,
+    logits: bool = False,
+    name: str = "p",
 ) -> Layout:
-    """Check the input and lay it out in segments."""
+    """Check the input and lay it out in segments; messages call it by its name."""
     if is_sparse(p):
-        return _sparse(p, groups, average, logits)
-    array = to_floats(p, "p")
+        return _sparse(p, groups, average, logits, name)
+    array = to_floats(p, name)
     if array.ndim not in (1, 2):
-        raise ValueError(f"p must have one or two dimensions, not {array.ndim}")
+        raise ValueError(f"{name} must have one or two dimensions, not {array.ndim}")
     if array.size == 0:
-        raise ValueError("p is empty: there is nothing to decide")
-    check_scores(array, "p", logits=logits)
+        raise ValueError(f"{name} is empty: there is nothing to decide")
+    check_scores(array, name, logits=logits)
     if array.ndim == 2:
         return _matrix(array, p, groups, average)
     if groups is None:
         if average is not None:
-            raise ValueError(
-                f"average={average!r} needs groups, or a matrix of probabilities"
-            )
+            raise ValueError(f"average={average!r} needs groups, or a matrix")
         return _one(array, array.shape, None, same_kind(p))
     if average is None:
         raise ValueError(WHICH_AVERAGE)
     check_choice(average, "average", ("groups", "pooled"))
     if average == "pooled":
-        code_groups(groups, array.size)  # a wrong column is an error here too
+        check_groups(groups, array.size, name)  # a wrong column is an error here too
         return _one(array, array.shape, "pooled", same_kind(p))
-    coded = code_groups(groups, array.size)
+    coded = code_groups(groups, array.size, name)
     return Layout(
         scores=array,
         indptr=coded.indptr,
@@ -134,12 +138,12 @@ def _one(
 def _check_matrix_average(groups: Any, average: str | None) -> None:
     if groups is not None:
         raise ValueError(
-            "groups go with one column of probabilities; for a matrix use "
+            "groups go with one column; for a matrix use "
             "average='samples', 'macro' or 'micro'"
         )
     if average is None:
         raise ValueError(
-            "a matrix of probabilities needs average='samples' (mean over rows), "
+            "a matrix needs average='samples' (mean over rows), "
             "'macro' (mean over columns) or 'micro' (all cells together)"
         )
     check_choice(average, "average", ("samples", "macro", "micro"))
@@ -162,8 +166,8 @@ def _matrix(array: Floats, p: Any, groups: Any, average: str | None) -> Layout:
         table = flat.reshape(count, length)
         return kind(table if by_row else np.ascontiguousarray(table.T))
 
-    names = getattr(p, "columns", None) if not by_row else None
-    ids = np.arange(count) if names is None else np.asarray(list(map(str, names)))
+    names = None if by_row else column_names(p)
+    ids = np.arange(count) if names is None else names
     return Layout(
         scores=select(array),
         indptr=np.arange(count + 1) * length,
@@ -177,7 +181,19 @@ def _matrix(array: Floats, p: Any, groups: Any, average: str | None) -> Layout:
     )
 
 
-def _sparse(p: Any, groups: Any, average: str | None, logits: bool) -> Layout:
+def column_names(frame: Any) -> npt.NDArray[Any] | None:
+    """Names of the columns as they are, whatever their type; None without names."""
+    names = getattr(frame, "column_names", None)  # pyarrow: `columns` are the data
+    if names is None:
+        names = getattr(frame, "columns", None)
+    if names is None:
+        return None
+    return np.fromiter(names, dtype=object, count=len(names))
+
+
+def _sparse(
+    p: Any, groups: Any, average: str | None, logits: bool, name: str
+) -> Layout:
     _check_matrix_average(groups, average)
     if logits:
         raise ValueError("a sparse matrix holds probabilities: an absent cell is p = 0")
@@ -187,23 +203,27 @@ def _sparse(p: Any, groups: Any, average: str | None, logits: bool) -> Layout:
     matrix.sum_duplicates()
     matrix.sort_indices()
     if 0 in matrix.shape:
-        raise ValueError("p is empty: there is nothing to decide")
+        raise ValueError(f"{name} is empty: there is nothing to decide")
+    if matrix.dtype.kind not in "fiub":
+        raise TypeError(f"{name} must hold numbers, not {matrix.dtype}")
     scores = np.ascontiguousarray(matrix.data, dtype=np.float64)
     bad = np.flatnonzero(~((scores >= 0.0) & (scores <= 1.0)))
     if bad.size:
         major = int(np.searchsorted(matrix.indptr, bad[0], side="right")) - 1
         minor = int(matrix.indices[bad[0]])
         row, column = (minor, major) if average == "macro" else (major, minor)
-        raise ValueError(
-            f"p is {scores[bad[0]]:g} at row {row}, column {column}, outside of [0, 1]"
-        )
+        where, value = f"row {row}, column {column}", scores[bad[0]]
+        if np.isnan(value):
+            raise ValueError(f"{name} has NaN at {where}; drop or fill it first")
+        raise ValueError(f"{name} is {value:g} at {where}, outside of [0, 1]")
+    wanted = p.format
 
     def restore(flat: npt.NDArray[Any]) -> Any:
-        labels = type(matrix)(
-            (flat, matrix.indices, matrix.indptr), shape=matrix.shape
-        ).asformat(p.format)
+        # A copy: zeros are removed in place, and `select` needs the entries of p.
+        parts = (flat, matrix.indices, matrix.indptr)
+        labels = type(matrix)(parts, shape=matrix.shape, copy=True)
         labels.eliminate_zeros()
-        return labels
+        return labels.asformat(wanted)
 
     def select(values: npt.NDArray[Any]) -> npt.NDArray[Any]:
         major = np.repeat(np.arange(matrix.indptr.size - 1), np.diff(matrix.indptr))

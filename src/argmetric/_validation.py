@@ -13,6 +13,10 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
+_NOT_A_NUMBER = (str, bytes, complex, np.complexfloating)
+# Ids of these types are neither missing nor unhashable.
+_PLAIN_IDS = frozenset({str, bytes, int, bool})
+
 
 def is_sparse(values: object) -> bool:
     """Whether this is a scipy sparse matrix or array, without importing scipy."""
@@ -26,7 +30,18 @@ def is_frame_like(values: object) -> bool:
 
 
 def to_numpy(values: Any, name: str) -> npt.NDArray[Any]:
-    """Values of a sequence, array, series or frame, of whatever type they are."""
+    """Values of a sequence, array, series or frame, of whatever type they are.
+
+    Masked values become nan, or None where there is no nan.
+    """
+    if np.ma.isMaskedArray(values):
+        if values.dtype.kind == "f":
+            return np.asarray(values.filled(np.nan))
+        array = np.asarray(values.data)
+        if np.ma.is_masked(values):
+            array = array.astype(object)
+            array[np.ma.getmaskarray(values)] = None
+        return array
     if is_frame_like(values):
         if type(values).__module__.startswith("pyarrow"):
             if hasattr(values, "columns") and hasattr(values, "num_columns"):
@@ -36,27 +51,58 @@ def to_numpy(values: Any, name: str) -> npt.NDArray[Any]:
         if type(values).__module__.startswith("narwhals"):
             values = values.to_native()
         return np.asarray(values.to_numpy())
-    if isinstance(values, str | bytes) or np.ndim(values) == 0:
+    try:
+        array = np.asarray(values)
+    except ValueError:  # rows of unequal lengths make no array
+        raise ValueError(f"{name} is ragged: {_uneven_row(values)}") from None
+    if array.ndim == 0:
         raise TypeError(
             f"{name} must be an array of numbers, not {type(values).__name__}"
         )
-    return np.asarray(values)
+    return array
+
+
+def _uneven_row(rows: Any) -> str:
+    """The first row whose length is not that of row 0, in words."""
+    lengths = [np.size(row) if np.isscalar(row) else len(row) for row in rows]
+    uneven = [i for i, length in enumerate(lengths) if length != lengths[0]]
+    if not uneven:
+        return "its rows have different lengths"
+    i = uneven[0]
+    return f"row {i} has {lengths[i]} values but row 0 has {lengths[0]}"
+
+
+def is_missing(value: Any) -> bool:
+    """Whether this is None, nan, NaT or NA of whatever library."""
+    if value is None or value is np.ma.masked:
+        return True
+    try:
+        return bool(value != value)
+    except (TypeError, ValueError):  # pandas.NA has no truth value, nor has an array
+        return type(value).__name__ == "NAType"
 
 
 def to_floats(values: Any, name: str) -> Floats:
-    """The same as 64-bit floats; text is refused with its place and value."""
+    """The same as 64-bit floats, nan where missing; text is refused with its place."""
+    if np.ma.isMaskedArray(values) and values.dtype.kind in "iub":
+        values = values.astype(np.float64)
     array = to_numpy(values, name)
     if array.dtype.kind in "fiub":
         return np.ascontiguousarray(array, dtype=np.float64)
+    if array.dtype.kind in "USc" and isinstance(values, list | tuple):
+        array = np.asarray(values, dtype=object)  # numpy makes text of all for one
     flat = array.ravel()
     result = np.empty(flat.size)
+    is_number = array.dtype.kind == "O"
     for i, item in enumerate(flat):  # only for objects and text, to name the culprit
         try:
-            result[i] = np.nan if item is None else float(item)
+            if not is_number or isinstance(item, _NOT_A_NUMBER):
+                raise TypeError
+            result[i] = np.nan if is_missing(item) else float(item)
         except (TypeError, ValueError):
-            where = place(i, array.shape)
+            shown = item.item() if isinstance(item, np.generic) else item
             raise TypeError(
-                f"{name} is not a number at {where}: {str(item)!r}"
+                f"{name} is not a number at {place(i, array.shape)}: {shown!r}"
             ) from None
     return result.reshape(array.shape)
 
@@ -104,21 +150,26 @@ def check_length(values: npt.NDArray[Any], name: str, n: int, other: str = "p") 
 
 
 def check_labels(
-    values: Any, name: str, shape: tuple[int, ...]
+    values: Any, name: str, shape: tuple[int, ...] | None = None, other: str = "p"
 ) -> npt.NDArray[np.bool_]:
-    """0/1 or boolean labels of the given shape, as booleans."""
+    """0/1 or boolean labels, of the given shape if there is one, as booleans."""
     if is_sparse(values):
         values = values.toarray()
-    array = to_floats(values, name)
-    if array.shape != shape:
-        raise ValueError(f"{name} has shape {array.shape} but p has shape {shape}")
+    if isinstance(values, np.ndarray) and values.dtype.kind == "b" and values.ndim:
+        array: npt.NDArray[Any] = to_numpy(values, name)
+    else:
+        array = to_floats(values, name)
+    if shape is not None and array.shape != shape:
+        raise ValueError(
+            f"{name} has shape {array.shape} but {other} has shape {shape}"
+        )
     wrong = np.flatnonzero(~((array == 0) | (array == 1)).ravel())
     if wrong.size:
         index = int(wrong[0])
-        raise ValueError(
-            f"{name} is {array.ravel()[index]:g} at {place(index, shape)}; "
-            "labels are 0 or 1"
-        )
+        value, where = array.ravel()[index], place(index, array.shape)
+        if is_missing(value):
+            raise ValueError(f"{name} has NaN at {where}; labels are 0 or 1")
+        raise ValueError(f"{name} is {value:g} at {where}; labels are 0 or 1")
     return array.astype(bool)
 
 
@@ -151,15 +202,57 @@ class Groups:
     rows: Integers | None
 
 
-def code_groups(groups: Any, n: int) -> Groups:
-    """Group ids of any kind, in any order, as rows behind each other."""
-    values = to_numpy(groups, "groups")
+def check_groups(groups: Any, n: int, other: str = "p") -> npt.NDArray[Any]:
+    """Group ids as an array: one per row, none missing, all hashable."""
+    values = _to_ids(groups)
     if values.ndim != 1:
         raise ValueError(f"groups must have one dimension, not {values.ndim}")
-    check_length(values, "groups", n)
-    if values.dtype.kind == "f" and np.isnan(values).any():
-        missing = int(np.flatnonzero(np.isnan(values))[0])
-        raise ValueError(f"groups has a missing value at row {missing}")
+    check_length(values, "groups", n, other)
+    missing = np.zeros(0, dtype=np.int64)
+    if values.dtype.kind in "fc":
+        missing = np.flatnonzero(np.isnan(values))
+    elif values.dtype.kind in "mM":
+        missing = np.flatnonzero(np.isnat(values))
+    elif values.dtype.kind == "O" and not _PLAIN_IDS.issuperset(map(type, values)):
+        for i, value in enumerate(values):
+            if is_missing(value):
+                missing = np.array([i])
+                break
+            try:
+                hash(value)
+            except TypeError:
+                raise TypeError(
+                    f"groups has an id at row {i} that cannot be hashed: {value!r}"
+                ) from None
+    if missing.size:
+        raise ValueError(f"groups has a missing value at row {missing[0]}")
+    return values
+
+
+def _to_ids(groups: Any) -> npt.NDArray[Any]:
+    """Ids as they are: numpy would make text of 1 next to "1", and rows of tuples."""
+    if isinstance(groups, str | bytes):
+        raise TypeError(f"groups must hold one id per row, not the text {groups!r}")
+    if not isinstance(groups, list | tuple):
+        values = to_numpy(groups, "groups")
+        return values.astype(object) if values.dtype.kind == "T" else values
+    types = set(map(type, groups))
+    if len(types) == 1:
+        kind = types.pop()
+        if kind in (int, float, bool) or issubclass(kind, np.generic):
+            values = np.asarray(groups)
+            if kind is not int or values.dtype.kind in "iu":  # beyond 64 bits: objects
+                return values
+        if kind is str:
+            values = np.asarray(groups)
+            if np.char.str_len(values).sum() == sum(map(len, groups)):
+                return values  # otherwise an id ends in NUL, which numpy drops
+    return np.fromiter(groups, dtype=object, count=len(groups))
+
+
+def code_groups(groups: Any, n: int, other: str = "p") -> Groups:
+    """Group ids of any kind, in any order, as rows behind each other."""
+    values = check_groups(groups, n, other)
     if n == 0:
         return Groups(values, np.zeros(1, dtype=np.int64), None)
     starts = np.flatnonzero(np.concatenate([[True], values[1:] != values[:-1]]))
@@ -183,7 +276,9 @@ def factorize(values: npt.NDArray[Any]) -> tuple[Integers, npt.NDArray[Any]]:
         low, high = int(values.min()), int(values.max())
         if high - low <= 4 * values.size + 1024:  # a table beats a sort
             slot = np.full(high - low + 1, -1, dtype=np.int64)
-            offset = (values - low).astype(np.int64)
+            # Narrow integers overflow in the difference; 64 unsigned bits do not.
+            wide = values if values.dtype == np.uint64 else values.astype(np.int64)
+            offset = (wide - low).astype(np.int64)
             slot[offset[::-1]] = np.arange(values.size - 1, -1, -1)
             firsts = np.sort(slot[slot >= 0])
             slot[offset[firsts]] = np.arange(firsts.size)
@@ -192,12 +287,8 @@ def factorize(values: npt.NDArray[Any]) -> tuple[Integers, npt.NDArray[Any]]:
         seen: dict[Any, int] = {}
         code = np.empty(values.size, dtype=np.int64)
         for i, value in enumerate(values):  # arbitrary objects can only be hashed
-            if value is None or value != value:
-                raise ValueError(f"groups has a missing value (group run {i})")
             code[i] = seen.setdefault(value, len(seen))
-        ids = np.empty(len(seen), dtype=object)
-        ids[:] = list(seen)
-        return code, ids
+        return code, np.fromiter(seen, dtype=object, count=len(seen))
     ids, first, code = np.unique(values, return_index=True, return_inverse=True)
     order = np.argsort(first)
     rank = np.empty_like(order)
@@ -217,11 +308,15 @@ def same_kind(template: Any) -> Callable[[npt.NDArray[Any]], Any]:
             if array.ndim == 2:
                 columns = [module.array(column) for column in array.T]
                 return module.table(columns, names=template.column_names)
+            if isinstance(template, module.ChunkedArray):
+                return module.chunked_array([array])
             return module.array(array)
         if library == "polars":
             if array.ndim == 2:
-                return module.DataFrame(array, schema=template.columns)
+                return module.DataFrame(array, schema=template.columns, orient="row")
             return module.Series("decision", array)
+        if not hasattr(template, "index"):  # an Index, or an array of pandas' own
+            return array
         if array.ndim == 2:
             return module.DataFrame(
                 array, index=template.index, columns=template.columns

@@ -74,6 +74,7 @@ def window_curve(segment: Segments, form: AffineForm, backend: ModuleType) -> Fl
     m = p.size
     buffer = np.zeros(window_width(float(p @ q)) + 2)
     low, length, _ = backend.law_of_sum(p, q, TOLERANCE, buffer)
+    assert length > 0, "the window was made too narrow"
     law = buffer[:length]
     if low > 0:  # without an item the sum can be one lower
         low, length, law = low - 1, length + 1, np.concatenate([[0.0], law])

@@ -18,7 +18,8 @@ from argmetric._decide._general import SWITCH, general_curve
 from argmetric._decide._tables import (
     Tables,
     affine_tables,
-    hit_curves,
+    harmonic_curves,
+    small_fraction,
     table_curves,
 )
 from argmetric._segments import Floats, Integers, Method, Segments
@@ -35,7 +36,7 @@ RELATIVE_ERROR = 1e-12  # of all routes but the general one, generously
 # Up to these sizes a table of all cells is quickest: cubic, but a handful of products.
 TABLE_LIMIT = 32
 GENERAL_TABLE_LIMIT = 64
-HIT_TABLE_LIMIT = 128  # quadratic, for metrics proportional to tp
+HARMONIC_LIMIT = 96  # quadratic sums, for F_β with a simple β
 AFFINE_TABLE_LIMIT = 512  # quadratic tables; longer segments are worth a call each
 SMALL = 4096  # one segment of so few items runs in numpy, without loading numba
 
@@ -121,9 +122,12 @@ def expected_curves(
         return out, RELATIVE_ERROR * np.maximum.reduceat(
             np.abs(np.nan_to_num(out)), segments.indptr[:-1] + np.arange(errors.size)
         )
-    per_hit = method == "auto" and proportional_to_hits(form)
-    limit = HIT_TABLE_LIMIT if per_hit else table_limit(form)
-    errors[:] = RELATIVE_ERROR
+    steps = None
+    if isinstance(form, RatioForm) and method == "auto":
+        steps = None if math.isnan(metric.zero_division) else small_fraction(form)
+    limit = GENERAL_TABLE_LIMIT if form is None else TABLE_LIMIT
+    limit = HARMONIC_LIMIT if steps else limit
+    errors[:] = RELATIVE_ERROR  # of a metric of size 1; scaled below
     long = np.flatnonzero(segments.lengths > limit)
     if long.size and (form is None or method == "windows"):
         switch = SWITCH if method == "auto" else math.inf
@@ -136,21 +140,14 @@ def expected_curves(
         assert form is not None
         part = segments.take(long)
         segments.put(long, regular_curves(part, metric, form, backend), out)
-    short_curves = hit_curves if per_hit else table_curves
-    short_curves(segments, tables, limit, out, backend)
+    if steps:
+        assert isinstance(form, RatioForm)
+        harmonic_curves(segments, metric, form, steps, limit, out, backend)
+    else:
+        table_curves(segments, tables, limit, out, backend)
+    if form is not None and method == "auto":
+        errors *= max(1.0, float(np.nanmax(np.abs(out), initial=0.0)))
     return out, errors
-
-
-def table_limit(form: Form | None) -> int:
-    """Longest segment whose table of all cells beats the driver of the form."""
-    return GENERAL_TABLE_LIMIT if form is None else TABLE_LIMIT
-
-
-def proportional_to_hits(form: Form | None) -> bool:
-    """Whether the metric is tp times a function of k and t, where hits are possible."""
-    if isinstance(form, RatioForm):
-        return form.counts_hits_only and form.d[1] == 0
-    return isinstance(form, ItemForm) and form.rejections is None and form.offset == 0
 
 
 def regular_curves(

@@ -20,6 +20,9 @@ from argmetric.metrics import Metric
 SWITCH = 60.0  # variance from which eight points err by less than 1e-10
 # From these variances on so many points err by less than about 1e-12.
 N_NODES = ((2e5, 3), (2e4, 4), (400.0, 5), (0.0, 8))
+RARE = 1e-280  # for outcomes that are rare and yet the only ones that count
+ROUGH = 1e-7  # an error from which a metric is too rough for quadrature
+WINDOWS_AFFORDABLE = 5000  # items; a rough metric on more keeps its error and says so
 TOLERANCE = 1e-18  # entries of a law below it are trimmed, their mass is counted
 NEGLIGIBLE = 1e-16  # entries at the end of a window that are not worth a cell
 CELLS = 1 << 16  # cells of one chunk: they stay in the cache
@@ -39,9 +42,9 @@ class PrefixLaws:
     """Laws of the number of positives among the first 0, 1, …, m items."""
 
     def __init__(
-        self, p: Floats, q: Floats, switch: float, backend: ModuleType
+        self, p: Floats, q: Floats, switch: float, tolerance: float, backend: ModuleType
     ) -> None:
-        self.p, self.q, self.backend = p, q, backend
+        self.p, self.q, self.tolerance, self.backend = p, q, tolerance, backend
         self.variance = np.concatenate([[0.0], np.cumsum(p * q)])
         # First count whose law is smooth enough for quadrature.
         self.smooth = int(np.searchsorted(self.variance, switch))
@@ -62,6 +65,8 @@ class PrefixLaws:
     ) -> tuple[Floats, Integers, float]:
         """Laws of counts first, first+stride, … below last."""
         width = window_width(float(self.variance[max(last - 1, 0)]))
+        if self.tolerance == RARE:  # of mean below 1: P(T = 160) < 1/160! < 1e-280
+            width += 160
         law, low, length = np.zeros(width + 1), 0, 1
         law[0] = 1.0
         if start is not None:
@@ -71,8 +76,19 @@ class PrefixLaws:
         rows = np.zeros((n_rows, width))
         lows = np.zeros(n_rows, dtype=np.int64)
         dropped = self.backend.prefix_laws(
-            self.p, self.q, first, last, stride, law, low, length, TOLERANCE, rows, lows
+            self.p,
+            self.q,
+            first,
+            last,
+            stride,
+            law,
+            low,
+            length,
+            self.tolerance,
+            rows,
+            lows,
         )
+        assert dropped >= 0, "the window was made too narrow"
         return rows, lows, dropped
 
     def n_points(self, count: int) -> int:
@@ -103,7 +119,8 @@ class PrefixLaws:
         kept = (self.kept[block], int(self.lows[block]))
         rows, lows, _ = self._windows(block * GRID, stop, 1, kept)
         rows, lows = rows[skip:], lows[skip:]
-        used = int(np.flatnonzero((rows > NEGLIGIBLE).any(axis=0))[-1]) + 1
+        negligible = min(NEGLIGIBLE, 100 * self.tolerance)
+        used = int(np.flatnonzero((rows > negligible).any(axis=0))[-1]) + 1
         rows = np.ascontiguousarray(rows[:, :used].T)
         points = lows + np.arange(used, dtype=np.float64)[:, None]
         # Past the end of a window the point must stay feasible: repeat the first.
@@ -113,10 +130,13 @@ class PrefixLaws:
 class BothLaws:
     """Rules of the hits and the misses along k."""
 
-    def __init__(self, segment: Segments, switch: float, backend: ModuleType) -> None:
-        self.m = segment.p.size
-        self.hits = PrefixLaws(segment.p, segment.q, switch, backend)
-        self.misses = PrefixLaws(segment.p[::-1], segment.q[::-1], switch, backend)
+    def __init__(
+        self, segment: Segments, switch: float, tolerance: float, backend: ModuleType
+    ) -> None:
+        p, q = segment.p, segment.q
+        self.m = p.size
+        self.hits = PrefixLaws(p, q, switch, tolerance, backend)
+        self.misses = PrefixLaws(p[::-1], q[::-1], switch, tolerance, backend)
 
     @property
     def splits(self) -> list[int]:
@@ -162,6 +182,8 @@ def expected_values(
     axes = (1, 2) if few else (0, 1)
     values = metric.value(hits, k, hits + misses, n)
     if not math.isnan(metric.zero_division):
+        if not values.flags.writeable:  # a constant of the user's, broadcast
+            values = values.copy()
         values *= miss_weights
         values *= hit_weights
         return np.asarray(values.sum(axis=axes), dtype=np.float64)
@@ -184,14 +206,22 @@ def general_curve(
     the rule in use and those with 8, 7 and 6 points, at some k. With an infinite
     `switch` there is no quadrature, and the error is the rigorous bound alone.
     """
-    laws = BothLaws(segment, switch, backend)
+    # With nan the outcomes that count may be rare: keep those too.
+    few = min(float(segment.p.sum()), float(segment.q.sum())) < 1.0
+    rare = math.isnan(metric.zero_division) and few
+    laws = BothLaws(segment, switch, RARE if rare else TOLERANCE, backend)
     n = float(segment.sizes[0])
     curve = np.empty(laws.m + 1)
     for start, stop in laws.chunks():
         k = np.arange(start, stop, dtype=np.float64)
         curve[start:stop] = expected_values(metric, n, k, laws.rules(start, stop))
-    error = laws.hits.dropped + laws.misses.dropped
-    return curve, error + quadrature_error(laws, metric, n, curve)
+    scale = max(1.0, float(np.nanmax(np.abs(curve), initial=0.0)))
+    estimate = quadrature_error(laws, metric, n, curve)
+    if estimate > ROUGH * scale and switch < math.inf and laws.m <= WINDOWS_AFFORDABLE:
+        return general_curve(segment, metric, backend, switch=math.inf)
+    rounding = laws.m * 2.0**-53
+    dropped = laws.hits.dropped + laws.misses.dropped
+    return curve, scale * (dropped + rounding) + estimate
 
 
 def quadrature_error(laws: BothLaws, metric: Metric, n: float, curve: Floats) -> float:

@@ -137,7 +137,8 @@ class Decision:
                 f"{cut.expected:.{decimals}f} ({cut.n_positives:,} positives)",
             )
         )
-        if self.group_ids is None or "best_cut" in self.__dict__ or self.n <= 100_000:
+        quick = self.metric.form is not None and self.n <= 100_000
+        if self.group_ids is None or "best_cut" in self.__dict__ or quick:
             best = self.best_cut
             lines.append(
                 (
@@ -227,8 +228,10 @@ def _forgotten(*_: Any) -> Any:
     raise ValueError("a decision that was pickled or copied has no curves of segments")
 
 
-def _plain(value: float) -> float | str:
-    """JSON has no nan and no infinity: as text."""
+def _plain(value: float) -> float | str | None:
+    """JSON has no nan and no infinity: null, and text."""
+    if math.isnan(value):
+        return None
     return float(value) if math.isfinite(value) else str(value)
 
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from fractions import Fraction
 from types import ModuleType
 
 import numpy as np
 
 from argmetric._segments import Floats, Integers, Segments
-from argmetric.metrics import AffineForm, Metric
+from argmetric.metrics import AffineForm, Metric, RatioForm
 
-CUBIC_LIMIT = 24  # up to this size the cubic table beats the quadratic one
+MAX_STEPS = 6  # jk + jt of the quadratic sums: F1, F2 and F0.5
 
 
 class Tables:
@@ -20,9 +21,6 @@ class Tables:
     def __init__(self, metric: Metric) -> None:
         self.metric = metric
         self._kept: dict[tuple[int, int], tuple[Floats, Floats | None]] = {}
-        self._kept_per_hit: dict[
-            tuple[int, int], tuple[Floats, Floats, Floats | None]
-        ] = {}
 
     def of(self, m: int, n: int) -> tuple[Floats, Floats | None]:
         """value(a, k, a+r, n) at [k, a, r], 0 where undefined; and 1 where defined.
@@ -33,6 +31,10 @@ class Tables:
             k, a, r = np.ogrid[: m + 1, : m + 1, : m + 1]
             cells = np.nonzero((a <= k) & (r <= m - k))
             values = self.metric.value(cells[1], cells[0], cells[1] + cells[2], n)
+            if np.isinf(values).any():
+                raise ValueError(
+                    f"{self.metric.name} is infinite on some counts: see check_metric"
+                )
             table = np.zeros((m + 1, m + 1, m + 1))
             table[cells] = np.nan_to_num(values, nan=0.0)
             defined = None
@@ -42,32 +44,11 @@ class Tables:
             self._kept[m, n] = table, defined
         return self._kept[m, n]
 
-    def per_hit(self, m: int, n: int) -> tuple[Floats, Floats, Floats | None]:
-        """For a metric proportional to tp: value per hit at [k, t].
 
-        Second, its value where no hit is possible; third as in `of`.
-        """
-        if (m, n) not in self._kept_per_hit:
-            k, t = np.mgrid[: m + 1, : m + 1]
-            most = np.minimum(k, t)
-            values = self.metric.value(most, k, t, n)
-            undefined = np.isnan(values)
-            values[undefined] = 0.0
-            defined = (~undefined).astype(np.float64) if undefined.any() else None
-            self._kept_per_hit[m, n] = (
-                np.where(most > 0, values / np.maximum(most, 1), 0.0),
-                np.where(most > 0, 0.0, values),
-                defined,
-            )
-        return self._kept_per_hit[m, n]
-
-
-def by_size(
-    segments: Segments, longest: int, shortest: int = 0
-) -> Iterator[tuple[int, int, Integers]]:
-    """(m, n, segments of that size) for all sizes m from shortest to longest."""
+def by_size(segments: Segments, longest: int) -> Iterator[tuple[int, int, Integers]]:
+    """(m, n, segments of that size) for all sizes m up to `longest`."""
     lengths = segments.lengths
-    chosen = np.flatnonzero((lengths >= shortest) & (lengths <= longest))
+    chosen = np.flatnonzero(lengths <= longest)
     if not chosen.size:
         return
     keys = np.stack([segments.sizes[chosen], lengths[chosen]])
@@ -108,27 +89,33 @@ def divide_defined(out: Floats, mass: Floats) -> None:
     out[undefined] = math.nan
 
 
-def hit_curves(
-    segments: Segments, tables: Tables, longest: int, out: Floats, backend: ModuleType
+def small_fraction(form: RatioForm) -> tuple[int, int] | None:
+    """(jk, jt) with the denominator a multiple of jk·k + jt·t, where they are small."""
+    d0, d1, d2, d3 = form.d
+    if not (form.counts_hits_only and d0 == d1 == 0 and d2 > 0 and d3 > 0):
+        return None
+    fraction = Fraction(d3 / d2).limit_denominator(MAX_STEPS)
+    if fraction.numerator + fraction.denominator > MAX_STEPS:
+        return None
+    exact = fraction.denominator * d3 == fraction.numerator * d2
+    return (fraction.denominator, fraction.numerator) if exact else None
+
+
+def harmonic_curves(
+    segments: Segments,
+    metric: Metric,
+    form: RatioForm,
+    steps: tuple[int, int],
+    longest: int,
+    out: Floats,
+    backend: ModuleType,
 ) -> None:
-    """The same for a metric proportional to tp, longer segments by quadratic tables."""
-    table_curves(segments, tables, CUBIC_LIMIT, out, backend)
-    mass = None
-    likely = np.concatenate([[0], np.cumsum(segments.p > 0.5)])[segments.indptr]
-    n_likely = np.diff(likely)
-    for m, n, chosen in by_size(segments, longest, CUBIC_LIMIT + 1):
-        # Neighbours run side by side, best with as many items above one half.
-        chosen = chosen[np.argsort(n_likely[chosen].astype(np.uint16), kind="stable")]
-        slope, offset, defined = tables.per_hit(m, n)
-        arguments = (segments.p, segments.q, segments.indptr, chosen)
-        backend.affine_curves(*arguments, slope, offset, ~offset.any(axis=1), out)
-        if defined is not None:
-            if mass is None:
-                mass = np.ones_like(out)
-            never = np.zeros(m + 1, dtype=bool)
-            backend.affine_curves(*arguments, 0.0 * slope, defined, never, mass)
-    if mass is not None:
-        divide_defined(out, mass)
+    """E[value] of c1·tp / (d2·k + d3·t) for short segments, quadratic."""
+    scale = form.c[1] * steps[0] / form.d[2]
+    empty = float(metric.value(0, 0, 0, 1))
+    backend.harmonic_curves(
+        segments.p, segments.q, segments.indptr, longest, *steps, scale, empty, out
+    )
 
 
 def affine_tables(
@@ -149,6 +136,5 @@ def affine_tables(
             chosen,
             slope,
             intercept,
-            ~intercept.any(axis=1),
             out,
         )

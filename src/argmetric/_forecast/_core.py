@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from argmetric._decide._core import expit
 from argmetric._decide._curves import compiled
 from argmetric._decide._tables import Tables, by_size
+from argmetric._forecast._effects import check_effect, mixed_law, settle
 from argmetric._forecast._laws import (
     MAX_ATOMS,
     ValueLaw,
@@ -28,8 +28,8 @@ from argmetric._forecast._shift import (
     match_prevalence,
 )
 from argmetric._layout import Average, Layout, lay_out
-from argmetric._segments import Floats, Segments
-from argmetric._validation import check_labels, to_floats
+from argmetric._segments import Floats, Integers, Segments, expit
+from argmetric._validation import check_labels, is_sparse, place, to_floats
 from argmetric.metrics import Metric, MetricLike, feasible_counts, get_metric
 
 TABLE_LIMIT = 64
@@ -98,50 +98,30 @@ def forecast(
         raise ValueError(
             f"coverage must lie strictly between 0 and 1, not {coverage!r}"
         )
-    if overdispersion < 0 or not math.isfinite(overdispersion):
-        raise ValueError(f"overdispersion must be ≥ 0, not {overdispersion!r}")
+    check_effect(overdispersion)
     if groups is not None and average is None:
         average = "groups"
     layout = lay_out(p, groups=groups, average=average, logits=logits)
     selected = layout.select(check_labels(labels, "labels", layout.shape))
-    if (
-        layout.sparse
-        and selected.sum() != np.asarray(_dense(labels)).astype(bool).sum()
-    ):
+    if layout.sparse and selected.sum() != np.count_nonzero(_dense(labels)):
         raise ValueError("a label is 1 where the sparse p has no entry")
     scores = layout.scores
-    q = expit(-scores) if logits else 1.0 - scores
-    p_ = expit(scores) if logits else scores
-    assumptions = ["probabilities are calibrated"]
+    p_, q = (expit(scores), expit(-scores)) if logits else (scores, 1.0 - scores)
     if prior is not None:
-        p_, q = match_prevalence(p_, q, float(prior))
-        assumptions.append(f"prevalence is {prior:g}, all else as in training")
-    else:
-        assumptions.append("no shift since training")
-    if overdispersion:
-        assumptions.append(
-            f"labels depend on each other through one normal effect of sd "
-            f"{overdispersion:g} on the log-odds"
-        )
-    else:
-        assumptions.append("labels independent given the scores")
-    arrived = _arrived(known, layout)
-    if arrived is not None:
-        assumptions.append(f"{int((~np.isnan(arrived)).sum()):,} labels are known")
-    scenarios = list(_scenarios(p_, q, arrived, overdispersion))
+        # An implicit cell stays a certain negative under any prevalence.
+        p_, q = match_prevalence(p_, q, float(prior), int(layout.sizes.sum()))
+    known_ = _arrived(known, layout)
     if layout.single:
-        law = _mix(
-            [
-                (weight, law_of_values(metric, int(layout.sizes[0]), a, b, selected))
-                for weight, a, b in scenarios
-            ]
+        law, positives = _law_of_one(
+            metric, int(layout.sizes[0]), p_, q, known_, selected, overdispersion
         )
     else:
-        law = _group_law(metric, layout, scenarios, selected)
+        law, positives = _group_law(
+            metric, layout, p_, q, known_, selected, overdispersion
+        )
     interval = (math.nan, math.nan)
     if law.values.size:
         interval = shortest_interval(law.values, law.probabilities, coverage)
-    positives = sum(weight * float(a.sum()) for weight, a, _ in scenarios)
     return Forecast(
         mean=law.mean,
         interval=interval,
@@ -155,112 +135,149 @@ def forecast(
         n_positives=int(selected.sum()),
         n_groups=None if layout.single else int(layout.sizes.size),
         expected_positives=positives,
-        assumptions=tuple(assumptions),
+        assumptions=_assumptions(prior, overdispersion, known_),
     )
 
 
+def _assumptions(
+    prior: float | None, overdispersion: float, known: Floats
+) -> tuple[str, ...]:
+    lines = ["probabilities are calibrated"]
+    if prior is None:
+        lines.append("no shift since training")
+    else:
+        lines.append(f"prevalence is {prior:g}, all else as in training")
+    if overdispersion:
+        lines.append(
+            f"labels depend on each other through one normal effect of sd "
+            f"{overdispersion:g} on the log-odds"
+        )
+    else:
+        lines.append("labels independent given the scores")
+    arrived = int((~np.isnan(known)).sum())
+    return (*lines, f"{arrived:,} labels are known") if arrived else tuple(lines)
+
+
 def _dense(labels: Any) -> Any:
-    return labels.toarray() if hasattr(labels, "toarray") else labels
+    return (
+        labels.toarray() if hasattr(labels, "toarray") else to_floats(labels, "labels")
+    )
 
 
-def _arrived(known: Any, layout: Layout) -> Floats | None:
+def _arrived(known: Any, layout: Layout) -> Floats:
     """Known labels per explicit item, nan where unknown."""
     if known is None:
-        return None
+        return np.full(layout.scores.size, math.nan)
+    if is_sparse(known):
+        raise TypeError(
+            "known must be dense: an array with nan where a label has not arrived"
+        )
     values = to_floats(known, "known")
     if values.shape != layout.shape:
         raise ValueError(f"known has shape {values.shape} but p has {layout.shape}")
     wrong = np.flatnonzero(~(np.isnan(values) | (values == 0) | (values == 1)).ravel())
     if wrong.size:
+        where = place(int(wrong[0]), values.shape)
         raise ValueError(
-            f"known is {values.ravel()[wrong[0]]:g} at row {wrong[0]}; labels are 0 or "
-            "1, and nan where they have not arrived"
+            f"known is {values.ravel()[wrong[0]]:g} at {where}; labels are 0 or 1, and "
+            "nan where they have not arrived"
         )
-    return np.asarray(layout.select(values), dtype=np.float64)
+    explicit = np.asarray(layout.select(values), dtype=np.float64)
+    if layout.sparse and np.nansum(values) != np.nansum(explicit):
+        raise ValueError("known is 1 where the sparse p has no entry")
+    return explicit
 
 
-def _scenarios(
-    p: Floats, q: Floats, arrived: Floats | None, deviation: float
-) -> Iterator[tuple[float, Floats, Floats]]:
-    """(weight, p, q) for every value of the shared effect; known labels are certain."""
-
-    def settle(p: Floats, q: Floats) -> tuple[Floats, Floats]:
-        if arrived is None:
-            return p, q
-        unknown = np.isnan(arrived)
-        return np.where(unknown, p, arrived), np.where(unknown, q, 1.0 - arrived)
-
+def _law_of_one(
+    metric: Metric,
+    n: int,
+    p: Floats,
+    q: Floats,
+    known: Floats,
+    selected: Mask,
+    deviation: float,
+) -> tuple[ValueLaw, float]:
+    """Law of the score of one segment, and its expected positives."""
     if deviation == 0.0:
-        yield 1.0, *settle(p, q)
-        return
+        p, q = settle(p, q, known)
+        return law_of_values(metric, n, p, q, selected), float(p.sum())
     centre = centre_log_odds(p, q, deviation)
-    for effect, weight in zip(*effects(), strict=True):
-        yield float(weight), *settle(*from_log_odds(centre + deviation * effect))
-
-
-def _mix(laws: list[tuple[float, ValueLaw]]) -> ValueLaw:
-    """Mixture of laws."""
-    if len(laws) == 1:
-        return laws[0][1]
-    parts = []
-    for weight, law in laws:
-        parts.append((law.values, weight * (1 - law.p_undefined) * law.probabilities))
-        if law.p_undefined > 0:
-            parts.append((np.full(1, math.nan), np.full(1, weight * law.p_undefined)))
-    return combine(parts)
+    return mixed_law(metric, n, centre, deviation, known, selected)
 
 
 def _group_law(
     metric: Metric,
     layout: Layout,
-    scenarios: list[tuple[float, Floats, Floats]],
+    p: Floats,
+    q: Floats,
+    known: Floats,
     selected: Mask,
-) -> ValueLaw:
+    deviation: float,
+) -> tuple[ValueLaw, float]:
     """Law of the mean over segments: convolved if they are few, else from moments."""
     order = layout.segment_rows(0, layout.indptr.size - 1)
-    selected = selected[order]
-    scenarios = [(weight, p[order], q[order]) for weight, p, q in scenarios]
+    p, q, known, selected = p[order], q[order], known[order], selected[order]
     count = layout.sizes.size
     if count <= FEW_GROUPS:
-        laws = []
+        laws, positives = [], 0.0
         for g in range(count):
             part = slice(layout.indptr[g], layout.indptr[g + 1])
-            laws.append(
-                _mix(
-                    [
-                        (
-                            weight,
-                            law_of_values(
-                                metric,
-                                int(layout.sizes[g]),
-                                p[part],
-                                q[part],
-                                selected[part],
-                            ),
-                        )
-                        for weight, p, q in scenarios
-                    ]
-                )
+            law, mean = _law_of_one(
+                metric,
+                int(layout.sizes[g]),
+                p[part],
+                q[part],
+                known[part],
+                selected[part],
+                deviation,
             )
-        law = _convolved(laws)
-        if law is None and all(law.p_undefined == 0.0 for law in laws):
-            law = _on_grid(laws)
-        if law is not None:
-            return law
-    raw = np.zeros((count, 4))
-    for weight, p, q in scenarios:
-        segments = Segments(p, q, layout.indptr, layout.sizes)
-        raw += weight * _raw_moments(metric, segments, selected)
-    return _law_from_moments(raw, _bounds(metric))
+            laws.append(law)
+            positives += mean
+        law_of_mean = _convolved(laws)
+        if law_of_mean is None and all(law.p_undefined == 0.0 for law in laws):
+            law_of_mean = _on_grid(laws)
+        if law_of_mean is not None:
+            return law_of_mean, positives
+    raw, positives = np.zeros((count, 4)), 0.0
+    tables = Tables(metric)
+    for weight, a, b in _group_scenarios(layout.indptr, p, q, known, deviation):
+        a, b = settle(a, b, known)
+        segments = Segments(a, b, layout.indptr, layout.sizes)
+        raw += weight[:, None] * _raw_moments(tables, segments, selected)
+        positives += float(np.repeat(weight, segments.lengths) @ a)
+    return _law_from_moments(raw, _bounds(metric)), positives
 
 
-def _raw_moments(metric: Metric, segments: Segments, selected: Mask) -> Floats:
+def _group_scenarios(
+    indptr: Integers, p: Floats, q: Floats, known: Floats, deviation: float
+) -> Iterator[tuple[Floats, Floats, Floats]]:
+    """(weight of every group, p, q) for values of the effect, one effect per group."""
+    count = indptr.size - 1
+    if deviation == 0.0:
+        yield np.ones(count), p, q
+        return
+    centre = centre_log_odds(p, q, deviation)
+    points, weights = effects()
+    arrived = ~np.isnan(known)
+    sign = np.where(known == 1.0, 1.0, -1.0)
+    ends = np.zeros((points.size, indptr[-1] + 1))
+    for i, effect in enumerate(points):
+        x = sign * (centre + deviation * effect)
+        np.cumsum(np.where(arrived, -np.logaddexp(0.0, -x), 0.0), out=ends[i, 1:])
+    level = np.log(weights)[:, None] + np.diff(ends[:, indptr], axis=1)
+    chances = np.exp(level - level.max(axis=0))
+    chances /= chances.sum(axis=0)
+    for effect, chance in zip(points, chances, strict=True):
+        yield chance, *from_log_odds(centre + deviation * effect)
+
+
+def _raw_moments(tables: Tables, segments: Segments, selected: Mask) -> Floats:
     """Per segment P(defined) and E[value^j; defined], j = 1, 2, 3."""
     kernels, count = compiled(), segments.n_segments
     moments = np.zeros((count, 4))
     raw = np.zeros((count, 3))
     for m, n, chosen in by_size(segments, TABLE_LIMIT):
-        table, defined = Tables(metric).of(m, n)
+        table, defined = tables.of(m, n)
         arguments = (segments.p, segments.q, segments.indptr, chosen, selected)
         kernels.table_moments(*arguments, table, raw)
         moments[chosen, 1:] = raw[chosen]
@@ -272,7 +289,7 @@ def _raw_moments(metric: Metric, segments: Segments, selected: Mask) -> Floats:
         one = segments.one(g)
         part = slice(segments.indptr[g], segments.indptr[g + 1])
         law = law_of_values(
-            metric, int(segments.sizes[g]), one.p, one.q, selected[part]
+            tables.metric, int(segments.sizes[g]), one.p, one.q, selected[part]
         )
         powers = [law.probabilities @ law.values**j for j in (0, 1, 2, 3)]
         moments[g] = (1 - law.p_undefined) * np.array(powers)

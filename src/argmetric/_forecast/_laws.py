@@ -31,6 +31,7 @@ def law_of_count(p: Floats, q: Floats) -> tuple[int, Floats]:
         width = window_width(float(p[part] @ q[part])) if tolerance else p.size
         buffer = np.zeros(width + 2)
         low, length, _ = kernels.law_of_sum(p[part], q[part], tolerance, buffer)
+        assert length > 0, "the window was made too narrow"
         laws.append((low, buffer[:length]))
     while len(laws) > 1:
         pairs = [
@@ -56,10 +57,6 @@ class ValueLaw:
     p_undefined: float
     mean: float
     variance: float
-
-    def cdf(self, x: float) -> float:
-        """P(value ≤ x)."""
-        return float(self.probabilities[self.values <= x + 1e-12].sum())
 
 
 def law_of_values(

@@ -109,6 +109,11 @@ class Forecast:
         """Everything but the law, for JSON."""
         return {
             "metric": self.metric.name,
+            "zero_division": (
+                None
+                if math.isnan(self.metric.zero_division)
+                else self.metric.zero_division
+            ),
             "mean": self.mean if math.isfinite(self.mean) else None,
             "interval": [x if math.isfinite(x) else None for x in self.interval],
             "coverage": self.coverage,
@@ -136,6 +141,9 @@ class Forecast:
         from argmetric._decide._plot import new_axes
 
         ax = new_axes(ax)
+        if not self.values.size:
+            ax.text(0.5, 0.5, "never defined", ha="center", transform=ax.transAxes)
+            return ax
         low, high = self.interval
         bins = np.linspace(self.values[0], self.values[-1], 61)
         ax.hist(self.values, bins=bins, weights=self.probabilities, color="C0")

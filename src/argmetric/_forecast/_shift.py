@@ -25,11 +25,14 @@ def from_log_odds(x: Floats) -> tuple[Floats, Floats]:
     return np.where(x >= 0, large, small), np.where(x >= 0, small, large)
 
 
-def match_prevalence(p: Floats, q: Floats, prior: float) -> tuple[Floats, Floats]:
-    """Add one constant to all log-odds so that the mean of p becomes `prior`."""
+def match_prevalence(
+    p: Floats, q: Floats, prior: float, n: int
+) -> tuple[Floats, Floats]:
+    """Add one constant to all log-odds so that Σp/n becomes `prior`, n ≥ len(p)."""
     if not 0.0 < prior < 1.0:
         raise ValueError(f"prior must lie strictly between 0 and 1, not {prior!r}")
-    certain, impossible = float((q == 0).mean()), float((p == 0).mean())
+    certain = float((q == 0).sum()) / n
+    impossible = (float((p == 0).sum()) + n - p.size) / n
     if not certain < prior < 1.0 - impossible:
         raise ValueError(
             f"prior={prior:g} cannot be met: {certain:.3g} of the probabilities are 1 "
@@ -39,7 +42,7 @@ def match_prevalence(p: Floats, q: Floats, prior: float) -> tuple[Floats, Floats
     low, high = -800.0, 800.0
     for _ in range(100):
         middle = (low + high) / 2
-        if from_log_odds(x + middle)[0].mean() < prior:
+        if from_log_odds(x + middle)[0].sum() < prior * n:
             low = middle
         else:
             high = middle
@@ -61,7 +64,8 @@ def centre_log_odds(p: Floats, q: Floats, deviation: float) -> Floats:
     stretch = math.sqrt(1.0 + math.pi * deviation**2 / 8.0)
     for first in range(0, x.size, ROWS):
         part = slice(first, first + ROWS)
-        target, finite = x[part], np.isfinite(x[part])
+        # Beyond e^±300 a label is as good as certain, whatever the effect.
+        target, finite = x[part], np.abs(x[part]) < 300.0
         a = np.where(finite, target, 0.0) * stretch
         for _ in range(30):
             inside, outside = from_log_odds(a[:, None] + deviation * points)

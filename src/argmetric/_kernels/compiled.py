@@ -12,7 +12,12 @@ from argmetric._kernels.segments import (
     segment_moments,
     sort_segments,
 )
-from argmetric._kernels.tables import affine_curves, table_curves, table_moments
+from argmetric._kernels.tables import (
+    affine_curves,
+    harmonic_curves,
+    table_curves,
+    table_moments,
+)
 from argmetric._kernels.windows import (
     joint_rows,
     law_of_sum,
@@ -27,6 +32,7 @@ __all__ = [
     "choose",
     "count_at_least",
     "group_rows",
+    "harmonic_curves",
     "hit_curves",
     "joint_rows",
     "law_of_sum",

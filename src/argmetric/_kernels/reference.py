@@ -119,6 +119,31 @@ def table_curves(
             out[indptr[g] + g + k] = hits[k] @ cells @ misses[m - k]
 
 
+def harmonic_curves(
+    p: Floats,
+    q: Floats,
+    indptr: Integers,
+    longest: int,
+    jk: int,
+    jt: int,
+    scale: float,
+    empty: float,
+    out: Floats,
+) -> None:
+    """E[scale·tp / (jk·k + jt·t)] for every k of segments up to `longest` items."""
+    for g in range(indptr.size - 1):
+        part = slice(indptr[g], indptr[g + 1])
+        m = indptr[g + 1] - indptr[g]
+        if m > longest:
+            continue
+        hits, misses = laws(p[part], q[part]), laws(p[part][::-1], q[part][::-1])
+        out[indptr[g] + g] = empty * hits[m][0]
+        for k in range(1, m + 1):
+            a, r = np.arange(k + 1)[:, None], np.arange(m - k + 1)[None, :]
+            values = scale * a / (jk * k + jt * (a + r))
+            out[indptr[g] + g + k] = hits[k] @ values @ misses[m - k]
+
+
 def affine_curves(
     p: Floats,
     q: Floats,
@@ -126,7 +151,6 @@ def affine_curves(
     chosen: Integers,
     slope: Floats,
     intercept: Floats,
-    plain: npt.NDArray[np.bool_],
     out: Floats,
 ) -> None:
     """E[slope(k, t)·tp + intercept(k, t)] for every k of segments of one size."""
@@ -217,6 +241,8 @@ def prefix_laws(
             rows[row, :length] = law[:length]
             lows[row] = low
         if k < p.size:
+            if length + 1 > law.size:
+                return -1.0
             extend(law, length, p[k], q[k])
             low, length, lost = trim(law, low, length + 1, tolerance)
             dropped += lost

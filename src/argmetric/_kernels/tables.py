@@ -111,105 +111,83 @@ def load_lanes(p, q, indptr, chosen, first, lane_p, lane_q):
 
 
 @kernel
-def add_hits(law, joint, slope, a, b, p, total):
-    """Add an item to joint; total = Σ_t slope[t]·joint[t] afterwards.
+def harmonic_curves(p, q, indptr, longest, jk, jt, scale, empty, out):
+    """E[scale·tp / (jk·k + jt·t)] for every k of every segment up to `longest` items.
 
-    The law without the item solves law[t] = b·out[t] + a·out[t-1] from its first entry,
-    stably for a ≤ b. With a = p the arrays run upwards and joint begins at
-    T = 1; with a = q they run downwards from T = m.
+    Natarajan's Algorithm 2: s[i] = E[scale / (i + jt·misses)], whose index i is
+    jk·k + jt·hits; from k to k-1 an item joins the misses. `empty` is the value at
+    k = t = 0. O((jk+jt)·m²), sums of positive terms throughout.
     """
-    c0 = c1 = c2 = c3 = c4 = c5 = c6 = c7 = 0.0
-    s0 = s1 = s2 = s3 = s4 = s5 = s6 = s7 = 0.0
-    a0, a1, a2, a3, a4, a5, a6, a7 = a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7]
-    p0, p1, p2, p3, p4, p5, p6, p7 = p[0], p[1], p[2], p[3], p[4], p[5], p[6], p[7]
-    i0, i1, i2, i3 = 1.0 / b[0], 1.0 / b[1], 1.0 / b[2], 1.0 / b[3]
-    i4, i5, i6, i7 = 1.0 / b[4], 1.0 / b[5], 1.0 / b[6], 1.0 / b[7]
-    for t in range(law.shape[0] - 1):
-        c0 = (law[t, 0] - a0 * c0) * i0
-        c1 = (law[t, 1] - a1 * c1) * i1
-        c2 = (law[t, 2] - a2 * c2) * i2
-        c3 = (law[t, 3] - a3 * c3) * i3
-        c4 = (law[t, 4] - a4 * c4) * i4
-        c5 = (law[t, 5] - a5 * c5) * i5
-        c6 = (law[t, 6] - a6 * c6) * i6
-        c7 = (law[t, 7] - a7 * c7) * i7
-        j0, j1 = joint[t, 0] + p0 * c0, joint[t, 1] + p1 * c1
-        j2, j3 = joint[t, 2] + p2 * c2, joint[t, 3] + p3 * c3
-        j4, j5 = joint[t, 4] + p4 * c4, joint[t, 5] + p5 * c5
-        j6, j7 = joint[t, 6] + p6 * c6, joint[t, 7] + p7 * c7
-        joint[t, 0], joint[t, 1], joint[t, 2], joint[t, 3] = j0, j1, j2, j3
-        joint[t, 4], joint[t, 5], joint[t, 6], joint[t, 7] = j4, j5, j6, j7
-        factor = slope[t]
-        s0 += factor * j0
-        s1 += factor * j1
-        s2 += factor * j2
-        s3 += factor * j3
-        s4 += factor * j4
-        s5 += factor * j5
-        s6 += factor * j6
-        s7 += factor * j7
-    total[0], total[1], total[2], total[3] = s0, s1, s2, s3
-    total[4], total[5], total[6], total[7] = s4, s5, s6, s7
-
-
-@kernel
-def add_mixed_hits(law, joint, slope, p, q, total):
-    """The same where the lanes disagree on the direction: one by one."""
-    m = law.shape[0] - 1
-    for j in range(LANES):
-        up = p[j] <= 0.5
-        a, inverse = (p[j], 1.0 / q[j]) if up else (q[j], 1.0 / p[j])
-        carry, total[j] = 0.0, 0.0
+    laws = np.zeros((longest + 1, longest + 1))
+    s = np.empty((jk + jt) * longest + jt + 1)
+    for g in range(indptr.shape[0] - 1):
+        start, m = indptr[g], indptr[g + 1] - indptr[g]
+        if m > longest:
+            continue
+        laws[0, 0] = 1.0
+        for k in range(m):
+            pi, qi = p[start + k], q[start + k]
+            laws[k + 1, 0] = qi * laws[k, 0]
+            laws[k + 1, k + 1] = pi * laws[k, k]
+            for a in range(1, k + 1):
+                laws[k + 1, a] = qi * laws[k, a] + pi * laws[k, a - 1]
+        for i in range(1, (jk + jt) * m + 1):
+            s[i] = scale / i
+        out[start + g] = empty * laws[m, 0]
         for step in range(m):
-            t = step + 1 if up else m - step
-            carry = (law[t - 1 if up else t, j] - a * carry) * inverse
-            joint[t, j] += p[j] * carry
-            total[j] += slope[t] * joint[t, j]
+            k = m - step
+            total = 0.0
+            for a in range(1, k + 1):
+                total += a * laws[k, a] * s[jk * k + jt * a]
+            out[start + g + k] = total
+            pi, qi = p[start + k - 1], q[start + k - 1]
+            for i in range(1, (jk + jt) * (k - 1) + 1):
+                s[i] = qi * s[i] + pi * s[i + jt]
 
 
 @kernel
-def affine_curves(p, q, indptr, chosen, slope, intercept, plain, out):
+def affine_curves(p, q, indptr, chosen, slope, intercept, out):
     """E[slope(k, t)·tp + intercept(k, t)] for every k of segments of one size.
 
-    joint[t] = E[tp·1(T=t)] grows item by item with the law of T without the item,
-    which comes from the law of T by the stable half of the division by (q + p·z).
-    Row k of the intercept is 0 where plain[k]. O(m²) per segment, eight at a time;
-    quickest where neighbours have as many items above 1/2.
+    E[tp·1(T=t)] grows item by item with the law of T without the item, which comes
+    from the law of T by the stable half of the division by (q + p·z). O(m²).
     """
     m = slope.shape[0] - 1
-    lane_p, lane_q = np.full((m, LANES), 0.5), np.full((m, LANES), 0.5)
-    law, joint = np.zeros((m + 1, LANES)), np.zeros((m + 1, LANES))
-    total = np.zeros(LANES)
-    for first in range(0, chosen.shape[0], LANES):
-        lanes = load_lanes(p, q, indptr, chosen, first, lane_p, lane_q)
+    law, without, joint = np.zeros(m + 1), np.zeros(m + 1), np.zeros(m + 1)
+    for index in range(chosen.shape[0]):
+        g = chosen[index]
+        start = indptr[g]
+        law[0] = 1.0
+        for i in range(m):
+            pi, qi = p[start + i], q[start + i]
+            law[i + 1] = pi * law[i]
+            for step in range(i):
+                a = i - step
+                law[a] = qi * law[a] + pi * law[a - 1]
+            law[0] *= qi
         for t in range(m + 1):
-            for j in range(LANES):
-                law[t, j] = 1.0 if t == 0 else 0.0
-                joint[t, j] = 0.0
-        for k in range(m):
-            add_item(lane_p, lane_q, k, law)
+            joint[t] = 0.0
         for k in range(m + 1):
-            if k == 0:
-                for j in range(LANES):
-                    total[j] = 0.0
+            total = 0.0
+            for t in range(m + 1):
+                total += joint[t] * slope[k, t] + law[t] * intercept[k, t]
+            out[start + g + k] = total
+            if k == m:
+                break
+            pi, qi = p[start + k], q[start + k]
+            if pi <= 0.5:
+                carry = 0.0
+                for t in range(m):
+                    carry = (law[t] - pi * carry) / qi
+                    without[t] = carry
             else:
-                lp, lq = lane_p[k - 1], lane_q[k - 1]
-                n_up = 0
-                for j in range(LANES):
-                    n_up += lp[j] <= 0.5
-                if n_up == LANES:
-                    add_hits(law, joint[1:], slope[k, 1:], lp, lq, lp, total)
-                elif n_up == 0:
-                    add_hits(law[::-1], joint[::-1], slope[k, ::-1], lq, lp, lp, total)
-                else:
-                    add_mixed_hits(law, joint, slope[k], lp, lq, total)
-            if not plain[k]:
-                for t in range(m + 1):
-                    for j in range(LANES):
-                        total[j] += law[t, j] * intercept[k, t]
-            for j in range(lanes):
-                g = chosen[first + j]
-                out[indptr[g] + g + k] = total[j]
+                carry = 0.0
+                for step in range(m):
+                    t = m - 1 - step
+                    carry = (law[t + 1] - qi * carry) / pi
+                    without[t] = carry
+            for t in range(m):
+                joint[t + 1] += pi * without[t]
 
 
 @kernel

@@ -57,7 +57,8 @@ def prefix_laws(p, q, first, last, stride, law, low, length, tolerance, rows, lo
     """Laws of the first k items for k = first, first+stride, … below last.
 
     Starts from the law of `first` items, which begins at `low`; every row is padded
-    with zeros and `lows` says where it begins. Returns the mass dropped on the way.
+    with zeros and `lows` says where it begins. Returns the mass dropped on the way, or
+    -1 where the buffer `law` is too short.
     """
     dropped = 0.0
     for k in range(first, last):
@@ -67,6 +68,8 @@ def prefix_laws(p, q, first, last, stride, law, low, length, tolerance, rows, lo
             for a in range(rows.shape[1]):
                 rows[row, a] = law[a] if a < length else 0.0
         if k < p.shape[0]:
+            if length + 1 > law.shape[0]:
+                return -1.0  # the buffer is too short
             extend(law, length, p[k], q[k])
             low, length, lost = trim(law, low, length + 1, tolerance)
             dropped += lost

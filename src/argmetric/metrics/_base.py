@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
+from numbers import Real
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from argmetric._validation import check_labels
 from argmetric.metrics._forms import Floats, Form
 from argmetric.metrics._ranking import RankingPrinciple, search_violation
 
@@ -28,7 +30,17 @@ def true_negatives(tp: Floats, k: Floats, t: Floats, n: Floats) -> Floats:
     return np.maximum(n - k - t + tp, 0.0)
 
 
-@dataclass(frozen=True)
+def finite_number(name: str, value: Any) -> float:
+    """The value as a float; text and infinities are refused by name."""
+    if not isinstance(value, Real):
+        raise TypeError(f"{name} must be a number, not {value!r}")
+    number = float(value)
+    if not math.isfinite(number):
+        raise ValueError(f"{name} must be a finite number, not {value!r}")
+    return number
+
+
+@dataclass(frozen=True, repr=False, eq=False)
 class Metric:
     """A function of the counts (tp, k, t, n) of a confusion matrix.
 
@@ -47,12 +59,33 @@ class Metric:
     monotone_proof: ClassVar[str | None] = None
 
     def __post_init__(self) -> None:
-        zero_division = float(self.zero_division)
-        if not (zero_division in (0.0, 1.0) or math.isnan(zero_division)):
-            raise ValueError(
-                f"zero_division must be 0, 1 or nan, not {self.zero_division!r}"
-            )
-        object.__setattr__(self, "zero_division", zero_division)
+        value = self.zero_division
+        if not (isinstance(value, Real) and (value in (0, 1) or math.isnan(value))):
+            raise ValueError(f"zero_division must be 0, 1 or nan, not {value!r}")
+        object.__setattr__(self, "zero_division", float(value))
+
+    def _parameters(self) -> dict[str, Any]:
+        """Values of the fields, `zero_division` last."""
+        names = [one.name for one in fields(self) if one.name != "zero_division"]
+        return {name: getattr(self, name) for name in (*names, "zero_division")}
+
+    def _key(self) -> tuple[Any, ...]:
+        """What equality compares: nan, unlike itself, has to equal itself here."""
+        undefined = math.isnan(self.zero_division)
+        known = self._parameters() | ({"zero_division": None} if undefined else {})
+        return (type(self), *known.values())
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Metric):
+            return NotImplemented
+        return self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def __repr__(self) -> str:
+        inside = ", ".join(f"{key}={x!r}" for key, x in self._parameters().items())
+        return f"{type(self).__qualname__}({inside})"
 
     @property
     def name(self) -> str:
@@ -106,11 +139,8 @@ class Metric:
 
     def score(self, y_true: npt.ArrayLike, y_pred: npt.ArrayLike) -> float:
         """Realised score of 0/1 predictions against 0/1 labels."""
-        true, pred = np.asarray(y_true) != 0, np.asarray(y_pred) != 0
-        if true.shape != pred.shape:
-            raise ValueError(
-                f"y_true has shape {true.shape} and y_pred has shape {pred.shape}"
-            )
+        true = check_labels(y_true, "y_true")
+        pred = check_labels(y_pred, "y_pred", true.shape, "y_true")
         return float(self.value((true & pred).sum(), pred.sum(), true.sum(), true.size))
 
     def ranking_principle(self, n: int) -> RankingPrinciple:
@@ -150,7 +180,7 @@ class Metric:
         return replace(self, zero_division=zero_division)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False, eq=False)
 class CustomMetric(Metric):
     """A metric of the user's own.
 
@@ -158,46 +188,67 @@ class CustomMetric(Metric):
     ----------
     function : callable
         `function(tp, k, t, n)`; on arrays if it can, otherwise on numbers. It may
-        return nan, or divide 0 by 0, where it is undefined: `zero_division` applies.
-    label : str, optional
+        return nan, or divide by 0, where it is undefined: `zero_division` applies.
+    name : str, optional
         Name for tables and messages; by default the function's own.
-    maximise : bool, default=True
+    greater_is_better : bool, default=True
         Whether more is better.
+    zero_division : {0.0, 1.0, nan}, default=0.0
+        The value where the function gives nan, and where it gives an infinity at
+        k or t equal to 0 or n; with nan the case is left out of every mean.
 
     Examples
     --------
     >>> import argmetric as am
-    >>> g2 = am.CustomMetric(lambda tp, k, t, n: tp * tp / (k * t), label="g2")
+    >>> g2 = am.CustomMetric(lambda tp, k, t, n: tp * tp / (k * t), name="g2")
     >>> am.decide([0.9, 0.6, 0.2], g2).n_positives
     2
     """
 
     function: Callable[..., Any]
-    label: str | None = None
-    maximise: bool = True
+    name: str = None  # type: ignore[assignment]  # filled in below
+    greater_is_better: bool = True
 
-    @property
-    def greater_is_better(self) -> bool:
-        """Whether more is better."""
-        return self.maximise
-
-    @property
-    def name(self) -> str:
-        """The label, or the name of the function."""
-        return self.label or str(getattr(self.function, "__name__", "custom"))
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not callable(self.function):
+            kind = type(self.function).__name__
+            raise TypeError(f"function must be callable on (tp, k, t, n), not {kind}")
+        name = self.name
+        if name is None:
+            name = getattr(self.function, "__name__", "custom")
+        if not isinstance(name, str):
+            raise TypeError(f"name must be text, not {name!r}")
+        object.__setattr__(self, "name", name)
+        object.__setattr__(self, "greater_is_better", bool(self.greater_is_better))
 
     def _value(self, tp: Floats, k: Floats, t: Floats, n: Floats) -> Floats:
         tp, k, t, n = np.broadcast_arrays(tp, k, t, n)
         with np.errstate(divide="ignore", invalid="ignore"):
             try:
-                raw = np.asarray(self.function(tp, k, t, n), dtype=np.float64)
+                answer = self.function(tp, k, t, n)
+                raw = np.asarray(answer, dtype=np.float64)
                 raw = np.broadcast_to(raw, tp.shape)
             except (TypeError, ValueError, ZeroDivisionError):
                 raw = np.vectorize(self._scalar, otypes=[float])(tp, k, t, n)
-        return np.where(np.isnan(raw), self.zero_division, raw)
+            else:
+                self._refuse_nothing(answer)  # numpy takes None for nan
+        if np.isfinite(raw).all():
+            return raw.copy()  # the function may have returned its argument
+        margin = (k <= 0) | (k >= n) | (t <= 0) | (t >= n)
+        undefined = np.isnan(raw) | (np.isinf(raw) & margin)
+        return np.where(undefined, self.zero_division, raw)
 
     def _scalar(self, tp: float, k: float, t: float, n: float) -> float:
         try:
-            return float(self.function(float(tp), float(k), float(t), float(n)))
+            answer = self.function(float(tp), float(k), float(t), float(n))
         except ZeroDivisionError:
             return math.nan
+        self._refuse_nothing(answer)
+        return float(answer)
+
+    def _refuse_nothing(self, answer: Any) -> None:
+        if answer is None:
+            raise TypeError(
+                f"the function {self.name} returns None: is a `return` missing?"
+            )

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+import math
 
 import numpy as np
 
-from argmetric.metrics._base import CustomMetric, Metric
 from argmetric.metrics._forms import Floats
+from argmetric.metrics._names import MetricLike, get_metric
 from argmetric.metrics._ranking import RankingPrinciple
 
 
@@ -22,15 +21,13 @@ def feasible_counts(n: int) -> tuple[Floats, Floats, Floats]:
     return tp[keep], k[keep], t[keep]
 
 
-def check_metric(
-    metric: Metric | Callable[..., Any], *, n: int = 12
-) -> RankingPrinciple:
+def check_metric(metric: MetricLike, *, n: int = 12) -> RankingPrinciple:
     """Check a metric of your own, and say whether top-k decisions are optimal for it.
 
     Parameters
     ----------
-    metric : Metric or callable
-        A metric, or a function of (tp, k, t, n).
+    metric : str, Metric or callable
+        A name, a metric, or a function of (tp, k, t, n).
     n : int, default=12
         Every feasible cell of this size is looked at.
 
@@ -43,8 +40,8 @@ def check_metric(
     Raises
     ------
     ValueError
-        When the metric gives infinities, gives nan away from 0/0, changes its answer
-        from call to call, or treats an array and its elements differently.
+        When the metric is infinite or nan at a cell with 0 < k, t < n, changes its
+        answer from call to call, or treats an array and its elements differently.
 
     Examples
     --------
@@ -55,14 +52,14 @@ def check_metric(
     >>> bool(am.check_metric(false_discovery))
     False
     """
-    if not isinstance(metric, Metric):
-        metric = CustomMetric(metric)
+    metric = get_metric(metric)
+    bare = metric.with_zero_division(math.nan)  # any other value would hide a nan
     tp, k, t = feasible_counts(n)
-    values = metric.value(tp, k, t, n)
+    values = bare.value(tp, k, t, n)
 
     def cell(index: int) -> str:
         counts = f"tp={tp[index]:g}, k={k[index]:g}, t={t[index]:g}, n={n}"
-        return f"{metric.name} at {counts} is {values[index]!r}"
+        return f"{metric.name} at {counts} is {float(values[index])!r}"
 
     infinite = np.flatnonzero(np.isinf(values))
     if infinite.size:
@@ -74,10 +71,10 @@ def check_metric(
             f"{cell(undefined[0])}: only cells with k or t equal to 0 or n may be "
             "undefined"
         )
-    if not np.array_equal(values, metric.value(tp, k, t, n), equal_nan=True):
+    if not np.array_equal(values, bare.value(tp, k, t, n), equal_nan=True):
         raise ValueError(f"{metric.name} gives another answer when asked again")
     for index in range(0, tp.size, max(1, tp.size // 50)):
-        alone = metric.value(tp[index], k[index], t[index], n)
+        alone = bare.value(tp[index], k[index], t[index], n)
         if not np.isclose(alone, values[index], rtol=1e-12, atol=0, equal_nan=True):
             raise ValueError(
                 f"{cell(index)} within an array but {float(alone)!r} alone"

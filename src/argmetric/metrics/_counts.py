@@ -8,12 +8,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from argmetric.metrics._base import Metric, ratio, true_negatives
+from argmetric.metrics._base import Metric, finite_number, ratio, true_negatives
 from argmetric.metrics._forms import AffineForm, Floats, Form, ItemForm, MeanForm
 from argmetric.metrics._ranking import RankingPrinciple, search_violation
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False, eq=False)
 class Utility(Metric):
     """Weighted counts: tp·TP + fp·FP + fn·FN + tn·TN, not divided by n.
 
@@ -29,6 +29,11 @@ class Utility(Metric):
     tn: float = 0.0
     formula: ClassVar[str] = "a·TP + b·FP + c·FN + d·TN"
     convention: ClassVar[str] = "none needed"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("tp", "fp", "fn", "tn"):
+            object.__setattr__(self, name, finite_number(name, getattr(self, name)))
 
     @property
     def name(self) -> str:
@@ -53,7 +58,7 @@ class Utility(Metric):
         return search_violation(self.value, n, self.greater_is_better)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False, eq=False)
 class SquaredCountError(Metric):
     """Squared error in counting: ((t - k) / n)², minimised."""
 
@@ -76,7 +81,7 @@ class SquaredCountError(Metric):
         return ((t - k) / n) ** 2
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False, eq=False)
 class Markedness(Metric):
     """Markedness (PSEP): precision + negative predictive value - 1."""
 
@@ -96,7 +101,7 @@ class Markedness(Metric):
         return ppv + npv - 1.0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False, eq=False)
 class Lift(Metric):
     """Lift: precision over prevalence, n·tp / (k·t)."""
 
@@ -115,7 +120,7 @@ class Lift(Metric):
         return ratio(n * tp, k * t, chance)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False, eq=False)
 class FowlkesMallows(Metric):
     """Geometric mean of precision and recall (G-TP/PR): tp / √(k·t)."""
 
@@ -134,7 +139,7 @@ class FowlkesMallows(Metric):
         return np.where(k + t == 0, self.zero_division, plain)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False, eq=False)
 class MCC(Metric):
     """Matthews correlation: (n·tp - k·t) / √(k·t·(n-k)·(n-t))."""
 
@@ -158,7 +163,7 @@ class MCC(Metric):
         return ratio(n * tp - k * t, np.sqrt(k * (n - k) * t * (n - t)), degenerate)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False, eq=False)
 class Kappa(Metric):
     """Cohen's kappa: 2·(n·tp - k·t) / (k·(n-t) + t·(n-k))."""
 

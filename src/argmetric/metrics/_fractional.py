@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from argmetric.metrics._base import Metric, ratio
+from argmetric.metrics._base import Metric, finite_number, ratio
 from argmetric.metrics._forms import Coefficients, Floats, Form, MeanForm, RatioForm
 from argmetric.metrics._ranking import RankingPrinciple, search_violation
 
 
-def require_positive(name: str, number: float, *, or_zero: bool = False) -> None:
-    good = number > 0 or (or_zero and number == 0)
-    if not (good and math.isfinite(number)):
+def positive_number(name: str, value: float, *, or_zero: bool = False) -> float:
+    """The value as a float; refused where it is not positive."""
+    number = finite_number(name, value)
+    if not (number > 0 or (or_zero and number == 0)):
         kind = "0 or a positive" if or_zero else "a positive"
-        raise ValueError(f"{name} must be {kind} number, not {number!r}")
+        raise ValueError(f"{name} must be {kind} number, not {value!r}")
+    return number
 
 
 class _Fractional(Metric):
@@ -39,7 +40,7 @@ class _Fractional(Metric):
         return ratio(numerator, d0 * n + d1 * tp + d2 * k + d3 * t, self.zero_division)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False, eq=False)
 class FBeta(_Fractional):
     """F-measure: (1+β²)·tp / (k + β²·t); β > 1 favours recall.
 
@@ -64,21 +65,21 @@ class FBeta(_Fractional):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require_positive("beta", self.beta)
+        object.__setattr__(self, "beta", positive_number("beta", self.beta))
 
     @property
     def name(self) -> str:
         """Name with the value of beta, such as "f1" or "f0.5"."""
-        return f"f{self.beta:g}"
+        return "f" + repr(self.beta).removesuffix(".0")  # all digits: it reads back
 
     @property
     def coefficients(self) -> tuple[Coefficients, Coefficients]:
         """Numerator and denominator over (n, tp, k, t)."""
-        b2 = float(self.beta) ** 2
+        b2 = self.beta**2
         return (0.0, 1.0 + b2, 0.0, 0.0), (0.0, 0.0, 1.0, b2)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False, eq=False)
 class Jaccard(_Fractional):
     """Jaccard index: tp / (k + t - tp)."""
 
@@ -93,7 +94,7 @@ class Jaccard(_Fractional):
         return (0.0, 1.0, 0.0, 0.0), (0.0, -1.0, 1.0, 1.0)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False, eq=False)
 class Tversky(_Fractional):
     """Tversky index: tp / (tp + alpha·fp + beta·fn).
 
@@ -113,8 +114,9 @@ class Tversky(_Fractional):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        require_positive("alpha", self.alpha, or_zero=True)
-        require_positive("beta", self.beta, or_zero=True)
+        for name in ("alpha", "beta"):
+            weight = positive_number(name, getattr(self, name), or_zero=True)
+            object.__setattr__(self, name, weight)
         if self.alpha == self.beta == 0:
             raise ValueError("alpha and beta must not both be 0: the value is constant")
 
@@ -126,11 +128,11 @@ class Tversky(_Fractional):
     @property
     def coefficients(self) -> tuple[Coefficients, Coefficients]:
         """Numerator and denominator over (n, tp, k, t)."""
-        a, b = float(self.alpha), float(self.beta)
+        a, b = self.alpha, self.beta
         return (0.0, 1.0, 0.0, 0.0), (0.0, 1.0 - a - b, a, b)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False, eq=False)
 class LinearFractional(_Fractional):
     """(c0·n + c1·tp + c2·k + c3·t) / (d0·n + d1·tp + d2·k + d3·t).
 
@@ -157,9 +159,9 @@ class LinearFractional(_Fractional):
     def __post_init__(self) -> None:
         super().__post_init__()
         for name in ("c", "d"):
-            numbers = tuple(float(number) for number in getattr(self, name))
-            if len(numbers) != 4 or not all(map(math.isfinite, numbers)):
-                raise ValueError(f"{name} must be four finite numbers, not {numbers}")
+            numbers = tuple(finite_number(name, x) for x in getattr(self, name))
+            if len(numbers) != 4:
+                raise ValueError(f"{name} must be four numbers, not {numbers}")
             object.__setattr__(self, name, numbers)
         if not any(self.d):
             raise ValueError("d must not be all 0")
@@ -191,7 +193,7 @@ class LinearFractional(_Fractional):
         return search_violation(self.value, n, self.greater_is_better)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False, eq=False)
 class Accuracy(_Fractional):
     """Accuracy: (tp + tn) / n."""
 
@@ -211,7 +213,7 @@ class Accuracy(_Fractional):
         return (1.0, 2.0, -1.0, -1.0), (1.0, 0.0, 0.0, 0.0)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False, eq=False)
 class Precision(_Fractional):
     """Precision: tp / k."""
 

@@ -82,7 +82,8 @@ def search_violation(
     sign = 1.0 if greater_is_better else -1.0
     before, after = sign * value(tp, k, t, n), sign * value(tp + 1, k, t, n)
     slack = RELATIVE_SLACK * (np.abs(before) + np.abs(after))
-    fall = np.nan_to_num(before - after - slack, nan=-1.0)
+    with np.errstate(invalid="ignore"):  # infinities are refused elsewhere
+        fall = np.nan_to_num(before - after - slack, nan=-1.0)
     worst = int(np.argmax(fall))
     if fall[worst] <= 0:
         reason = "checked" if n <= EXHAUSTIVE_LIMIT else "sampled"

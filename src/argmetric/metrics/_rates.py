@@ -33,7 +33,7 @@ def _half(k: Floats, n: Floats) -> Floats:
     return np.full(k.shape, 0.5)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False, eq=False)
 class BalancedAccuracy(_Rates):
     """Balanced accuracy (AM): the mean of tp/t and tn/(n-t)."""
 
@@ -53,7 +53,7 @@ class BalancedAccuracy(_Rates):
         return np.where(np.isnan(tpr), tnr, np.where(np.isnan(tnr), tpr, both))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False, eq=False)
 class Youden(_Rates):
     """Youden's J: tp/t + tn/(n-t) - 1."""
 
@@ -70,7 +70,7 @@ class Youden(_Rates):
         return tpr + tnr - 1.0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False, eq=False)
 class Recall(_Rates):
     """Recall (true positive rate): tp / t."""
 
@@ -87,7 +87,7 @@ class Recall(_Rates):
         return ratio(tp, t, self.zero_division)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False, eq=False)
 class Specificity(_Rates):
     """Specificity (true negative rate): tn / (n-t)."""
 
@@ -104,7 +104,7 @@ class Specificity(_Rates):
         return ratio(true_negatives(tp, k, t, n), n - t, self.zero_division)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False, eq=False)
 class GMean(_Rates):
     """Geometric mean of the two rates."""
 
@@ -116,7 +116,7 @@ class GMean(_Rates):
         return np.sqrt(tpr * tnr)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False, eq=False)
 class HMean(_Rates):
     """Harmonic mean of the two rates; 0 where both are 0."""
 
@@ -128,7 +128,7 @@ class HMean(_Rates):
         return ratio(2.0 * tpr * tnr, tpr + tnr, 0.0)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False, eq=False)
 class QMean(_Rates):
     """One minus the quadratic mean of the two error rates."""
 

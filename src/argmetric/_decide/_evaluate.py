@@ -1,0 +1,102 @@
+"""evaluate: what score did the labels get?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from argmetric._decide._groups import mean_defined
+from argmetric._layout import Average, lay_out
+from argmetric._segments import Floats, Integers
+from argmetric._validation import check_labels, is_sparse
+from argmetric.metrics import MetricLike, get_metric
+
+
+def evaluate(
+    y_true: Any,
+    y_pred: Any,
+    metric: MetricLike = "f1",
+    *,
+    groups: Any = None,
+    average: Average | None = None,
+    zero_division: float | None = None,
+) -> float:
+    """Realised score of labels against the truth, averaged as in `decide`.
+
+    Parameters
+    ----------
+    y_true, y_pred : array-like of {0, 1}
+        Labels, as a vector or a matrix.
+    metric : str, Metric or callable, default="f1"
+        What to compute.
+    groups : array-like, optional
+        Group of each row.
+    average : {"groups", "pooled", "samples", "macro", "micro"}, optional
+        How segments are combined. Groups alone mean "groups".
+    zero_division : {0.0, 1.0, nan}, optional
+        Value of 0/0; with nan such segments are left out of the mean.
+
+    Examples
+    --------
+    >>> import argmetric as am
+    >>> round(am.evaluate([1, 1, 0, 0], [1, 0, 0, 0]), 4)
+    0.6667
+    """
+    metric = get_metric(metric, zero_division=zero_division)
+    if groups is not None and average is None:
+        average = "groups"
+    count = _count_sparse if is_sparse(y_true) and is_sparse(y_pred) else _count
+    hit, predicted, actual, sizes = count(y_true, y_pred, groups, average)
+    return mean_defined(np.atleast_1d(metric.value(hit, predicted, actual, sizes)))
+
+
+def _count(
+    y_true: Any, y_pred: Any, groups: Any, average: Average | None
+) -> tuple[Floats, Floats, Floats, Integers]:
+    """Hits, predicted and actual positives, and the size, of every segment."""
+    true = check_labels(y_true, "y_true")
+    if true.size == 0:
+        raise ValueError("y_true is empty: there is nothing to evaluate")
+    pred = check_labels(y_pred, "y_pred", true.shape, "y_true")
+    layout = lay_out(true, groups=groups, average=average, name="y_true")
+    order = layout.segment_rows(0, layout.indptr.size - 1)
+    hit, predicted, actual = (
+        np.add.reduceat(layout.select(a)[order].astype(np.float64), layout.indptr[:-1])
+        for a in (true & pred, pred, true)
+    )
+    return hit, predicted, actual, layout.sizes
+
+
+def _count_sparse(
+    y_true: Any, y_pred: Any, groups: Any, average: Average | None
+) -> tuple[Floats, Floats, Floats, Integers]:
+    """The same of two sparse matrices, from their entries alone."""
+    if 0 in y_true.shape:
+        raise ValueError("y_true is empty: there is nothing to evaluate")
+    layout = lay_out(y_true, groups=groups, average=average, name="y_true")
+    true, pred = _entries(y_true, "y_true"), _entries(y_pred, "y_pred")
+    if true.shape != pred.shape:
+        raise ValueError(
+            f"y_pred has shape {pred.shape} but y_true has shape {true.shape}"
+        )
+    axis = {"samples": 1, "macro": 0}.get(layout.average or "")
+    hit, predicted, actual = (
+        np.asarray(a.sum(axis=axis), dtype=np.float64).ravel()
+        for a in (true.multiply(pred), pred, true)
+    )
+    return hit, predicted, actual, layout.sizes
+
+
+def _entries(labels: Any, name: str) -> Any:
+    """Sparse 0/1 labels with one entry per cell."""
+    matrix = labels.tocsr(copy=True).astype(np.float64)
+    matrix.sum_duplicates()
+    wrong = np.flatnonzero((matrix.data != 0) & (matrix.data != 1))
+    if wrong.size:
+        row = int(np.searchsorted(matrix.indptr, wrong[0], side="right")) - 1
+        raise ValueError(
+            f"{name} is {matrix.data[wrong[0]]:g} at row {row}, column "
+            f"{matrix.indices[wrong[0]]}; labels are 0 or 1"
+        )
+    return matrix

@@ -1,0 +1,167 @@
+"""Decisions in many segments: chunks of rows, threads outside of the kernels."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+
+from argmetric._decide._curves import compiled
+from argmetric._decide._result import Cut, Decision
+from argmetric._decide._task import (
+    Task,
+    allowed_range,
+    choose,
+    convention_note,
+    error_note,
+    refuse_empty_range,
+    threshold_between,
+)
+from argmetric._segments import Floats, Integers, Segments
+
+CHUNK = 1 << 18  # rows worked on at a time: they stay in the cache
+
+
+@dataclass
+class Totals:
+    """Per segment: what the pass over the chunks leaves behind."""
+
+    best: Integers
+    expected: Floats
+    at_half: Floats
+    n_half: Integers
+    none: Floats
+    error: Floats
+
+    @classmethod
+    def empty(cls, count: int) -> Totals:
+        whole = [np.zeros(count, dtype=np.int64) for _ in range(2)]
+        real = [np.zeros(count) for _ in range(4)]
+        return cls(whole[0], real[0], real[1], whole[1], real[2], real[3])
+
+
+def spans_of(indptr: Integers) -> Iterator[tuple[int, int]]:
+    """Ranges of segments of about CHUNK rows, whatever the number of threads."""
+    first, count = 0, indptr.size - 1
+    while first < count:
+        last = int(np.searchsorted(indptr, indptr[first] + CHUNK, side="right")) - 1
+        last = min(max(last, first + 1), count)
+        yield first, last
+        first = last
+
+
+def sorted_chunk(
+    task: Task, first: int, last: int
+) -> tuple[Segments, Floats, Integers]:
+    """Segments first…last-1 in descending order, with their scores and positions."""
+    layout = task.layout
+    rows = layout.segment_rows(first, last)
+    offsets = layout.indptr[first : last + 1] - layout.indptr[first]
+    key, order = np.empty(rows.size), np.empty(rows.size, dtype=np.int64)
+    scores = layout.scores.view()
+    scores.flags.writeable = False  # as frames hand them out: one compiled version
+    compiled().sort_segments(scores, rows, offsets, key, order)
+    return task.segments(key, offsets, layout.sizes[first:last]), key, order
+
+
+def decide_groups(task: Task, n_threads: int) -> Decision:
+    layout, kernels = task.layout, compiled()
+    count = layout.indptr.size - 1
+    labels = np.zeros(layout.scores.size, dtype=np.int64)
+    totals = Totals.empty(count)
+
+    def work(span: tuple[int, int]) -> None:
+        first, last = span
+        segments, key, order = sorted_chunk(task, first, last)
+        low, high = allowed_range(task, segments)
+        refuse_empty_range(task, low, high, segments, first)
+        curves, errors = task.curves(segments)
+        best, n_half = np.zeros((2, last - first), dtype=np.int64)
+        floor = task.tie_floor(segments)
+        kernels.choose(curves, segments.indptr, low, high, task.sign, floor, best)
+        kernels.mark(order, segments.indptr, best, labels)
+        kernels.count_at_least(key, segments.indptr, task.half, n_half)
+        start = segments.indptr[:-1] + np.arange(last - first)
+        kernels.chance_of_none(segments.q, segments.indptr, totals.none[first:last])
+        part = slice(first, last)
+        totals.best[part], totals.n_half[part] = best, n_half
+        totals.expected[part] = curves[start + best]
+        totals.at_half[part] = curves[start + n_half]
+        totals.error[part] = errors
+
+    spans = list(spans_of(layout.indptr))
+    if n_threads == 1 or len(spans) == 1:
+        for span in spans:
+            work(span)
+    else:
+        with ThreadPoolExecutor(n_threads) as pool:
+            list(pool.map(work, spans))
+    error = float(totals.error.mean())
+    notes = convention_note(task, totals.none) + error_note(error)
+    half = Cut(task.half, int(totals.n_half.sum()), mean_defined(totals.at_half))
+    return Decision(
+        labels=layout.restore(labels),
+        n_positives=int(totals.best.sum()),
+        threshold=None,
+        expected=mean_defined(totals.expected),
+        curve=None,
+        error=error,
+        metric=task.metric,
+        n=int(layout.sizes.sum()),
+        average=layout.average,
+        group_ids=layout.ids,
+        group_n_positives=totals.best,
+        group_expected=totals.expected,
+        cut_half=half,
+        notes=tuple(notes),
+        _best_cut=lambda: _best_single_cut(task),
+        _curve_of=_curve_of(task),
+    )
+
+
+def mean_defined(values: Floats) -> float:
+    """Mean over the segments in which the metric can be defined."""
+    values = values[~np.isnan(values)]
+    return float(values.mean()) if values.size else math.nan
+
+
+def _curve_of(task: Task) -> Callable[[int], Floats]:
+    def curve_of(g: int) -> Floats:
+        return task.curves(sorted_chunk(task, g, g + 1)[0])[0]
+
+    return curve_of
+
+
+def _best_single_cut(task: Task) -> Cut:
+    """Best cut on all rows at once: one sort, and the steps of all curves added up."""
+    layout = task.layout
+    scores = np.empty(layout.scores.size)
+    steps, shares = np.empty(scores.size), np.empty(scores.size)
+    start_value = start_share = 0.0
+    for first, last in spans_of(layout.indptr):
+        segments, key, _ = sorted_chunk(task, first, last)
+        curves, _ = task.curves(segments)
+        defined = ~np.isnan(curves)
+        values = np.where(defined, curves, 0.0)
+        head = segments.indptr[:-1] + np.arange(last - first)
+        start_value += float(values[head].sum())
+        start_share += float(defined[head].sum())
+        inner = np.ones(curves.size - 1, dtype=bool)
+        inner[head[1:] - 1] = False
+        part = slice(layout.indptr[first], layout.indptr[last])
+        scores[part] = key
+        steps[part] = np.diff(values)[inner]
+        shares[part] = np.diff(defined.astype(np.float64))[inner]
+    order = np.argsort(-scores, kind="stable")
+    scores = scores[order]
+    total = start_value + np.concatenate([[0.0], np.cumsum(steps[order])])
+    share = start_share + np.concatenate([[0.0], np.cumsum(shares[order])])
+    mean = np.divide(total, share, out=np.full(total.size, math.nan), where=share > 0.5)
+    whole = np.concatenate([[True], scores[1:] != scores[:-1], [True]])
+    k = choose(task, mean, 0, scores.size, 0.0, whole)
+    threshold = threshold_between(scores, k)
+    assert threshold is not None
+    return Cut(threshold, k, float(mean[k]))

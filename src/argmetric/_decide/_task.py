@@ -1,0 +1,238 @@
+"""One call of `decide`: its data, its metric, and what it has to obey."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from argmetric._decide._curves import compiled, expected_curves
+from argmetric._decide._tables import Tables
+from argmetric._layout import Layout
+from argmetric._segments import Floats, Integers, Method, Segments, expit
+from argmetric._validation import check_fraction
+from argmetric.metrics import Metric, Recall
+
+TIE = 1e-12  # values this close, relatively, are ties: the smaller k wins
+MANY_SIZES = 40  # sizes of groups at which a metric of the user's own is checked
+OFTEN_EMPTY = 0.05  # chance of no positive from which the 0/0 convention matters
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What the number of predicted positives of a segment has to obey."""
+
+    least: int
+    most: int
+    min_precision: float
+    min_recall: float
+
+    @property
+    def no_floor(self) -> bool:
+        return (self.least, self.min_precision, self.min_recall) == (0, 0.0, 0.0)
+
+
+@dataclass(frozen=True)
+class Task:
+    """One call of `decide`: its data, its metric and its limits."""
+
+    layout: Layout
+    metric: Metric
+    method: Method
+    limits: Limits
+    logits: bool
+    tables: Tables
+
+    @property
+    def sign(self) -> float:
+        return 1.0 if self.metric.greater_is_better else -1.0
+
+    @property
+    def half(self) -> float:
+        """A probability of one half, on the scale of the scores."""
+        return 0.0 if self.logits else 0.5
+
+    def segments(self, key: Floats, indptr: Integers, sizes: Integers) -> Segments:
+        """Segments of scores that descend within each of them."""
+        if self.logits:
+            return Segments(expit(key), expit(-key), indptr, sizes)
+        return Segments(key, 1.0 - key, indptr, sizes)
+
+    def tie_floor(self, segments: Segments) -> Floats:
+        """Differences of every segment that are rounding; see `Metric.tie_floor`.
+
+        Where hardly any label is uncertain, hardly anything cancels.
+        """
+        floor = self.metric.tie_floor(segments.sizes)
+        if floor.any():
+            ends = np.concatenate([[0.0], np.cumsum(segments.p)])[segments.indptr]
+            mean = np.diff(ends)
+            floor = floor * np.clip(np.minimum(mean, segments.sizes - mean), 0.0, 1.0)
+        return floor
+
+    def curves(self, segments: Segments) -> tuple[Floats, Floats]:
+        curves, errors = expected_curves(
+            segments, self.metric, method=self.method, tables=self.tables
+        )
+        if np.isinf(curves).any():
+            raise ValueError(
+                f"{self.metric.name} is infinite on some counts: see check_metric"
+            )
+        return curves, errors
+
+
+def check_limits(
+    least: int, most: int | None, min_precision: float | None, min_recall: float | None
+) -> Limits:
+    for name, count in (("min_positives", least), ("max_positives", most)):
+        if count is not None and (count != int(count) or count < 0):
+            raise ValueError(f"{name} must be a whole number ≥ 0, not {count!r}")
+    if most is not None and most < least:
+        raise ValueError(f"max_positives={most} is below min_positives={least}")
+    return Limits(
+        int(least),
+        np.iinfo(np.int64).max if most is None else int(most),
+        check_fraction(min_precision, "min_precision"),
+        check_fraction(min_recall, "min_recall"),
+    )
+
+
+def require_ranking(metric: Metric, sizes: Integers) -> None:
+    """Refuse a metric whose best decision need not be a top-k set, for these sizes."""
+    sizes = np.unique(sizes)
+    if metric.monotone_proof is not None or sizes.size > MANY_SIZES:
+        sizes = sizes[np.linspace(0, sizes.size - 1, MANY_SIZES).astype(int)]
+    for n in np.unique(sizes).tolist():
+        principle = metric.ranking_principle(n)
+        if not principle:
+            raise ValueError(
+                f"the best decision for {metric.name} need not be a top-k set: "
+                f"{principle.detail}. check=False takes the best top-k set anyway"
+            )
+
+
+def require_no_zeros_chosen(metric: Metric, n: int) -> None:
+    """One more certain negative must not raise the value once all hits are in."""
+    size = min(n, 40)
+    t, k = (a.ravel() for a in np.mgrid[: size + 1, :size])
+    t, k = t[t <= k], k[t <= k]
+    sign = 1.0 if metric.greater_is_better else -1.0
+    gain = sign * (metric.value(t, k + 1, t, size) - metric.value(t, k, t, size))
+    gain = np.nan_to_num(gain)[k > 0]  # leaving k = 0 may leave 0/0 behind
+    if (gain > 1e-12).any():
+        raise ValueError(
+            f"{metric.name} can gain from predicting certain negatives: pass a dense "
+            "matrix instead of a sparse one"
+        )
+
+
+def allowed_range(task: Task, segments: Segments) -> tuple[Integers, Integers]:
+    """Smallest and largest k of every segment that the limits allow."""
+    limits, count = task.limits, segments.n_segments
+    low = np.zeros(count, dtype=np.int64)
+    high = np.minimum(segments.lengths, limits.most)
+    if math.isnan(task.metric.zero_division):
+        # Predicting a certain negative only to leave 0/0 is no decision.
+        likely = np.concatenate([[0], np.cumsum(segments.p > 0)])[segments.indptr]
+        high = np.minimum(high, np.maximum(np.diff(likely), limits.least))
+    if limits.no_floor:
+        return low, high
+    recall = np.zeros(0)
+    if limits.min_recall > 0:
+        recall, _ = expected_curves(segments, Recall(zero_division=math.nan))
+        recall = np.nan_to_num(recall, nan=1.0)  # without positives nothing is missed
+    compiled().bounded_counts(
+        segments.p,
+        recall,
+        segments.indptr,
+        limits.least,
+        limits.most,
+        limits.min_precision,
+        limits.min_recall,
+        low,
+        high,
+    )
+    return low, high
+
+
+def refuse_empty_range(
+    task: Task, low: Integers, high: Integers, segments: Segments, first: int
+) -> None:
+    """Say what the limits leave, where they leave nothing."""
+    wrong = np.flatnonzero((low > high) | (task.limits.least > segments.lengths))
+    if not wrong.size:
+        return
+    g = int(wrong[0])
+    ids = task.layout.ids
+    where = "" if ids is None else f" in group {ids.tolist()[first + g]!r}"
+    if task.limits.least > segments.lengths[g]:
+        raise ValueError(
+            f"min_positives={task.limits.least} is more than the "
+            f"{segments.lengths[g]} items{where}"
+        )
+    mean = np.cumsum(segments.one(g).p)
+    k = max(int(low[g]), 1)
+    raise ValueError(
+        f"no number of positives meets all limits{where}: the floor under recall or "
+        f"min_positives needs {low[g]} positives or more (expected precision "
+        f"{mean[k - 1] / k:.4g} there), the floor under precision or max_positives "
+        f"allows {high[g]} at most"
+    )
+
+
+def choose(
+    task: Task, values: Floats, low: int, high: int, floor: float, allowed: Any = None
+) -> int:
+    """Best k of one curve within its range; ties go to the smaller k."""
+    part = task.sign * values[low : high + 1]
+    part = np.where(np.isnan(part), -np.inf, part)
+    if allowed is not None:
+        part = np.where(allowed[low : high + 1], part, -np.inf)
+    top = float(part.max())
+    return low + int(np.argmax(part >= top - max(TIE * abs(top), floor)))
+
+
+def threshold_between(key: Floats, k: int) -> float | None:
+    """A cut with exactly k scores at or above it; None where a tie is split."""
+    if k == 0:
+        return math.inf
+    if k == key.size:
+        return float(key[-1])
+    upper, lower = float(key[k - 1]), float(key[k])
+    if upper == lower:
+        return None
+    # Half-way survives rounding to fewer digits, as in a file of 32-bit numbers.
+    middle = lower / 2 + upper / 2
+    return middle if lower < float(np.float32(middle)) <= upper else upper
+
+
+def error_note(error: float) -> list[str]:
+    if error <= 1e-9:
+        return []
+    return [f"the expected values carry a numerical error of about {error:.1g}"]
+
+
+def convention_note(task: Task, none: Floats) -> list[str]:
+    """Whether the value of 0/0 matters on these data."""
+    metric, n = task.metric, float(task.layout.sizes.max())
+    k = np.array([0.0, 1.0])
+    values = [metric.with_zero_division(zero).value(0, k, 0, n) for zero in (0.0, 1.0)]
+    often = float((none >= OFTEN_EMPTY).mean())
+    if np.array_equal(values[0], values[1]) or often == 0.0:
+        return []
+    zero = metric.zero_division
+    if task.layout.single:
+        subject = f"there is no positive at all with probability {none[0]:.2f}"
+    else:
+        subject = (
+            f"{often:.0%} of the groups have no positive with probability 0.05 or more "
+            f"({none.mean():.0%} of all groups are expected to have none)"
+        )
+    effect = (
+        "such outcomes are left out"
+        if math.isnan(zero)
+        else f"predicting nothing then scores {values[int(zero)][0]:g}"
+    )
+    return [f"{subject}; with zero_division={zero:g} {effect}"]

@@ -1,0 +1,124 @@
+"""Names of the metrics."""
+
+from __future__ import annotations
+
+import difflib
+import math
+import re
+from collections.abc import Callable
+from typing import Any
+
+from argmetric.metrics._base import CustomMetric, Metric
+from argmetric.metrics._counts import (
+    MCC,
+    FowlkesMallows,
+    Kappa,
+    Lift,
+    Markedness,
+    SquaredCountError,
+)
+from argmetric.metrics._fractional import (
+    Accuracy,
+    FBeta,
+    Jaccard,
+    Precision,
+)
+from argmetric.metrics._rates import (
+    BalancedAccuracy,
+    GMean,
+    HMean,
+    QMean,
+    Recall,
+    Specificity,
+    Youden,
+)
+
+MetricLike = str | Metric | Callable[..., Any]
+
+_NAMED: dict[str, Callable[[], Metric]] = {
+    "f1": lambda: FBeta(1.0),
+    "f2": lambda: FBeta(2.0),
+    "f0.5": lambda: FBeta(0.5),
+    "jaccard": Jaccard,
+    "balanced_accuracy": BalancedAccuracy,
+    "fowlkes_mallows": FowlkesMallows,
+    "gmean": GMean,
+    "hmean": HMean,
+    "qmean": QMean,
+    "mcc": MCC,
+    "kappa": Kappa,
+    "accuracy": Accuracy,
+    "precision": Precision,
+    "recall": Recall,
+    "specificity": Specificity,
+    "youden": Youden,
+    "markedness": Markedness,
+    "lift": Lift,
+    "sec": SquaredCountError,
+}
+_ALIASES = {
+    "am": "balanced_accuracy",
+    "bacc": "balanced_accuracy",
+    "cohen_kappa": "kappa",
+    "f": "f1",
+    "g_tppr": "fowlkes_mallows",
+    "fm": "fowlkes_mallows",
+    "iou": "jaccard",
+    "matthews": "mcc",
+    "matthews_corrcoef": "mcc",
+    "sensitivity": "recall",
+    "tnr": "specificity",
+    "tpr": "recall",
+}
+
+
+def metric_names() -> tuple[str, ...]:
+    """Names of the catalogue; "f" with any positive number also works."""
+    return tuple(_NAMED)
+
+
+def get_metric(metric: MetricLike, *, zero_division: float | None = None) -> Metric:
+    """Return the metric for a name, an instance or a function of the counts.
+
+    Parameters
+    ----------
+    metric : str, Metric or callable
+        A name of the catalogue, an instance, or a function of (tp, k, t, n).
+    zero_division : {0.0, 1.0, nan}, optional
+        The value of 0/0; by default the metric's own.
+
+    Examples
+    --------
+    >>> import argmetric as am
+    >>> am.get_metric("f0.7")
+    FBeta(beta=0.7, zero_division=0.0)
+    """
+    if isinstance(metric, str):
+        metric = _from_name(metric)
+    elif isinstance(metric, type) and issubclass(metric, Metric):
+        metric = metric()
+    elif not isinstance(metric, Metric):
+        if not callable(metric):
+            raise TypeError(
+                "metric must be a name, a Metric or a function of (tp, k, t, n), "
+                f"not {type(metric).__name__}"
+            )
+        metric = CustomMetric(metric)
+    return metric.with_zero_division(zero_division)
+
+
+def _from_name(name: str) -> Metric:
+    plain = name.strip().lower()
+    key = plain.replace("-", "_").replace(" ", "_")
+    key = _ALIASES.get(key, key)
+    if key in _NAMED:
+        return _NAMED[key]()
+    beta = re.fullmatch(r"f((?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)", plain)
+    if beta and 0 < float(beta[1]) < math.inf:
+        return FBeta(float(beta[1]))
+    near = difflib.get_close_matches(key, [*_NAMED, *_ALIASES], n=3, cutoff=0.5)
+    hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else "."
+    raise ValueError(
+        f"unknown metric {name!r}{hint} Known names: {', '.join(_NAMED)}, "
+        'and "f<beta>" for any positive beta'
+    )

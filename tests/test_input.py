@@ -1,0 +1,421 @@
+"""Odd input: groups of every kind, missing values, text, frames, sparse matrices."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+import scipy.sparse as sp
+
+import argmetric as am
+from argmetric._validation import code_groups, to_floats
+
+NAN = math.nan
+P = [0.9, 0.6, 0.2, 0.1]
+
+
+def rows_of(groups):
+    """Rows of every group, by id."""
+    coded = code_groups(groups, len(groups))
+    rows = np.arange(len(groups)) if coded.rows is None else coded.rows
+    parts = np.split(rows, coded.indptr[1:-1])
+    return dict(zip(coded.ids.tolist(), (part.tolist() for part in parts), strict=True))
+
+
+def by_groups(groups):
+    return am.decide(P, groups=groups, average="groups")
+
+
+# ------------------------------------------------------------------ groups
+
+
+@pytest.mark.parametrize(
+    ("dtype", "low", "high"),
+    [("int8", -100, 100), ("int16", -20_000, 20_000), ("uint8", 0, 255)],
+)
+def test_the_span_of_narrow_integers(dtype, low, high):
+    groups = np.tile(np.arange(low, high + 1).astype(dtype), 2)
+    coded = code_groups(groups, groups.size)
+    count = high - low + 1
+    assert coded.ids.dtype == dtype
+    assert coded.ids.tolist() == list(range(low, high + 1))
+    assert coded.rows.reshape(count, 2).T.ravel().tolist() == list(range(2 * count))
+
+
+def test_unsigned_integers_beyond_63_bits():
+    groups = np.array([2**64 - 1, 2**64 - 2, 2**64 - 1], dtype=np.uint64)
+    assert rows_of(groups) == {2**64 - 1: [0, 2], 2**64 - 2: [1]}
+
+
+@pytest.mark.parametrize(
+    ("groups", "expected"),
+    [
+        ([1, "1", 1], {1: [0, 2], "1": [1]}),
+        ([("a", 1), ("b", 1), ("a", 1)], {("a", 1): [0, 2], ("b", 1): [1]}),
+        ((2, 1, 2), {2: [0, 2], 1: [1]}),
+        (["x", "y", "x"], {"x": [0, 2], "y": [1]}),
+        (["x", "x\0", "x"], {"x": [0, 2], "x\0": [1]}),
+        ([2**70, 1, 2**70], {2**70: [0, 2], 1: [1]}),
+        ([2**63, -1, 2**63 - 1], {2**63: [0], -1: [1], 2**63 - 1: [2]}),
+        (pd.Series(["b", "a", "b"], dtype="category"), {"b": [0, 2], "a": [1]}),
+        (pl.Series(["b", "a", "b"]), {"b": [0, 2], "a": [1]}),
+        (pa.chunked_array([["b"], ["a", "b"]]), {"b": [0, 2], "a": [1]}),
+    ],
+)
+def test_ids_are_taken_as_they_are(groups, expected):
+    assert rows_of(groups) == expected
+
+
+MISSING = {
+    "list with None": ["a", "a", None, "b"],
+    "list with nan": ["a", "a", NAN, "b"],
+    "floats": np.array([1, 1, NAN, 2]),
+    "numpy NaT": np.array(["2020", "2021", "NaT", "2020"], dtype="datetime64[D]"),
+    "objects with pandas NaT": np.array([1, 1, pd.NaT, 2], dtype=object),
+    "objects with NA": np.array(["a", "a", pd.NA, "b"], dtype=object),
+    "nullable integers": pd.Series([1, 1, None, 2], dtype="Int64"),
+    "strings": pd.Series(["a", "a", None, "b"], dtype="string"),
+    "polars": pl.Series(["a", "a", None, "b"]),
+    "pyarrow": pa.array([1, 1, None, 2]),
+    "masked": np.ma.array([1, 1, 5, 2], mask=[0, 0, 1, 0]),
+}
+
+
+@pytest.mark.parametrize("average", ["groups", "pooled"])
+@pytest.mark.parametrize("kind", MISSING)
+def test_a_missing_id_is_an_error_that_names_the_row(kind, average):
+    with pytest.raises(ValueError, match="groups has a missing value at row 2"):
+        am.decide(P, groups=MISSING[kind], average=average)
+
+
+def test_ids_that_cannot_be_hashed():
+    with pytest.raises(TypeError, match=r"row 1 that cannot be hashed: \[2\]"):
+        by_groups([1, [2], 1, 1])
+    with pytest.raises(TypeError, match=r"row 0 that cannot be hashed: \{'a': 1\}"):
+        by_groups([{"a": 1}] * 4)
+
+
+def test_a_single_text_is_not_a_column_of_groups():
+    with pytest.raises(TypeError, match="one id per row, not the text 'abcd'"):
+        by_groups("abcd")
+
+
+def test_pooled_groups_are_checked():
+    with pytest.raises(ValueError, match="groups has 3 rows but p has 4"):
+        am.decide(P, groups=[1, 1, 1], average="pooled")
+    assert am.decide(P, groups=list("abab"), average="pooled").n_positives == 2
+
+
+# ----------------------------------------------------------------- numbers
+
+
+@pytest.mark.parametrize(
+    "p",
+    [
+        [0.1, None],
+        [0.1, pd.NA],
+        [0.1, pd.NaT],
+        np.ma.array([0.1, 0.2], mask=[0, 1]),
+        np.ma.array([1, 0], mask=[0, 1]),
+        np.ma.array([True, False], mask=[0, 1]),
+        pd.Series([0.1, None], dtype="Float64"),
+        pd.Series([0.1, pd.NA], dtype=object),
+        pl.Series([0.1, None]),
+        pl.Series([True, None]),
+        pa.array([0.1, None]),
+        pa.chunked_array([[0.1], [None]], type=pa.float64()),
+    ],
+)
+def test_missing_probabilities_name_the_row(p):
+    with pytest.raises(ValueError, match="p has NaN at row 1"):
+        am.decide(p)
+
+
+def test_a_missing_cell_of_a_frame():
+    frame = pd.DataFrame({"a": [0.1, 0.2], "b": [0.3, None]}).astype("Float64")
+    with pytest.raises(ValueError, match="p has NaN at row 1, column 1"):
+        am.decide(frame, average="macro")
+
+
+@pytest.mark.parametrize(
+    ("p", "message"),
+    [
+        ([0.1, "0.5"], "p is not a number at row 1: '0.5'"),
+        ([0.1, b"0.5"], "p is not a number at row 1: b'0.5'"),
+        (np.array(["0.5", "x"]), "p is not a number at row 0: '0.5'"),
+        (pd.Series([0.1, "0.5"], dtype=object), "p is not a number at row 1: '0.5'"),
+        ([0.1, 0.5j], r"p is not a number at row 1: 0\.5j"),
+        (np.array([0.5j]), r"p is not a number at row 0: 0\.5j"),
+        ([[0.1, 0.2], [0.3, "x"]], "p is not a number at row 1, column 1: 'x'"),
+        ("0.5", "p must be an array of numbers, not str"),
+        (0.5, "p must be an array of numbers, not float"),
+    ],
+)
+def test_text_and_complex_numbers_are_refused(p, message):
+    with pytest.raises(TypeError, match=message):
+        am.decide(p, average="macro" if np.ndim(p) == 2 else None)
+
+
+def test_ragged_lists():
+    with pytest.raises(ValueError, match="p is ragged: row 1 has 1 values but row 0"):
+        am.decide([[0.1, 0.2], [0.3]], average="samples")
+
+
+def test_masked_labels_are_unknown():
+    known = np.ma.array([1, 0, 0, 0], mask=[0, 1, 1, 1])
+    assert to_floats(known, "known")[0] == 1
+    assert np.isnan(to_floats(known, "known")[1:]).all()
+    masked = am.forecast(P, [1, 1, 0, 0], known=known)
+    assert masked.mean == am.forecast(P, [1, 1, 0, 0], known=[1, None, None, None]).mean
+    with pytest.raises(ValueError, match="labels has NaN at row 1"):
+        am.forecast(P, known)
+
+
+# ------------------------------------------------------ labels of the same kind
+
+
+@pytest.mark.parametrize("make", [pd.Index, pd.array])
+def test_pandas_without_an_index_gives_arrays(make):
+    labels = am.decide(make(P)).labels
+    assert isinstance(labels, np.ndarray)
+    assert labels.tolist() == [1, 1, 0, 0]
+
+
+def test_chunked_arrays_stay_chunked():
+    labels = am.decide(pa.chunked_array([P[:2], P[2:]])).labels
+    assert isinstance(labels, pa.ChunkedArray)
+    assert labels.to_pylist() == [1, 1, 0, 0]
+
+
+def test_square_polars_frames_are_not_turned():
+    frame = pl.DataFrame({"a": [0.9, 0.8], "b": [0.1, 0.9]})
+    labels = am.decide(frame, "accuracy", average="macro").labels
+    assert labels.to_dict(as_series=False) == {"a": [1, 1], "b": [0, 1]}
+
+
+@pytest.mark.parametrize(
+    ("frame", "names"),
+    [
+        (pa.table({"x": P, "y": P}), ["x", "y"]),
+        (pl.DataFrame({"x": P, "y": P}), ["x", "y"]),
+        (pd.DataFrame({0: P, "y": P}), [0, "y"]),
+        (pd.DataFrame({0: P, 1: P}), [0, 1]),
+    ],
+)
+def test_macro_groups_are_the_columns(frame, names):
+    decision = am.decide(frame, average="macro")
+    assert decision.group_ids.tolist() == names
+    curve = am.decide(P).curve
+    np.testing.assert_allclose(decision.curve_of(names[0]), curve, rtol=1e-12)
+
+
+# ------------------------------------------------------------------ sparse
+
+DENSE = np.array([[0.9, 0.0, 0.2], [0.0, 0.7, 0.05]])
+
+
+@pytest.mark.parametrize("average", ["samples", "macro", "micro"])
+@pytest.mark.parametrize("form", ["csr", "csc", "coo", "lil", "dok", "dia", "bsr"])
+def test_every_sparse_format(form, average):
+    matrix = sp.csr_array(DENSE).asformat(form)
+    before = matrix.toarray()
+    decision = am.decide(matrix, average=average)
+    dense = am.decide(DENSE, average=average)
+    assert decision.labels.format == form
+    assert decision.labels.toarray().tolist() == dense.labels.tolist()
+    assert decision.expected == pytest.approx(dense.expected, rel=1e-12)
+    assert (matrix.toarray() == before).all()
+
+
+@pytest.mark.parametrize("average", ["samples", "macro", "micro"])
+def test_restoring_labels_leaves_the_layout_alone(average):
+    from argmetric._layout import lay_out
+
+    layout = lay_out(sp.csr_array(DENSE), average=average)
+    first = layout.restore(np.array([1, 0, 0, 1])).toarray()
+    assert layout.restore(np.array([1, 0, 0, 1])).toarray().tolist() == first.tolist()
+    assert layout.select(DENSE).tolist() == layout.scores.tolist()
+
+
+def test_sparse_nan_and_complex():
+    matrix = sp.csr_array(DENSE)
+    matrix.data[1] = NAN
+    with pytest.raises(ValueError, match="p has NaN at row 0, column 2"):
+        am.decide(matrix, average="samples")
+    with pytest.raises(TypeError, match="p must hold numbers, not complex128"):
+        am.decide(sp.csr_array(DENSE * 1j), average="samples")
+
+
+@pytest.mark.parametrize("average", ["samples", "macro", "micro"])
+def test_evaluate_on_sparse_labels(average, monkeypatch):
+    rng = np.random.default_rng(3)
+    y_true, y_pred = rng.integers(0, 2, (2, 6, 4))
+    dense = am.evaluate(y_true, y_pred, average=average)
+    mixed = am.evaluate(sp.csr_array(y_true), y_pred, average=average)
+    assert mixed == dense
+    for kind in (sp.csr_array, sp.csc_matrix):
+        a, b = kind(y_true), kind(y_pred)
+        monkeypatch.setattr(type(a), "toarray", None)  # nothing is made dense
+        assert am.evaluate(a, b, average=average) == pytest.approx(dense, rel=1e-14)
+
+
+# ---------------------------------------------------------------- evaluate
+
+
+def test_messages_of_evaluate_speak_of_the_truth():
+    with pytest.raises(ValueError, match="y_true is empty: there is nothing to eval"):
+        am.evaluate([], [])
+    with pytest.raises(ValueError, match="y_true is 2 at row 1; labels are 0 or 1"):
+        am.evaluate([0, 2], [0, 1])
+    with pytest.raises(ValueError, match="y_true has NaN at row 1"):
+        am.evaluate([0, None], [0, 1])
+    with pytest.raises(ValueError, match=r"y_pred has shape \(3,\) but y_true has sh"):
+        am.evaluate([0, 1], [0, 1, 1])
+    with pytest.raises(ValueError, match="groups has 3 rows but y_true has 2"):
+        am.evaluate([0, 1], [0, 1], groups=[1, 2, 3])
+    with pytest.raises(ValueError, match="y_true must have one or two dimensions"):
+        am.evaluate(np.zeros((2, 2, 2)), np.zeros((2, 2, 2)))
+    with pytest.raises(ValueError, match=r"y_pred is 0\.5 at row 1, column 1; labels"):
+        am.evaluate(sp.eye_array(2), sp.csr_array(np.diag([1, 0.5])), average="micro")
+
+
+def test_score_takes_labels_only():
+    assert am.FBeta(1).score([True, False], [1.0, 1.0]) == pytest.approx(2 / 3)
+    with pytest.raises(ValueError, match=r"y_pred is 0\.5 at row 1; labels are 0 or 1"):
+        am.FBeta(1).score([0, 1], [0, 0.5])
+    with pytest.raises(TypeError, match="y_true is not a number at row 0: '1'"):
+        am.FBeta(1).score(["1", "0"], [0, 1])
+
+
+# ----------------------------------------------------------- custom metrics
+
+
+def squared(tp, k, t, n):
+    return tp * tp / (k * t)
+
+
+def nothing(tp, k, t, n):
+    tp / (k + t)
+
+
+def test_a_custom_metric_is_a_value():
+    metric = am.CustomMetric(squared, "g2", False, zero_division=1)
+    assert metric.name == "g2"
+    assert not metric.greater_is_better
+    assert am.CustomMetric(squared) == am.CustomMetric(squared, name="squared")
+    assert metric != am.CustomMetric(squared, "g2", zero_division=1)
+    assert repr(metric) == (
+        f"CustomMetric(function={squared!r}, name='g2', greater_is_better=False, "
+        "zero_division=1.0)"
+    )
+    for same in (
+        pickle.loads(pickle.dumps(metric)),
+        dataclasses.replace(metric),
+        metric.with_zero_division(0).with_zero_division(1),
+    ):
+        assert same == metric
+        assert hash(same) == hash(metric)
+        assert (same.name, same.greater_is_better) == ("g2", False)
+
+
+def test_a_custom_metric_needs_a_function_and_a_text():
+    with pytest.raises(TypeError, match="function must be callable"):
+        am.CustomMetric(3)
+    with pytest.raises(TypeError, match="name must be text, not True"):
+        am.CustomMetric(squared, True)
+
+
+def test_a_function_without_return():
+    with pytest.raises(TypeError, match="nothing returns None"):
+        am.decide(P, nothing)
+    with pytest.raises(TypeError, match="nothing returns None"):
+        am.CustomMetric(nothing).value(1, 2, 2, 4)
+
+
+def test_values_are_an_array_of_their_own():
+    tp = np.arange(3.0)
+    values = am.CustomMetric(lambda tp, k, t, n: tp).value(tp, 3, 3, 6)
+    values += 1
+    assert tp.tolist() == [0, 1, 2]
+    assert values.tolist() == [1, 2, 3]
+
+
+def test_division_by_zero_at_the_margins_is_undefined():
+    lift = am.CustomMetric(lambda tp, k, t, n: (tp + 1) / (k * t), zero_division=1)
+    assert lift.value([0, 0, 1], [0, 1, 1], [2, 0, 2], 4).tolist() == [1, 1, 1]
+    assert lift.value(0, 0, 2, 4) == 1
+    bare = lift.with_zero_division(NAN)
+    assert np.isnan(bare.value(0, 0, 2, 4))
+    assert am.CustomMetric(lambda tp, k, t, n: 1 / (k - t)).value(1, 2, 2, 4) == np.inf
+
+
+def test_check_metric_finds_what_is_undefined_inside():
+    with pytest.raises(ValueError, match="at tp=0, k=1, t=1, n=12 is nan: only cells"):
+        am.check_metric(lambda tp, k, t, n: tp / tp)
+    with pytest.raises(ValueError, match="at tp=0, k=1, t=1, n=12 is inf: a metric"):
+        am.check_metric(lambda tp, k, t, n: 1 / (k - t))
+    assert am.check_metric(lambda tp, k, t, n: (tp + 1) / (k * t))
+
+
+def test_check_metric_takes_what_get_metric_takes():
+    for metric in ("f0.3", am.MCC, am.MCC(), am.FBeta(2, zero_division=1)):
+        assert am.check_metric(metric)
+    with pytest.raises(ValueError, match="did you mean 'kappa'"):
+        am.check_metric("kapa")
+
+
+# ---------------------------------------------------------- names and values
+
+
+def test_metrics_with_nan_are_equal():
+    one, other = (am.FBeta(zero_division=float("nan")) for _ in range(2))
+    assert one == other == pickle.loads(pickle.dumps(one))
+    assert hash(one) == hash(other) == hash(pickle.loads(pickle.dumps(one)))
+    assert one != am.FBeta()
+    assert one != am.Jaccard(zero_division=NAN)
+    assert am.MCC() != "mcc"
+
+
+def test_repr_has_the_parameters_first():
+    assert repr(am.FBeta(2)) == "FBeta(beta=2.0, zero_division=0.0)"
+    assert repr(am.MCC(zero_division=NAN)) == "MCC(zero_division=nan)"
+    assert repr(am.Tversky(1, 0.5)) == "Tversky(alpha=1.0, beta=0.5, zero_division=0.0)"
+
+
+def test_parameters_are_numbers():
+    assert isinstance(am.FBeta(2).beta, float)
+    assert am.FBeta(np.float32(2)) == am.FBeta(2)
+    with pytest.raises(TypeError, match="beta must be a number, not '2'"):
+        am.FBeta("2")
+    with pytest.raises(TypeError, match="fp must be a number, not None"):
+        am.Utility(1, None)
+    with pytest.raises(TypeError, match="c must be a number, not '1'"):
+        am.LinearFractional("1234", (1, 0, 0, 0))
+    for wrong in ("warn", None, "1", 2):
+        with pytest.raises(ValueError, match="zero_division must be 0, 1 or nan, not"):
+            am.FBeta(zero_division=wrong)
+
+
+@pytest.mark.parametrize("beta", [1 / 3, math.sqrt(2), 1e-7, 2.5e20, 1.0, 1234567.0])
+def test_the_name_of_f_reads_back(beta):
+    metric = am.FBeta(beta)
+    assert am.get_metric(metric.name) == metric
+
+
+def test_names_of_f():
+    assert [am.FBeta(b).name for b in (1, 2.0, 0.5)] == ["f1", "f2", "f0.5"]
+    for wrong in ("f1e999", "f1e-999", "fe5"):
+        with pytest.raises(ValueError, match="unknown metric"):
+            am.get_metric(wrong)
+
+
+def test_tversky_has_parameters_and_so_no_name():
+    assert "tversky" not in am.metric_names()
+    with pytest.raises(ValueError, match="unknown metric 'tversky'"):
+        am.get_metric("tversky")
