@@ -37,8 +37,10 @@ test: lint ## every check
 docs: .venv/.ready-docs ## HTML documentation in docs/_build/html, warnings are errors
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html
 
-bench: .venv/.ready-bench ## the figures the README quotes, one JSON object a line
+bench: .venv/.ready-bench ## the figures of README and docs, one JSON object a line
 	$(BIN)/python benchmarks/decide.py
+	$(BIN)/python benchmarks/sequence.py
+	$(BIN)/python benchmarks/spans.py
 
 clean: ## remove what can be made again
 	rm -rf .venv docs/_build docs/gallery docs/api

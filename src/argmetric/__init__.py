@@ -80,12 +80,13 @@ _ROOMS = {
     ),
 }
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
-__all__ = [*sorted(_ROOM_OF), "metrics"]
+_MODULES = ("metrics", "sequence")
+__all__ = [*sorted(_ROOM_OF), *_MODULES]
 
 
 def __getattr__(name: str) -> Any:
-    if name == "metrics":
-        return importlib.import_module("argmetric.metrics")
+    if name in _MODULES:
+        return importlib.import_module(f"argmetric.{name}")
     if name not in _ROOM_OF:
         raise AttributeError(f"module 'argmetric' has no attribute {name!r}")
     attribute = getattr(importlib.import_module(_ROOM_OF[name]), name)

@@ -6,7 +6,7 @@ from cyclopts import App
 
 from argmetric import __version__
 
-_COMMANDS = ("decide", "forecast", "evaluate", "metrics", "demo")
+_COMMANDS = ("decide", "forecast", "evaluate", "expect", "spans", "metrics", "demo")
 
 app = App(
     name="argmetric",

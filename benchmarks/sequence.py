@@ -1,0 +1,229 @@
+"""Measure `argmetric.sequence`: states, the paper's section 4, and speed.
+
+    python benchmarks/sequence.py                 # everything, about a minute
+    python benchmarks/sequence.py speed           # some sections
+    python benchmarks/sequence.py --quick         # a smoke run: figures mean nothing
+    python benchmarks/sequence.py paper --plot section4.svg
+
+Every line is one JSON object: what was measured, the value, the target and whether
+it was met.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from harness import emit, emit_machine, emit_summary, judge, wall_seconds
+
+import argmetric as am
+from argmetric.sequence import (
+    Independent,
+    MarkovChain,
+    Pk,
+    WindowDiff,
+    decode,
+    distribution,
+    expectation,
+)
+
+LAWS: dict[str, Callable[[np.random.Generator, int], Any]] = {
+    "uniform": lambda rng, n: rng.random(n),
+    "Beta(1/2, 1/2)": lambda rng, n: rng.beta(0.5, 0.5, n),
+}
+RULES: dict[str, Callable[[int], int]] = {
+    "4n": lambda n: 4 * n,
+    "2n": lambda n: 2 * n,
+    "1": lambda n: 1,
+}
+PAPER_F = am.FBeta(1, zero_division=1.0)  # the paper has 0/0 = 1
+TIE = 1e-9  # hypotheses whose exact values are this close are equally good
+
+
+def random_chain(rng: np.random.Generator, n: int, order: int = 1) -> MarkovChain:
+    rows = 2**order
+    initial = rng.dirichlet(np.ones(rows))
+    return MarkovChain(initial, rng.dirichlet(np.ones(2), (n - order, rows)))
+
+
+def states(*, quick: bool, plot: str | None) -> None:
+    """2. The composed F automaton at its worst case, an alternating hypothesis."""
+    wrong = 0
+    sizes = range(1, 20 if quick else 101)
+    for n in sizes:
+        found = expectation("f1", np.arange(n) % 2, Independent(np.full(n, 0.4)))
+        wrong += found.n_states != (2 * n**3 + 15 * n**2 + 34 * n + 24) // 24
+    emit(
+        "states",
+        f"lengths 1 to {sizes[-1]} whose number of states is not the bound of "
+        "footnote 3",
+        wrong,
+        "lengths",
+        ("<=", 0),
+    )
+
+
+def decoded(model: Independent, order: Any, width: int | None) -> Any:
+    """Algorithm 1 with the given beam: best z by what is kept, and that value."""
+    z = np.zeros(model.n, dtype=np.int64)
+    best, value = z.copy(), -1.0
+    for k in range(model.n + 1):
+        if k:
+            z[order[k - 1]] = 1
+        found = expectation(PAPER_F, z, model, beam=width)
+        if found.partial > value + 1e-15:
+            best, value = z.copy(), found.partial
+    return best, value
+
+
+def paper(*, quick: bool, plot: str | None) -> None:
+    """3. Section 4: n = 1…50, 10 runs each, exact against L = 4n, 2n and 1.
+
+    The paper has L = 2n and L = 1. Its sentences are claims to check, not targets.
+    """
+    longest, runs = (8, 2) if quick else (50, 10)
+    rows = []
+    for name, draw in LAWS.items():
+        rng = np.random.default_rng(4)
+        for n in range(1, longest + 1):
+            for _ in range(runs):
+                model = Independent(draw(rng, n))
+                order = np.argsort(-model.p)
+                _, value = decoded(model, order, None)
+                for rule, widen in RULES.items():
+                    z, kept = decoded(model, order, widen(n))
+                    real = expectation(PAPER_F, z, model).value
+                    same = real >= value - TIE
+                    rows.append((name, n, rule, value - kept, same, value - real))
+    for name in LAWS:
+        for rule in RULES:
+            mine = [row for row in rows if row[0] == name and row[2] == rule]
+            errors = [row[3] for row in mine]
+            hit = 100 * sum(row[4] for row in mine) / len(mine)
+            emit(
+                "paper",
+                f"optimum found with L = {rule}, {name}, n = 1 to {longest}",
+                hit,
+                "%",
+                mean_error_of_value=statistics.mean(errors),
+                largest_error_of_value=max(errors),
+                error_at_the_longest=statistics.mean(
+                    row[3] for row in mine if row[1] == longest
+                ),
+                mean_loss_of_utility=statistics.mean(row[5] for row in mine),
+                largest_loss_of_utility=max(row[5] for row in mine),
+                found_above_half_length=100
+                * statistics.mean(row[4] for row in mine if row[1] > longest // 2),
+            )
+    if plot is not None:
+        draw_errors(rows, plot)
+
+
+def draw_errors(rows: list[Any], path: str) -> None:
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(1, 2, figsize=(9, 3.2), layout="constrained")
+    for name in LAWS:
+        for rule in RULES:
+            mine = [row for row in rows if row[0] == name and row[2] == rule]
+            lengths = sorted({row[1] for row in mine})
+            error, found = (
+                [
+                    statistics.mean(float(row[column]) for row in mine if row[1] == n)
+                    for n in lengths
+                ]
+                for column in (3, 4)
+            )
+            axes[0].plot(lengths, error, label=f"L = {rule}, {name}")
+            axes[1].plot(lengths, found, label=f"L = {rule}, {name}")
+    axes[0].set(xlabel="n", ylabel="exact value - approximate value")
+    axes[1].set(xlabel="n", ylabel="share of runs with the optimum")
+    axes[0].legend(fontsize="small")
+    figure.savefig(path)
+    plt.close(figure)
+
+
+def speed(*, quick: bool, plot: str | None) -> None:
+    """4. Time of the three calls that have a target, and of their relatives."""
+    rng = np.random.default_rng(1)
+    scale = 10 if quick else 1
+    n = 10_000 // scale
+    p, z = rng.random(n), (rng.random(n) < 0.1).astype(np.int64)
+    one, many = Independent(p), random_chain(rng, n)
+    short = random_chain(rng, 500 // scale)
+    chain = random_chain(rng, 300 // scale)
+    alternating = np.arange(short.n) % 2
+    calls: list[tuple[str, Callable[[], Any], float | None]] = [
+        (f"E[P_k], n = {n:,}, window 10", lambda: expectation(Pk(10), z, one), 1),
+        (
+            f"E[P_k] under a chain, n = {n:,}, window 10",
+            lambda: expectation(Pk(10), z, many),
+            1,
+        ),
+        (
+            f"E[WindowDiff] under a chain, n = {n:,}, window 10",
+            lambda: expectation(WindowDiff(10), z, many),
+            None,
+        ),
+        (
+            f"law of P_k, n = {n:,}, window 10",
+            lambda: distribution(Pk(10), z, one),
+            None,
+        ),
+        (
+            f"E[F1] under a chain, n = {short.n}",
+            lambda: expectation("f1", alternating, short),
+            1,
+        ),
+        (
+            f"law of F1 under a chain, n = {short.n}",
+            lambda: distribution("f1", alternating, short),
+            None,
+        ),
+        (f"F1 decoded under a chain, n = {chain.n}", lambda: decode("f1", chain), 5),
+        (f"MCC decoded under a chain, n = {chain.n}", lambda: decode("mcc", chain), 5),
+        (f"F1 decoded under a chain, n = {n:,}", lambda: decode("f1", many), None),
+        (
+            f"P_k decoded under a chain, n = {n:,}, window 10",
+            lambda: decode(Pk(10), many),
+            None,
+        ),
+    ]
+    for what, call, limit in calls:
+        call()  # compile before timing
+        seconds = statistics.median(wall_seconds(call) for _ in range(3))
+        emit("speed", what, seconds, "s", None if limit is None else ("<=", limit))
+
+
+SECTIONS = {"states": states, "paper": paper, "speed": speed}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("sections", nargs="*", metavar="section", help=str([*SECTIONS]))
+    parser.add_argument("--quick", action="store_true", help="tiny sizes")
+    parser.add_argument("--plot", metavar="FILE", help="draw section 4 of the paper")
+    options = parser.parse_args()
+    unknown = set(options.sections) - set(SECTIONS)
+    if unknown:
+        parser.error(f"unknown section {sorted(unknown)}; known: {', '.join(SECTIONS)}")
+    judge(not options.quick)
+    emit_machine()
+    for name, section in SECTIONS.items():
+        if name in (options.sections or SECTIONS):
+            section(quick=options.quick, plot=options.plot)
+    emit_summary()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

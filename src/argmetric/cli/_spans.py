@@ -1,0 +1,252 @@
+"""``argmetric spans``."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from cyclopts import Group, Parameter
+
+from argmetric.cli import _report
+from argmetric.cli._errors import DONE, UsageError
+from argmetric.cli._options import OUTPUT, FilePath, Flag, Judge
+from argmetric.cli._progress import progress
+from argmetric.cli._summary import Summary
+from argmetric.io import DataError
+from argmetric.sequence._conll import (
+    CorpusFormat,
+    HasLabels,
+    Sentence,
+    read_sentences,
+    write_sentences,
+)
+from argmetric.sequence._crf import LinearChainCRF
+
+_MODEL = Group("Model", sort_key=1)
+_METRIC = Group("Metric", sort_key=2)
+ZeroDivision = Literal["0", "1"]
+
+
+def spans(
+    file: FilePath,
+    /,
+    *,
+    model: Annotated[FilePath | None, Parameter(group=_MODEL)] = None,
+    dev: Annotated[FilePath | None, Parameter(group=_MODEL)] = None,
+    scheme: Annotated[Literal["IOB2", "BIOES"], Parameter(group=_MODEL)] = "IOB2",
+    names: Annotated[
+        str | None, Parameter(group=_MODEL, metavar="LABEL,LABEL,...")
+    ] = None,
+    labels: Annotated[HasLabels, Parameter(group=_MODEL)] = "auto",
+    metric: Annotated[str, Parameter(alias="-m", metavar="NAME", group=_METRIC)] = "f1",
+    zero_division: Annotated[ZeroDivision | None, Parameter(group=_METRIC)] = None,
+    level: Annotated[
+        Literal["corpus", "document"], Parameter(group=_METRIC)
+    ] = "corpus",
+    per_type: Annotated[bool, Flag, Parameter(group=_METRIC)] = False,
+    format: CorpusFormat | None = None,
+    output: Annotated[FilePath | None, Parameter(alias="-o", group=OUTPUT)] = None,
+    output_format: Annotated[CorpusFormat | None, Parameter(group=OUTPUT)] = None,
+    json: Annotated[bool, Flag, Parameter(group=OUTPUT)] = False,
+) -> int:
+    """Choose the spans (entities, chunks) with the best expected F-measure.
+
+    A span counts if its borders and its type are right. Sentences come out as they
+    went in, with the chosen labels as a last column (or the key "predicted"); a
+    summary goes to standard error.
+
+    Parameters
+    ----------
+    file
+        Sentences: CoNLL columns (words first, labels last if there are any), or JSONL
+        with "tokens", and "features" or "probabilities" if there are any; - is
+        standard input.
+    model
+        The model of crfsuite. It sees the features of JSONL, or else the standard
+        features, with which it must have been trained (see the documentation). Not
+        needed where JSONL has probabilities.
+    dev
+        Labelled sentences that the model has not seen: probabilities are recalibrated
+        on them.
+    scheme
+        How labels write spans.
+    names
+        The labels of the columns of "probabilities", in order.
+    labels
+        Whether the last column holds labels; auto looks at its first value.
+    metric
+        The F-measure: f1, f2, f0.5 (f with any beta).
+    zero_division
+        What 0/0 counts (no span, and none chosen): 0 or 1. [default: 0]
+    level
+        One F-measure of the whole file, or the mean over documents.
+    per_type
+        The mean of the F-measures of types instead of one of all spans.
+    format
+        The format of the input, where its name does not say it.
+    output
+        The file to write, replaced whole or not at all. By default standard output.
+    output_format
+        The format of the output, where its name does not say it.
+    json
+        Print the summary as JSON to standard output; sentences are then written only
+        where --output names a file.
+    """
+    if json and output == "-":
+        raise UsageError("--json and sentences cannot share standard output: -o FILE")
+    measure = Judge(metric=metric, zero_division=zero_division).resolved()
+    options: dict[str, Any] = {"format": format, "labels": labels, "scheme": scheme}
+    sentences = read_sentences(file, **options)
+    with progress(f"decoding {len(sentences):,} sentences"):
+        from argmetric.sequence import decode_spans, recalibrate
+
+        chains = _chains(sentences, model, names, scheme, file)
+        recalibration = None
+        if dev is not None:
+            known = read_sentences(dev, **options)
+            gold = _gold(known, dev)
+            dev_chains = _chains(known, model, names, scheme, dev)
+            recalibration = recalibrate(dev_chains, gold, scheme=scheme)
+        documents = [str(s.document) for s in sentences]
+        decision = decode_spans(
+            chains,
+            [sentence.tokens for sentence in sentences],
+            measure,
+            scheme=scheme,
+            level=level,
+            documents=documents if level == "document" else None,
+            per_type=per_type,
+            recalibration=recalibration,
+        )
+    summary: Summary = {
+        "file": file,
+        "sentences": len(sentences),
+        "tokens": sum(len(sentence) for sentence in sentences),
+        "metric": measure.name,
+        "scheme": scheme,
+        "level": level,
+        "per_type": per_type,
+        "spans": decision.n_spans,
+        "expected_spans": decision.expected_spans,
+        "expected": decision.expected,
+        "method": decision.method,
+        "proven": decision.proven,
+        "upper": decision.upper,
+        "recalibration": None if recalibration is None else recalibration.to_dict(),
+        "real": _real_score(sentences, decision.labels, scheme, measure),
+        "output": None,
+    }
+    if output is not None or not json:
+        target = output if output is not None else "-"
+        write_sentences(
+            target,
+            sentences,
+            decision.labels,
+            spans=decision.spans,
+            format=output_format or (format if target == "-" else None),
+        )
+        summary["output"] = target
+    if json:
+        _report.print_json(summary)
+    else:
+        _print(summary)
+    return DONE
+
+
+def _chains(
+    sentences: list[Sentence],
+    model: str | None,
+    names: str | None,
+    scheme: Literal["IOB2", "BIOES"],
+    file: str,
+) -> list[LinearChainCRF]:
+    """Return the chain of every sentence, from a model or from probabilities."""
+    from argmetric.sequence import standard_features, token_model
+
+    if model is not None:
+        try:
+            crf = LinearChainCRF.from_crfsuite(model)
+        except OSError as error:
+            raise DataError(f"cannot read {model}: {error.strerror}") from None
+        return crf.sentences(
+            s.extra["features"]
+            if "features" in s.extra
+            else standard_features(s.columns)
+            for s in sentences
+        )
+    if names is None:
+        raise UsageError("pass --model, or --names for JSONL with probabilities")
+    chains = []
+    for sentence in sentences:
+        where = f"{file}, line {sentence.line}"
+        if "probabilities" not in sentence.extra:
+            raise DataError(f"{where}: no probabilities; pass --model")
+        try:
+            p = sentence.extra["probabilities"]
+            chains.append(token_model(p, names.split(","), scheme=scheme))
+        except (ValueError, TypeError) as error:
+            raise DataError(f"{where}: {error}") from None
+    return chains
+
+
+def _gold(sentences: list[Sentence], file: str) -> list[list[str]]:
+    gold = []
+    for sentence in sentences:
+        if sentence.labels is None:
+            raise DataError(f"{file}, line {sentence.line}: no labels to learn from")
+        gold.append(sentence.labels)
+    return gold
+
+
+def _real_score(
+    sentences: list[Sentence],
+    predicted: list[list[str]],
+    scheme: Literal["IOB2", "BIOES"],
+    metric: Any,
+) -> float | None:
+    """Return the measure of all spans together where every label is known."""
+    from argmetric.sequence import read_chunks
+
+    hits = chosen = there = 0
+    for sentence, labels in zip(sentences, predicted, strict=True):
+        if sentence.labels is None:
+            return None
+        true = set(read_chunks(sentence.labels, scheme))
+        found = set(read_chunks(labels, scheme))
+        hits, chosen = hits + len(true & found), chosen + len(found)
+        there += len(true)
+    return float(metric.value(hits, chosen, there, max(chosen, there)))
+
+
+def _print(summary: Summary) -> None:
+    target = _report.console(stderr=True)
+    size = (
+        f"{_report.count(summary['sentences'], 'sentence')}, "
+        f"{_report.count(summary['tokens'], 'token')} of {summary['file']}"
+    )
+    how = "one measure per type" if summary["per_type"] else "all types together"
+    what = "E[F]" if summary["method"] == "exact" else "F of expected counts"
+    sure = "" if summary["proven"] else f", at most {_report.number(summary['upper'])}"
+    facts = [
+        ("sentences", size),
+        (
+            "metric",
+            f"{summary['metric']} of spans, {summary['scheme']} strict; {how}, "
+            f"--level {summary['level']}",
+        ),
+        (
+            "spans",
+            f"{summary['spans']:,} chosen, {summary['expected_spans']:,.1f} expected",
+        ),
+        ("expected", f"{_report.number(summary['expected'])} ({what}{sure})"),
+    ]
+    if summary["recalibration"] is not None:
+        fit = summary["recalibration"]
+        fitted = f"slope {fit['slope']:.3f}, intercept {fit['intercept']:.3f}"
+        facts.append(("recalibrated", fitted))
+    if summary["real"] is not None:
+        facts.append(
+            ("real", f"{_report.number(summary['real'])} (all spans together)")
+        )
+    _report.print_facts(target, "argmetric spans", facts)
+    if summary["output"] != "-":
+        _report.print_notes(target, "written", [summary["output"]])

@@ -1,0 +1,56 @@
+"""Labels that depend on each other: expected utilities by automata, and decoding."""
+
+from argmetric.sequence._boundary import BoundarySimilarity
+from argmetric.sequence._conll import Sentence, read_sentences, write_sentences
+from argmetric.sequence._crf import LinearChainCRF
+from argmetric.sequence._crfsuite import CrfsuiteModel
+from argmetric.sequence._decode import SequenceDecision, decode
+from argmetric.sequence._decode_spans import decode_spans
+from argmetric.sequence._distribution import UtilityDistribution, distribution
+from argmetric.sequence._expectation import Expectation, evaluate, expectation
+from argmetric.sequence._features import standard_features
+from argmetric.sequence._models import Independent, MarkovChain
+from argmetric.sequence._recalibrate import Recalibration, recalibrate
+from argmetric.sequence._schemes import Chunk, read_chunks, write_labels
+from argmetric.sequence._segmentation import Pk, WindowDiff, WindowUtility
+from argmetric.sequence._simple import SimpleFunction
+from argmetric.sequence._span_decision import Span, SpanDecision
+from argmetric.sequence._spans import SpanMarginals, span_marginals, token_model
+from argmetric.sequence._utilities import CountUtility, Hamming, ZeroOne
+
+__all__ = [
+    "BoundarySimilarity",
+    "Chunk",
+    "CountUtility",
+    "CrfsuiteModel",
+    "Expectation",
+    "Hamming",
+    "Independent",
+    "LinearChainCRF",
+    "MarkovChain",
+    "Pk",
+    "Recalibration",
+    "Sentence",
+    "SequenceDecision",
+    "SimpleFunction",
+    "Span",
+    "SpanDecision",
+    "SpanMarginals",
+    "UtilityDistribution",
+    "WindowDiff",
+    "WindowUtility",
+    "ZeroOne",
+    "decode",
+    "decode_spans",
+    "distribution",
+    "evaluate",
+    "expectation",
+    "read_chunks",
+    "read_sentences",
+    "recalibrate",
+    "span_marginals",
+    "standard_features",
+    "token_model",
+    "write_labels",
+    "write_sentences",
+]

@@ -1,0 +1,186 @@
+"""Non-overlapping spans for F of expected counts, or for expected F."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from argmetric.sequence._batch import Floats, Integers, segment_sums
+from argmetric.sequence._spans import SpanMarginals, tilted_spans
+
+Booleans = npt.NDArray[np.bool_]
+_ROUNDS = 100
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Chosen spans, the value of every cell, and how good the mean can be at most."""
+
+    chosen: Booleans
+    values: Floats
+    upper: float
+
+
+def _schedule(marginals: SpanMarginals, weights: Floats) -> Booleans:
+    from argmetric._kernels.intervals import schedule
+
+    chosen = np.zeros(len(marginals), dtype=np.bool_)
+    schedule(
+        weights, marginals.flat, marginals.span_indptr, marginals.batch.indptr, chosen
+    )
+    return chosen
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Spans in cells: each cell has its own F-measure (a document, a type)."""
+
+    marginals: SpanMarginals
+    p: Floats
+    cell: Integers
+    mean: Floats  # expected number of true spans in each cell
+    b2: float
+    least: float  # spans below this probability are not listed
+
+    def values(self, chosen: Booleans) -> Floats:
+        """F of expected counts, cell by cell; 0 for 0/0."""
+        hits, size = self._sums(chosen)
+        below = size + self.b2 * self.mean
+        return np.divide(
+            (1 + self.b2) * hits, below, out=np.zeros_like(below), where=below > 0
+        )
+
+    def _sums(self, chosen: Booleans) -> tuple[Floats, Floats]:
+        cells = self.cell[chosen]
+        n = self.mean.size
+        hits = np.bincount(cells, weights=self.p[chosen], minlength=n)
+        return hits.astype(np.float64), np.bincount(cells, minlength=n).astype(
+            np.float64
+        )
+
+    def separate(self, part: Booleans | None = None) -> Choice:
+        """Largest value in every cell, for cells that share no sentence.
+
+        Dinkelbach: the largest ratio is the λ at which the best
+        Σ((1+β²)p - λ) - λβ²μ is 0, and λ ← ratio of the best set never falls.
+        """
+        level = np.zeros(self.mean.size)
+        chosen = np.zeros(self.p.size, dtype=np.bool_)
+        for _ in range(_ROUNDS):
+            weights = (1 + self.b2) * self.p - level[self.cell]
+            if part is not None:
+                weights = np.where(part, weights, -1.0)
+            found = _schedule(self.marginals, weights)
+            values = self.values(found)
+            better = values > level * (1 + 4e-16)
+            if not better.any():
+                break
+            chosen = np.where(better[self.cell], found, chosen)
+            level = np.where(better, values, level)
+        return Choice(chosen, level, self._upper(level))
+
+    def _upper(self, best: Floats) -> float:
+        """Mean that unlisted spans could reach: (a+c)/(b+d) ≤ max(a/b, c/d)."""
+        reach = np.maximum(best, (1 + self.b2) * self.least)
+        return float(reach.mean()) if reach.size else 0.0
+
+    def joint(self) -> Choice:
+        """Mean over cells that share sentences: types.
+
+        First every type by itself: an upper bound, and the optimum if no two spans
+        overlap. Otherwise the sum of ratios is climbed with weights
+        ((1+β²)p - λ)/(k + β²μ), each type with its own λ and k.
+        """
+        kind = self.marginals.flat[:, 2]
+        n_kinds = len(self.marginals.types)
+        alone = [self.separate(kind == k) for k in range(n_kinds)]
+        union = np.zeros(self.p.size, dtype=np.bool_)
+        level = np.zeros(self.mean.size)
+        for choice in alone:
+            union |= choice.chosen
+            level += choice.values  # 0 in the cells of other types
+        upper = self._upper(level)
+        if not self._overlap(union):
+            return Choice(union, level, upper)
+        total = np.array([self.mean.sum()])
+        pooled = replace(self, cell=np.zeros_like(self.cell), mean=total)
+        starts = [pooled.separate().chosen, *(choice.chosen for choice in alone)]
+        found = [self._climb(level, self._sums(union)[1])]
+        found += [self._climb(self.values(z), self._sums(z)[1]) for z in starts]
+        best = max(
+            [*found, *starts], key=lambda chosen: float(self.values(chosen).mean())
+        )
+        return Choice(best, self.values(best), upper)
+
+    def _climb(self, level: Floats, size: Floats) -> Booleans:
+        """From values and sizes of cells to sets, as long as the mean value rises."""
+        best, reached = np.zeros(self.p.size, dtype=np.bool_), -1.0
+        for _ in range(_ROUNDS):
+            below = np.maximum(size + self.b2 * self.mean, 1e-300)
+            weights = ((1 + self.b2) * self.p - level[self.cell]) / below[self.cell]
+            found = _schedule(self.marginals, weights)
+            level, size = self.values(found), self._sums(found)[1]
+            if level.mean() <= reached * (1 + 4e-16):
+                break
+            best, reached = found, float(level.mean())
+        return best
+
+    def _overlap(self, chosen: Booleans) -> bool:
+        spans = self.marginals.flat[chosen]
+        order = np.argsort(spans[:, 0], kind="stable")
+        return bool((spans[order[1:], 0] < spans[order[:-1], 1]).any())
+
+
+def exact(
+    marginals: SpanMarginals, documents: Integers, b2: float, empty: Floats
+) -> Choice:
+    """Largest E[F_β] of every document, over all sets of listed spans.
+
+    E[F_β] of k spans is the sum of their Δ = (1+β²)·E[1(span)/(k + β²t)], whatever
+    else depends on what, so that for each k the best set is a scheduling problem of
+    size k. 1/(k + β²t) is a sum of exponentials, and E[1(span)·uᵗ] is a marginal of
+    the chain with tilted scores.
+
+    Parameters
+    ----------
+    marginals : SpanMarginals
+        Sentences in the order of documents.
+    documents : ndarray
+        Where documents begin and end, in sentences.
+    b2 : float
+        β².
+    empty : ndarray
+        E[F_β] of no span.
+    """
+    from argmetric._kernels.intervals import exact_sets
+    from argmetric._kernels.nodes import exponential_sum
+
+    tokens = marginals.batch.indptr[documents]
+    spans = marginals.span_indptr[documents]
+    longest = float(np.diff(tokens).max(initial=1))
+    nodes, node_weights = exponential_sum(1.0, 1 + b2, (1 + b2) * max(longest, 2.0))
+    document = np.repeat(np.arange(documents.size - 1), np.diff(spans))
+    tilted = np.empty((len(marginals), nodes.size))
+    for q, (s, w) in enumerate(zip(nodes, node_weights, strict=True)):
+        chances, log_moment = tilted_spans(marginals, -s * b2)
+        moment = np.exp(segment_sums(log_moment, documents))
+        tilted[:, q] = (1 + b2) * w * chances * moment[document]
+    chosen = np.zeros(len(marginals), dtype=np.bool_)
+    values = np.empty(documents.size - 1)
+    exact_sets(
+        tilted,
+        np.exp(-nodes),
+        marginals.flat,
+        spans,
+        tokens,
+        segment_sums(marginals.expected.sum(axis=1), documents),
+        b2,
+        empty,
+        chosen,
+        values,
+    )
+    # An unlisted span adds less than (1+β²)·min_probability/(k + β²)
+    upper = float(values.mean()) + (1 + b2) * marginals.min_probability
+    return Choice(chosen, values, upper)

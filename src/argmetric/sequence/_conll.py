@@ -1,0 +1,304 @@
+"""Sentences in files: CoNLL columns and JSON lines."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path, PurePath
+from typing import Any, Literal
+
+from argmetric.io import DataError, replaced_whole
+from argmetric.sequence._schemes import SchemeName, split_label
+
+CorpusFormat = Literal["conll", "jsonl"]
+HasLabels = Literal["auto", "yes", "no"]
+
+_STREAM = "-"
+_DOCUMENT = "-DOCSTART-"
+_JSON_EXTENSIONS = (".jsonl", ".ndjson", ".json")
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A sentence as a file has it.
+
+    Attributes
+    ----------
+    columns : tuple of lists of str
+        The columns without that of the labels; words first.
+    labels : list of str or None
+        The labels, where there are some.
+    line : int
+        The line of the file that it starts at.
+    document : int
+        The number of its document (``-DOCSTART-`` lines, or the key "document").
+    extra : dict
+        The other keys of a JSON line, such as "features" or "probabilities".
+    """
+
+    columns: tuple[list[str], ...]
+    labels: list[str] | None = None
+    line: int = 1
+    document: Any = 0
+    extra: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def tokens(self) -> list[str]:
+        """The words."""
+        return self.columns[0]
+
+    def __len__(self) -> int:
+        return len(self.columns[0])
+
+
+def corpus_format(path: str | os.PathLike[str]) -> CorpusFormat:
+    """The format that the name of a file stands for: JSON lines, or else columns."""
+    extension = PurePath(path).suffix.lower()
+    return "jsonl" if extension in _JSON_EXTENSIONS else "conll"
+
+
+def read_sentences(
+    path: str | os.PathLike[str],
+    *,
+    format: CorpusFormat | None = None,
+    labels: HasLabels = "auto",
+    scheme: SchemeName = "IOB2",
+) -> list[Sentence]:
+    """Read CoNLL columns or JSON lines.
+
+    Columns are separated by tabs or blanks, sentences by empty lines, documents by
+    lines that start with ``-DOCSTART-``. A JSON line has "tokens", and may have
+    "labels", "columns" (lists beside the tokens), "document", "features" and
+    "probabilities".
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file, UTF-8; ``"-"`` is standard input.
+    format : {"conll", "jsonl"}, optional
+        By default what the extension says: .jsonl, .ndjson and .json are JSON lines.
+    labels : {"auto", "yes", "no"}, default="auto"
+        Whether the last column holds labels; "auto" looks at its first value.
+    scheme : {"IOB2", "BIOES"}, default="IOB2"
+        Which labels there may be.
+
+    Returns
+    -------
+    list of Sentence
+
+    Raises
+    ------
+    DataError
+        With the number of the line that is wrong.
+    """
+    name = "standard input" if os.fspath(path) == _STREAM else os.fspath(path)
+    kind = format or corpus_format(path)
+    lines = _lines(path, name)
+    read = _from_json(lines, name) if kind == "jsonl" else _from_columns(lines, name)
+    sentences = list(read)
+    if not sentences:
+        raise DataError(f"{name} has no sentences")
+    if kind == "conll":
+        sentences = _with_labels(sentences, labels, scheme)
+    for sentence in sentences:
+        _check_labels(sentence, name, scheme, kind)
+    return sentences
+
+
+def _lines(path: str | os.PathLike[str], name: str) -> list[str]:
+    try:
+        if os.fspath(path) == _STREAM:
+            data = sys.stdin.buffer.read()
+        else:
+            data = Path(path).read_bytes()
+    except OSError as error:
+        raise DataError(f"cannot read {name}: {error.strerror}") from None
+    try:
+        return data.decode("utf-8-sig").split("\n")
+    except UnicodeDecodeError as error:
+        number = data.count(b"\n", 0, error.start) + 1
+        raise DataError(
+            f"{name}, line {number}: not UTF-8 text; convert it first, for instance "
+            "with iconv"
+        ) from None
+
+
+def _from_columns(lines: Iterable[str], name: str) -> Iterator[Sentence]:
+    rows: list[list[str]] = []
+    width, width_line, start, document = 0, 0, 1, -1
+    for number, line in enumerate([*lines, ""], start=1):
+        line = line.rstrip("\r")
+        if line.startswith(_DOCUMENT) or not line.strip():
+            if rows:
+                columns = tuple(list(column) for column in zip(*rows, strict=True))
+                yield Sentence(columns, line=start, document=max(document, 0))
+                rows = []
+            document += line.startswith(_DOCUMENT)
+            continue
+        cells = line.split("\t") if "\t" in line else line.split()
+        if not width:
+            width, width_line = len(cells), number
+        if len(cells) != width:
+            raise DataError(
+                f"{name}, line {number}: {len(cells)} columns, but line {width_line} "
+                f"has {width}: {line[:40]!r}"
+            )
+        if not all(cells):
+            raise DataError(f"{name}, line {number}: an empty column: {line[:40]!r}")
+        if not rows:
+            start = number
+        rows.append(cells)
+
+
+def _with_labels(
+    sentences: list[Sentence], labels: HasLabels, scheme: str
+) -> list[Sentence]:
+    """Take the last column for labels, if it holds them."""
+    if labels == "auto":
+        first = sentences[0].columns
+        try:
+            split_label(first[-1][0], scheme)
+        except ValueError:
+            return sentences
+        if len(first) == 1:
+            return sentences
+    elif labels == "no":
+        return sentences
+    elif len(sentences[0].columns) == 1:
+        raise DataError("there is one column only: it cannot be words and labels")
+    return [
+        Sentence(s.columns[:-1], s.columns[-1], s.line, s.document) for s in sentences
+    ]
+
+
+def _from_json(lines: Iterable[str], name: str) -> Iterator[Sentence]:
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        where = f"{name}, line {number}"
+        try:
+            row = json.loads(line)
+        except json.JSONDecodeError as error:
+            raise DataError(f"{where}: not JSON: {error.msg}") from None
+        if not isinstance(row, dict):
+            raise DataError(f"{where}: not a JSON object: {line[:40]}")
+        tokens = _texts(row.pop("tokens", None), "tokens", where)
+        columns = row.pop("columns", [])
+        if not isinstance(columns, list):
+            raise DataError(f"{where}: 'columns' must be a list of lists of text")
+        others = [_texts(column, "columns", where) for column in columns]
+        labels = row.pop("labels", None)
+        labels = None if labels is None else _texts(labels, "labels", where)
+        known = {"columns": others, "labels": [labels] if labels is not None else []}
+        known |= {k: [row[k]] for k in ("features", "probabilities") if k in row}
+        for key, values in known.items():
+            for value in values:
+                if not isinstance(value, list) or len(value) != len(tokens):
+                    size = len(value) if isinstance(value, list) else "no"
+                    raise DataError(f"{where}: {size} {key} for {len(tokens)} tokens")
+        document = row.pop("document", 0)
+        yield Sentence((tokens, *others), labels, number, document, row)
+
+
+def _texts(value: Any, key: str, where: str) -> list[str]:
+    if not isinstance(value, list) or not all(isinstance(v, str) for v in value):
+        raise DataError(f"{where}: {key!r} must be a list of text")
+    return value
+
+
+def _check_labels(
+    sentence: Sentence, name: str, scheme: str, kind: CorpusFormat
+) -> None:
+    for i, label in enumerate(sentence.labels or []):
+        try:
+            split_label(label, scheme)
+        except ValueError as error:
+            line = sentence.line + (i if kind == "conll" else 0)
+            raise DataError(f"{name}, line {line}: {error}") from None
+
+
+def write_sentences(
+    path: str | os.PathLike[str],
+    sentences: Sequence[Sentence],
+    predicted: Sequence[Sequence[str]],
+    *,
+    spans: Sequence[Sequence[Any]] | None = None,
+    format: CorpusFormat | None = None,
+) -> None:
+    """Write sentences with predicted labels: a last column, or the key "predicted".
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file, replaced whole or not at all; ``"-"`` is standard output.
+    sentences : sequence of Sentence
+        As they were read.
+    predicted : sequence of sequences of str
+        A label for each token.
+    spans : sequence of sequences of Span, optional
+        Written to JSON lines as the key "spans".
+    format : {"conll", "jsonl"}, optional
+        By default what the extension says.
+    """
+    kind = format or corpus_format(path)
+    if len(predicted) != len(sentences):
+        raise ValueError(
+            f"predicted has {len(predicted)} sentences but there are {len(sentences)}"
+        )
+    chosen: Sequence[Any] = [None] * len(sentences) if spans is None else spans
+    parts = (
+        _json_text(s, p, c) if kind == "jsonl" else _column_text(s, p)
+        for s, p, c in zip(sentences, predicted, chosen, strict=True)
+    )
+    text = _with_documents(parts, sentences) if kind == "conll" else "".join(parts)
+    if os.fspath(path) == _STREAM:
+        sys.stdout.buffer.write(text.encode())
+        sys.stdout.buffer.flush()
+        return
+    try:
+        with replaced_whole(os.fspath(path)) as stream:
+            stream.write(text.encode())
+    except OSError as error:
+        raise DataError(f"cannot write {path}: {error.strerror or error}") from error
+
+
+def _column_text(sentence: Sentence, predicted: Sequence[str]) -> str:
+    columns = [*sentence.columns, predicted]
+    if sentence.labels is not None:
+        columns.insert(-1, sentence.labels)
+    # Blanks within a word, which tabs may have separated, need tabs again
+    blank = any(" " in cell for column in sentence.columns for cell in column)
+    separator = "\t" if blank else " "
+    rows = zip(*columns, strict=True)
+    return "".join(separator.join(row) + "\n" for row in rows) + "\n"
+
+
+def _with_documents(parts: Iterable[str], sentences: Sequence[Sentence]) -> str:
+    """Sentences as text, with a line before each document if there are several."""
+    documents = [sentence.document for sentence in sentences]
+    if len(set(map(str, documents))) < 2:
+        return "".join(parts)
+    pieces: list[str] = []
+    last: Any = object()
+    for part, document in zip(parts, documents, strict=True):
+        if document != last:
+            pieces.append(f"{_DOCUMENT}\n\n")
+        pieces.append(part)
+        last = document
+    return "".join(pieces)
+
+
+def _json_text(sentence: Sentence, predicted: Sequence[str], spans: Any) -> str:
+    row: dict[str, Any] = {"tokens": sentence.tokens}
+    if len(sentence.columns) > 1:
+        row["columns"] = list(sentence.columns[1:])
+    if sentence.labels is not None:
+        row["labels"] = sentence.labels
+    row |= {"document": sentence.document, **sentence.extra}
+    row["predicted"] = list(predicted)
+    if spans is not None:
+        row["spans"] = [span._asdict() for span in spans]
+    return json.dumps(row, ensure_ascii=False) + "\n"

@@ -1,0 +1,207 @@
+"""Linear-chain conditional random fields, given by their scores."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from os import PathLike
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from argmetric._validation import place, to_floats
+from argmetric.sequence._batch import Batch, Floats, Integers, batch_of
+
+if TYPE_CHECKING:
+    from argmetric.sequence._crfsuite import CrfsuiteModel
+    from argmetric.sequence._models import MarkovChain
+
+
+class LinearChainCRF:
+    r"""A chain of labels y with P(y) ∝ exp(Σ unary[t, y_t] + Σ pairwise[y_{t-1}, y_t]).
+
+    Any framework can give the scores: emissions and transitions of a neural CRF, log
+    probabilities of independent tokens (pairwise 0), the weights of crfsuite.
+
+    Parameters
+    ----------
+    unary : array-like of shape (n, labels)
+        Score of every label at every position, up to a constant for each position;
+        -inf forbids a label.
+    pairwise : array-like of shape (labels, labels) or (n - 1, labels, labels)
+        Score of a label (row) and its successor (column); -inf forbids a transition.
+    labels : sequence of str, optional
+        Names of the labels, such as "B-PER"; needed for spans.
+
+    Examples
+    --------
+    >>> from argmetric.sequence import LinearChainCRF
+    >>> crf = LinearChainCRF([[1.0, 0.0], [0.0, 0.5]], [[0.0, -1.0], [0.0, 1.0]])
+    >>> crf.marginals.round(3)
+    array([[0.443, 0.557],
+           [0.378, 0.622]])
+    >>> crf.viterbi().tolist()
+    [1, 1]
+    """
+
+    def __init__(
+        self, unary: Any, pairwise: Any, labels: Sequence[str] | None = None
+    ) -> None:
+        self.unary: Floats = to_floats(unary, "unary")
+        if self.unary.ndim != 2 or self.unary.shape[1] == 0:
+            raise ValueError(
+                f"unary must have shape (n, labels), not {self.unary.shape}"
+            )
+        n, n_labels = self.unary.shape
+        self.pairwise: Floats = to_floats(pairwise, "pairwise")
+        allowed = (n_labels, n_labels), (max(n - 1, 0), n_labels, n_labels)
+        if self.pairwise.shape not in allowed:
+            raise ValueError(
+                f"pairwise has shape {self.pairwise.shape}; unary of shape "
+                f"{self.unary.shape} needs {allowed[0]} or {allowed[1]}"
+            )
+        _check_scores(self.unary, "unary")
+        _check_scores(self.pairwise, "pairwise")
+        self.labels = None if labels is None else tuple(map(str, labels))
+        if self.labels is not None and len(self.labels) != n_labels:
+            raise ValueError(
+                f"labels has {len(self.labels)} names but unary has {n_labels} columns"
+            )
+        if self.labels is not None and len(set(self.labels)) != n_labels:
+            raise ValueError(f"labels has a name twice: {self.labels}")
+
+    @classmethod
+    def _trusted(
+        cls, unary: Floats, pairwise: Floats, labels: tuple[str, ...]
+    ) -> LinearChainCRF:
+        """Without checks, for scores that were made here."""
+        crf = object.__new__(cls)
+        crf.unary, crf.pairwise, crf.labels = unary, pairwise, labels
+        return crf
+
+    @classmethod
+    def from_crfsuite(cls, path: str | PathLike[str]) -> CrfsuiteModel:
+        """Read a model of python-crfsuite or sklearn-crfsuite.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file that crfsuite wrote (`model_filename` of sklearn-crfsuite).
+
+        Returns
+        -------
+        CrfsuiteModel
+            `.sentence(features)` gives the LinearChainCRF of a sentence.
+        """
+        from argmetric.sequence._crfsuite import CrfsuiteModel
+
+        return CrfsuiteModel(path)
+
+    @property
+    def n_labels(self) -> int:
+        """Number of labels."""
+        return int(self.unary.shape[1])
+
+    def __len__(self) -> int:
+        return int(self.unary.shape[0])
+
+    def __repr__(self) -> str:
+        names = "" if self.labels is None else f": {', '.join(self.labels)}"
+        return f"LinearChainCRF({len(self)} positions, {self.n_labels} labels{names})"
+
+    @cached_property
+    def _batch(self) -> Batch:
+        return batch_of([self])
+
+    @property
+    def log_partition(self) -> float:
+        """Logarithm of the sum of exp(score) over all sequences of labels."""
+        return float(self._batch.messages[0][0])
+
+    @property
+    def marginals(self) -> Floats:
+        """P(y_t = y), of shape (n, labels)."""
+        return self._batch.marginals
+
+    @property
+    def pair_marginals(self) -> Floats:
+        """P(y_t = x, y_{t+1} = y), of shape (n - 1, labels, labels)."""
+        return self._batch.pair_marginals()[1:]
+
+    def viterbi(self) -> Integers:
+        """The most probable sequence, as numbers of labels."""
+        return self._batch.viterbi()[0]
+
+    def score(self, y: npt.ArrayLike) -> float:
+        """Score of a sequence of labels, before normalisation.
+
+        Parameters
+        ----------
+        y : array-like of int or str
+            One label for each position: its number or its name.
+        """
+        labels = self._numbers(np.asarray(y))
+        if labels.shape != (len(self),):
+            raise ValueError(f"y has shape {labels.shape}, not ({len(self)},)")
+        wrong = np.flatnonzero((labels < 0) | (labels >= self.n_labels))
+        if wrong.size:
+            at = int(wrong[0])
+            raise ValueError(
+                f"y has label {labels[at]} at row {at}; the model knows 0 to "
+                f"{self.n_labels - 1}"
+            )
+        total = self.unary[np.arange(labels.size), labels].sum()
+        pairs = np.broadcast_to(
+            self.pairwise, (max(labels.size - 1, 0), *self.pairwise.shape[-2:])
+        )
+        steps = np.arange(labels.size - 1) if labels.size else np.arange(0)
+        return float(total + pairs[steps, labels[:-1], labels[1:]].sum())
+
+    def _numbers(self, y: npt.NDArray[Any]) -> Integers:
+        if y.dtype.kind not in "UO":
+            return y.astype(np.int64)
+        known = {name: i for i, name in enumerate(self.labels or ())}
+        for at, name in enumerate(y.tolist()):
+            if name not in known:
+                raise ValueError(
+                    f"y has label {name!r} at row {at}; the model knows "
+                    f"{', '.join(known) or 'numbers only'}"
+                )
+        return np.array([known[name] for name in y.tolist()], dtype=np.int64)
+
+    def to_markov_chain(self) -> MarkovChain:
+        """The same law as a Markov chain, for two labels; exact, by backward messages.
+
+        Label 1 is the positive one.
+        """
+        if self.n_labels != 2:
+            raise ValueError(f"needs two labels; this model has {self.n_labels}")
+        if not len(self):
+            raise ValueError("an empty sequence has no chain")
+        from argmetric.sequence._models import MarkovChain
+
+        backward = self._batch.messages[2]
+        if len(self) == 1:
+            return MarkovChain(self.marginals[0], np.empty((0, 2, 2)))
+        logs = self.pairwise + (self.unary + backward)[1:, None, :]
+        top = logs.max(axis=2, keepdims=True)
+        weights = np.exp(logs - np.where(np.isfinite(top), top, 0.0))
+        totals = weights.sum(axis=2, keepdims=True)
+        # A label that nothing can follow has no mass: any row will do
+        transitions = np.divide(
+            weights, totals, out=np.full_like(weights, 0.5), where=totals > 0
+        )
+        return MarkovChain(self.marginals[0], transitions)
+
+
+def _check_scores(values: Floats, name: str) -> None:
+    wrong = np.isnan(values) | (values == np.inf)
+    if wrong.any():
+        at = int(np.flatnonzero(wrong.ravel())[0])
+        where = (
+            place(at, values.shape)
+            if values.ndim == 2
+            else f"index {tuple(map(int, np.unravel_index(at, values.shape)))}"
+        )
+        raise ValueError(f"{name} is {values.ravel()[at]} at {where}")

@@ -1,0 +1,164 @@
+"""Models of crfsuite, read from their own file.
+
+`Tagger.info()` of python-crfsuite prints weights with six decimals; the file has all of
+them, and reading it needs no crfsuite.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable, Mapping, Sequence
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from argmetric.sequence._batch import Floats, Integers
+from argmetric.sequence._crf import LinearChainCRF
+
+_HEADER = struct.Struct("<4sI4s9I")
+_CHUNK = struct.Struct("<4sII")
+_FEATURE = np.dtype([("type", "<u4"), ("src", "<u4"), ("dst", "<u4"), ("w", "<f8")])
+_NAMES = struct.Struct("<4s5I")
+_NAME = struct.Struct("<II")
+_STATE, _TRANSITION = 0, 1
+
+
+class CrfsuiteModel:
+    """Weights of a crfsuite model, and the chains it makes of sentences.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file that crfsuite wrote.
+
+    Attributes
+    ----------
+    labels : tuple of str
+        Names of the labels in the model's order.
+    transitions : ndarray of shape (labels, labels)
+        Weight of a label and its successor.
+    """
+
+    def __init__(self, path: str | PathLike[str]) -> None:
+        name = fspath(path)
+        data = Path(path).read_bytes()
+        try:
+            header = _HEADER.unpack_from(data)
+            if header[0] != b"lCRF" or header[2] != b"FOMC":
+                raise ValueError
+            offsets = header[7:]
+            _, _, n_features = _CHUNK.unpack_from(data, offsets[0])
+            features = np.frombuffer(
+                data, _FEATURE, n_features, offsets[0] + _CHUNK.size
+            )
+            self.labels = tuple(_names(data, offsets[1]))
+            attributes = _names(data, offsets[2])
+        except (struct.error, ValueError, UnicodeDecodeError):
+            raise ValueError(f"{name} is not a model of crfsuite") from None
+        n_labels = len(self.labels)
+        self.transitions: Floats = np.zeros((n_labels, n_labels))
+        moves = features[features["type"] == _TRANSITION]
+        self.transitions[moves["src"], moves["dst"]] = moves["w"]
+        states = features[features["type"] == _STATE]
+        order = np.argsort(states["src"], kind="stable")
+        self._weights = states["w"][order].astype(np.float64)
+        self._labels = states["dst"][order].astype(np.int64)
+        counts = np.bincount(states["src"], minlength=len(attributes))
+        self._indptr = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        self._attributes = {attribute: i for i, attribute in enumerate(attributes)}
+
+    def __repr__(self) -> str:
+        return (
+            f"CrfsuiteModel({len(self.labels)} labels, "
+            f"{len(self._attributes):,} attributes)"
+        )
+
+    def sentence(self, features: Sequence[Any]) -> LinearChainCRF:
+        """The chain of one sentence.
+
+        Parameters
+        ----------
+        features : sequence
+            For every token what python-crfsuite takes: a list of names, or a dict of
+            names and values (numbers, booleans, text, lists of text, dicts).
+        """
+        return self.sentences([features])[0]
+
+    def sentences(self, sentences: Iterable[Sequence[Any]]) -> list[LinearChainCRF]:
+        """The chains of many sentences.
+
+        Parameters
+        ----------
+        sentences : iterable of sequences
+            The features of each sentence, as `sentence` takes them.
+        """
+        from argmetric._kernels.chains import state_scores
+
+        known = self._attributes.get
+        found: list[int] = []
+        values: dict[int, float] = {}  # the few that are not 1
+        ends: list[int] = []
+        lengths: list[int] = []
+        for features in sentences:
+            for token in features:
+                if isinstance(token, Mapping):
+                    for name, value in _flat(token):
+                        if value != 1.0:
+                            values[len(found)] = value
+                        found.append(known(name, -1))
+                else:
+                    found.extend([known(name, -1) for name in token])
+                ends.append(len(found))
+            lengths.append(len(features))
+        amounts = np.ones(len(found))
+        amounts[list(values)] = list(values.values())
+        unary = np.zeros((len(ends), len(self.labels)))
+        state_scores(
+            np.array(found, dtype=np.int64),
+            amounts,
+            _starts(ends),
+            self._indptr,
+            self._labels,
+            self._weights,
+            unary,
+        )
+        parts = np.split(unary, np.cumsum(lengths)[:-1]) if lengths else []
+        return [
+            LinearChainCRF._trusted(part, self.transitions, self.labels)
+            for part in parts
+        ]
+
+
+def _starts(ends: list[int]) -> Integers:
+    return np.array([0, *ends], dtype=np.int64)
+
+
+def _flat(features: Mapping[str, Any]) -> Iterable[tuple[str, float]]:
+    """Attributes and values of a dict, by the rules of python-crfsuite."""
+    for key, value in features.items():
+        if isinstance(value, Mapping):
+            for name, inner in _flat(value):
+                yield f"{key}:{name}", inner
+        elif isinstance(value, str):
+            yield f"{key}:{value}", 1.0
+        elif isinstance(value, list | tuple | set | frozenset):
+            for item in value:
+                yield f"{key}:{item}", 1.0
+        else:
+            yield key, float(value)
+
+
+def _names(data: bytes, offset: int) -> list[str]:
+    """Names by number, from one of the file's constant databases."""
+    mark, _, _, _, n_names, backward = _NAMES.unpack_from(data, offset)
+    if mark != b"CQDB":
+        raise ValueError
+    places = np.frombuffer(data, "<u4", n_names, offset + backward)
+    names = []
+    for place in places.tolist():
+        _, size = _NAME.unpack_from(data, offset + place)
+        start = offset + place + _NAME.size
+        names.append(data[start : start + size - 1].decode())  # the last is a NUL
+    return names

@@ -1,0 +1,273 @@
+"""Spans to hand in for the F-measure of entities."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Literal
+
+import numpy as np
+
+from argmetric._validation import check_choice, code_groups
+from argmetric.metrics import FBeta, Metric, get_metric
+from argmetric.sequence._batch import Floats, Integers, segment_sums
+from argmetric.sequence._choose import Choice, Counts, exact
+from argmetric.sequence._crf import LinearChainCRF
+from argmetric.sequence._recalibrate import Recalibration
+from argmetric.sequence._schemes import SchemeName, write_labels
+from argmetric.sequence._span_decision import Span, SpanDecision
+from argmetric.sequence._spans import (
+    SpanMarginals,
+    log_chance_of_none,
+    span_marginals,
+)
+
+Level = Literal["corpus", "document"]
+Method = Literal["auto", "exact", "counts"]
+_EXACT_MEAN = 60.0  # expected spans of a document up to which "auto" is exact
+_EXACT_TOKENS = 20_000
+_PROOF = 1e-12
+
+
+def decode_spans(
+    model: LinearChainCRF | Sequence[LinearChainCRF] | SpanMarginals,
+    tokens: Sequence[Any] | None = None,
+    metric: str | Metric = "f1",
+    *,
+    scheme: SchemeName = "IOB2",
+    level: Level = "corpus",
+    documents: Sequence[Any] | None = None,
+    per_type: bool = False,
+    recalibration: Recalibration | None = None,
+    method: Method = "auto",
+    min_probability: float = 1e-6,
+) -> SpanDecision:
+    """The non-overlapping spans with the best expected F-measure of entities.
+
+    A span is right if its borders and its type are. The most probable labels are not
+    the best spans: they leave out a span of probability 0.45 that F1 would gain from.
+
+    Parameters
+    ----------
+    model : LinearChainCRF, sequence of them, or SpanMarginals
+        The sentences.
+    tokens : sequence, optional
+        Their words, for `Span.text`: a list for each sentence.
+    metric : str or FBeta, default="f1"
+        "f1", "f2" or any F-measure.
+    scheme : {"IOB2", "BIOES"}, default="IOB2"
+        How labels write spans.
+    level : {"corpus", "document"}, default="corpus"
+        One F-measure of all sentences, or the mean over documents.
+    documents : sequence, optional
+        With level="document" the document of every sentence; by default each sentence
+        is one.
+    per_type : bool, default=False
+        The mean of the F-measures of types (macro) instead of one of all spans (micro).
+    recalibration : Recalibration, optional
+        Corrects probabilities first; see `recalibrate`.
+    method : {"auto", "exact", "counts"}, default="auto"
+        "exact" maximises E[F]; "counts" maximises F of expected counts, which differs
+        by O(1/n) and is quick for any size. "auto" is exact where documents are short,
+        all types count together and nothing is recalibrated.
+    min_probability : float, default=1e-6
+        Less probable spans are not candidates.
+
+    Returns
+    -------
+    SpanDecision
+
+    Examples
+    --------
+    >>> from argmetric.sequence import decode_spans, token_model
+    >>> p = [[0.55, 0.45, 0.0], [0.6, 0.0, 0.4], [0.9, 0.1, 0.0]]
+    >>> model = token_model(p, ["O", "B-PER", "I-PER"])
+    >>> [model.labels[y] for y in model.viterbi()]
+    ['O', 'O', 'O']
+    >>> decode_spans(model, ["Ana", "Luz", "vino"], "f1").spans
+    [Span(start=0, stop=1, type='PER', probability=0.346..., text='Ana')]
+    """
+    chosen_metric = get_metric(metric)
+    if not isinstance(chosen_metric, FBeta):
+        raise ValueError(
+            f"spans are decoded for an F-measure, not for {chosen_metric.name!r}: "
+            "there are no true negatives among spans"
+        )
+    check_choice(level, "level", ("corpus", "document"))
+    check_choice(method, "method", ("auto", "exact", "counts"))
+    if documents is not None and level != "document":
+        raise ValueError("documents are for level='document'")
+    single = isinstance(model, LinearChainCRF)
+    if isinstance(model, LinearChainCRF):
+        model, tokens = [model], None if tokens is None else [tokens]
+    if documents is None:
+        if not isinstance(model, SpanMarginals):
+            model = span_marginals(
+                model, scheme=scheme, min_probability=min_probability
+            )
+        n = model.batch.n_sentences
+        cuts = np.array([0, n]) if level == "corpus" else np.arange(n + 1)
+        order = np.arange(n)
+    elif isinstance(model, SpanMarginals):
+        raise ValueError("documents need the models themselves, not SpanMarginals")
+    else:
+        groups = code_groups(documents, len(model))
+        cuts = groups.indptr
+        order = np.arange(len(model)) if groups.rows is None else groups.rows
+        model = span_marginals(
+            [model[i] for i in order.tolist()],
+            scheme=scheme,
+            min_probability=min_probability,
+        )
+        tokens = None if tokens is None else [tokens[i] for i in order.tolist()]
+    found = _decide(model, tokens, chosen_metric, cuts, per_type, recalibration, method)
+    if single:
+        return replace(found, spans=found.spans[0], labels=found.labels[0])
+    back = np.argsort(order)
+    return replace(
+        found,
+        spans=[found.spans[i] for i in back],
+        labels=[found.labels[i] for i in back],
+    )
+
+
+def _decide(
+    marginals: SpanMarginals,
+    tokens: Sequence[Any] | None,
+    metric: FBeta,
+    documents: Integers,
+    per_type: bool,
+    recalibration: Recalibration | None,
+    method: str,
+) -> SpanDecision:
+    mean = segment_sums(marginals.expected.sum(axis=1), documents)
+    plain = recalibration is None and not per_type
+    if method == "exact" and not plain:
+        raise ValueError(
+            "method='exact' needs the law of the model: without recalibration, and "
+            "with all types counted together"
+        )
+    if method == "auto":
+        few = mean.max(initial=0.0) <= _EXACT_MEAN
+        small = marginals.batch.unary.shape[0] <= _EXACT_TOKENS
+        method = "exact" if plain and few and small else "counts"
+    if method == "exact":
+        empty = _empty_values(marginals, metric, documents, None)[:, 0]
+        choice = exact(marginals, documents, metric.beta**2, empty)
+        chances = marginals.probability
+    else:
+        choice, chances, mean = _by_counts(
+            marginals, metric, documents, per_type, recalibration
+        )
+    least = marginals.min_probability
+    slack = (1 + metric.beta**2) * float(
+        least if recalibration is None else recalibration(least)
+    )
+    expected = float(choice.values.mean()) if choice.values.size else 0.0
+    spans = _chosen_spans(marginals, choice, chances, tokens)
+    lengths = np.diff(marginals.batch.indptr).tolist()
+    labels = [
+        write_labels(found, n, marginals.scheme)
+        for found, n in zip(spans, lengths, strict=True)
+    ]
+    return SpanDecision(
+        spans=spans,
+        labels=labels,
+        expected=expected,
+        upper=max(choice.upper, expected),
+        proven=choice.upper <= expected + slack + _PROOF,
+        method=method,
+        n_spans=int(choice.chosen.sum()),
+        expected_spans=float(mean.sum()),
+        cell_expected=choice.values,
+        metric=metric,
+        scheme=marginals.scheme,
+    )
+
+
+def _by_counts(
+    marginals: SpanMarginals,
+    metric: FBeta,
+    documents: Integers,
+    per_type: bool,
+    recalibration: Recalibration | None,
+) -> tuple[Choice, Floats, Floats]:
+    """The choice for F of expected counts, probabilities, expected spans by cell."""
+    n_documents, n_types = documents.size - 1, len(marginals.types)
+    document = np.repeat(
+        np.arange(n_documents), np.diff(marginals.span_indptr[documents])
+    )
+    kind = marginals.flat[:, 2]
+    p = marginals.probability
+    by_type = segment_sums(marginals.expected, documents)
+    if recalibration is not None:
+        p = recalibration(p)
+        part = marginals.probability >= recalibration.floor
+        counted = np.bincount(
+            (document * n_types + kind)[part],
+            weights=p[part],
+            minlength=n_documents * n_types,
+        )
+        scaled = counted.astype(np.float64) * recalibration.missed
+        by_type = scaled.reshape(n_documents, n_types)
+    if per_type:
+        cell, mean = document * n_types + kind, by_type.ravel()
+    else:
+        cell, mean = document, by_type.sum(axis=1)
+    least = marginals.min_probability
+    if recalibration is not None:
+        least = float(recalibration(least))
+    counts = Counts(marginals, p, cell, mean, metric.beta**2, least)
+    choice = counts.joint() if per_type else counts.separate()
+    if metric.zero_division == 1.0:
+        kinds = range(n_types) if per_type else None
+        empty = _empty_values(marginals, metric, documents, kinds).ravel()
+        better = empty > choice.values
+        values = np.where(better, empty, choice.values)
+        upper = max(choice.upper, float(values.mean())) if values.size else 0.0
+        upper = upper if not per_type else 1.0
+        choice = Choice(choice.chosen & ~better[cell], values, upper)
+    return choice, p, mean
+
+
+def _empty_values(
+    marginals: SpanMarginals,
+    metric: FBeta,
+    documents: Integers,
+    kinds: Sequence[int] | None,
+) -> Floats:
+    """E[F] of no span, for documents (rows) and types, or all types together."""
+    every = range(len(marginals.types))
+    groups = [list(every)] if kinds is None else [[kind] for kind in kinds]
+    if metric.zero_division != 1.0:
+        return np.zeros((documents.size - 1, len(groups)))
+    logs = np.stack([log_chance_of_none(marginals, group) for group in groups], axis=1)
+    return np.exp(segment_sums(logs, documents))
+
+
+def _chosen_spans(
+    marginals: SpanMarginals,
+    choice: Choice,
+    chances: Floats,
+    tokens: Sequence[Any] | None,
+) -> list[list[Span]]:
+    n = marginals.batch.n_sentences
+    lengths = np.diff(marginals.batch.indptr)
+    if tokens is not None:
+        given = np.array([len(words) for words in tokens])
+        if given.size != n:
+            raise ValueError(f"tokens has {given.size} sentences but the model has {n}")
+        wrong = np.flatnonzero(given != lengths)
+        if wrong.size:
+            g = int(wrong[0])
+            raise ValueError(
+                f"sentence {g}: {given[g]} tokens but the model has {lengths[g]}"
+            )
+    spans: list[list[Span]] = [[] for _ in range(n)]
+    at = np.flatnonzero(choice.chosen)
+    columns = (marginals.sentence, marginals.start, marginals.stop)
+    rows = (column[at].tolist() for column in (*columns, marginals.type, chances))
+    for g, start, stop, kind, p in zip(*rows, strict=True):
+        text = None if tokens is None else " ".join(tokens[g][start:stop])
+        spans[g].append(Span(start, stop, kind, p, text))
+    return spans

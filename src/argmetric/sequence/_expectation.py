@@ -1,0 +1,208 @@
+"""evaluate and expectation: Algorithms 3 and 4, with bounds."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from argmetric.sequence._gfm import affine_mean, is_affine
+from argmetric.sequence._models import Chain, Integers, as_chain, check_sequence
+from argmetric.sequence._runs import Outcome, defined_mean, run, run_mean
+from argmetric.sequence._simple import SimpleFunction
+from argmetric.sequence._utilities import CountUtility, as_utility
+
+FIRST_WIDTH = 16  # of beam="auto"
+# From this length on, metrics that are affine in tp are averaged given the number of
+# ones, in n² steps instead of n³.
+LONG = 300
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """The expected utility of a hypothesis.
+
+    Attributes
+    ----------
+    value : float
+        The expectation; with a beam the best guess inside the bounds, which for a
+        utility that is never negative is the lower one.
+    lower, upper : float
+        Bounds on the expectation, both equal to it when it is exact.
+    n_states : int
+        Number of states of the composed automaton that were visited, the start
+        included, with the histories of the model counted apart.
+    exact : bool
+        Whether nothing was dropped.
+    dropped : float
+        Probability of what was dropped.
+    partial : float
+        Sum of probability times utility over the states that were kept: what the
+        paper calls the approximate expectation.
+    beam : int or None
+        Width of the beam.
+    """
+
+    value: float
+    lower: float
+    upper: float
+    n_states: int
+    exact: bool
+    dropped: float = 0.0
+    partial: float = math.nan
+    beam: int | None = None
+
+    def __float__(self) -> float:
+        return self.value
+
+
+def evaluate(utility: Any, z: Any, y: Any) -> float:
+    """Utility of a hypothesis for one outcome (Algorithm 3).
+
+    Parameters
+    ----------
+    utility : SimpleFunction, Metric or str
+        An automaton; a metric stands for its `CountUtility`.
+    z : array-like of {0, 1}
+        The hypothesis.
+    y : array-like of {0, 1}
+        The outcome.
+
+    Examples
+    --------
+    >>> from argmetric.sequence import Hamming, evaluate
+    >>> evaluate(Hamming(), z=[1, 0, 1], y=[1, 1, 0])
+    2.0
+    """
+    function = as_utility(utility)
+    hypothesis = check_hypothesis(z, None)
+    outcome = check_sequence(y, "y", hypothesis.size, "z")
+    function.check(hypothesis.size)
+    state = function.start()
+    for i, label in enumerate(outcome.tolist()):
+        state = function.transition(state, hypothesis, i, label)
+    return float(function.value(state, hypothesis))
+
+
+def check_hypothesis(z: Any, chain: Chain | None) -> Integers:
+    size = np.size(z) if chain is None else chain.n
+    hypothesis = check_sequence(z, "z", size, "the model")
+    if not hypothesis.size:
+        raise ValueError("z is empty: a sequence has at least one label")
+    return hypothesis
+
+
+def expectation(
+    utility: Any,
+    z: Any,
+    model: Any,
+    beam: int | Literal["auto"] | None = None,
+    *,
+    tol: float = 1e-6,
+    max_states: int | None = None,
+) -> Expectation:
+    """Expected utility of a hypothesis when the outcome is drawn from a model.
+
+    Outcomes for which the utility is undefined (nan, from ``zero_division=nan``) are
+    left out, as in :func:`argmetric.decide`.
+
+    Parameters
+    ----------
+    utility : SimpleFunction, Metric or str
+        An automaton; a metric stands for its `CountUtility`.
+    z : array-like of {0, 1}
+        The hypothesis.
+    model : Independent, MarkovChain or LinearChainCRF
+        Law of the outcome.
+    beam : int or "auto", optional
+        Keep only so many states at every position, the most probable ones, and bound
+        the rest; 1 follows a single path. "auto" doubles the number until the bounds
+        are within `tol`. By default the expectation is exact.
+    tol : float, default=1e-6
+        Width of the bounds for ``beam="auto"``.
+    max_states : int, optional
+        Limit on the states of one position, by default what memory can be expected
+        to hold.
+
+    Returns
+    -------
+    Expectation
+        With `value`, `lower`, `upper`, `n_states` and `exact`.
+
+    Examples
+    --------
+    >>> from argmetric.sequence import MarkovChain, Pk, expectation
+    >>> chain = MarkovChain([0.7, 0.3], [[[0.9, 0.1], [0.4, 0.6]]] * 3)
+    >>> round(expectation("f1", [1, 1, 0, 0], chain).value, 4)
+    0.2605
+    >>> round(expectation(Pk(2), [1, 1, 0, 0], chain).value, 4)
+    0.5358
+    """
+    function, chain = as_utility(utility), as_chain(model)
+    hypothesis = check_hypothesis(z, chain)
+    function.check(chain.n)
+    return expected(function, hypothesis, chain, beam, tol, max_states)
+
+
+def expected(
+    function: SimpleFunction,
+    z: Integers,
+    chain: Chain,
+    beam: int | Literal["auto"] | None = None,
+    tol: float = 1e-6,
+    max_states: int | None = None,
+) -> Expectation:
+    """The same for input that has been checked."""
+    if beam is None:
+        tables = function.tables(z)
+        if tables is not None and tables.worth is not None:
+            mean, total = run_mean(chain, tables)
+            return Expectation(mean, mean, mean, total, True, partial=mean)
+        if chain.n > LONG and isinstance(function, CountUtility):
+            metric = function.counts
+            if is_affine(metric, chain.n):
+                mean, total = affine_mean(metric, z, chain)
+                return Expectation(mean, mean, mean, total, True, partial=mean)
+        return _bounded(run(function, z, chain, None, max_states), None)
+    if beam == "auto":
+        width = FIRST_WIDTH
+        while True:
+            result = _bounded(run(function, z, chain, width, max_states), width)
+            if result.exact or result.upper - result.lower <= tol:
+                return result
+            if math.isnan(result.value) or width >= 1 << 24:
+                return result
+            width *= 2
+    if isinstance(beam, bool) or not isinstance(beam, int | np.integer) or beam < 1:
+        raise ValueError(
+            f'beam must be a positive integer, "auto" or None, not {beam!r}'
+        )
+    return _bounded(run(function, z, chain, int(beam), max_states), int(beam))
+
+
+def _bounded(outcome: Outcome, width: int | None) -> Expectation:
+    """Bounds from what was kept and what was dropped."""
+    total, mass = defined_mean(outcome)
+    dropped = outcome.dropped
+    if math.isnan(mass):
+        low, high = total + outcome.least, total + outcome.most
+        value = min(max(total, low), high)
+        partial = total
+    else:
+        # Dropped outcomes may be defined or not: the mean lies between both cases
+        partial = value = total / mass if mass > 0 else math.nan
+        low = high = value
+        if dropped > 0:
+            with_all = mass + dropped
+            low = min(value, (total + outcome.least) / with_all)
+            high = max(value, (total + outcome.most) / with_all)
+            if mass == 0:
+                low, high = outcome.least / dropped, outcome.most / dropped
+    exact = dropped == 0.0
+    if exact:
+        low = high = value
+    return Expectation(
+        value, low, high, outcome.n_states, exact, dropped, partial, width
+    )

@@ -1,0 +1,208 @@
+"""The general F-maximiser: exact decoding of every metric that is affine in tp.
+
+For any joint law of the labels and Φ(tp, k, s) = a(k, s)·tp + b(k, s): the best set of
+k labels is made of the k largest Δ_ik = Σ_s P(y_i = 1, S = s)·a(k, s), and the best k
+wins (Dembczynski et al. 2011). For F-measures Δ needs no law of counts: 1/(k + b·S) is
+a sum of exponentials, and E[y_i·exp(-t·S)] a forward-backward pass.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from argmetric._kernels.nodes import exponential_sum
+from argmetric.metrics import AffineForm, ItemForm, MeanForm, Metric, RatioForm
+from argmetric.sequence._models import Chain, Floats, Integers
+
+BLOCK = 256  # columns of Δ at a time
+SMALL_TABLE = 60  # sizes up to which all cells of a custom metric are looked at
+MAX_LENGTH = 4000  # for laws of counts: two cubes of memory, a cube of time
+
+
+@dataclass(frozen=True, eq=False)
+class Maximum:
+    """Best labels, and the best expected metric of every number of positives."""
+
+    labels: Integers
+    expected: float
+    curve: Floats
+
+
+def is_affine(metric: Metric, n: int) -> bool:
+    """Whether the metric is affine in tp at fixed k and t."""
+    form = metric.form
+    if isinstance(form, RatioForm):
+        return form.d[1] == 0
+    if isinstance(form, MeanForm | ItemForm | AffineForm):
+        return True
+    if n > SMALL_TABLE:
+        return False
+    tp, k, t = np.mgrid[: n + 1, : n + 1, : n + 1]
+    possible = (tp <= np.minimum(k, t)) & (tp >= k + t - n)
+    tp, k, t = (
+        np.where(possible, tp, 0),
+        np.where(possible, k, 0),
+        np.where(possible, t, 0),
+    )
+    values = np.where(possible, metric.value(tp, k, t, n), math.nan)
+    bends = np.diff(values, 2, axis=0)
+    return bool(np.nanmax(np.abs(bends), initial=0.0) <= 1e-12 * np.nanmax(abs(values)))
+
+
+def maximise(metric: Metric, chain: Chain) -> Maximum:
+    """Labels with the best expected metric under a chain, exactly."""
+    form = metric.form
+    fast = (
+        isinstance(form, RatioForm)
+        and form.counts_hits_only
+        and form.c[1] > 0
+        and form.d[0] >= 0
+        and form.d[1] == 0
+        and min(form.d[2:]) > 0
+    )
+    chain = chain.at_least(1)
+    if fast:
+        assert isinstance(form, RatioForm)
+        return _by_exponentials(metric, form, chain)
+    joint, law = count_laws(chain, metric.name)
+    return _by_counts(metric, joint, law)
+
+
+def count_laws(chain: Chain, name: str) -> tuple[Floats, Floats]:
+    """P(y_i = 1, S = s) for every i and s, and the law of S."""
+    from argmetric._kernels.counts import count_joint
+
+    n = chain.n
+    if n > MAX_LENGTH:
+        raise ValueError(
+            f"decoding for {name} needs the law of counts, for at most {MAX_LENGTH:,} "
+            f"labels; this sequence has {n:,} (F-measures have no such limit)"
+        )
+    joint = np.zeros((n + 1, n + 1))
+    count_joint(chain.at_least(1).steps, joint)
+    return joint[:n], joint[n]
+
+
+def top_sums(
+    gains: Floats, sizes: Integers, keep: Callable[[int, Floats], None] | None = None
+) -> Floats:
+    """Sum of the k largest entries of every column, k given by column."""
+    n = gains.shape[0]
+    sums = np.empty(sizes.size)
+    for j, k in enumerate(sizes.tolist()):
+        column = gains[:, j]
+        if keep is not None:
+            keep(k, column)
+        if k in (0, n):
+            sums[j] = column.sum() if k else 0.0
+        else:
+            sums[j] = np.partition(column, n - k)[n - k :].sum()
+    return sums
+
+
+def largest(column: Floats, k: int) -> Integers:
+    """Labels that mark the k largest entries, the earlier one of equal ones."""
+    labels = np.zeros(column.size, dtype=np.int64)
+    labels[np.argsort(-column, kind="stable")[:k]] = 1
+    return labels
+
+
+def slopes(metric: Metric, k: Integers, n: int) -> tuple[Floats, Floats]:
+    """a(k, s) and b(k, s) with value = a·tp + b: the chord over the feasible tp."""
+    s = np.arange(n + 1)[None, :]
+    column = k[:, None]
+    low, high = np.maximum(0, column + s - n), np.minimum(column, s)
+    at_low, at_high = (metric.value(tp, column, s, n) for tp in (low, high))
+    slope = (at_high - at_low) / np.maximum(high - low, 1)
+    return slope, at_low - slope * low
+
+
+def affine_mean(metric: Metric, z: Integers, chain: Chain) -> tuple[float, int]:
+    """E[metric | defined] of a hypothesis, from E[tp; S = s]; and the states visited.
+
+    The metric has to be affine in tp.
+    """
+    from argmetric._kernels.counts import hit_counts
+
+    n = chain.n
+    law, hits = np.zeros(n + 1), np.zeros(n + 1)
+    total = hit_counts(chain.steps, z, law, hits)
+    slope, offset = slopes(metric, np.array([int(z.sum())]), n)
+    known = ~np.isnan(offset[0])
+    mean = float(slope[0][known] @ hits[known] + offset[0][known] @ law[known])
+    if not known.all():
+        mass = float(law[known].sum())
+        mean = mean / mass if mass > 0 else math.nan
+    return mean, int(total)
+
+
+def _by_counts(metric: Metric, joint: Floats, law: Floats) -> Maximum:
+    n = joint.shape[0]
+    sign = 1.0 if metric.greater_is_better else -1.0
+    curve = np.empty(n + 1)
+
+    def gains(k: Integers) -> tuple[Floats, Floats, Floats]:
+        slope, offset = slopes(metric, k, n)
+        known = ~np.isnan(offset)
+        mass = known @ law
+        base = np.where(known, offset, 0.0) @ law
+        return joint @ np.where(known, sign * slope, 0.0).T, base, mass
+
+    for first in range(0, n + 1, BLOCK):
+        k = np.arange(first, min(first + BLOCK, n + 1))
+        delta, base, mass = gains(k)
+        total = sign * top_sums(delta, k) + base
+        if math.isnan(metric.zero_division):
+            total = np.divide(
+                total, mass, out=np.full(k.size, math.nan), where=mass > 0
+            )
+        curve[k] = total
+    best = best_size(metric, curve)
+    labels = largest(gains(np.array([best]))[0][:, 0], best)
+    return Maximum(labels, float(curve[best]), curve)
+
+
+def _by_exponentials(metric: Metric, form: RatioForm, chain: Chain) -> Maximum:
+    """Denominator d0·n + d2·k + d3·S as a sum of exponentials: O(nQ), then n·Q·n."""
+    from argmetric._kernels.counts import tilted_joint
+
+    n = chain.n
+    d0, _, d2, d3 = form.d
+    nodes, weights = exponential_sum(1.0, d0 * n + d2 + d3, (d0 + d2 + d3) * n)
+    joint = np.empty((n, nodes.size))
+    tilted_joint(chain.steps, d3 * nodes, joint)
+    joint *= form.c[1] * weights
+
+    def gains(k: Integers) -> Floats:
+        return np.asarray(joint @ np.exp(-np.outer(nodes, d0 * n + d2 * k)))
+
+    curve = np.empty(n + 1)
+    for first in range(1, n + 1, BLOCK):
+        k = np.arange(first, min(first + BLOCK, n + 1))
+        curve[k] = top_sums(gains(k), k)
+    none = float(np.prod(chain.steps[:, 0, 0]))
+    empty = float(metric.value(0, 0, 0, n))
+    if math.isnan(empty):
+        curve[0] = 0.0 if none < 1.0 else math.nan
+    else:
+        curve[0] = none * empty
+    best = best_size(metric, curve)
+    labels = np.zeros(n, dtype=np.int64)
+    if best:
+        labels = largest(gains(np.array([best]))[:, 0], best)
+    return Maximum(labels, float(curve[best]), curve)
+
+
+def best_size(metric: Metric, curve: Floats) -> int:
+    """The best k, the smallest one of those that tie; nan is never chosen."""
+    sign = 1.0 if metric.greater_is_better else -1.0
+    gain = np.where(np.isnan(curve), -math.inf, sign * curve)
+    top = float(gain.max())
+    if top == -math.inf:
+        return 0
+    margin = 1e-12 * abs(top) + float(metric.tie_floor(curve.size - 1))
+    return int(np.argmax(gain >= top - margin))

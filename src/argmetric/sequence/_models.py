@@ -1,0 +1,253 @@
+"""Laws of binary label sequences: independent labels and Markov chains."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+from argmetric._validation import check_scores, to_floats
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+TOLERANCE = 1e-6  # rows of 32-bit floats sum to one no better than that
+
+
+@dataclass(frozen=True, eq=False)
+class Chain:
+    """The one form that every algorithm runs on.
+
+    Attributes
+    ----------
+    order : int
+        How many labels back the next one looks.
+    steps : ndarray of shape (n, 2**order, 2)
+        P(y_i | history). The history of label i is the number whose lowest bit is
+        label i-1; it is 0 at the beginning, so that the first rows of the first
+        labels are the ones that matter.
+    """
+
+    order: int
+    steps: Floats
+
+    @property
+    def n(self) -> int:
+        """Number of labels."""
+        return int(self.steps.shape[0])
+
+    def at_least(self, order: int) -> Chain:
+        """The same law with histories of at least so many labels."""
+        if self.order >= order:
+            return self
+        copies = 1 << (order - self.order)
+        return Chain(order, np.tile(self.steps, (1, copies, 1)))
+
+    def histories(self) -> Floats:
+        """Law of the history before every label, and after the last: n+1 rows."""
+        laws = np.zeros((self.n + 1, self.steps.shape[1]))
+        laws[0, 0] = 1.0
+        for i, step in enumerate(self.steps):
+            laws[i + 1] = _shifted(laws[i][:, None] * step)
+        return laws
+
+    def marginals(self) -> Floats:
+        """P(y_i = 1) of every label."""
+        return np.asarray((self.histories()[:-1] * self.steps[:, :, 1]).sum(axis=1))
+
+
+def _shifted(joint: Floats) -> Floats:
+    """Law of the next history from that of (history, label)."""
+    rows = joint.shape[0]
+    if rows == 1:
+        return np.asarray(joint.sum(axis=1))
+    # (oldest label, the others, new label): the oldest one is forgotten
+    return np.asarray(joint.reshape(2, rows // 2, 2).sum(axis=0).ravel())
+
+
+@runtime_checkable
+class SequenceModel(Protocol):
+    """Anything that can say how its two labels follow each other."""
+
+    def to_markov_chain(self) -> MarkovChain:
+        """The same law as a Markov chain."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Independent:
+    """Labels that do not depend on each other.
+
+    Parameters
+    ----------
+    p : array-like of shape (n,)
+        Probability of a 1 at every position.
+
+    Examples
+    --------
+    >>> from argmetric.sequence import Independent
+    >>> Independent([0.9, 0.2]).n
+    2
+    """
+
+    p: Any
+
+    def __post_init__(self) -> None:
+        p = to_floats(self.p, "p")
+        if p.ndim != 1:
+            raise ValueError(f"p must have one dimension, not {p.ndim}")
+        if not p.size:
+            raise ValueError("p is empty: a sequence has at least one label")
+        check_scores(p, "p", logits=False)
+        object.__setattr__(self, "p", p)
+
+    @property
+    def n(self) -> int:
+        """Number of labels."""
+        return int(self.p.size)
+
+    def __repr__(self) -> str:
+        return f"Independent({self.n} labels)"
+
+    def chain(self) -> Chain:
+        """Histories of no label at all."""
+        return Chain(0, np.stack([1.0 - self.p, self.p], axis=1)[:, None, :].copy())
+
+
+@dataclass(frozen=True, eq=False)
+class MarkovChain:
+    """Labels each of which depends on the m before it.
+
+    Parameters
+    ----------
+    initial : array-like of shape (2**m,)
+        Law of the first m labels. The number of a history has the most recent label
+        as its lowest bit: for m = 2 the four entries stand for the labels 00, 01, 10
+        and 11, read from left to right.
+    transitions : array-like of shape (n-m, 2**m, 2)
+        ``transitions[i, h, y]`` is the probability that label m+i is y after the
+        history h; each row sums to 1. For m = 1: (n-1, 2, 2).
+
+    Examples
+    --------
+    >>> from argmetric.sequence import MarkovChain
+    >>> sticky = [[0.9, 0.1], [0.2, 0.8]]
+    >>> chain = MarkovChain([0.7, 0.3], [sticky] * 4)
+    >>> chain
+    MarkovChain(order 1, 5 labels)
+    >>> chain.marginals().round(4)
+    array([0.3   , 0.31  , 0.317 , 0.3219, 0.3253])
+    """
+
+    initial: Any
+    transitions: Any
+    order: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        initial = to_floats(self.initial, "initial")
+        size = initial.size
+        if initial.ndim != 1 or size < 2 or size & (size - 1):
+            raise ValueError(
+                "initial must hold the law of the first m labels, 2**m numbers (2 for "
+                f"order 1, 4 for order 2), but it has shape {initial.shape}"
+            )
+        empty = np.size(self.transitions) == 0 if self.transitions is not None else True
+        transitions = (
+            np.zeros((0, size, 2))
+            if empty
+            else to_floats(self.transitions, "transitions")
+        )
+        if transitions.shape[1:] != (size, 2) or transitions.ndim != 3:
+            raise ValueError(
+                f"transitions must have shape (n-m, {size}, 2) beside an initial law "
+                f"of {size} numbers, not {transitions.shape}"
+            )
+        initial = _normalised(initial[None, :], "initial")[0]
+        transitions = _normalised(transitions, "transitions")
+        object.__setattr__(self, "initial", initial)
+        object.__setattr__(self, "transitions", transitions)
+        object.__setattr__(self, "order", size.bit_length() - 1)
+
+    @property
+    def n(self) -> int:
+        """Number of labels."""
+        return self.order + int(self.transitions.shape[0])
+
+    def __repr__(self) -> str:
+        return f"MarkovChain(order {self.order}, {self.n} labels)"
+
+    def marginals(self) -> Floats:
+        """P(y_i = 1) of every label."""
+        return self.chain().marginals()
+
+    def chain(self) -> Chain:
+        """Steps of all labels, those of the first m from the initial law."""
+        size = 1 << self.order
+        steps = np.zeros((self.n, size, 2))
+        steps[:, :, 0] = 1.0
+        for i in range(self.order):
+            prefix = self.initial.reshape(1 << i, 2, -1).sum(axis=2)
+            mass = prefix.sum(axis=1, keepdims=True)
+            reached = mass[:, 0] > 0
+            steps[i, : 1 << i][reached] = prefix[reached] / mass[reached]
+        steps[self.order :] = self.transitions
+        return Chain(self.order, steps)
+
+
+def _normalised(rows: Floats, name: str) -> Floats:
+    """Rows of probabilities that sum to 1, or a message with the place of one."""
+
+    def at(index: tuple[Any, ...]) -> str:
+        places = [int(i) for i in (index if name == "transitions" else index[1:])]
+        return f"{name}{places}" if places else name
+
+    wrong = np.argwhere(~(rows >= 0.0))
+    if wrong.size:
+        index = tuple(wrong[0])
+        raise ValueError(f"{at(index)} is {rows[index]:g}: probabilities are needed")
+    totals = rows.sum(axis=-1)
+    wrong = np.argwhere(np.abs(totals - 1.0) > TOLERANCE)
+    if wrong.size:
+        index = tuple(wrong[0])
+        raise ValueError(f"{at(index)} sums to {totals[index]:g}, not to 1")
+    return np.asarray(rows / totals[..., None])
+
+
+def as_chain(model: Any) -> Chain:
+    """The steps of a model: of labels 0 and 1, each after the ones before it.
+
+    Parameters
+    ----------
+    model : Independent, MarkovChain or LinearChainCRF
+        A model of binary labels. Every object with a method ``to_markov_chain`` will
+        do.
+    """
+    if isinstance(model, Chain):
+        return model
+    if isinstance(model, Independent | MarkovChain):
+        return model.chain()
+    if isinstance(model, SequenceModel):
+        return model.to_markov_chain().chain()
+    raise TypeError(
+        "model must be Independent, MarkovChain or a LinearChainCRF of two labels, "
+        f"not {type(model).__name__}"
+    )
+
+
+def check_sequence(values: Any, name: str, n: int, other: str) -> Integers:
+    """0/1 labels of the right number, or a message that says which is wrong."""
+    array = to_floats(values, name)
+    if array.ndim != 1:
+        raise ValueError(f"{name} must have one dimension, not {array.ndim}")
+    if array.size != n:
+        raise ValueError(f"{name} has {array.size} labels but {other} has {n}")
+    wrong = np.flatnonzero(~((array == 0) | (array == 1)))
+    if wrong.size:
+        i = int(wrong[0])
+        raise ValueError(
+            f"{name} has the label {array[i]:g} at position {i}, which the model does "
+            "not know: labels are 0 and 1"
+        )
+    return array.astype(np.int64)

@@ -1,0 +1,152 @@
+"""Two parameters that make the probabilities of spans fit a development set."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from argmetric._validation import check_fraction
+from argmetric.sequence._batch import Floats
+from argmetric.sequence._crf import LinearChainCRF
+from argmetric.sequence._schemes import SchemeName, read_chunks
+from argmetric.sequence._spans import SpanMarginals, span_marginals
+
+_NEWTON_STEPS = 50
+_RIDGE = 1e-9  # keeps a development set that is separated from running to infinity
+
+
+@dataclass(frozen=True)
+class Recalibration:
+    """P' = sigmoid(slope·logit(P) + intercept), Platt's map on log-odds.
+
+    Attributes
+    ----------
+    slope, intercept : float
+        The two parameters; 1 and 0 change nothing.
+    floor : float
+        It was fitted on spans of at least this probability.
+    missed : float
+        True spans of the development set for each true span above the floor; at
+        least 1. It makes the expected number of spans whole.
+    """
+
+    slope: float
+    intercept: float
+    floor: float
+    missed: float
+
+    def __call__(self, p: npt.ArrayLike) -> Floats:
+        """Probabilities after the map."""
+        odds = self.slope * logit(np.asarray(p, dtype=np.float64)) + self.intercept
+        return sigmoid(odds)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The parameters, for JSON."""
+        return asdict(self)
+
+
+def sigmoid(x: Floats) -> Floats:
+    with np.errstate(over="ignore"):
+        return np.asarray(1.0 / (1.0 + np.exp(-x)))
+
+
+def logit(p: Floats) -> Floats:
+    tiny = np.finfo(np.float64).tiny
+    return np.asarray(np.log(np.maximum(p, tiny)) - np.log1p(-np.minimum(p, 1 - 2e-16)))
+
+
+def true_spans(
+    marginals: SpanMarginals, gold: Sequence[Sequence[str]]
+) -> tuple[npt.NDArray[np.bool_], int]:
+    """Which listed spans are there according to the gold labels, and how many are."""
+    n = marginals.batch.n_sentences
+    if len(gold) != n:
+        raise ValueError(f"gold has {len(gold)} sentences but the model has {n}")
+    starts = marginals.batch.indptr
+    kinds = {kind: i for i, kind in enumerate(marginals.types)}
+    there: set[tuple[int, int, int]] = set()
+    n_gold = 0
+    for g, labels in enumerate(gold):
+        length = int(starts[g + 1] - starts[g])
+        if len(labels) != length:
+            raise ValueError(
+                f"sentence {g}: gold has {len(labels)} labels but the model has "
+                f"{length} tokens"
+            )
+        for start, stop, kind in read_chunks(labels, marginals.scheme):
+            n_gold += 1
+            at = int(starts[g])
+            there.add((at + start, at + stop, kinds.get(kind, -1)))
+    found = [tuple(span) in there for span in marginals.flat.tolist()]
+    return np.array(found, dtype=bool), n_gold
+
+
+def recalibrate(
+    model: LinearChainCRF | Sequence[LinearChainCRF] | SpanMarginals,
+    gold: Sequence[Sequence[str]],
+    *,
+    scheme: SchemeName = "IOB2",
+    floor: float = 0.01,
+) -> Recalibration:
+    """Fit a recalibration on a development set, by maximum likelihood.
+
+    Parameters
+    ----------
+    model : LinearChainCRF, sequence of them, or SpanMarginals
+        The sentences of the development set, which the model was not trained on.
+    gold : sequence of sequences of str
+        Their true labels. Spans of a type that the model does not know count as missed.
+    scheme : {"IOB2", "BIOES"}, default="IOB2"
+        How labels write spans.
+    floor : float, default=0.01
+        Spans that are less probable do not take part: there are very many of them, and
+        no metric of interest would choose them.
+    """
+    check_fraction(floor, "floor")
+    if not isinstance(model, SpanMarginals):
+        model = span_marginals(model, scheme=scheme, min_probability=floor)
+    truth, n_gold = true_spans(model, gold)
+    part = model.probability >= floor
+    y = truth[part].astype(np.float64)
+    if y.min(initial=1.0) == y.max(initial=0.0):
+        raise ValueError(
+            "the development set must have true and false spans above the floor; it "
+            f"has {int(y.sum())} true ones of {y.size}"
+        )
+    slope, intercept = _fit(logit(model.probability[part]), y)
+    if slope <= 0:
+        raise ValueError(
+            f"slope {slope:.3g}: on the development set more probable spans are true "
+            "less often; these are not the labels of these sentences"
+        )
+    return Recalibration(slope, intercept, floor, n_gold / float(y.sum()))
+
+
+def _fit(x: Floats, y: Floats) -> tuple[float, float]:
+    """Slope and intercept of largest likelihood, by Newton with halved steps."""
+    design = np.stack([x, np.ones_like(x)], axis=1)
+    theta = np.array([1.0, 0.0])
+
+    def loss(theta: Floats) -> float:
+        odds = design @ theta
+        return float(np.logaddexp(0.0, odds).sum() - y @ odds + _RIDGE * theta @ theta)
+
+    current = loss(theta)
+    for _ in range(_NEWTON_STEPS):
+        p = sigmoid(design @ theta)
+        gradient = design.T @ (p - y) + 2 * _RIDGE * theta
+        curvature = (design * (p * (1 - p))[:, None]).T @ design
+        curvature += 2 * _RIDGE * np.eye(2)
+        move = np.linalg.solve(curvature, gradient)
+        size = 1.0
+        while size > 1e-8 and loss(theta - size * move) > current:
+            size /= 2
+        theta = theta - size * move
+        previous, current = current, loss(theta)
+        if previous - current <= 1e-12 * abs(previous):
+            break
+    return float(theta[0]), float(theta[1])

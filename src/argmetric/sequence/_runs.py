@@ -1,0 +1,283 @@
+"""Algorithm 4: the automaton along the model, layer by layer.
+
+Four ways of running it, all with the same result: tables of the catalogue in compiled
+code, without their counter where a mean is all that is asked for; a user's automaton
+compiled to a layered graph; and the same in plain Python, for beams and for automata
+with too many states to keep.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from argmetric.sequence._models import Chain, Floats, Integers
+from argmetric.sequence._simple import SimpleFunction, Tables
+
+MAX_STATES = 50_000_000  # (history, state) pairs of a layer, in arrays
+MAX_PLAIN_STATES = 1_000_000  # and in a dict
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """Final values with their probabilities, and what was dropped on the way.
+
+    `least` and `most` bound what the dropped mass would have added.
+    """
+
+    values: Floats
+    mass: Floats
+    n_states: int
+    dropped: float = 0.0
+    least: float = 0.0
+    most: float = 0.0
+
+
+def too_many(name: str, count: int, position: int, limit: int) -> ValueError:
+    """The error for an automaton with more states than there is room for."""
+    return ValueError(
+        f"the automaton {name} has {count:,} states at position {position}, more than "
+        f"the limit of {limit:,}: merge states that have the same future, pass beam=L "
+        "or raise max_states"
+    )
+
+
+def run(
+    utility: SimpleFunction,
+    z: Integers,
+    chain: Chain,
+    width: int | None = None,
+    max_states: int | None = None,
+) -> Outcome:
+    """The law of the utility: exactly, or with a beam of the given width."""
+    tables = utility.tables(z)
+    if tables is None or tables.gain is None:
+        if width is not None:
+            return run_plain(utility, z, chain, width, max_states)
+        return run_layers(utility, z, chain, max_states)
+    if width is not None:
+        return run_beam(utility, z, chain, tables, width)
+    return run_tables(utility, chain, tables, max_states)
+
+
+def run_tables(
+    utility: SimpleFunction, chain: Chain, tables: Tables, max_states: int | None = None
+) -> Outcome:
+    """Every state of a catalogue automaton, in dense arrays."""
+    from argmetric._kernels.automata import propagate
+
+    limit = MAX_STATES if max_states is None else max_states
+    states = tables.follow.shape[1]
+    size = (1 << chain.order) * states * tables.cells
+    if size > limit:
+        raise too_many(utility.name, size, chain.n, limit)
+    assert tables.gain is not None
+    final, total = propagate(
+        chain.steps, tables.kind, tables.follow, tables.gain, tables.start, tables.cells
+    )
+    mass = final.sum(axis=0)
+    values = np.broadcast_to(tables.values(), mass.shape)
+    return Outcome(values.ravel(), mass.ravel(), int(total))
+
+
+def run_mean(chain: Chain, tables: Tables) -> tuple[float, int]:
+    """Mean of a utility that adds up, and the number of states."""
+    from argmetric._kernels.automata import additive_mean
+
+    mean, total = additive_mean(
+        chain.steps, tables.kind, tables.follow, tables.worth, tables.start
+    )
+    return float(mean), int(total)
+
+
+def run_beam(
+    utility: SimpleFunction, z: Integers, chain: Chain, tables: Tables, width: int
+) -> Outcome:
+    """The `width` most probable states of every layer of a catalogue automaton."""
+    from argmetric._kernels.automata import beam_run
+
+    values = tables.values()
+    states, cells = tables.follow.shape[1], tables.cells
+    width = min(width, (1 << chain.order) * states * cells)
+    if tables.down is None or tables.up is None:
+        worst, best = utility.bounds(z)
+        low, high = np.array([worst]), np.array([best])
+        down = up = np.zeros(0, dtype=np.int64)
+    else:
+        low = high = values[0]
+        down, up = tables.down, tables.up
+    keys = np.zeros(2 * width + 2, dtype=np.int64)
+    keys, mass, count, dropped, least, most, total = beam_run(
+        chain.steps,
+        tables.kind,
+        tables.follow,
+        tables.gain,
+        tables.start,
+        cells,
+        width,
+        low,
+        high,
+        down,
+        up,
+        keys,
+        np.zeros(keys.size),
+    )
+    row = keys[:count] // cells % states if values.shape[0] > 1 else 0
+    found = values[row, keys[:count] % cells]
+    return Outcome(found, mass[:count], total, dropped, least, most)
+
+
+def run_layers(
+    utility: SimpleFunction, z: Integers, chain: Chain, max_states: int | None = None
+) -> Outcome:
+    """A user's automaton as a layered graph, run in compiled code."""
+    from argmetric._kernels.automata import layered
+
+    limit = MAX_PLAIN_STATES if max_states is None else max_states
+    key = _key_of(utility.start())
+    if key is None:
+        return run_plain(utility, z, chain, None, max_states)
+    layer, offset, rows = [utility.start()], [0, 1], []
+    for i in range(z.size):
+        index: dict[Any, int] = {}
+        following: list[Any] = []
+        for state in layer:
+            row = []
+            for y in (0, 1):
+                new = utility.transition(state, z, i, y)
+                try:
+                    place = index.setdefault(key(new), len(following))
+                except TypeError:  # a state of another kind, further on
+                    return run_plain(utility, z, chain, None, max_states)
+                if place == len(following):
+                    following.append(new)
+                row.append(place)
+            rows.append(row)
+        if len(following) > limit:
+            raise too_many(utility.name, len(following), i + 1, limit)
+        if len(rows) > MAX_PLAIN_STATES:  # too many for a table: keep one layer only
+            return run_plain(utility, z, chain, None, max_states)
+        layer = following
+        offset.append(offset[-1] + len(layer))
+    final, total = layered(chain.steps, np.array(offset), np.array(rows))
+    values = np.array([float(utility.value(state, z)) for state in layer])
+    return Outcome(values, final.sum(axis=0)[: values.size], int(total))
+
+
+def run_plain(
+    utility: SimpleFunction,
+    z: Integers,
+    chain: Chain,
+    width: int | None = None,
+    max_states: int | None = None,
+) -> Outcome:
+    """Algorithm 4 as it stands, in plain Python: a map from states to probabilities."""
+    limit = MAX_PLAIN_STATES if max_states is None else max_states
+    worst, best = utility.bounds(z)
+    mask = (1 << chain.order) - 1
+    start = utility.start()
+    layer = _StateMap(_key_of(start))
+    layer.add(0, start, 1.0)
+    total, dropped = 1, 0.0
+    for i, step in enumerate(chain.steps):
+        entries = layer.entries
+        if width is not None and len(entries) > width:
+            entries, lost = _strongest(entries, width)
+            dropped += lost
+        following = _StateMap(layer.key)
+        for h, state, mass in entries:
+            for y in (0, 1):
+                p = mass * float(step[h, y])
+                if p > 0.0:
+                    new = utility.transition(state, z, i, y)
+                    following.add(((h << 1) | y) & mask, new, p)
+        layer = following
+        if len(layer.entries) > limit:
+            raise too_many(utility.name, len(layer.entries), i + 1, limit)
+        total += len(layer.entries)
+    values = np.array([float(utility.value(s, z)) for _, s, _ in layer.entries])
+    masses = np.array([mass for _, _, mass in layer.entries])
+    least = dropped * worst if dropped else 0.0
+    most = dropped * best if dropped else 0.0
+    return Outcome(values, masses, total, dropped, least, most)
+
+
+def _strongest(entries: list[Any], width: int) -> tuple[list[Any], float]:
+    """The most probable entries, by linear-time selection, and the mass of the rest."""
+    mass = np.array([entry[2] for entry in entries])
+    order = np.argpartition(-mass, width - 1)
+    kept = np.sort(order[:width])
+    return [entries[int(e)] for e in kept], float(mass[order[width:]].sum())
+
+
+class _StateMap:
+    """Entries [history, state, probability], merged where the states are equal."""
+
+    def __init__(self, key: Callable[[Any], Any] | None) -> None:
+        self.key = key
+        self.entries: list[list[Any]] = []
+        self._place: dict[Any, int] = {}
+
+    def add(self, h: int, state: Any, mass: float) -> None:
+        """Add probability to a state."""
+        place = None
+        if self.key is not None:
+            try:
+                place = self._place.setdefault((h, self.key(state)), len(self.entries))
+            except TypeError:
+                self.key = None
+        if self.key is None:
+            place = next(
+                (
+                    e
+                    for e, (other, held, _) in enumerate(self.entries)
+                    if other == h and held == state
+                ),
+                len(self.entries),
+            )
+        assert place is not None
+        if place == len(self.entries):
+            self.entries.append([h, state, mass])
+        else:
+            self.entries[place][2] += mass
+
+
+def _key_of(state: Any) -> Callable[[Any], Any] | None:
+    """How states become keys of a dict: as they are, frozen, or not at all."""
+    for key in (_same, freeze):
+        try:
+            hash(key(state))
+        except TypeError:
+            continue
+        return key
+    return None
+
+
+def _same(state: Any) -> Any:
+    return state
+
+
+def freeze(state: Any) -> Any:
+    """A list, set, dict or array as something that can be hashed."""
+    if isinstance(state, np.ndarray):
+        return state.shape, state.dtype.str, state.tobytes()
+    if isinstance(state, list | tuple):
+        return tuple(map(freeze, state))
+    if isinstance(state, set):
+        return frozenset(state)
+    if isinstance(state, dict):
+        return frozenset((key, freeze(value)) for key, value in state.items())
+    return state
+
+
+def defined_mean(outcome: Outcome) -> tuple[float, float]:
+    """Sum of probability times value where it is defined, and that probability."""
+    known = ~np.isnan(outcome.values)
+    if known.all():
+        return float(outcome.mass @ outcome.values), math.nan
+    mass = outcome.mass[known]
+    return float(mass @ outcome.values[known]), float(mass.sum())

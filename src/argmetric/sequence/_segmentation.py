@@ -1,0 +1,280 @@
+"""Utilities of windows, such as those of segmentations, where a 1 is a boundary."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from argmetric.sequence._models import Floats, Integers
+from argmetric.sequence._simple import SimpleFunction, Tables, remaining
+
+MAX_WINDOW = 20  # 2**window entries of a table
+
+
+@dataclass(frozen=True)
+class _Windowed(SimpleFunction):
+    """Mean over all windows of a loss of the labels in it."""
+
+    window: int
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.window, int | np.integer) or self.window < 1:
+            raise ValueError(f"window must be a positive integer, not {self.window!r}")
+
+    def check(self, n: int) -> None:
+        """A window has to fit."""
+        if self.window > n:
+            raise ValueError(
+                f"window is {self.window} but the sequence has {n} labels: no window "
+                "fits"
+            )
+
+    def n_windows(self, z: Integers) -> int:
+        """How many windows fit."""
+        return int(z.size) - self.window + 1
+
+    def bounds(self, z: Integers) -> tuple[float, float]:
+        """A share."""
+        return 0.0, 1.0
+
+    def _tables(
+        self, z: Integers, kind: Integers, follow: Integers, gain: Integers
+    ) -> Tables:
+        windows = self.n_windows(z)
+        counted = (np.arange(z.size) >= self.window - 1).astype(np.int64)
+        return Tables(
+            kind=kind,
+            follow=follow,
+            gain=gain,
+            cells=windows + 1,
+            unit=1.0 / windows,
+            worth=gain / windows,
+            down=np.zeros_like(z),
+            up=remaining(counted),
+        )
+
+    def _sums(self, z: Integers) -> Integers:
+        """Ones of z in the window that ends at a position; only whole windows count."""
+        total = np.concatenate([[0], np.cumsum(z)])
+        ends = np.arange(z.size) + 1
+        return np.asarray(total[ends] - total[np.maximum(ends - self.window, 0)])
+
+
+@dataclass(frozen=True)
+class Pk(_Windowed):
+    """Share of windows with a boundary in exactly one of z and y; a loss.
+
+    Parameters
+    ----------
+    window : int
+        Number of labels in a window. The state is the number of labels since the
+        last boundary of y, at most `window`, and the count of such windows.
+
+    Examples
+    --------
+    >>> from argmetric.sequence import Pk, evaluate
+    >>> round(evaluate(Pk(2), z=[0, 1, 0, 0], y=[0, 0, 1, 0]), 4)
+    0.6667
+    """
+
+    greater_is_better = False
+
+    def start(self) -> tuple[int, int]:
+        """No boundary yet, no window."""
+        return self.window, 0
+
+    def transition(
+        self, state: tuple[int, int], z: Integers, i: int, y_i: int
+    ) -> tuple[int, int]:
+        """Labels since the last boundary; one more if the window is unequal."""
+        distance, count = state
+        distance = 0 if y_i else min(distance + 1, self.window)
+        if i >= self.window - 1:
+            here = bool(z[i - self.window + 1 : i + 1].any())
+            count += int((distance < self.window) != here)
+        return distance, count
+
+    def value(self, state: tuple[int, int], z: Integers) -> float:
+        """Share of unequal windows."""
+        return state[1] / self.n_windows(z)
+
+    def tables(self, z: Integers) -> Tables:
+        """Kinds: no whole window yet; a window of z without, and with a boundary."""
+        w = self.window
+        after = np.stack([np.minimum(np.arange(w + 1) + 1, w), np.zeros(w + 1)], axis=1)
+        follow = np.tile(after.astype(np.int64), (3, 1, 1))
+        found = (follow[0] < w).astype(np.int64)
+        gain = np.stack([np.zeros_like(found), found, 1 - found])
+        kind = np.where(self._sums(z) > 0, 2, 1)
+        kind[: w - 1] = 0
+        tables = self._tables(z, kind, follow, gain)
+        return Tables(**(tables.__dict__ | {"start": w}))
+
+
+@dataclass(frozen=True)
+class WindowDiff(_Windowed):
+    """Share of windows with unequal numbers of boundaries in z and y; a loss.
+
+    Parameters
+    ----------
+    window : int
+        Number of labels in a window. The state holds the last window-1 labels of y.
+
+    Examples
+    --------
+    >>> from argmetric.sequence import WindowDiff, evaluate
+    >>> round(evaluate(WindowDiff(2), z=[0, 1, 0, 0], y=[0, 0, 1, 0]), 4)
+    0.6667
+    """
+
+    greater_is_better = False
+
+    def start(self) -> tuple[int, int]:
+        """No label, no window; labels are the bits of a number, the last one lowest."""
+        return 0, 0
+
+    def transition(
+        self, state: tuple[int, int], z: Integers, i: int, y_i: int
+    ) -> tuple[int, int]:
+        """Shift the label in; one more if the counts of the window differ."""
+        labels, count = state
+        labels = labels << 1 | y_i
+        if i >= self.window - 1:
+            here = int(z[i - self.window + 1 : i + 1].sum())
+            count += int(labels.bit_count() != here)
+        return labels & ((1 << (self.window - 1)) - 1), count
+
+    def value(self, state: tuple[int, int], z: Integers) -> float:
+        """Share of unequal windows."""
+        return state[1] / self.n_windows(z)
+
+    def tables(self, z: Integers) -> Tables:
+        """Kinds: the number of boundaries of z in the window; the last: no window."""
+        labels = _shifted_in(self.window)
+        ones = count_ones(labels)
+        here = np.arange(self.window + 1)[:, None, None]
+        gain = (ones[None] != here).astype(np.int64)
+        gain = np.concatenate([gain, np.zeros_like(gain[:1])])
+        kind = self._sums(z)
+        kind[: self.window - 1] = self.window + 1
+        follow = np.tile(labels & (labels.shape[0] - 1), (gain.shape[0], 1, 1))
+        return self._tables(z, kind, follow, gain)
+
+
+@dataclass(frozen=True)
+class WindowUtility(_Windowed):
+    """Mean over all windows of a function of your own.
+
+    Parameters
+    ----------
+    window : int
+        Number of labels in a window.
+    function : callable
+        ``function(z_window, y_window)`` takes two tuples of labels and returns a
+        finite number.
+    greater_is_better : bool, default=True
+        Whether the mean is maximised.
+
+    Examples
+    --------
+    >>> from argmetric.sequence import WindowUtility, evaluate
+    >>> pairs = WindowUtility(2, lambda z, y: float(z == y))
+    >>> round(evaluate(pairs, z=[0, 1, 1, 0], y=[0, 1, 1, 1]), 4)
+    0.6667
+    """
+
+    function: Callable[[tuple[int, ...], tuple[int, ...]], float]
+    greater_is_better: bool = True
+
+    def start(self) -> tuple[int, float]:
+        """No label, nothing gained."""
+        return 0, 0.0
+
+    def transition(
+        self, state: tuple[int, float], z: Integers, i: int, y_i: int
+    ) -> tuple[int, float]:
+        """Shift the label in, and add what the function makes of the window."""
+        labels, total = state
+        labels = labels << 1 | y_i
+        if i >= self.window - 1:
+            here = tuple(z[i - self.window + 1 : i + 1].tolist())
+            total += float(self.function(here, _bits(labels, self.window)))
+        return labels & ((1 << (self.window - 1)) - 1), total
+
+    def value(self, state: tuple[int, float], z: Integers) -> float:
+        """Mean over windows."""
+        return state[1] / self.n_windows(z)
+
+    def bounds(self, z: Integers) -> tuple[float, float]:
+        """Smallest and largest value of the function at the windows of z."""
+        _, worth = self._worth(z)
+        return float(worth.min()), float(worth.max())
+
+    def losses(self, here: Integers) -> Floats:
+        """The function of each of some windows of z (rows) and all windows of y."""
+        if self.window > MAX_WINDOW:
+            raise ValueError(f"window is {self.window}, more than {MAX_WINDOW}")
+        theirs = [_bits(v, self.window) for v in range(1 << self.window)]
+        rows = [
+            [self.function(_bits(int(v), self.window), y) for y in theirs] for v in here
+        ]
+        return np.array(rows, dtype=np.float64)
+
+    def _worth(self, z: Integers) -> tuple[Integers, Floats]:
+        codes = window_codes(z, self.window)[self.window - 1 :]
+        distinct, place = np.unique(codes, return_inverse=True)
+        return place, self.losses(distinct).reshape(distinct.size, -1, 2)
+
+    def tables(self, z: Integers) -> Tables:
+        """Kinds: the distinct windows of z; the last: no whole window yet."""
+        place, worth = self._worth(z)
+        kind = np.full(z.size, worth.shape[0])
+        kind[self.window - 1 :] = place
+        worth = np.concatenate([worth, np.zeros_like(worth[:1])])
+        labels = _shifted_in(self.window)
+        follow = np.tile(labels & (labels.shape[0] - 1), (worth.shape[0], 1, 1))
+        windows = self.n_windows(z)
+        whole = bool((worth == np.round(worth)).all() and worth.min() >= 0)
+        gain = worth.astype(np.int64) if whole else None
+        most = worth.max(axis=(1, 2))[kind]
+        return Tables(
+            kind=kind,
+            follow=follow,
+            gain=gain,
+            cells=int(most.sum()) + 1 if whole else 0,
+            unit=1.0 / windows,
+            worth=worth / windows,
+            down=np.zeros_like(z) if whole else None,
+            up=remaining(most.astype(np.int64)) if whole else None,
+        )
+
+
+def _bits(code: int, window: int) -> tuple[int, ...]:
+    """Labels of a window from left to right."""
+    return tuple(code >> (window - 1 - j) & 1 for j in range(window))
+
+
+def count_ones(codes: Integers) -> Integers:
+    """Number of ones of every code."""
+    return np.asarray(np.sum([codes >> j & 1 for j in range(MAX_WINDOW)], axis=0))
+
+
+def _shifted_in(window: int) -> Integers:
+    """The window after every history of window-1 labels and every label."""
+    if window > MAX_WINDOW:
+        raise ValueError(
+            f"window is {window}: its automaton would have 2**{window - 1} = "
+            f"{1 << (window - 1):,} control states, more than the limit of "
+            f"{1 << (MAX_WINDOW - 1):,}"
+        )
+    return np.arange(1 << window).reshape(-1, 2)
+
+
+def window_codes(z: Integers, window: int) -> Integers:
+    """Number whose bits are the window that ends at a position, missing labels 0."""
+    codes = np.zeros(z.size, dtype=np.int64)
+    for j in range(min(window, z.size)):
+        codes[j:] += z[: z.size - j] << j
+    return codes

@@ -1,0 +1,74 @@
+"""What `decode_spans` gives back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from argmetric.metrics import Metric
+from argmetric.sequence._batch import Floats
+from argmetric.sequence._schemes import SchemeName
+
+
+class Span(NamedTuple):
+    """A chosen span: tokens from `start` up to, not including, `stop`."""
+
+    start: int
+    stop: int
+    type: str
+    probability: float
+    text: str | None = None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SpanDecision:
+    """The spans to hand in, and the score to expect from them.
+
+    Attributes
+    ----------
+    spans : list of lists of Span
+        For every sentence; one list if one sentence was given.
+    labels : list of lists of str
+        The same as labels of tokens, in the scheme of the model.
+    expected : float
+        What was maximised: E[F] with method "exact", F of the expected counts with
+        method "counts"; a mean over documents and types where there are several.
+    upper : float
+        No choice can be worth more than this.
+    proven : bool
+        Whether `expected` is the optimum: `upper` within rounding of it, or within
+        what spans below `min_probability` could add.
+    method : {"exact", "counts"}
+        What was maximised.
+    n_spans : int
+        Number of chosen spans.
+    expected_spans : float
+        Expected number of true spans.
+    cell_expected : ndarray
+        `expected` for every document, type, or both (documents by types).
+    metric : Metric
+        The F-measure.
+    """
+
+    spans: list[Any]
+    labels: list[Any]
+    expected: float
+    upper: float
+    proven: bool
+    method: str
+    n_spans: int
+    expected_spans: float
+    cell_expected: Floats
+    metric: Metric
+    scheme: SchemeName
+
+    def __repr__(self) -> str:
+        what = "E[F]" if self.method == "exact" else "F of expected counts"
+        return (
+            "SpanDecision\n"
+            f"  metric    {self.metric.name} of spans ({self.scheme}, strict)\n"
+            f"  chosen    {self.n_spans:,} spans\n"
+            f"  true      {self.expected_spans:,.1f} spans expected\n"
+            f"  expected  {self.expected:.4f} ({what}, "
+            f"{'proven best' if self.proven else f'at most {self.upper:.4f}'})"
+        )

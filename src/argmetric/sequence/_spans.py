@@ -1,0 +1,261 @@
+"""Exact probabilities of spans under a chain of labels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from argmetric._validation import check_fraction, check_scores, to_floats
+from argmetric.sequence._batch import Batch, Floats, Integers, batch_of
+from argmetric.sequence._crf import LinearChainCRF
+from argmetric.sequence._schemes import Roles, SchemeName, roles_of, well_formed
+
+
+@dataclass(frozen=True, eq=False)
+class SpanMarginals:
+    """Spans that are probable enough to be listed, with their exact probabilities.
+
+    Attributes
+    ----------
+    types : tuple of str
+        Names of the types.
+    probability : ndarray
+        P(this span, with these borders and this type, is there).
+    expected : ndarray of shape (sentences, types)
+        Expected number of spans, the unlisted ones included.
+    min_probability : float
+        Less probable spans are not listed.
+    """
+
+    scheme: SchemeName
+    roles: Roles
+    batch: Batch
+    flat: Integers  # first token, past the last token (of the batch), type
+    span_indptr: Integers
+    probability: Floats
+    expected: Floats
+    min_probability: float
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        """Names of the types."""
+        return self.roles.types
+
+    @cached_property
+    def sentence(self) -> Integers:
+        """The sentence of every span."""
+        return np.repeat(np.arange(self.batch.n_sentences), np.diff(self.span_indptr))
+
+    @property
+    def start(self) -> Integers:
+        """The first token of every span, within its sentence."""
+        return self.flat[:, 0] - self.batch.indptr[self.sentence]
+
+    @property
+    def stop(self) -> Integers:
+        """The place after the last token of every span, within its sentence."""
+        return self.flat[:, 1] - self.batch.indptr[self.sentence]
+
+    @property
+    def type(self) -> npt.NDArray[Any]:
+        """The type of every span."""
+        return np.array(self.types, dtype=object)[self.flat[:, 2]]
+
+    def __len__(self) -> int:
+        return int(self.probability.size)
+
+    def __repr__(self) -> str:
+        return (
+            f"SpanMarginals({len(self):,} spans of {len(self.types)} types in "
+            f"{self.batch.n_sentences:,} sentences, "
+            f"{self.expected.sum():.1f} expected)"
+        )
+
+
+def token_model(
+    p: Any,
+    labels: Sequence[str],
+    *,
+    scheme: SchemeName = "IOB2",
+    well_formed_only: bool = True,
+) -> LinearChainCRF:
+    """A chain from the label probabilities of tokens, such as a tagger's softmax.
+
+    Parameters
+    ----------
+    p : array-like of shape (n, labels)
+        Probability of every label at every token.
+    labels : sequence of str
+        Names of the columns.
+    scheme : {"IOB2", "BIOES"}, default="IOB2"
+        How labels write spans.
+    well_formed_only : bool, default=True
+        Tokens are taken as independent given that the labels are well-formed: no I-X
+        without B-X before it. Otherwise plainly independent.
+
+    Examples
+    --------
+    >>> from argmetric.sequence import token_model
+    >>> model = token_model([[0.2, 0.7, 0.1], [0.6, 0.1, 0.3]], ["O", "B-X", "I-X"])
+    >>> model.marginals.round(2)
+    array([[0.17, 0.83, 0.  ],
+           [0.64, 0.11, 0.25]])
+    """
+    values = to_floats(p, "p")
+    if values.ndim != 2 or values.shape[1] != len(labels):
+        raise ValueError(f"p has shape {values.shape}, not (n, {len(labels)})")
+    check_scores(values, "p", logits=False)
+    sums = values.sum(axis=1)
+    wrong = np.flatnonzero(np.abs(sums - 1.0) > 1e-4)
+    if wrong.size:
+        at = int(wrong[0])
+        raise ValueError(f"p sums to {sums[at]:g} at row {at}, not to 1")
+    with np.errstate(divide="ignore"):
+        unary = np.log(values)
+    pairwise = np.zeros((len(labels), len(labels)))
+    if well_formed_only and len(values):
+        first, follow, last = well_formed(labels, scheme)
+        unary[0, ~first] = -np.inf
+        unary[-1, ~last] = -np.inf
+        pairwise[~follow] = -np.inf
+    return LinearChainCRF(unary, pairwise, labels)
+
+
+def span_marginals(
+    model: LinearChainCRF | Sequence[LinearChainCRF],
+    *,
+    scheme: SchemeName = "IOB2",
+    min_probability: float = 1e-6,
+) -> SpanMarginals:
+    r"""Exact probability of every span: these borders, this type, and no longer.
+
+    With the chain written as P(y_{t+1} | y_t), which the backward messages give, a span
+    of IOB2 from i to j has probability
+
+    .. math:: P(y_i = B)\, P(I \mid B)\, P(I \mid I)^{j-i-2}\, (1 - P(I \mid \cdot))
+
+    with the factor of each position in its place. Strict reading: an I-X with no B-X
+    before it is no part of a span.
+
+    Parameters
+    ----------
+    model : LinearChainCRF or sequence of them
+        One for each sentence, all with the same names of labels.
+    scheme : {"IOB2", "BIOES"}, default="IOB2"
+        How labels write spans.
+    min_probability : float, default=1e-6
+        Spans that are less probable are not listed; they still count in `expected`.
+
+    Examples
+    --------
+    >>> from argmetric.sequence import span_marginals, token_model
+    >>> model = token_model([[0.2, 0.7, 0.1], [0.6, 0.1, 0.3]], ["O", "B-X", "I-X"])
+    >>> spans = span_marginals(model)
+    >>> spans.start, spans.stop, spans.probability.round(3)
+    (array([0, 0, 1]), array([1, 2, 2]), array([0.583, 0.25 , 0.107]))
+    """
+    from argmetric._kernels import chains
+
+    least = check_fraction(min_probability, "min_probability")
+    models = [model] if isinstance(model, LinearChainCRF) else list(model)
+    for number, one in enumerate(models):
+        if one.labels != models[0].labels:
+            raise ValueError(f"sentence {number} has other labels than sentence 0")
+    roles = roles_of(models[0].labels if models else ("O",), scheme)
+    batch = batch_of(models)
+    chance, other = batch.link_chances(*roles.links)
+    span_indptr = np.empty(batch.n_sentences + 1, dtype=np.int64)
+    inputs = batch.marginals, batch.indptr, roles.table, roles.closed, chance
+    room = 4 * batch.unary.shape[0] + 64
+    while True:
+        flat, probability = np.empty((room, 3), dtype=np.int64), np.empty(room)
+        n = chains.list_spans(*inputs, other, least, flat, probability, span_indptr)
+        if n <= room:
+            break
+        room = n
+    expected = np.empty((batch.n_sentences, len(roles.types)))
+    chains.expected_spans(*inputs, expected)
+    return SpanMarginals(
+        scheme,
+        roles,
+        batch,
+        flat[:n].copy(),
+        span_indptr,
+        probability[:n].copy(),
+        expected,
+        least,
+    )
+
+
+def tilted_spans(marginals: SpanMarginals, tilt: float) -> tuple[Floats, Floats]:
+    """E[1(span) u^t] / E[u^t] of every listed span and log E[u^t] of every sentence.
+
+    t is the number of spans in the sentence and u = exp(tilt): adding the tilt to the
+    scores of the labels that count a span gives a chain of the same kind.
+    """
+    from argmetric._kernels import chains
+
+    roles, batch, counting = counting_labels(marginals.roles, marginals.batch)
+    unary = batch.unary.copy()
+    unary[:, counting] += tilt
+    tilted = replace(batch, unary=unary)
+    chance, other = tilted.link_chances(*roles.links)
+    out = np.empty(len(marginals))
+    chains.chances_of_spans(
+        tilted.marginals, roles.table, roles.closed, chance, other, marginals.flat, out
+    )
+    return out, tilted.messages[0] - marginals.batch.messages[0]
+
+
+def log_chance_of_none(marginals: SpanMarginals, kinds: Sequence[int]) -> Floats:
+    """Log P(a sentence has no span of these types)."""
+    from argmetric._kernels import chains
+
+    _, batch, counting = counting_labels(marginals.roles, marginals.batch, kinds)
+    unary = batch.unary.copy()
+    unary[:, counting] = -np.inf
+    log_z = np.empty(batch.n_sentences)
+    forward, backward = np.empty_like(unary), np.empty_like(unary)
+    chains.forward_backward(
+        unary, batch.pair_of, batch.pairs, batch.indptr, log_z, forward, backward
+    )
+    return log_z - marginals.batch.messages[0]
+
+
+def counting_labels(
+    roles: Roles, batch: Batch, kinds: Sequence[int] | None = None
+) -> tuple[Roles, Batch, Integers]:
+    """A chain in which some labels occur as often as spans do, and those labels.
+
+    In IOB2 those are the B-X. In BIOES a B-X may lead nowhere; what counts is an E-X
+    that ends a span that began, so that I-X and E-X are doubled: in a span or astray.
+    """
+    chosen = slice(None) if kinds is None else np.asarray(kinds, dtype=np.int64)
+    if not roles.closed:
+        begins = roles.table[chosen, 0]
+        return roles, batch, begins[begins >= 0]
+    n_labels = batch.unary.shape[1]
+    inner = roles.table[:, 1:3].ravel()
+    kind_of_inner = np.repeat(np.arange(len(roles.types)), 2)[inner >= 0]
+    inner = inner[inner >= 0]  # these become "in a span"; their copies are astray
+    source = np.concatenate([np.arange(n_labels), inner])
+    opener = np.zeros((source.size, len(roles.types)), dtype=bool)
+    for kind, (begin, inside, _, _) in enumerate(roles.table):
+        for label in (begin, inside):
+            if label >= 0:
+                opener[label, kind] = True
+    allowed = np.ones((source.size, source.size), dtype=bool)
+    allowed[:, inner] = opener[:, kind_of_inner]
+    allowed[:, n_labels:] = ~opener[:, kind_of_inner]
+    pairs = np.where(allowed, batch.pairs[:, source[:, None], source], -np.inf)
+    unary = batch.unary[:, source]
+    firsts = batch.indptr[:-1][np.diff(batch.indptr) > 0]
+    unary[np.ix_(firsts, inner)] = -np.inf
+    ends = roles.table[chosen][:, [2, 3]].ravel()
+    doubled = replace(batch, unary=unary, pairs=np.ascontiguousarray(pairs))
+    return roles, doubled, ends[ends >= 0]

@@ -1,0 +1,195 @@
+"""Utilities of counts: every metric of the confusion matrix, Hamming and zero-one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from argmetric.metrics import Metric, MetricLike, get_metric
+from argmetric.sequence._models import Integers
+from argmetric.sequence._simple import SimpleFunction, Tables, remaining
+
+
+@dataclass(frozen=True)
+class CountUtility(SimpleFunction):
+    """A metric of counts; its states are (A, T): hits so far, and ones of y so far.
+
+    Parameters
+    ----------
+    metric : str, Metric or callable
+        As in :func:`argmetric.decide`.
+
+    Examples
+    --------
+    >>> from argmetric.sequence import CountUtility, evaluate
+    >>> evaluate(CountUtility("f1"), z=[1, 1, 0, 0], y=[1, 0, 1, 0])
+    0.5
+    """
+
+    metric: MetricLike
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "metric", get_metric(self.metric))
+
+    @property
+    def counts(self) -> Metric:
+        """The metric as an object."""
+        assert isinstance(self.metric, Metric)
+        return self.metric
+
+    @property
+    def name(self) -> str:
+        """The metric's own."""
+        return self.counts.name
+
+    @property
+    def greater_is_better(self) -> bool:  # type: ignore[override]
+        """Whether the metric is maximised."""
+        return self.counts.greater_is_better
+
+    def start(self) -> tuple[int, int]:
+        """No hit and no one."""
+        return 0, 0
+
+    def transition(
+        self, state: tuple[int, int], z: Integers, i: int, y_i: int
+    ) -> tuple[int, int]:
+        """Count a one, and a hit where z has one too."""
+        hits, ones = state
+        return hits + int(z[i]) * y_i, ones + y_i
+
+    def value(self, state: tuple[int, int], z: Integers) -> float:
+        """The metric of the counts."""
+        hits, ones = state
+        return float(self.counts.value(hits, int(z.sum()), ones, z.size))
+
+    def bounds(self, z: Integers) -> tuple[float, float]:
+        """Extremes over all counts that z allows."""
+        table = self._values(z)
+        return float(np.nanmin(table)), float(np.nanmax(table))
+
+    def _values(self, z: Integers) -> Any:
+        """Metric for every number of hits (rows) and misses (columns)."""
+        k = int(z.sum())
+        hits, misses = np.arange(k + 1)[:, None], np.arange(z.size - k + 1)[None, :]
+        return self.counts.value(hits, k, hits + misses, z.size)
+
+    def tables(self, z: Integers) -> Tables:
+        """The counter is hits·(zeros of z + 1) + misses: a label changes one of them.
+
+        Where the metric grows with hits and falls with misses, as most do, the
+        extremes that a state can still reach are known.
+        """
+        width = int((z == 0).sum()) + 1
+        values = self._values(z)
+        gain = np.zeros((2, 1, 2), dtype=np.int64)
+        gain[0, 0, 1], gain[1, 0, 1] = 1, width
+        down = up = None
+        if not np.isnan(values).any():
+            steps = np.diff(values, axis=0), -np.diff(values, axis=1)
+            if all((step >= 0).all() for step in steps):
+                down, up = remaining(1 - z), remaining(z) * width
+            elif all((step <= 0).all() for step in steps):
+                down, up = remaining(z) * width, remaining(1 - z)
+        return Tables(
+            kind=z,
+            follow=np.zeros((2, 1, 2), dtype=np.int64),
+            gain=gain,
+            cells=values.size,
+            table=values.reshape(1, -1),
+            down=down,
+            up=up,
+        )
+
+
+@dataclass(frozen=True)
+class Hamming(SimpleFunction):
+    """Number of positions at which z and y differ; a loss.
+
+    Parameters
+    ----------
+    normalise : bool, default=False
+        Divide by the number of positions.
+    """
+
+    normalise: bool = False
+    greater_is_better = False
+
+    def start(self) -> int:
+        """No difference."""
+        return 0
+
+    def transition(self, state: int, z: Integers, i: int, y_i: int) -> int:
+        """Count a difference."""
+        return state + int(z[i] != y_i)
+
+    def value(self, state: int, z: Integers) -> float:
+        """The count, or its share."""
+        return state * self._unit(z)
+
+    def _unit(self, z: Integers) -> float:
+        return 1.0 / z.size if self.normalise else 1.0
+
+    def bounds(self, z: Integers) -> tuple[float, float]:
+        """From none to all."""
+        return 0.0, z.size * self._unit(z)
+
+    def tables(self, z: Integers) -> Tables:
+        """One control state."""
+        gain = np.array([[[0, 1]], [[1, 0]]])
+        unit = self._unit(z)
+        return Tables(
+            kind=z,
+            follow=np.zeros_like(gain),
+            gain=gain,
+            cells=z.size + 1,
+            unit=unit,
+            worth=unit * gain,
+            down=np.zeros_like(z),
+            up=np.arange(z.size, 0, -1),
+        )
+
+
+@dataclass(frozen=True)
+class ZeroOne(SimpleFunction):
+    """0 if z and y are equal, 1 if not; a loss."""
+
+    greater_is_better = False
+
+    def start(self) -> bool:
+        """Equal so far."""
+        return False
+
+    def transition(self, state: bool, z: Integers, i: int, y_i: int) -> bool:
+        """Failed at the first difference, and for good."""
+        return state or bool(z[i] != y_i)
+
+    def value(self, state: bool, z: Integers) -> float:
+        """Whether it failed."""
+        return float(state)
+
+    def bounds(self, z: Integers) -> tuple[float, float]:
+        """Right or wrong."""
+        return 0.0, 1.0
+
+    def tables(self, z: Integers) -> Tables:
+        """Control states: equal so far, failed."""
+        follow = np.array([[[0, 1], [1, 1]], [[1, 0], [1, 1]]])
+        return Tables(
+            kind=z,
+            follow=follow,
+            gain=np.zeros_like(follow),
+            cells=1,
+            table=np.array([[0.0], [1.0]]),
+        )
+
+
+def as_utility(utility: Any) -> SimpleFunction:
+    """A utility as it is, or the counting automaton of a metric."""
+    if isinstance(utility, SimpleFunction):
+        return utility
+    if isinstance(utility, type) and issubclass(utility, SimpleFunction):
+        return utility()
+    return CountUtility(utility)
