@@ -299,3 +299,14 @@ def test_the_decision_speaks():
         decode(Pk(9), model)
     with pytest.raises(ValueError, match="unknown metric 'f-1'"):
         decode("f-1", model)
+
+
+class UndefinedError(FirstError):
+    def value(self, state, z):
+        return math.nan
+
+
+def test_no_labels_are_best_where_nothing_is_defined():
+    decision = decode(UndefinedError(), Independent([0.5, 0.2]))
+    assert math.isnan(decision.expected)
+    assert not decision.proven

@@ -1,6 +1,7 @@
 """Expected utilities against enumeration of all label sequences."""
 
 import math
+import warnings
 
 import numpy as np
 import pytest
@@ -384,3 +385,28 @@ def test_wrong_kinds_are_refused():
         expectation("f1", [1], [0.5])
     with pytest.raises(TypeError, match="must define the method `start`"):
         expectation(SimpleFunction(), [1], Independent([0.5]))
+
+
+def test_nothing_bounds_what_is_undefined():
+    never = CountUtility(am.get_metric("precision").with_zero_division(math.nan))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = expectation(never, [0, 0, 0], Independent([0.1, 0.8, 0.3]), 2)
+    assert math.isnan(found.value)
+
+
+def test_auto_without_bounds_is_exact_or_refused():
+    """Doubling a beam cannot close a gap that is infinite: it took minutes."""
+    n = 24
+    model = Independent(np.full(n, 0.5))
+    with pytest.raises(ValueError, match="states at position 11, more than"):
+        expectation(Remembers(), [0] * n, model, beam="auto", max_states=2000)
+    few = Independent(np.full(6, 0.5))
+    short = expectation(Remembers(), [0] * 6, few, beam="auto")
+    assert short.exact
+    assert short.beam is None
+
+
+def test_a_truth_value_is_no_window():
+    with pytest.raises(ValueError, match="window must be a positive integer, not True"):
+        Pk(True)

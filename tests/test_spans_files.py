@@ -162,6 +162,21 @@ def test_documents_come_back(tmp_path):
     assert again[1].tokens == ["b c"]
 
 
+def test_words_with_blanks_of_any_kind_come_back(tmp_path):
+    path = tmp_path / "a.conll"
+    path.write_text("10\u00a0000\tO\n", encoding="utf-8")
+    sentences = read_sentences(path)
+    write_sentences(path, sentences, [["B-X"]])
+    assert read_sentences(path)[0].tokens == ["10\u00a0000"]
+
+
+@pytest.mark.parametrize("token", ["word=a", 3])
+def test_features_of_a_token_are_no_text(model_file, token):
+    model = LinearChainCRF.from_crfsuite(model_file)
+    with pytest.raises(ValueError, match="sentence 1: the features of a token are"):
+        model.sentences([[["a"]], [["a"], token]])
+
+
 def test_json_lines_come_back(tmp_path):
     path, copy = tmp_path / "a.jsonl", tmp_path / "b.jsonl"
     row = {"tokens": ["Ana", "va"], "labels": ["B-PER", "O"], "id": 7, "document": "x"}

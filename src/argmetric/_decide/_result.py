@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from argmetric._display import as_html, as_text
 from argmetric._segments import Floats, Integers
 from argmetric.metrics import Metric
 
@@ -150,20 +150,10 @@ class Decision:
         return lines
 
     def __repr__(self) -> str:
-        lines = self._lines()
-        width = max(len(name) for name, _ in lines)
-        text = [f"  {name:<{width}}  {value}" for name, value in lines]
-        text += [f"  note: {note}" for note in self.notes]
-        return "\n".join(["Decision", *text])
+        return as_text("Decision", self._lines(), self.notes)
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><th style='text-align:left'>{html.escape(name)}</th>"
-            f"<td style='text-align:left'>{html.escape(value)}</td></tr>"
-            for name, value in self._lines()
-        )
-        notes = "".join(f"<p><em>{html.escape(note)}</em></p>" for note in self.notes)
-        return f"<table><caption>Decision</caption>{rows}</table>{notes}"
+        return as_html("Decision", self._lines(), self.notes)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything but the arrays, for JSON."""

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import html
 import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from argmetric._display import as_html, as_text
 from argmetric._segments import Floats
 from argmetric.metrics import Metric
 
@@ -91,19 +91,10 @@ class Forecast:
         return lines
 
     def __repr__(self) -> str:
-        lines = self._lines()
-        width = max(len(name) for name, _ in lines)
-        return "\n".join(
-            ["Forecast", *(f"  {name:<{width}}  {value}" for name, value in lines)]
-        )
+        return as_text("Forecast", self._lines())
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><th style='text-align:left'>{html.escape(name)}</th>"
-            f"<td style='text-align:left'>{html.escape(value)}</td></tr>"
-            for name, value in self._lines()
-        )
-        return f"<table><caption>Forecast</caption>{rows}</table>"
+        return as_html("Forecast", self._lines())
 
     def to_dict(self) -> dict[str, Any]:
         """Everything but the law, for JSON."""

@@ -87,9 +87,10 @@ def expect(
         raise io.DataError(
             f"{other.source} has {z.size:,} rows but {table.source} has {p.size:,}"
         )
+    from argmetric._segments import expit
     from argmetric.sequence import Independent, distribution, expectation
 
-    model = Independent(1.0 / (1.0 + np.exp(-p)) if scores.logits else p)
+    model = Independent(expit(p) if scores.logits else p)
     with progress(f"expecting {chosen.name} of {p.size:,} labels"):
         found = expectation(chosen, z, model, width)
         law = distribution(chosen, z, model) if quantiles else None
@@ -128,6 +129,8 @@ def _utility(name: str, window: int | None, zero_division: str | None) -> Any:
         "hamming": sequence.Hamming,
         "zero_one": sequence.ZeroOne,
     }
+    if zero_division is not None and key in windowed | plain:
+        raise UsageError(f"--zero-division is for metrics of counts, not {name}")
     try:
         if key in windowed:
             if window is None:

@@ -59,12 +59,7 @@ class Batch:
             forward,
             backward,
         )
-        if not np.isfinite(log_z).all():
-            sentence = int(np.flatnonzero(~np.isfinite(log_z))[0])
-            raise ValueError(
-                f"sentence {sentence}: no sequence of labels is possible; look for a "
-                "token or a transition that forbids them all"
-            )
+        _check_possible(log_z)
         return log_z, forward, backward
 
     @cached_property
@@ -95,6 +90,7 @@ class Batch:
         labels = np.zeros(self.unary.shape[0], dtype=np.int64)
         scores = np.empty(self.n_sentences)
         viterbi(self.unary, self.pair_of, self.pairs, self.indptr, labels, scores)
+        _check_possible(scores)
         return labels, scores
 
     def link_chances(self, sources: Integers, targets: Integers) -> tuple[Floats, ...]:
@@ -115,6 +111,16 @@ class Batch:
             other,
         )
         return chance, other
+
+
+def _check_possible(scores: Floats) -> None:
+    """Refuse sentences whose best, or total, score is that of nothing."""
+    wrong = np.flatnonzero(~np.isfinite(scores))
+    if wrong.size:
+        raise ValueError(
+            f"sentence {int(wrong[0])}: no sequence of labels is possible; look for a "
+            "token or a transition that forbids them all"
+        )
 
 
 def batch_of(models: Sequence[LinearChainCRF]) -> Batch:

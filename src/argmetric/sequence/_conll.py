@@ -270,7 +270,7 @@ def _column_text(sentence: Sentence, predicted: Sequence[str]) -> str:
     if sentence.labels is not None:
         columns.insert(-1, sentence.labels)
     # Blanks within a word, which tabs may have separated, need tabs again
-    blank = any(" " in cell for column in sentence.columns for cell in column)
+    blank = any(len(cell.split()) > 1 for column in sentence.columns for cell in column)
     separator = "\t" if blank else " "
     rows = zip(*columns, strict=True)
     return "".join(separator.join(row) + "\n" for row in rows) + "\n"

@@ -108,6 +108,11 @@ class CrfsuiteModel:
                         if value != 1.0:
                             values[len(found)] = value
                         found.append(known(name, -1))
+                elif isinstance(token, str) or not isinstance(token, Iterable):
+                    raise ValueError(
+                        f"sentence {len(lengths)}: the features of a token are a list "
+                        f"or a dict, not {token!r}"
+                    )
                 else:
                     found.extend([known(name, -1) for name in token])
                 ends.append(len(found))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal
@@ -64,6 +65,8 @@ def decode_spans(
         is one.
     per_type : bool, default=False
         The mean of the F-measures of types (macro) instead of one of all spans (micro).
+        Exact, and `proven`, where the best spans of the types do not overlap; elsewhere
+        a local search, never below the best pooled spans, with `upper` as the bound.
     recalibration : Recalibration, optional
         Corrects probabilities first; see `recalibrate`.
     method : {"auto", "exact", "counts"}, default="auto"
@@ -93,6 +96,8 @@ def decode_spans(
             f"spans are decoded for an F-measure, not for {chosen_metric.name!r}: "
             "there are no true negatives among spans"
         )
+    if math.isnan(chosen_metric.zero_division):
+        raise ValueError("spans are decoded with a zero_division of 0 or 1, not of nan")
     check_choice(level, "level", ("corpus", "document"))
     check_choice(method, "method", ("auto", "exact", "counts"))
     if documents is not None and level != "document":
@@ -111,6 +116,11 @@ def decode_spans(
     elif isinstance(model, SpanMarginals):
         raise ValueError("documents need the models themselves, not SpanMarginals")
     else:
+        for name, given in (("documents", documents), ("tokens", tokens)):
+            if given is not None and len(given) != len(model):
+                raise ValueError(
+                    f"{name} has {len(given)} sentences but the model has {len(model)}"
+                )
         groups = code_groups(documents, len(model))
         cuts = groups.indptr
         order = np.arange(len(model)) if groups.rows is None else groups.rows
@@ -239,7 +249,7 @@ def _empty_values(
     """E[F] of no span, for documents (rows) and types, or all types together."""
     every = range(len(marginals.types))
     groups = [list(every)] if kinds is None else [[kind] for kind in kinds]
-    if metric.zero_division != 1.0:
+    if metric.zero_division != 1.0 or not groups:
         return np.zeros((documents.size - 1, len(groups)))
     logs = np.stack([log_chance_of_none(marginals, group) for group in groups], axis=1)
     return np.exp(segment_sums(logs, documents))

@@ -119,7 +119,8 @@ def expectation(
     beam : int or "auto", optional
         Keep only so many states at every position, the most probable ones, and bound
         the rest; 1 follows a single path. "auto" doubles the number until the bounds
-        are within `tol`. By default the expectation is exact.
+        are within `tol`; a utility without bounds is then run exactly. By default
+        the expectation is exact.
     tol : float, default=1e-6
         Width of the bounds for ``beam="auto"``.
     max_states : int, optional
@@ -174,6 +175,8 @@ def expected(
                 return result
             if math.isnan(result.value) or width >= 1 << 24:
                 return result
+            if math.isinf(result.upper - result.lower):  # nothing bounds a drop
+                return _bounded(run(function, z, chain, None, max_states), None)
             width *= 2
     if isinstance(beam, bool) or not isinstance(beam, int | np.integer) or beam < 1:
         raise ValueError(

@@ -77,7 +77,15 @@ def roles_of(labels: Sequence[str] | None, scheme: str) -> Roles:
     for number, (prefix, kind) in enumerate(parts):
         if kind:
             table[types.index(kind), "BIES".index(prefix)] = number
-    return Roles(types, table, scheme == "BIOES")
+    closed = scheme == "BIOES"
+    # What a span cannot do without: B-X, or one of B-X with E-X and S-X
+    able = (table[:, [0, 2]] >= 0).all(axis=1) | (table[:, 3] >= 0)
+    if types and not (able if closed else table[:, 0] >= 0).any():
+        raise ValueError(
+            f"no span of {scheme} can be written with the labels {', '.join(labels)}: "
+            "they are of another scheme"
+        )
+    return Roles(types, table, closed)
 
 
 def read_chunks(labels: Sequence[str], scheme: SchemeName = "IOB2") -> list[Chunk]:

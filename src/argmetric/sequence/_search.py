@@ -82,8 +82,8 @@ class _Judge:
 
     @property
     def value(self) -> float:
-        """Expected utility of the best hypothesis."""
-        return self.sign * self.gain
+        """Expected utility of the best hypothesis; nan if none is defined."""
+        return self.sign * self.gain if self.gain > -math.inf else math.nan
 
     def offer(self, labels: Integers, *, sure: bool = False) -> bool:
         """Whether these labels are better than the best ones so far."""
@@ -142,7 +142,8 @@ def _all_counts(metric: Metric, chain: Chain) -> Found:
         if gain > value + 1e-12 * abs(value if math.isfinite(value) else 0.0):
             best, value = code, gain
     labels = best >> np.arange(n)[::-1] & 1
-    return Found(labels, sign * value, sign * value, exhaustive=True)
+    value = sign * value if value > -math.inf else math.nan
+    return Found(labels, value, value, exhaustive=True)
 
 
 def size_bounds(metric: Metric, chain: Chain) -> tuple[Floats, list[Integers]]:

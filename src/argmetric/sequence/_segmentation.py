@@ -20,7 +20,8 @@ class _Windowed(SimpleFunction):
     window: int
 
     def __post_init__(self) -> None:
-        if not isinstance(self.window, int | np.integer) or self.window < 1:
+        whole = isinstance(self.window, int | np.integer)
+        if not whole or isinstance(self.window, bool) or self.window < 1:
             raise ValueError(f"window must be a positive integer, not {self.window!r}")
 
     def check(self, n: int) -> None:

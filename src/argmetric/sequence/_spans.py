@@ -107,6 +107,8 @@ def token_model(
            [0.64, 0.11, 0.25]])
     """
     values = to_floats(p, "p")
+    if values.shape == (0,):  # a sentence without tokens
+        values = values.reshape(0, len(labels))
     if values.ndim != 2 or values.shape[1] != len(labels):
         raise ValueError(f"p has shape {values.shape}, not (n, {len(labels)})")
     check_scores(values, "p", logits=False)

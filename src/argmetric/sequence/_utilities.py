@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -68,7 +69,10 @@ class CountUtility(SimpleFunction):
     def bounds(self, z: Integers) -> tuple[float, float]:
         """Extremes over all counts that z allows."""
         table = self._values(z)
-        return float(np.nanmin(table)), float(np.nanmax(table))
+        known = table[~np.isnan(table)]
+        if not known.size:  # undefined whatever the outcome
+            return math.nan, math.nan
+        return float(known.min()), float(known.max())
 
     def _values(self, z: Integers) -> Any:
         """Metric for every number of hits (rows) and misses (columns)."""
