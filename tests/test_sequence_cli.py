@@ -96,3 +96,11 @@ def test_unequal_files(run, tmp_path):
     code, _, err = run("probs.csv", "short.csv")
     assert code == 1
     assert "short.csv has 2 rows but probs.csv has 30" in err
+
+
+def test_a_convention_that_means_nothing_here_is_refused(run):
+    code, _, err = run(
+        "-u", "hamming", "--zero-division", "1", "probs.csv", "reference.csv"
+    )
+    assert code == 2
+    assert "--zero-division is for metrics of counts, not hamming" in err
