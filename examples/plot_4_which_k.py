@@ -28,7 +28,7 @@ metrics = {
     "Q-mean": "qmean",
     "G-mean": "gmean",
     "balanced accuracy": "balanced_accuracy",
-    "squared count error": "sec",
+    "count error": "sec",
 }
 decisions = {name: am.decide(p, metric) for name, metric in metrics.items()}
 ordered = sorted(decisions.items(), key=lambda item: item[1].n_positives)

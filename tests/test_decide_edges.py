@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 import argmetric as am
 
@@ -129,7 +130,6 @@ def test_lift_over_many_groups_is_not_cut_off():
 
 
 def test_prior_counts_the_implicit_cells_of_a_sparse_matrix():
-    sparse = pytest.importorskip("scipy.sparse")
     dense = np.array([[0.5, 0.0, 0.2], [0.0, 0.7, 0.0]])
     labels = (dense > 0.4).astype(int)
     options = {"average": "micro", "prior": 0.3}
