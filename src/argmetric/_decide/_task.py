@@ -102,9 +102,9 @@ def check_limits(
 def require_ranking(metric: Metric, sizes: Integers) -> None:
     """Refuse a metric whose best decision need not be a top-k set, for these sizes."""
     sizes = np.unique(sizes)
-    if metric.monotone_proof is not None or sizes.size > MANY_SIZES:
+    if sizes.size > MANY_SIZES:
         sizes = sizes[np.linspace(0, sizes.size - 1, MANY_SIZES).astype(int)]
-    for n in np.unique(sizes).tolist():
+    for n in sizes.tolist():
         principle = metric.ranking_principle(n)
         if not principle:
             raise ValueError(
