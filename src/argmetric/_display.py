@@ -1,8 +1,10 @@
-"""The printed form of a result: a title, named lines, and notes."""
+"""The printed form of a result: a title, named lines, and notes; axes for plots."""
 
 from __future__ import annotations
 
 import html
+import math
+from typing import Any
 
 Lines = list[tuple[str, str]]
 
@@ -23,3 +25,23 @@ def as_html(title: str, lines: Lines, notes: tuple[str, ...] = ()) -> str:
     )
     below = "".join(f"<p><em>{html.escape(note)}</em></p>" for note in notes)
     return f"<table><caption>{html.escape(title)}</caption>{rows}</table>{below}"
+
+
+def json_number(value: float) -> float | str | None:
+    """JSON has no nan and no infinity: null, and text."""
+    if math.isnan(value):
+        return None
+    return float(value) if math.isfinite(value) else str(value)
+
+
+def new_axes(ax: Any, size: tuple[float, float] = (6.4, 3.8)) -> Any:
+    """The given axes, or those of a new figure."""
+    if ax is not None:
+        return ax
+    try:
+        import matplotlib.pyplot as plt
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            "plots need matplotlib: pip install 'argmetric[plot]'"
+        ) from error
+    return plt.subplots(figsize=size, layout="constrained")[1]

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from argmetric._calibrate import resolve_calibrator
+from argmetric._decide._calibrated import calibration_note, recalibrated
 from argmetric._decide._groups import decide_groups
 from argmetric._decide._result import Cut, Decision
 from argmetric._decide._tables import Tables
@@ -40,6 +43,8 @@ def decide(
     min_precision: float | None = None,
     min_recall: float | None = None,
     logits: bool = False,
+    calibrator: Any = None,
+    reference: Any = None,
     method: Method = "auto",
     check: bool = True,
     n_jobs: int | None = None,
@@ -74,6 +79,13 @@ def decide(
         recall given that there is a positive, in each segment.
     logits : bool, default=False
         Whether `p` holds log-odds instead of probabilities.
+    calibrator : Calibrator or callable, optional
+        A map that `p` passes through first: one that `calibrate` or `adjust_prior`
+        made, a function of p, or an object with a method `apply`. Thresholds are then
+        on the calibrated scale.
+    reference : pair (y, p), optional
+        Labels (0/1) and their scores, on the scale of `p`: the map is fitted on them,
+        as by `calibrate(y, p)`.
     method : {"auto", "windows", "reference"}, default="auto"
         The near-linear algorithms; windowed sums with a rigorous error bound; or the
         published quadratic and cubic algorithms, for study.
@@ -106,14 +118,22 @@ def decide(
     check_choice(method, "method", ("auto", "windows", "reference"))
     limits = check_limits(min_positives, max_positives, min_precision, min_recall)
     layout = lay_out(p, groups=groups, average=average, logits=logits)
+    found = resolve_calibrator(calibrator, reference, logits=logits)
+    if found is not None:
+        layout = recalibrated(layout, found, logits=logits)
     if check:
         require_ranking(metric, layout.sizes)
         if layout.sparse:
             require_no_zeros_chosen(metric, int(layout.sizes.max()))
     task = Task(layout, metric, method, limits, logits, Tables(metric))
     if layout.single:
-        return decide_one(task)
-    return decide_groups(task, thread_count(n_jobs))
+        decision = decide_one(task)
+    else:
+        decision = decide_groups(task, thread_count(n_jobs))
+    if found is None:
+        return decision
+    note = f"{calibration_note(found)}; thresholds refer to these"
+    return replace(decision, notes=(note, *decision.notes))
 
 
 def thread_count(n_jobs: int | None) -> int:
@@ -145,14 +165,16 @@ def decide_one(task: Task) -> Decision:
         labels[scores >= threshold] = 1
     else:
         labels[scores > key[k]] = 1
-        tied = np.flatnonzero(scores == key[k])
+        order = layout.segment_rows(0, 1)
+        tied = order[scores[order] == key[k]]
         labels[tied[: k - int(labels.sum())]] = 1
     notes = []
     if threshold is None:
         tied_count = int((key == key[k]).sum())
+        first = "the first in order" if layout.rows is None else "by p as given"
         notes.append(
             f"{tied_count:,} items share the score {key[k]:.6g} at the cut and some of "
-            "them are chosen, the first in order: no threshold gives these labels"
+            f"them are chosen, {first}: no threshold gives these labels"
         )
     notes += convention_note(task, np.array([_chance_of_none(segments)]))
     notes += error_note(float(errors[0]))

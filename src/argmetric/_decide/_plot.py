@@ -6,21 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from argmetric._display import new_axes
+
 if TYPE_CHECKING:
     from argmetric._decide._result import Decision
-
-
-def new_axes(ax: Any) -> Any:
-    """The given axes, or those of a new figure."""
-    if ax is not None:
-        return ax
-    try:
-        import matplotlib.pyplot as plt
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            "plots need matplotlib: pip install 'argmetric[plot]'"
-        ) from error
-    return plt.subplots(figsize=(6.4, 3.8), layout="constrained")[1]
 
 
 def plot_decision(decision: Decision, ax: Any) -> Any:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from argmetric._display import as_html, as_text
+from argmetric._display import as_html, as_text, json_number
 from argmetric._segments import Floats, Integers
 from argmetric.metrics import Metric
 
@@ -159,14 +159,16 @@ class Decision:
         """Everything but the arrays, for JSON."""
         return {
             "metric": self.metric.name,
-            "zero_division": _plain(self.metric.zero_division),
+            "zero_division": json_number(self.metric.zero_division),
             "average": self.average,
             "n": self.n,
             "n_groups": self.n_groups,
             "n_positives": self.n_positives,
-            "threshold": None if self.threshold is None else _plain(self.threshold),
-            "expected": _plain(self.expected),
-            "error": _plain(self.error),
+            "threshold": None
+            if self.threshold is None
+            else json_number(self.threshold),
+            "expected": json_number(self.expected),
+            "error": json_number(self.error),
             "cut_half": _cut_dict(self.cut_half),
             "best_cut": _cut_dict(self.best_cut),
             "notes": list(self.notes),
@@ -218,16 +220,9 @@ def _forgotten(*_: Any) -> Any:
     raise ValueError("a decision that was pickled or copied has no curves of segments")
 
 
-def _plain(value: float) -> float | str | None:
-    """JSON has no nan and no infinity: null, and text."""
-    if math.isnan(value):
-        return None
-    return float(value) if math.isfinite(value) else str(value)
-
-
 def _cut_dict(cut: Cut) -> dict[str, Any]:
     return {
-        "threshold": _plain(cut.threshold),
+        "threshold": json_number(cut.threshold),
         "n_positives": cut.n_positives,
-        "expected": _plain(cut.expected),
+        "expected": json_number(cut.expected),
     }

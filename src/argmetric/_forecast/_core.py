@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from argmetric._calibrate import Calibrator, resolve_calibrator
+from argmetric._decide._calibrated import calibration_note, recalibrated
 from argmetric._decide._curves import compiled
 from argmetric._decide._tables import Tables, by_size
 from argmetric._forecast._effects import check_effect, mixed_law, settle
@@ -21,13 +23,9 @@ from argmetric._forecast._laws import (
     shortest_interval,
 )
 from argmetric._forecast._result import Forecast
-from argmetric._forecast._shift import (
-    centre_log_odds,
-    effects,
-    from_log_odds,
-    match_prevalence,
-)
+from argmetric._forecast._shift import centre_log_odds, effects, match_prevalence
 from argmetric._layout import Average, Layout, lay_out
+from argmetric._odds import from_log_odds
 from argmetric._segments import Floats, Integers, Segments, expit
 from argmetric._validation import check_labels, is_sparse, place, to_floats
 from argmetric.metrics import Metric, MetricLike, feasible_counts, get_metric
@@ -52,6 +50,8 @@ def forecast(
     overdispersion: float = 0.0,
     zero_division: float | None = None,
     logits: bool = False,
+    calibrator: Any = None,
+    reference: Any = None,
 ) -> Forecast:
     """Forecast the score of given labels before the truth is known.
 
@@ -71,7 +71,8 @@ def forecast(
         True labels that have arrived already; nan or None for the others.
     prior : float, optional
         Prevalence that is known to hold now: one constant is added to all log-odds so
-        that the mean of p meets it.
+        that the mean of p meets it. (`adjust_prior` adds the constant that Bayes' rule
+        gives for a change of prevalence, whatever the mean of these rows.)
     overdispersion : float, default=0.0
         Standard deviation of a normal effect on the log-odds that all rows share (all
         rows of a group, where there are groups). The probability of each single row
@@ -81,6 +82,9 @@ def forecast(
         outcomes in which the metric is defined.
     logits : bool, default=False
         Whether `p` holds log-odds.
+    calibrator, reference
+        A map that `p` passes through first, or labelled rows to fit one on, as for
+        `decide`.
 
     Returns
     -------
@@ -102,6 +106,9 @@ def forecast(
     if groups is not None and average is None:
         average = "groups"
     layout = lay_out(p, groups=groups, average=average, logits=logits)
+    found = resolve_calibrator(calibrator, reference, logits=logits)
+    if found is not None:
+        layout = recalibrated(layout, found, logits=logits)
     selected = layout.select(check_labels(labels, "labels", layout.shape))
     if layout.sparse and selected.sum() != np.count_nonzero(_dense(labels)):
         raise ValueError("a label is 1 where the sparse p has no entry")
@@ -135,18 +142,24 @@ def forecast(
         n_positives=int(selected.sum()),
         n_groups=None if layout.single else int(layout.sizes.size),
         expected_positives=positives,
-        assumptions=_assumptions(prior, overdispersion, known_),
+        assumptions=_assumptions(prior, overdispersion, known_, found),
     )
 
 
 def _assumptions(
-    prior: float | None, overdispersion: float, known: Floats
+    prior: float | None,
+    overdispersion: float,
+    known: Floats,
+    found: Calibrator | None,
 ) -> tuple[str, ...]:
     lines = ["probabilities are calibrated"]
+    since = "training"
+    if found is not None:
+        lines, since = [calibration_note(found)], "calibration"
     if prior is None:
-        lines.append("no shift since training")
+        lines.append(f"no shift since {since}")
     else:
-        lines.append(f"prevalence is {prior:g}, all else as in training")
+        lines.append(f"prevalence is {prior:g}, all else as in {since}")
     if overdispersion:
         lines.append(
             f"labels depend on each other through one normal effect of sd "

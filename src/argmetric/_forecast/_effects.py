@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from argmetric._forecast._laws import ValueLaw, combine, law_of_values
-from argmetric._forecast._shift import from_log_odds
+from argmetric._odds import from_log_odds
 from argmetric._segments import Floats
 from argmetric.metrics import Metric
 

@@ -129,7 +129,7 @@ class Forecast:
         -------
         matplotlib Axes
         """
-        from argmetric._decide._plot import new_axes
+        from argmetric._display import new_axes
 
         ax = new_axes(ax)
         if not self.values.size:

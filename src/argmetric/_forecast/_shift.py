@@ -6,23 +6,11 @@ import math
 
 import numpy as np
 
+from argmetric._odds import from_log_odds, log_odds
 from argmetric._segments import Floats
 
 N_EFFECTS = 31
 ROWS = 1 << 16
-
-
-def log_odds(p: Floats, q: Floats) -> Floats:
-    """log(p/q), infinite at 0 and 1."""
-    with np.errstate(divide="ignore"):
-        return np.log(p) - np.log(q)
-
-
-def from_log_odds(x: Floats) -> tuple[Floats, Floats]:
-    """P and 1-p, each accurate."""
-    small = np.exp(-np.abs(x))
-    large, small = 1.0 / (1.0 + small), small / (1.0 + small)
-    return np.where(x >= 0, large, small), np.where(x >= 0, small, large)
 
 
 def match_prevalence(

@@ -1,0 +1,61 @@
+"""Are my probabilities fit to decide with? The repair: monotone maps."""
+
+from argmetric._calibrate._base import Calibrator
+from argmetric._calibrate._classes import fit_class_temperature
+from argmetric._calibrate._composed import ChainedMap, FunctionMap
+from argmetric._calibrate._core import (
+    calibrate,
+    calibrate_out_of_fold,
+    choose_method,
+)
+from argmetric._calibrate._fit import Method, fit_map
+from argmetric._calibrate._folds import deal, fold_numbers
+from argmetric._calibrate._hook import (
+    as_calibrator,
+    calibrated_scores,
+    resolve_calibrator,
+)
+from argmetric._calibrate._maps import (
+    BetaMap,
+    ClassTemperatureMap,
+    IsotonicMap,
+    PlattMap,
+    TemperatureMap,
+)
+from argmetric._calibrate._newton import fit_logistic
+from argmetric._calibrate._prior import PriorShift, adjust_prior
+from argmetric._calibrate._reference import (
+    Reference,
+    binary_labels,
+    check_reference,
+    check_score_array,
+)
+
+__all__ = [
+    "BetaMap",
+    "Calibrator",
+    "ChainedMap",
+    "ClassTemperatureMap",
+    "FunctionMap",
+    "IsotonicMap",
+    "Method",
+    "PlattMap",
+    "PriorShift",
+    "Reference",
+    "TemperatureMap",
+    "adjust_prior",
+    "as_calibrator",
+    "binary_labels",
+    "calibrate",
+    "calibrate_out_of_fold",
+    "calibrated_scores",
+    "check_reference",
+    "check_score_array",
+    "choose_method",
+    "deal",
+    "fit_class_temperature",
+    "fit_logistic",
+    "fit_map",
+    "fold_numbers",
+    "resolve_calibrator",
+]

@@ -1,0 +1,294 @@
+"""A calibrator: a non-decreasing map of probabilities that can be kept in a file."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from argmetric._display import Lines, as_html, as_text
+from argmetric._odds import logit
+from argmetric._segments import Floats, expit
+from argmetric._validation import check_scores, to_floats
+
+if TYPE_CHECKING:
+    from argmetric._calibrate._composed import ChainedMap
+
+FORMAT = 1  # of the saved form
+SHOWN = (0.01, 0.1, 0.5, 0.9)  # probabilities whose images are printed
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Calibrator:
+    """A non-decreasing map from probabilities to calibrated probabilities.
+
+    Made by `calibrate` and `adjust_prior`; taken by `decide`, `forecast` and `tune`.
+
+    Attributes
+    ----------
+    method : str
+        How the map was found: "platt", "beta", "temperature", "isotonic", ...
+    n : int
+        Rows of the labelled reference it was fitted on; 0 where there was none.
+    prevalence : float or None
+        Share of positives in that reference.
+
+    Examples
+    --------
+    >>> import argmetric as am
+    >>> y = [0, 0, 1, 0, 1, 1, 0, 1]
+    >>> p = [0.01, 0.02, 0.03, 0.04, 0.05, 0.2, 0.1, 0.4]
+    >>> calibrator = am.calibrate(y, p)
+    >>> calibrator.apply([0.01, 0.1, 0.4]).round(3)
+    array([0.238, 0.594, 0.822])
+    """
+
+    n: int = field(default=0, kw_only=True)
+    prevalence: float | None = field(default=None, kw_only=True)
+
+    kind: ClassVar[str] = ""
+    method: ClassVar[str] = ""
+    _kinds: ClassVar[dict[str, type[Calibrator]]] = {}
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        if cls.kind:
+            Calibrator._kinds[cls.kind] = cls
+
+    def __post_init__(self) -> None:
+        if type(self) is Calibrator:
+            raise TypeError("calibrators are made by calibrate() and adjust_prior()")
+        check_finite("n", self.n, 0)
+        if self.prevalence is not None:
+            check_finite("prevalence", self.prevalence, 0)
+        self._check()
+
+    def _check(self) -> None:
+        """Refuse parameters that make no map."""
+
+    def _map(self, x: Floats) -> Floats:
+        """Log-odds to log-odds."""
+        raise NotImplementedError
+
+    def _map_p(self, p: Floats) -> Floats:
+        """Probabilities to probabilities."""
+        return expit(self._map(logit(p)))
+
+    def apply(self, p: Any, *, logits: bool = False) -> Floats:
+        """Calibrated probabilities.
+
+        Parameters
+        ----------
+        p : array-like
+            Probabilities, of any shape.
+        logits : bool, default=False
+            Whether `p` holds log-odds.
+
+        Returns
+        -------
+        ndarray
+            Probabilities in the shape of `p`.
+        """
+        values = _values(p, logits=logits)
+        mapped = expit(self._map(values)) if logits else self._map_p(values)
+        return mapped if np.ndim(p) else mapped[0]
+
+    def apply_logits(self, x: Any) -> Floats:
+        """Log-odds of the calibrated probabilities, accurate near 0 and 1.
+
+        Parameters
+        ----------
+        x : array-like
+            Log-odds, of any shape.
+
+        Returns
+        -------
+        ndarray
+            Log-odds in the shape of `x`, infinite where the map gives 0 or 1.
+        """
+        values = _values(x, logits=True)
+        mapped = self._map(values)
+        return mapped if np.ndim(x) else mapped[0]
+
+    def __call__(self, p: Any) -> Floats:
+        return self.apply(p)
+
+    def then(self, other: Calibrator) -> ChainedMap:
+        """This map, and another one after it.
+
+        Parameters
+        ----------
+        other : Calibrator
+            Takes what this one gives, as a prior shift after a calibration.
+        """
+        from argmetric._calibrate._composed import ChainedMap
+
+        if not isinstance(other, Calibrator):
+            raise TypeError(f"other must be a Calibrator, not {type(other).__name__}")
+        return ChainedMap((*self.parts, *other.parts))
+
+    @property
+    def strict(self) -> bool:
+        """Whether higher scores stay higher; otherwise the map makes ties."""
+        return True
+
+    @property
+    def parts(self) -> tuple[Calibrator, ...]:
+        """The maps of a chain; a single map is its own part."""
+        return (self,)
+
+    @property
+    def summary(self) -> str:
+        """Method and reference in a few words."""
+        return f"{self.method} on {self.n:,} labelled rows"
+
+    @property
+    def formula(self) -> str:
+        """The map in one line."""
+        raise NotImplementedError
+
+    def to_dict(self) -> dict[str, Any]:
+        """All parameters, for JSON; `from_dict` gives an equal map back."""
+        own = [one.name for one in fields(self) if one.name not in _COMMON]
+        values = {name: _plain(getattr(self, name)) for name in own}
+        common = {"n": self.n, "prevalence": self.prevalence}
+        return {"calibrator": self.kind, "format": FORMAT, **common, **values}
+
+    @staticmethod
+    def from_dict(values: dict[str, Any]) -> Calibrator:
+        """The map that `to_dict` described.
+
+        Parameters
+        ----------
+        values : dict
+            What `to_dict` gave.
+        """
+        if not isinstance(values, dict) or "calibrator" not in values:
+            raise ValueError("this is no saved calibrator: it has no key 'calibrator'")
+        if "file" in values:  # a rule has a calibrator, or none, under that key
+            raise ValueError(f"this is no saved calibrator, but {values['file']!r}")
+        values = dict(values)
+        kind, version = values.pop("calibrator"), values.pop("format", FORMAT)
+        if kind not in Calibrator._kinds:
+            known = ", ".join(sorted(Calibrator._kinds))
+            raise ValueError(f"no calibrator of the kind {kind!r}; known are {known}")
+        if not isinstance(version, int) or version > FORMAT:
+            raise ValueError(
+                f"this calibrator was saved in format {version!r}, by a later version; "
+                f"this one reads up to {FORMAT}"
+            )
+        made = Calibrator._kinds[kind]
+        wanted = {one.name for one in fields(made)}
+        if set(values) != wanted:
+            odd = sorted(set(values) ^ wanted)
+            raise ValueError(f"a saved {kind} map with missing or unknown keys: {odd}")
+        return made._from_plain(values)
+
+    @classmethod
+    def _from_plain(cls, values: dict[str, Any]) -> Calibrator:
+        return cls(**values)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the map to a JSON file, which is replaced whole or not at all.
+
+        Parameters
+        ----------
+        path : str or path
+            The file.
+        """
+        from argmetric.io import save_json
+
+        save_json(path, self.to_dict())
+
+    @staticmethod
+    def load(path: str | os.PathLike[str]) -> Calibrator:
+        """Read a map that `save` wrote.
+
+        Parameters
+        ----------
+        path : str or path
+            The file.
+        """
+        from argmetric.io import load_json
+
+        return Calibrator.from_dict(load_json(path, "calibrator"))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Calibrator):
+            return NotImplemented
+        return self.to_dict() == other.to_dict()
+
+    def __hash__(self) -> int:
+        return hash(json.dumps(self.to_dict()))
+
+    def _lines(self) -> Lines:
+        images = ", ".join(f"{x:.3g}" for x in self._map_p(np.array(SHOWN)))
+        lines = [("method", self.method), ("map", self.formula)]
+        if self.n:
+            reference = f"{self.n:,} labelled rows"
+            if self.prevalence is not None:
+                reference += f", {self.prevalence:.3g} positive"
+            lines.append(("reference", reference))
+        lines.append((", ".join(map(str, SHOWN)), f"become {images}"))
+        return lines
+
+    def __repr__(self) -> str:
+        return as_text("Calibrator", self._lines())
+
+    def _repr_html_(self) -> str:
+        return as_html("Calibrator", self._lines())
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the map over the diagonal.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        from argmetric._calibrate._plot import plot_map
+
+        return plot_map(self, ax)
+
+
+_COMMON = ("n", "prevalence")
+
+
+def _values(p: Any, *, logits: bool) -> Floats:
+    """Checked scores; a single number becomes a vector of one."""
+    name = "x" if logits else "p"
+    values = to_floats([p] if np.ndim(p) == 0 and _is_number(p) else p, name)
+    check_scores(values, name, logits=logits)
+    return values
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | np.number) or (
+        isinstance(value, np.ndarray) and value.ndim == 0
+    )
+
+
+def _plain(value: Any) -> Any:
+    """Arrays as lists, maps as dicts."""
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    return value.to_dict() if isinstance(value, Calibrator) else value
+
+
+def check_finite(name: str, value: Any, low: float = -math.inf) -> None:
+    """Refuse a parameter that is no finite number of at least `low`."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError(f"{name} must be a number, not {value!r}")
+    if not (math.isfinite(value) and value >= low):
+        least = "" if low == -math.inf else f" of at least {low:g}"
+        raise ValueError(f"{name} must be a finite number{least}, not {value!r}")

@@ -1,0 +1,69 @@
+"""Folds, and maps that no row is judged by that they were fitted on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from argmetric._calibrate._fit import fit_map
+from argmetric._calibrate._reference import Mask, Reference
+from argmetric._segments import Floats, Integers
+from argmetric._validation import check_groups, factorize
+
+
+def check_folds(cv: Any) -> int:
+    if isinstance(cv, bool) or not isinstance(cv, int | np.integer) or cv < 2:
+        raise ValueError(f"cv must be a whole number of folds, 2 or more, not {cv!r}")
+    return int(cv)
+
+
+def fold_numbers(
+    y: Mask, cv: int, groups: Any = None, random_state: int | None = 0
+) -> Integers:
+    """Number of the fold of every row: each class, or each group, spread evenly.
+
+    A class with fewer rows (groups: fewer groups) than `cv` makes fewer folds.
+    """
+    rng = np.random.default_rng(random_state)
+    if groups is None:
+        smaller = int(min(y.sum(), y.size - y.sum()))
+        if smaller < 2:
+            raise ValueError(
+                "out-of-fold calibration needs two rows or more of each class; one has "
+                f"{smaller}"
+            )
+        return deal(rng, y.astype(np.int64), min(cv, smaller))
+    code, ids = factorize(check_groups(groups, y.size, "y"))
+    positives = np.bincount(code, y, ids.size)
+    sizes = np.bincount(code, minlength=ids.size)
+    smaller = int(min((positives > 0).sum(), (positives < sizes).sum()))
+    if smaller < 2:
+        raise ValueError(
+            "out-of-fold calibration needs each class in two groups or more; one is in "
+            f"{smaller}"
+        )
+    dealt = deal(rng, positives.astype(np.int64), min(cv, smaller))
+    return np.asarray(dealt[code], dtype=np.int64)
+
+
+def deal(rng: np.random.Generator, kind: Integers, n_folds: int) -> Integers:
+    """Shuffled, sorted by kind and dealt out like cards."""
+    order = rng.permutation(kind.size)
+    order = order[np.argsort(-kind[order], kind="stable")]
+    number = np.empty(kind.size, dtype=np.int64)
+    number[order] = np.arange(kind.size) % n_folds
+    return number
+
+
+def out_of_fold_scores(reference: Reference, method: str, fold: Integers) -> Floats:
+    """Every row mapped by a fit on the other folds; log-odds for log-odds."""
+    result = np.empty(reference.n)
+    for number in range(int(fold.max()) + 1):
+        inside = fold == number
+        fitted = fit_map(reference.take(~inside), method, strict=False)
+        scores = reference.scores[inside]
+        result[inside] = (
+            fitted._map(scores) if reference.logits else fitted._map_p(scores)
+        )
+    return result

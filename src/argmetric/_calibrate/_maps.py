@@ -1,0 +1,231 @@
+"""The maps: two parameters, three, one, or as many steps as the data ask for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from argmetric._calibrate._base import Calibrator, check_finite
+from argmetric._odds import NEAREST, bounded_logit, logit
+from argmetric._segments import Floats, expit
+from argmetric._validation import check_scores, to_floats
+
+
+def scaled(x: Floats, factor: float) -> Floats:
+    """factor·x, and 0 for a factor of 0 where x is infinite."""
+    return np.zeros_like(x) if factor == 0.0 else factor * x
+
+
+class LogOddsMap(Calibrator):
+    """A map of log-odds, fitted to ones that were kept finite.
+
+    It takes 0 and 1 as the fit did. Otherwise the many rows that a forest or a
+    nearest-neighbour vote gives 0 would stay certain, however often they were wrong.
+    """
+
+    def _map_p(self, p: Floats) -> Floats:
+        return expit(self._map(bounded_logit(p)))
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class PlattMap(LogOddsMap):
+    """logit p' = slope·logit p + intercept (Platt 2000, on log-odds).
+
+    Attributes
+    ----------
+    slope, intercept : float
+        1 and 0 change nothing; the slope is not negative.
+    """
+
+    slope: float
+    intercept: float
+
+    kind: ClassVar[str] = "platt"
+    method: ClassVar[str] = "platt"
+
+    def _check(self) -> None:
+        check_finite("slope", self.slope, 0.0)
+        check_finite("intercept", self.intercept)
+
+    def _map(self, x: Floats) -> Floats:
+        return scaled(x, self.slope) + self.intercept
+
+    @property
+    def strict(self) -> bool:
+        return self.slope > 0.0
+
+    @property
+    def formula(self) -> str:
+        return f"logit p' = {self.slope:.4g} logit p {self.intercept:+.4g}"
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class BetaMap(LogOddsMap):
+    """logit p' = a·log p - b·log(1-p) + c with a, b ≥ 0 (Kull et al. 2017).
+
+    Attributes
+    ----------
+    a, b, c : float
+        1, 1 and 0 change nothing.
+    """
+
+    a: float
+    b: float
+    c: float
+
+    kind: ClassVar[str] = "beta"
+    method: ClassVar[str] = "beta"
+
+    def _check(self) -> None:
+        check_finite("a", self.a, 0.0)
+        check_finite("b", self.b, 0.0)
+        check_finite("c", self.c)
+
+    def _map(self, x: Floats) -> Floats:
+        below, above = beta_features(x)
+        return scaled(below, self.a) + scaled(above, self.b) + self.c
+
+    @property
+    def strict(self) -> bool:
+        return self.a > 0.0 or self.b > 0.0
+
+    @property
+    def formula(self) -> str:
+        return f"logit p' = {self.a:.4g} log p - {self.b:.4g} log(1-p) {self.c:+.4g}"
+
+
+def beta_features(x: Floats) -> tuple[Floats, Floats]:
+    """Log p and -log(1-p) from the log-odds, each accurate."""
+    return -np.logaddexp(0.0, -x), np.logaddexp(0.0, x)
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class TemperatureMap(LogOddsMap):
+    """logit p' = logit p / temperature.
+
+    Attributes
+    ----------
+    temperature : float
+        Above 1 for scores that are too sure of themselves.
+    """
+
+    temperature: float
+
+    kind: ClassVar[str] = "temperature"
+    method: ClassVar[str] = "temperature"
+
+    def _check(self) -> None:
+        _check_temperature(self.temperature)
+
+    def _map(self, x: Floats) -> Floats:
+        return x / self.temperature
+
+    @property
+    def formula(self) -> str:
+        return f"logit p' = logit p / {self.temperature:.4g}"
+
+
+def _check_temperature(value: Any) -> None:
+    check_finite("temperature", value)
+    if value <= 0.0:
+        raise ValueError(f"temperature must be positive, not {value!r}")
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class ClassTemperatureMap(Calibrator):
+    """Class probabilities softmax(log p / temperature), row by row.
+
+    `apply` takes a matrix with one column per class, and `logits=True` one of scores
+    before the softmax; `apply_logits` gives logarithms of the probabilities.
+
+    Attributes
+    ----------
+    temperature : float
+        Above 1 for scores that are too sure of themselves.
+    n_classes : int
+        Number of columns.
+    """
+
+    temperature: float
+    n_classes: int
+
+    kind: ClassVar[str] = "class_temperature"
+    method: ClassVar[str] = "temperature"
+
+    def _check(self) -> None:
+        _check_temperature(self.temperature)
+        check_finite("n_classes", self.n_classes, 2)
+
+    def _map(self, x: Floats) -> Floats:
+        if x.ndim != 2 or x.shape[1] != self.n_classes:
+            raise ValueError(
+                f"this temperature is for {self.n_classes} classes: it takes a matrix "
+                f"with {self.n_classes} columns, not an array of shape {x.shape}"
+            )
+        return log_softmax(x / self.temperature)
+
+    def _map_p(self, p: Floats) -> Floats:
+        return np.exp(self._map(np.log(np.maximum(p, NEAREST))))
+
+    def apply(self, p: Any, *, logits: bool = False) -> Floats:
+        values = to_floats(p, "p")
+        check_scores(values, "p", logits=logits)
+        return np.exp(self._map(values)) if logits else self._map_p(values)
+
+    @property
+    def formula(self) -> str:
+        return f"p' = softmax(log p / {self.temperature:.4g}), {self.n_classes} classes"
+
+    def _lines(self) -> list[tuple[str, str]]:
+        rows = f"{self.n:,} labelled rows"
+        return [("method", self.method), ("map", self.formula), ("reference", rows)]
+
+
+def log_softmax(x: Floats) -> Floats:
+    """Rows minus the logarithm of the sum of their exponentials."""
+    x = np.asarray(x - x.max(axis=1, keepdims=True))
+    return np.asarray(x - np.log(np.exp(x).sum(axis=1, keepdims=True)))
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class IsotonicMap(Calibrator):
+    """Non-decreasing steps with straight lines between them, constant outside.
+
+    Attributes
+    ----------
+    x, y : ndarray
+        Probabilities at the ends of the steps, and the heights there.
+    """
+
+    x: Floats
+    y: Floats
+
+    kind: ClassVar[str] = "isotonic"
+    method: ClassVar[str] = "isotonic"
+
+    def _check(self) -> None:
+        x, y = (np.asarray(a, dtype=np.float64) for a in (self.x, self.y))
+        if x.ndim != 1 or x.shape != y.shape or x.size == 0:
+            raise ValueError("x and y must be vectors of the same length, 1 or more")
+        inside = (x >= 0) & (x <= 1) & (y >= 0) & (y <= 1)
+        if not (inside.all() and (np.diff(x) > 0).all() and (np.diff(y) >= 0).all()):
+            raise ValueError("x must rise and y must not fall, both between 0 and 1")
+        object.__setattr__(self, "x", x)
+        object.__setattr__(self, "y", y)
+
+    def _map(self, x: Floats) -> Floats:
+        return logit(self._map_p(expit(x)))
+
+    def _map_p(self, p: Floats) -> Floats:
+        return np.interp(p, self.x, self.y)
+
+    @property
+    def strict(self) -> bool:
+        return False
+
+    @property
+    def formula(self) -> str:
+        steps = int((np.diff(self.y) > 0).sum()) + 1
+        return f"isotonic, {steps:,} steps from {self.y[0]:.3g} to {self.y[-1]:.3g}"

@@ -1,0 +1,172 @@
+"""Prior shift: the classes kept their looks, but not their shares."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from argmetric._calibrate._base import Calibrator, check_finite
+from argmetric._odds import from_log_odds, logit
+from argmetric._segments import Floats
+from argmetric._validation import check_scores, to_floats
+
+STEPS = 200
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class PriorShift(Calibrator):
+    """All odds times [π'/(1-π')] / [π/(1-π)], Bayes' rule for a new prevalence π'.
+
+    Attributes
+    ----------
+    prevalence : float
+        The prevalence π' that holds now.
+    reference_prevalence : float
+        The prevalence π where the probabilities were calibrated.
+    n_iterations : int
+        Steps it took to find the prevalence; 0 where it was known.
+    n : int
+        Unlabelled rows it was found on; 0 where it was known.
+    """
+
+    reference_prevalence: float
+    n_iterations: int = 0
+
+    kind: ClassVar[str] = "prior_shift"
+    method: ClassVar[str] = "prior shift"
+
+    def _check(self) -> None:
+        for name in ("prevalence", "reference_prevalence"):
+            check_prevalence(name, getattr(self, name))
+
+    @property
+    def shift(self) -> float:
+        """What is added to the log-odds."""
+        assert self.prevalence is not None
+        new, old = logit(np.array([self.prevalence, self.reference_prevalence]))
+        return float(new - old)
+
+    def _map(self, x: Floats) -> Floats:
+        return x + self.shift
+
+    @property
+    def summary(self) -> str:
+        found = f", found on {self.n:,} unlabelled rows" if self.n else ""
+        return (
+            f"a prior shift from {self.reference_prevalence:.4g} to "
+            f"{self.prevalence:.4g}{found}"
+        )
+
+    @property
+    def formula(self) -> str:
+        return f"logit p' = logit p {self.shift:+.4g}"
+
+    def _lines(self) -> list[tuple[str, str]]:
+        how = "known"
+        if self.n:
+            how = f"found on {self.n:,} unlabelled rows in {self.n_iterations} steps"
+        lines = [one for one in super()._lines() if one[0] != "reference"]
+        shares = f"{self.reference_prevalence:.4g} → {self.prevalence:.4g}, {how}"
+        return [*lines[:2], ("prevalence", shares), *lines[2:]]
+
+
+def check_prevalence(name: str, value: Any) -> None:
+    check_finite(name, value)
+    if not 0.0 < value < 1.0:
+        raise ValueError(f"{name} must lie strictly between 0 and 1, not {value!r}")
+
+
+def adjust_prior(
+    p: Any,
+    *,
+    prevalence: float | None = None,
+    reference_prevalence: float,
+    logits: bool = False,
+) -> PriorShift:
+    """Correct calibrated probabilities for a prevalence that has changed.
+
+    It is assumed that only the share of positives changed, not what positives and
+    negatives look like. Where the new prevalence is not known, it is the one that makes
+    the scores at hand most likely: the fixed point of the EM iteration of Saerens et
+    al. (2002), found by Newton's method, as that likelihood is concave.
+
+    `forecast(prior=...)` asks for something else: there the mean of the given rows is
+    made to meet the prevalence, whatever scores they happen to have.
+
+    Parameters
+    ----------
+    p : array-like
+        Probabilities of the rows at hand, calibrated for the old prevalence.
+    prevalence : float, optional
+        The share of positives that holds now; by default it is found from `p`.
+    reference_prevalence : float
+        The share of positives where `p` was calibrated (`Calibrator.prevalence`).
+    logits : bool, default=False
+        Whether `p` holds log-odds.
+
+    Returns
+    -------
+    PriorShift
+        `apply` corrects probabilities; `prevalence` is what was found.
+
+    Examples
+    --------
+    >>> import argmetric as am
+    >>> shift = am.adjust_prior([0.1, 0.5], prevalence=0.2, reference_prevalence=0.5)
+    >>> shift.apply([0.1, 0.5]).round(3)
+    array([0.027, 0.2  ])
+    >>> p = [0.9, 0.8, 0.9, 0.1, 0.7, 0.95]
+    >>> round(am.adjust_prior(p, reference_prevalence=0.5).prevalence, 3)
+    0.899
+    """
+    check_prevalence("reference_prevalence", _number(reference_prevalence))
+    scores = to_floats(p, "p").ravel()
+    check_scores(scores, "p", logits=logits)
+    old = float(reference_prevalence)
+    if prevalence is not None:
+        check_prevalence("prevalence", _number(prevalence))
+        return PriorShift(old, prevalence=float(prevalence))
+    if scores.size == 0:
+        raise ValueError("p is empty: no prevalence can be found from it")
+    positive, negative = from_log_odds(scores) if logits else (scores, 1.0 - scores)
+    new, steps = likeliest_prevalence(positive / old, negative / (1.0 - old))
+    return PriorShift(old, steps, prevalence=new, n=scores.size)
+
+
+def _number(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def likeliest_prevalence(a: Floats, b: Floats) -> tuple[float, int]:
+    """The π that maximises Σ log(π·a + (1-π)·b), and the number of steps.
+
+    EM repeats π ← mean of π·a / (π·a + (1-π)·b); where it stays, the slope
+    Σ (a-b)/(π·a + (1-π)·b) of this concave function is 0.
+    """
+    with np.errstate(divide="ignore"):  # a certain row keeps π from the other end
+        at_zero = float((a / b - 1.0).sum())
+        at_one = float((1.0 - b / a).sum())
+    if at_zero <= 0.0 or at_one >= 0.0:
+        end = 0 if at_zero <= 0.0 else 1
+        raise ValueError(
+            f"the likeliest prevalence runs to {end}: all {a.size:,} scores together "
+            f"look like {'negatives' if end == 0 else 'positives'} alone. Either p is "
+            "not calibrated for reference_prevalence, or there are too few rows: pass "
+            "the prevalence if it is known"
+        )
+    low, high, pi = 0.0, 1.0, 0.5
+    step = 0
+    while step < STEPS:
+        step += 1
+        terms = (a - b) / (pi * a + (1.0 - pi) * b)
+        slope = float(terms.sum())
+        low, high = (pi, high) if slope > 0 else (low, pi)
+        tried = pi + slope / float(terms @ terms)
+        if not low < tried < high:
+            tried = (low + high) / 2
+        if abs(tried - pi) <= 1e-13 * pi:
+            break
+        pi = tried
+    return pi, step

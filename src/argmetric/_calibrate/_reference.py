@@ -1,0 +1,219 @@
+"""A labelled reference: checked labels, scores and weights."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from argmetric._odds import bounded_logit
+from argmetric._segments import Floats, Integers, expit
+from argmetric._validation import (
+    check_labels,
+    check_scores,
+    check_weight,
+    is_missing,
+    is_sparse,
+    to_floats,
+    to_numpy,
+)
+
+Mask = npt.NDArray[np.bool_]
+
+FURTHEST = float(bounded_logit(np.array(1.0)))
+
+
+@dataclass(frozen=True)
+class Reference:
+    """Labels with scores, flat.
+
+    Attributes
+    ----------
+    scores : ndarray
+        Probabilities or log-odds, as they were given.
+    y : ndarray of bool
+        Whether the row is positive.
+    weight : ndarray or None
+        Weights; None: all 1.
+    logits : bool
+        What the scores are.
+    """
+
+    scores: Floats
+    y: Mask
+    weight: Floats | None
+    logits: bool
+
+    @cached_property
+    def x(self) -> Floats:
+        """Finite log-odds: probabilities are kept from 0 and 1 by 2^-53.
+
+        Log-odds that were given stay as they are; infinite ones go as far as the
+        furthest of the others, or as a probability would if that is further.
+        """
+        if not self.logits:
+            return bounded_logit(self.scores)
+        finite = np.isfinite(self.scores)
+        if finite.all():
+            return self.scores
+        far = float(np.abs(self.scores[finite]).max(initial=FURTHEST))
+        return np.clip(self.scores, -far, far)
+
+    @cached_property
+    def p(self) -> Floats:
+        return expit(self.scores) if self.logits else self.scores
+
+    @property
+    def n(self) -> int:
+        return int(self.y.size)
+
+    @cached_property
+    def weights(self) -> Floats:
+        return np.ones(self.n) if self.weight is None else self.weight
+
+    @cached_property
+    def masses(self) -> tuple[float, float]:
+        """Weight of the negatives and of the positives."""
+        positive = float(self.weights @ self.y)
+        return float(self.weights @ ~self.y), positive
+
+    @cached_property
+    def counts(self) -> tuple[float, float]:
+        """How many rows of each class there are to learn from: see `row_count`."""
+        return row_count(self.weights[~self.y]), row_count(self.weights[self.y])
+
+    @property
+    def prevalence(self) -> float:
+        return self.masses[1] / sum(self.masses)
+
+    def take(self, rows: Mask | Integers) -> Reference:
+        weight = None if self.weight is None else self.weight[rows]
+        return Reference(self.scores[rows], self.y[rows], weight, self.logits)
+
+
+def row_count(weight: Floats) -> float:
+    """Rows that weights stand for: their sum, where they count rows.
+
+    Weights that were scaled down, to a sum of 1 say, count (Σw)²/Σw² rows instead.
+    """
+    share = weight / weight.max()
+    return max(float(weight.sum()), float(share.sum()) ** 2 / float(share @ share))
+
+
+def binary_labels(
+    y: Any, name: str = "y", pos_label: Any = None, shape: tuple[int, ...] | None = None
+) -> Mask:
+    """Which labels are positive: of 0/1, booleans or -1/1, or as `pos_label` says."""
+    if is_sparse(y):
+        y = y.toarray()
+    values = to_numpy(y, name)
+    if shape is not None and values.shape != shape:
+        raise ValueError(f"{name} has shape {values.shape} but p has shape {shape}")
+    refuse_missing(values, name)
+    if pos_label is not None:
+        return np.asarray(values == pos_label, dtype=bool)
+    if values.dtype.kind in "iuf" and np.isin(values, (-1, 1)).all():
+        return np.asarray(values == 1)
+    if values.dtype.kind in "USTO" and not _are_numbers(values):
+        seen = ", ".join(map(repr, _some(values)))
+        raise ValueError(
+            f"{name} has labels other than 0 and 1 ({seen}): say with pos_label which "
+            "of them is the positive one"
+        )
+    return check_labels(y, name)
+
+
+def refuse_other_labels(y: Any) -> None:
+    """Refuse the labels of a `reference=(y, p)` that are not 0/1 or booleans."""
+    try:
+        check_labels(y, "the y of reference=(y, p)")
+    except (TypeError, ValueError) as error:
+        raise type(error)(
+            f"{error}. For labels of another kind fit the map first: "
+            "calibrator=calibrate(y, p, pos_label=...)"
+        ) from None
+
+
+def refuse_missing(values: npt.NDArray[Any], name: str) -> None:
+    """Refuse NaN, None and their like, with the row."""
+    missing = np.zeros(0, dtype=np.int64)
+    if values.dtype.kind == "f":
+        missing = np.flatnonzero(np.isnan(values))
+    elif values.dtype.kind == "O":
+        missing = np.flatnonzero([is_missing(value) for value in values.ravel()])
+    if missing.size:
+        raise ValueError(f"{name} has no label at row {missing[0]}; drop the row first")
+
+
+def _are_numbers(values: npt.NDArray[Any]) -> bool:
+    flat = values.ravel()
+    return values.dtype.kind == "O" and all(
+        isinstance(value, int | float | np.number | np.bool_) for value in flat
+    )
+
+
+def _some(values: npt.NDArray[Any], most: int = 4) -> list[Any]:
+    """The first few distinct labels."""
+    seen = list(dict.fromkeys(values.ravel().tolist()))
+    return seen[:most]
+
+
+def check_reference(
+    y: Any, p: Any, sample_weight: Any = None, pos_label: Any = None, *, logits: bool
+) -> Reference:
+    """A reference with both classes and scores that differ, or an error.
+
+    Rows of weight 0 take no part.
+    """
+    scores = check_score_array(p, logits=logits)
+    positive = binary_labels(y, "y", pos_label, scores.shape).ravel()
+    weight = check_weight(sample_weight, scores.shape)
+    reference = Reference(scores.ravel(), positive, None, logits)
+    if weight is not None:
+        part = weight.ravel() > 0
+        reference = Reference(
+            scores.ravel()[part], positive[part], weight.ravel()[part], logits
+        )
+    _refuse_one_class(reference, y, pos_label)
+    low = float(reference.scores.min())
+    if low == float(reference.scores.max()):
+        raise ValueError(
+            f"all {reference.n:,} scores are equal ({low:g}): they tell nothing about "
+            f"the labels, {reference.prevalence:.4g} of which are positive"
+        )
+    return reference
+
+
+def check_score_array(p: Any, *, logits: bool) -> Floats:
+    """Scores in one or two dimensions, none missing."""
+    if is_sparse(p):
+        raise TypeError(
+            "p must be dense here: pass the explicit cells and their labels as vectors"
+        )
+    scores = to_floats(p, "p")
+    if scores.ndim not in (1, 2):
+        raise ValueError(f"p must have one or two dimensions, not {scores.ndim}")
+    if scores.size == 0:
+        raise ValueError("p is empty: there is nothing to calibrate on")
+    check_scores(scores, "p", logits=logits)
+    return scores
+
+
+def _refuse_one_class(reference: Reference, y: Any, pos_label: Any) -> None:
+    count = int(reference.y.sum())
+    if 0 < count < reference.n:
+        return
+    which = "positive" if count else "negative"
+    if reference.n == 0:
+        raise ValueError("all weights are 0: there is nothing to calibrate on")
+    hint = ""
+    if pos_label is not None and not count:
+        seen = ", ".join(map(repr, _some(to_numpy(y, "y"))))
+        hint = f"; pos_label={pos_label!r} is not among the labels ({seen})"
+    raise ValueError(
+        f"y has one class only: all {reference.n:,} rows are {which}{hint}. Both are "
+        "needed"
+    )

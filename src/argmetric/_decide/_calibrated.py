@@ -1,0 +1,46 @@
+"""Scores that pass through a calibrator before anything is decided."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from argmetric._calibrate import Calibrator, calibrated_scores
+from argmetric._decide._curves import compiled
+from argmetric._layout import Layout
+from argmetric._odds import NEAREST
+from argmetric._segments import Floats
+from argmetric._validation import check_scores
+
+
+def recalibrated(layout: Layout, calibrator: Calibrator, *, logits: bool) -> Layout:
+    """The same layout with calibrated scores.
+
+    Only explicit items are mapped: an absent cell stays a certain negative. A map with
+    steps makes ties, in which the higher score before the map goes first.
+    """
+    scores = calibrated_scores(calibrator, layout.scores, logits=logits)
+    check_scores(scores, "p after calibration", logits=logits)
+    if calibrator.strict and (logits or _within(layout.scores)):
+        return replace(layout, scores=scores)
+    rows = layout.segment_rows(0, layout.indptr.size - 1)
+    if layout.single:
+        order = rows[np.argsort(-layout.scores[rows], kind="stable")]
+    else:
+        key, order = np.empty(rows.size), np.empty(rows.size, dtype=np.int64)
+        raw = layout.scores.view()
+        raw.flags.writeable = False  # as `sort_segments` is called elsewhere
+        compiled().sort_segments(raw, rows, layout.indptr, key, order)
+    return replace(layout, scores=scores, rows=order)
+
+
+def _within(p: Floats) -> bool:
+    """Whether a map on log-odds can tell all of them apart."""
+    if not p.size:
+        return True
+    return bool(p.min() >= NEAREST and p.max() <= 1.0 - NEAREST)
+
+
+def calibration_note(calibrator: Calibrator) -> str:
+    return f"probabilities recalibrated by {calibrator.summary}"

@@ -1,0 +1,91 @@
+"""Reliability: what was said against what happened, in bins of equal mass."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from argmetric._segments import Floats
+
+Z = 1.959963984540054  # 97.5 % point of the normal law
+
+
+@dataclass(frozen=True, eq=False)
+class ReliabilityBins:
+    """Bins of about equal mass, from low to high probability; ties are not split.
+
+    Attributes
+    ----------
+    low, high : ndarray
+        Lowest and highest probability in each bin.
+    weight : ndarray
+        Rows in it, or the sum of their weights.
+    mean : ndarray
+        Mean probability: what was said.
+    rate : ndarray
+        Share of positives: what happened.
+    rate_low, rate_high : ndarray
+        Wilson's 95 % interval of the share.
+    """
+
+    low: Floats
+    high: Floats
+    weight: Floats
+    mean: Floats
+    rate: Floats
+    rate_low: Floats
+    rate_high: Floats
+
+    def __len__(self) -> int:
+        return int(self.mean.size)
+
+    @property
+    def ece(self) -> float:
+        """Expected calibration error: the mean of |rate - mean| by weight."""
+        share = self.weight / self.weight.sum()
+        return float(share @ np.abs(self.rate - self.mean))
+
+    def to_dict(self) -> dict[str, list[float]]:
+        """Columns as lists, for JSON."""
+        return {name: column.tolist() for name, column in vars(self).items()}
+
+    def to_frame(self, backend: str = "pandas") -> Any:
+        """Bins as rows.
+
+        Parameters
+        ----------
+        backend : {"pandas", "polars", "pyarrow"}, default="pandas"
+            Library of the frame.
+        """
+        import narwhals as nw
+
+        columns = dict(vars(self))
+        return nw.from_dict(columns, backend=backend).to_native()  # type: ignore[arg-type]
+
+
+def reliability_bins(p: Floats, y: Floats, w: Floats, n_bins: int) -> ReliabilityBins:
+    """Distinct probabilities, each in the bin in which the middle of its mass lies."""
+    order = np.argsort(p, kind="stable")
+    p, y, w = p[order], y[order], w[order]
+    first = np.flatnonzero(np.concatenate([[True], p[1:] != p[:-1]]))
+    mass = np.add.reduceat(w, first)
+    middle = np.cumsum(mass) - mass / 2
+    number = np.minimum((n_bins * middle / mass.sum()).astype(np.int64), n_bins - 1)
+    begin = first[np.flatnonzero(np.concatenate([[True], number[1:] != number[:-1]]))]
+    end = np.append(begin[1:], p.size) - 1
+    total, squares, said, happened = (
+        np.add.reduceat(a, begin) for a in (w, w * w, w * p, w * y)
+    )
+    rate = happened / total
+    low, high = wilson(rate, total**2 / squares)
+    return ReliabilityBins(p[begin], p[end], total, said / total, rate, low, high)
+
+
+def wilson(rate: Floats, n: Floats) -> tuple[Floats, Floats]:
+    """Wilson's 95 % interval of a share seen on n rows."""
+    share = Z**2 / n
+    centre = (rate + share / 2) / (1 + share)
+    half = np.sqrt(rate * (1 - rate) * share + share**2 / 4) / (1 + share)
+    return np.maximum(centre - half, 0.0), np.minimum(centre + half, 1.0)

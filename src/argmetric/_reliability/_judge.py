@@ -1,0 +1,158 @@
+"""Two sets of labels judged on the truth, and how sure the difference is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from argmetric._layout import Layout
+from argmetric._segments import Floats, Integers
+from argmetric._validation import check_groups, factorize
+from argmetric.metrics import Metric
+
+MOST_BLOCKS = 1024  # units are drawn in this many blocks, or one by one if fewer
+MOST_CELLS = 1 << 23
+
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Units:
+    """What a new sample would draw: rows, or whole groups.
+
+    Attributes
+    ----------
+    unit : ndarray
+        Number of the unit of every item.
+    segment : ndarray or None
+        Number of the segment whose counts the item enters; None: one for all.
+    n_units, n_segments : int
+        How many there are.
+    per_unit : bool
+        Whether every unit has a score of its own, and the mean of them counts.
+    """
+
+    unit: Integers
+    segment: Integers | None
+    n_units: int
+    n_segments: int
+    per_unit: bool
+
+
+def units_of(layout: Layout, groups: Any) -> Units:
+    """Units and segments for the average of a layout, per item of it."""
+    n = layout.scores.size
+    if len(layout.shape) == 2:
+        rows, columns = layout.shape
+        row = layout.select(np.repeat(np.arange(rows), columns).reshape(layout.shape))
+        column = None
+        if layout.average == "macro":
+            column = layout.select(np.tile(np.arange(columns), (rows, 1)))
+        count = columns if layout.average == "macro" else 1
+        return Units(row, column, rows, count, layout.average == "samples")
+    if groups is None:
+        return Units(np.arange(n), None, n, 1, False)
+    group, ids = factorize(check_groups(groups, n))
+    return Units(group, None, ids.size, 1, layout.average == "groups")
+
+
+@dataclass(frozen=True)
+class Case:
+    """Two sets of labels, the truth, and how they are judged; one entry per item."""
+
+    metric: Metric
+    units: Units
+    y: Mask
+    labels: tuple[Mask, Mask]
+    weight: Floats | None
+
+    def added(self, code: Integers, mask: Mask, size: int) -> Floats:
+        """Weight of the items of a mask, by code."""
+        values = mask.astype(np.float64) if self.weight is None else mask * self.weight
+        return np.bincount(code, values, size).astype(np.float64, copy=False)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Scores of both sets of labels, and standard errors from paired resampling."""
+
+    as_is: float
+    recalibrated: float
+    as_is_error: float
+    difference_error: float
+
+
+def judge(case: Case, n_bootstrap: int, rng: np.random.Generator) -> Judged:
+    """Scores of two sets of labels, which stay fixed while units are drawn again."""
+    block, n_blocks = _blocks(case.units, rng)
+    sums = _scores if case.units.per_unit else _counts
+    table = sums(case, block, n_blocks)
+    as_is, recalibrated = _both(case, table.sum(axis=0)[None])
+    drawn = rng.multinomial(n_blocks, np.full(n_blocks, 1 / n_blocks), n_bootstrap)
+    again = np.tensordot(drawn.astype(np.float64), table, axes=1)
+    first, second = _both(case, again)
+    return Judged(
+        float(as_is[0]), float(recalibrated[0]), _spread(first), _spread(second - first)
+    )
+
+
+def _spread(values: Floats) -> float:
+    values = values[np.isfinite(values)]
+    return float(values.std(ddof=1)) if values.size > 1 else float("nan")
+
+
+def _blocks(units: Units, rng: np.random.Generator) -> tuple[Integers, int]:
+    """Block of every unit: its own, or one of many that are dealt at random."""
+    most = max(32, min(MOST_BLOCKS, MOST_CELLS // (6 * units.n_segments)))
+    if units.n_units <= most:
+        return np.arange(units.n_units), units.n_units
+    return rng.permutation(units.n_units) % most, most
+
+
+def _counts(case: Case, block: Integers, n_blocks: int) -> Floats:
+    """Hits and predictions of both, positives and size: blocks × segments × 6."""
+    units, y = case.units, case.y
+    code = block[units.unit] * units.n_segments
+    if units.segment is not None:
+        code = code + units.segment
+    first, second = case.labels
+    masks = (first & y, first, second & y, second, y, np.ones_like(y))
+    size = n_blocks * units.n_segments
+    table = np.stack([case.added(code, mask, size) for mask in masks], axis=-1)
+    return table.reshape(n_blocks, units.n_segments, len(masks))
+
+
+def _scores(case: Case, block: Integers, n_blocks: int) -> Floats:
+    """Sum and number of the defined scores of the units, for both: blocks × 1 × 4."""
+    unit, count, y = case.units.unit, case.units.n_units, case.y
+    t, n = (case.added(unit, mask, count) for mask in (y, np.ones_like(y)))
+    columns = []
+    for labels in case.labels:
+        tp, k = (case.added(unit, mask, count) for mask in (labels & y, labels))
+        values = case.metric.value(tp, k, t, n)
+        defined = ~np.isnan(values) & (n > 0)  # a unit of weight 0 is not there
+        columns += [np.where(defined, values, 0.0), defined.astype(np.float64)]
+    table = np.stack([np.bincount(block, one, n_blocks) for one in columns], axis=-1)
+    return table[:, None, :].astype(np.float64, copy=False)
+
+
+def _both(case: Case, table: Floats) -> tuple[Floats, Floats]:
+    """Scores of both sets of labels from sums: samples × segments × columns."""
+    cells = np.moveaxis(table, -1, 0)
+    if case.units.per_unit:
+        with np.errstate(invalid="ignore"):
+            return (cells[0] / cells[1])[:, 0], (cells[2] / cells[3])[:, 0]
+    tp1, k1, tp2, k2, t, n = cells
+    value, there = case.metric.value, n > 0  # a segment of weight 0 is not
+    return _mean(value(tp1, k1, t, n), there), _mean(value(tp2, k2, t, n), there)
+
+
+def _mean(values: Floats, there: Mask) -> Floats:
+    """Mean over the segments in which the metric is defined."""
+    defined = ~np.isnan(values) & there
+    with np.errstate(invalid="ignore"):
+        total = np.where(defined, values, 0.0).sum(axis=1)
+        return np.asarray(total / defined.sum(axis=1))

@@ -1,0 +1,243 @@
+"""What `calibration_check` gives back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from argmetric._display import Lines, as_html, as_text, json_number
+from argmetric._reliability._bins import ReliabilityBins
+from argmetric._reliability._slope import Line
+from argmetric._reliability._verdict import Verdict, notes_of, verdict_of
+from argmetric._segments import Floats
+from argmetric.metrics import Metric
+
+FIGURES = (
+    "loss",
+    "loss_standard_error",
+    "score_as_is",
+    "score_recalibrated",
+    "score_standard_error",
+    "expected",
+    "expected_recalibrated",
+    "slope",
+    "slope_standard_error",
+    "intercept",
+    "intercept_standard_error",
+    "p_value",
+    "ece",
+    "brier",
+    "log_loss",
+)
+
+
+@dataclass(frozen=True)
+class Quality:
+    """Scores of probabilities that know of no decision; lower is better.
+
+    Attributes
+    ----------
+    ece : float
+        Expected calibration error over bins of equal mass.
+    brier : float
+        Mean of (p - y)².
+    log_loss : float
+        Mean of -log of the probability of the true label; infinite where a row was
+        certain and wrong.
+    n_certain_and_wrong : int
+        Rows with p = 0 that were positive, or p = 1 that were not.
+    """
+
+    ece: float
+    brier: float
+    log_loss: float
+    n_certain_and_wrong: int
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class CalibrationCheck:
+    """What it costs to decide with these probabilities.
+
+    Attributes
+    ----------
+    loss, loss_standard_error : float
+        How much better labels decided with recalibrated probabilities score than
+        those decided with `p` as it stands.
+    score_as_is, score_recalibrated : float
+        The two scores on the labels; `realised` is another name of the first.
+    score_standard_error : float
+        Standard error of `score_as_is`.
+    expected, expected_recalibrated : float
+        What the probabilities promised for the same labels.
+    as_is, recalibrated : Quality
+        Calibration error, Brier score and log-loss; those of `p` as it stands are
+        also at hand as `ece`, `brier` and `log_loss`.
+    line : Line
+        Slope and intercept of the log-odds; see `slope`, `intercept` and `p_value`.
+    bins : ReliabilityBins
+        What was said against what happened.
+    method : str
+        How the probabilities were recalibrated, out of fold.
+    metric : Metric
+        What the labels were judged by.
+    average : str or None
+        How segments were combined.
+    n, n_positives : int
+        Rows, and those of them that are positive.
+    n_units : int or None
+        Groups, or rows of a matrix, that were drawn as a whole; None for single rows.
+    weighted : bool
+        Whether there were weights.
+    histogram : ndarray
+        Rows by probability, in bins of equal width.
+    """
+
+    loss: float
+    loss_standard_error: float
+    score_as_is: float
+    score_recalibrated: float
+    score_standard_error: float
+    expected: float
+    expected_recalibrated: float
+    as_is: Quality
+    recalibrated: Quality
+    line: Line
+    bins: ReliabilityBins
+    method: str
+    metric: Metric
+    average: str | None
+    n: int
+    n_positives: int
+    n_units: int | None
+    weighted: bool
+    histogram: Floats
+
+    @property
+    def verdict(self) -> Verdict:
+        """One of "calibrated", "recalibrate" and "too few rows to say"."""
+        return verdict_of(self)[0]
+
+    @property
+    def advice(self) -> str:
+        """The verdict in a sentence, with what to do."""
+        return verdict_of(self)[1]
+
+    @property
+    def realised(self) -> float:
+        """The score that labels decided with `p` as it stands got."""
+        return self.score_as_is
+
+    @property
+    def ece(self) -> float:
+        """Expected calibration error of `p` as it stands."""
+        return self.as_is.ece
+
+    @property
+    def brier(self) -> float:
+        """Brier score of `p` as it stands."""
+        return self.as_is.brier
+
+    @property
+    def log_loss(self) -> float:
+        """Log-loss of `p` as it stands."""
+        return self.as_is.log_loss
+
+    @property
+    def slope(self) -> float:
+        """Slope of the log-odds: below 1 where p is too sure of itself."""
+        return self.line.slope
+
+    @property
+    def slope_standard_error(self) -> float:
+        """Standard error of the slope."""
+        return self.line.slope_error
+
+    @property
+    def intercept(self) -> float:
+        """Intercept of the log-odds: below 0 where p is too high."""
+        return self.line.intercept
+
+    @property
+    def intercept_standard_error(self) -> float:
+        """Standard error of the intercept."""
+        return self.line.intercept_error
+
+    @property
+    def p_value(self) -> float:
+        """Chance of such a slope and intercept if p were calibrated."""
+        return self.line.p_value
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the reader should know besides."""
+        return notes_of(self)
+
+    def _lines(self) -> Lines:
+        over = {None: "", "pooled": ", pooled", "micro": ", all cells together"}
+        mean = over.get(self.average, f", mean over {self.average}")
+        line, before, after = self.line, self.as_is, self.recalibrated
+        share = self.n_positives / self.n
+        units = "" if self.n_units is None else f" in {self.n_units:,} groups"
+        return [
+            ("verdict", self.verdict),
+            ("metric", f"{self.metric.name}{mean}"),
+            ("lost", f"{self.loss:.4f} ± {self.loss_standard_error:.4f}"),
+            ("as it stands", f"{self.score_as_is:.4f}, promised {self.expected:.4f}"),
+            (
+                "recalibrated",
+                f"{self.score_recalibrated:.4f}, promised "
+                f"{self.expected_recalibrated:.4f} ({self.method}, out of fold)",
+            ),
+            (
+                "log-odds",
+                f"slope {line.slope:.3f} ± {line.slope_error:.3f}, intercept "
+                f"{line.intercept:.3f} ± {line.intercept_error:.3f}",
+            ),
+            ("log-loss", f"{before.log_loss:.4f} → {after.log_loss:.4f}"),
+            ("Brier score", f"{before.brier:.4f} → {after.brier:.4f}"),
+            ("ECE", f"{before.ece:.4f} → {after.ece:.4f}"),
+            ("rows", f"{self.n:,}{units}, {self.n_positives:,} positive ({share:.1%})"),
+        ]
+
+    def __repr__(self) -> str:
+        return as_text("CalibrationCheck", self._lines(), (self.advice, *self.notes))
+
+    def _repr_html_(self) -> str:
+        return as_html("CalibrationCheck", self._lines(), (self.advice, *self.notes))
+
+    def to_dict(self) -> dict[str, Any]:
+        """All figures, for JSON."""
+        figures = {name: json_number(getattr(self, name)) for name in FIGURES}
+        after = self.recalibrated
+        return {
+            "verdict": self.verdict,
+            "advice": self.advice,
+            "metric": self.metric.name,
+            "average": self.average,
+            **figures,
+            "ece_recalibrated": after.ece,
+            "brier_recalibrated": after.brier,
+            "log_loss_recalibrated": json_number(after.log_loss),
+            "method": self.method,
+            "n": self.n,
+            "n_positives": self.n_positives,
+            "n_units": self.n_units,
+            "bins": self.bins.to_dict(),
+            "notes": list(self.notes),
+        }
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the reliability diagram over a histogram of the probabilities.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        from argmetric._reliability._plot import plot_check
+
+        return plot_check(self, ax)

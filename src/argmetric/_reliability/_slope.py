@@ -1,0 +1,65 @@
+"""Slope and intercept of the log-odds, which are 1 and 0 for calibrated scores."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from argmetric._calibrate import fit_logistic
+from argmetric._segments import Floats, Integers, expit
+
+
+@dataclass(frozen=True)
+class Line:
+    """logit P(y = 1) = slope·logit p + intercept, of the largest likelihood.
+
+    `p_value` is the chance of a line this far from (1, 0) if p were calibrated.
+    """
+
+    slope: float
+    slope_error: float
+    intercept: float
+    intercept_error: float
+    p_value: float
+
+
+SEPARATED = Line(math.inf, math.inf, math.nan, math.inf, math.nan)
+
+
+def calibration_line(
+    x: Floats,
+    y: npt.NDArray[np.bool_],
+    weight: Floats | None,
+    unit: Integers | None,
+) -> Line:
+    """The line, with standard errors from the information.
+
+    Where rows come in units, or have weights, errors are of the sandwich kind, from
+    the sums of the residuals of whole units.
+    """
+    if float(x[y].min()) >= float(x[~y].max()):
+        return SEPARATED
+    slope, intercept = map(float, fit_logistic([x], y.astype(np.float64), weight))
+    w = np.ones(x.size) if weight is None else weight
+    eta = slope * x + intercept
+    p, q = expit(eta), expit(-eta)
+    curve = w * p * q
+    information = np.array([[curve @ x**2, curve @ x], [curve @ x, float(curve.sum())]])
+    if not np.linalg.cond(information) < 1e15:
+        return SEPARATED
+    covariance = np.linalg.inv(information)
+    if weight is not None or unit is not None:
+        residual = w * np.where(y, q, -p)
+        parts = np.stack([residual * x, residual])
+        if unit is not None:
+            count = int(unit.max()) + 1
+            parts = np.stack([np.bincount(unit, part, count) for part in parts])
+        covariance = covariance @ (parts @ parts.T) @ covariance
+    gap = np.array([slope - 1.0, intercept])
+    distance = float(gap @ np.linalg.solve(covariance, gap))
+    slope_error, intercept_error = map(float, np.sqrt(np.diag(covariance)))
+    # The tail of chi² with two degrees of freedom.
+    return Line(slope, slope_error, intercept, intercept_error, math.exp(-distance / 2))

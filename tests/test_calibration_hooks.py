@@ -1,0 +1,240 @@
+"""`decide` and `forecast` with a calibrator or a labelled reference."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from scipy import sparse
+from sklearn.isotonic import IsotonicRegression
+
+import argmetric as am
+import strategies as nasty
+from argmetric._calibrate import IsotonicMap, PlattMap, resolve_calibrator
+
+few = settings(deadline=None, max_examples=30)
+MAP = PlattMap(0.8, -1.5, n=1000, prevalence=0.2)
+NOTE = "probabilities recalibrated by platt on 1,000 labelled rows"
+SCALE = "; thresholds refer to these"
+
+
+def expit(x):
+    return 1 / (1 + np.exp(-np.asarray(x, float)))
+
+
+def batch(n=200, seed=0):
+    rng = np.random.default_rng(seed)
+    return rng.normal(-1, 2, n), rng.integers(0, 30, n)
+
+
+def same(decision, other):
+    np.testing.assert_array_equal(decision.labels, other.labels)
+    assert decision.expected == other.expected
+    assert decision.threshold == other.threshold
+    assert decision.notes == (NOTE + SCALE, *other.notes)
+
+
+@few
+@given(nasty.probability_vectors())
+def test_a_calibrator_is_applied_before_anything_else(p):
+    mapped = MAP.apply(p)
+    same(am.decide(p, calibrator=MAP), am.decide(mapped))
+    labels = am.decide(mapped).labels
+    ours = am.forecast(p, labels, calibrator=MAP)
+    theirs = am.forecast(mapped, labels)
+    assert ours.mean == theirs.mean
+    assert ours.interval == theirs.interval
+
+
+@pytest.mark.parametrize("metric", ["f1", "mcc", "accuracy"])
+@pytest.mark.parametrize("average", ["groups", "pooled"])
+def test_groups(metric, average):
+    x, groups = batch()
+    p = expit(x)
+    options = {"groups": groups, "average": average, "metric": metric}
+    same(am.decide(p, calibrator=MAP, **options), am.decide(MAP.apply(p), **options))
+    labels = am.decide(MAP.apply(p), **options).labels
+    ours = am.forecast(p, labels, calibrator=MAP, **options)
+    assert ours.mean == am.forecast(MAP.apply(p), labels, **options).mean
+    assert ours.assumptions[:2] == (NOTE, "no shift since calibration")
+
+
+@pytest.mark.parametrize("average", ["samples", "macro", "micro"])
+def test_matrices_frames_and_sparse_cells(average):
+    pandas = pytest.importorskip("pandas")
+    x, _ = batch()
+    p = np.where(x.reshape(40, 5) < -1, 0.0, expit(x.reshape(40, 5)))
+    expected = am.decide(MAP.apply(p), average=average)
+    same(am.decide(p, average=average, calibrator=MAP), expected)
+    frame = pandas.DataFrame(p, columns=list("abcde"))
+    decided = am.decide(frame, average=average, calibrator=MAP)
+    assert list(decided.labels.columns) == list("abcde")
+    np.testing.assert_array_equal(decided.labels, expected.labels)
+    # An absent cell stays a certain negative, even where the map would lift 0.
+    lift = IsotonicMap(np.array([0.0, 1.0]), np.array([0.2, 0.9]))
+    cells = sparse.csr_array(p)
+    mapped = cells.copy()
+    mapped.data = lift.apply(cells.data)
+    ours = am.decide(cells, average=average, calibrator=lift)
+    theirs = am.decide(mapped, average=average)
+    assert ours.expected == pytest.approx(theirs.expected, rel=1e-12)
+    np.testing.assert_array_equal(ours.labels.toarray(), theirs.labels.toarray())
+    told = am.forecast(cells, theirs.labels, average=average, calibrator=lift)
+    assert told.mean == pytest.approx(ours.expected, rel=1e-9)
+
+
+def test_scores_beyond_the_reach_of_a_map_keep_their_order():
+    # Below 2^-53 a map of log-odds ties scores: the higher one before it goes first.
+    p = np.array([1e-300, 0.0, 1e-20, 1e-17, 0.9])
+    flat = PlattMap(0.02, 0.5, n=10)
+    mapped = flat.apply(p)
+    assert mapped[0] == mapped[1] == mapped[2] == mapped[3] > 0.3
+    decided = am.decide(p, calibrator=flat, max_positives=3)
+    np.testing.assert_array_equal(decided.labels, [0, 0, 1, 1, 1])
+    groups = [1] * 5 + [2] * 5
+    decided = am.decide(
+        np.tile(p, 2), groups=groups, average="groups", calibrator=flat, max_positives=3
+    )
+    np.testing.assert_array_equal(decided.labels, [0, 0, 1, 1, 1] * 2)
+
+
+def test_log_odds_keep_their_tails():
+    x = np.array([800.0, 100.0, -700.0, 40.0, 0.3])
+    steep = PlattMap(0.5, -60.0, n=10)
+    ours = am.decide(x, calibrator=steep, logits=True)
+    theirs = am.decide(steep.apply_logits(x), logits=True)
+    np.testing.assert_array_equal(ours.labels, theirs.labels)
+    assert ours.expected == theirs.expected
+    # As probabilities the first four scores would be 1, 1, 0 and 1.
+    labels = [1, 1, 0, 0, 0]
+    told = am.forecast(x, labels, calibrator=steep, logits=True)
+    assert told.mean == am.forecast(steep.apply_logits(x), labels, logits=True).mean
+    assert told.mean != pytest.approx(
+        am.forecast(expit(x), labels, calibrator=steep).mean, rel=1e-3
+    )
+
+
+def test_a_reference_is_a_calibrator_fitted_on_it():
+    pandas = pytest.importorskip("pandas")
+    x, groups = batch(600)
+    y = np.random.default_rng(1).random(600) < expit(0.7 * x - 1)
+    p, new = expit(x), expit(batch(seed=5)[0])
+    fitted = am.calibrate(y, p)
+    for reference in (
+        (y, p),
+        [y.tolist(), p.tolist()],
+        (pandas.Series(y.astype(int)), pandas.Series(p)),
+        (y.reshape(300, 2), p.reshape(300, 2)),
+    ):
+        decision = am.decide(new, reference=reference)
+        np.testing.assert_array_equal(
+            decision.labels, am.decide(fitted.apply(new)).labels
+        )
+        assert "by platt on 600 labelled rows;" in decision.notes[0]
+        told = am.forecast(new, decision.labels, reference=reference)
+        assert told.mean == pytest.approx(decision.expected, rel=1e-9)
+        assert told.assumptions[0] + SCALE == decision.notes[0]
+    odds = am.decide(np.log(new / (1 - new)), reference=(y, x), logits=True)
+    np.testing.assert_array_equal(odds.labels, am.decide(fitted.apply(new)).labels)
+    assert "recalibrated by platt" in repr(decision)
+    grouped = am.decide(new, groups=groups[:200], average="groups", reference=(y, p))
+    assert grouped.notes[0] == decision.notes[0]
+
+
+def test_functions_objects_and_chains_are_calibrators():
+    x, _ = batch()
+    p = expit(x)
+
+    def squared(p):
+        return p**2
+
+    class Halved:
+        def apply(self, p):
+            return p / 2
+
+    expected = am.decide(p**2)
+    ours = am.decide(p, calibrator=squared)
+    np.testing.assert_array_equal(ours.labels, expected.labels)
+    assert ours.notes[0] == f"probabilities recalibrated by the function squared{SCALE}"
+    assert am.decide(p, calibrator=Halved()).expected == am.decide(p / 2).expected
+    x = np.log(p / (1 - p))
+    odds = am.decide(x, calibrator=squared, logits=True)
+    assert odds.expected == pytest.approx(expected.expected, rel=1e-9)
+    steps = IsotonicRegression(out_of_bounds="clip").fit(p, p**2)
+    assert am.decide(p, calibrator=steps.predict).expected == pytest.approx(
+        expected.expected, rel=1e-9
+    )
+    shift = am.adjust_prior(p, prevalence=0.4, reference_prevalence=0.2)
+    both = am.decide(p, calibrator=MAP.then(shift))
+    assert both.expected == am.decide(shift.apply(MAP.apply(p))).expected
+    assert both.notes[0] == f"{NOTE}, then a prior shift from 0.2 to 0.4{SCALE}"
+    told = am.forecast(p, both.labels, calibrator=MAP, prior=0.3)
+    assert told.expected_positives == pytest.approx(0.3 * p.size)
+    assert told.assumptions[1] == "prevalence is 0.3, all else as in calibration"
+
+
+STEPS = IsotonicMap(np.array([0.2, 0.5, 0.7]), np.array([0.1, 0.5, 0.5]), n=9)
+
+
+def test_ties_that_a_map_makes_are_broken_by_the_scores_before_it():
+    p = np.array([0.50, 0.55, 0.65, 0.60, 0.52, 0.10])
+    tied = am.decide(STEPS.apply(p), "gmean")
+    assert tied.labels.tolist() == [1, 1, 1, 1, 0, 0]  # the first in order
+    ours = am.decide(p, "gmean", calibrator=STEPS)
+    assert ours.expected == tied.expected
+    assert ours.labels.tolist() == [0, 1, 1, 1, 1, 0]
+    assert "by p as given: no threshold" in ours.notes[1]
+    groups = np.array([0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1])
+    order = np.array([3, 8, 1, 6, 0, 11, 2, 5, 4, 7, 9, 10])
+    both = np.concatenate([p, p])[order]
+    decision = am.decide(
+        both, "gmean", groups=groups[order], average="groups", calibrator=STEPS
+    )
+    expected = np.concatenate([ours.labels, ours.labels])[order]
+    np.testing.assert_array_equal(decision.labels, expected)
+
+
+def test_bad_calibrators_and_references():
+    y, p = [0, 1, 0, 1], [0.1, 0.8, 0.3, 0.6]
+    for function in (am.decide, lambda p, **more: am.forecast(p, y, **more)):
+        for options, kind, message in (
+            (
+                {"calibrator": MAP, "reference": (y, p)},
+                ValueError,
+                "exclude each other",
+            ),
+            ({"calibrator": 3}, TypeError, "calibrator must be a Calibrator"),
+            ({"calibrator": am.Calibrator}, TypeError, "is a class"),
+            ({"calibrator": lambda p: 2 * p}, ValueError, "calibrator gives is 1.6"),
+            ({"calibrator": lambda p: p[:2]}, ValueError, r"shape \(2,\) for 4"),
+            ({"calibrator": lambda p: p * np.nan}, ValueError, "NaN at row 0"),
+            ({"reference": y}, TypeError, r"pair \(y, p\).*list of 4"),
+            ({"reference": np.array([y, p])}, TypeError, r"pair \(y, p\).*ndarray"),
+            ({"reference": (p, y)}, ValueError, r"y of reference.*0\.1 at row 0"),
+            ({"reference": (["a", "b"], [0, 1])}, TypeError, r"pos_label"),
+            ({"reference": ([0, 0], [0.1, 0.2])}, ValueError, "one class only"),
+            ({"reference": ([0, 1], np.eye(2))}, ValueError, "same shape"),
+        ):
+            with pytest.raises(kind, match=message):
+                function(p, **options)
+    classes = am.calibrate([0, 1, 1], [[0.8, 0.2], [0.6, 0.4], [0.3, 0.7]])
+    with pytest.raises(ValueError, match="apply it first"):
+        am.decide([[0.3, 0.7]], average="samples", calibrator=classes)
+    assert resolve_calibrator() is None
+    assert resolve_calibrator(MAP) is MAP
+
+
+def test_a_small_reference_needs_no_scipy():
+    code = (
+        "import argmetric as am, sys; from argmetric import calibrate\n"
+        "d = am.decide([.9, .4, .1], reference=([0, 1, 0, 1], [.2, .3, .1, .6]))\n"
+        "heavy = {'scipy', 'sklearn', 'numba', 'matplotlib'}\n"
+        "print(sorted(heavy & set(sys.modules)), d.labels.tolist())"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "[] [1, 1, 0]"
