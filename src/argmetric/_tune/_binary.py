@@ -1,0 +1,310 @@
+"""One threshold for one column of scores."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from argmetric._segments import Floats, Integers
+from argmetric._tune._groups import (
+    GroupedRows,
+    Steps,
+    group_rows,
+    group_sampler,
+    mean_curve,
+    steps_of,
+)
+from argmetric._tune._labels import Booleans, Labels
+from argmetric._tune._limits import Limits
+from argmetric._tune._resample import Sampler, Sums, cell_sampler
+from argmetric._tune._rule import Rule
+from argmetric._tune._scan import (
+    Curve,
+    Cuts,
+    SortedRows,
+    count_cuts,
+    curve_of,
+    runs,
+    sort_rows,
+)
+from argmetric._tune._uncertainty import (
+    Choice,
+    Procedure,
+    Spread,
+    draw_samples,
+    plateaus,
+    quantiles,
+)
+from argmetric.metrics import Metric
+
+FEW_ROWS = 50  # below this a note says that a tuned threshold is a guess
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How to choose, and how to measure how sure the choice is."""
+
+    limits: Limits
+    choice: Choice
+    n_bootstrap: int
+    coverage: float
+    cv: int
+    seed: np.random.SeedSequence
+
+    def seeds(self) -> list[np.random.SeedSequence]:
+        """One for samples, one for splits, one for bundles; always the same."""
+        root, key = self.seed, self.seed.spawn_key
+        return [
+            np.random.SeedSequence(root.entropy, spawn_key=(*key, i)) for i in range(3)
+        ]
+
+
+@dataclass(frozen=True)
+class Group:
+    """Number of the group of every row, and whether their mean is wanted."""
+
+    code: Integers
+    count: int
+    average: bool
+
+
+@dataclass(frozen=True)
+class Search:
+    """Sorted rows with all their cuts, ready for any metric."""
+
+    rows: SortedRows
+    cuts: Cuts
+    grouped: GroupedRows | None
+    mean_over_groups: bool
+    settings: Settings
+
+    @cached_property
+    def allowed(self) -> Booleans | None:
+        return self.settings.limits.allowed_cuts(self.cuts)
+
+    def steps(self, metric: Metric) -> Steps | None:
+        """Changes of the mean over groups; None where all rows are one matrix."""
+        if self.grouped is None or not self.mean_over_groups:
+            return None
+        return steps_of(self.grouped, metric)
+
+    def curve(self, metric: Metric, steps: Steps | None) -> Curve:
+        cuts = self.cuts
+        if steps is None:
+            values = metric.value(cuts.tp, cuts.k, cuts.t, cuts.n)
+        else:
+            assert self.grouped is not None
+            values = mean_curve(self.grouped, steps)
+        return curve_of(values, metric, self.allowed, cuts.n)
+
+    def sampler(self, keep: Integers, steps: Steps | None) -> Sampler:
+        if self.grouped is None:
+            return cell_sampler(self.rows, self.cuts, keep)
+        return group_sampler(
+            self.grouped,
+            self.cuts,
+            keep,
+            steps,
+            counts=steps is None or bool(self.settings.limits.given),
+            rng=np.random.default_rng(self.settings.seeds()[2]),
+        )
+
+
+def search_rows(
+    scores: Floats,
+    positive: Booleans,
+    weight: Floats | None,
+    group: Group | None,
+    settings: Settings,
+) -> Search:
+    """Sort once; refuse weights that leave one class without any."""
+    rows = sort_rows(scores, positive, weight, order=group is not None)
+    cuts = count_cuts(rows)
+    if cuts.t <= 0 or cuts.fp[-1] <= 0:
+        which = "positive" if cuts.t <= 0 else "negative"
+        raise ValueError(f"sample_weight is 0 on every {which} row: nothing to tune on")
+    grouped = None
+    if group is not None:
+        grouped = group_rows(rows, group.code, group.count)
+    mean = group is not None and group.average
+    return Search(rows, cuts, grouped, mean, settings)
+
+
+@dataclass(frozen=True)
+class Draws:
+    """Samples and splits of the rows, and the cuts at which they are counted."""
+
+    cuts: Integers
+    samples: Iterable[Sums]
+    splits: Iterable[Sums]
+
+    def column(self, cut: int) -> int:
+        """Where a cut is counted; of many, some are: this one, or the one below."""
+        return int(np.searchsorted(self.cuts, cut))
+
+
+def draw(search: Search, keep: Integers, steps: Steps | None, *, once: bool) -> Draws:
+    """Samples that are looked at once are made as they are asked for."""
+    settings = search.settings
+    if not settings.n_bootstrap and not settings.cv:
+        return Draws(keep, (), ())
+    sampler = search.sampler(keep, steps)
+    seeds = settings.seeds()
+    folds = min(settings.cv, sampler.n_units)
+    if search.grouped is not None and sampler.n_units < 2:
+        return Draws(sampler.cuts, (), ())  # one group, drawn again, is itself
+    samples = draw_samples(sampler, settings.n_bootstrap, seeds[0])
+    splits: Iterable[Sums] = ()
+    if folds > 1:
+        splits = tuple(sampler.splits(np.random.default_rng(seeds[1]), folds))
+    return Draws(sampler.cuts, samples if once else tuple(samples), splits)
+
+
+def tune_metrics(search: Search, metrics: list[Metric]) -> list[Rule]:
+    """One rule per metric over one sort, and over one set of samples."""
+    steps = [search.steps(metric) for metric in metrics]
+    curves = [
+        search.curve(metric, one) for metric, one in zip(metrics, steps, strict=True)
+    ]
+    if search.cuts.scores.size == 1:
+        score = search.cuts.scores[0]
+        warnings.warn(
+            f"all scores equal {score:g}: the rule predicts all rows or none",
+            UserWarning,
+            stacklevel=4,
+        )
+    best = np.unique([curve.best for curve in curves])
+    once = len(metrics) == 1 and search.settings.choice == "best"
+    draws = None
+    rules = []
+    for metric, curve, one in zip(metrics, curves, steps, strict=True):
+        if draws is None or one is not None:  # means over groups differ by metric
+            draws = draw(search, best, one, once=once)
+        rules.append(_rule(search, metric, curve, draws))
+    return rules
+
+
+def _rule(search: Search, metric: Metric, curve: Curve, draws: Draws) -> Rule:
+    settings, cuts = search.settings, search.cuts
+    optimal = runs(curve.optimal)
+    procedure = Procedure(metric, settings.limits, curve.tolerance)
+    cut = curve.best
+    if settings.choice == "one_se":
+        error = _standard_error(procedure, draws, cut)
+        procedure = replace(procedure, standard_error=error)
+        first, last = (
+            int(end[0]) for end in plateaus(curve.gain[None], np.array([cut]), error)
+        )
+        cut = first
+    else:
+        first, last = _run_around(optimal, cut)
+    score, column = float(curve.values[cut]), draws.column(cut)
+    spread = None
+    if settings.n_bootstrap:
+        spread = procedure.bootstrap(draws.samples, draws.cuts, column)
+    outside = procedure.out_of_fold(draws.splits, column) if draws.splits else math.nan
+    sign = 1.0 if metric.greater_is_better else -1.0
+    return Rule(
+        metric=metric,
+        threshold=cuts.threshold(cut),
+        prevalence=cuts.t / cuts.n,
+        positive_rate=float(cuts.k[cut]) / cuts.n,
+        n=search.rows.n_rows,
+        score=score,
+        score_interval=_score_interval(
+            spread, score - outside, metric, cuts, settings.coverage
+        ),
+        threshold_interval=_threshold_interval(spread, cuts, settings),
+        plateau=cuts.interval(first, last),
+        optimal_thresholds=_intervals(cuts, optimal),
+        optimism=sign * (score - outside),
+        out_of_fold_score=outside,
+        choice=settings.choice,
+        constraints=settings.limits.given,
+        coverage=settings.coverage,
+        notes=_notes(search, cut),
+        thresholds=cuts.thresholds,
+        scores=curve.values,
+    )
+
+
+def _standard_error(procedure: Procedure, draws: Draws, cut: int) -> float:
+    """Of the score of one cut."""
+    spread = procedure.bootstrap(draws.samples, draws.cuts, draws.column(cut))
+    if math.isnan(spread.standard_error):
+        name = procedure.metric.name
+        raise ValueError(f"{name} has no standard error on these rows: use 'best'")
+    return spread.standard_error
+
+
+def _run_around(found: Integers, cut: int) -> tuple[int, int]:
+    """The run that holds a cut."""
+    i = int(np.searchsorted(found[:, 0], cut, side="right")) - 1
+    return int(found[i, 0]), int(found[i, 1])
+
+
+def _intervals(cuts: Cuts, found: Integers) -> Floats:
+    """Runs of cuts as intervals (low, high] of thresholds."""
+    low = np.append(cuts.scores, -math.inf)[found[:, 1]]
+    return np.stack([low, cuts.thresholds[found[:, 0]]], axis=1)
+
+
+def _score_interval(
+    spread: Spread | None, excess: float, metric: Metric, cuts: Cuts, coverage: float
+) -> tuple[float, float] | None:
+    """Samples of the score of the cut, less what tuning added to it."""
+    if spread is None:
+        return None
+    shift = 0.0 if math.isnan(excess) else excess
+    ends = quantiles(spread.scores - shift, coverage)
+    return within_range(ends, metric, cuts.n)
+
+
+def within_range(
+    ends: tuple[float, float] | None, metric: Metric, n: float
+) -> tuple[float, float] | None:
+    """An interval kept within [0, 1], or [-1, 1], where the metric lives there."""
+    corners = metric._corners(n)  # the best and the worst predictions
+    if ends is None or corners.min() < -1.0 or corners.max() > 1.0:
+        return ends
+    low = 0.0 if corners.min() >= 0.0 else -1.0
+    return min(max(ends[0], low), 1.0), min(max(ends[1], low), 1.0)
+
+
+def _threshold_interval(
+    spread: Spread | None, cuts: Cuts, settings: Settings
+) -> tuple[float, float] | None:
+    """Thresholds fall as cuts rise."""
+    if spread is None:
+        return None
+    ends = quantiles(spread.cuts.astype(np.float64), settings.coverage)
+    if ends is None:
+        return None
+    return cuts.threshold(int(ends[1])), cuts.threshold(int(ends[0]))
+
+
+def _notes(search: Search, cut: int) -> tuple[str, ...]:
+    notes = []
+    n = search.rows.n_rows
+    if n < FEW_ROWS:
+        notes.append(f"tuned on {n} rows: the threshold is little more than a guess")
+    if search.grouped is not None and search.grouped.n_groups < 2:
+        notes.append("one group only: nothing to draw again, so there are no intervals")
+    if cut == 0:
+        notes.append("the best cut predicts no positive at all")
+    elif cut == search.cuts.size - 1:
+        notes.append("the best cut predicts every row positive")
+    return tuple(notes)
+
+
+def finish(rule: Rule, labels: Labels | None, **known: Any) -> Rule:
+    """Names of the classes, and what else the search does not know."""
+    if labels is not None:
+        known |= {"pos_label": labels.pos_label, "neg_label": labels.neg_label}
+    return replace(rule, **known)

@@ -1,0 +1,156 @@
+"""Arguments of `tune`, checked."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from argmetric._segments import Floats
+from argmetric._tune._binary import Group, Settings
+from argmetric._tune._files import calibrated
+from argmetric._validation import (
+    check_choice,
+    check_groups,
+    check_scores,
+    check_weight,
+    factorize,
+    place,
+    to_floats,
+)
+from argmetric.metrics import Metric, MetricLike, Utility, get_metric
+
+LOGITS = "looks like logits: make probabilities of them, 1/(1+exp(-x))"
+Cost = Mapping[str, float] | tuple[float, float]
+
+
+def one_metric(
+    metric: MetricLike | None, cost: Cost | None, zero_division: float | None
+) -> Metric:
+    if cost is None:
+        chosen = "f1" if metric is None else metric
+        return get_metric(chosen, zero_division=zero_division)
+    if metric is not None:
+        raise ValueError("cost stands in place of a metric: pass one of them")
+    names = ("fp", "fn", "tp", "tn")
+    if isinstance(cost, Mapping):
+        odd = sorted(set(cost) - set(names))
+        if odd or not cost:
+            raise ValueError(f"cost has keys among {', '.join(names)}, not {odd}")
+        known = dict(cost)
+    else:
+        if len(cost) != 2:
+            raise ValueError(f"cost must be a dict, or the pair (fp, fn), not {cost!r}")
+        known = dict(zip(names, cost, strict=False))
+    return Utility(**{name: 0.0 - known.get(name, 0.0) for name in names})
+
+
+def refuse_same_names(metrics: list[Metric]) -> None:
+    """The rules of several metrics are found by name."""
+    names = [one.name for one in metrics]
+    twice = [name for name in names if names.count(name) > 1]
+    if twice:
+        raise ValueError(
+            f"two metrics are called {twice[0]!r}, and rules are found by name: name a "
+            "function of your own with CustomMetric(function, name=...)"
+        )
+
+
+def check_p(p: Any, calibrator: Any) -> Floats:
+    """Finite scores in one or two dimensions, calibrated where that is asked for."""
+    scores = to_floats(p, "p")
+    if scores.ndim not in (1, 2):
+        raise ValueError(f"p must have one or two dimensions, not {scores.ndim}")
+    if scores.size == 0:
+        raise ValueError("p is empty: there is nothing to tune on")
+    check_scores(scores, "p", logits=calibrator is None, hint=LOGITS)
+    if not (math.isfinite(scores.max()) and math.isfinite(scores.min())):
+        index = int(np.flatnonzero(np.isinf(scores.ravel()))[0])
+        where = place(index, scores.shape)
+        raise ValueError(
+            f"p is {scores.ravel()[index]:g} at {where}: scores must be finite, clip "
+            "them first"
+        )
+    if calibrator is not None:
+        shape = scores.shape
+        scores = to_floats(calibrated(calibrator, scores), "calibrated p")
+        if scores.shape != shape:
+            raise ValueError(
+                f"the calibrator gives shape {scores.shape} for p of shape {shape}"
+            )
+        check_scores(scores, "calibrated p", logits=False)
+    return scores
+
+
+def check_row_weight(sample_weight: Any, n: int) -> Floats | None:
+    """One weight per row, not all of them 0."""
+    weight = check_weight(sample_weight, (n,))
+    if weight is not None and not weight.any():
+        raise ValueError("sample_weight is 0 on every row")
+    return weight
+
+
+def check_group(groups: Any, n: int, average: Any) -> Group | None:
+    if groups is None:
+        if average is not None:
+            raise ValueError(f"average={average!r} needs groups, or a matrix")
+        return None
+    check_choice(
+        "groups" if average is None else average, "average", ("groups", "pooled")
+    )
+    code, ids = factorize(check_groups(groups, n))
+    return Group(code, ids.size, average != "pooled")
+
+
+def refuse_for_population(
+    settings: Settings, groups: Any, pos_label: Any, scores: Floats
+) -> None:
+    """Without labels there is one column, and no floors."""
+    if scores.ndim != 1:
+        raise ValueError("without labels p must be one column of probabilities")
+    check_scores(scores, "p", logits=False, hint=LOGITS)
+    if settings.limits.given:
+        names = ", ".join(settings.limits.given)
+        raise ValueError(f"{names} need labels in tune(); decide() obeys them without")
+    if groups is not None or pos_label is not None:
+        name = "groups" if groups is not None else "pos_label"
+        raise ValueError(f"{name} needs labels in tune(); y is None")
+    if settings.choice != "best":
+        raise ValueError("choice='one_se' needs labels; y is None")
+
+
+def check_count(value: Any, name: str) -> int:
+    if isinstance(value, bool) or value != int(value) or value < 0:
+        raise ValueError(f"{name} must be a whole number ≥ 0, not {value!r}")
+    return int(value)
+
+
+def check_folds(cv: Any) -> int:
+    count = 0 if cv is None else check_count(cv, "cv")
+    if count == 1:
+        raise ValueError("cv must be at least 2 folds, or None, not 1")
+    return count
+
+
+def check_coverage(coverage: float) -> float:
+    if not 0.0 < float(coverage) < 1.0:
+        raise ValueError(f"coverage must lie between 0 and 1, not {coverage!r}")
+    return float(coverage)
+
+
+def seed_of(random_state: Any) -> np.random.SeedSequence:
+    """A fixed seed for a number; a fresh one for None; one drawn from a generator."""
+    if random_state is None:
+        return np.random.SeedSequence()
+    if isinstance(random_state, np.random.Generator):
+        return np.random.SeedSequence(int(random_state.integers(2**63)))
+    if isinstance(random_state, np.random.RandomState):
+        return np.random.SeedSequence(int(random_state.randint(2**31)))
+    if not isinstance(random_state, int | np.integer):
+        raise TypeError(
+            "random_state must be a whole number, a Generator or None, not "
+            f"{random_state!r}"
+        )
+    return np.random.SeedSequence(int(random_state))

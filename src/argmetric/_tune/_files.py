@@ -1,0 +1,137 @@
+"""Rules in JSON files: written whole or not at all, and read with care."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, NoReturn
+
+import numpy as np
+
+from argmetric._segments import Floats
+from argmetric.metrics._saved import plain_number
+
+FORMAT = 1  # of the saved form
+NAME = "argmetric rule"
+
+
+class FrozenDict(dict[str, Any]):
+    """A dict that cannot be changed, for the fields of a frozen object."""
+
+    def _refuse(self, *_: Any, **__: Any) -> NoReturn:
+        raise TypeError("this mapping is read-only")
+
+    __setitem__ = __delitem__ = update = pop = popitem = _refuse
+    clear = setdefault = __ior__ = _refuse
+
+    def __reduce__(self) -> Any:
+        return FrozenDict, (dict(self),)
+
+
+def read_only(values: Any) -> Floats:
+    """A view that cannot be written to; the array it shows stays as it is."""
+    view = np.asarray(values, dtype=np.float64).view()
+    view.flags.writeable = False
+    return view
+
+
+def current_versions() -> FrozenDict:
+    """Versions that made a rule."""
+    package = sys.modules["argmetric"]  # an import would point upwards
+    return FrozenDict(argmetric=package.__version__, numpy=np.__version__)
+
+
+def plain(value: Any, name: str = "") -> Any:
+    """Values that JSON holds: infinities and nan as text, arrays as lists."""
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float):
+        return plain_number(value)
+    if isinstance(value, np.generic):
+        return plain(value.item(), name)
+    if isinstance(value, np.ndarray):
+        return plain(value.tolist(), name)
+    if isinstance(value, list | tuple):
+        return [plain(item, name) for item in value]
+    if isinstance(value, dict):
+        return {key: plain(item, name) for key, item in value.items()}
+    kind = type(value).__name__
+    raise TypeError(f"{name or 'a value'} of type {kind} cannot be saved: {value!r}")
+
+
+def number(value: Any) -> float:
+    """The number that `plain` wrote."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str):
+        raise ValueError(f"a saved rule has {value!r} where a number belongs")
+    try:
+        return float(value)
+    except ValueError:
+        raise ValueError(f"a saved rule has {value!r} where a number belongs") from None
+
+
+def count(value: Any) -> int:
+    """A number of rows."""
+    found = number(value)
+    if not (found >= 0 and found.is_integer()):
+        raise ValueError(f"a saved rule has {value!r} where a count belongs")
+    return int(found)
+
+
+def interval(value: Any) -> tuple[float, float] | None:
+    """The pair that `plain` wrote, or None."""
+    if value is None:
+        return None
+    if not isinstance(value, list | tuple) or len(value) != 2:
+        raise ValueError(f"a saved rule has {value!r} where two numbers belong")
+    return number(value[0]), number(value[1])
+
+
+def header(kind: str) -> dict[str, Any]:
+    return {"file": NAME, "format": FORMAT, "kind": kind}
+
+
+def check_header(values: Any) -> str:
+    """The kind of a saved rule; refuse what is none, or of a later format."""
+    if not isinstance(values, dict) or values.get("file") != NAME:
+        raise ValueError("this is no saved rule: it does not say 'argmetric rule'")
+    version = values.get("format")
+    if isinstance(version, bool) or not isinstance(version, int) or version < 1:
+        raise ValueError(f"a saved rule with the odd format {version!r}")
+    if version > FORMAT:
+        made = values.get("versions", {})
+        by = made.get("argmetric", "a later version") if isinstance(made, dict) else "?"
+        raise ValueError(
+            f"this rule was saved in format {version} by argmetric {by}; this version "
+            f"reads format {FORMAT}: update argmetric"
+        )
+    return str(values.get("kind"))
+
+
+def saved_calibrator(calibrator: Any) -> Any:
+    """The plain form of a calibrator; a function cannot be kept."""
+    if calibrator is None:
+        return None
+    if not hasattr(calibrator, "to_dict"):
+        raise TypeError(
+            f"the calibrator is a {type(calibrator).__name__}, which no file can hold: "
+            "use one that calibrate() makes"
+        )
+    return calibrator.to_dict()
+
+
+def loaded_calibrator(values: Any) -> Any:
+    if values is None:
+        return None
+    from argmetric._calibrate import Calibrator
+
+    return Calibrator.from_dict(values)
+
+
+def calibrated(calibrator: Any, p: Any) -> Any:
+    """What the calibrator makes of p: an object with `apply`, or a function."""
+    apply = getattr(calibrator, "apply", calibrator)
+    if not callable(apply):
+        raise TypeError(
+            "calibrator must be made by calibrate(), or be a function of p, not "
+            f"{type(calibrator).__name__}"
+        )
+    return apply(p)

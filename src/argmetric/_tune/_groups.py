@@ -1,0 +1,220 @@
+"""One threshold for the mean of the metric over groups.
+
+Every row, as it enters the prediction, changes the value of its own group alone; the
+changes, added up in the order of the scores, are the curve. O(n log n) for all cuts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from argmetric._segments import Floats, Integers
+from argmetric._tune._labels import Booleans
+from argmetric._tune._resample import SPLITS, Sums, some_cuts
+from argmetric._tune._scan import Cuts, SortedRows, means
+from argmetric.metrics import Metric
+
+UNITS = 512  # groups up to which each is drawn for itself; beyond, random bundles
+CUTS = 1024  # cuts at which the samples of groups are counted
+BLOCK = 1024  # sums are added in blocks, which keeps their rounding small
+
+
+@dataclass(frozen=True)
+class GroupedRows:
+    """Sorted rows with the number of their group, and where they lie by group.
+
+    `place` lists the sorted rows group by group, each by descending score; `indptr`
+    says where each group begins there.
+    """
+
+    rows: SortedRows
+    code: Integers
+    place: Integers
+    indptr: Integers
+
+    @property
+    def n_groups(self) -> int:
+        return self.indptr.size - 1
+
+
+def group_rows(rows: SortedRows, code: Integers, n_groups: int) -> GroupedRows:
+    """Lay sorted rows out by group; `code` is in the order of the input."""
+    assert rows.order is not None
+    code = code[rows.order]
+    counts = np.bincount(code, minlength=n_groups)
+    indptr = np.concatenate([[0], np.cumsum(counts)])
+    return GroupedRows(rows, code, stable_order(code, n_groups), indptr)
+
+
+def stable_order(code: Integers, count: int) -> Integers:
+    """Stable argsort of numbers below `count`: 16 bits at a time, by radix."""
+    order = np.argsort((code & 0xFFFF).astype(np.uint16), kind="stable")
+    shift = 16
+    while count > 1 << shift:
+        digit = (code[order] >> shift) & 0xFFFF
+        order = order[np.argsort(digit.astype(np.uint16), kind="stable")]
+        shift += 16
+    return order
+
+
+@dataclass(frozen=True)
+class Steps:
+    """Change of value and of definedness as each row enters, and where groups begin.
+
+    `start` and `start_defined` hold one number per group, the empty prediction;
+    an undefined value counts as 0 and is not counted in `defined`.
+    """
+
+    start: Floats
+    start_defined: Floats
+    value: Floats
+    defined: Floats
+
+
+def steps_of(grouped: GroupedRows, metric: Metric) -> Steps:
+    """Evaluate every group after each of its rows."""
+    rows, place = grouped.rows, grouped.place
+    weight = None if rows.weight is None else rows.weight[place]
+    positive, lengths = rows.positive[place], np.diff(grouped.indptr)
+    last = grouped.indptr[1:] - 1
+    tp = within_groups(positive, weight, grouped.indptr)
+    k = tp + within_groups(~positive, weight, grouped.indptr)
+    t, n = tp[last], k[last]
+    after = metric.value(tp, k, np.repeat(t, lengths), np.repeat(n, lengths))
+    start = metric.value(np.zeros(t.size), np.zeros(t.size), t, n)
+    return Steps(
+        np.nan_to_num(start),
+        (~np.isnan(start)).astype(np.float64),
+        _changes(np.nan_to_num(after), np.nan_to_num(start), grouped),
+        _changes((~np.isnan(after)) * 1.0, (~np.isnan(start)) * 1.0, grouped),
+    )
+
+
+def within_groups(chosen: Booleans, weight: Floats | None, indptr: Integers) -> Floats:
+    """Running weight of the chosen rows, beginning anew in every group."""
+    added = np.cumsum(chosen)
+    before = np.concatenate([[0], added[indptr[1:-1] - 1]])
+    count = added - np.repeat(before, np.diff(indptr))
+    if weight is None:
+        return np.asarray(count, dtype=np.float64)
+    # Each group first takes off the sum of the one before it: a difference of two
+    # large running sums would lose digits.
+    parts = np.where(chosen, weight, 0.0)
+    parts[indptr[1:-1]] -= np.add.reduceat(parts, indptr[:-1])[:-1]
+    return np.where(count > 0, np.maximum(np.cumsum(parts), 0.0), 0.0)
+
+
+def _changes(after: Floats, start: Floats, grouped: GroupedRows) -> Floats:
+    """Differences within each group, in the order of the scores."""
+    before = np.empty(after.size)
+    before[1:] = after[:-1]
+    before[grouped.indptr[:-1]] = start
+    result = np.empty(after.size)
+    result[grouped.place] = after - before
+    return result
+
+
+def running_sum(values: Floats) -> Floats:
+    """Cumulative sum in blocks: a rounding error per block, not per number."""
+    padded = np.zeros(-(-values.size // BLOCK) * BLOCK)
+    padded[: values.size] = values
+    table = np.cumsum(padded.reshape(-1, BLOCK), axis=1)
+    table[1:] += np.cumsum(table[:-1, -1])[:, None]
+    return table.ravel()[: values.size]
+
+
+def mean_curve(grouped: GroupedRows, steps: Steps) -> Floats:
+    """Mean over groups at every cut; nan where no group is defined."""
+    ends = grouped.rows.ends
+    total, share = (
+        start.sum() + np.concatenate([[0.0], running_sum(change)[ends - 1]])
+        for start, change in (
+            (steps.start, steps.value),
+            (steps.start_defined, steps.defined),
+        )
+    )
+    return means(total, share)
+
+
+@dataclass(frozen=True)
+class GroupSampler:
+    """Draws whole groups. `parts` are the sums of every unit at the cuts."""
+
+    cuts: Integers
+    parts: Sums
+
+    @property
+    def n_units(self) -> int:
+        """Groups, or bundles of them."""
+        return len(self._matrices()[0])
+
+    def _matrices(self) -> list[Floats]:
+        return [part for part in vars(self.parts).values() if part is not None]
+
+    def bootstrap(self, rng: np.random.Generator, size: int) -> Sums:
+        """As many units as there are, with replacement."""
+        units = self.n_units
+        return self._mix(rng.multinomial(units, np.full(units, 1 / units), size=size))
+
+    def splits(self, rng: np.random.Generator, folds: int) -> Iterator[Sums]:
+        """Units dealt to folds at random, several times; one product for all."""
+        dealt = np.stack([rng.permutation(self.n_units) % folds for _ in range(SPLITS)])
+        held = dealt[:, None, :] == np.arange(folds)[:, None]
+        sums = self._mix(held.reshape(-1, self.n_units))
+        for i in range(SPLITS):
+            yield sums.rows(slice(i * folds, (i + 1) * folds))
+
+    def _mix(self, times: Integers | Booleans) -> Sums:
+        weight = times.astype(np.float64)
+        parts = vars(self.parts).values()
+        return Sums(*(None if part is None else weight @ part for part in parts))
+
+
+def group_sampler(
+    grouped: GroupedRows,
+    cuts: Cuts,
+    keep: Integers,
+    steps: Steps | None,
+    *,
+    counts: bool,
+    rng: np.random.Generator,
+) -> GroupSampler:
+    """Sums of every unit at some of the cuts: of the metric, of the counts, or both.
+
+    More groups than units are bundled at random. Samples of random bundles have the
+    spread of samples of groups.
+    """
+    index = some_cuts(cuts, keep, CUTS)
+    groups = grouped.n_groups
+    unit = np.arange(groups)
+    if groups > UNITS:
+        unit = rng.permutation(groups) % UNITS
+    units = int(unit.max()) + 1
+    rows = grouped.rows
+    ends = np.concatenate([[0], rows.ends])[index]
+    column = np.searchsorted(ends, np.arange(rows.n_rows), side="right")
+    slot = unit[grouped.code] * index.size + column
+
+    def matrix(change: Floats, start: Floats | None = None) -> Floats:
+        table = np.bincount(slot, weights=change, minlength=units * index.size)
+        table = table.reshape(units, index.size)
+        if start is not None:
+            table[:, 0] += np.bincount(unit, weights=start, minlength=units)
+        return np.cumsum(table, axis=1)
+
+    tp = fp = value = defined = None
+    if counts:
+        weight = np.ones(rows.n_rows) if rows.weight is None else rows.weight
+        tp = matrix(np.where(rows.positive, weight, 0.0))
+        fp = matrix(np.where(rows.positive, 0.0, weight))
+    if steps is not None:
+        value = matrix(steps.value, steps.start)
+        if steps.defined.any():
+            defined = matrix(steps.defined, steps.start_defined)
+        else:  # defined groups stay so at every cut: one column serves for all
+            count = np.bincount(unit, weights=steps.start_defined, minlength=units)
+            defined = np.asarray(count, dtype=np.float64)[:, None]
+    return GroupSampler(index, Sums(tp, fp, value, defined))

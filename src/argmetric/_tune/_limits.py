@@ -1,0 +1,112 @@
+"""Floors and budgets that a cut has to obey."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from numbers import Integral, Real
+from typing import Any, NoReturn
+
+import numpy as np
+
+from argmetric._decide._task import TIE
+from argmetric._segments import Floats
+from argmetric._tune._labels import Booleans
+from argmetric._tune._scan import Cuts
+from argmetric._validation import check_fraction
+
+Numbers = Floats | float
+
+
+@dataclass(frozen=True)
+class Limits:
+    """`max_positives` is a count where it is an int, a share where it is a float."""
+
+    min_precision: float | None = None
+    min_recall: float | None = None
+    max_positives: int | float | None = None
+
+    @property
+    def given(self) -> dict[str, float]:
+        """The limits that were set."""
+        return {name: x for name, x in vars(self).items() if x is not None}
+
+    def allowed(self, tp: Floats, k: Floats, t: Numbers, n: Numbers) -> Booleans | None:
+        """Which cells obey; an empty prediction passes the floor under precision."""
+        if not self.given:
+            return None
+        result = np.ones(np.shape(k), dtype=bool)
+        if self.min_precision is not None:
+            result &= tp >= self.min_precision * k * (1.0 - TIE)
+        if self.min_recall is not None:
+            result &= tp >= self.min_recall * t * (1.0 - TIE)
+        return result & self.within_budget(k, n)
+
+    def within_budget(self, k: Floats, n: Numbers) -> Booleans:
+        most = self.max_positives
+        if most is None:
+            return np.ones(np.shape(k), dtype=bool)
+        return np.asarray(
+            k <= (most if isinstance(most, int) else most * n) * (1 + TIE)
+        )
+
+    def allowed_cuts(self, cuts: Cuts) -> Booleans | None:
+        """Which cuts obey; an error that says what can be had, where none does."""
+        allowed = self.allowed(cuts.tp, cuts.k, cuts.t, cuts.n)
+        if allowed is not None and not allowed.any():
+            self._refuse(cuts)
+        return allowed
+
+    def _refuse(self, cuts: Cuts) -> NoReturn:
+        """Only a floor under recall can clash: the empty prediction obeys the rest."""
+        assert self.min_recall is not None
+        without = Limits(self.min_precision, None, self.max_positives)
+        others = without.allowed(cuts.tp, cuts.k, cuts.t, cuts.n)
+        recall = np.where(others, cuts.tp / cuts.t, -1.0)  # type: ignore[arg-type]
+        best = int(np.argmax(recall))
+        text = " and ".join(f"{name}={x:g}" for name, x in self.given.items())
+        rest = " and ".join(f"{name}={x:g}" for name, x in without.given.items())
+        message = (
+            f"no cut meets {text}: the best recall that {rest} can have is "
+            f"{recall[best]:.4g}"
+        )
+        if self.min_precision is not None:
+            enough = cuts.tp >= self.min_recall * cuts.t * (1.0 - TIE)
+            enough &= self.within_budget(cuts.k, cuts.n) & (cuts.k > 0)
+            if enough.any():
+                precision = (cuts.tp[enough] / cuts.k[enough]).max()
+                message += (
+                    f", and the best precision at recall {self.min_recall:g} or more "
+                    f"is {precision:.4g}"
+                )
+        raise ValueError(message)
+
+
+def check_tune_limits(
+    min_precision: float | None, min_recall: float | None, max_positives: Any
+) -> Limits:
+    for name, value in (("min_precision", min_precision), ("min_recall", min_recall)):
+        if value is not None:
+            check_fraction(value, name)
+    most = None if max_positives is None else _check_number(max_positives)
+    if most is not None:
+        if most < 0 or (most > 1 and most != int(most)):
+            raise ValueError(
+                "max_positives must be a whole number of rows, or a share from 0 to 1, "
+                f"not {max_positives!r}"
+            )
+        if most > 1:
+            most = int(most)
+    return Limits(
+        None if min_precision is None else float(min_precision),
+        None if min_recall is None else float(min_recall),
+        most,
+    )
+
+
+def _check_number(value: Any) -> int | float:
+    if isinstance(value, Real) and not isinstance(value, bool):
+        number = int(value) if isinstance(value, Integral) else float(value)
+        if math.isfinite(number):
+            return number
+    raise TypeError(f"max_positives must be a finite number, not {value!r}")

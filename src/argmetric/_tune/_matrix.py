@@ -1,0 +1,160 @@
+"""Matrices of scores: several labels, or several classes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from argmetric._layout import column_names
+from argmetric._segments import Floats, Integers
+from argmetric._tune._binary import Group, Settings, finish, search_rows, tune_metrics
+from argmetric._tune._checks import LOGITS
+from argmetric._tune._labels import binary_labels, label_array, plain_label
+from argmetric._tune._multiclass import tune_classes
+from argmetric._tune._multiclass_rule import MultiClassRule
+from argmetric._tune._multilabel_rule import MultiLabelRule
+from argmetric._validation import (
+    check_choice,
+    check_labels,
+    check_length,
+    check_scores,
+    is_sparse,
+)
+from argmetric.metrics import Metric
+
+SHOWN = 5
+
+
+def tune_matrix(
+    y: Any,
+    p: Any,
+    scores: Floats,
+    weight: Floats | None,
+    metrics: list[Metric],
+    settings: Settings,
+    *,
+    groups: Any,
+    pos_label: Any,
+    average: Any,
+    calibrator: Any,
+) -> list[MultiLabelRule] | list[MultiClassRule]:
+    """A rule per label where y is a matrix; weights of classes where it is not."""
+    for name, value in (("groups", groups), ("pos_label", pos_label)):
+        if value is not None:
+            raise ValueError(
+                f"{name} goes with one column of scores, not with a matrix"
+            )
+    two_dimensional = is_sparse(y) or label_array(y).ndim == 2
+    if two_dimensional:
+        return _tune_labels(
+            y, p, scores, weight, metrics, settings, average, calibrator
+        )
+    if average not in (None, "macro"):
+        raise ValueError(f"classes are averaged by 'macro', not by {average!r}")
+    if settings.limits.given or settings.choice != "best":
+        what = ", ".join(settings.limits.given) or "choice='one_se'"
+        raise ValueError(f"{what} is not there for several classes")
+    true, classes = _classes(y, p, scores)
+    if len(classes) == 2 and average is None:
+        raise ValueError(
+            f"y has two classes and p two columns: pass the column of the positive "
+            f"class, p[:, 1] for {classes[1]!r}; or average='macro' to weigh both alike"
+        )
+    check_scores(scores, "p", logits=False, hint=LOGITS)
+    rules = [
+        tune_classes(scores, true, classes, weight, metric, settings)
+        for metric in metrics
+    ]
+    return [replace(rule, calibrator=calibrator) for rule in rules]
+
+
+def _classes(y: Any, p: Any, scores: Floats) -> tuple[Integers, tuple[Any, ...]]:
+    """Number of the column of every label, and the labels of the columns."""
+    array = label_array(y)
+    check_length(array, "y", scores.shape[0])
+    if array.dtype.kind == "O":
+        kinds = {type(value).__name__ for value in array}
+        if len(kinds) > 1:
+            raise TypeError(f"y mixes labels of different types: {sorted(kinds)}")
+        array = np.array(array.tolist())
+    found, code = np.unique(array, return_inverse=True)
+    classes = tuple(plain_label(value) for value in found)
+    if len(classes) == 1:
+        raise ValueError(
+            f"y has one class only: every label is {classes[0]!r}; tuning needs rows "
+            "of several classes"
+        )
+    if len(classes) == scores.shape[1]:
+        return code.astype(np.int64), classes
+    names = column_names(p)
+    columns = {} if names is None else {plain_label(x): i for i, x in enumerate(names)}
+    if set(classes) <= set(columns):
+        place = np.array([columns[name] for name in classes])
+        return place[code], tuple(columns)
+    shown = ", ".join(map(repr, classes[:SHOWN]))
+    more = ", ..." if len(classes) > SHOWN else ""
+    raise ValueError(
+        f"p has {scores.shape[1]} columns but y has {len(classes)} classes ({shown}"
+        f"{more}): one column per class is needed, in sorted order, or a frame whose "
+        "columns are named like the classes"
+    )
+
+
+def _tune_labels(
+    y: Any,
+    p: Any,
+    scores: Floats,
+    weight: Floats | None,
+    metrics: list[Metric],
+    settings: Settings,
+    average: Any,
+    calibrator: Any,
+) -> list[MultiLabelRule]:
+    average = "macro" if average is None else average
+    check_choice(average, "average", ("macro", "micro", "samples"))
+    labels = check_labels(y, "y", scores.shape)
+    given = column_names(p)
+    _refuse_other_order(column_names(y), given)
+    names = tuple(range(scores.shape[1])) if given is None else tuple(given)
+    inside = bool(scores.min() >= 0.0 and scores.max() <= 1.0)
+    known = {"calibrator": calibrator, "probabilities": inside}
+    if average == "macro":
+        columns = []
+        for j, name in enumerate(names):
+            one = binary_labels(labels[:, j], where=f"column {name!r} of y")
+            column = np.ascontiguousarray(scores[:, j])
+            search = search_rows(column, one.positive, weight, None, settings)
+            columns.append(
+                [finish(r, None, **known) for r in tune_metrics(search, metrics)]
+            )
+        return [
+            MultiLabelRule(tuple(column[i] for column in columns), names, "macro")
+            for i in range(len(metrics))
+        ]
+    rows, count = scores.shape
+    flat = binary_labels(labels.ravel())
+    cell_weight = None if weight is None else np.repeat(weight, count)
+    # The cells of a row are drawn together: they depend on each other.
+    group = Group(np.repeat(np.arange(rows), count), rows, average == "samples")
+    search = search_rows(scores.ravel(), flat.positive, cell_weight, group, settings)
+    return [
+        MultiLabelRule(
+            (finish(r, None, average=average, **known),) * count, names, average
+        )
+        for r in tune_metrics(search, metrics)
+    ]
+
+
+def _refuse_other_order(of_y: Any, of_p: Any) -> None:
+    """Columns go by their place: the same names in another order are a mistake."""
+    if of_y is None or of_p is None:
+        return
+    labels, scores = list(of_y), list(of_p)
+    if labels != scores and set(labels) == set(scores):
+        first = next(i for i, one in enumerate(labels) if one != scores[i])
+        raise ValueError(
+            f"column {first} of y is {labels[first]!r} but that of p is "
+            f"{scores[first]!r}: bring them into the same order, as by y[p.columns]"
+        )

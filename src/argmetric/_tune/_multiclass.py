@@ -1,0 +1,286 @@
+"""Class weights for the argmax of w·p, by coordinate search.
+
+With all weights but one fixed, row i goes to class j where w_j exceeds
+r_i = max over the others of w·p, over p_ij. The rows change sides one by one as w_j
+grows: all break points are scanned, in O(n log n) for all values of w_j.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from argmetric._calibrate import deal
+from argmetric._segments import Floats, Integers
+from argmetric._tune._binary import FEW_ROWS, Settings, within_range
+from argmetric._tune._groups import running_sum, stable_order, within_groups
+from argmetric._tune._multiclass_rule import MultiClassRule
+from argmetric._tune._objective import (
+    Objective,
+    confusion,
+    objective_of,
+    score_confusion,
+)
+from argmetric._tune._uncertainty import quantiles
+from argmetric.metrics import Metric
+
+SWEEPS = 50  # over all classes; a search stops when one changes nothing
+RESTARTS = (4, 20)  # from random weights around the best: fewer where rows are many
+FEW_ENOUGH = 4_000  # more rows are searched on a sample first
+MANY_ROWS = 20_000  # most rows that the search of a fold looks at
+BETTER = 1e-12  # relative gain that counts as one
+
+
+@dataclass(frozen=True)
+class ClassRows:
+    """Probabilities, number of the true class, and weight of every row."""
+
+    p: Floats
+    true: Integers
+    weight: Floats | None
+    objective: Objective
+    sign: float
+
+    @property
+    def classes(self) -> int:
+        return int(self.p.shape[1])
+
+    def take(self, rows: Integers) -> ClassRows:
+        weight = None if self.weight is None else self.weight[rows]
+        return replace(self, p=self.p[rows], true=self.true[rows], weight=weight)
+
+    def predict(self, weights: Floats) -> Integers:
+        return np.asarray(np.argmax(self.p * weights, axis=1))
+
+    def table(self, predicted: Integers) -> Floats:
+        return confusion(self.true, predicted, self.weight, self.classes)
+
+    def gain(self, weights: Floats) -> float:
+        """Score to be maximised; -inf where it is undefined."""
+        score = score_confusion(self.objective, self.table(self.predict(weights)))
+        return -math.inf if np.isnan(score) else self.sign * float(score)
+
+
+@dataclass(frozen=True)
+class Scan:
+    """Scores for all values of one weight: below, between and above break points."""
+
+    breaks: Floats
+    scores: Floats
+
+    def weight(self, i: int) -> float | None:
+        """A weight between the break points around score i; None without any."""
+        breaks = self.breaks
+        if not breaks.size:
+            return None
+        if i == 0:
+            return float(breaks[0] / 2.0)
+        if i == breaks.size:
+            return float(breaks[-1] * 2.0)
+        return math.sqrt(breaks[i - 1]) * math.sqrt(breaks[i])
+
+
+def scan_class(rows: ClassRows, weights: Floats, j: int) -> Scan:
+    """Scores of all predictions that weight j alone can make."""
+    others = rows.p * weights
+    others[:, j] = -1.0
+    rival = np.argmax(others, axis=1)
+    most = others[np.arange(rival.size), rival]
+    own = rows.p[:, j]
+    # Two zeros tie at every weight: the first class wins, as in argmax.
+    both = np.where(j < rival, 0.0, math.inf)
+    safe = np.where(own > 0, own, 1.0)
+    ratio = np.where(own > 0, most / safe, np.where(most > 0, math.inf, both))
+    table = rows.table(np.where(ratio == 0, j, rival))
+    t, k, tp = table.sum(axis=1), table.sum(axis=0), np.diagonal(table)
+    n = t.sum()
+    turning = np.flatnonzero((ratio > 0) & (ratio < math.inf))
+    turning = turning[np.argsort(ratio[turning], kind="stable")]
+    breaks = ratio[turning]
+    start = rows.objective.parts(tp, k, t, n)
+    sums = start.sum(axis=1)[:, None]
+    if turning.size:
+        ends = np.append(np.flatnonzero(breaks[1:] != breaks[:-1]), breaks.size - 1)
+        moved = _own_change(rows, turning, j, tp, k, t) - start[:, j : j + 1]
+        moved = moved + _rival_change(rows, turning, rival[turning], tp, k, t, start)
+        sums = np.concatenate([sums, sums + moved[:, ends]], axis=1)
+        breaks = breaks[ends]
+    return Scan(breaks, rows.objective.combine(sums, t, n))
+
+
+def _weight_of(rows: ClassRows, chosen: Integers) -> Floats:
+    if rows.weight is None:
+        return np.ones(chosen.size)
+    return rows.weight[chosen]
+
+
+def _own_change(
+    rows: ClassRows, turning: Integers, j: int, tp: Floats, k: Floats, t: Floats
+) -> Floats:
+    """Parts of class j after each row has joined it."""
+    weight = _weight_of(rows, turning)
+    joined = np.cumsum(weight)
+    hits = np.cumsum(np.where(rows.true[turning] == j, weight, 0.0))
+    return rows.objective.parts(tp[j] + hits, k[j] + joined, t[j], t.sum())
+
+
+def _rival_change(
+    rows: ClassRows,
+    turning: Integers,
+    rival: Integers,
+    tp: Floats,
+    k: Floats,
+    t: Floats,
+    start: Floats,
+) -> Floats:
+    """Change of the other classes' parts, added up, after each row has left them."""
+    place = stable_order(rival, rows.classes)
+    group = rival[place]
+    first = np.flatnonzero(np.concatenate([[True], group[1:] != group[:-1]]))
+    indptr = np.append(first, group.size)
+    right = rows.true[turning][place] == group
+    weight = None if rows.weight is None else rows.weight[turning][place]
+    left = within_groups(np.ones(group.size, dtype=bool), weight, indptr)
+    lost = within_groups(right, weight, indptr)
+    after = rows.objective.parts(
+        np.maximum(tp[group] - lost, 0.0),
+        np.maximum(k[group] - left, 0.0),
+        t[group],
+        t.sum(),
+    )
+    before = np.empty_like(after)
+    before[:, 1:] = after[:, :-1]
+    before[:, first] = start[:, group[first]]
+    change = np.empty_like(after)
+    change[:, place] = after - before
+    return np.stack([running_sum(part) for part in change])
+
+
+def climb(rows: ClassRows, weights: Floats) -> tuple[Floats, float]:
+    """Improve one weight after the other until none can be improved."""
+    weights = weights.copy()
+    best = rows.gain(weights)
+    for _ in range(SWEEPS):
+        before = best
+        for j in range(rows.classes):
+            scan = scan_class(rows, weights, j)
+            gain = np.where(np.isnan(scan.scores), -math.inf, rows.sign * scan.scores)
+            weight = scan.weight(int(np.argmax(gain)))
+            if weight is None or not gain.max() > best + BETTER * max(1.0, abs(best)):
+                continue
+            tried = weights.copy()
+            tried[j] = weight
+            # Rounding may turn a row at a break point: only what is seen counts.
+            found = rows.gain(tried)
+            if found > best and 0 < weight < math.inf:
+                weights, best = tried, found
+        if not best > before:
+            break
+    return weights, best
+
+
+def search(rows: ClassRows, rng: np.random.Generator, restarts: int) -> Floats:
+    """The best weights of several starts; all 1 is one of them, and wins ties.
+
+    Many rows are searched on a sample, and the best weights improved on all of them.
+    """
+    ones = np.ones(rows.classes)
+    part = rows
+    if rows.true.size > FEW_ENOUGH:
+        part = rows.take(np.sort(rng.permutation(rows.true.size)[:FEW_ENOUGH]))
+    share = np.bincount(part.true, _weight_of(part, np.arange(part.true.size)))
+    share = np.append(share, np.zeros(rows.classes - share.size)) / share.sum()
+    inverse = 1.0 / np.maximum(share, 1e-3 / rows.classes)
+    best, gain = climb(part, ones)
+    for start in (inverse, np.sqrt(inverse)):
+        found, value = climb(part, start / start.mean())
+        if value > gain + BETTER * max(1.0, abs(gain)):
+            best, gain = found, value
+    for _ in range(restarts):
+        found, value = climb(part, best * np.exp(rng.normal(0, 0.7, rows.classes)))
+        if value > gain + BETTER * max(1.0, abs(gain)):
+            best, gain = found, value
+    if part is not rows:
+        best, gain = climb(rows, best)
+    return best if gain > rows.gain(ones) else ones
+
+
+def tune_classes(
+    p: Floats,
+    true: Integers,
+    classes: tuple[Any, ...],
+    weight: Floats | None,
+    metric: Metric,
+    settings: Settings,
+) -> MultiClassRule:
+    """Weights for one metric, with the optimism of tuning them."""
+    sign = 1.0 if metric.greater_is_better else -1.0
+    rows = ClassRows(p, true, weight, objective_of(metric), sign)
+    seeds = settings.seeds()
+    restarts = int(np.clip(4 * FEW_ENOUGH // true.size, *RESTARTS))
+    weights = search(rows, np.random.default_rng(seeds[2]), restarts)
+    if rows.gain(weights) == -math.inf:
+        raise ValueError(f"{metric.name} is undefined on these rows")
+    predicted = rows.predict(weights)
+    score = float(score_confusion(rows.objective, rows.table(predicted)))
+    outside = _out_of_fold(rows, settings.cv, np.random.default_rng(seeds[1]))
+    excess = 0.0 if math.isnan(outside) else score - outside
+    interval = None
+    if settings.n_bootstrap:
+        samples = _bootstrap(rows, predicted, settings.n_bootstrap, seeds[0])
+        interval = quantiles(samples - excess, settings.coverage)
+        interval = within_range(interval, metric, float(true.size))
+    notes = []
+    if true.size < FEW_ROWS:
+        notes.append(f"tuned on {true.size} rows: the weights are little but a guess")
+    return MultiClassRule(
+        classes=classes,
+        weights=weights,
+        metric=metric,
+        score=score,
+        argmax_score=sign * rows.gain(np.ones(rows.classes)),
+        optimism=sign * (score - outside),
+        out_of_fold_score=outside,
+        score_interval=interval,
+        n=true.size,
+        coverage=settings.coverage,
+        notes=tuple(notes),
+    )
+
+
+def _out_of_fold(rows: ClassRows, cv: int, rng: np.random.Generator) -> float:
+    """Score of rows by weights found on the other folds, each class dealt evenly."""
+    counts = np.bincount(rows.true)
+    folds = min(cv, int(counts[counts > 0].min()))
+    if folds < 2:
+        return math.nan
+    fold = deal(rng, rows.true, folds)
+    predicted = np.empty(fold.size, dtype=np.int64)
+    for f in range(folds):
+        inside = np.flatnonzero(fold != f)
+        if inside.size > MANY_ROWS:  # a smaller sample flatters more: a safe estimate
+            inside = rng.permutation(inside)[:MANY_ROWS]
+        weights = search(rows.take(inside), rng, 0)
+        held = np.flatnonzero(fold == f)
+        predicted[held] = rows.take(held).predict(weights)
+    return float(score_confusion(rows.objective, rows.table(predicted)))
+
+
+def _bootstrap(
+    rows: ClassRows, predicted: Integers, size: int, seed: np.random.SeedSequence
+) -> Floats:
+    """Scores of samples of the confusion matrix; see `CellSampler` for the weights."""
+    table = rows.table(predicted).ravel()
+    worth = np.ones(table.size)
+    if rows.weight is not None:
+        squares = replace(rows, weight=rows.weight**2).table(predicted).ravel()
+        worth = np.where(table > 0, squares / np.where(table > 0, table, 1.0), 1.0)
+    draws = table / worth
+    rng = np.random.default_rng(seed)
+    total = draws.sum()
+    drawn = rng.multinomial(round(float(total)), draws / total, size=size) * worth
+    tables = drawn.reshape(size, rows.classes, rows.classes)
+    return score_confusion(rows.objective, tables)

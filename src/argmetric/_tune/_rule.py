@@ -1,0 +1,293 @@
+"""A rule is a value: which scores are positive, for which metric, and how sure."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from argmetric._display import Lines
+from argmetric._segments import Floats
+from argmetric._tune import _files
+from argmetric._tune._files import (
+    FrozenDict,
+    calibrated,
+    current_versions,
+    read_only,
+)
+from argmetric._tune._labels import Booleans, plain_label
+from argmetric._tune._saved_rule import CURVE, SavedRule
+from argmetric._validation import check_choice, check_scores, same_kind, to_floats
+from argmetric.metrics import Metric, MetricLike, get_metric
+from argmetric.metrics._saved import metric_from_dict, metric_to_dict
+
+Operator = Literal[">=", "<"]
+KEPT_POINTS = 2000  # of the curve, in a pickle
+_NUMBERS = (
+    "threshold",
+    "prevalence",
+    "positive_rate",
+    "score",
+    "optimism",
+    "out_of_fold_score",
+    "coverage",
+)
+_INTERVALS = ("score_interval", "threshold_interval", "plateau")
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class Rule(SavedRule):
+    """A threshold, the metric it was tuned for, and how sure both are.
+
+    Attributes
+    ----------
+    metric : Metric
+        What the threshold is best for.
+    threshold : float
+        On the scale of the scores, after the calibrator where there is one; infinite
+        where nothing is predicted.
+    operator : {">=", "<"}
+        `p >= threshold` is positive. "<" only where a metric rewards misses.
+    pos_label, neg_label : object
+        What `apply` calls the two classes.
+    calibrator : Calibrator or None
+        Applied to the scores first.
+    prevalence : float
+        Share of positives among the rows it was tuned on.
+    positive_rate : float
+        Share of these rows that the rule predicts positive.
+    n : int
+        Number of rows.
+    score : float
+        The metric on these rows.
+    score_interval : (float, float) or None
+        Bootstrap interval of the score that this rule has on other rows: around
+        `score` less `optimism`.
+    threshold_interval : (float, float) or None
+        Bootstrap interval of the best threshold.
+    plateau : (float, float)
+        All thresholds in (low, high] are as good: the run of optimal cuts around the
+        chosen one; with choice="one_se", of cuts within one standard error.
+    optimal_thresholds : ndarray of shape (m, 2)
+        All optimal thresholds, as intervals (low, high] in descending order.
+    optimism : float
+        How much `score` exceeds `out_of_fold_score`; nan where it is not known.
+    out_of_fold_score : float
+        Score of rows by thresholds that were tuned on the other folds.
+    choice : {"best", "one_se"}
+        How the cut was chosen.
+    constraints : dict
+        Floors and budgets that the cut obeys.
+    average : str or None
+        "groups" where the mean over groups was maximised; "micro", "samples" for a
+        matrix.
+    coverage : float
+        Of both intervals.
+    probabilities : bool
+        Whether the scores it was tuned on lay between 0 and 1.
+    notes : tuple of str
+        What the reader should know.
+    versions : dict
+        Versions of argmetric and numpy that made it.
+    thresholds, scores : ndarray or None
+        The curve: `p >= thresholds[i]` scores `scores[i]`. Not saved to files.
+
+    Examples
+    --------
+    >>> import argmetric as am
+    >>> rule = am.tune([0, 0, 1, 0, 1, 1], [0.1, 0.2, 0.3, 0.4, 0.6, 0.9])
+    >>> rule.threshold, round(rule.score, 4)
+    (0.25, 0.8571)
+    >>> rule.apply([0.2, 0.7])
+    array([0, 1])
+    """
+
+    metric: Metric
+    threshold: float
+    operator: Operator = ">="
+    pos_label: Any = 1
+    neg_label: Any = 0
+    calibrator: Any = None
+    prevalence: float = math.nan
+    positive_rate: float = math.nan
+    n: int = 0
+    score: float = math.nan
+    score_interval: tuple[float, float] | None = None
+    threshold_interval: tuple[float, float] | None = None
+    plateau: tuple[float, float] | None = None
+    optimal_thresholds: Floats = field(default_factory=lambda: np.empty((0, 2)))
+    optimism: float = math.nan
+    out_of_fold_score: float = math.nan
+    choice: str = "best"
+    constraints: dict[str, float] = field(default_factory=dict)
+    average: str | None = None
+    coverage: float = 0.9
+    probabilities: bool = True
+    notes: tuple[str, ...] = ()
+    versions: dict[str, str] = field(default_factory=current_versions)
+    thresholds: Floats | None = None
+    scores: Floats | None = None
+
+    def __post_init__(self) -> None:
+        check_choice(self.operator, "operator", (">=", "<"))
+        metric: MetricLike = self.metric
+        known = {
+            "metric": get_metric(metric),
+            "threshold": float(self.threshold),
+            "pos_label": plain_label(self.pos_label),
+            "neg_label": plain_label(self.neg_label),
+            "constraints": FrozenDict(self.constraints),
+            "versions": FrozenDict(self.versions),
+            "notes": tuple(self.notes),
+        }
+        if math.isnan(known["threshold"]):
+            raise ValueError("threshold must be a number, not nan")
+        for name in ("optimal_thresholds", "thresholds", "scores"):
+            values = getattr(self, name)
+            if values is not None:
+                known[name] = read_only(values)
+        for name, value in known.items():
+            object.__setattr__(self, name, value)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """A pickle holds a coarse curve: the rows may have been many."""
+        state = super().__getstate__()
+        if self.thresholds is not None and self.thresholds.size > KEPT_POINTS:
+            last = self.thresholds.size - 1
+            index = np.linspace(0, last, KEPT_POINTS).astype(np.int64)
+            for name in CURVE:
+                state[name] = getattr(self, name)[index]
+        return state
+
+    def applies(self, p: Any) -> Booleans:
+        """Which scores are positive.
+
+        Parameters
+        ----------
+        p : array-like
+            Scores as they were tuned on, not calibrated by hand.
+
+        Returns
+        -------
+        ndarray of bool
+        """
+        scores = to_floats(p, "p")
+        if scores.ndim != 1 and self.average not in ("micro", "samples"):
+            raise ValueError(
+                f"p must be one column of scores, not of shape {scores.shape}: pass "
+                "the column of the positive class, such as p[:, 1]"
+            )
+        check_scores(scores, "p", logits=True)  # any real score, but no NaN
+        if self.calibrator is not None:
+            scores = to_floats(calibrated(self.calibrator, scores), "calibrated p")
+        elif self.probabilities and scores.size:
+            _warn_outside(scores)
+        if self.operator == "<":
+            return scores < self.threshold
+        if self.threshold == math.inf:
+            return np.zeros(scores.shape, dtype=bool)
+        return scores >= self.threshold
+
+    def apply(self, p: Any) -> Any:
+        """Labels of the scores, in the kind of the input (array, series).
+
+        Parameters
+        ----------
+        p : array-like
+            Scores as they were tuned on, not calibrated by hand.
+
+        Returns
+        -------
+        array-like
+            0 and 1, or the labels that `y` had.
+        """
+        return same_kind(p)(self.named(self.applies(p)))
+
+    def named(self, positive: Booleans) -> npt.NDArray[Any]:
+        """Booleans as labels of the two classes."""
+        names = (self.neg_label, self.pos_label)
+        if type(names[0]) is type(names[1]):
+            return np.array(names)[positive.astype(np.intp)]
+        return np.fromiter(names, dtype=object, count=2)[positive.astype(np.intp)]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything but the curve, for JSON; `from_dict` gives an equal rule back."""
+        own = {
+            one.name: _files.plain(getattr(self, one.name), one.name)
+            for one in fields(self)
+            if one.name not in (*CURVE, "metric", "calibrator")
+        }
+        return {
+            **_files.header("rule"),
+            "metric": metric_to_dict(self.metric),
+            **own,
+            "calibrator": _files.saved_calibrator(self.calibrator),
+        }
+
+    @classmethod
+    def _from_plain(cls, values: dict[str, Any]) -> Rule:
+        """From a dict whose header was checked."""
+        names = {one.name for one in fields(cls)} - set(CURVE)
+        missing = sorted(names - set(values))
+        if missing:
+            raise ValueError(f"a saved rule lacks {', '.join(missing)}")
+        known = {name: values[name] for name in names}
+        known |= {name: _files.number(known[name]) for name in _NUMBERS}
+        known |= {name: _files.interval(known[name]) for name in _INTERVALS}
+        known["n"] = _files.count(known["n"])
+        pairs = [_files.interval(pair) for pair in known["optimal_thresholds"]]
+        known["optimal_thresholds"] = np.array(pairs, dtype=float).reshape(-1, 2)
+        known["metric"] = metric_from_dict(known["metric"])
+        known["calibrator"] = _files.loaded_calibrator(known["calibrator"])
+        return cls(**known)
+
+    def _title(self) -> str:
+        return (
+            f"Rule({self._scale} {self.operator} {self.threshold:.4g}, "
+            f"metric={self.metric.name})"
+        )
+
+    @property
+    def _scale(self) -> str:
+        if self.calibrator is not None:
+            return "calibrated p"
+        return "p" if self.probabilities else "score"
+
+    def _lines(self) -> Lines:
+        from argmetric._tune._show import rule_lines
+
+        return rule_lines(self)
+
+    def _notes(self) -> tuple[str, ...]:
+        return self.notes
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the score against the threshold, with plateau and interval.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        from argmetric._tune._plot import plot_rule
+
+        return plot_rule(self, ax)
+
+
+def _warn_outside(scores: Floats) -> None:
+    low, high = float(scores.min()), float(scores.max())
+    if low < 0.0 or high > 1.0:
+        warnings.warn(
+            f"scores from {low:g} to {high:g} meet a rule that was tuned on scores "
+            "between 0 and 1: are these logits or percentages?",
+            UserWarning,
+            stacklevel=4,
+        )

@@ -1,0 +1,222 @@
+"""Every cut between distinct scores, the empty and the full prediction included.
+
+Cut 0 predicts nothing; cut j predicts the rows of the j largest distinct scores.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from argmetric._decide._task import TIE, threshold_between
+from argmetric._segments import Floats, Integers
+from argmetric._tune._labels import Booleans
+from argmetric.metrics import Metric
+
+
+@dataclass(frozen=True)
+class SortedRows:
+    """Rows by descending score; `order` is None where it was not needed."""
+
+    scores: Floats
+    positive: Booleans
+    weight: Floats | None
+    order: Integers | None
+
+    @property
+    def n_rows(self) -> int:
+        return self.scores.size
+
+    @cached_property
+    def ends(self) -> Integers:
+        """One past the last row of every distinct score."""
+        last = np.flatnonzero(self.scores[1:] != self.scores[:-1])
+        return np.append(last + 1, self.n_rows)
+
+
+def sort_rows(
+    scores: Floats, positive: Booleans, weight: Floats | None, *, order: bool = False
+) -> SortedRows:
+    """Sort by descending score.
+
+    Sorting values is three times as fast as sorting indices. A float that is not
+    negative leaves its sign bit free: shifted left by one bit, its bits still sort
+    as the number does, and the label takes the bit that is gained. Nothing is lost.
+    """
+    if weight is None and not order and scores.min() >= 0.0:
+        packed = (scores + 0.0).view(np.uint64)  # + 0.0: -0.0 becomes 0.0
+        packed <<= np.uint64(1)
+        packed |= positive
+        np.invert(packed, out=packed)
+        packed.sort()
+        np.invert(packed, out=packed)
+        label = (packed & np.uint64(1)).astype(bool)
+        packed >>= np.uint64(1)
+        return SortedRows(packed.view(np.float64), label, None, None)
+    index = np.argsort(scores)[::-1]
+    return SortedRows(
+        scores[index] + 0.0,
+        positive[index],
+        None if weight is None else weight[index],
+        index,
+    )
+
+
+@dataclass(frozen=True)
+class Cuts:
+    """Weighted counts of every cut, over the same rows.
+
+    Attributes
+    ----------
+    scores : ndarray
+        The distinct scores, descending.
+    tp, fp : ndarray
+        True and false positives of every cut, one more than there are scores.
+    """
+
+    scores: Floats
+    tp: Floats
+    fp: Floats
+
+    @cached_property
+    def k(self) -> Floats:
+        """Predicted positives. As a sum, so that k never falls below tp."""
+        return self.tp + self.fp
+
+    @property
+    def t(self) -> float:
+        return float(self.tp[-1])
+
+    @property
+    def n(self) -> float:
+        return float(self.k[-1])
+
+    @property
+    def size(self) -> int:
+        return self.tp.size
+
+    @cached_property
+    def thresholds(self) -> Floats:
+        """The smallest score that each cut predicts; infinite for the empty one."""
+        return np.concatenate([[math.inf], self.scores])
+
+    def threshold(self, cut: int) -> float:
+        """A number with exactly the rows of this cut at or above it."""
+        if 0 < cut < self.scores.size:
+            return _between(self.scores, cut)
+        if cut == 0:
+            return math.inf
+        # The largest 32-bit number at or below: the smallest score stays above it
+        # when it is rounded to 32 bits.
+        lowest = self.scores[-1]
+        rounded = np.float32(lowest)
+        if rounded > lowest:
+            rounded = np.nextafter(rounded, np.float32(-np.inf))
+        return float(rounded if np.isfinite(rounded) else lowest)
+
+    def interval(self, first: int, last: int) -> tuple[float, float]:
+        """Thresholds in (low, high] give one of the cuts first…last."""
+        low = -math.inf if last == self.scores.size else float(self.scores[last])
+        return low, float(self.thresholds[first])
+
+
+def _between(scores: Floats, cut: int) -> float:
+    """Half-way to the next score; nearer to the upper one where 32 bits need it.
+
+    Wherever both scores differ as 32-bit numbers, these lie on the two sides as well,
+    whether the threshold is then rounded to 32 bits or not.
+    """
+    middle = threshold_between(scores, cut)
+    assert middle is not None  # the scores are distinct
+    with np.errstate(over="ignore", under="ignore"):
+        upper, lower = (float(np.float32(scores[cut - 1 + i])) for i in (0, 1))
+        rounded = float(np.float32(middle))
+    if lower < upper and math.isfinite(upper) and math.isfinite(lower):
+        separates = lower < middle <= upper and lower < rounded
+        if not separates:
+            middle = min(lower / 4 + 3 * (upper / 4), float(scores[cut - 1]))
+    return middle
+
+
+def count_cuts(rows: SortedRows) -> Cuts:
+    """Counts at the last row of every tie, and of the empty prediction."""
+    ends, positive = rows.ends, rows.positive
+    if rows.weight is None:
+        # Integers add up exactly; at ends, k is the number of rows.
+        hits = np.cumsum(positive, dtype=np.int64)
+        tp = hits if ends.size == hits.size else hits[ends - 1]
+        return Cuts(
+            rows.scores if ends.size == hits.size else rows.scores[ends - 1],
+            np.concatenate([[0.0], tp]),
+            np.concatenate([[0.0], ends - tp]),
+        )
+    tp, fp = (
+        np.cumsum(np.where(chosen, rows.weight, 0.0))[ends - 1]
+        for chosen in (positive, ~positive)
+    )
+    return Cuts(
+        rows.scores[ends - 1],
+        np.concatenate([[0.0], tp]),
+        np.concatenate([[0.0], fp]),
+    )
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Values of one metric at all cuts; `gain` grows where it gets better.
+
+    A cut whose value is undefined, or that the limits forbid, gains -inf.
+    """
+
+    values: Floats
+    gain: Floats
+    tolerance: float
+
+    @property
+    def best(self) -> int:
+        """The best cut; ties go to fewer positives."""
+        return int(np.argmax(self.optimal))
+
+    @cached_property
+    def optimal(self) -> Booleans:
+        """Every cut whose gain equals the largest up to rounding."""
+        return self.gain >= float(self.gain.max()) - self.tolerance
+
+
+def curve_of(
+    values: Floats, metric: Metric, allowed: Booleans | None, n: float
+) -> Curve:
+    """Turn values into gains; ties are 1e-12 of the best, as in `decide`."""
+    if np.isinf(values).any():
+        raise ValueError(f"{metric.name} is infinite on some counts: see check_metric")
+    gain = gains(values, metric, allowed)
+    top = float(gain.max())
+    if top == -math.inf:
+        raise ValueError(
+            f"{metric.name} is undefined at every cut that the limits allow; another "
+            "zero_division gives it a value"
+        )
+    return Curve(values, gain, max(TIE * abs(top), float(metric.tie_floor(n))))
+
+
+def gains(values: Floats, metric: Metric, allowed: Booleans | None) -> Floats:
+    """Values to be maximised: -inf where undefined or forbidden."""
+    gain = values if metric.greater_is_better else -values
+    if allowed is not None:
+        return np.where(allowed & ~np.isnan(gain), gain, -math.inf)
+    return np.where(np.isnan(gain), -math.inf, gain) if np.isnan(gain).any() else gain
+
+
+def means(total: Floats, defined: Floats) -> Floats:
+    """Sums over the number of defined terms; nan where there is none."""
+    some = defined > 0.5
+    return np.where(some, total / np.where(some, defined, 1.0), math.nan)
+
+
+def runs(mask: Booleans) -> Integers:
+    """First and last index of every run of True, one row each."""
+    edge = np.diff(np.concatenate([[False], mask, [False]]).astype(np.int8))
+    return np.stack([np.flatnonzero(edge == 1), np.flatnonzero(edge == -1) - 1], axis=1)

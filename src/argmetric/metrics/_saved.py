@@ -1,0 +1,108 @@
+"""A metric as plain values, for rules and models that are kept in files."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+from argmetric.metrics import _counts, _fractional, _rates
+from argmetric.metrics._base import CustomMetric, Metric
+
+_CATALOGUE: dict[str, type[Metric]] = {
+    name: kind
+    for module in (_counts, _fractional, _rates)
+    for name, kind in vars(module).items()
+    if isinstance(kind, type)
+    and issubclass(kind, Metric)
+    and kind.__module__ == module.__name__
+    and not name.startswith("_")
+}
+
+
+@dataclass(frozen=True)
+class MissingFunction:
+    """Stands for a function of the user's own, of which a file holds the name."""
+
+    name: str
+
+    def __call__(self, *_: Any) -> NoReturn:
+        raise RuntimeError(
+            f"the metric {self.name!r} is a function that a file cannot hold: the rule "
+            "applies without it, but to evaluate the metric pass the function again"
+        )
+
+
+def plain_number(value: float) -> float | str:
+    """JSON has no infinities and no nan: text."""
+    return float(value) if math.isfinite(value) else str(float(value))
+
+
+def metric_to_dict(metric: Metric) -> dict[str, Any]:
+    """The class and its parameters; of a function of the user's own, the name.
+
+    Parameters
+    ----------
+    metric : Metric
+        Any metric.
+
+    Examples
+    --------
+    >>> from argmetric.metrics._saved import metric_to_dict
+    >>> import argmetric as am
+    >>> metric_to_dict(am.FBeta(2))
+    {'class': 'FBeta', 'name': 'f2', 'beta': 2.0, 'zero_division': 0.0}
+    """
+    head = {"class": type(metric).__name__, "name": metric.name}
+    if _CATALOGUE.get(type(metric).__name__) is not type(metric):
+        return {
+            "class": "CustomMetric",
+            "name": metric.name,
+            "greater_is_better": metric.greater_is_better,
+            "zero_division": plain_number(metric.zero_division),
+        }
+    return head | {name: _plain(x) for name, x in metric._parameters().items()}
+
+
+def metric_from_dict(values: dict[str, Any]) -> Metric:
+    """The metric that `metric_to_dict` described.
+
+    A function of the user's own comes back as a metric that says so when it is
+    evaluated.
+
+    Parameters
+    ----------
+    values : dict
+        What `metric_to_dict` gave.
+    """
+    if not isinstance(values, dict) or not {"class", "name"} <= set(values):
+        raise ValueError(f"this is no saved metric: {values!r}")
+    known = {key: _number(x) for key, x in values.items() if key != "class"}
+    kind = values["class"]
+    if kind == "CustomMetric":
+        function = MissingFunction(str(known["name"]))
+        return CustomMetric(function, **known)
+    if kind not in _CATALOGUE:
+        raise ValueError(
+            f"no metric of the class {kind!r} is known here: was the file written by a "
+            "later version?"
+        )
+    del known["name"]
+    try:
+        return _CATALOGUE[kind](**known)
+    except TypeError as error:
+        raise ValueError(
+            f"the saved metric {kind} has odd parameters: {error}"
+        ) from None
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return [_plain(item) for item in value]
+    return plain_number(value) if isinstance(value, float) else value
+
+
+def _number(value: Any) -> Any:
+    if isinstance(value, list):
+        return tuple(_number(item) for item in value)
+    return float(value) if value in ("nan", "inf", "-inf") else value

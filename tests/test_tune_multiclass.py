@@ -1,0 +1,426 @@
+"""Class weights and rules per label against brute force over all break points."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+from sklearn.metrics import balanced_accuracy_score, f1_score, matthews_corrcoef
+
+import argmetric as am
+from argmetric import tune
+from argmetric._tune._multiclass import ClassRows, climb, scan_class
+from argmetric._tune._objective import objective_of
+
+QUICK = {"n_bootstrap": 0, "cv": None}
+INF, NAN = math.inf, math.nan
+eighths = st.integers(0, 8).map(lambda i: i / 8)
+row_weights = st.sampled_from((0.5, 1.0, 2.0, 3.0))
+
+
+def plain_score(name, y, predicted, classes=3, w=None):
+    """Independent formulas; those of F1 and of the correlation are scikit-learn's."""
+    w = np.ones(len(y)) if w is None else np.asarray(w, float)
+    mine, true = (np.arange(classes)[:, None] == a for a in (predicted, y))
+    tp, k, t, n = (mine & true) @ w, mine @ w, true @ w, w.sum()
+    if name == "f1":
+        return np.mean(2 * tp / np.maximum(k + t, 1e-300))
+    if name == "mcc":
+        spread = (n * n - k @ k) * (n * n - t @ t)
+        return 0.0 if spread <= 0 else (n * tp.sum() - k @ t) / math.sqrt(spread)
+    values = am.get_metric(name).value(tp, k, t, n)
+    return np.nanmean(values)
+
+
+def test_the_slow_twin_agrees_with_scikit_learn():
+    y, p = sample(200)
+    predicted, w = np.argmax(p, axis=1), np.random.default_rng(0).random(200)
+    for weight in (None, w):
+        f1 = f1_score(y, predicted, average="macro", sample_weight=weight)
+        assert plain_score("f1", y, predicted, 4, weight) == pytest.approx(f1)
+        mcc = matthews_corrcoef(y, predicted, sample_weight=weight)
+        assert plain_score("mcc", y, predicted, 4, weight) == pytest.approx(mcc)
+
+
+def rows_of(p, y, name, w=None):
+    metric = am.get_metric(name)
+    sign = 1.0 if metric.greater_is_better else -1.0
+    weight = None if w is None else np.asarray(w, float)
+    return ClassRows(
+        np.asarray(p, float), np.asarray(y), weight, objective_of(metric), sign
+    )
+
+
+def middles(values):
+    """Numbers between, below and above the distinct positive ones."""
+    known = sorted({float(v) for v in values if 0 < v < INF})
+    if not known:
+        return [1.0]
+    inner = [math.sqrt(a) * math.sqrt(b) for a, b in itertools.pairwise(known)]
+    return [known[0] / 2, *inner, known[-1] * 2]
+
+
+def ratios(above, below):
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return above / below
+
+
+@st.composite
+def class_tables(draw, classes=3, max_rows=7, numbers=eighths):
+    n = draw(st.integers(classes, max_rows))
+    cells = draw(st.lists(numbers, min_size=n * classes, max_size=n * classes))
+    y = draw(st.lists(st.integers(0, classes - 1), min_size=n, max_size=n))
+    assume(len(set(y)) == classes)
+    return np.array(cells).reshape(n, classes), np.array(y)
+
+
+# ------------------------------------------------------------------ one coordinate
+
+
+@pytest.mark.parametrize("name", ["f1", "mcc", "jaccard", "gmean", "sec"])
+@given(data=st.data())
+@settings(deadline=None, max_examples=40)
+def test_a_scan_sees_every_break_point(name, data):
+    p, y = data.draw(class_tables())
+    w = data.draw(st.none() | st.lists(row_weights, min_size=len(y), max_size=len(y)))
+    weights = np.array(data.draw(st.lists(row_weights, min_size=3, max_size=3)))
+    j = data.draw(st.integers(0, 2))
+    scan = scan_class(rows_of(p, y, name, w), weights, j)
+    others = np.delete(p * weights, j, axis=1).max(axis=1)
+    expected = sorted({r for r in ratios(others, p[:, j]) if 0 < r < INF})
+    np.testing.assert_allclose(scan.breaks, expected, rtol=1e-15)
+    for i, score in enumerate(scan.scores):
+        value = scan.weight(i)
+        if value is None:
+            value = 1.0
+        tried = weights.copy()
+        tried[j] = value
+        predicted = np.argmax(p * tried, axis=1)
+        slow = plain_score(name, y, predicted, w=w)
+        assert score == pytest.approx(slow, rel=1e-12, abs=1e-12)
+
+
+@pytest.mark.parametrize("name", ["f1", "mcc", "kappa"])
+@given(case=class_tables(max_rows=8))
+@settings(deadline=None, max_examples=40)
+def test_a_climb_ends_where_no_single_weight_helps(name, case):
+    p, y = case
+    rows = rows_of(p, y, name)
+    weights, gain = climb(rows, np.ones(3))
+    assert gain >= plain_score(name, y, np.argmax(p, axis=1)) - 1e-12
+    for j in range(3):
+        others = np.delete(p * weights, j, axis=1).max(axis=1)
+        for value in middles(ratios(others, p[:, j])):
+            tried = weights.copy()
+            tried[j] = value
+            slow = plain_score(name, y, np.argmax(p * tried, axis=1))
+            assert slow <= gain + 1e-9
+
+
+def all_predictions(p):
+    """Every argmax of w·p for three classes: the cells of three families of lines."""
+    first = ratios(p[:, 0], p[:, 1])  # where w1 turns, with w0 = 1
+    second = ratios(p[:, 0], p[:, 2])
+    both = ratios(p[:, 1], p[:, 2])  # where w2 / w1 turns
+    crossings = ratios(second[:, None], both[None, :]).ravel()
+    found = set()
+    for w1 in middles([*first, *crossings]):
+        for w2 in middles([*second, *(w1 * both)]):
+            found.add(tuple(np.argmax(p * [1.0, w1, w2], axis=1)))
+    return found
+
+
+@pytest.mark.parametrize("name", ["f1", "mcc"])
+def test_restarts_find_the_best_of_all_weights(name):
+    """A local search: never above the enumeration, and hardly ever below it."""
+    rng = np.random.default_rng(0)
+    equal = 0
+    for _ in range(20):
+        p = rng.dirichlet([1, 0.7, 0.4], 7)
+        y = np.concatenate([[0, 1, 2], rng.integers(0, 3, 4)])
+        best = max(plain_score(name, y, np.array(one)) for one in all_predictions(p))
+        rule = tune(y, p, name, **QUICK)
+        assert rule.score <= best + 1e-12
+        equal += rule.score >= best - 1e-12
+        own = plain_score(name, y, rule.apply(p))
+        assert rule.score == pytest.approx(own, abs=1e-12)
+    assert equal >= 19
+
+
+# ------------------------------------------------------------------ whole rules
+
+
+def sample(n=600, seed=0):
+    rng = np.random.default_rng(seed)
+    p = rng.dirichlet([1, 0.5, 0.3, 0.15], n)
+    y = (p.cumsum(axis=1) < rng.random(n)[:, None]).sum(axis=1)
+    return y.clip(0, 3), p
+
+
+@pytest.mark.parametrize("name", ["f1", "f2", "mcc", "jaccard", "balanced_accuracy"])
+def test_never_below_the_most_probable_class(name):
+    y, p = sample()
+    rule = tune(y, p, name, **QUICK)
+    plain = plain_score(name, y, np.argmax(p, axis=1), 4)
+    assert rule.argmax_score == pytest.approx(plain, rel=1e-12)
+    assert rule.score > plain
+    own = plain_score(name, y, rule.apply(p), 4)
+    assert rule.score == pytest.approx(own, rel=1e-12)
+
+
+def test_recall_of_all_classes_is_scikit_learns_balanced_accuracy():
+    y, p = sample()
+    rule = tune(y, p, "recall", **QUICK)
+    assert rule.score == pytest.approx(balanced_accuracy_score(y, rule.apply(p)))
+
+
+def test_weights_of_one_are_kept_where_nothing_is_gained():
+    p = np.eye(3)[[0, 1, 2, 0, 1, 2]]
+    rule = tune([0, 1, 2, 0, 1, 2], p, **QUICK)
+    assert rule.score == rule.argmax_score == 1.0
+    np.testing.assert_array_equal(rule.weights, 1.0)
+
+
+def test_row_weights_are_repeated_rows():
+    y, p = sample(200)
+    w = np.random.default_rng(1).integers(1, 4, 200)
+    once = tune(y, p, "f1", sample_weight=w, **QUICK)
+    own = plain_score("f1", y, once.apply(p), 4, w)
+    assert once.score == pytest.approx(own, rel=1e-12)
+    again = np.repeat(np.arange(200), w)
+    assert once.score == pytest.approx(
+        f1_score(y[again], once.apply(p)[again], average="macro")
+    )
+
+
+def test_optimism_and_interval():
+    y, p = sample(300)
+    rule = tune(y, p)
+    assert rule.optimism == pytest.approx(rule.score - rule.out_of_fold_score)
+    assert rule.optimism > 0
+    low, high = rule.score_interval
+    assert low < rule.out_of_fold_score < high
+    assert rule == tune(y, p)
+    weighted = tune(y, p, sample_weight=np.full(300, 2.0), cv=None)
+    plain = tune(y, p, cv=None)
+    np.testing.assert_array_equal(weighted.weights, plain.weights)
+    width = [r.score_interval[1] - r.score_interval[0] for r in (weighted, plain)]
+    assert width[0] == pytest.approx(width[1], rel=0.3)
+
+
+def test_the_interval_stays_where_the_metric_lives():
+    rng = np.random.default_rng(0)
+    rule = tune(np.arange(9) % 3, rng.dirichlet([1, 1, 1], 9), "f1")
+    assert 0.0 <= rule.score_interval[0] <= rule.score_interval[1] <= 1.0
+
+
+def test_many_rows_are_searched_on_a_sample_first():
+    y, p = sample(9000)
+    rule = tune(y, p, **QUICK)
+    assert rule.score >= tune(y[:4000], p[:4000], **QUICK).score - 0.05
+    own = plain_score("f1", y, rule.apply(p), 4)
+    assert rule.score == pytest.approx(own, rel=1e-12)
+    assert rule.score > rule.argmax_score
+
+
+def test_labels_may_be_text_and_come_back():
+    y, p = sample()
+    names = np.array(["fox", "ant", "cow", "bee"])
+    order = np.argsort(names)
+    rule = tune(names[y], p[:, order], **QUICK)
+    assert rule.classes == ("ant", "bee", "cow", "fox")
+    plain = tune(np.argsort(order)[y], p[:, order], **QUICK)
+    np.testing.assert_array_equal(rule.weights, plain.weights)
+    np.testing.assert_array_equal(
+        rule.apply(p[:, order]), np.sort(names)[plain.apply(p[:, order])]
+    )
+    assert tune(names[y].tolist(), p[:, order], **QUICK) == rule
+
+
+def test_a_frame_names_classes_that_y_lacks():
+    y, p = sample()
+    names = np.array(["fox", "ant", "cow", "bee"])
+    frame = pd.DataFrame(p, columns=names)
+    kept = y != 3
+    rule = tune(names[y[kept]], frame[kept], **QUICK)
+    assert rule.classes == ("fox", "ant", "cow", "bee")
+    assert set(rule.apply(frame)) <= set(names)
+    with pytest.raises(ValueError, match="p has 4 columns but y has 3 classes"):
+        tune(names[y[kept]], p[kept])
+
+
+def test_several_metrics_and_a_calibrator():
+    y, p = sample(400)
+    both = tune(y, p, ["f1", "mcc"], calibrator=np.sqrt, **QUICK)
+    assert list(both) == ["f1", "mcc"]
+    rule = both["f1"]
+    predicted = np.argmax(np.sqrt(p) * rule.weights, axis=1)
+    np.testing.assert_array_equal(rule.apply(p), predicted)
+
+
+@pytest.mark.parametrize(
+    ("y", "p", "options", "message"),
+    [
+        ([0, 0], [[0.1, 0.9]] * 2, {}, "one class only: every label is 0"),
+        (
+            [0, 1],
+            [[0.1, 0.9]] * 2,
+            {},
+            r"pass the column of the positive class, p\[:, 1",
+        ),
+        ([0, 1, 2], [[0.1, 0.9]] * 3, {}, "p has 2 columns but y has 3 classes"),
+        ([0, 1, 2], [[0.1, 0.9, 0]] * 2, {}, "y has 3 rows but p has 2"),
+        ([0, 1, 2], [[0.1, 0.9, -1]] * 3, {}, "p is -1 at row 0, column 2"),
+        ([0, 1, 2], [[0.1, NAN, 0]] * 3, {}, "p has NaN at row 0, column 1"),
+        ([0, 1, NAN], [[0.1, 0.2, 0]] * 3, {}, "y has NaN at row 2"),
+        (
+            [0, 1, 2],
+            [[0.1, 0.9, 0]] * 3,
+            {"min_recall": 0.5},
+            "min_recall is not there",
+        ),
+        ([0, 1, 2], [[0.1, 0.9, 0]] * 3, {"choice": "one_se"}, "'one_se' is not there"),
+        ([0, 1, 2], [[0.1, 0.9, 0]] * 3, {"average": "micro"}, "averaged by 'macro'"),
+        ([0, 1, 2], [[0.1, 0.9, 0]] * 3, {"groups": [0, 1, 2]}, "groups goes with one"),
+        ([0, 1, 2], [[0.1, 0.9, 0]] * 3, {"pos_label": 1}, "pos_label goes with one"),
+    ],
+)
+def test_bad_input_for_classes(y, p, options, message):
+    with pytest.raises(ValueError, match=message):
+        tune(y, p, **options)
+
+
+def test_mixed_types_of_classes_are_refused():
+    with pytest.raises(TypeError, match="different types"):
+        tune([0, "a", 2], np.eye(3))
+
+
+def test_bad_input_for_apply():
+    rule = tune(*sample(100), **QUICK)
+    with pytest.raises(ValueError, match="p must have 4 columns"):
+        rule.apply([[0.1, 0.9]])
+    with pytest.raises(ValueError, match="NaN at row 0"):
+        rule.apply([[0.1, 0.9, NAN, 0]])
+    with pytest.raises(ValueError, match="positive finite"):
+        am.MultiClassRule((0, 1), [1.0, 0.0], am.FBeta(1))
+    with pytest.raises(ValueError, match="2 classes but weights"):
+        am.MultiClassRule((0, 1), [1.0], am.FBeta(1))
+    mixed = am.MultiClassRule((0, "b"), [1.0, 2.0], am.FBeta(1))
+    assert mixed.apply([[0.5, 0.4], [0.9, 0.1]]).tolist() == ["b", 0]
+
+
+def test_two_classes_weighed_alike_equal_a_threshold():
+    """Macro F1 of two classes: the argmax of w·p is a cut of p."""
+    y, p = sample(150)
+    y, p = (y > 0).astype(int), np.stack([p[:, 0], 1 - p[:, 0]], axis=1)
+    rule = tune(y, p, average="macro", **QUICK)
+    best = max(
+        f1_score(y, (p[:, 1] >= t).astype(int), average="macro")
+        for t in [*np.unique(p[:, 1]), 2.0]
+    )
+    assert rule.score == pytest.approx(best, rel=1e-12)
+
+
+# ------------------------------------------------------------------ several labels
+
+
+def label_table(n=120, seed=0):
+    rng = np.random.default_rng(seed)
+    p = np.round(rng.random((n, 3)), 2)
+    return (rng.random((n, 3)) < p**2).astype(int), p
+
+
+def test_one_rule_per_label_equals_single_columns():
+    y, p = label_table()
+    rule = tune(y, p, "mcc")
+    for j, one in enumerate(rule.rules):
+        assert one == tune(y[:, j], p[:, j], "mcc")
+    expected = np.stack(
+        [one.apply(p[:, j]) for j, one in enumerate(rule.rules)], axis=1
+    )
+    np.testing.assert_array_equal(rule.apply(p), expected)
+    assert rule.score == pytest.approx(am.evaluate(y, expected, "mcc", average="macro"))
+
+
+def test_micro_is_one_threshold_for_all_cells():
+    y, p = label_table()
+    rule = tune(y, p, average="micro")
+    flat = tune(y.ravel(), p.ravel(), **QUICK)
+    assert len(set(rule.thresholds)) == 1
+    assert (rule.rules[0].threshold, rule.score) == (flat.threshold, flat.score)
+    np.testing.assert_array_equal(rule.apply(p), (p >= flat.threshold).astype(int))
+    assert rule.score == pytest.approx(am.evaluate(y, rule.apply(p), average="micro"))
+
+
+def test_samples_is_the_best_mean_over_rows():
+    y, p = label_table()
+    rule = tune(y, p, average="samples", zero_division=1.0)
+    scores = [
+        am.evaluate(y, (p >= t).astype(int), average="samples", zero_division=1.0)
+        for t in [*np.unique(p), 2.0]
+    ]
+    assert rule.score == pytest.approx(max(scores), rel=1e-12)
+    own = am.evaluate(y, rule.apply(p), average="samples", zero_division=1.0)
+    assert own == pytest.approx(rule.score, rel=1e-12)
+
+
+def test_frames_keep_their_names_and_kind():
+    y, p = label_table()
+    names = ["a", "b", "c"]
+    frame = pd.DataFrame(p, columns=names)
+    rule = tune(pd.DataFrame(y, columns=names), frame, **QUICK)
+    assert rule.names == ("a", "b", "c")
+    shown = rule.apply(frame)
+    assert list(shown.columns) == names
+    np.testing.assert_array_equal(shown, rule.apply(p))
+    polars = rule.apply(pl.DataFrame(p, schema=names))
+    np.testing.assert_array_equal(polars.to_numpy(), rule.apply(p))
+    assert tune(sparse.csr_matrix(y), p, **QUICK).rules == rule.rules
+
+
+def test_columns_in_another_order_are_refused():
+    y = pd.DataFrame({"b": [1, 0, 1, 0], "a": [0, 1, 1, 0]})
+    p = pd.DataFrame({"a": [0.2, 0.8, 0.6, 0.1], "b": [0.9, 0.1, 0.7, 0.3]})
+    with pytest.raises(ValueError, match="column 0 of y is 'b' but that of p is 'a'"):
+        tune(y, p)
+    assert tune(y[p.columns], p).score == 1.0
+    other = y.rename(columns={"a": "first", "b": "second"})  # names that say nothing
+    assert tune(other, p).names == ("a", "b")
+
+
+def test_a_label_of_one_class_is_named():
+    y, p = label_table()
+    y[:, 1] = 0
+    with pytest.raises(ValueError, match="column 1 of y has one class only"):
+        tune(y, p)
+    with pytest.raises(ValueError, match="column 'b' of y has one class only"):
+        tune(y, pd.DataFrame(p, columns=["a", "b", "c"]))
+
+
+def test_bad_input_for_labels():
+    y, p = label_table()
+    rule = tune(y, p, **QUICK)
+    with pytest.raises(ValueError, match="p must have 3 columns"):
+        rule.apply(p[:, :2])
+    with pytest.raises(ValueError, match="y has shape"):
+        tune(y[:, :2], p)
+    with pytest.raises(ValueError, match="labels are 0 or 1"):
+        tune(y + 1, p)
+    with pytest.raises(ValueError, match="average must be one of"):
+        tune(y, p, average="groups")
+    with pytest.raises(ValueError, match="3 rules and 2 names"):
+        am.MultiLabelRule(rule.rules, (0, 1))
+
+
+def test_many_labels_fit_one_screen():
+    y, p = label_table()
+    rule = tune(np.tile(y, 5), np.tile(p, 5), **QUICK)
+    assert "7 more labels" in repr(rule)
+    assert len(repr(rule).splitlines()) < 14
