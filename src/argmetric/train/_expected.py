@@ -1,0 +1,166 @@
+"""The exact expected metric of a random output, as a function of θ."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from argmetric.metrics import Metric, RatioForm
+from argmetric.train._rows import Floats, Rows, in_blocks
+
+FEW = 32  # distinct weights whose powers fit in a small table
+
+
+def squared_beta(metric: Metric) -> float:
+    """β² of an F-measure; another metric is refused."""
+    form = metric.form
+    if isinstance(form, RatioForm) and form.counts_hits_only:
+        d0, d1, d2, d3 = form.d
+        if d0 == d1 == 0 and d2 > 0 and d3 > 0:
+            b2 = d3 / d2
+            if math.isclose(form.c[1] / d2, 1.0 + b2):
+                return b2
+    raise ValueError(
+        f'objective="expected" is exact for F-measures only, not for {metric.name}; '
+        'objective="soft" takes any metric'
+    )
+
+
+@dataclass(frozen=True)
+class Gold:
+    """Gold labels with the weights of the items: what E[F] is measured against."""
+
+    positive: npt.NDArray[np.bool_]
+    weight: Floats
+
+    @cached_property
+    def levels(self) -> tuple[Floats, npt.NDArray[np.int64]]:
+        """Distinct weights and their places; empty where there are many."""
+        first = self.weight[:1]
+        if (self.weight == first).all():
+            return first, np.zeros(self.weight.size, dtype=np.int64)
+        distinct, code = np.unique(self.weight, return_inverse=True)
+        if distinct.size > FEW:
+            return np.zeros(0), np.zeros(0, dtype=np.int64)
+        return distinct, code.astype(np.int64)
+
+    @cached_property
+    def total(self) -> float:
+        return float(self.weight[self.positive].sum())
+
+
+def expected_f(
+    p: Floats,
+    q: Floats,
+    gold: Gold,
+    b2: float,
+    *,
+    undefined: float = 0.0,
+    n_threads: int = 1,
+) -> tuple[float, Floats]:
+    """E[F] of labels drawn with probabilities p against the gold, and its slopes in p.
+
+    Parameters
+    ----------
+    p, q : ndarray
+        Probability that a row is predicted positive, and 1-p with all its digits.
+    gold : Gold
+        Gold labels, and the positive weights with which items are counted.
+    b2 : float
+        β².
+    undefined : float, default=0.0
+        Value of 0/0: no gold positive and none predicted.
+    n_threads : int, default=1
+        Threads; the result does not depend on it.
+
+    Returns
+    -------
+    value : float
+        E[F], to about 1e-13 of itself.
+    slopes : ndarray
+        ∂E[F]/∂p_i, in O(nQ) with Q about 20 to 70 nodes.
+    """
+    from argmetric._kernels import expected as kernels
+    from argmetric._kernels.nodes import exponential_sum
+
+    if gold.total == 0:
+        return _without_gold(p, q, undefined)
+    least = float(gold.weight[gold.positive].min())
+    base = b2 * gold.total
+    s, w = exponential_sum(1.0, base + least, base + float(gold.weight.sum()))
+    distinct, code = gold.levels
+    drops = -np.expm1(-np.outer(distinct, s))
+    known = p, q, gold.positive, gold.weight, code, drops
+
+    def sums(start: int, stop: int) -> Floats:
+        out = np.zeros((2, s.size))
+        kernels.expected_sums(*known, start, stop, s, out[0], out[1])
+        return out
+
+    levels, hits = np.sum(in_blocks(sums, p.size, n_threads), axis=0)
+    heights = (1.0 + b2) * w * np.exp(levels - s * base)
+    slopes = np.empty(p.size)
+
+    def finish(start: int, stop: int) -> None:
+        kernels.expected_slopes(*known, start, stop, s, heights, hits, slopes)
+
+    in_blocks(finish, p.size, n_threads)
+    return float(heights @ hits), slopes
+
+
+def _without_gold(p: Floats, q: Floats, undefined: float) -> tuple[float, Floats]:
+    """No gold positive: 0/0 when nothing is predicted, 0 otherwise."""
+    certain = np.flatnonzero(q == 0)
+    slopes = np.zeros(p.size)
+    with np.errstate(divide="ignore"):
+        logs = np.where(p <= 0.5, np.log1p(-p), np.log(q))
+    if certain.size == 0:
+        value = undefined * math.exp(float(logs.sum()))
+        return value, -value / q
+    if certain.size == 1:
+        others = float(np.delete(logs, certain).sum())
+        slopes[certain] = -undefined * math.exp(others)
+    return 0.0, slopes
+
+
+@dataclass(frozen=True)
+class ExpectedMetric:
+    """E[F] when row i is labelled positive with probability 1/(1+e^(-γ·x·θ)).
+
+    An expectation over labels drawn at random, so its maximisers tend to certain
+    labels. Two passes over the rows beside the O(nQ) of `expected_f`.
+    """
+
+    rows: Rows
+    metric: Metric
+    gamma: float = 1.0
+    scale: ClassVar[float] = 1.0
+
+    @cached_property
+    def b2(self) -> float:
+        return squared_beta(self.metric)
+
+    @cached_property
+    def gold(self) -> Gold:
+        """F of weighted counts is that of their ratios: the mean weight is 1."""
+        weight = self.rows.weight / self.rows.weight.mean()
+        return Gold(self.rows.positive, weight)
+
+    def value_and_gradient(self, theta: Floats) -> tuple[float, Floats]:
+        """E[F] and its gradient at θ, intercept last."""
+        from argmetric._kernels.expected import logistic_pairs
+
+        rows = self.rows
+        margins, p, q = rows.margins(theta), np.empty(rows.n), np.empty(rows.n)
+
+        def pairs(start: int, stop: int) -> None:
+            logistic_pairs(margins, start, stop, self.gamma, p, q)
+
+        in_blocks(pairs, rows.n, rows.n_threads)
+        value, slopes = expected_f(p, q, self.gold, self.b2, n_threads=rows.n_threads)
+        return value, rows.combine(self.gamma * slopes * (p * q))

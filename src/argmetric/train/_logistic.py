@@ -1,0 +1,336 @@
+"""Logistic regression whose coefficients maximise the metric."""
+
+from __future__ import annotations
+
+import warnings
+from numbers import Integral, Real
+from typing import Any, Literal, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from argmetric._decide._core import thread_count
+from argmetric._segments import expit
+from argmetric._validation import check_choice
+from argmetric.metrics import MetricLike, get_metric
+from argmetric.train._expected import ExpectedMetric, squared_beta
+from argmetric.train._fit import Fit, Settings, fit
+from argmetric.train._labels import read_labels, read_weights
+from argmetric.train._rows import Floats, Rows
+from argmetric.train._soft import MetricGoal, SoftMetric
+
+FLAT = 14.0  # a margin beyond which a row no longer moves the objective: g' < 1e-6
+
+
+class MetricLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    r"""Logistic regression fitted for a metric of the confusion matrix.
+
+    The coefficients maximise
+
+    .. math:: U(\theta) - \frac{1}{2 C \sum_i w_i} \lVert\theta\rVert^2
+
+    instead of the likelihood, with the intercept unpenalised. U is the metric of smooth
+    counts ("soft", Jansche 2005), or the exact expectation of the metric when each
+    row is labelled at random with its probability ("expected", Jansche 2007). The
+    function is not concave, so the search starts several times and keeps the best.
+
+    Parameters
+    ----------
+    metric : str, Metric or callable, default="f1"
+        A name, a `Metric` or a function of (tp, k, t, n). A metric that is minimised
+        is minimised.
+    objective : {"soft", "expected"}, default="soft"
+        "soft" takes any metric; "expected" takes F-measures.
+    C : float, default=10.0
+        Inverse strength of the penalty, on the scale of scikit-learn's
+        `LogisticRegression` (a metric of size 1 in the place of the mean loss). The
+        default is ten times weaker than there: a metric between 0 and 1 has smaller
+        slopes than the log-loss, so the same penalty would weigh more. May be
+        infinite.
+    gamma : float, default=1.0
+        Steepness: counts are sums of 1/(1+exp(-gamma·x·θ)). It only trades with C.
+    fit_intercept : bool, default=True
+        Whether the model has an intercept.
+    n_restarts : int, default=5
+        Number of starts: the maximum-likelihood fit, the same with its intercept at the
+        best threshold, and random directions. With more than 50,000 rows all starts run
+        on a stratified sample of 20,000, and the two best distinct optima go on to
+        all rows.
+    class_weight : dict or "balanced", optional
+        Weights of the classes, multiplied with `sample_weight`.
+    random_state : int, RandomState instance or None, default=None
+        Seed of the random starts and of the sample.
+    n_jobs : int, optional
+        Threads, as in scikit-learn (None is 1, -1 all cores). The result does not
+        depend on it.
+    warm_start : bool, default=False
+        Whether the first start is the solution of the last call of `fit`.
+    max_iter : int, default=100
+        Iterations of L-BFGS in each climb.
+    tol : float, default=1e-4
+        A climb ends when no slope, in standardised columns, exceeds it, or when an
+        iteration gains less than a thousandth of it.
+    pos_label : label, optional
+        The label the metric calls positive; by default the greater one.
+    verbose : int, default=0
+        Print the value of each start if positive.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (2,)
+        The labels, sorted.
+    coef_ : ndarray of shape (1, n_features)
+        Coefficients; a positive `decision_function` means `classes_[1]`.
+    intercept_ : ndarray of shape (1,)
+        Intercept.
+    objective_ : float
+        The penalised objective at the solution, in units of the metric.
+    restarts_ : ndarray of shape (n_restarts,)
+        The same on all rows for each start; the best is `objective_`.
+    n_iter_ : ndarray of shape (1,)
+        Iterations of the best climb.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray
+        Names of the features, where X had names.
+
+    See Also
+    --------
+    argmetric.MetricClassifier : calibrates and tunes any classifier for the metric.
+
+    Notes
+    -----
+    `predict_proba` is the smooth label 1/(1+exp(-gamma·x·θ)) that the objective
+    counted. It ranks rows, but is no calibrated probability: use
+    :func:`argmetric.calibrate` where one is needed.
+
+    The search runs on standardised columns, so features of different scales do no
+    harm; the penalty stays on the coefficients of the columns as they are. Sparse rows
+    stay sparse.
+
+    References
+    ----------
+    .. [1] M. Jansche. Maximum expected F-measure training of logistic regression
+       models. HLT/EMNLP 2005.
+    .. [2] M. Jansche. A maximum expected utility framework for binary sequence
+       labeling. ACL 2007.
+
+    Examples
+    --------
+    >>> import argmetric as am
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [1, 0, 1, 1]
+    >>> f_half = am.FBeta((0.25 / 0.75) ** 0.5)  # precision counts three times
+    >>> model = am.MetricLogisticRegression(f_half, C=100, random_state=0).fit(X, y)
+    >>> model.predict(X)
+    array([0, 0, 1, 1])
+    >>> am.MetricLogisticRegression("f1", random_state=0).fit(X, y).predict(X)
+    array([1, 1, 1, 1])
+    """
+
+    def __init__(
+        self,
+        metric: MetricLike = "f1",
+        *,
+        objective: Literal["soft", "expected"] = "soft",
+        C: float = 10.0,
+        gamma: float = 1.0,
+        fit_intercept: bool = True,
+        n_restarts: int = 5,
+        class_weight: dict[Any, float] | Literal["balanced"] | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        n_jobs: int | None = None,
+        warm_start: bool = False,
+        max_iter: int = 100,
+        tol: float = 1e-4,
+        pos_label: Any = None,
+        verbose: int = 0,
+    ) -> None:
+        self.metric = metric
+        self.objective = objective
+        self.C = C
+        self.gamma = gamma
+        self.fit_intercept = fit_intercept
+        self.n_restarts = n_restarts
+        self.class_weight = class_weight
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.warm_start = warm_start
+        self.max_iter = max_iter
+        self.tol = tol
+        self.pos_label = pos_label
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit the coefficients.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows.
+        y : array-like of shape (n_samples,)
+            Labels of two classes.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights: a row of weight w counts w times in the confusion matrix.
+
+        Returns
+        -------
+        MetricLogisticRegression
+            The estimator itself.
+        """
+        self._check_parameters()
+        previous = self._previous()
+        X, y = validate_data(
+            self,
+            X,
+            y,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            order="C",
+        )
+        if not isinstance(X, np.ndarray) and not X.has_canonical_format:
+            X = X.copy()  # the caller's stays as it is
+            X.sum_duplicates()
+        labels = read_labels(y, self.pos_label)
+        weight = read_weights(y, labels, sample_weight, self.class_weight)
+        rows = Rows(X, y == labels.positive, weight, thread_count(self.n_jobs))
+        if not weight.all():  # rows of weight 0 are not there
+            there = np.flatnonzero(weight)
+            rows = rows.take(there, weight[there])
+        if previous is not None and previous.size != rows.k + 1:
+            previous = None
+        # The sign of the margins is that of classes_[1], whichever is positive.
+        sign = 1.0 if labels.positive == labels.classes[1] else -1.0
+        found = self._search(rows, None if previous is None else sign * previous)
+        self._warn(found, rows)
+        self.classes_ = labels.classes
+        self.coef_ = sign * found.best.theta[None, :-1]
+        self.intercept_ = sign * found.best.theta[-1:]
+        self.objective_ = found.best.value
+        self.restarts_ = found.values
+        self.n_iter_ = np.array([found.best.n_iter], dtype=np.int32)
+        return self
+
+    def decision_function(self, X: Any) -> Floats:
+        """x·θ + θ₀; positive where `classes_[1]` is predicted.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Margins.
+        """
+        check_is_fitted(self)
+        X = validate_data(
+            self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False
+        )
+        return np.asarray(X @ self.coef_[0] + self.intercept_[0], dtype=np.float64)
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Smooth labels of both classes; see the notes on what they are not.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, 2)
+            Columns in the order of `classes_`.
+        """
+        margin = self.gamma * self.decision_function(X)
+        return np.column_stack([expit(-margin), expit(margin)])
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """Labels: `classes_[1]` where the decision function is positive.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+            Labels.
+        """
+        above = self.decision_function(X) > 0
+        return np.asarray(self.classes_[above.astype(int)])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        tags.input_tags.sparse = True
+        return tags
+
+    def _check_parameters(self) -> None:
+        check_choice(self.objective, "objective", ("soft", "expected"))
+        for name in ("C", "gamma", "tol"):
+            value = getattr(self, name)
+            if not (isinstance(value, Real) and float(value) > 0):
+                raise ValueError(f"{name} must be a positive number, not {value!r}")
+        if not np.isfinite(self.gamma):
+            raise ValueError("gamma must be finite: raise C for harder counts")
+        for name in ("n_restarts", "max_iter"):
+            value = getattr(self, name)
+            if not isinstance(value, Integral) or value < 1:
+                raise ValueError(f"{name} must be a positive integer, not {value!r}")
+
+    def _previous(self) -> Floats | None:
+        """The last solution, where it is to be used."""
+        if not self.warm_start or not hasattr(self, "coef_"):
+            return None
+        return np.append(self.coef_[0], self.intercept_[0])
+
+    def _search(self, rows: Rows, previous: Floats | None) -> Fit:
+        metric = get_metric(self.metric)
+        if self.objective == "expected":
+            squared_beta(metric)  # refuses a metric that is no F-measure
+
+        def build(part: Rows) -> MetricGoal:
+            if self.objective == "expected":
+                return ExpectedMetric(part, metric, float(self.gamma))
+            return SoftMetric(part, metric, float(self.gamma))
+
+        def report(text: str) -> None:
+            if self.verbose:
+                print(f"[MetricLogisticRegression] {text}")
+
+        settings = Settings(
+            strength=1.0 / (float(self.C) * (rows.positives + rows.negatives)),
+            fit_intercept=bool(self.fit_intercept),
+            n_restarts=int(self.n_restarts),
+            max_iter=int(self.max_iter),
+            tol=float(self.tol),
+            report=report,
+        )
+        state = check_random_state(self.random_state)
+        rng = np.random.default_rng(state.randint(2**31 - 1))
+        return fit(build, rows, settings, rng, previous)
+
+    def _warn(self, found: Fit, rows: Rows) -> None:
+        """One warning at most, on what the caller can change."""
+        if not found.best.converged:
+            warnings.warn(
+                f"the best climb stopped after max_iter={self.max_iter} iterations, "
+                "still gaining; raise max_iter or tol",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+            return
+        margins = self.gamma * rows.margins(found.best.theta)
+        if np.where(rows.positive, margins, -margins).min() > FLAT:
+            warnings.warn(
+                "the two classes are separated, so far that the objective is flat: the "
+                f"size of the coefficients is arbitrary with C={self.C:g}; lower C",
+                ConvergenceWarning,
+                stacklevel=3,
+            )

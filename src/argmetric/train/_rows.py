@@ -1,0 +1,148 @@
+"""The rows of a training set, and the passes over them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+Result = TypeVar("Result")
+
+BLOCK = 16_384  # rows whose sums are formed together, whatever the number of threads
+
+
+def in_blocks(
+    work: Callable[[int, int], Result], n: int, n_threads: int
+) -> list[Result]:
+    """work(start, stop) over fixed blocks of rows, the results in their order."""
+    starts = range(0, n, BLOCK)
+    if n_threads == 1 or len(starts) <= 1:
+        return [work(start, min(start + BLOCK, n)) for start in starts]
+    with ThreadPoolExecutor(min(n_threads, len(starts))) as pool:
+        return list(pool.map(lambda start: work(start, min(start + BLOCK, n)), starts))
+
+
+def _frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """A read-only view: numba compiles one version, whatever was handed in."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Dense C-ordered or CSR rows, which of them are positive, and their weights.
+
+    Parameters θ are one vector of k+1 numbers, the intercept last.
+    """
+
+    X: Any
+    positive: npt.NDArray[np.bool_]
+    weight: Floats
+    n_threads: int = 1
+
+    @property
+    def n(self) -> int:
+        return int(self.X.shape[0])
+
+    @property
+    def k(self) -> int:
+        return int(self.X.shape[1])
+
+    @cached_property
+    def is_sparse(self) -> bool:
+        return not isinstance(self.X, np.ndarray)
+
+    @cached_property
+    def positives(self) -> float:
+        return float(self.weight[self.positive].sum())
+
+    @cached_property
+    def negatives(self) -> float:
+        return float(self.weight[~self.positive].sum())
+
+    @cached_property
+    def _arrays(self) -> tuple[npt.NDArray[Any], ...]:
+        if self.is_sparse:
+            parts = (self.X.data, self.X.indices, self.X.indptr)
+            return tuple(_frozen(part) for part in parts)
+        return (_frozen(self.X),)
+
+    def take(self, rows: Integers, weight: Floats) -> Rows:
+        """Some rows, with weights of their own."""
+        return Rows(self.X[rows], self.positive[rows], weight, self.n_threads)
+
+    def sums(
+        self, theta: Floats, gamma: float, *, likelihood: bool = False
+    ) -> tuple[Floats, Floats]:
+        """Sums and slopes of the two classes, as in `_kernels.logistic`."""
+        from argmetric._kernels import logistic
+
+        run: Any = logistic.sparse_pass if self.is_sparse else logistic.dense_pass
+        known = _frozen(self.positive), _frozen(self.weight)
+        model = np.ascontiguousarray(theta[:-1]), float(theta[-1]), float(gamma)
+
+        def work(start: int, stop: int) -> tuple[Floats, Floats]:
+            sums, slopes = np.zeros(2), np.zeros((2, self.k + 1))
+            run(*self._arrays, start, stop, *known, *model, likelihood, sums, slopes)
+            return sums, slopes
+
+        parts = in_blocks(work, self.n, self.n_threads)
+        sums = np.sum([part[0] for part in parts], axis=0)
+        slopes = np.sum([part[1] for part in parts], axis=0)
+        return sums, slopes
+
+    def margins(self, theta: Floats) -> Floats:
+        """Margins z = x·θ + θ₀ of every row."""
+        from argmetric._kernels import logistic
+
+        run: Any = logistic.sparse_margins if self.is_sparse else logistic.dense_margins
+        model = np.ascontiguousarray(theta[:-1]), float(theta[-1])
+        z = np.empty(self.n)
+
+        def work(start: int, stop: int) -> None:
+            run(*self._arrays, start, stop, *model, z)
+
+        in_blocks(work, self.n, self.n_threads)
+        return z
+
+    def combine(self, factor: Floats) -> Floats:
+        """Σ factor_i·(x_i, 1)."""
+        from argmetric._kernels import logistic
+
+        run: Any = logistic.sparse_combine if self.is_sparse else logistic.dense_combine
+        factor = _frozen(factor)
+
+        def work(start: int, stop: int) -> Floats:
+            total = np.zeros(self.k + 1)
+            run(*self._arrays, start, stop, factor, total)
+            return total
+
+        parts = in_blocks(work, self.n, self.n_threads)
+        return np.asarray(np.sum(parts, axis=0))
+
+    def moments(self) -> tuple[Floats, Floats]:
+        """Weighted mean and variance of every column."""
+        total = self.positives + self.negatives
+        mean = self.combine(self.weight)[:-1] / total
+        if self.is_sparse:
+            rows = np.repeat(np.arange(self.n), np.diff(self.X.indptr))
+            center = mean[self.X.indices]
+            change = self.weight[rows] * ((self.X.data - center) ** 2 - center**2)
+            squares = np.bincount(self.X.indices, change, minlength=self.k)
+            return mean, np.maximum(squares / total + mean**2, 0.0)
+
+        def work(start: int, stop: int) -> Floats:
+            apart = self.X[start:stop] - mean
+            apart *= apart
+            return np.asarray(self.weight[start:stop] @ apart)
+
+        parts = in_blocks(work, self.n, self.n_threads)
+        return mean, np.sum(parts, axis=0) / total

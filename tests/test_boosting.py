@@ -1,0 +1,193 @@
+"""The metric as an objective of LightGBM and XGBoost, in the libraries themselves."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+
+import argmetric as am
+
+F1 = am.FBeta(1)
+
+
+def data(n=3000, seed=0):
+    """Two interacting features, about 6 % positives, many of them below one half."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 4))
+    z = 1.6 * X[:, 0] + 1.2 * X[:, 1] * (X[:, 2] > 0) - 4.2
+    return X, (rng.random(n) < 1 / (1 + np.exp(-z))).astype(int)
+
+
+@pytest.fixture(scope="module")
+def split():
+    (X, y), (X_test, y_test) = data(), data(6000, seed=1)
+    return X, y, X_test, y_test
+
+
+# ----------------------------------------------------------------- derivatives
+
+
+@pytest.mark.parametrize("metric", ["f1", "f2", "mcc", "gmean", "sec"])
+@pytest.mark.parametrize("objective", ["soft", "expected"])
+def test_gradient_is_that_of_the_metric(metric, objective):
+    if objective == "expected" and not metric.startswith("f"):
+        return
+    rng = np.random.default_rng(0)
+    y, margin, weight = rng.random(30) < 0.3, rng.normal(size=30), rng.random(30) + 0.5
+    goal = am.metric_objective(metric, objective=objective)
+    gradient, hessian = goal(y, margin, weight)
+    kind = am.get_metric(metric)
+    sign = 1 if kind.greater_is_better else -1
+
+    def loss(z):
+        p = 1 / (1 + np.exp(-z))
+        if objective == "expected":
+            from argmetric.train._expected import Gold, expected_f
+
+            return -expected_f(p, 1 - p, Gold(y, weight), kind.beta**2)[0]
+        tp, k = weight[y] @ p[y], weight @ p
+        return -sign * kind.value(tp, k, weight[y].sum(), weight.sum())
+
+    numeric = np.empty(30)
+    for i in range(30):
+        step = np.zeros(30)
+        step[i] = 1e-5
+        numeric[i] = (loss(margin + step) - loss(margin - step)) / 2e-5
+    # The gradient is that of the loss times one positive number.
+    factor = gradient @ numeric / (numeric @ numeric)
+    assert factor > 0
+    np.testing.assert_allclose(gradient, factor * numeric, rtol=1e-5, atol=1e-7)
+    assert (hessian > 0).all()
+    assert (np.abs(gradient) <= hessian * (1 + 1e-12)).all()
+    p = 1 / (1 + np.exp(-margin))
+    assert np.abs(gradient / (p * (1 - p))).sum() == pytest.approx(weight.sum())
+
+
+def test_a_leaf_rises_where_its_share_exceeds_half_of_f1():
+    y = np.repeat([1, 0, 1, 0], [20, 80, 5, 95])
+    leaf = np.repeat([0, 1], 100)
+    gradient, _ = am.metric_objective("f1")(y, np.zeros(200))
+    value = F1.value(12.5, 100, 25, 200)  # 0.2: half of it lies between 5 % and 20 %
+    assert 0.05 < value / 2 < 0.2
+    assert gradient[leaf == 0].sum() < 0
+    assert gradient[leaf == 1].sum() > 0
+
+
+def test_saturated_margins_stay_finite():
+    y = np.array([1, 0, 1, 0])
+    for margin in ([800.0] * 4, [-800.0] * 4, [-800.0, 800.0, 30.0, -30.0]):
+        gradient, hessian = am.metric_objective("f1")(y, np.array(margin))
+        assert np.isfinite(gradient).all()
+        assert (hessian > 0).all()
+
+
+def test_eval_and_bad_input():
+    goal = am.metric_objective("f1")
+    assert goal.eval([1, 0, 1], [2.0, 1.0, -1.0]) == ("f1", 0.5, True)
+    assert goal.score([1, 0, 1], [2.0, 1.0, -1.0], [1.0, 2.0, 1.0]) == 2 / 5
+    assert am.metric_objective("sec").eval([1, 0], [1.0, -1.0]) == ("sec", 0.0, False)
+    with pytest.raises(ValueError, match="two classes"):
+        goal(np.zeros(3), np.zeros((3, 2)))
+    with pytest.raises(ValueError, match="label 2 at row 1; labels are 0 or 1"):
+        goal([0, 2, 1], [0.0, 0.0, 0.0])
+    with pytest.raises(ValueError, match="2 labels but 3 margins"):
+        goal([0, 1], [0.0, 0.0, 0.0])
+    with pytest.raises(ValueError, match='objective="soft"'):
+        am.metric_objective("mcc", objective="expected")
+    with pytest.raises(ValueError, match="objective must be one of"):
+        am.metric_objective("f1", objective="hard")
+
+
+# -------------------------------------------------------------- the real libraries
+
+LIGHT = {"n_estimators": 60, "num_leaves": 8, "verbose": -1, "n_jobs": 1}
+EXTREME = {"n_estimators": 60, "max_depth": 3, "n_jobs": 1}
+
+
+@pytest.mark.filterwarnings("ignore:.*eval_set.*")  # the new name needs lightgbm 4.7
+def test_lightgbm_by_its_estimator(split):
+    lightgbm = pytest.importorskip("lightgbm", reason="needs the extra 'boost'")
+    X, y, X_test, y_test = split
+    plain = lightgbm.LGBMClassifier(**LIGHT).fit(X, y)
+    before = F1.score(y_test, plain.predict_proba(X_test)[:, 1] > 0.5)
+    for objective in ("soft", "expected"):
+        goal = am.metric_objective("f1", objective=objective)
+        model = clone(lightgbm.LGBMClassifier(objective=goal, **LIGHT))
+        model.fit(X, y, eval_set=[(X_test, y_test)], eval_metric=goal.eval)
+        margin = model.predict(X_test, raw_score=True)
+        value = F1.score(y_test, margin > 0)
+        assert value > before
+        assert model.evals_result_["valid_0"]["f1"][-1] == pytest.approx(value)
+
+
+def test_lightgbm_by_its_own_interface(split):
+    lightgbm = pytest.importorskip("lightgbm", reason="needs the extra 'boost'")
+    X, y, X_test, y_test = split
+    goal, weight = am.metric_objective("f1"), np.where(y == 1, 2.0, 1.0)
+    train = lightgbm.Dataset(X, y, weight=weight, free_raw_data=False)
+    test = lightgbm.Dataset(X_test, y_test, reference=train)
+    seen = {}
+    booster = lightgbm.train(
+        {"objective": goal, "num_leaves": 8, "verbose": -1, "num_threads": 1},
+        train,
+        num_boost_round=60,
+        valid_sets=[test],
+        feval=goal.eval,
+        callbacks=[lightgbm.record_evaluation(seen)],
+    )
+    value = F1.score(y_test, booster.predict(X_test) > 0)
+    assert seen["valid_0"]["f1"][-1] == pytest.approx(value)
+    model = lightgbm.LGBMClassifier(objective=goal, **LIGHT)
+    model.fit(X, y, sample_weight=weight)
+    np.testing.assert_array_equal(
+        model.predict(X_test[:50], raw_score=True) > 0, booster.predict(X_test[:50]) > 0
+    )
+
+
+def test_xgboost_by_its_estimator(split):
+    xgboost = pytest.importorskip("xgboost", reason="needs the extra 'boost'")
+    X, y, X_test, y_test = split
+    plain = xgboost.XGBClassifier(**EXTREME).fit(X, y)
+    before = F1.score(y_test, plain.predict(X_test))
+    for objective in ("soft", "expected"):
+        goal = am.metric_objective("f1", objective=objective)
+        model = xgboost.XGBClassifier(objective=goal, eval_metric=goal.score, **EXTREME)
+        model = clone(model).fit(X, y, eval_set=[(X_test, y_test)], verbose=False)
+        value = F1.score(y_test, model.predict(X_test, output_margin=True) > 0)
+        assert value > before
+        history = model.evals_result()["validation_0"]["score"]
+        assert history[-1] == pytest.approx(value, abs=1e-6)
+
+
+def test_xgboost_by_its_own_interface(split):
+    xgboost = pytest.importorskip("xgboost", reason="needs the extra 'boost'")
+    X, y, X_test, y_test = split
+    goal, weight = am.metric_objective("f1"), np.where(y == 1, 2.0, 1.0)
+    train = xgboost.DMatrix(X, y, weight=weight)
+    test = xgboost.DMatrix(X_test, y_test)
+    seen = {}
+    booster = xgboost.train(
+        {"max_depth": 3, "nthread": 1},
+        train,
+        num_boost_round=60,
+        obj=goal,
+        custom_metric=goal.eval,
+        evals=[(test, "test")],
+        evals_result=seen,
+        verbose_eval=False,
+    )
+    margin = booster.predict(test, output_margin=True)
+    value = F1.score(y_test, margin > 0)
+    assert seen["test"]["f1"][-1] == pytest.approx(value, abs=1e-6)
+    plain = xgboost.XGBClassifier(**EXTREME).fit(X, y)
+    assert value > F1.score(y_test, plain.predict(X_test))
+    model = xgboost.XGBClassifier(objective=goal, **EXTREME)
+    model.fit(X, y, sample_weight=weight)  # it begins at another constant
+    same = model.predict(X_test, output_margin=True) > 0
+    assert (same == (margin > 0)).mean() > 0.95
+
+
+def test_weights_of_another_length_are_refused():
+    with pytest.raises(ValueError, match="2 weights but 3 margins"):
+        am.metric_objective("f1")([1, 0, 1], [0.0, 0.0, 0.0], [1.0, 1.0])

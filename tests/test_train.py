@@ -1,0 +1,495 @@
+"""Objectives of training: against finite differences, enumeration and plain twins."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import sparse
+
+import argmetric as am
+from argmetric._kernels import reference_logistic
+from argmetric._kernels.nodes import exponential_sum
+from argmetric.metrics._derivatives import slopes
+from argmetric.train._expected import ExpectedMetric, Gold, expected_f, squared_beta
+from argmetric.train._fit import Scaling, Settings, climb, fit, penalised
+from argmetric.train._rows import BLOCK, Rows
+from argmetric.train._soft import Likelihood, SoftMetric
+from argmetric.train._starts import shifted, stratified
+from strategies import probability_vectors
+
+SMOOTH = [
+    am.FBeta(1),
+    am.FBeta(2.5),
+    am.Jaccard(),
+    am.Tversky(0.3, 0.9),
+    am.LinearFractional((0.2, 1, 0.3, 0.1), (0.5, -0.2, 0.3, 0.4)),
+    am.Accuracy(),
+    am.Precision(),
+    am.Recall(),
+    am.Specificity(),
+    am.BalancedAccuracy(),
+    am.Youden(),
+    am.GMean(),
+    am.HMean(),
+    am.QMean(),
+    am.MCC(),
+    am.Kappa(),
+    am.Markedness(),
+    am.Lift(),
+    am.FowlkesMallows(),
+    am.SquaredCountError(),
+    am.Utility(1, -2, -0.5, 0.1),
+    am.CustomMetric(lambda tp, k, t, n: tp * tp / (k * t), name="g2"),
+]
+by_name = pytest.mark.parametrize("metric", SMOOTH, ids=lambda metric: metric.name)
+
+
+def problem(kind="dense", n=60, k=4, seed=0, weighted=True, dtype=np.float64):
+    rng = np.random.default_rng(seed)
+    X = (rng.normal(size=(n, k)) * (rng.random((n, k)) < 0.7)).astype(dtype)
+    positive = rng.random(n) < 1 / (1 + np.exp(-X[:, 0] - 0.5 * X[:, -1]))
+    weight = rng.uniform(0.2, 3, n) if weighted else np.ones(n)
+    return Rows(sparse.csr_array(X) if kind == "csr" else X, positive, weight)
+
+
+def assert_gradient(function, theta):
+    """The gradient agrees with central differences to 1e-6 of its largest entry."""
+    _, gradient = function(theta)
+    numeric = np.empty_like(theta)
+    for j in range(theta.size):
+        step = np.zeros_like(theta)
+        step[j] = 1e-5
+        numeric[j] = (function(theta + step)[0] - function(theta - step)[0]) / 2e-5
+    assert np.abs(gradient - numeric).max() <= 1e-6 * np.abs(gradient).max()
+
+
+# ------------------------------------------------------------------ derivatives
+
+
+@by_name
+@pytest.mark.parametrize("cell", [(3.2, 1.7, 5.0, 9.0), (0.4, 20.0, 30.0, 4e3)])
+def test_slopes_of_a_metric_are_those_of_its_four_counts(metric, cell):
+    hits, alarms, positives, negatives = cell
+    value, by_hits, by_alarms = slopes(metric, *cell)
+
+    def at(a, c):
+        return metric.value(a, a + c, positives, positives + negatives)
+
+    h = 1e-5 * min(hits, alarms)
+    assert value == at(hits, alarms)
+    one = (at(hits + h, alarms) - at(hits - h, alarms)) / (2 * h)
+    other = (at(hits, alarms + h) - at(hits, alarms - h)) / (2 * h)
+    size = max(abs(one), abs(other))
+    assert by_hits == pytest.approx(one, rel=1e-6, abs=1e-7 * size)
+    assert by_alarms == pytest.approx(other, rel=1e-6, abs=1e-7 * size)
+
+
+def test_slopes_where_nothing_is_counted():
+    assert slopes(am.FBeta(1), 0.0, 0.0, 0.0, 5.0) == (0.0, 0.0, 0.0)
+    value, by_hits, by_alarms = slopes(am.GMean(), 0.0, 0.0, 5.0, 5.0)
+    assert value == by_alarms == 0
+    assert by_hits > 1e3  # a root begins with an infinite slope
+    value, by_hits, by_alarms = slopes(am.MCC(), 5.0, 0.0, 5.0, 0.0)
+    assert (value, by_alarms) == (0, 0)
+    assert math.isfinite(by_hits)
+
+
+# ----------------------------------------------------------------- passes of rows
+
+
+@pytest.mark.parametrize("kind", ["dense", "csr"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("likelihood", [False, True])
+@pytest.mark.parametrize(("n", "k"), [(1, 1), (3, 2), (64, 5), (203, 7), (21, 700)])
+def test_a_pass_equals_its_twin(kind, dtype, likelihood, n, k):
+    rows = problem(kind, n, k, dtype=dtype)
+    rng = np.random.default_rng(1)
+    theta = rng.normal(size=k + 1)
+    X = rows.X.toarray() if kind == "csr" else rows.X
+    sums, by_class = rows.sums(theta, 1.3, likelihood=likelihood)
+    expected = reference_logistic.row_sums(
+        X, rows.positive, rows.weight, theta[:-1], theta[-1], 1.3, likelihood
+    )
+    np.testing.assert_allclose(sums, expected[0], rtol=1e-12)
+    np.testing.assert_allclose(by_class, expected[1], rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(
+        rows.margins(theta), X @ theta[:-1] + theta[-1], rtol=1e-10, atol=1e-12
+    )
+    factor = rng.normal(size=n)
+    wide = np.column_stack([X, np.ones(n)])
+    np.testing.assert_allclose(
+        rows.combine(factor), factor @ wide, rtol=1e-10, atol=1e-12
+    )
+
+
+@pytest.mark.parametrize("kind", ["dense", "csr"])
+def test_sums_do_not_depend_on_the_number_of_threads(kind):
+    one = problem(kind, n=3 * BLOCK + 5, k=3)
+    theta = np.array([0.3, -0.7, 0.1, 0.2])
+    for count in (2, 3, 8):
+        other = Rows(one.X, one.positive, one.weight, count)
+        for left, right in zip(one.sums(theta, 1), other.sums(theta, 1), strict=True):
+            np.testing.assert_array_equal(left, right)
+        np.testing.assert_array_equal(one.margins(theta), other.margins(theta))
+        goals = [ExpectedMetric(rows, am.FBeta(1)) for rows in (one, other)]
+        ends = [goal.value_and_gradient(theta) for goal in goals]
+        assert ends[0][0] == ends[1][0]
+        np.testing.assert_array_equal(ends[0][1], ends[1][1])
+
+
+@pytest.mark.parametrize("kind", ["dense", "csr"])
+def test_moments_of_the_columns(kind):
+    rows = problem(kind, n=50)
+    X = rows.X.toarray() if kind == "csr" else rows.X
+    mean, variance = rows.moments()
+    expected = np.average(X, axis=0, weights=rows.weight)
+    np.testing.assert_allclose(mean, expected, rtol=1e-12)
+    spread = np.average((X - expected) ** 2, axis=0, weights=rows.weight)
+    np.testing.assert_allclose(variance, spread, rtol=1e-12)
+
+
+@pytest.mark.parametrize("margin", [-800.0, -40.0, 0.0, 40.0, 800.0])
+def test_far_margins_give_no_nan(margin):
+    rows = Rows(np.ones((2, 1)), np.array([True, False]), np.ones(2))
+    theta = np.array([0.0, margin])
+    for likelihood in (False, True):
+        sums, by_class = rows.sums(theta, 1.0, likelihood=likelihood)
+        assert np.isfinite(sums).all()
+        assert np.isfinite(by_class).all()
+    for goal in (SoftMetric(rows, am.FBeta(1)), ExpectedMetric(rows, am.FBeta(1))):
+        value, gradient = goal.value_and_gradient(theta)
+        assert 0 <= value <= 1
+        assert np.isfinite(gradient).all()
+    tail = rows.sums(np.array([0.0, -40.0]), 1.0)[0]
+    assert tail[0] == pytest.approx(math.exp(-40), rel=1e-14)
+
+
+# ---------------------------------------------------------------- soft objective
+
+
+@by_name
+@pytest.mark.parametrize("kind", ["dense", "csr"])
+def test_gradient_of_the_soft_metric(metric, kind):
+    rows = problem(kind)
+    theta = np.array([0.6, -0.2, 0.3, 0.1, -0.4])
+    goal = SoftMetric(rows, metric, 1.7)
+    assert_gradient(goal.value_and_gradient, theta)
+    assert_gradient(lambda at: penalised(goal, at, 0.03), theta)
+
+
+def test_the_soft_metric_is_jansches_figure_1():
+    """F~ = h·A, ∂F~ = h·(∂A - F~·(1-α)·∂m), in the author's own symbols."""
+    rows, alpha = problem(weighted=False), 0.75
+    theta = np.array([0.6, -0.2, 0.3, 0.1, -0.4])
+    wide = np.column_stack([rows.X, np.ones(rows.n)])
+    g = 1 / (1 + np.exp(-wide @ theta))
+    A, m, npos = g[rows.positive].sum(), g.sum(), rows.positive.sum()
+    dA = (g * (1 - g))[rows.positive] @ wide[rows.positive]
+    dm = (g * (1 - g)) @ wide
+    h = 1 / (alpha * npos + (1 - alpha) * m)
+    beta = math.sqrt(alpha / (1 - alpha))
+    value, gradient = SoftMetric(rows, am.FBeta(beta)).value_and_gradient(theta)
+    assert value == pytest.approx(h * A, rel=1e-13)
+    np.testing.assert_allclose(
+        gradient, h * (dA - h * A * (1 - alpha) * dm), rtol=1e-11, atol=1e-15
+    )
+
+
+def test_gamma_is_a_scale_of_theta():
+    rows, theta = problem(), np.array([0.6, -0.2, 0.3, 0.1, -0.4])
+    steep = SoftMetric(rows, am.FBeta(1), 3.0).value_and_gradient(theta)[0]
+    plain = SoftMetric(rows, am.FBeta(1), 1.0).value_and_gradient(3 * theta)[0]
+    assert steep == pytest.approx(plain, rel=1e-14)
+
+
+def test_a_metric_beyond_one_is_scaled_and_a_loss_turned():
+    rows = problem(weighted=False)
+    assert SoftMetric(rows, am.MCC()).scale == 1
+    assert SoftMetric(rows, am.Utility(1, -5, 0, 0)).scale == pytest.approx(
+        5 * rows.negatives
+    )
+    theta = np.zeros(5)
+    loss = SoftMetric(rows, am.SquaredCountError()).value_and_gradient(theta)[0]
+    assert loss == -am.SquaredCountError().value(0, 30, rows.positives, 60)
+
+
+def test_undefined_counts_turn_a_search_back():
+    metric = am.CustomMetric(lambda tp, k, t, n: math.nan, zero_division=math.nan)
+    value, gradient = SoftMetric(problem(), metric).value_and_gradient(np.zeros(5))
+    assert value == -2
+    assert not gradient.any()
+    rows = problem()
+    model = am.MetricLogisticRegression(metric)
+    with pytest.raises(ValueError, match="is undefined wherever the search began"):
+        model.fit(rows.X, rows.positive)
+
+
+# ------------------------------------------------------------- expected objective
+
+
+def enumerated(p, positive, weight, b2):
+    """E[F] over all outputs, in fractions."""
+    p, weight = [Fraction(x) for x in p], [Fraction(x) for x in weight]
+    gold = sum(w for w, y in zip(weight, positive, strict=True) if y)
+    total = Fraction(0)
+    for output in itertools.product([False, True], repeat=len(p)):
+        chance = math.prod(x if o else 1 - x for x, o in zip(p, output, strict=True))
+        k = sum((w for w, o in zip(weight, output, strict=True) if o), Fraction(0))
+        tp = sum(
+            (w for w, o, y in zip(weight, output, positive, strict=True) if o and y),
+            Fraction(0),
+        )
+        if k + b2 * gold:
+            total += chance * (1 + b2) * tp / (k + b2 * gold)
+        else:
+            total += chance
+    return total
+
+
+@settings(deadline=None, max_examples=40)
+@given(probability_vectors(min_size=1, max_size=7), st.integers(0, 2**7), st.data())
+def test_expected_f_against_enumeration(p, bits, data):
+    n = p.size
+    positive = np.array([(bits >> i) & 1 for i in range(n)], dtype=bool)
+    weight = data.draw(
+        st.sampled_from([np.ones(n), np.arange(1.0, n + 1), 1e3 ** np.arange(n)])
+    )
+    b2 = data.draw(st.sampled_from([1.0, 4.0, 0.25]))
+    value, by_p = expected_f(p, 1 - p, Gold(positive, weight), b2, undefined=1.0)
+    exact = enumerated(p, positive, weight, Fraction(b2))
+    assert value == pytest.approx(float(exact), rel=1e-12, abs=1e-300)
+    for j in range(n):
+        ends = []
+        for certain in (1.0, 0.0):  # multilinear: the slope is a difference
+            moved = p.copy()
+            moved[j] = certain
+            ends.append(enumerated(moved, positive, weight, Fraction(b2)))
+        assert by_p[j] == pytest.approx(float(ends[0] - ends[1]), rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize("distinct", [1, 3, 1000])
+def test_expected_f_equals_its_twin(distinct):
+    rng = np.random.default_rng(0)
+    n = 400
+    p = rng.choice([0, 1, 0.5, 1e-300, 1 - 1e-16, 1e-5], n) * (rng.random(n) < 0.5)
+    p = np.where(rng.random(n) < 0.5, rng.beta(0.3, 2, n), p)
+    positive = rng.random(n) < 0.2
+    weight = rng.choice(np.linspace(0.5, 3, distinct), n)
+    gold, b2 = Gold(positive, weight), 2.0
+    low = b2 * gold.total + weight[positive].min()
+    s, w = exponential_sum(1.0, low, b2 * gold.total + weight.sum())
+    value, by_p = expected_f(p, 1 - p, gold, b2)
+    plain = reference_logistic.expected_f(p, 1 - p, positive, weight, b2, s, w)
+    assert value == pytest.approx(plain[0], rel=1e-12)
+    np.testing.assert_allclose(by_p, plain[1], rtol=1e-9, atol=1e-15)
+
+
+def test_expected_f_of_many_rows_nears_the_f_of_expected_counts():
+    rng = np.random.default_rng(0)
+    n = 200_000
+    p, positive = rng.beta(0.2, 2, n), rng.random(n) < 0.1
+    value, by_p = expected_f(p, 1 - p, Gold(positive, np.ones(n)), 1.0)
+    t = positive.sum()
+    counts = p[positive].sum(), p[~positive].sum(), t, n - t
+    soft, by_hits, by_alarms = slopes(am.FBeta(1), *map(float, counts))
+    assert value == pytest.approx(soft, rel=1e-4)
+    expected = np.where(positive, by_hits, by_alarms)
+    np.testing.assert_allclose(by_p, expected, rtol=1e-3)
+
+
+@pytest.mark.parametrize("kind", ["dense", "csr"])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("gamma", [1.0, 2.5])
+def test_gradient_of_the_expected_metric(kind, weighted, gamma):
+    rows = problem(kind, weighted=weighted)
+    theta = np.array([0.6, -0.2, 0.3, 0.1, -0.4])
+    goal = ExpectedMetric(rows, am.FBeta(1.5), gamma)
+    assert_gradient(goal.value_and_gradient, theta)
+
+
+def test_the_expected_metric_of_math_is_not_the_soft_one():
+    """Erratum 25: p = (.5, .5), gold (1, 0): .4167 against .5."""
+    rows = Rows(np.zeros((2, 1)), np.array([True, False]), np.ones(2))
+    theta = np.zeros(2)
+    soft = SoftMetric(rows, am.FBeta(1)).value_and_gradient(theta)[0]
+    exact = ExpectedMetric(rows, am.FBeta(1)).value_and_gradient(theta)[0]
+    assert soft == 0.5
+    assert exact == pytest.approx(5 / 12, rel=1e-14)
+
+
+@pytest.mark.parametrize(
+    "metric", [am.Jaccard(), am.MCC(), am.Precision(), am.Recall()]
+)
+def test_the_expected_objective_names_the_way_out(metric):
+    with pytest.raises(ValueError, match='objective="soft" takes any metric'):
+        squared_beta(metric)
+
+
+def test_an_f_measure_by_another_name():
+    assert squared_beta(am.LinearFractional((0, 5, 0, 0), (0, 0, 1, 4))) == 4
+    assert squared_beta(am.FBeta(0.5)) == 0.25
+
+
+# ------------------------------------------------------------------------ search
+
+
+def test_the_search_space_maps_back_and_forth():
+    rows = problem()
+    for fit_intercept in (True, False):
+        plan = Settings(strength=0.01, fit_intercept=fit_intercept)
+        scaling = Scaling.of(rows, plan)
+        theta = np.array([1.0, -2.0, 0.5, 3.0, 0.7 if fit_intercept else 0.0])
+        phi = scaling.to_phi(theta)
+        np.testing.assert_allclose(scaling.to_theta(phi), theta, rtol=1e-12)
+        goal = Likelihood(rows)
+
+        def in_phi(at, scaling=scaling, goal=goal):
+            value, gradient = penalised(goal, scaling.to_theta(at), 0.01)
+            return value, scaling.gradient(gradient)
+
+        if fit_intercept:
+            assert_gradient(in_phi, phi)
+
+
+def test_the_likelihood_climb_is_logistic_regression():
+    from sklearn.linear_model import LogisticRegression
+
+    rows = problem(n=200)
+    model = LogisticRegression(C=2.0, tol=1e-10, max_iter=1000)
+    model.fit(rows.X, rows.positive, sample_weight=rows.weight)
+    total = rows.positives + rows.negatives
+    plan = Settings(strength=1 / (2.0 * total), tol=1e-9, max_iter=500)
+    found = climb(Likelihood(rows), np.zeros(5), Scaling.of(rows, plan), plan)
+    np.testing.assert_allclose(found.theta[:-1], model.coef_[0], rtol=1e-4)
+    np.testing.assert_allclose(found.theta[-1], model.intercept_[0], rtol=1e-4)
+
+
+def test_the_shifted_intercept_is_the_best_cut():
+    rows = problem(n=80, seed=3)
+    theta = np.array([1.0, 0.5, 0.0, 0.0, -3.0])
+    z = np.round(rows.margins(theta), 1)  # ties
+    tied = Rows(z[:, None], rows.positive, rows.weight)
+    moved = shifted(tied, am.FBeta(2), np.array([1.0, 0.0]))
+
+    def score(chosen):
+        tp = rows.weight[chosen & rows.positive].sum()
+        n = rows.positives + rows.negatives
+        return am.FBeta(2).value(tp, rows.weight[chosen].sum(), rows.positives, n)
+
+    best = max(score(z > cut) for cut in np.unique(z)[:-1])
+    assert score(tied.margins(moved) > 0) == pytest.approx(best, rel=1e-12)
+    flat = Rows(np.ones((4, 1)), rows.positive[:4], np.ones(4))
+    np.testing.assert_array_equal(shifted(flat, am.FBeta(1), np.ones(2)), np.ones(2))
+
+
+def test_a_stratified_sample_keeps_the_counts():
+    rng = np.random.default_rng(0)
+    rows = Rows(rng.normal(size=(5000, 1)), rng.random(5000) < 0.02, np.ones(5000))
+    part = stratified(rows, 400, rng)
+    assert part.n == 400
+    assert part.positive.sum() == rows.positive.sum()  # rare: all of them
+    assert part.positives == pytest.approx(rows.positives)
+    assert part.negatives == pytest.approx(rows.negatives)
+    common = Rows(rows.X, ~rows.positive, rows.weight)
+    part = stratified(common, 400, rng)
+    assert part.n == 400
+    assert part.negatives == pytest.approx(common.negatives)
+
+
+def test_many_rows_start_on_a_sample_and_end_on_all(monkeypatch):
+    from argmetric.train import _fit
+
+    rows = problem(n=4000, weighted=False)
+    plan = Settings(strength=1 / 4000)
+
+    def build(part):
+        return SoftMetric(part, am.FBeta(1))
+
+    direct = fit(build, rows, plan, np.random.default_rng(0))
+    monkeypatch.setattr(_fit, "MANY", 1000)
+    monkeypatch.setattr(_fit, "SAMPLE", 800)
+    told = []
+    plan = Settings(strength=1 / 4000, report=told.append)
+    sampled = fit(build, rows, plan, np.random.default_rng(0))
+    assert sampled.values.shape == (5,)
+    assert sampled.best.value == sampled.values.max()
+    assert sampled.best.value == pytest.approx(direct.best.value, abs=2e-4)
+    value = penalised(build(rows), sampled.best.theta, plan.strength)[0]
+    assert sampled.best.value == pytest.approx(value, rel=1e-12)
+    assert sum("on all rows" in text for text in told) <= 2
+
+
+# ------------------------------------------------- the toy data of Jansche's Table 2
+
+TOY_X, TOY_Y = np.arange(4.0)[:, None], np.array([1, 0, 1, 1])
+
+
+def beta_of(alpha):
+    return am.FBeta(math.sqrt(alpha / (1 - alpha)))
+
+
+def test_toy_maximum_likelihood():
+    rows = Rows(TOY_X, TOY_Y == 1, np.ones(4))
+    plan = Settings(strength=0.0, tol=1e-9)
+    found = climb(Likelihood(rows), np.zeros(2), Scaling.of(rows, plan), plan)
+    np.testing.assert_allclose(found.theta[::-1], [0.35, 0.57], atol=0.01)
+    assert (rows.margins(found.theta) > 0).all()
+    assert am.FBeta(1).score(TOY_Y, rows.margins(found.theta) > 0) == 6 / 7
+
+
+@pytest.mark.parametrize("objective", ["soft", "expected"])
+@pytest.mark.parametrize(
+    ("alpha", "labels", "own", "crossed"),
+    [(0.5, [1, 1, 1, 1], 6 / 7, 4 / 5), (0.25, [0, 0, 1, 1], 8 / 9, 4 / 5)],
+)
+def test_toy_optima(objective, alpha, labels, own, crossed):
+    model = am.MetricLogisticRegression(
+        beta_of(alpha), objective=objective, C=1e3, random_state=0
+    )
+    predicted = model.fit(TOY_X, TOY_Y).predict(TOY_X)
+    np.testing.assert_array_equal(predicted, labels)
+    assert beta_of(alpha).score(TOY_Y, predicted) == pytest.approx(own, rel=1e-14)
+    other = beta_of(0.75 - alpha)
+    assert other.score(TOY_Y, predicted) == pytest.approx(crossed, rel=1e-14)
+    assert model.objective_ == pytest.approx(own, abs=0.02)
+
+
+def test_toy_surfaces():
+    matplotlib = pytest.importorskip("matplotlib", reason="needs the extra 'plot'")
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    display = am.MetricSurfaceDisplay.from_data(TOY_X, TOY_Y, beta_of(0.25))
+    assert display.values.shape == (101, 101)
+    row, column = np.unravel_index(display.values.argmax(), display.values.shape)
+    assert display.theta1[row] > 5
+    assert display.theta0[column] < -5
+    rows = Rows(TOY_X, TOY_Y == 1, np.ones(4))
+    theta = np.array([display.theta1[70], display.theta0[30]])
+    soft = SoftMetric(rows, beta_of(0.25)).value_and_gradient(theta)[0]
+    assert display.values[70, 30] == pytest.approx(soft, rel=1e-13)
+    likelihood = am.MetricSurfaceDisplay.from_data(
+        TOY_X[:, 0], TOY_Y, "log_likelihood", theta0=[0.35], theta1=[0.57]
+    )
+    theta = np.array([0.57, 0.35])
+    mean = Likelihood(rows).value_and_gradient(theta)[0]
+    assert likelihood.values[0, 0] == pytest.approx(4 * mean, rel=1e-13)
+    assert likelihood.name == "log-likelihood"
+    drawn = display.plot()
+    assert drawn is display
+    assert display.ax_.get_xlabel() == "θ₀"
+    assert display.surface_ is not None
+    assert display.plot(kind="surface").ax_.name == "3d"
+    with pytest.raises(ValueError, match="projection"):
+        display.plot(plt.subplots()[1], kind="surface")
+    with pytest.raises(ValueError, match="one feature"):
+        am.MetricSurfaceDisplay.from_data(np.ones((4, 2)), TOY_Y)
+    with pytest.raises(ValueError, match="y has 3 rows"):
+        am.MetricSurfaceDisplay.from_data(TOY_X, TOY_Y[:3])
+    plt.close("all")

@@ -1,0 +1,366 @@
+"""MetricLogisticRegression as a scikit-learn estimator."""
+
+from __future__ import annotations
+
+import pickle
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pytest
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import f1_score, fbeta_score
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import argmetric as am
+from argmetric import MetricLogisticRegression
+
+ITEM_WEIGHTS = (
+    "the labels of two copies of a row are drawn apart: an item of weight 2 is another "
+    "random variable"
+)
+EXPECTED_TO_FAIL = {
+    "check_sample_weight_equivalence_on_dense_data": ITEM_WEIGHTS,
+    "check_sample_weight_equivalence_on_sparse_data": ITEM_WEIGHTS,
+    "check_class_weight_classifiers": (
+        "at a weight of 1e7 to 1 the optimum predicts the few positives that no "
+        "negative is near to, on the training rows"
+    ),
+}
+
+
+def failures(estimator):
+    return EXPECTED_TO_FAIL if estimator.objective == "expected" else {}
+
+
+@parametrize_with_checks(
+    [
+        MetricLogisticRegression(n_restarts=3),
+        MetricLogisticRegression(objective="expected", n_restarts=2),
+    ],
+    expected_failed_checks=failures,
+)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+def test_estimator_checks(estimator, check):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        check(estimator)
+
+
+def rare(n=1500, k=5, seed=0, shift=3.0):
+    """Few positives, so that a cut at 0.5 finds hardly any."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, k))
+    z = X @ np.linspace(1.5, 0.1, k) - shift
+    return X, (rng.random(n) < 1 / (1 + np.exp(-z))).astype(int)
+
+
+@pytest.mark.parametrize("objective", ["soft", "expected"])
+def test_it_beats_maximum_likelihood_at_one_half(objective):
+    X, y = rare(4000)
+    train, test = slice(0, 2000), slice(2000, None)
+    plain = LogisticRegression().fit(X[train], y[train])
+    for beta in (1, 2):
+        model = MetricLogisticRegression(
+            am.FBeta(beta), objective=objective, random_state=0
+        ).fit(X[train], y[train])
+        ours = fbeta_score(y[test], model.predict(X[test]), beta=beta)
+        theirs = fbeta_score(y[test], plain.predict(X[test]), beta=beta)
+        assert ours > theirs + 0.03 * beta
+
+
+@pytest.mark.parametrize("metric", ["mcc", "gmean", "jaccard", am.Utility(5, -1, 0, 0)])
+def test_other_metrics_gain_too(metric):
+    X, y = rare()
+    goal = am.get_metric(metric)
+    model = MetricLogisticRegression(metric, random_state=0).fit(X, y)
+    plain = LogisticRegression().fit(X, y)
+    assert goal.score(y, model.predict(X)) > goal.score(y, plain.predict(X))
+
+
+def test_a_loss_is_minimised():
+    X, y = rare()
+    model = MetricLogisticRegression("sec", random_state=0).fit(X, y)
+    assert model.objective_ <= 0
+    assert model.objective_ == pytest.approx(0, abs=1e-4)
+
+
+def test_attributes():
+    X, y = rare(300)
+    model = MetricLogisticRegression(random_state=0).fit(X, y)
+    assert model.coef_.shape == (1, 5)
+    assert model.intercept_.shape == (1,)
+    assert model.n_iter_.shape == (1,)
+    assert model.restarts_.shape == (5,)
+    assert model.objective_ == model.restarts_.max()
+    np.testing.assert_array_equal(model.classes_, [0, 1])
+    margin = model.decision_function(X)
+    np.testing.assert_array_equal(model.predict(X), margin > 0)
+    np.testing.assert_allclose(model.predict_proba(X)[:, 1], 1 / (1 + np.exp(-margin)))
+    p = model.predict_proba(X)[:, 1]
+    value = am.FBeta(1).value(p @ y, p.sum(), y.sum(), y.size)
+    penalty = (model.coef_**2).sum() / (2 * 10 * y.size)  # C = 10
+    assert model.objective_ == pytest.approx(value - penalty, rel=1e-12)
+
+
+def test_gamma_scales_the_smooth_labels():
+    X, y = rare(300)
+    model = MetricLogisticRegression(gamma=4.0, C=10 / 16, random_state=0).fit(X, y)
+    margin = 4 * model.decision_function(X)
+    np.testing.assert_allclose(model.predict_proba(X)[:, 1], 1 / (1 + np.exp(-margin)))
+    plain = MetricLogisticRegression(random_state=0).fit(X, y)
+    assert model.objective_ == pytest.approx(plain.objective_, abs=1e-4)
+
+
+@pytest.mark.parametrize("container", [sparse.csr_matrix, sparse.csc_array])
+def test_sparse_rows_give_the_same_model(container):
+    X, y = rare(400)
+    X[np.abs(X) < 0.5] = 0
+    dense = MetricLogisticRegression(random_state=0).fit(X, y)
+    other = MetricLogisticRegression(random_state=0).fit(container(X), y)
+    np.testing.assert_allclose(other.restarts_, dense.restarts_, rtol=1e-6)
+    np.testing.assert_allclose(
+        other.decision_function(container(X)), dense.decision_function(X), rtol=1e-4
+    )
+
+
+def test_csr_entries_that_stand_twice_are_added():
+    X, y = rare(400)
+    once = sparse.csr_array(X)
+    twice = sparse.csr_array(
+        (np.repeat(once.data / 2, 2), np.repeat(once.indices, 2), 2 * once.indptr),
+        shape=X.shape,
+    )
+    assert not twice.has_canonical_format
+    expected = MetricLogisticRegression(random_state=0).fit(once, y)
+    model = MetricLogisticRegression(random_state=0).fit(twice, y)
+    np.testing.assert_array_equal(model.coef_, expected.coef_)
+    assert twice.nnz == 2 * once.nnz  # what was handed in is as it was
+
+
+def test_threads_do_not_change_the_model():
+    X, y = rare(60_000, k=3)
+    one = MetricLogisticRegression(random_state=0, n_restarts=2).fit(X, y)
+    two = MetricLogisticRegression(random_state=0, n_restarts=2, n_jobs=2).fit(X, y)
+    np.testing.assert_array_equal(one.coef_, two.coef_)
+    np.testing.assert_array_equal(one.restarts_, two.restarts_)
+
+
+def test_weights_count_rows():
+    X, y = rare(200)
+    weight = np.random.default_rng(0).integers(0, 4, 200)
+    settings = {"random_state": 0, "tol": 1e-9, "max_iter": 1000}
+    weighted = MetricLogisticRegression(**settings).fit(X, y, sample_weight=weight)
+    copied = MetricLogisticRegression(**settings).fit(
+        np.repeat(X, weight, axis=0), np.repeat(y, weight)
+    )
+    np.testing.assert_allclose(weighted.coef_, copied.coef_, rtol=1e-4)
+    np.testing.assert_allclose(weighted.objective_, copied.objective_, rtol=1e-10)
+
+
+def test_balanced_classes():
+    X, y = rare(300)
+    sizes = np.bincount(y)
+    named = MetricLogisticRegression(class_weight="balanced", random_state=0)
+    given = MetricLogisticRegression(
+        class_weight={0: 150 / sizes[0], 1: 150 / sizes[1]}, random_state=0
+    )
+    np.testing.assert_allclose(named.fit(X, y).coef_, given.fit(X, y).coef_)
+    plain = MetricLogisticRegression(random_state=0).fit(X, y)
+    assert named.predict(X).sum() > plain.predict(X).sum()
+
+
+def test_the_positive_label():
+    X, y = rare(300)
+    words = np.where(y == 1, "spam", "ham")
+    model = MetricLogisticRegression(random_state=0).fit(X, words)
+    np.testing.assert_array_equal(model.classes_, ["ham", "spam"])
+    number = MetricLogisticRegression(random_state=0).fit(X, y)
+    np.testing.assert_array_equal(model.predict(X) == "spam", number.predict(X) == 1)
+    other = MetricLogisticRegression(pos_label="ham", random_state=0).fit(X, words)
+    np.testing.assert_array_equal(other.classes_, ["ham", "spam"])
+    turned = MetricLogisticRegression(random_state=0).fit(X, 1 - y)
+    np.testing.assert_allclose(other.coef_, -turned.coef_)
+    above = other.decision_function(X) > 0
+    np.testing.assert_array_equal(other.predict(X) == "spam", above)
+    truth = MetricLogisticRegression(random_state=0).fit(X, y == 1)
+    assert truth.predict(X).dtype == bool
+    with pytest.raises(ValueError, match="'eggs' is not in y"):
+        MetricLogisticRegression(pos_label="eggs").fit(X, words)
+
+
+def test_warm_start_begins_where_it_ended():
+    X, y = rare(400)
+    model = MetricLogisticRegression(n_restarts=1, warm_start=True, max_iter=500)
+    first = model.fit(X, y).coef_.copy()
+    steps = model.n_iter_[0]
+    model.fit(X, y)
+    assert model.n_iter_[0] < steps / 4
+    np.testing.assert_allclose(model.coef_, first, rtol=0.05)
+    model.fit(X[:, :2], y)  # another number of features: as if new
+    assert model.coef_.shape == (1, 2)
+    turned = MetricLogisticRegression(
+        n_restarts=1, warm_start=True, max_iter=500, pos_label=0
+    ).fit(X, y)
+    steps = turned.n_iter_[0]
+    assert turned.fit(X, y).n_iter_[0] < max(steps / 4, 2)
+
+
+def test_features_of_different_scales():
+    X, y = rare(600)
+    wide = X * [1e6, 1e-3, 1.0, 1.0, 1e3] + [0, 0, 5e3, 0, 0]
+    free = {"C": 1e12, "random_state": 0}
+    plain = MetricLogisticRegression(**free).fit(X, y)
+    scaled = MetricLogisticRegression(**free).fit(wide, y)
+    assert scaled.objective_ == pytest.approx(plain.objective_, abs=1e-3)
+    with_constant = np.column_stack([X, np.full(600, 7.0), np.zeros(600)])
+    model = MetricLogisticRegression(random_state=0).fit(with_constant, y)
+    np.testing.assert_array_equal(model.coef_[0, 5:], 0)
+    assert f1_score(y, model.predict(with_constant)) > 0.5
+
+
+@pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+def test_values_whose_squares_overflow_are_refused(container):
+    X, y = rare(100)
+    for factor in (1e160, 1e300):
+        wide = container(X * [1.0, 1.0, factor, 1.0, 1.0])
+        with pytest.raises(ValueError, match="column 2 of X are too large"):
+            MetricLogisticRegression(random_state=0).fit(wide, y)
+
+
+def test_without_an_intercept():
+    X, y = rare(300, shift=0.0)
+    model = MetricLogisticRegression(fit_intercept=False, random_state=0).fit(X, y)
+    assert model.intercept_ == [0.0]
+    assert f1_score(y, model.predict(X)) > 0.7
+
+
+def test_infinite_c():
+    X, y = rare(300)
+    model = MetricLogisticRegression(C=np.inf, random_state=0, tol=1e-3).fit(X, y)
+    assert np.isfinite(model.coef_).all()
+
+
+def test_separated_classes_are_said_once():
+    X = np.array([[0.0], [1.0], [10.0], [11.0]])
+    y = [0, 0, 1, 1]
+    model = MetricLogisticRegression(random_state=0).fit(X, y)  # C bounds it: silent
+    np.testing.assert_array_equal(model.predict(X), y)
+    with pytest.warns(ConvergenceWarning, match="separated") as caught:
+        model = MetricLogisticRegression(C=1e12, tol=1e-9, random_state=0).fit(X, y)
+    assert len(caught) == 1
+    assert np.isfinite(model.coef_).all()
+
+
+def test_no_convergence_is_said_once():
+    X, y = rare(300)
+    with pytest.warns(ConvergenceWarning, match="max_iter=2") as caught:
+        MetricLogisticRegression(max_iter=2, random_state=0).fit(X, y)
+    assert len(caught) == 1
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"C": 0}, "C must be a positive number"),
+        ({"gamma": -1}, "gamma must be a positive number"),
+        ({"gamma": np.inf}, "gamma must be finite"),
+        ({"tol": "small"}, "tol must be a positive number"),
+        ({"n_restarts": 0}, "n_restarts must be a positive integer"),
+        ({"max_iter": 1.5}, "max_iter must be a positive integer"),
+        ({"objective": "hard"}, "objective must be one of"),
+        ({"metric": "f-one"}, "unknown metric"),
+        ({"n_jobs": 0}, "n_jobs"),
+        ({"class_weight": {0: -1, 1: 1}}, "class_weight must not be negative"),
+        ({"metric": "mcc", "objective": "expected"}, 'objective="soft"'),
+    ],
+)
+def test_settings_are_checked(settings, message):
+    X, y = rare(50, shift=0.0)
+    with pytest.raises(ValueError, match=message):
+        MetricLogisticRegression(**settings).fit(X, y)
+
+
+def test_bad_rows():
+    X, y = rare(50, shift=0.0)
+    model = MetricLogisticRegression()
+    with pytest.raises(ValueError, match="only one class: 1"):
+        model.fit(X, np.ones(50, dtype=int))
+    with pytest.raises(ValueError, match="NaN"):
+        model.fit(np.where(X > 2, np.nan, X) * [np.nan, 1, 1, 1, 1], y)
+    with pytest.raises(ValueError, match="Only binary"):
+        model.fit(X, np.arange(50) % 3)
+    with pytest.raises(ValueError, match="-1 at row 3: negative"):
+        model.fit(X, y, sample_weight=np.where(np.arange(50) == 3, -1, 1))
+    with pytest.raises(ValueError, match="weights of all rows of class 1 are zero"):
+        model.fit(X, y, sample_weight=1 - y)
+    with pytest.raises(ValueError, match="7 rows but X has 50"):
+        model.fit(X, y, sample_weight=np.ones(7))
+    assert not hasattr(model, "coef_")
+
+
+def test_an_interrupted_fit_leaves_nothing(monkeypatch):
+    from argmetric.train import _logistic
+
+    def interrupt(*arguments):
+        raise KeyboardInterrupt
+
+    X, y = rare(200)
+    model = MetricLogisticRegression(random_state=0).fit(X, y)
+    before = model.coef_.copy()
+    monkeypatch.setattr(_logistic, "fit", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(2 * X, 1 - y)
+    np.testing.assert_array_equal(model.coef_, before)
+    with pytest.raises(KeyboardInterrupt):
+        MetricLogisticRegression().fit(X, y)
+
+
+def test_among_the_tools_of_scikit_learn():
+    pandas = pytest.importorskip("pandas")
+    X, y = rare(300)
+    frame = pandas.DataFrame(X, columns=list("abcde"))
+    model = MetricLogisticRegression(random_state=0).fit(frame, y)
+    np.testing.assert_array_equal(model.feature_names_in_, list("abcde"))
+    copy = pickle.loads(pickle.dumps(model))
+    np.testing.assert_array_equal(copy.predict(frame), model.predict(frame))
+    assert clone(model).get_params() == model.get_params()
+    pipeline = make_pipeline(StandardScaler(), clone(model))
+    assert cross_val_score(pipeline, X, y, cv=2, scoring="f1").min() > 0.3
+    grid = {"C": [0.1, 1.0], "metric": ["f1", am.FBeta(2)]}
+    search = GridSearchCV(model, grid, cv=2, scoring="f1").fit(X, y)
+    assert set(search.best_params_) == {"C", "metric"}
+    three = np.digitize(X[:, 0], [-0.7, 0.7])
+    assert OneVsRestClassifier(model).fit(X, three).score(X, three) > 0.7
+
+
+def test_reports_go_to_the_screen(capsys):
+    X, y = rare(100)
+    MetricLogisticRegression(random_state=0, n_restarts=2, verbose=1).fit(X, y)
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 2
+    assert lines[0].startswith("[MetricLogisticRegression] start 1: 0.")
+
+
+def test_boosting_and_surfaces_do_not_load_scikit_learn():
+    code = (
+        "import sys, argmetric as am; am.metric_objective('f1'); "
+        "am.train.MetricSurfaceDisplay; "
+        "print([m for m in ('sklearn', 'scipy', 'numba', 'matplotlib') "
+        "if m in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "[]"
+    assert set(dir(am.train)) >= {"MetricLogisticRegression", "metric_objective"}
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        am.train.nothing  # noqa: B018
