@@ -1,0 +1,161 @@
+"""Every row scored by a model that has not seen it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, check_cv
+from sklearn.utils.parallel import Parallel, delayed
+
+from argmetric._validation import Floats, Integers, factorize
+from argmetric.estimators._responses import Method, response_method, scores_of
+from argmetric.estimators._rows import Labels, take_parameters, take_rows
+
+Split = tuple[Integers, Integers]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """The labelled rows, and which class is positive (None: more than two)."""
+
+    X: Any
+    y: Labels
+    classes: Labels
+    codes: Integers
+    positive: int | None
+    weights: Floats | None
+    groups: Labels | None
+
+    def part(self, rows: Integers) -> dict[str, Any]:
+        """Weights and groups of some rows."""
+        return {
+            "sample_weight": None if self.weights is None else self.weights[rows],
+            "groups": None if self.groups is None else self.groups[rows],
+        }
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """Scores of rows by models fitted without them.
+
+    A row stands here as often as the splitter tests it: not at all in a time series'
+    first part, several times in repeated folds. In the order of the rows.
+    """
+
+    rows: Integers
+    fold: Integers
+    scores: Floats
+    method: Method
+
+    @property
+    def margins(self) -> bool:
+        return self.method == "decision_function"
+
+
+def split_rows(
+    cv: Any, problem: Problem, split_parameters: dict[str, Any]
+) -> list[Split]:
+    """Training and test rows of every fold."""
+    if cv is not None and not isinstance(cv, Integral):
+        splitter = check_cv(cv, problem.y, classifier=True)
+        return list(splitter.split(problem.X, problem.y, **split_parameters))
+    folds = 5 if cv is None else int(cv)
+    if folds < 2:
+        raise ValueError(f"cv must be at least 2 folds, not {folds}")
+    return stratified(problem.codes, problem.classes, problem.groups, folds)
+
+
+def stratified(
+    codes: Integers, classes: Labels, groups: Any, folds: int, seed: int | None = None
+) -> list[Split]:
+    """Folds with the same shares of the classes, of whole groups if there are any.
+
+    Shuffled where there is a seed; fewer than asked for where the rarest class, or the
+    groups, are fewer.
+    """
+    counts = np.bincount(codes)
+    counts = np.where(counts == 0, codes.size, counts)
+    rarest = int(np.argmin(counts))
+    if counts[rarest] < 2:
+        raise ValueError(
+            f"class {classes.tolist()[rarest]!r} has one row only, which cannot be "
+            "both learned from and tested on: add rows of it, or leave it out"
+        )
+    folds = min(folds, int(counts[rarest]))
+    options = {"shuffle": seed is not None, "random_state": seed}
+    if groups is None:
+        return list(StratifiedKFold(folds, **options).split(codes, codes))
+    numbers, ids = factorize(groups)
+    if ids.size < 2:
+        raise ValueError("groups holds one group only: whole groups make up the folds")
+    whole = StratifiedGroupKFold(min(folds, ids.size), **options)
+    return list(whole.split(codes, codes, groups=numbers))
+
+
+def require_all_classes(problem: Problem, splits: Iterable[Split]) -> None:
+    """Refuse folds in which a model would not see some class."""
+    every = set(range(problem.classes.size))
+    for number, (train, _) in enumerate(splits):
+        missing = every - with_weight(problem, train)
+        if missing:
+            name = problem.classes.tolist()[min(missing)]
+            raise ValueError(
+                f"the training part of fold {number} has no row of class {name!r}; "
+                "pass fewer or stratified folds as cv, or leave that class out"
+            )
+
+
+def out_of_fold(
+    estimator: Any,
+    problem: Problem,
+    splits: list[Split],
+    fit_parameters: dict[str, Any],
+    n_jobs: int | None,
+) -> HeldOut:
+    """Fit a clone on the training part of every fold and score its test part."""
+    require_all_classes(problem, splits)
+    jobs = (
+        delayed(_fit_and_score)(clone(estimator), problem, train, test, fit_parameters)
+        for train, test in splits
+    )
+    parts = Parallel(n_jobs=n_jobs)(jobs)
+    rows = np.concatenate([test for _, test in splits])
+    fold = np.repeat(np.arange(len(splits)), [test.size for _, test in splits])
+    scores = np.concatenate([scores for scores, _ in parts])
+    order = np.argsort(rows, kind="stable")
+    return HeldOut(rows[order], fold[order], scores[order], parts[0][1])
+
+
+def _fit_and_score(
+    estimator: Any,
+    problem: Problem,
+    train: Integers,
+    test: Integers,
+    fit_parameters: dict[str, Any],
+) -> tuple[Floats, Method]:
+    parameters = take_parameters(fit_parameters, train, problem.y.size)
+    estimator.fit(take_rows(problem.X, train), problem.y[train], **parameters)
+    method = response_method(estimator)
+    X = take_rows(problem.X, test)
+    return scores_of(estimator, X, problem.classes, problem.positive, method), method
+
+
+def score_all(estimator: Any, problem: Problem) -> HeldOut:
+    """Scores of a fitted estimator on rows that it has not seen."""
+    method = response_method(estimator)
+    scores = scores_of(estimator, problem.X, problem.classes, problem.positive, method)
+    rows = np.arange(problem.y.size)
+    return HeldOut(rows, np.zeros_like(rows), scores, method)
+
+
+def with_weight(problem: Problem, rows: Integers) -> set[int]:
+    """Classes that have some weight among these rows."""
+    codes = problem.codes[rows]
+    if problem.weights is not None:
+        codes = codes[problem.weights[rows] > 0.0]
+    return set(np.flatnonzero(np.bincount(codes)).tolist())

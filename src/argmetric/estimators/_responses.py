@@ -1,0 +1,91 @@
+"""Scores of a fitted classifier, and how far they lie from a rule."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from argmetric._odds import log_odds
+from argmetric._validation import Floats
+from argmetric.estimators._rows import Labels
+
+Method = Literal["predict_proba", "decision_function"]
+
+# Log-odds of the smallest positive double are -744: beyond lie 0 and 1 alone.
+LIMIT = 800.0
+# The smallest number that is still positive as a 32-bit float.
+TINY = float(np.finfo(np.float32).tiny)
+
+
+def response_method(estimator: Any) -> Method:
+    """Probabilities where the estimator has them, else margins."""
+    if hasattr(estimator, "predict_proba"):
+        return "predict_proba"
+    if hasattr(estimator, "decision_function"):
+        return "decision_function"
+    raise TypeError(
+        f"{type(estimator).__name__} has neither predict_proba nor decision_function: "
+        "there is no score to put a threshold on"
+    )
+
+
+def scores_of(
+    estimator: Any, X: Any, classes: Labels, positive: int | None, method: Method
+) -> Floats:
+    """Score of the positive class, or of every class where `positive` is None."""
+    scores = np.asarray(getattr(estimator, method)(X), dtype=np.float64)
+    name = type(estimator).__name__
+    if method == "decision_function" and positive is not None:
+        if scores.ndim == 2 and scores.shape[1] == 1:
+            scores = scores[:, 0]
+        if scores.ndim == 2:
+            return np.ascontiguousarray(scores[:, positive])
+        return scores if positive == 1 else -scores
+    if scores.ndim != 2 or scores.shape[1] != classes.size:
+        raise ValueError(
+            f"{method} of {name} has shape {scores.shape} for {classes.size} classes; "
+            f"one column per class is needed"
+        )
+    if positive is None:
+        return scores
+    return np.ascontiguousarray(scores[:, positive])
+
+
+def distance(
+    scores: Floats,
+    threshold: float,
+    applies: npt.NDArray[np.bool_],
+    *,
+    probabilities: bool,
+    positive: int,
+) -> Floats:
+    """How far a row lies inside of the second class: > 0 exactly where it is chosen.
+
+    The log-odds of the probability minus those of the threshold; for margins the plain
+    difference. At a threshold of ±∞, where all rows fall to one side, the order of the
+    rows is kept by ∓log(1 + exp(∓score)).
+    """
+    if probabilities:
+        scores = np.clip(log_odds(scores, 1.0 - scores), -LIMIT, LIMIT)
+        threshold = _log_odds_of(threshold)
+    if math.isinf(threshold):
+        sign = math.copysign(1.0, threshold)
+        away: Floats = -sign * np.logaddexp(0.0, -sign * scores)
+    else:
+        away = scores - threshold
+    if positive == 0:
+        away, applies = -away, ~applies
+    # A score that equals the threshold, or differs in the last bit, has distance 0.
+    return np.where(applies, np.maximum(away, TINY), np.minimum(away, 0.0))
+
+
+def _log_odds_of(threshold: float) -> float:
+    if threshold > 1.0:
+        return math.inf
+    if threshold < 0.0:
+        return -math.inf
+    at = np.array([threshold])
+    return float(np.clip(log_odds(at, 1.0 - at), -LIMIT, LIMIT)[0])

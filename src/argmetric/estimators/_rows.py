@@ -1,0 +1,102 @@
+"""Rows of whatever the user hands in: checked once, then taken by number."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils import assert_all_finite, column_or_1d, indexable
+from sklearn.utils.multiclass import check_classification_targets
+
+from argmetric._validation import Floats, Integers, check_weight, is_frame_like
+
+Labels = npt.NDArray[Any]
+
+
+def check_rows(X: Any, y: Any, owner: str) -> tuple[Any, Labels]:
+    """X that rows can be taken from, and one label per row as an array."""
+    if y is None:
+        raise ValueError(f"{owner} requires y to be passed, but the target y is None")
+    if getattr(X, "ndim", None) == 2 and X.shape[1] == 0:
+        raise ValueError(
+            f"X has 0 feature(s) (shape={X.shape}) while a minimum of 1 is required."
+        )
+    shape = getattr(y, "shape", None) or np.asarray(y).shape
+    if len(shape) == 2 and shape[1] > 1:
+        raise ValueError(
+            f"y has {shape[1]} columns; {owner} takes one. Wrap it in "
+            "OneVsRestClassifier or MultiOutputClassifier: each label gets its own rule"
+        )
+    y = column_or_1d(y, warn=True)
+    assert_all_finite(y, input_name="y")
+    check_classification_targets(y)
+    X, y = indexable(X, y)
+    return X, y
+
+
+def code_classes(y: Labels, known: Labels | None = None) -> tuple[Labels, Integers]:
+    """The sorted classes and each row's number among them."""
+    if y.size == 0:
+        raise ValueError("y is empty: there is nothing to learn from")
+    classes, codes = np.unique(y, return_inverse=True)
+    if known is not None:
+        foreign = classes[~np.isin(classes, known)]
+        if foreign.size:
+            raise ValueError(
+                f"y has the class {foreign.tolist()[0]!r}, which the frozen estimator "
+                f"has not seen; its classes are {known.tolist()}"
+            )
+        classes = known
+        codes = np.searchsorted(known, y)
+    if np.unique(codes).size < 2:
+        names = classes[np.unique(codes)].tolist()
+        raise ValueError(
+            f"y has one class only, {names[0]!r}: there is nothing to decide between"
+        )
+    return classes, codes.astype(np.int64)
+
+
+def check_weights(values: Any, codes: Integers, classes: Labels) -> Floats | None:
+    """One weight ≥ 0 per row, and some weight in two classes at least."""
+    weights = check_weight(values, codes.shape, "y")
+    if weights is None:
+        return None
+    present = np.unique(codes[weights > 0.0])
+    if present.size == 0:
+        raise ValueError("sample_weight is zero in every row")
+    if present.size == 1:
+        raise ValueError(
+            "the rows of positive sample_weight belong to one class only, "
+            f"{classes[present].tolist()[0]!r}: there is nothing to decide between"
+        )
+    return weights
+
+
+def take_rows(values: Any, rows: Integers) -> Any:
+    """These rows of an array, a sparse matrix, a frame or series, or a list."""
+    if is_frame_like(values):
+        import narwhals as nw
+
+        frame = nw.from_native(values, eager_only=True, allow_series=True)
+        return nw.to_native(frame[rows])
+    if isinstance(values, list | tuple):
+        return [values[i] for i in rows.tolist()]
+    return values[rows]
+
+
+def take_parameters(
+    parameters: dict[str, Any], rows: Integers, n: int
+) -> dict[str, Any]:
+    """Parameters of `fit` for some rows: those with one entry per row are cut too."""
+    return {
+        name: take_rows(value, rows) if _one_per_row(value, n) else value
+        for name, value in parameters.items()
+    }
+
+
+def _one_per_row(value: Any, n: int) -> bool:
+    shape = getattr(value, "shape", None)
+    if shape:
+        return bool(shape[0] == n)
+    return isinstance(value, list | tuple) and len(value) == n

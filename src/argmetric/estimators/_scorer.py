@@ -1,0 +1,169 @@
+"""optimal_scorer: the best score that any threshold could give, for model selection."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.utils.metadata_routing import UNUSED
+
+from argmetric._tune import tune
+from argmetric._tune._limits import Limits, check_tune_limits
+from argmetric._tune._scan import count_cuts, curve_of, sort_rows
+from argmetric._validation import (
+    Floats,
+    check_length,
+    check_scores,
+    check_weight,
+    to_numpy,
+)
+from argmetric.estimators._fitting import positive_class
+from argmetric.estimators._responses import response_method, scores_of
+from argmetric.metrics import Metric, MetricLike, get_metric
+
+
+class OptimalScorer(BaseEstimator):  # type: ignore[misc]
+    """The best value of a metric over all thresholds; made by `optimal_scorer`."""
+
+    __metadata_request__score = {"estimator": UNUSED}  # noqa: RUF012
+
+    def __init__(
+        self,
+        metric: MetricLike = "f1",
+        *,
+        pos_label: Any = None,
+        min_precision: float | None = None,
+        min_recall: float | None = None,
+        max_positives: int | float | None = None,
+        zero_division: float | None = None,
+    ) -> None:
+        self.metric = metric
+        self.pos_label = pos_label
+        self.min_precision = min_precision
+        self.min_recall = min_recall
+        self.max_positives = max_positives
+        self.zero_division = zero_division
+
+    def __call__(
+        self, estimator: Any, X: Any, y: Any, sample_weight: Any = None
+    ) -> float:
+        return self.score(estimator, X, y, sample_weight)
+
+    def score(self, estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The best score over all thresholds of the estimator's scores.
+
+        Parameters
+        ----------
+        estimator : classifier
+            Fitted, with `predict_proba` or `decision_function`.
+        X : array-like, sparse matrix or frame
+            The rows.
+        y : array-like
+            Their labels.
+        sample_weight : array-like, optional
+            Their weights.
+
+        Returns
+        -------
+        float
+            Larger is better: the value is negated for a metric of which less is better.
+        """
+        metric = get_metric(self.metric, zero_division=self.zero_division)
+        limits = check_tune_limits(
+            self.min_precision, self.min_recall, self.max_positives
+        )
+        method = response_method(estimator)
+        classes = np.asarray(estimator.classes_)
+        positive = positive_class(classes, self.pos_label)
+        scores = scores_of(estimator, X, classes, positive, method)
+        y = to_numpy(y, "y")
+        check_length(y, "y", scores.shape[0], "X")
+        if positive is None:
+            best = _best_of_many(y, scores, metric, limits, sample_weight)
+        else:
+            check_scores(scores, method, logits=True)
+            chosen = np.asarray(y == classes[positive])
+            best = _best_of_two(chosen, scores, metric, limits, sample_weight)
+        return best if metric.greater_is_better else -best
+
+
+def _best_of_two(
+    y: Any, scores: Floats, metric: Metric, limits: Limits, sample_weight: Any
+) -> float:
+    """The best of all cuts; a fold without a positive has a value here too."""
+    weights = check_weight(sample_weight, y.shape, "y")
+    cuts = count_cuts(sort_rows(scores, y, weights))
+    values = metric.value(cuts.tp, cuts.k, cuts.t, cuts.n)
+    return float(
+        values[curve_of(values, metric, limits.allowed_cuts(cuts), cuts.n).best]
+    )
+
+
+def _best_of_many(
+    y: Any, scores: Floats, metric: Metric, limits: Limits, sample_weight: Any
+) -> float:
+    if limits.given:
+        raise ValueError(f"{next(iter(limits.given))} is for two classes")
+    rule: Any = tune(
+        y, scores, metric, sample_weight=sample_weight, n_bootstrap=0, cv=0
+    )
+    return float(rule.score)
+
+
+def optimal_scorer(
+    metric: MetricLike = "f1",
+    *,
+    pos_label: Any = None,
+    min_precision: float | None = None,
+    min_recall: float | None = None,
+    max_positives: int | float | None = None,
+    zero_division: float | None = None,
+) -> OptimalScorer:
+    """A scorer for model selection: the metric at the best of all thresholds.
+
+    A model whose threshold will be tuned should be chosen for what it reaches after
+    tuning, not at a cut of 0.5. One sort per call; every cut between distinct scores is
+    tried. The value is optimistic by what one threshold can adapt to the rows, alike
+    for all models that are compared.
+
+    Parameters
+    ----------
+    metric : str, Metric or callable, default="f1"
+        A name, an instance, or a function of (tp, k, t, n). With more than two classes
+        its mean over the classes at the best weights.
+    pos_label : int, float, bool or str, optional
+        The positive one of two classes; by default the last of `classes_`.
+    min_precision, min_recall : float, optional
+        Floors under precision and recall.
+    max_positives : int or float, optional
+        At most so many rows, or this share of them, predicted positive.
+    zero_division : {0.0, 1.0, nan}, optional
+        Value of 0/0, by default the metric's own.
+
+    Returns
+    -------
+    callable
+        ``scorer(estimator, X, y, sample_weight=None)``, for ``scoring=``.
+
+    Examples
+    --------
+    >>> import argmetric as am
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from sklearn.model_selection import cross_val_score
+    >>> X, y = make_classification(1_000, weights=[0.9], flip_y=0.1, random_state=0)
+    >>> best = cross_val_score(LogisticRegression(), X, y, scoring=am.optimal_scorer())
+    >>> half = cross_val_score(LogisticRegression(), X, y, scoring="f1")
+    >>> bool((best >= half).all())
+    True
+    """
+    get_metric(metric, zero_division=zero_division)
+    return OptimalScorer(
+        metric,
+        pos_label=pos_label,
+        min_precision=min_precision,
+        min_recall=min_recall,
+        max_positives=max_positives,
+        zero_division=zero_division,
+    )
