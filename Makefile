@@ -41,6 +41,8 @@ bench: .venv/.ready-bench ## the figures of README and docs, one JSON object a l
 	$(BIN)/python benchmarks/decide.py
 	$(BIN)/python benchmarks/sequence.py
 	$(BIN)/python benchmarks/spans.py
+	$(BIN)/python benchmarks/tune.py
+	$(BIN)/python benchmarks/train.py
 
 clean: ## remove what can be made again
 	rm -rf .venv docs/_build docs/gallery docs/api

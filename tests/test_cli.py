@@ -25,7 +25,6 @@ from argmetric.cli import main
 from argmetric.cli._progress import progress
 from argmetric.io import _write
 
-COMMANDS = ("decide", "forecast", "evaluate", "expect", "spans", "metrics", "demo")
 N = 60
 RNG = np.random.default_rng(3)
 P = RNG.beta(0.6, 2.0, N).round(3).clip(0.001, 0.999)
@@ -478,8 +477,8 @@ def test_demo(run: Run) -> None:
     ("arguments", "message"),
     [
         (["decid"], 'Unknown command "decid". Did you mean "decide"? Available '
-         "commands: decide, forecast, evaluate, expect, spans, metrics, demo. "
-         "See argmetric --help."),
+         "commands: decide, forecast, evaluate, tune, calibrate, train, predict, "
+         "expect, ... See argmetric --help."),
         (["decide"], 'Command "decide" parameter FILE requires an argument. '
          "See argmetric decide --help."),
         (["decide", "--scor", "x", "scores.csv"],

@@ -11,12 +11,23 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from argmetric._calibrate import Calibrator as Calibrator
+    from argmetric._calibrate import adjust_prior as adjust_prior
+    from argmetric._calibrate import calibrate as calibrate
     from argmetric._decide import Decision as Decision
     from argmetric._decide import decide as decide
     from argmetric._decide import evaluate as evaluate
     from argmetric._forecast import Forecast as Forecast
     from argmetric._forecast import forecast as forecast
+    from argmetric._reliability import CalibrationCheck as CalibrationCheck
+    from argmetric._reliability import calibration_check as calibration_check
+    from argmetric._tune import MultiClassRule as MultiClassRule
+    from argmetric._tune import MultiLabelRule as MultiLabelRule
+    from argmetric._tune import Rule as Rule
+    from argmetric._tune import tune as tune
     from argmetric._warmup import warmup as warmup
+    from argmetric.estimators import MetricClassifier as MetricClassifier
+    from argmetric.estimators import optimal_scorer as optimal_scorer
     from argmetric.metrics import MCC as MCC
     from argmetric.metrics import Accuracy as Accuracy
     from argmetric.metrics import BalancedAccuracy as BalancedAccuracy
@@ -43,13 +54,20 @@ if TYPE_CHECKING:
     from argmetric.metrics import check_metric as check_metric
     from argmetric.metrics import get_metric as get_metric
     from argmetric.metrics import metric_names as metric_names
+    from argmetric.train import MetricLogisticRegression as MetricLogisticRegression
+    from argmetric.train import MetricSurfaceDisplay as MetricSurfaceDisplay
+    from argmetric.train import metric_objective as metric_objective
 
 __version__ = "0.1.0"
 
 _ROOMS = {
+    "argmetric._calibrate": ("Calibrator", "adjust_prior", "calibrate"),
     "argmetric._decide": ("Decision", "decide", "evaluate"),
     "argmetric._forecast": ("Forecast", "forecast"),
+    "argmetric._reliability": ("CalibrationCheck", "calibration_check"),
+    "argmetric._tune": ("MultiClassRule", "MultiLabelRule", "Rule", "tune"),
     "argmetric._warmup": ("warmup",),
+    "argmetric.estimators": ("MetricClassifier", "optimal_scorer"),
     "argmetric.metrics": (
         "MCC",
         "Accuracy",
@@ -78,9 +96,14 @@ _ROOMS = {
         "get_metric",
         "metric_names",
     ),
+    "argmetric.train": (
+        "MetricLogisticRegression",
+        "MetricSurfaceDisplay",
+        "metric_objective",
+    ),
 }
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
-_MODULES = ("metrics", "sequence")
+_MODULES = ("metrics", "sequence", "train")
 __all__ = [*sorted(_ROOM_OF), *_MODULES]
 
 

@@ -115,8 +115,17 @@ def place(index: int, shape: tuple[int, ...]) -> str:
     return f"row {row}, column {column}"
 
 
-def check_scores(values: Floats, name: str, *, logits: bool) -> None:
-    """Refuse NaN, and values that cannot be probabilities."""
+def check_scores(
+    values: Floats,
+    name: str,
+    *,
+    logits: bool,
+    hint: str = "looks like logits: pass logits=True",
+) -> None:
+    """Refuse NaN, and values that cannot be probabilities.
+
+    `hint` says what to do with values that are log-odds.
+    """
     if values.size == 0:
         return
     low, high = float(values.min()), float(values.max())
@@ -129,8 +138,8 @@ def check_scores(values: Floats, name: str, *, logits: bool) -> None:
         return
     flat = values.ravel()
     index = int(np.flatnonzero((flat < 0.0) | (flat > 1.0))[0])
-    hint = (
-        "looks like logits: pass logits=True"
+    advice = (
+        hint
         if low < 0.0 and np.isfinite([low, high]).all()
         else "looks like percentages: divide by 100"
         if low >= 0.0 and high <= 100.0 and high > 2.0
@@ -138,7 +147,7 @@ def check_scores(values: Floats, name: str, *, logits: bool) -> None:
     )
     raise ValueError(
         f"{name} is {flat[index]:g} at {place(index, values.shape)}, outside of [0, 1] "
-        f"(range seen: {low:g} to {high:g}); {hint}"
+        f"(range seen: {low:g} to {high:g}); {advice}"
     )
 
 
@@ -173,10 +182,35 @@ def check_labels(
     return array.astype(bool)
 
 
+def check_weight(
+    sample_weight: Any, shape: tuple[int, ...], other: str = "p"
+) -> Floats | None:
+    """Weights of all cells, finite and not negative: one per row, or one per cell."""
+    if sample_weight is None:
+        return None
+    weight = to_floats(sample_weight, "sample_weight")
+    if weight.shape == shape[:1] and len(shape) == 2:
+        weight = np.repeat(weight, shape[1]).reshape(shape)
+    if weight.shape != shape:
+        raise ValueError(
+            f"sample_weight has shape {weight.shape} but {other} has shape {shape}"
+        )
+    wrong = np.flatnonzero(~(np.isfinite(weight) & (weight >= 0)).ravel())
+    if wrong.size:
+        row = int(wrong[0]) // (weight.size // weight.shape[0])
+        raise ValueError(
+            f"sample_weight is {weight.ravel()[wrong[0]]:g} at row {row}; weights are "
+            "finite and not negative"
+        )
+    return weight
+
+
 def check_fraction(value: float | None, name: str) -> float:
     """A number from 0 to 1, or None for 0."""
     if value is None:
         return 0.0
+    if isinstance(value, str):
+        raise TypeError(f"{name} must be a number from 0 to 1, not {value!r}")
     if not 0.0 <= float(value) <= 1.0:
         raise ValueError(f"{name} must lie between 0 and 1, not {value!r}")
     return float(value)

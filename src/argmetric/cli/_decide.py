@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from cyclopts import Parameter
 
-from argmetric import io
 from argmetric.cli import _report
+from argmetric.cli._apply import apply_rule, refuse_beside_rule
 from argmetric.cli._errors import DONE, UsageError
 from argmetric.cli._load import Batch, load_batch
 from argmetric.cli._options import (
@@ -22,16 +21,22 @@ from argmetric.cli._options import (
     FRACTION,
     INNER_FRACTION,
     LIMITS,
+    NO_RECALIBRATION,
     OUTPUT,
+    RULE,
     ColumnName,
     Columns,
     FilePath,
     Flag,
     Jobs,
     Judge,
+    Recalibration,
     Scores,
+    Target,
 )
 from argmetric.cli._progress import progress
+from argmetric.cli._recalibrate import recalibrated
+from argmetric.cli._rows_out import refuse_shared_output, rows_out
 from argmetric.cli._summary import (
     Summary,
     described,
@@ -52,6 +57,8 @@ def decide(
     scores: Scores = DEFAULT_SCORES,
     columns: Columns = DEFAULT_COLUMNS,
     judge: Judge = DEFAULT_JUDGE,
+    recalibration: Recalibration = NO_RECALIBRATION,
+    rule: Annotated[FilePath | None, Parameter(group=RULE)] = None,
     max_positives: Annotated[
         int | None, Parameter(group=LIMITS, validator=COUNT)
     ] = None,
@@ -65,7 +72,7 @@ def decide(
     coverage: Annotated[
         float, Parameter(group=FORECAST, validator=INNER_FRACTION)
     ] = 0.9,
-    output: Annotated[FilePath | None, Parameter(alias="-o", group=OUTPUT)] = None,
+    output: Target = None,
     output_format: Annotated[Format | None, Parameter(group=OUTPUT)] = None,
     decision_column: Annotated[ColumnName, Parameter(group=OUTPUT)] = "decision",
     json: Annotated[bool, Flag, Parameter(group=OUTPUT)] = False,
@@ -78,6 +85,8 @@ def decide(
     score to expect with its interval and its assumptions, what a cut at 0.5 and the
     best single cut would score, and the real score where labels are known.
 
+    With --rule each row is decided by itself, by a rule of `argmetric tune`.
+
     With --json the summary goes to standard output instead, as JSON; the rows are then
     written only where --output names a file.
 
@@ -85,6 +94,8 @@ def decide(
     ----------
     file
         One row for each item: CSV, TSV, Parquet, Arrow or JSONL; - is standard input.
+    rule
+        A file of `argmetric tune`: its threshold decides, and its metric is forecast.
     max_positives
         Choose at most this many; with --group, in each group.
     min_positives
@@ -108,50 +119,53 @@ def decide(
         The number of threads for groups, -1 for one on each core; results do not
         depend on it.
     """
-    if json and output == "-":
-        raise UsageError("--json and the rows cannot share standard output: -o FILE")
+    refuse_shared_output(output, json=json)
+    recalibration.check()
     if max_positives is not None and max_positives < min_positives:
         raise UsageError(
             f"--max-positives {max_positives} is below --min-positives {min_positives}"
         )
+    limits: dict[str, Any] = {
+        "min_positives": min_positives,
+        "max_positives": max_positives,
+        "min_precision": min_precision,
+        "min_recall": min_recall,
+    }
+    if rule is not None:
+        refuse_beside_rule(judge, recalibration, limits)
+        return apply_rule(
+            file,
+            rule,
+            scores,
+            columns,
+            judge,
+            coverage=coverage,
+            output=output,
+            output_format=output_format,
+            decision_column=decision_column,
+            json=json,
+        )
     batch = load_batch(file, scores, columns, judge)
     table = batch.table
-    if decision_column in table.names:
-        raise io.DataError(
-            f"{table.source} already has a column {decision_column!r}; "
-            "name the new one with --decision-column"
-        )
-    target = output if output is not None else "-"
-    writes_rows = output is not None or not json
-    # An output that cannot be is refused before the work, not after it
-    output_format = output_format or io.output_format(table, target)
-    if writes_rows and target == "-":
-        io.refuse_terminal(output_format)
+    new = {decision_column: "--decision-column"}
+    out = rows_out(table, output, output_format, json=json, new=new)
     with progress(f"deciding {table.n_rows:,} rows"):
         from argmetric import decide as decide_labels
 
+        batch = recalibrated(batch, recalibration, columns)
         decision = decide_labels(
             batch.p,
             batch.metric,
             **batch.grouping,
-            min_positives=min_positives,
-            max_positives=max_positives,
-            min_precision=min_precision,
-            min_recall=min_recall,
-            logits=batch.logits,
+            **batch.scoring,
+            **limits,
             n_jobs=jobs,
         )
         summary = _summary(batch, decision, coverage)
-    if writes_rows:
-        table = table.with_column(decision_column, decision.labels)
-        with progress("writing"):
-            numeric = frozenset({batch.score})
-            io.write_table(table, target, output_format, numeric=numeric)
-        summary["output"] = target
+    added = {decision_column: decision.labels}
+    out.write(table, added, summary, numeric=frozenset({batch.score}))
     if json:
-        _report.print_json(summary)
-        if output is None:
-            print("argmetric: rows not written: no --output", file=sys.stderr)
+        out.print_json(summary)
     else:
         _print(summary)
     return DONE
@@ -166,9 +180,12 @@ def _summary(batch: Batch, decision: Decision, coverage: float) -> Summary:
         batch.metric,
         coverage,
         **batch.grouping,
-        logits=batch.logits,
+        **batch.scoring,
     )
     labels = batch.labels
+    # That scores were recalibrated is said among the assumptions
+    said = tuple(forecast_.assumptions)
+    notes = [note for note in decision.notes if not note.startswith(said)]
     summary = described(
         batch.table, batch.metric, batch.groups, score=batch.score, label=labels.column
     )
@@ -183,8 +200,8 @@ def _summary(batch: Batch, decision: Decision, coverage: float) -> Summary:
         "best_cut": _cut(batch, decision.best_cut),
         "cut_half": _cut(batch, decision.cut_half),
         "real": batch.real_score(decision.labels),
-        "notes": [*decision.notes, *([labels.note] if labels.note else [])],
-        "output": None,
+        "calibrator": None if batch.calibrator is None else batch.calibrator.to_dict(),
+        "notes": [*notes, *([labels.note] if labels.note else [])],
     }
 
 
@@ -192,7 +209,7 @@ def _rule(batch: Batch, threshold: float | None) -> str | None:
     """Return a cut as people write it down, None where there is none."""
     if threshold is None or not math.isfinite(threshold):
         return None
-    return f"{batch.score} >= {short_threshold(batch.p, threshold)}"
+    return f"{batch.scale_name} >= {short_threshold(batch.scale, threshold)}"
 
 
 def _cut(batch: Batch, cut: Any) -> Summary:
@@ -201,7 +218,7 @@ def _cut(batch: Batch, cut: Any) -> Summary:
         "rule": _rule(batch, cut.threshold),
         "positives": cut.n_positives,
         "expected": cut.expected,
-        "real": batch.real_score((batch.p >= cut.threshold).astype(np.int64)),
+        "real": batch.real_score((batch.scale >= cut.threshold).astype(np.int64)),
     }
 
 
@@ -255,7 +272,8 @@ def _ties(summary: Summary) -> str:
     if not ties["rows"]:
         return "no tie is split"
     where = f" in {_report.count(ties['groups'], 'group')}" if summary["groups"] else ""
+    first = "earlier rows" if summary["calibrator"] is None else "higher scores"
     return (
         f"{_report.count(ties['rows'], 'row')}{where} left out with the same score as "
-        "a row that was chosen (earlier rows come first)"
+        f"a row that was chosen ({first} come first)"
     )

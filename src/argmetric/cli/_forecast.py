@@ -9,6 +9,11 @@ from cyclopts import Parameter
 
 from argmetric import io
 from argmetric.cli import _report
+from argmetric.cli._apply import (
+    has_probabilities,
+    load_rule_batch,
+    refuse_beside_rule,
+)
 from argmetric.cli._errors import UsageError
 from argmetric.cli._gate import gate
 from argmetric.cli._load import (
@@ -25,16 +30,21 @@ from argmetric.cli._options import (
     DEFAULT_SCORES,
     FORECAST,
     INNER_FRACTION,
+    NO_RECALIBRATION,
     OUTPUT,
+    RULE,
     ColumnName,
     Columns,
     FilePath,
     Flag,
     Jobs,
     Judge,
+    Recalibration,
     Scores,
 )
 from argmetric.cli._progress import progress
+from argmetric.cli._recalibrate import recalibrated
+from argmetric.cli._rules import load_rule, rule_text
 from argmetric.cli._summary import Summary, described, forecast_values
 
 
@@ -45,6 +55,8 @@ def forecast(
     scores: Scores = DEFAULT_SCORES,
     columns: Columns = DEFAULT_COLUMNS,
     judge: Judge = DEFAULT_JUDGE,
+    recalibration: Recalibration = NO_RECALIBRATION,
+    rule: Annotated[FilePath | None, Parameter(group=RULE)] = None,
     decision_column: Annotated[ColumnName | None, Parameter(group=FORECAST)] = None,
     threshold: Annotated[float | None, Parameter(group=FORECAST)] = None,
     coverage: Annotated[
@@ -62,18 +74,20 @@ def forecast(
 ) -> int:
     """Forecast the score of a decision before its labels are known.
 
-    The decision is that of --decision-column or --threshold, else that of a column
-    called decision, prediction, predicted, pred or y_pred, else the one that
+    The decision is that of --decision-column, --threshold or --rule, else that of a
+    column called decision, prediction, predicted, pred or y_pred, else the one that
     `argmetric decide` would make. The answer goes to standard output.
 
     Parameters
     ----------
     file
         One row for each item: CSV, TSV, Parquet, Arrow or JSONL; - is standard input.
+    rule
+        A file of `argmetric tune`: forecast its decisions, by its metric.
     decision_column
         The column of decisions, 0 and 1.
     threshold
-        Forecast the rule "score >= threshold" instead.
+        Forecast the rule "score >= threshold" instead; scores as they are in the file.
     coverage
         The probability with which the interval holds the score.
     known
@@ -97,15 +111,32 @@ def forecast(
         The number of threads for groups, -1 for one on each core; results do not
         depend on it.
     """
-    if decision_column is not None and threshold is not None:
-        raise UsageError("--decision-column and --threshold exclude each other")
-    batch = load_batch(file, scores, columns, judge, taken=[known])
+    _refuse_two(decision_column=decision_column, threshold=threshold, rule=rule)
+    recalibration.check()
+    frozen = None
+    if rule is None:
+        batch = load_batch(file, scores, columns, judge, taken=[known])
+    else:
+        refuse_beside_rule(judge)
+        frozen = load_rule(rule)
+        batch = load_rule_batch(file, frozen, scores, columns, judge, taken=(known,))
     refuse_shared(score=batch.score, known=known, decision_column=decision_column)
     arrived = _arrived(batch.table, known, columns.pos_label)
     with progress(f"forecasting {batch.table.n_rows:,} rows"):
         from argmetric import forecast as forecast_score
 
-        source, column, labels = _decided(batch, decision_column, threshold, jobs)
+        if recalibration.wanted:
+            batch = recalibrated(batch, recalibration, columns)
+        if frozen is not None:
+            if not has_probabilities(batch, frozen):
+                raise io.DataError(
+                    f"{rule} was tuned on scores, not on probabilities: pass "
+                    "--reference to make them probabilities, or --logits"
+                )
+            source = f"{rule_text(frozen, batch.score)} ({rule})"
+            column, labels = None, frozen.applies(batch.p).astype(np.int64)
+        else:
+            source, column, labels = _decided(batch, decision_column, threshold, jobs)
         result = forecast_score(
             batch.p,
             labels,
@@ -115,7 +146,7 @@ def forecast(
             known=arrived,
             prior=prior,
             overdispersion=overdispersion,
-            logits=batch.logits,
+            **batch.scoring,
         )
     summary = described(
         batch.table,
@@ -133,6 +164,7 @@ def forecast(
         "known": None if arrived is None else int(np.isfinite(arrived).sum()),
         "prior": prior,
         "overdispersion": overdispersion,
+        "calibrator": None if batch.calibrator is None else batch.calibrator.to_dict(),
         "forecast": forecast_values(result),
         "real": batch.real_score(labels),
         "notes": [batch.labels.note] if batch.labels.note else [],
@@ -146,6 +178,14 @@ def forecast(
     judged = {"mean": result.mean, "interval": worse_end}[fail_on]
     what = {"mean": "the mean", "interval": "the worse end of the interval"}[fail_on]
     return gate(judged, fail_under, batch.metric, f"{what} of the forecast")
+
+
+def _refuse_two(**chosen: Any) -> None:
+    given = [
+        f"--{name.replace('_', '-')}" for name, x in chosen.items() if x is not None
+    ]
+    if len(given) > 1:
+        raise UsageError(f"{given[0]} and {given[1]} exclude each other")
 
 
 def _arrived(table: io.Table, known: str | None, pos_label: str | None) -> Any:
@@ -169,7 +209,7 @@ def _decided(
     from argmetric import decide
 
     decision = decide(
-        batch.p, batch.metric, **batch.grouping, logits=batch.logits, n_jobs=jobs
+        batch.p, batch.metric, **batch.grouping, **batch.scoring, n_jobs=jobs
     )
     return f"optimal for {batch.metric.name}", None, np.asarray(decision.labels)
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +14,9 @@ from argmetric import io
 from argmetric.cli._errors import UsageError
 from argmetric.cli._options import Average, Columns, Judge, Scores
 from argmetric.metrics import Metric
+
+if TYPE_CHECKING:
+    from argmetric import Calibrator
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -39,7 +43,15 @@ class Labels:
 
 @dataclass(frozen=True)
 class Batch:
-    """Scored rows, and what decisions on them are judged by."""
+    """Scored rows, and what decisions on them are judged by.
+
+    Attributes
+    ----------
+    p : ndarray
+        The scores as they are in the file.
+    calibrator : Calibrator or None
+        What they go through first.
+    """
 
     table: io.Table
     metric: Metric
@@ -48,6 +60,26 @@ class Batch:
     logits: bool
     groups: Groups | None
     labels: Labels
+    calibrator: Calibrator | None = None
+
+    @cached_property
+    def scale(self) -> Floats:
+        """The scores on the scale of thresholds: recalibrated, if they are."""
+        if self.calibrator is None:
+            return self.p
+        if self.logits:
+            return self.calibrator.apply_logits(self.p)
+        return self.calibrator.apply(self.p)
+
+    @property
+    def scale_name(self) -> str:
+        """What thresholds are compared with, in words."""
+        return self.score if self.calibrator is None else f"calibrated {self.score}"
+
+    @property
+    def scoring(self) -> dict[str, Any]:
+        """How scores are to be read, as the functions of the package take it."""
+        return {"logits": self.logits, "calibrator": self.calibrator}
 
     @property
     def grouping(self) -> dict[str, Any]:
@@ -90,20 +122,31 @@ def load_batch(
     metric = judge.resolved()
     judge.average_for(columns.group)  # wrong usage comes before the file is read
     table = io.read_table(file, columns.format)
-    score = io.find_column(
-        table,
-        scores.score,
-        io.SCORE_NAMES + (io.LOGIT_NAMES if scores.logits else ()),
-        role="score",
-        option="--score",
-        taken=[name for name in (columns.group, columns.label) if name is not None],
-    )
+    score = find_score(table, scores, taken=[columns.group, columns.label])
     refuse_shared(score=score, group=columns.group, label=columns.label)
     p = io.probabilities(table, score, logits=scores.logits)
     groups = load_groups(table, columns, judge)
     used = [name for name in (score, columns.group, *taken) if name is not None]
-    labels = _optional_labels(table, columns, taken=used)
+    labels = optional_labels(table, columns, taken=used)
     return Batch(table, metric, score, p, scores.logits, groups, labels)
+
+
+def find_score(
+    table: io.Table,
+    scores: Scores,
+    *,
+    taken: Iterable[str | None] = (),
+    option: str = "--score",
+) -> str:
+    """Return the column of scores."""
+    return io.find_column(
+        table,
+        scores.score,
+        io.SCORE_NAMES + (io.LOGIT_NAMES if scores.logits else ()),
+        role="score",
+        option=option,
+        taken=[name for name in taken if name is not None],
+    )
 
 
 def load_groups(table: io.Table, columns: Columns, judge: Judge) -> Groups | None:
@@ -123,7 +166,7 @@ def grouping(groups: Groups | None) -> dict[str, Any]:
     return {"groups": groups.codes, "average": groups.average}
 
 
-def _optional_labels(
+def optional_labels(
     table: io.Table, columns: Columns, *, taken: Iterable[str]
 ) -> Labels:
     """Return labels that were asked for, or that a column plainly offers.
@@ -142,18 +185,38 @@ def _optional_labels(
 
 
 def load_labels(
-    table: io.Table, columns: Columns, *, taken: Iterable[str] = ()
+    table: io.Table,
+    columns: Columns,
+    *,
+    taken: Iterable[str | None] = (),
+    option: str = "--label",
 ) -> tuple[str, Floats]:
     """Return the label column and its values; there must be one."""
-    name = io.find_column(
-        table,
-        columns.label,
-        io.LABEL_NAMES,
-        role="label",
-        option="--label",
-        taken=taken,
-    )
+    name = find_label(table, columns.label, taken=taken, option=option)
     return name, io.labels(table, name, pos_label=columns.pos_label)
+
+
+def find_label(
+    table: io.Table,
+    name: str | None,
+    *,
+    taken: Iterable[str | None] = (),
+    option: str = "--label",
+) -> str:
+    """Return the column of labels."""
+    return io.find_column(
+        table,
+        name,
+        io.LABEL_NAMES,
+        role="label" if option != "--target" else "target",
+        option=option,
+        taken=[one for one in taken if one is not None],
+    )
+
+
+def load_weights(table: io.Table, name: str | None) -> Floats | None:
+    """Return a column of weights, if one was named."""
+    return None if name is None else io.weights(table, io.named_column(table, name))
 
 
 def load_decisions(

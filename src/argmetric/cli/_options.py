@@ -19,11 +19,13 @@ ZeroDivision = Literal["0", "1", "nan"]
 # A lone "-" looks like an option to the parser; it travels under another name.
 _MARKED_STREAM = "<->"
 
-_COLUMNS = Group("Columns", sort_key=1)
-_METRIC = Group("Metric", sort_key=2)
+COLUMNS = Group("Columns", sort_key=1)
+METRIC = Group("Metric", sort_key=2)
 LIMITS = Group("Limits", sort_key=3)
-FORECAST = Group("Forecast", sort_key=4)
-OUTPUT = Group("Output", sort_key=5)
+RULE = Group("Rule", sort_key=4)
+CALIBRATION = Group("Calibration", sort_key=5)
+FORECAST = Group("Forecast", sort_key=6)
+OUTPUT = Group("Output", sort_key=7)
 
 FRACTION = Number(gte=0, lte=1)
 INNER_FRACTION = Number(gt=0, lt=1)
@@ -52,10 +54,36 @@ def _path(type_: Any, tokens: Sequence[Token]) -> str:
     return unmarked(tokens[0].value)
 
 
+def _share_or_count(type_: Any, tokens: Sequence[Token]) -> int | float:
+    """Read 500 as a count and 0.05 as a share."""
+    text = tokens[0].value
+    try:
+        if text.lstrip("+").isdigit():
+            return int(text)
+        share = float(text)
+    except ValueError:
+        share = -1.0
+    if not 0 < share < 1:
+        raise ValueError("A count (500) or a share (0.05) is needed.")
+    return share
+
+
 FilePath = Annotated[str, Parameter(converter=_path, metavar="FILE")]
 Flag = Parameter(negative="", show_default=False)
 ColumnName = Annotated[str, Parameter(metavar="COLUMN")]
-_InFile = Parameter(group=_COLUMNS)
+_InFile = Parameter(group=COLUMNS)
+Weight = Annotated[ColumnName | None, _InFile]
+GroupColumn = Annotated[ColumnName | None, _InFile, Parameter(alias="--groups")]
+PosLabel = Annotated[str | None, _InFile, Parameter(metavar="VALUE")]
+InputFormat = Annotated[Format | None, _InFile]
+Target = Annotated[FilePath | None, Parameter(alias="-o", group=OUTPUT)]
+Choice = Annotated[Literal["best", "one-se"], Parameter(group=METRIC)]
+ShareOrCount = Annotated[
+    int | float | None,
+    Parameter(converter=_share_or_count, metavar="COUNT|SHARE", group=LIMITS),
+]
+Share = Annotated[float | None, Parameter(group=LIMITS, validator=FRACTION)]
+Seed = Annotated[int, Parameter(validator=COUNT)]
 
 
 @Parameter(name="*")
@@ -95,10 +123,21 @@ class Columns:
         The format of the input, where neither its name nor its content says it.
     """
 
-    group: Annotated[ColumnName | None, _InFile] = None
+    group: GroupColumn = None
     label: Annotated[ColumnName | None, _InFile] = None
-    pos_label: Annotated[str | None, _InFile, Parameter(metavar="VALUE")] = None
-    format: Annotated[Format | None, _InFile] = None
+    pos_label: PosLabel = None
+    format: InputFormat = None
+
+
+def metric_named(name: str, zero_division: ZeroDivision | None) -> Metric:
+    """Return a metric with its convention; an unknown name is wrong usage."""
+    try:
+        chosen = get_metric(name)
+        if zero_division is None:
+            return chosen
+        return chosen.with_zero_division(float(zero_division))
+    except (ValueError, TypeError) as error:
+        raise UsageError(str(error)) from error
 
 
 @Parameter(name="*")
@@ -110,7 +149,7 @@ class Judge:
     ----------
     metric
         The metric: f1, f2, f0.5 (f with any beta), jaccard, mcc, gmean and more; see
-        `argmetric metrics`.
+        `argmetric metrics`. [default: f1]
     average
         With --group: "groups" is the mean of the metric over groups, "pooled" is the
         metric of all rows together. [default: groups]
@@ -119,19 +158,15 @@ class Judge:
         leave the case out. [default: 0]
     """
 
-    metric: Annotated[str, Parameter(alias="-m", metavar="NAME", group=_METRIC)] = "f1"
-    average: Annotated[Average | None, Parameter(group=_METRIC)] = None
-    zero_division: Annotated[ZeroDivision | None, Parameter(group=_METRIC)] = None
+    metric: Annotated[
+        str | None, Parameter(alias="-m", metavar="NAME", group=METRIC)
+    ] = None
+    average: Annotated[Average | None, Parameter(group=METRIC)] = None
+    zero_division: Annotated[ZeroDivision | None, Parameter(group=METRIC)] = None
 
     def resolved(self) -> Metric:
         """Return the metric with its convention."""
-        try:
-            chosen = get_metric(self.metric)
-        except (ValueError, TypeError) as error:
-            raise UsageError(str(error)) from error
-        if self.zero_division is None:
-            return chosen
-        return chosen.with_zero_division(float(self.zero_division))
+        return metric_named(self.metric or "f1", self.zero_division)
 
     def average_for(self, group: str | None) -> Average | None:
         """Return how groups are averaged, None without groups."""
@@ -140,6 +175,47 @@ class Judge:
         return (self.average or "groups") if group is not None else None
 
 
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Recalibration:
+    """How scores become probabilities that can be believed.
+
+    Parameters
+    ----------
+    calibrator
+        A map that `argmetric calibrate` wrote; the scores go through it first.
+    reference
+        Labelled rows with scores of the same model, which it has not been trained on:
+        a map is fitted on them, and the scores go through it first.
+    reference_score
+        The column of scores of the reference. By default the same as in the rows, or
+        the only one with a default name.
+    reference_label
+        The column of labels of the reference. By default that of --label, or the one
+        called label, y, y_true or target.
+    """
+
+    calibrator: Annotated[FilePath | None, Parameter(group=CALIBRATION)] = None
+    reference: Annotated[FilePath | None, Parameter(group=CALIBRATION)] = None
+    reference_score: Annotated[ColumnName | None, Parameter(group=CALIBRATION)] = None
+    reference_label: Annotated[ColumnName | None, Parameter(group=CALIBRATION)] = None
+
+    @property
+    def wanted(self) -> bool:
+        """Whether there is anything to do."""
+        return self.calibrator is not None or self.reference is not None
+
+    def check(self) -> None:
+        """Refuse options that contradict each other or have nothing to act on."""
+        if self.calibrator is not None and self.reference is not None:
+            raise UsageError("--calibrator and --reference exclude each other")
+        for option in ("reference_score", "reference_label"):
+            if getattr(self, option) is not None and self.reference is None:
+                shown = option.replace("_", "-")
+                raise UsageError(f"--{shown} is about --reference: pass it too")
+
+
 DEFAULT_SCORES = Scores()
 DEFAULT_COLUMNS = Columns()
 DEFAULT_JUDGE = Judge()
+NO_RECALIBRATION = Recalibration()

@@ -49,17 +49,25 @@ def count(value: int, noun: str = "") -> str:
 
 def asked(summary: Summary) -> list[tuple[str, str]]:
     """Return the first lines of every summary: what was asked of which rows."""
-    used = [f"{role} {name!r}" for role, name in summary["columns"].items()]
-    rows = f"{count(summary['rows'], 'row')} of {summary['file']} ({', '.join(used)})"
-    lines = [("rows", rows)]
-    if summary["groups"] is not None:
-        means = {"groups": "mean over groups", "pooled": "all rows pooled"}
-        how = means[summary["average"]]
-        asked_for = f"--average {summary['average']}"
-        lines.append(("groups", f"{count(summary['groups'])}, {how} ({asked_for})"))
+    lines = [("rows", rows_asked(summary)), *groups_asked(summary)]
     better = "" if summary["greater_is_better"] else ", smaller is better"
     lines.append(("metric", f"{summary['metric']}{better}; {_convention(summary)}"))
     return lines
+
+
+def rows_asked(summary: Summary) -> str:
+    """Return how many rows of which file, and the columns used."""
+    used = [f"{role} {name!r}" for role, name in summary["columns"].items()]
+    return f"{count(summary['rows'], 'row')} of {summary['file']} ({', '.join(used)})"
+
+
+def groups_asked(summary: Summary) -> list[tuple[str, str]]:
+    """Return the line on groups, none without groups."""
+    if summary["groups"] is None:
+        return []
+    means = {"groups": "mean over groups", "pooled": "all rows pooled"}
+    how, asked_for = means[summary["average"]], f"--average {summary['average']}"
+    return [("groups", f"{count(summary['groups'])}, {how} ({asked_for})")]
 
 
 def _convention(summary: Summary) -> str:

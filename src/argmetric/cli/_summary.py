@@ -58,7 +58,7 @@ def split_ties(batch: Batch, labels: npt.NDArray[Any]) -> dict[str, int]:
         ``rows``: rows left out although they score as high as one that was chosen;
         ``groups``: how many groups they are in, 1 at most without groups.
     """
-    p, groups = batch.p, batch.groups
+    p, groups = batch.scale, batch.groups
     chosen = np.asarray(labels) != 0
     if groups is None:
         codes, n_groups = np.zeros(p.size, dtype=np.int64), 1

@@ -13,10 +13,13 @@ from argmetric.io._columns import (
     find_column,
     named_column,
 )
+from argmetric.io._features import Kind, categories, kind_of, sparse_numbers
 from argmetric.io._formats import FORMATS, DataError, Format
+from argmetric.io._labels import classes, labels
 from argmetric.io._read import read_table
+from argmetric.io._saved import load_json, save_json
 from argmetric.io._table import Table
-from argmetric.io._values import groups, labels, numbers, probabilities
+from argmetric.io._values import groups, numbers, probabilities, weights
 from argmetric.io._write import (
     output_format,
     refuse_terminal,
@@ -32,11 +35,16 @@ __all__ = [
     "SCORE_NAMES",
     "DataError",
     "Format",
+    "Kind",
     "Table",
+    "categories",
+    "classes",
     "default_columns",
     "find_column",
     "groups",
+    "kind_of",
     "labels",
+    "load_json",
     "named_column",
     "numbers",
     "output_format",
@@ -44,5 +52,8 @@ __all__ = [
     "read_table",
     "refuse_terminal",
     "replaced_whole",
+    "save_json",
+    "sparse_numbers",
+    "weights",
     "write_table",
 ]

@@ -22,6 +22,25 @@ def integer_array(values: npt.NDArray[Any]) -> Any:
     return pa.Array.from_buffers(pa.int64(), values.size, buffers)
 
 
+def float_array(values: npt.NDArray[Any]) -> Any:
+    """Return floats as an Arrow float64 array, without a copy where possible."""
+    import pyarrow as pa
+
+    values = np.ascontiguousarray(values, dtype=np.float64)
+    buffers = [None, pa.py_buffer(values)]
+    return pa.Array.from_buffers(pa.float64(), values.size, buffers)
+
+
+def column_array(values: npt.NDArray[Any]) -> Any:
+    """Return whole numbers, truth values (as 0 and 1), floats or strings for Arrow."""
+    if values.dtype.kind == "f":
+        return float_array(values)
+    if values.dtype.kind in "OU":
+        distinct, codes = np.unique(values.astype(str), return_inverse=True)
+        return text_array(distinct.tolist()).take(integer_array(codes))
+    return integer_array(values)
+
+
 def text_array(values: Sequence[str]) -> Any:
     """Return strings as an Arrow large_string array."""
     import pyarrow as pa

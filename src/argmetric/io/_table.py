@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from argmetric.io._arrow import integer_array, text_scalar
+from argmetric.io._arrow import column_array, text_scalar
 from argmetric.io._formats import DataError, Format
+from argmetric.io._text import json_values
 
 
 @dataclass(frozen=True)
@@ -48,18 +49,18 @@ class Table:
         return int(self.columns.num_rows)
 
     def with_column(self, name: str, values: npt.ArrayLike) -> Table:
-        """Return the table with one column of whole numbers at its end.
+        """Return the table with one column more at its end.
 
         Parameters
         ----------
         name : str
             The name of the new column, which must be free.
-        values : array_like of int
+        values : array_like of int, float or str
             One value for each row.
         """
         if name in self.names:
             raise DataError(f"{self.source} already has a column {name!r}")
-        array = integer_array(np.asarray(values))
+        array = column_array(np.asarray(values))
         if len(array) != self.n_rows:
             raise DataError(f"{len(array)} values for {self.n_rows} rows")
         columns = self.columns.append_column(name, array)
@@ -71,7 +72,6 @@ def _with_key(lines: Any, name: str, values: Any) -> Any:
     """Add a key to the end of JSON objects, one on a line, in the spacing they have."""
     import json
 
-    import pyarrow as pa
     import pyarrow.compute as pc
 
     spaced = '": ' in lines[0].as_py()
@@ -84,7 +84,7 @@ def _with_key(lines: Any, name: str, values: Any) -> Any:
         opened,
         pc.if_else(has_keys, comma, nothing),
         text_scalar(key),
-        pc.cast(values, pa.large_string()),
+        json_values(values),
         text_scalar("}"),
         nothing,
     )

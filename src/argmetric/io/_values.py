@@ -1,4 +1,4 @@
-"""What a column holds: numbers, probabilities, labels or groups."""
+"""What a column holds: numbers, probabilities, weights or groups."""
 
 from __future__ import annotations
 
@@ -14,8 +14,6 @@ from argmetric.io._formats import DataError
 from argmetric.io._table import Table
 
 _NUMBER = r"(?i)^[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|nan|inf|infinity)$"
-_TRUTHS = {"1": 1.0, "1.0": 1.0, "true": 1.0, "0": 0.0, "0.0": 0.0, "false": 0.0}
-_MISSING = frozenset({"", "na", "nan", "null", "none"})
 _SHOWN_VALUES = 5
 _SHOWN_CHARACTERS = 40
 
@@ -90,58 +88,13 @@ def _scale_hint(high: float) -> str:
     )
 
 
-def labels(
-    table: Table, name: str, *, pos_label: str | None = None, missing: bool = False
-) -> npt.NDArray[np.float64]:
-    """Return a column of labels as 0 and 1.
-
-    Parameters
-    ----------
-    table : Table
-        The rows.
-    name : str
-        A column of 0 and 1, of true and false, or of any two values.
-    pos_label : str, optional
-        The value that means 1; needed unless the values say it themselves.
-    missing : bool, optional
-        Whether cells may be empty; they become NaN.
-
-    Raises
-    ------
-    DataError
-        If the values are not two, or not plainly 0 and 1 without `pos_label`.
-    """
-    coded = _coded(table, name)
-    gaps = np.array([_is_missing(value) for value in coded.values], dtype=np.bool_)
-    if not missing:
-        problem = "is empty; every row needs a label"
-        _refuse(table, name, coded.spread(gaps, of_null=True), problem)
-    present = [v for v, gap in zip(coded.values, gaps, strict=True) if not gap]
-    if pos_label is None:
-        meaning = {v: _TRUTHS.get(str(v).strip().lower(), math.nan) for v in present}
-    else:
-        meaning = {v: float(_is_same(v, pos_label)) for v in present}
-    _check_two_values(table, name, meaning, pos_label)
-    worth = np.array([meaning.get(value, math.nan) for value in coded.values])
-    return coded.spread(worth, of_null=math.nan)
-
-
-def _check_two_values(
-    table: Table, name: str, meaning: dict[Any, float], pos_label: str | None
-) -> None:
-    place, values = _place(table, name), _shown(list(meaning))
-    if pos_label is None:
-        if any(math.isnan(worth) for worth in meaning.values()):
-            raise DataError(
-                f"{place} holds {values}, not 0 and 1; "
-                "name the positive value with --pos-label"
-            )
-        return
-    others = sum(worth == 0 for worth in meaning.values())
-    if others > 1 and others == len(meaning):
-        raise DataError(f"{place} never holds {pos_label!r}; it holds {values}")
-    if others > 1:
-        raise DataError(f"{place} holds {values}; labels have two values")
+def weights(table: Table, name: str) -> npt.NDArray[np.float64]:
+    """Return a column of weights: finite, none below 0, not all 0."""
+    values = numbers(table, name)
+    _refuse(table, name, values < 0, "is below 0; a weight is not")
+    if not values.any():
+        raise DataError(f"{_place(table, name)} holds no weight above 0")
+    return values
 
 
 def groups(table: Table, name: str) -> tuple[npt.NDArray[np.int64], list[Any]]:
@@ -225,22 +178,6 @@ def _is_gap(value: Any) -> bool:
     """Whether a value is no value at all: an empty cell or NaN."""
     is_nan = isinstance(value, float) and math.isnan(value)
     return is_nan or (isinstance(value, str) and not value.strip())
-
-
-def _is_missing(value: Any) -> bool:
-    """Whether a label has not arrived, in any of the usual spellings."""
-    return str(value).strip().lower() in _MISSING
-
-
-def _is_same(value: Any, text: str) -> bool:
-    if isinstance(value, bool):
-        return str(value).lower() == text.lower()
-    if isinstance(value, str):
-        return value.strip() == text
-    try:
-        return bool(value == float(text))
-    except (TypeError, ValueError):
-        return str(value) == text
 
 
 def _refuse(table: Table, name: str, bad: npt.NDArray[np.bool_], problem: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import stat
 import sys
@@ -103,6 +104,9 @@ def replaced_whole(path: str) -> Iterator[IO[bytes]]:
         return
     path = os.path.realpath(path)  # a link stays a link
     folder, name = os.path.split(path)
+    if not os.path.isdir(folder):
+        # Otherwise the error would name the temporary file
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), folder)
     mode = _mode_of(path)
     handle, temporary = tempfile.mkstemp(dir=folder, prefix=f".{name}.", suffix=".tmp")
     try:

@@ -1,0 +1,96 @@
+"""The tabular sets of the benchmarks, read from a folder of .npz files.
+
+The folder is the one that ARGMETRIC_DATA names, or ../shared/data from the project's
+root; the files are in its `tabular`. Scaling is the same for all rows and blind to
+the labels: covtype's ten numbers to [0, 1], other dense sets standardised and cut at
+5 standard deviations, sparse sets as they are published.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parents[1]
+LIBSVM = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/"
+UCI = "https://archive.ics.uci.edu"
+PUBLISHED = {
+    "a9a": LIBSVM,
+    "breastw": UCI,
+    "celeba": "https://mmlab.ie.cuhk.edu.hk/projects/CelebA.html",
+    "covtype": UCI,
+    "ijcnn1": LIBSVM,
+    "letter": UCI,
+    "magic": UCI,
+    "mammography": "https://www.openml.org",
+    "reuters_tick": "https://www.openml.org",
+    "scene": "https://mulan.sourceforge.net/datasets-mlc.html",
+    "spambase": UCI,
+    "w8a": LIBSVM,
+}
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows, labels, and how many first rows the publisher meant for training (or 0)."""
+
+    name: str
+    X: Any
+    y: np.ndarray
+    n_train: int
+
+
+def load(name: str) -> Table:
+    path = _folder() / "tabular" / f"{name}.npz"
+    if not path.exists():
+        sys.exit(
+            f"no {path.name} in {path.parent}; set ARGMETRIC_DATA to the folder above "
+            f"it. {name} is published at {PUBLISHED[name]}"
+        )
+    with np.load(path) as arrays:
+        y = arrays["y"].astype(np.int64)
+        n_train = int(arrays["n_train"])
+        if "num" in arrays:
+            X = _covtype(arrays)
+        elif "X" in arrays:
+            X = _standardised(arrays["X"].astype(np.float64))
+        else:
+            X = _sparse(arrays)
+    return Table(name, X, y, n_train)
+
+
+def _folder() -> Path:
+    return Path(os.environ.get("ARGMETRIC_DATA", ROOT.parent / "shared" / "data"))
+
+
+def _covtype(arrays: Any) -> np.ndarray:
+    numbers = arrays["num"].astype(np.float64)
+    low, high = numbers.min(axis=0), numbers.max(axis=0)
+    X = np.zeros((len(numbers), 54))
+    X[:, :10] = (numbers - low) / (high - low)
+    rows = np.arange(len(numbers))
+    X[rows, 10 + arrays["wild"].astype(np.int64)] = 1.0
+    X[rows, 14 + arrays["soil"].astype(np.int64)] = 1.0
+    return X
+
+
+def _standardised(X: np.ndarray) -> np.ndarray:
+    deviation = X.std(axis=0)
+    deviation[deviation == 0] = 1.0
+    return np.ascontiguousarray(np.clip((X - X.mean(axis=0)) / deviation, -5.0, 5.0))
+
+
+def _sparse(arrays: Any) -> Any:
+    from scipy.sparse import csr_matrix
+
+    indptr = np.concatenate([[0], np.cumsum(arrays["counts"].astype(np.int64))])
+    data = arrays["data"].astype(np.float64)
+    if data.size == 1:  # one value for all: a binary set
+        data = np.full(indptr[-1], data[0])
+    indices = arrays["indices"].astype(np.int32)
+    return csr_matrix((data, indices, indptr), shape=tuple(arrays["shape"]))

@@ -1,0 +1,1 @@
+"""The sections of `benchmarks/train.py`, one module each."""

@@ -1,0 +1,219 @@
+"""3. Test F1 and F2 of five ways to train and cut, on eight sets.
+
+Every split draws training and test rows anew, at most 20,000 of each, so that the
+section stays within a quarter of an hour; a set with several classes is several tasks
+of one class against the rest. All models have their default settings, and features
+come as `tabular.py` scales them. One thread for everything; where F1 and F2 cut the
+same models differently, these are fitted once, and boosting is cut after 3 folds, not
+5, because it costs the most.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from harness import emit
+from tabular import load
+from threadpoolctl import threadpool_limits
+
+import argmetric as am
+from train_parts.remembered import Remembered
+
+ROWS = 20_000  # at most, for training and again for the test
+LETTERS = (0, 5, 10, 15, 20)  # A, F, K, P and U: every fifth, averaged
+METRICS = {"f1": 1.0, "f2": 2.0}
+HALF, TUNED, SOFT, EXPECTED, BOOSTED = WAYS = (
+    "log-loss, cut at 0.5",
+    "log-loss, tuned cut",
+    "soft F",
+    "expected F",
+    "boosting, tuned cut",
+)
+
+
+@dataclass(frozen=True)
+class Task:
+    """Rows and one or more binary targets whose scores are averaged."""
+
+    name: str
+    X: Any
+    targets: tuple[np.ndarray, ...]
+
+
+def tasks(quick: bool) -> list[Task]:
+    found = []
+    for name in ("a9a", "w8a", "ijcnn1", "spambase", "mammography", "celeba"):
+        if not quick or name in ("spambase", "mammography"):
+            table = load(name)
+            found.append(Task(name, table.X, (table.y,)))
+    if not quick:
+        forest = load("covtype")
+        for c in range(1, 8):
+            target = (forest.y == c).astype(np.int64)
+            found.append(Task(f"covtype {c}", forest.X, (target,)))
+        letter = load("letter")
+        targets = tuple((letter.y == c).astype(np.int64) for c in LETTERS)
+        found.append(Task("letter A F K P U", letter.X, targets))
+    return found
+
+
+def run(*, quick: bool) -> str:
+    """Measure, and return the table as Markdown."""
+    n_splits = 2 if quick else 5
+    scores: dict[str, dict[str, np.ndarray]] = {}
+    with threadpool_limits(1):
+        for task in tasks(quick):
+            scores[task.name] = _measure(task, n_splits)
+    for metric in METRICS:
+        _emit_means(scores, metric)
+    return "\n\n".join(_table(scores, metric) for metric in METRICS)
+
+
+def _measure(task: Task, n_splits: int) -> dict[str, np.ndarray]:
+    """For each metric an array of splits by ways."""
+    seconds = dict.fromkeys(WAYS, 0.0)
+    found = {metric: np.zeros((n_splits, len(WAYS))) for metric in METRICS}
+    for split in range(n_splits):
+        for target in task.targets:
+            Remembered.forget()
+            train, test = _rows(target, split)
+            X, y = task.X[train], target[train]
+            for way, labels_of in _ways(X, y, task.X[test]).items():
+                start = time.perf_counter()
+                for metric, beta in METRICS.items():
+                    score = _f_score(target[test], labels_of(metric), beta)
+                    found[metric][split, WAYS.index(way)] += score / len(task.targets)
+                seconds[way] += time.perf_counter() - start
+    for metric, values in found.items():
+        for i, way in enumerate(WAYS):
+            emit(
+                "scores",
+                f"{task.name}: {metric} of {way}",
+                float(values[:, i].mean()),
+                "test score",
+                standard_error=_standard_error(values[:, i]),
+                over_half=float((values[:, i] - values[:, 0]).mean()),
+                over_tuned=float((values[:, i] - values[:, 1]).mean()),
+                standard_error_over_tuned=_standard_error(values[:, i] - values[:, 1]),
+                wins_over_half=int((values[:, i] > values[:, 0]).sum()),
+                wins_over_tuned=int((values[:, i] > values[:, 1]).sum()),
+                splits=n_splits,
+                training_rows=min(ROWS, int(0.7 * task.targets[0].size)),
+                positives=float(np.mean([target.mean() for target in task.targets])),
+                seconds_per_split=seconds[way] / n_splits,
+            )
+    return found
+
+
+def _rows(target: np.ndarray, split: int) -> tuple[np.ndarray, np.ndarray]:
+    """Seven tenths to train on, the rest to test, each class by itself."""
+    rng = np.random.default_rng(split)
+    train, test = [], []
+    for label in (0, 1):
+        mine = rng.permutation(np.flatnonzero(target == label))
+        share = mine.size / target.size
+        n_train = min(round(0.7 * mine.size), round(ROWS * share))
+        n_test = min(mine.size - n_train, round(ROWS * share))
+        train.append(mine[:n_train])
+        test.append(mine[n_train : n_train + n_test])
+    return rng.permutation(np.concatenate(train)), np.concatenate(test)
+
+
+def _ways(X: Any, y: np.ndarray, X_test: Any) -> dict[str, Callable[[str], np.ndarray]]:
+    """How each way labels the test rows for a metric."""
+    from sklearn.ensemble import HistGradientBoostingClassifier
+    from sklearn.linear_model import LogisticRegression
+
+    dense, dense_test = (
+        z.toarray() if hasattr(z, "toarray") else z for z in (X, X_test)
+    )
+
+    def labels(model: Any, X: Any = X, X_test: Any = X_test) -> np.ndarray:
+        from sklearn.exceptions import ConvergenceWarning
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)
+            return np.asarray(model.fit(X, y).predict(X_test))
+
+    plain = Remembered(LogisticRegression(max_iter=300))
+    boosting = Remembered(HistGradientBoostingClassifier(random_state=0))
+    return {
+        HALF: lambda metric: labels(plain),
+        TUNED: lambda metric: labels(
+            am.MetricClassifier(plain, metric, calibration=None, random_state=0)
+        ),
+        SOFT: lambda metric: labels(
+            am.MetricLogisticRegression(metric, random_state=0)
+        ),
+        EXPECTED: lambda metric: labels(
+            am.MetricLogisticRegression(metric, objective="expected", random_state=0)
+        ),
+        BOOSTED: lambda metric: labels(
+            am.MetricClassifier(boosting, metric, cv=3, random_state=0),
+            dense,
+            dense_test,
+        ),
+    }
+
+
+def _f_score(y: np.ndarray, labels: np.ndarray, beta: float) -> float:
+    """F in counts, in code that argmetric does not share."""
+    hits, chosen, there = (int(z.sum()) for z in (y * labels, labels, y))
+    return (1 + beta**2) * hits / (chosen + beta**2 * there)
+
+
+def _standard_error(values: np.ndarray) -> float:
+    return float(values.std(ddof=1) / values.size**0.5)
+
+
+def _emit_means(scores: dict[str, dict[str, np.ndarray]], metric: str) -> None:
+    """Means over the tasks; the first must beat a cut at 0.5, the rest is reported."""
+    means = np.array([values[metric].mean(axis=0) for values in scores.values()])
+    for i, way in enumerate(WAYS[1:], 1):
+        for against, other in ((0, HALF), (1, TUNED)):
+            gain = means[:, i] - means[:, against]
+            if i == against:
+                continue
+            emit(
+                "scores",
+                f"{metric}: gain of {way} over {other}, mean over tasks",
+                float(gain.mean()),
+                "test score",
+                (">=", 0.0) if way == SOFT and against == 0 else None,
+                standard_error=_standard_error(gain),
+                tasks_won=int((gain > 0).sum()),
+                tasks=len(scores),
+                least={name: round(float(g), 4) for name, g in _ends(scores, gain)[0]},
+                most={name: round(float(g), 4) for name, g in _ends(scores, gain)[1]},
+            )
+
+
+def _ends(names: Any, gain: np.ndarray) -> tuple[list[Any], list[Any]]:
+    """The two tasks with the least gain, and the two with the greatest."""
+    pairs = sorted(zip(names, gain, strict=True), key=lambda pair: float(pair[1]))
+    return pairs[:2], pairs[-2:]
+
+
+def _table(scores: dict[str, dict[str, np.ndarray]], metric: str) -> str:
+    """Markdown: means and standard errors, the best of the linear models in bold."""
+    lines = [
+        f"| test {metric.upper()} | " + " | ".join(WAYS) + " |",
+        "|---|" + "---|" * len(WAYS),
+    ]
+    for name, values in scores.items():
+        means = values[metric].mean(axis=0)
+        best = int(np.argmax(means[:-1]))
+        cells = []
+        for i, mean in enumerate(means):
+            text = f"{mean:.3f}"
+            text = f"**{text}**" if i == best else text
+            cells.append(f"{text} ± {_standard_error(values[metric][:, i]):.3f}")
+        lines.append(f"| {name} | " + " | ".join(cells) + " |")
+    overall = np.mean([v[metric].mean(axis=0) for v in scores.values()], axis=0)
+    lines.append("| mean | " + " | ".join(f"{mean:.3f}" for mean in overall) + " |")
+    return "\n".join(lines)

@@ -1,0 +1,136 @@
+"""2. What a fit and a single pass cost, as multiples of scikit-learn's."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from harness import cpu_seconds, emit, wall_seconds
+from tabular import load
+
+import argmetric as am
+from argmetric.train._rows import Rows
+from argmetric.train._soft import SoftMetric
+
+SETS = {"a9a": 1, "covtype": 3}  # and the class that is the positive one
+STARTS = 5
+
+
+def run(*, quick: bool) -> None:
+    for name, positive in SETS.items():
+        table = load(name)
+        y = (table.y == positive).astype(np.int64)
+        X = table.X
+        if quick:
+            rows = np.random.default_rng(0).permutation(y.size)[:3_000]
+            X, y = X[rows], y[rows]
+        many = y.size > 200_000
+        _passes(name, X, y, 2 if quick else 30)
+        _fits(name, X, y, 1 if quick else 3 if many else 7)
+
+
+def _both_clocks(
+    calls: dict[str, Callable[[], Any]], repeats: int
+) -> dict[str, tuple[float, float]]:
+    """The least wall and CPU seconds of every call, the calls taken in turns."""
+    found: dict[str, list[tuple[float, float]]] = {name: [] for name in calls}
+    for _ in range(repeats):
+        for name, call in calls.items():
+            cpu = 0.0
+
+            def timed(call: Callable[[], Any] = call) -> None:
+                nonlocal cpu
+                cpu = cpu_seconds(call)
+
+            found[name].append((wall_seconds(timed), cpu))
+    return {n: (min(w for w, _ in t), min(c for _, c in t)) for n, t in found.items()}
+
+
+def _passes(name: str, X: Any, y: np.ndarray, repeats: int) -> None:
+    """Value and gradient: soft F1 against scikit-learn's half binomial loss."""
+    from sklearn._loss.loss import HalfBinomialLoss
+    from sklearn.linear_model._linear_loss import LinearModelLoss
+
+    theta = np.random.default_rng(1).normal(scale=0.1, size=X.shape[1] + 1)
+    loss = LinearModelLoss(HalfBinomialLoss(), fit_intercept=True)
+    target = y.astype(np.float64)
+    metric = am.get_metric("f1")
+    soft = {n: SoftMetric(Rows(X, y == 1, np.ones(y.size), n), metric) for n in (1, 2)}
+    for objective in soft.values():
+        objective.value_and_gradient(theta)  # compiles
+    calls: dict[str, Callable[[], Any]] = {
+        "sklearn": lambda: loss.loss_gradient(theta, X, target),
+        **{
+            f"soft, {n} thread{'s' if n > 1 else ''}": (
+                lambda one=one: one.value_and_gradient(theta)
+            )
+            for n, one in soft.items()
+        },
+    }
+    times = _both_clocks(calls, repeats)
+    wall, cpu = times["sklearn"]
+    for what in list(calls)[1:]:
+        emit(
+            "speed",
+            f"{name}, {y.size:,} x {X.shape[1]}: one pass, {what}",
+            times[what][0] / wall,
+            "x scikit-learn's, wall",
+            ("<=", 1.3) if "1 thread" in what else None,
+            cpu_ratio=times[what][1] / cpu,
+            pass_s=times[what][0],
+            sklearn_s=wall,
+            sklearn_cpu_s=cpu,
+        )
+
+
+def _fits(name: str, X: Any, y: np.ndarray, repeats: int) -> None:
+    """Whole fits from the same defaults; what each took to converge is beside it."""
+    from sklearn.linear_model import LogisticRegression
+
+    models: dict[str, Any] = {
+        "sklearn": LogisticRegression(solver="lbfgs"),
+        "soft": am.MetricLogisticRegression("f1", n_restarts=STARTS, random_state=0),
+        "soft, one start": am.MetricLogisticRegression(
+            "f1", n_restarts=1, random_state=0
+        ),
+        "soft, 2 jobs": am.MetricLogisticRegression(
+            "f1", n_restarts=STARTS, random_state=0, n_jobs=2
+        ),
+        "expected": am.MetricLogisticRegression(
+            "f1", objective="expected", n_restarts=STARTS, random_state=0
+        ),
+    }
+
+    def fitting(model: Any) -> Callable[[], Any]:
+        def fit() -> Any:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                return model.fit(X, y)
+
+        return fit
+
+    mixed = np.concatenate([np.flatnonzero(y == c)[:300] for c in (0, 1)])
+    for objective in ("soft", "expected"):  # compiles
+        am.MetricLogisticRegression("f1", objective=objective).fit(X[mixed], y[mixed])
+    main = ("sklearn", "soft")
+    times = _both_clocks({name: fitting(models[name]) for name in main}, repeats)
+    others = {name: fitting(m) for name, m in models.items() if name not in main}
+    times |= _both_clocks(others, 1 if y.size > 200_000 else repeats)
+    wall, cpu = times["sklearn"]
+    for what, model in list(models.items())[1:]:
+        emit(
+            "speed",
+            f"{name}, {y.size:,} x {X.shape[1]}: fit, {what}",
+            times[what][0] / wall,
+            "x LogisticRegression(lbfgs), wall",
+            ("<=", 5.0) if what == "soft" else None,
+            cpu_ratio=times[what][1] / cpu,
+            fit_s=times[what][0],
+            sklearn_s=wall,
+            starts=model.n_restarts,
+            iterations=[int(i) for i in np.ravel(model.n_iter_)],
+            sklearn_iterations=[int(i) for i in models["sklearn"].n_iter_],
+            restarts=[float(value) for value in model.restarts_],
+        )

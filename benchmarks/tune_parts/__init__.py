@@ -1,0 +1,1 @@
+"""The sections of `benchmarks/tune.py`, one module each."""

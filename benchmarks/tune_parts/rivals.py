@@ -1,0 +1,92 @@
+"""5b. `tune` against TunedThresholdClassifierCV's scoring, on the same given scores."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+from harness import emit, interleaved, wall_seconds
+
+import argmetric as am
+
+SCORING = {"f1": "f1", "mcc": "matthews_corrcoef", "balanced_accuracy": None}
+
+
+def run(*, quick: bool) -> None:
+    rng = np.random.default_rng(55)
+    n = 5_000 if quick else 100_000
+    p = rng.beta(0.5, 2.0, n)
+    y = (rng.random(n) < p).astype(np.int64)
+    am.tune(y[:1_000], p[:1_000])  # compiles
+    for metric, scoring in SCORING.items():
+        _compare(y, p, metric, scoring or metric, 100, 1 if quick else 2)
+    if not quick:
+        _compare(y, p, "f1", "f1", 1_000, 1)
+
+
+def tuned(y: np.ndarray, p: np.ndarray, scoring: Any, thresholds: int) -> Any:
+    """scikit-learn's tuner, fitted on scores that pass through a frozen estimator."""
+    from sklearn.base import BaseEstimator, ClassifierMixin
+    from sklearn.frozen import FrozenEstimator
+    from sklearn.model_selection import TunedThresholdClassifierCV
+
+    class Given(ClassifierMixin, BaseEstimator):
+        """A fitted classifier whose only feature is the probability itself."""
+
+        def fit(self, X: np.ndarray, y: np.ndarray) -> Given:
+            self.classes_ = np.unique(y)
+            return self
+
+        def predict_proba(self, X: np.ndarray) -> np.ndarray:
+            return np.column_stack([1 - X[:, 0], X[:, 0]])
+
+    X = p[:, None]
+    tuner = TunedThresholdClassifierCV(
+        FrozenEstimator(Given().fit(X, y)),
+        scoring=scoring,
+        thresholds=thresholds,
+        cv="prefit",
+        refit=False,
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # 0/0 at the ends of its grid
+        return tuner.fit(X, y)
+
+
+def _compare(
+    y: np.ndarray, p: np.ndarray, metric: str, scoring: str, grid: int, repeats: int
+) -> None:
+    ours, theirs = am.tune(y, p, metric), tuned(y, p, scoring, grid)
+    calls = {
+        "tune, threshold alone": lambda: am.tune(y, p, metric, n_bootstrap=0, cv=None),
+        "tune, with intervals and optimism": lambda: am.tune(y, p, metric),
+    }
+    ours_s = interleaved(calls, 5 * repeats, wall_seconds)
+    theirs_s = interleaved(
+        {"sklearn": lambda: tuned(y, p, scoring, grid)}, repeats, wall_seconds
+    )["sklearn"]
+    achieved = am.get_metric(metric)
+    our_score = achieved.score(y, ours.apply(p))
+    their_score = achieved.score(y, (p >= theirs.best_threshold_).astype(np.int64))
+    setting = f"{metric}, {grid:,} thresholds, n = {y.size:,}"
+    for name, seconds in ours_s.items():
+        emit(
+            "rivals",
+            f"TunedThresholdClassifierCV's time over that of {name}, {setting}",
+            min(theirs_s) / min(seconds),
+            "x, wall",
+            (">=", 100.0) if "alone" in name else None,  # it gives no intervals
+            tune_s=min(seconds),
+            sklearn_s=min(theirs_s),
+        )
+    emit(
+        "rivals",
+        f"score of tune minus that of TunedThresholdClassifierCV, {setting}",
+        our_score - their_score,
+        "score",
+        (">=", 0.0),
+        tune=our_score,
+        sklearn=their_score,
+        sklearn_says=float(theirs.best_score_),
+    )

@@ -1,0 +1,81 @@
+"""A map for the scores, from a file or from labelled rows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from argmetric import io
+from argmetric.cli._errors import UsageError
+from argmetric.cli._load import Batch, find_score, load_labels, refuse_shared
+from argmetric.cli._options import Columns, Recalibration, Scores
+
+if TYPE_CHECKING:
+    from argmetric import Calibrator
+
+
+def recalibrated(batch: Batch, options: Recalibration, columns: Columns) -> Batch:
+    """Return scored rows with the map that the options ask for, if any."""
+    calibrator = load_calibrator(options, batch.score, columns, logits=batch.logits)
+    return replace(batch, calibrator=calibrator)
+
+
+def load_calibrator(
+    options: Recalibration, score: str, columns: Columns, *, logits: bool
+) -> Calibrator | None:
+    """Return the map that the options ask for, if any.
+
+    Parameters
+    ----------
+    options : Recalibration
+        A file, a reference, or neither.
+    score : str
+        The column of scores of the rows, looked for in the reference too.
+    columns : Columns
+        The options about the other columns of the rows.
+    logits : bool
+        Whether scores are log-odds, here and there.
+    """
+    if options.calibrator is not None:
+        return read_calibrator(options.calibrator)
+    if options.reference is None:
+        return None
+    from argmetric import calibrate
+
+    table = io.read_table(options.reference)
+    label = options.reference_label
+    if label is None and columns.label in table.names:
+        label = columns.label
+    wanted = options.reference_score
+    if wanted is None and score in table.names:
+        wanted = score
+    found = find_score(
+        table,
+        Scores(score=wanted, logits=logits),
+        taken=[label],
+        option="--reference-score",
+    )
+    refuse_shared(reference_score=found, reference_label=label)
+    p = io.probabilities(table, found, logits=logits)
+    columns = replace(columns, label=label)
+    _, y = load_labels(table, columns, taken=[found], option="--reference-label")
+    try:
+        return calibrate(y.astype(int), p, logits=logits)
+    except ValueError as error:
+        raise io.DataError(f"{table.source}: {error}") from error
+
+
+def read_calibrator(path: str) -> Calibrator:
+    """Read a map that `argmetric calibrate` wrote."""
+    from argmetric import Calibrator
+
+    if path == "-":
+        raise UsageError("a map is read from a file, not from standard input")
+    try:
+        return Calibrator.load(path)
+    except OSError as error:
+        raise io.DataError(f"cannot read {path}: {error.strerror}") from None
+    except (ValueError, TypeError, UnicodeDecodeError) as error:
+        raise io.DataError(
+            f"{path} is not a map of argmetric calibrate: {error}"
+        ) from (error)

@@ -1,0 +1,668 @@
+"""`train` and `predict`: models in files that run nothing, rows with decisions."""
+
+from __future__ import annotations
+
+import errno
+import io
+import json
+import os
+import pickle
+import sys
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from threadpoolctl import threadpool_limits
+
+import argmetric as am
+from argmetric import io as aio
+from argmetric.cli import main
+from argmetric.io import _write
+
+skops = pytest.importorskip("skops.io")
+
+N = 160
+RNG = np.random.default_rng(11)
+AGE = RNG.normal(50, 15, N).round(1)
+CITY = RNG.choice(["Rome", "Oslo", "Lima"], N)
+INCOME = RNG.lognormal(3, 1, N).round(2)
+LOGIT = -9 + 0.12 * AGE + 2.5 * (CITY == "Lima") + 0.7 * np.log(INCOME)
+Y = (RNG.random(N) < 1 / (1 + np.exp(-LOGIT))).astype(int)
+HOME = np.where(Y == 1, "spam", "ham")
+GROUP = np.array([f"g{i // 4}" for i in range(N)])
+WEIGHT = RNG.integers(1, 4, N)
+
+
+class Ended(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+Run = Callable[..., Ended]
+
+
+def write_csv(name: str, rows: slice = slice(None), **columns: Any) -> None:
+    columns = columns or {
+        "id": [f"u{i}" for i in range(N)],
+        "age": ["" if i % 9 == 0 else a for i, a in enumerate(AGE)],
+        "city": CITY,
+        "income": INCOME,
+        "y": Y,
+    }
+    chosen = {key: list(values)[rows] for key, values in columns.items()}
+    lines = [",".join(chosen)]
+    lines += [",".join(map(str, row)) for row in zip(*chosen.values(), strict=True)]
+    Path(name).write_text("\n".join(lines) + "\n")
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_thread() -> Iterator[None]:
+    """Threads that wait for each other make small work slow on a busy machine."""
+    with threadpool_limits(1):
+        yield
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Models that are trained once and only read."""
+    folder = tmp_path_factory.mktemp("models")
+    before = os.getcwd()
+    os.chdir(folder)
+    try:
+        write_csv("data.csv")
+        for kind in ("boosting", "logistic"):
+            arguments = ["--model", kind, "--drop", "id", "-o", f"{kind}.skops"]
+            assert main(["train", "data.csv", *arguments]) == 0
+    finally:
+        os.chdir(before)
+    return folder
+
+
+@pytest.fixture
+def run(
+    models: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+) -> Run:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("ARGMETRIC_DEBUG", raising=False)
+    monkeypatch.delenv("COLUMNS", raising=False)
+    for name in os.listdir(models):
+        Path(name).write_bytes((models / name).read_bytes())
+
+    def call(*arguments: str) -> Ended:
+        capfd.readouterr()
+        code = main(arguments)
+        return Ended(code, *capfd.readouterr())
+
+    return call
+
+
+def column(path: str, name: str) -> list[Any]:
+    values: list[Any] = aio.read_table(path).columns.column(name).to_pylist()
+    return values
+
+
+def words(text: str) -> str:
+    return " ".join(text.split())
+
+
+# train
+
+
+@pytest.mark.parametrize("kind", ["boosting", "logistic", "soft", "expected"])
+def test_train_and_predict(run: Run, kind: str) -> None:
+    arguments = ["--model", kind, "--drop", "id", "-o", "m.skops", "--json"]
+    ended = run("train", "data.csv", "--target", "y", *arguments)
+    assert (ended.code, ended.err) == (0, "")
+    found = json.loads(ended.out)
+    assert found["features"] == ["age", "city", "income"]
+    assert (found["numbers"], found["categories"]) == (2, 1)
+    assert found["classes"] == [0, 1]
+    assert found["output"] == "m.skops"
+    rule = found["rule"]
+    low, high = rule["score_interval"]
+    assert 0.6 < rule["score"] <= 1
+    assert low <= rule["out_of_fold_score"] <= high
+    assert run("predict", "m.skops", "data.csv", "-o", "out.csv").code == 0
+    p = np.array(column("out.csv", "score"), dtype=float)
+    decided = np.array(column("out.csv", "decision"), dtype=int)
+    assert np.array_equal(decided, (p >= rule["threshold"]).astype(int))
+    assert am.evaluate(Y, decided) > 0.6
+    assert column("out.csv", "id") == [f"u{i}" for i in range(N)]
+
+
+def test_training_is_what_the_classes_do(run: Run) -> None:
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    columns = {"age": AGE, "income": INCOME, "y": Y}
+    pq.write_table(pa.table(columns), "n.parquet")
+    arguments = ["n.parquet", "-m", "f2", "--min-precision", "0.5", "--seed", "3"]
+    found = json.loads(run("train", *arguments, "--json").out)
+    X = np.column_stack([AGE, INCOME])
+    model = am.MetricClassifier(
+        HistGradientBoostingClassifier(random_state=3),
+        "f2",
+        min_precision=0.5,
+        random_state=3,
+    ).fit(X, Y)
+    assert found["rule"]["threshold"] == model.rule_.threshold
+    assert found["rule"]["score"] == model.rule_.score
+    assert found["rule"]["constraints"] == {"min_precision": 0.5}
+    assert found["output"] is None
+
+
+def test_train_summary(run: Run) -> None:
+    ended = run("train", "data.csv", "--model", "logistic")
+    shown = words(ended.out)
+    for line in (
+        "rows 160 rows of data.csv (target 'y')",
+        "metric f1; 0/0 counts 0",
+        "features 2 columns of numbers, 1 column of words",
+        "model logistic",
+        f"classes positive 1 ({100 * Y.mean():.1f} % of the rows), else 0",
+        "rule score >= ",
+        "on held-out rows",
+        "other rows ",
+        "note: left out 'id': every word in it is different",
+        "note: the model is not kept: pass -o FILE",
+    ):
+        assert line in shown
+    assert sorted(os.listdir()) == ["boosting.skops", "data.csv", "logistic.skops"]
+
+
+def test_words_groups_and_weights(run: Run) -> None:
+    columns = {"age": AGE, "city": CITY, "kind": HOME, "g": GROUP, "w": WEIGHT}
+    write_csv("d.csv", **columns)
+    arguments = ["d.csv", "--target", "kind", "--pos-label", "spam", "--groups", "g"]
+    arguments += ["--weight", "w", "--model", "logistic", "--zero-division", "1"]
+    ended = run("train", *arguments, "-o", "m.skops")
+    assert ended.code == 0
+    assert "note" not in ended.out
+    assert "groups 40, mean over groups" in words(ended.out)
+    assert "positive 'spam'" in ended.out
+    ended = run("predict", "m.skops", "d.csv", "--group", "g", "-o", "out.csv")
+    decided = column("out.csv", "decision")
+    assert set(decided) <= {"spam", "ham"}
+    chosen = np.array(decided) == "spam"
+    how: dict[str, Any] = {"groups": GROUP, "average": "groups", "zero_division": 1.0}
+    assert f"real score {am.evaluate(Y, chosen, 'f1', **how):.4f}" in words(ended.err)
+    p = np.array(column("out.csv", "score"), dtype=float)
+    assert f"expected {am.forecast(p, chosen, 'f1', **how).mean:.4f}" in words(
+        ended.err
+    )
+
+
+def test_weights_reach_the_model(run: Run) -> None:
+    write_csv("d.csv", x=AGE, y=Y, w=np.where(AGE > 50, 5, 0.01))
+    found = [
+        json.loads(run("train", "d.csv", "--model", "logistic", *how, "--json").out)
+        for how in (["--weight", "w"], ["--drop", "w"])
+    ]
+    assert found[0]["calibrator"] != found[1]["calibrator"]
+    assert found[0]["rule"]["prevalence"] > found[1]["rule"]["prevalence"] + 0.05
+    assert not found[0]["notes"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["--target", "why"], 1, "no column 'why' in data.csv"),
+        (["--target", "ag"], 1, "no column 'ag' in data.csv; did you mean 'age'?"),
+        (["--target", "age"], 1, "data.csv: column 'age', row 1: is empty; every row"),
+        (["--target", "city"], 1, "name the positive value with --pos-label"),
+        (["--target", "city", "--pos-label", "Rome"], 1, "labels have two values"),
+        (["--drop", "incom"], 1, "no column 'incom' in data.csv; did you mean"),
+        (["--drop", "y", "--target", "y"], 2, "--drop and --target both name"),
+        (["--weight", "y", "--target", "y"], 2, "--target and --weight both name"),
+        (["--weight", "city"], 1, "column 'city', row 1: "),
+        (["--model", "magic"], 2, 'Invalid value "magic" for --model'),
+        (["--metric", "jacard"], 2, "unknown metric 'jacard'; did you mean"),
+        (["-o", "none/m.skops"], 1, "cannot write none/m.skops: there is no folder"),
+        (["--drop", "age", "--drop", "city", "--drop", "income"], 1,
+         "data.csv has no column to learn from ('id': every word in it is different)"),
+    ],
+)  # fmt: skip
+def test_train_mistakes(
+    run: Run, arguments: list[str], code: int, message: str
+) -> None:
+    ended = run("train", "data.csv", *arguments)
+    assert (ended.code, ended.out) == (code, "")
+    assert message in ended.err
+    assert ended.err.count("\n") == 1
+
+
+def test_one_class_and_few_rows(run: Run) -> None:
+    for content, message in (
+        ("x,y\n1,1\n2,1\n", "one class only"),
+        ("x,y\n1,1\n2,0\n3,0\n", "class 1 has one row only"),
+    ):
+        Path("d.csv").write_text(content)
+        ended = run("train", "d.csv", "-o", "m.skops")
+        assert (ended.code, ended.out) == (1, "")
+        assert message in ended.err
+        assert not Path("m.skops").exists()
+
+
+def test_odd_columns(run: Run) -> None:
+    times = pa.array([0] * N, pa.timestamp("ms"))
+    table = pa.table({"x": AGE, "b": Y == 1, "t": times, "c": [None] * N, "y": Y})
+    pq.write_table(table, "d.parquet")
+    ended = run("train", "d.parquet", "--model", "logistic", "-o", "m.skops")
+    assert (
+        "left out 't': it holds timestamp[ms], neither numbers nor words" in ended.out
+    )
+    assert "left out 'c': it is empty" in ended.out
+    write_csv("d.csv", x=AGE, b=np.where(Y == 1, "True", "false"))
+    assert run("predict", "m.skops", "d.csv", "-o", "out.csv").code == 0
+    assert run("predict", "m.skops", "d.parquet", "-o", "out.parquet").code == 0
+    assert column("out.csv", "decision") == [
+        str(x) for x in column("out.parquet", "decision")
+    ]
+
+
+# predict
+
+
+@pytest.mark.parametrize("kind", ["boosting", "logistic"])
+def test_predict_summary(run: Run, kind: str) -> None:
+    ended = run("predict", f"{kind}.skops", "data.csv", "-o", "out.jsonl")
+    table = aio.read_table("out.jsonl")
+    p, decided = aio.numbers(table, "score"), aio.labels(table, "decision")
+    f = am.forecast(p, decided, "f1")
+    low, high = f.interval
+    for line in (
+        "rows 160 rows of data.csv (target 'y')",
+        f"model {kind}.skops",
+        f"positives {int(decided.sum())} (",
+        f"expected {f.mean:.4f}, 90 % interval {low:.4f} to {high:.4f}",
+        f"real score {am.evaluate(Y, decided):.4f}",
+        "assumes: probabilities are calibrated",
+        "written: out.jsonl",
+    ):
+        assert line in words(ended.err)
+    assert "note" not in ended.err
+    found = json.loads(run("predict", f"{kind}.skops", "data.csv", "--json").out)
+    assert found["forecast"]["mean"] == pytest.approx(f.mean, rel=1e-12)
+
+
+def test_columns_of_new_rows(run: Run) -> None:
+    assert run("predict", "boosting.skops", "data.csv", "-o", "a.csv").code == 0
+    reordered = {"colour": ["red"] * N, "income": INCOME, "city": CITY}
+    reordered["age"] = ["" if i % 9 == 0 else a for i, a in enumerate(AGE)]
+    write_csv("new.csv", **reordered)
+    ended = run("predict", "boosting.skops", "new.csv", "-o", "b.csv")
+    assert ended.code == 0
+    assert column("a.csv", "score") == column("b.csv", "score")
+    assert "note: the model does not know, and does not use, 'colour'" in ended.err
+    write_csv("new.csv", Age=AGE, town=CITY, income=INCOME)
+    ended = run("predict", "boosting.skops", "new.csv")
+    assert ended == Ended(
+        1,
+        "",
+        "argmetric: new.csv lacks 2 columns that the model was trained on: 'age' (did "
+        "you mean 'Age'?), 'city'\n",
+    )
+    write_csv("new.csv", age=AGE, city=CITY, income=["much"] * N)
+    ended = run("predict", "boosting.skops", "new.csv")
+    assert ended.code == 1
+    assert "column 'income', row 1: 'much' is not a number (160 such rows)" in ended.err
+
+
+@pytest.mark.parametrize("kind", ["boosting", "logistic"])
+def test_words_not_seen_before(run: Run, kind: str) -> None:
+    Path("new.csv").write_text("age,city,income\n40,Quito,20\n,,\n60,Rome,na\n")
+    ended = run("predict", f"{kind}.skops", "new.csv")
+    assert ended.code == 0
+    assert len(ended.out.splitlines()) == 4
+
+
+def test_joint_decisions(run: Run) -> None:
+    arguments = ["--joint", "--groups", "city", "--max-positives", "5", "-o", "out.csv"]
+    ended = run("predict", "logistic.skops", "data.csv", *arguments)
+    assert ended.code == 0
+    p = np.array(column("out.csv", "score"), dtype=float)
+    d = am.decide(p, "f1", groups=CITY, average="groups", max_positives=5)
+    assert column("out.csv", "decision") == [str(x) for x in d.labels]
+    assert "decided each group jointly" in words(ended.err)
+    assert f"expected {d.expected:.4f}" in words(ended.err)
+    arguments = ["--groups", "city", "--average", "pooled", "--joint", "-o", "out.csv"]
+    run("predict", "logistic.skops", "data.csv", *arguments)
+    assert column("out.csv", "decision") == [str(x) for x in am.decide(p).labels]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["--max-positives", "3"], 2, "--max-positives is about the whole batch"),
+        (["--average", "groups"], 2, "--average is about groups"),
+        (["--group", "town"], 1, "no column 'town' in data.csv"),
+        (["--json", "-o", "-"], 2, "cannot share standard output"),
+        (["--score-column", "y"], 1, "already has a column 'y'; name the new one with "
+         "--score-column"),
+        (["--score-column", "z", "--decision-column", "z"], 2, "must differ"),
+        (["-o", "out.xlsx"], 1, "unknown extension '.xlsx'"),
+    ],
+)  # fmt: skip
+def test_predict_mistakes(
+    run: Run, arguments: list[str], code: int, message: str
+) -> None:
+    ended = run("predict", "boosting.skops", "data.csv", *arguments)
+    assert (ended.code, ended.out) == (code, "")
+    assert message in ended.err
+    assert ended.err.count("\n") == 1
+
+
+# Files of models that are none
+
+
+class Trap:
+    """What a pickle of it would run."""
+
+    def __reduce__(self) -> tuple[Any, tuple[str]]:
+        return os.mkdir, ("trapped",)
+
+
+def contents(path: str) -> dict[str, bytes]:
+    with zipfile.ZipFile(path) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def rewrite(path: str, change: Callable[[Any], None], **files: bytes) -> None:
+    """Change the description of a model, as someone with bad intent would."""
+    parts = contents(path) | files
+    schema = json.loads(parts["schema.json"])
+    change(schema)
+    parts["schema.json"] = json.dumps(schema).encode()
+    with zipfile.ZipFile("bad.skops", "w") as archive:
+        for name, data in parts.items():
+            archive.writestr(name, data)
+
+
+def nodes_of(schema: Any, name: str) -> list[dict[str, Any]]:
+    found, waiting = [], [schema]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, dict):
+            if node.get("__class__") == name:
+                found.append(node)
+            waiting.extend(node.values())
+        elif isinstance(node, list):
+            waiting.extend(node)
+    return found
+
+
+def test_a_pickle_is_refused_unopened(run: Run) -> None:
+    for protocol in (0, 4):
+        Path("bad.skops").write_bytes(pickle.dumps(Trap(), protocol))
+        ended = run("predict", "bad.skops", "data.csv")
+        assert (ended.code, ended.out) == (1, "")
+        assert "A pickle is never opened: that would run whatever code" in ended.err
+        assert not Path("trapped").exists()
+
+
+def test_a_call_hidden_in_a_model_is_refused(run: Run) -> None:
+    """A function of another module, put where the model keeps an object of its own."""
+    text = {
+        "__class__": "str",
+        "__module__": "builtins",
+        "__loader__": "JsonNode",
+        "__id__": 3,
+        "content": '"trapped"',
+        "is_json": True,
+    }
+    call = {
+        "__class__": "mkdir",
+        "__module__": "os",
+        "__loader__": "ConstructorFromReduceNode",
+        "__id__": 1,
+        "content": {
+            "__class__": "tuple",
+            "__module__": "builtins",
+            "__loader__": "TupleNode",
+            "__id__": 2,
+            "content": [text],
+        },
+    }
+
+    def change(schema: Any) -> None:
+        schema["content"]["target"] = call
+
+    rewrite("boosting.skops", change)
+    ended = run("predict", "bad.skops", "data.csv")
+    assert ended == Ended(
+        1,
+        "",
+        "argmetric: bad.skops holds types that no model of argmetric train has: "
+        "os.mkdir; nothing in it was run\n",
+    )
+    assert not Path("trapped").exists()
+    # The same file does make the folder for whoever trusts all that is in it
+    data = Path("bad.skops").read_bytes()
+    skops.loads(data, trusted=skops.get_untrusted_types(data=data))
+    assert Path("trapped").exists()
+
+
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [
+        ("subprocess", "Popen"),
+        ("argmetric.metrics._base", "CustomMetric"),
+        ("sklearn.ensemble._forest", "RandomForestClassifier"),
+        ("sklearn.tree._tree", "Tree"),
+    ],
+)
+def test_foreign_types_are_named(run: Run, module: str, name: str) -> None:
+    def change(schema: Any) -> None:
+        (node,) = nodes_of(schema, "HistGradientBoostingClassifier")[:1]
+        node["__module__"], node["__class__"] = module, name
+
+    rewrite("boosting.skops", change)
+    ended = run("predict", "bad.skops", "data.csv")
+    assert (ended.code, ended.out) == (1, "")
+    assert (
+        f"bad.skops holds types that no model of argmetric train has: {module}.{name}"
+        in (ended.err)
+    )
+
+
+@pytest.mark.parametrize("field", ["left", "right", "feature_idx", "is_categorical"])
+def test_trees_that_lead_astray_are_refused(run: Run, field: str) -> None:
+    """Compiled code follows these numbers without looking, and would crash."""
+    parts = contents("boosting.skops")
+    schema = json.loads(parts["schema.json"])
+    nodes = nodes_of(nodes_of(schema, "TreePredictor")[0], "ndarray")
+    for node in nodes:
+        array = np.load(io.BytesIO(parts[node["file"]]))
+        if array.dtype.names and (array["is_leaf"] == 0).any():
+            break
+    inner = int(np.flatnonzero(array["is_leaf"] == 0)[0])
+    array[field][inner] = {"left": 0, "right": 60_000, "feature_idx": 10**6}.get(
+        field, 1
+    )
+    stream = io.BytesIO()
+    np.save(stream, array)
+    rewrite("boosting.skops", lambda schema: None, **{node["file"]: stream.getvalue()})
+    ended = run("predict", "bad.skops", "data.csv")
+    assert ended == Ended(
+        1,
+        "",
+        "argmetric: bad.skops is not a whole model of argmetric train: its trees are "
+        "damaged\n",
+    )
+
+
+def test_other_files_are_no_models(run: Run) -> None:
+    Path("empty.skops").write_bytes(b"")
+    Path("zip.skops").write_bytes(b"PK\x05\x06" + bytes(18))
+    Path("other.skops").write_bytes(skops.dumps({"a": 1}))
+    whole = Path("boosting.skops").read_bytes()
+    Path("half.skops").write_bytes(whole[: len(whole) // 2])
+    for name in ("empty", "zip", "other", "half"):
+        ended = run("predict", f"{name}.skops", "data.csv")
+        assert (ended.code, ended.out) == (1, "")
+        assert f"{name}.skops is not a " in ended.err
+        assert ended.err.count("\n") == 1
+    ended = run("predict", "none.skops", "data.csv")
+    assert ended.err == "argmetric: cannot read none.skops: No such file or directory\n"
+
+
+def test_without_skops(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "skops.io", None)
+    message = "argmetric: models are kept in files of skops: pip install "
+    for arguments in (
+        ["train", "data.csv", "-o", "m.skops"],
+        ["predict", "boosting.skops", "data.csv"],
+    ):
+        ended = run(*arguments)
+        assert ended == Ended(1, "", f"{message}'argmetric[models]'\n")
+
+
+def test_models_of_other_versions(run: Run) -> None:
+    def older(schema: Any) -> None:
+        versions = [schema["content"]["made_by"]]
+        for node in nodes_of(schema, "Pipeline"):
+            versions.append(node["content"]["content"]["_sklearn_version"])
+        for version in versions:  # equal texts have equal ids, and are read once
+            version |= {"content": '"1.6.0"', "__id__": 1}
+
+    rewrite("logistic.skops", older)
+    ended = run("predict", "bad.skops", "data.csv", "-o", "out.csv")
+    assert ended.code == 0
+    assert "note: trained with scikit-learn 1.6.0, read with " in ended.err
+    assert "Warning" not in ended.err
+
+    def later(schema: Any) -> None:
+        schema["content"]["format"] |= {"content": "2", "__id__": 1}
+
+    rewrite("logistic.skops", later)
+    ended = run("predict", "bad.skops", "data.csv")
+    assert (ended.code, ended.out) == (1, "")
+    assert "its format is 2; 1 is known here" in ended.err
+
+
+# Columns of files
+
+
+def test_kinds_of_columns(run: Run) -> None:
+    Path("t.csv").write_text("a,b,c,d,e\n1,x,,true,1\n na ,y,NaN,False,x\n2.5,x,,0,2\n")
+    table = aio.read_table("t.csv")
+    kinds = [aio.kind_of(table, name) for name in "abcde"]
+    assert kinds == ["number", "category", "empty", "number", "category"]
+    assert np.array_equal(
+        aio.sparse_numbers(table, "a"), [1.0, np.nan, 2.5], equal_nan=True
+    )
+    assert aio.sparse_numbers(table, "d").tolist() == [1.0, 0.0, 0.0]
+    codes, texts = aio.categories(table, "b")
+    assert (codes.tolist(), texts) == ([0, 1, 0], ["x", "y"])
+    codes, texts = aio.categories(table, "a")
+    assert (codes.tolist(), texts) == ([0, -1, 1], ["1", "2.5"])
+    with pytest.raises(aio.DataError, match="column 'b', row 1: 'x' is not a number"):
+        aio.sparse_numbers(table, "b")
+    Path("t.csv").write_text("a,w,v\n1,-1,0\ninf,2,0\n")
+    table = aio.read_table("t.csv")
+    with pytest.raises(aio.DataError, match="row 2: 'inf' is not a finite number"):
+        aio.sparse_numbers(table, "a")
+    with pytest.raises(aio.DataError, match="row 1: '-1' is below 0"):
+        aio.weights(table, "w")
+    with pytest.raises(aio.DataError, match="column 'v' holds no weight above 0"):
+        aio.weights(table, "v")
+
+
+@pytest.mark.parametrize(
+    ("values", "pos_label", "expected", "positive"),
+    [
+        ([0, 1, 1], None, [0, 1, 1], None),
+        ([True, False, True], None, [1, 0, 1], None),
+        ([2, 1, 2], "2", [2, 1, 2], 2),
+        (["no", " yes", "no"], "yes", ["no", "yes", "no"], "yes"),
+        ([True, False, True], "false", [True, False, True], False),
+    ],
+)
+def test_classes_as_a_rule_learns_them(
+    run: Run, values: Any, pos_label: str | None, expected: Any, positive: Any
+) -> None:
+    pq.write_table(pa.table({"y": values}), "t.parquet")
+    y, found = aio.classes(aio.read_table("t.parquet"), "y", pos_label)
+    assert y.tolist() == expected
+    assert found == positive
+    assert type(found) is type(positive)
+
+
+def test_one_value_is_no_pair_of_classes(run: Run) -> None:
+    pq.write_table(pa.table({"y": ["a", "a"]}), "t.parquet")
+    with pytest.raises(aio.DataError, match="holds 'a' only; rows of both classes"):
+        aio.classes(aio.read_table("t.parquet"), "y", "a")
+
+
+@pytest.mark.parametrize("extension", ["csv", "tsv", "parquet", "feather", "jsonl"])
+def test_added_columns_survive_bit_for_bit(run: Run, extension: str) -> None:
+    scores = np.array([1 / 3, 5e-324, 1.0, 0.1 + 0.2])
+    names = np.array(["spam", 'a "b", c', "é", "spam"])
+    Path("t.csv").write_text("id\n1\n2\n3\n4\n")
+    table = aio.read_table("t.csv").with_column("s", scores).with_column("d", names)
+    aio.write_table(table, f"out.{extension}")
+    again = aio.read_table(f"out.{extension}")
+    assert aio.numbers(again, "s").tolist() == scores.tolist()
+    assert again.columns.column("d").to_pylist() == names.tolist()
+    once_more = again.with_column("t", scores)
+    aio.write_table(once_more, f"more.{extension}")
+    assert aio.numbers(aio.read_table(f"more.{extension}"), "t").tolist() == (
+        scores.tolist()
+    )
+
+
+# Interruptions
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "message"),
+    [
+        (KeyboardInterrupt(), 130, ""),
+        (OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)), 1,
+         "argmetric: cannot write m.skops: No space left on device\n"),
+    ],
+)  # fmt: skip
+def test_a_model_is_replaced_whole_or_not_at_all(
+    run: Run,
+    monkeypatch: pytest.MonkeyPatch,
+    error: BaseException,
+    code: int,
+    message: str,
+) -> None:
+    Path("m.skops").write_text("old")
+    before = sorted(os.listdir())
+
+    def fail(handle: int) -> None:
+        raise error
+
+    monkeypatch.setattr(_write.os, "fsync", fail)
+    ended = run("train", "data.csv", "--model", "logistic", "-o", "m.skops")
+    assert (ended.code, ended.err) == (code, message)
+    assert Path("m.skops").read_text() == "old"
+    assert sorted(os.listdir()) == before
+
+
+@pytest.mark.parametrize("target", ["fit", "decide"])
+def test_interrupted_work_leaves_nothing(
+    run: Run, monkeypatch: pytest.MonkeyPatch, target: str
+) -> None:
+    before = sorted(os.listdir())
+
+    def interrupted(*arguments: Any, **options: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(am.MetricClassifier, target, interrupted)
+    command = {
+        "fit": ["train", "data.csv", "-o", "m.skops"],
+        "decide": ["predict", "boosting.skops", "data.csv", "--joint", "-o", "out.csv"],
+    }[target]
+    assert run(*command) == Ended(130, "", "")
+    assert sorted(os.listdir()) == before

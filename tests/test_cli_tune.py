@@ -1,0 +1,537 @@
+"""`tune`, `calibrate`, and decisions and forecasts by a rule or after a map."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import argmetric as am
+from argmetric import io as aio
+from argmetric.cli import main
+
+N = 400
+RNG = np.random.default_rng(5)
+Z = RNG.normal(-1.0, 1.5, N)
+Y = (RNG.random(N) < 1 / (1 + np.exp(-Z))).astype(int)
+P = (1 / (1 + np.exp(-(2 * Z + 1.5)))).round(5)  # twice too sure, and too high
+KIND = np.where(Y == 1, "spam", "ham")
+WEIGHT = RNG.integers(1, 4, N)
+GROUP = np.array([f"g{i // 8}" for i in range(N)])
+NEW = RNG.random(200).round(4)
+
+
+class Ended(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+Run = Callable[..., Ended]
+
+
+@pytest.fixture
+def run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> Run:
+    """Run a command in a folder with labelled rows and new ones."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("ARGMETRIC_DEBUG", raising=False)
+    monkeypatch.delenv("COLUMNS", raising=False)
+    columns = {"p": P, "y": Y, "kind": KIND, "w": WEIGHT, "group": GROUP}
+    pq.write_table(pa.table(columns), "val.parquet")
+    Path("new.csv").write_text("id,p\n" + rows(NEW))
+
+    def call(*arguments: str) -> Ended:
+        capfd.readouterr()
+        code = main(arguments)
+        return Ended(code, *capfd.readouterr())
+
+    return call
+
+
+def rows(p: Any) -> str:
+    return "".join(f"{i:03d},{value}\n" for i, value in enumerate(p))
+
+
+def column(path: str, name: str) -> list[Any]:
+    values: list[Any] = aio.read_table(path).columns.column(name).to_pylist()
+    return values
+
+
+def words(text: str) -> str:
+    return " ".join(text.split())
+
+
+# tune
+
+
+def test_tune_writes_the_rule_of_the_function(run: Run) -> None:
+    ended = run("tune", "val.parquet", "--label", "y", "-o", "rule.json")
+    rule = am.tune(Y, P, "f1")
+    assert (ended.code, ended.err) == (0, "")
+    assert am.Rule.load("rule.json") == rule
+    shown = words(ended.out)
+    low, high = rule.score_interval
+    for line in (
+        "rows 400 rows of val.parquet (score 'p', label 'y')",
+        f"truth {100 * Y.mean():.1f} % positive",
+        "metric f1 rule p >= ",
+        f"score {rule.score:.4f} on these rows, "
+        f"{100 * rule.positive_rate:.1f} % of them chosen",
+        f"other rows {rule.out_of_fold_score:.4f} "
+        f"(tuning flatters by {rule.optimism:.4f}), "
+        f"90 % interval {low:.4f} to {high:.4f}",
+        f"plateau any threshold in ({rule.plateau[0]:.4g}, {rule.plateau[1]:.4g}]",
+        "written: rule.json",
+    ):
+        assert line in shown
+    digits = shown.split("rule p >= ")[1].split()[0]
+    assert np.array_equal(float(digits) <= P, rule.applies(P))
+
+
+def test_tune_json(run: Run) -> None:
+    arguments = ["val.parquet", "--label", "y", "--metric", "mcc", "--json"]
+    ended = run("tune", *arguments, "--coverage", "0.8", "--seed", "3")
+    rule = am.tune(Y, P, "mcc", coverage=0.8, random_state=3)
+    found = json.loads(ended.out)
+    assert found["columns"] == {"score": "p", "label": "y"}
+    assert found["output"] == []
+    (values,) = found["rules"]
+    assert values["threshold"] == rule.threshold
+    assert values["score"] == rule.score
+    assert tuple(values["score_interval"]) == rule.score_interval
+    assert tuple(values["threshold_interval"]) == rule.threshold_interval
+    assert values["out_of_fold_score"] == rule.out_of_fold_score
+    assert values["optimal_thresholds"] == rule.optimal_thresholds.tolist()
+
+
+def test_tune_options_reach_the_function(run: Run) -> None:
+    arguments = [
+        "--label", "kind", "--pos-label", "spam", "--groups", "group", "--weight", "w",
+        "--min-recall", "0.6", "--min-precision", "0.3", "--max-positives", "0.6",
+        "--choice", "one-se", "--zero-division", "1", "-o", "rule.json",
+    ]  # fmt: skip
+    assert run("tune", "val.parquet", *arguments).code == 0
+    rule = am.tune(
+        KIND,
+        P,
+        am.get_metric("f1", zero_division=1.0),
+        pos_label="spam",
+        groups=GROUP,
+        sample_weight=WEIGHT,
+        min_recall=0.6,
+        min_precision=0.3,
+        max_positives=0.6,
+        choice="one_se",
+    )
+    assert am.Rule.load("rule.json") == rule
+    count = ["--label", "y", "--max-positives", "20", "-o", "rule.json"]
+    assert run("tune", "val.parquet", *count).code == 0
+    assert am.Rule.load("rule.json").applies(P).sum() <= 20
+
+
+def test_tune_several_metrics(run: Run) -> None:
+    arguments = ["val.parquet", "--label", "y", "-m", "f1", "-m", "f2", "-m", "mcc"]
+    ended = run("tune", *arguments, "-o", "rule-{metric}.json")
+    assert ended.code == 0
+    for name in ("f1", "f2", "mcc"):
+        expected = am.tune(Y, P, [name])[name]
+        assert am.Rule.load(f"rule-{name}.json").threshold == expected.threshold
+        assert f"written: rule-{name}.json" in ended.out
+    ended = run("tune", *arguments, "-o", "rule.json")
+    assert ended.code == 2
+    assert "put {metric} into the name of the file" in ended.err
+    ended = run("tune", *arguments, "-m", "f1")
+    assert ended == Ended(2, "", "argmetric: --metric names the same metric twice\n")
+
+
+def test_tune_without_labels(run: Run) -> None:
+    ended = run("tune", "val.parquet", "--no-label", "-o", "rule.json")
+    assert ended.code == 0
+    assert am.Rule.load("rule.json").threshold == am.tune(None, P, "f1").threshold
+    assert "if the probabilities are right" in ended.out
+    ended = run("tune", "val.parquet", "--no-label", "--metric", "gmean")
+    assert ended.code == 1
+    assert "decide" in ended.err
+
+
+def test_tune_costs(run: Run) -> None:
+    arguments = ["val.parquet", "--label", "y", "--cost-fp", "1", "--cost-fn", "4"]
+    ended = run("tune", *arguments, "-o", "rule.json")
+    rule = am.tune(Y, P, cost={"fp": 1, "fn": 4})
+    assert am.Rule.load("rule.json").threshold == rule.threshold
+    assert "minus the cost of all rows; false alarm 1, miss 4" in ended.out
+    ended = run("tune", *arguments, "--metric", "f1")
+    assert ended.code == 2
+    assert "take the place of --metric" in ended.err
+    ended = run("tune", "val.parquet", "--label", "y", "--cost-fp", "1")
+    assert ended.err == "argmetric: --cost-fp and --cost-fn go together\n"
+
+
+def test_tune_all_optima(run: Run) -> None:
+    Path("t.csv").write_text("s,y\n" + "".join("4,1\n3,0\n2,0\n1,1\n"))
+    ended = run("tune", "t.csv", "--score", "s")
+    rule = am.tune([1, 0, 0, 1], [4.0, 3, 2, 1], "f1")
+    assert len(rule.optimal_thresholds) == 2
+    assert "optima (3, 4], (-inf, 1]: equally good" in words(ended.out)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["--label", "kind"], 1, "val.parquet: column 'kind' holds 'ham', 'spam', not "
+         "0 and 1; name the positive value with --pos-label"),
+        (["--label", "kin"], 1, "no column 'kin' in val.parquet; did you mean 'kind'?"),
+        (["--label", "y", "--weight", "we"], 1, "no column 'we' in val.parquet"),
+        (["--label", "kind", "--pos-label", "egg"], 1, "never holds 'egg'"),
+        (["--label", "y", "--weight", "y"], 2, "--label and --weight both name"),
+        (["--label", "y", "--no-label"], 2, "--no-label and --label exclude each"),
+        (["--label", "y", "--max-positives", "1.5"], 2, "Invalid value for "
+         "--max-positives: A count (500) or a share (0.05) is needed. See argmetric"),
+        (["--label", "y", "-o", "none/rule.json"], 1, "cannot write none/rule.json: "
+         "there is no folder none"),
+        (["--label", "y", "-o", "-"], 2, "the output is a file, not standard output"),
+        (["--label", "y", "--average", "pooled"], 2, "--average is about groups"),
+        (["--label", "y", "--min-recall", "1", "--max-positives", "1"], 1, ""),
+    ],
+)  # fmt: skip
+def test_tune_mistakes(run: Run, arguments: list[str], code: int, message: str) -> None:
+    ended = run("tune", "val.parquet", *arguments)
+    assert (ended.code, ended.out) == (code, "")
+    assert message in ended.err
+    assert ended.err.startswith("argmetric: ")
+    assert ended.err.count("\n") == 1
+    assert sorted(os.listdir()) == ["new.csv", "val.parquet"]
+
+
+# decide and forecast by a rule
+
+
+@pytest.mark.parametrize("labels", ["y", "kind"])
+def test_decide_by_a_rule_is_what_python_says(run: Run, labels: str) -> None:
+    extra = ["--pos-label", "spam"] if labels == "kind" else []
+    assert (
+        run("tune", "val.parquet", "--label", labels, *extra, "-o", "r.json").code == 0
+    )
+    rule = am.Rule.load("r.json")
+    ended = run("decide", "new.csv", "--rule", "r.json", "-o", "out.csv")
+    assert ended.code == 0
+    assert column("out.csv", "decision") == [str(x) for x in rule.apply(NEW).tolist()]
+    chosen = rule.applies(NEW)
+    f = am.forecast(NEW, chosen, "f1")
+    shown = words(ended.err)
+    assert f"({'r.json'}, tuned on 400 rows, f1 {rule.score:.4f})" in shown
+    assert f"expected {f.mean:.4f}, 90 % interval" in shown
+    assert f"positives {chosen.sum()} (" in shown
+    found = json.loads(run("decide", "val.parquet", "--rule", "r.json", "--json").out)
+    assert found["threshold"] == rule.threshold
+    if labels == "y":
+        real = am.evaluate(Y, rule.applies(P), "f1")
+        assert found["real"] == pytest.approx(real, rel=1e-12)
+
+
+def test_decide_by_a_rule_at_the_threshold_itself(run: Run) -> None:
+    am.Rule(am.get_metric("f1"), 0.1 + 0.2).save("r.json")
+    p = [0.3, 0.1 + 0.2, np.nextafter(0.1 + 0.2, 1), 0.29999999999999993]
+    Path("t.csv").write_text("p\n" + "".join(f"{x!r}\n" for x in map(float, p)))
+    assert run("decide", "t.csv", "--rule", "r.json", "-o", "out.csv").code == 0
+    assert column("out.csv", "decision") == ["0", "1", "1", "0"]
+
+
+def test_decide_by_a_rule_with_a_map_in_it(run: Run) -> None:
+    rule = am.tune(Y, P, "f1", calibrator=am.calibrate(Y, P))
+    rule.save("r.json")
+    ended = run("decide", "new.csv", "--rule", "r.json", "-o", "out.csv")
+    assert column("out.csv", "decision") == [str(x) for x in rule.apply(NEW)]
+    assert "rule calibrated p >= " in words(ended.err)
+    mean = am.forecast(NEW, rule.applies(NEW), "f1", calibrator=rule.calibrator).mean
+    assert f"expected {mean:.4f}" in words(ended.err)
+    assert "recalibrated by platt on 400 labelled rows" in ended.err
+
+
+def test_rule_on_margins(run: Run) -> None:
+    rule = am.tune(Y, Z, "f1")
+    rule.save("r.json")
+    pq.write_table(pa.table({"margin": Z}), "m.parquet")
+    arguments = ["m.parquet", "--score", "margin", "--rule", "r.json"]
+    ended = run("decide", *arguments, "-o", "out.parquet")
+    assert column("out.parquet", "decision") == rule.apply(Z).tolist()
+    assert "note: no forecast: the rule was tuned on scores" in ended.err
+    ended = run("decide", *arguments, "--logits", "-o", "out.parquet")
+    mean = am.forecast(Z, rule.applies(Z), "f1", logits=True).mean
+    assert f"expected {mean:.4f}" in words(ended.err)
+    ended = run("forecast", *arguments)
+    assert ended.code == 1
+    assert "pass --reference to make them probabilities, or --logits" in ended.err
+
+
+def test_forecast_of_a_rule(run: Run) -> None:
+    run("tune", "val.parquet", "--label", "y", "-m", "f2", "-o", "r.json")
+    rule = am.Rule.load("r.json")
+    found = json.loads(run("forecast", "new.csv", "--rule", "r.json", "--json").out)
+    mean = am.forecast(NEW, rule.applies(NEW), "f2").mean
+    assert found["metric"] == "f2"
+    assert found["forecast"]["mean"] == pytest.approx(mean, rel=1e-12)
+    arguments = ["new.csv", "--rule", "r.json", "--reference", "val.parquet", "--json"]
+    found = json.loads(run("forecast", *arguments, "--reference-label", "y").out)
+    mean = am.forecast(NEW, rule.applies(NEW), "f2", reference=(Y, P)).mean
+    assert found["positives"] == rule.applies(NEW).sum()
+    assert found["forecast"]["mean"] == pytest.approx(mean, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("command", "arguments", "message"),
+    [
+        ("decide", ["--metric", "f1"], "--metric has no effect beside it"),
+        ("decide", ["--zero-division", "0"], "--zero-division has no effect"),
+        ("decide", ["--max-positives", "3"], "--max-positives has no effect"),
+        ("decide", ["--min-recall", "0.5"], "--min-recall has no effect"),
+        ("decide", ["--reference", "val.parquet"], "--reference has no effect"),
+        ("decide", ["--calibrator", "m.json"], "--calibrator has no effect"),
+        ("decide", ["--logits"], "--logits: the rule was tuned on probabilities"),
+        ("forecast", ["--metric", "f1"], "--metric has no effect beside it"),
+        ("forecast", ["--threshold", "0.5"], "--threshold and --rule exclude"),
+        ("forecast", ["--decision-column", "d"], "--decision-column and --rule"),
+    ],
+)  # fmt: skip
+def test_rule_refuses_what_it_would_ignore(
+    run: Run, command: str, arguments: list[str], message: str
+) -> None:
+    am.tune(Y, P, "f1").save("r.json")
+    ended = run(command, "new.csv", "--rule", "r.json", *arguments)
+    assert (ended.code, ended.out) == (2, "")
+    assert message in ended.err
+
+
+@pytest.mark.parametrize("content", [b"", b"{}", b"[1]", b"\x80\x04.", b'{"file": 1}'])
+def test_files_that_are_no_rules_or_maps(run: Run, content: bytes) -> None:
+    Path("bad.json").write_bytes(content)
+    ended = run("decide", "new.csv", "--rule", "bad.json")
+    assert (ended.code, ended.out) == (1, "")
+    assert ended.err.startswith("argmetric: bad.json is not a rule of argmetric tune: ")
+    ended = run("decide", "new.csv", "--calibrator", "bad.json")
+    assert (ended.code, ended.out) == (1, "")
+    assert ended.err.startswith("argmetric: bad.json is not a map of argmetric calib")
+    assert run("decide", "new.csv", "--rule", "none.json") == Ended(
+        1, "", "argmetric: cannot read none.json: No such file or directory\n"
+    )
+
+
+def test_rules_of_other_shapes_are_refused(run: Run) -> None:
+    am.tune(np.c_[Y, 1 - Y], np.c_[P, 1 - P], "f1").save("r.json")
+    ended = run("decide", "new.csv", "--rule", "r.json")
+    assert ended == Ended(
+        1,
+        "",
+        "argmetric: r.json is a rule for several labels; here there is one column of "
+        "scores\n",
+    )
+
+
+def test_scores_that_the_rule_does_not_know(run: Run) -> None:
+    am.tune(Y, P, "f1").save("r.json")
+    Path("t.csv").write_text("p\n0.5\n3.5\n")
+    ended = run("decide", "t.csv", "--rule", "r.json")
+    assert (ended.code, ended.out) == (1, "")
+    assert "column 'p', row 2: '3.5' is outside [0, 1]" in ended.err
+
+
+# decide and forecast after a map
+
+
+def test_decide_with_a_reference(run: Run) -> None:
+    arguments = [
+        "--reference",
+        "val.parquet",
+        "--reference-label",
+        "y",
+        "-o",
+        "out.csv",
+    ]
+    ended = run("decide", "new.csv", *arguments)
+    d = am.decide(NEW, "f1", reference=(Y, P))
+    assert ended.code == 0
+    assert column("out.csv", "decision") == [str(x) for x in d.labels]
+    shown = words(ended.err)
+    assert "threshold calibrated p >= " in shown
+    assert "assumes: probabilities recalibrated by platt on 400 labelled rows" in shown
+    assert shown.count("recalibrated by platt") == 1
+    assert f"expected {d.expected:.4f}" in shown
+
+
+def test_a_map_and_a_reference_give_the_same(run: Run) -> None:
+    fitted = run("calibrate", "val.parquet", "--label", "y", "-o", "m.json")
+    assert fitted.code == 0
+    assert am.Calibrator.load("m.json") == am.calibrate(Y, P)
+    arguments = ["--group", "id", "--average", "pooled", "-m", "jaccard", "--json"]
+    found = [
+        json.loads(run(command, "new.csv", *arguments, *how).out)
+        for command in ("decide", "forecast")
+        for how in (
+            ["--calibrator", "m.json"],
+            ["--reference", "val.parquet", "--reference-label", "y"],
+        )
+    ]
+    assert found[0] == found[1]
+    assert found[2] == found[3]
+    d = am.decide(NEW, "jaccard", calibrator=am.calibrate(Y, P))
+    assert found[0]["expected"] == pytest.approx(d.expected, rel=1e-12)
+    assert found[2]["forecast"]["mean"] == pytest.approx(d.expected, rel=1e-9)
+
+
+def test_reference_columns(run: Run) -> None:
+    pq.write_table(pa.table({"logit": Z, "truth": KIND}), "ref.parquet")
+    pq.write_table(pa.table({"logit": Z[:50] * 2}), "x.parquet")
+    arguments = ["x.parquet", "--logits", "--reference", "ref.parquet", "--json"]
+    arguments += ["--reference-label", "truth", "--pos-label", "spam"]
+    found = json.loads(run("decide", *arguments).out)
+    calibrator = am.calibrate(Y, Z, logits=True)
+    d = am.decide(Z[:50] * 2, "f1", logits=True, calibrator=calibrator)
+    assert found["positives"] == d.n_positives
+    assert found["expected"] == pytest.approx(d.expected, rel=1e-12)
+    cut = am.evaluate(np.ones(50), (calibrator.apply_logits(Z[:50] * 2) >= 0))
+    assert found["cut_half"]["threshold"] == 0.0
+    assert math.isfinite(cut)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["--calibrator", "m.json", "--reference", "val.parquet"], 2,
+         "--calibrator and --reference exclude each other"),
+        (["--reference-score", "p"], 2, "--reference-score is about --reference"),
+        (["--reference", "val.parquet", "--reference-label", "k"], 1,
+         "no column 'k' in val.parquet"),
+        (["--reference", "val.parquet", "--reference-label", "p"], 2,
+         "--reference-score and --reference-label both name column 'p'"),
+        (["--reference", "one.csv"], 1, "one.csv: y has one class only"),
+        (["--reference", "new.csv"], 1, "new.csv has no label column"),
+        (["--reference", "none.csv"], 1, "none.csv: no such file"),
+    ],
+)  # fmt: skip
+def test_reference_mistakes(
+    run: Run, arguments: list[str], code: int, message: str
+) -> None:
+    Path("one.csv").write_text("p,y\n0.5,1\n0.6,1\n")
+    for command in ("decide", "forecast"):
+        ended = run(command, "new.csv", *arguments)
+        assert (ended.code, ended.out) == (code, "")
+        assert message in ended.err
+        assert ended.err.count("\n") == 1
+
+
+# calibrate
+
+
+def test_calibrate_prints_the_check(run: Run) -> None:
+    arguments = ["val.parquet", "--label", "y", "-m", "f2"]
+    ended = run("calibrate", *arguments, "-o", "m.json")
+    check = am.calibration_check(Y, P, "f2")
+    assert (ended.code, ended.err) == (0, "")
+    shown = words(ended.out)
+    for line in (
+        f"verdict {check.verdict}: ",
+        f"loss {check.loss:.4f} ± {check.loss_standard_error:.4f} f2",
+        f"as it is {check.score_as_is:.4f}, promised {check.expected:.4f}",
+        f"slope {check.slope:.4f} ± {check.slope_standard_error:.4f}, 1 is right",
+        f"intercept {check.intercept:.4f} ± ",
+        f"ECE {check.ece:.4f}, mended",
+        f"map {words(am.calibrate(Y, P).formula)}",
+        "written: m.json",
+    ):
+        assert line in shown
+    found = json.loads(run("calibrate", *arguments, "--json").out)
+    assert found["check"] == json.loads(json.dumps(check.to_dict()))
+    assert found["output"] is None
+
+
+@pytest.mark.parametrize("method", ["platt", "beta", "temperature", "isotonic"])
+def test_calibrate_methods_and_their_use(run: Run, method: str) -> None:
+    arguments = ["val.parquet", "--label", "kind", "--pos-label", "spam"]
+    arguments += ["--weight", "w", "--groups", "group", "--method", method]
+    assert run("calibrate", *arguments, "-o", "m.json").code == 0
+    calibrator = am.calibrate(Y, P, method, sample_weight=WEIGHT)
+    assert am.Calibrator.load("m.json") == calibrator
+    ended = run("calibrate", "new.csv", "--map", "m.json", "-o", "out.csv")
+    assert ended.code == 0
+    mended = [float(x) for x in column("out.csv", "calibrated")]
+    assert mended == calibrator.apply(NEW).tolist()  # bit for bit
+    assert column("out.csv", "id") == [f"{i:03d}" for i in range(NEW.size)]
+    assert "rows 200 rows of new.csv (score 'p')" in words(ended.err)
+
+
+@pytest.mark.parametrize("extension", ["csv", "parquet", "jsonl", "feather"])
+def test_calibrated_rows_in_every_format(run: Run, extension: str) -> None:
+    am.calibrate(Y, P).save("m.json")
+    name = f"out.{extension}"
+    assert run("calibrate", "val.parquet", "--map", "m.json", "-o", name).code == 0
+    mended = aio.numbers(aio.read_table(name), "calibrated")
+    assert np.array_equal(mended, am.calibrate(Y, P).apply(P))
+    ended = run("calibrate", "new.csv", "--map", "m.json")
+    assert ended.out.splitlines()[0] == "id,p,calibrated"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["--map", "m.json", "--method", "platt"], 2, "--method has no effect"),
+        (["--map", "m.json", "--label", "y"], 2, "--label has no effect beside it"),
+        (["--map", "m.json", "--json", "-o", "-"], 2, "cannot share standard output"),
+        (["--map", "m.json", "--calibrated-column", "p"], 1,
+         "already has a column 'p'; name the new one with --calibrated-column"),
+        (["--output-format", "csv"], 2, "--output-format is about rows"),
+        (["--label", "y", "-o", "."], 1, "cannot write .: it is a folder"),
+        (["--label", "y", "--score", "w"], 1, "is outside [0, 1]"),
+        (["--label", "y", "--method", "magic"], 2, "--method"),
+    ],
+)  # fmt: skip
+def test_calibrate_mistakes(
+    run: Run, arguments: list[str], code: int, message: str
+) -> None:
+    am.calibrate(Y, P).save("m.json")
+    ended = run("calibrate", "val.parquet", *arguments)
+    assert (ended.code, ended.out) == (code, "")
+    assert message in ended.err
+    assert ended.err.count("\n") == 1
+
+
+# Help and weight
+
+
+@pytest.mark.parametrize("command", ["tune", "calibrate", "train", "predict", "decide"])
+def test_every_option_has_a_help_text(run: Run, command: str) -> None:
+    from argmetric.cli._app import app
+
+    assert run(command, "--help").code == 0
+    arguments = app[command].assemble_argument_collection(parse_docstring=True)
+    for argument in arguments:
+        if argument.parse and not argument._accepts_keywords:
+            assert argument.parameter.help, argument.name
+
+
+def test_tuning_and_mending_load_nothing_heavy(run: Run) -> None:
+    code = """
+import json, sys
+from argmetric.cli import main
+codes = [main(line.split()) for line in (
+    "tune val.parquet --label y -o r.json",
+    "calibrate val.parquet --label y -o m.json",
+    "decide new.csv --rule r.json -o out.csv",
+    "decide new.csv --calibrator m.json -o out.csv",
+    "forecast new.csv --reference val.parquet --reference-label y",
+)]
+heavy = {"sklearn", "pandas", "scipy.stats", "matplotlib", "skops"} & set(sys.modules)
+assert not any(codes) and not heavy, (codes, heavy)
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
