@@ -1,0 +1,537 @@
+"""Plain Python twins of the stream kernels: the formulas, row by row, no tricks.
+
+Averages are kept as vectors of their own, histograms are summed anew, windows are
+lists: slow, and the tests' oracle.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Level = Callable[[float, float, float, float], float | None]
+
+
+def sigmoid(z: float) -> float:
+    """1/(1 + e^-z)."""
+    if z >= 0:
+        return 1.0 / (1.0 + math.exp(-z))
+    return math.exp(z) / (1.0 + math.exp(z))
+
+
+def logit(p: float) -> float:
+    """log(p/(1-p))."""
+    if p <= 0.0 or p >= 1.0:
+        return -math.inf if p <= 0.0 else math.inf
+    return math.log(p) - math.log1p(-p)
+
+
+def clip(x: float, low: float, high: float) -> float:
+    """The nearest number in [low, high]."""
+    return min(max(x, low), high)
+
+
+def numeric_level(value: Callable[..., Any]) -> Level:
+    """-(∂Φ/∂k)/(∂Φ/∂tp) by central differences of the metric's own value."""
+
+    def level(tp: float, k: float, t: float, n: float) -> float | None:
+        h = 1e-5 * max(min(tp, k - tp, t - tp, n - k - t + tp), 1e-3)
+        by_k = value(tp, k + h, t, n) - value(tp, k - h, t, n)
+        by_tp = value(tp + h, k, t, n) - value(tp - h, k, t, n)
+        return clip(float(-by_k / by_tp), 0.0, 1.0) if by_tp > 0 else None
+
+    return level
+
+
+class Rule:
+    """What every twin of a rule offers: `decide`, then `update`."""
+
+    theta: float
+
+    def decide(self, z: float, p: float) -> bool:
+        """Whether the row is predicted positive."""
+        return p >= self.theta
+
+    def threshold(self) -> float:
+        """The threshold on probabilities."""
+        return self.theta
+
+    def update(self, z: float, p: float, predicted: bool, y: bool, w: float) -> None:
+        """See the label."""
+
+
+class Fixed(Rule):
+    """A threshold that never moves."""
+
+    def __init__(self, theta: float = 0.5) -> None:
+        self.theta = theta
+
+
+def level_with_prior(
+    counts: tuple[float, float, float, float],
+    b2: float | None,
+    level: Level | None,
+    mass: float,
+    centre: float,
+) -> float:
+    """(tp + mass·centre)/(β²t + k + mass), or the level weighted by t + k rows."""
+    tp, k, t, n = counts
+    if b2 is not None:
+        scale = b2 * t + k + mass
+        return (tp + mass * centre) / scale if scale > 0 else centre
+    assert level is not None
+    one = level(tp, k, t, n)
+    if one is None or t + k + mass <= 0:
+        return centre
+    return ((t + k) * one + mass * centre) / (t + k + mass)
+
+
+class OFO(Rule):
+    """The level at the running counts, which fade or come from a window."""
+
+    def __init__(
+        self,
+        b2: float | None = 1.0,
+        level: Level | None = None,
+        prior: tuple[float, float] = (10.0, 20.0),
+        forget: float = math.inf,
+        window: int | None = None,
+    ) -> None:
+        self.b2, self.level = b2, level
+        self.mass = prior[1] * ((1.0 + b2) / 2.0 if b2 is not None else 1.0)
+        self.centre = self.theta = prior[0] / self.mass if self.mass else 0.0
+        self.forget, self.window = forget, window
+        self.rows: list[tuple[bool, bool, float]] = []
+
+    def update(self, z: float, p: float, predicted: bool, y: bool, w: float) -> None:
+        """Recount everything that is remembered."""
+        if y:
+            fade = math.exp(-1.0 / self.forget)
+            self.rows = [(a, b, c * fade) for a, b, c in self.rows]
+        self.rows.append((predicted, y, w))
+        if self.window is not None:
+            self.rows = self.rows[-self.window :]
+        tp = sum(c for a, b, c in self.rows if a and b)
+        k = sum(c for a, b, c in self.rows if a)
+        t = sum(c for a, b, c in self.rows if b)
+        n = sum(c for a, b, c in self.rows)
+        counts = (tp, k, t, n)
+        self.theta = level_with_prior(
+            counts, self.b2, self.level, self.mass, self.centre
+        )
+
+
+class Newton(Rule):
+    """Stochastic Newton on Q, or the level at the soft counts."""
+
+    def __init__(
+        self,
+        b2: float | None = 1.0,
+        level: Level | None = None,
+        start: float | None = None,
+        forget: float = math.inf,
+    ) -> None:
+        self.b2, self.level = b2, level
+        self.ceiling = 1.0 / (1.0 + b2) if b2 is not None else 1.0
+        self.start = self.ceiling / 2.0 if start is None else start
+        self.theta, self.fade = self.start, math.exp(-1.0 / forget)
+        self.tp = self.c = self.s = self.n = 0.0
+
+    def update(self, z: float, p: float, predicted: bool, y: bool, w: float) -> None:
+        """One step."""
+        fade = self.fade if y else 1.0
+        above = 1.0 if p > self.theta else 0.0
+        self.n = fade * self.n + w
+        self.s = fade * self.s + w * y
+        self.c = fade * self.c + w * above
+        self.tp = fade * self.tp + w * p * above
+        if self.b2 is None:
+            counts = (self.tp, self.c, self.s, self.n)
+            theta = level_with_prior(counts, None, self.level, 1.0, self.start)
+        else:
+            gradient = self.b2 * (self.s / self.n) * self.theta
+            gradient -= max(p - self.theta, 0.0)
+            theta = self.theta - w * gradient / (self.b2 * self.s + self.c + 1.0)
+        self.theta = clip(theta, 0.0, self.ceiling)
+
+
+class FOFO(Rule):
+    """Algorithm 1 around Algorithm 2, in the paper's symbols."""
+
+    def __init__(
+        self,
+        n: int | None,
+        b2: float | None = 1.0,
+        level: Level | None = None,
+        start: float = 0.0,
+        neutral: float = 0.25,
+    ) -> None:
+        self.b2, self.level, self.neutral = b2, level, neutral
+        self.W = 1.0 / (1.0 + b2) if b2 is not None else 1.0
+        self.anytime, self.n = n is None, 64 if n is None else n
+        self.theta = min(start, self.W)  # θ̄, which decides
+        self.pi = self.total = self.tp = self.c = 0.0
+        self.begin()
+
+    def begin(self) -> None:
+        """Algorithm 1, line 1."""
+        self.m = 1
+        if self.n >= 2:
+            inside = 2 * self.n / math.log2(self.n)
+            self.m = max(1, math.floor(0.5 * math.log2(inside)) - 1)
+        self.n0 = self.n // self.m
+        self.k, self.used, self.R = 1, 0, self.W
+        self.begin_stage()
+
+    def begin_stage(self) -> None:
+        """Algorithm 1, line 3, and Algorithm 2, line 1."""
+        self.gamma = self.R / math.sqrt(10.0 * self.n0)
+        self.theta_1 = self.theta_tau = self.theta
+        self.tau = 0
+
+    def update(self, z: float, p: float, predicted: bool, y: bool, w: float) -> None:
+        """Algorithm 2, lines 11 to 14."""
+        theta = self.theta_tau
+        self.total += w
+        self.pi += (y - self.pi) * w / self.total
+        if self.b2 is not None:
+            gradient = self.b2 * self.pi * theta - max(p - theta, 0.0)
+        else:
+            assert self.level is not None
+            self.c += w * (p > theta)
+            self.tp += w * p * (p > theta)
+            t = self.pi * self.total
+            goal = self.level(self.tp, self.c, t, self.total)
+            share = self.pi + self.c / self.total
+            gradient = share * (theta - (self.neutral if goal is None else goal))
+        low = max(0.0, self.theta_1 - self.R)
+        high = min(self.W, self.theta_1 + self.R)
+        self.theta_tau = clip(theta - self.gamma * w * gradient, low, high)
+        self.tau += 1
+        self.used += 1
+        self.theta = (self.tau * self.theta + self.theta_tau) / (self.tau + 1)
+        if self.tau == self.n0 and self.k < self.m:
+            self.k += 1
+            self.R /= 2.0
+            self.begin_stage()
+        if self.anytime and self.used == self.n:
+            self.n *= 2
+            self.begin()
+
+
+class Histogram(Rule):
+    """Median of exponential weights over cuts, centred on Newton."""
+
+    def __init__(
+        self,
+        b2: float | None = 1.0,
+        level: Level | None = None,
+        start: float | None = None,
+        bins: int = 128,
+        kappa: float = 0.5,
+        shrink: float = 1.0,
+        lam: float = 2.0,
+        prior: float = 40.0,
+        forget: float = 500.0,
+        window: int | None = None,
+        recent: bool = False,
+    ) -> None:
+        self.newton = Newton(b2, level, start)
+        self.b2, self.level, self.bins = b2, level, bins
+        self.kappa, self.lam, self.prior = kappa, lam, prior
+        self.width = 16.0 / bins
+        self.ab = 8.0 * shrink * self.width
+        self.forget, self.window, self.recent = forget, window, recent
+        self.rows: list[tuple[int, bool, float]] = []
+        self.counts = np.zeros(4)
+        self.t = 0
+        self.due = 0.0
+        self.recompute()
+
+    def decide(self, z: float, p: float) -> bool:
+        """Compare log-odds, not probabilities."""
+        return z > self.tz
+
+    def threshold(self) -> float:
+        """The cut as a probability."""
+        return sigmoid(self.tz)
+
+    def recompute(self) -> None:
+        """The cut, from all rows that are remembered."""
+        theta = clip(self.newton.theta, 1e-4, 0.9999)
+        tp, k, t, m = self.counts.tolist()
+        goal = level_with_prior(
+            (tp, k, t, m), self.b2, self.level, self.prior, self.newton.theta
+        )
+        goal = clip(goal, 1e-4, 0.9999)
+        n, found = np.zeros(self.bins), np.zeros(self.bins)
+        for b, y, w in self.rows:
+            n[b] += w
+            found[b] += w * y
+        edges = -8.0 + self.width * np.arange(self.bins)
+        e = np.array([sigmoid(z + self.width / 2.0) for z in edges])
+        x = n * e
+        shrunk = x * (found + self.ab) / (x + self.ab)
+        gain = np.cumsum((shrunk - goal * n)[::-1])[::-1]
+        logs = self.kappa * gain - self.lam * np.abs(edges - logit(theta))
+        weight = np.exp(logs - logs.max())
+        before = np.cumsum(weight) - weight
+        half = weight.sum() / 2.0
+        c = int(np.flatnonzero(before + weight >= half)[0])
+        # between the centres of bins c-1 and c the excess is a straight line
+        excess = shrunk - goal * n
+        low, high = excess[max(c - 1, 0)], excess[c]
+        u = (np.arange(16) + 0.5) / 16.0 - 0.5
+        line = 0.5 * (low + high) + 0.5 * (high - low) * u
+        pull = np.abs(edges[c] + self.width * u - logit(theta))
+        exponent = -self.kappa * line * u - self.lam * pull
+        cells = np.exp(exponent - exponent.max())
+        target = (half - before[c]) / weight[c] * cells.sum()
+        upto = np.cumsum(cells)
+        i = min(int(np.searchsorted(upto, target)), 15)
+        share = min((target - (upto[i] - cells[i])) / cells[i], 1.0)
+        self.tz = float(edges[c] + self.width * (u[i] + (share - 0.5) / 16.0))
+        self.due = self.t + min(256, 1 + self.t // 32)
+
+    def update(self, z: float, p: float, predicted: bool, y: bool, w: float) -> None:
+        """Counts, Newton, histogram."""
+        if y and self.recent:
+            self.counts *= math.exp(-1.0 / self.forget)
+        self.counts += w * np.array([predicted and y, predicted, y, 1.0])
+        self.newton.update(z, p, predicted, y, w)
+        b = int(clip(math.floor((clip(z, -9, 9) + 8.0) / self.width), 0, self.bins - 1))
+        if y:
+            fade = math.exp(-1.0 / self.forget)
+            self.rows = [(i, j, k * fade) for i, j, k in self.rows]
+        self.rows.append((b, y, w))
+        if self.window is not None:
+            self.rows = self.rows[-self.window :]
+        self.t += 1
+        if self.t >= self.due:
+            self.recompute()
+
+
+def run_rule(
+    rule: Rule, z: Iterable[float], y: Iterable[bool], w: Iterable[float]
+) -> tuple[list[bool], list[float]]:
+    """Labels and thresholds of a stream of log-odds."""
+    labels, thresholds = [], []
+    for one, truth, weight in zip(z, y, w, strict=True):
+        p = sigmoid(one)
+        labels.append(rule.decide(one, p))
+        thresholds.append(rule.threshold())
+        rule.update(one, p, labels[-1], bool(truth), weight)
+    return labels, thresholds
+
+
+class Linear:
+    """SGD or AdaGrad, its averages kept as vectors."""
+
+    def __init__(
+        self,
+        d: int,
+        kind: str = "sgd",
+        step: float = 1.0,
+        average: str | None = None,
+        memory: float = math.inf,
+    ) -> None:
+        self.kind, self.step, self.average, self.memory = kind, step, average, memory
+        self.w, self.G, self.u = np.zeros(d), np.zeros(d), np.zeros(d)
+        self.iterates: list[Floats] = []
+        self.t = 0
+
+    def logit(self, x: Floats) -> float:
+        """Of the average where there is one."""
+        return float(x @ (self.w if self.average is None else self.u))
+
+    def learn(self, x: Floats, y: bool, w: float) -> None:
+        """One gradient step, then the average."""
+        g = w * (sigmoid(float(x @ self.w)) - y) * x
+        if self.kind == "sgd":
+            self.w = self.w - self.step / math.sqrt(min(self.t + 1, self.memory)) * g
+        else:
+            self.G = self.G * math.exp(-1.0 / self.memory) + g * g
+            root = np.sqrt(np.where(self.G > 0, self.G, 1.0))
+            self.w = self.w - self.step * g / root
+        if self.average == "polynomial":
+            a = 4.0 / (min(self.t, self.memory) + 4.0)
+            self.u = (1.0 - a) * self.u + a * self.w
+        elif self.average == "suffix":
+            self.iterates.append(self.w)
+            # rows since the last power of two but one
+            first = 0 if self.t < 2 else 2 ** (int(math.log2(self.t)) - 1)
+            self.u = np.mean(self.iterates[first:], axis=0)
+        self.t += 1
+
+
+class Mixture:
+    """Fixed-share mixture of three AdaGrad, one averaged, and two SGD learners."""
+
+    def __init__(self, d: int, step: float = 1.0, memory: float = math.inf) -> None:
+        self.experts = [Linear(d, "adagrad", step * c, None, memory) for c in (0.1,)]
+        self.experts.append(Linear(d, "adagrad", step, None, memory))
+        self.experts.append(Linear(d, "adagrad", step * 10.0, None, memory))
+        self.experts.append(Linear(d, "adagrad", step, "polynomial", memory))
+        self.experts += [Linear(d, "sgd", step * c, None, memory) for c in (0.3, 3.0)]
+        self.v = np.full(6, 1.0 / 6.0)
+
+    def logit(self, x: Floats) -> float:
+        """Log-odds of the mixture of probabilities."""
+        z = [one.logit(x) for one in self.experts]
+        p = sum(v * sigmoid(a) for v, a in zip(self.v, z, strict=True))
+        q = sum(v * sigmoid(-a) for v, a in zip(self.v, z, strict=True))
+        return math.log(p) - math.log(q)
+
+    def learn(self, x: Floats, y: bool, w: float) -> None:
+        """Bayes' rule, a share for everybody, and a step of each."""
+        sign = 1.0 if y else -1.0
+        likely = np.array([sigmoid(sign * one.logit(x)) ** w for one in self.experts])
+        posterior = self.v * likely / (self.v * likely).sum()
+        self.v = (1.0 - 1e-4) * posterior + 1e-4 / 6.0
+        for one in self.experts:
+            one.learn(x, y, w)
+
+
+def run_learner(
+    learner: Linear | Mixture, rule: Rule, X: Floats, y: Iterable[bool], w: Floats
+) -> tuple[list[bool], list[float]]:
+    """Labels and log-odds of every row before its label is seen."""
+    labels, logits = [], []
+    for x, truth, weight in zip(X, y, w, strict=True):
+        z = learner.logit(x)
+        p = sigmoid(z)
+        labels.append(rule.decide(z, p))
+        logits.append(z)
+        if weight > 0:
+            rule.update(z, p, labels[-1], bool(truth), weight)
+            learner.learn(x, bool(truth), weight)
+    return labels, logits
+
+
+class Costs:
+    """Weights of hits and false alarms in N - v·D, for Φ = N/D over (n, tp, k, t)."""
+
+    def __init__(self, c: tuple[float, ...], d: tuple[float, ...]) -> None:
+        self.c, self.d = np.array(c), np.array(d)
+
+    def share(self, v: float) -> float:
+        """Part of the weight that positives get."""
+        hit = max(self.c[1] + self.c[2] - v * (self.d[1] + self.d[2]), 0.0)
+        alarm = max(v * self.d[2] - self.c[2], 0.0)
+        return clip(float(hit / (hit + alarm)), 0.01, 0.99)
+
+    def value(self, tp: float, k: float, t: float, n: float) -> float:
+        """Φ, within [0, 1]."""
+        counts = np.array([n, tp, k, t])
+        bottom = float(self.d @ counts)
+        return clip(float(self.c @ counts) / bottom, 0.0, 1.0) if bottom > 0 else 0.0
+
+
+class Stamp:
+    """Learning epochs and level epochs in turn."""
+
+    def __init__(self, d: int, costs: Costs, step: float = 1.0) -> None:
+        self.w, self.costs, self.step = np.zeros(d), costs, step
+        self.v, self.t, self.epoch = 0.5, 0, 100
+        self.learning, self.left = True, 100
+        self.rewards: list[tuple[bool, float, float]] = []
+        self.seen = np.zeros(2)
+
+    def decide(self, x: Floats) -> tuple[bool, float]:
+        """Label, and log-odds with the costs taken out."""
+        z, share = float(x @ self.w), self.costs.share(self.v)
+        return z > 0, z - math.log(share / (1.0 - share))
+
+    def learn(self, x: Floats, y: bool, w: float) -> None:
+        """A row of whichever epoch it is."""
+        z, share = float(x @ self.w), self.costs.share(self.v)
+        self.seen += w * np.array([y, 1.0])
+        self.t += 1
+        self.left -= 1
+        if self.learning:
+            slope = -share * sigmoid(-z) if y else (1.0 - share) * sigmoid(z)
+            self.w = self.w - self.step / math.sqrt(self.t) * w * slope * x
+            if self.left == 0:
+                self.learning, self.left = False, math.ceil(self.epoch / 4)
+            return
+        loss = np.logaddexp(0.0, -z if y else z) / math.log(2.0)
+        self.rewards.append((y, w, 1.0 - float(loss)))
+        if self.left == 0:
+            self.take_level()
+
+    def take_level(self) -> None:
+        """The ratio at the mean rewards."""
+        rates = []
+        for label in (True, False):
+            rows = [(w, r) for y, w, r in self.rewards if y == label]
+            total = sum(w for w, _ in rows)
+            if total > 0:
+                rates.append(clip(sum(w * r for w, r in rows) / total, 0.0, 1.0))
+        if len(rates) == 2:
+            pi = self.seen[0] / self.seen[1]
+            k = pi * rates[0] + (1.0 - pi) * (1.0 - rates[1])
+            self.v = self.costs.value(pi * rates[0], k, pi, 1.0)
+        self.rewards = []
+        self.epoch = math.ceil(1.2 * self.epoch)
+        self.learning, self.left = True, self.epoch
+
+
+def uniform(seed: int, t: int) -> float:
+    """The number of row t in [0, 1)."""
+    mask = 2**64 - 1
+    x = seed * 0x9E3779B97F4A7C15 + t * 0xBF58476D1CE4E5B9 + 0x94D049BB133111EB
+    x &= mask
+    x = ((x ^ (x >> 30)) * 0xBF58476D1CE4E5B9) & mask
+    x = ((x ^ (x >> 27)) * 0x94D049BB133111EB) & mask
+    return ((x ^ (x >> 31)) >> 11) / 2.0**53
+
+
+class Omcsl:
+    """Ten cost-sensitive learners, one of which is drawn to decide."""
+
+    def __init__(self, d: int, costs: Costs, step: float = 1.0, seed: int = 0) -> None:
+        self.W, self.costs, self.step, self.seed = np.zeros((10, d)), costs, step, seed
+        self.tp, self.k, self.seen, self.t = np.zeros(10), np.zeros(10), np.zeros(2), 0
+
+    def decide(self, x: Floats) -> tuple[bool, float]:
+        """Label of the learner drawn for this row, and its log-odds without costs."""
+        pairs = zip(self.tp, self.k, strict=True)
+        values = np.array([self.costs.value(tp, k, *self.seen) for tp, k in pairs])
+        chances = np.exp(
+            math.sqrt(8.0 * math.log(10.0) * self.t) * (values - max(values))
+        )
+        drawn = uniform(self.seed, self.t) * chances.sum()
+        pick = int(np.searchsorted(np.cumsum(chances), drawn, side="right"))
+        share = self.costs.share((pick + 0.5) / 10.0)
+        z = float(self.W[pick] @ x)
+        return z > 0, z - math.log(share / (1.0 - share))
+
+    def learn(self, x: Floats, y: bool, w: float) -> None:
+        """A step of all learners."""
+        self.t += 1
+        self.seen += w * np.array([y, 1.0])
+        for i in range(10):
+            z, share = float(self.W[i] @ x), self.costs.share((i + 0.5) / 10.0)
+            self.k[i] += w * (z > 0)
+            self.tp[i] += w * (z > 0 and y)
+            slope = -share * sigmoid(-z) if y else (1.0 - share) * sigmoid(z)
+            self.W[i] = self.W[i] - self.step / math.sqrt(self.t) * w * slope * x
+
+
+def run_baseline(
+    learner: Stamp | Omcsl, X: Floats, y: Iterable[bool], w: Floats
+) -> tuple[list[bool], list[float]]:
+    """Labels and log-odds of every row before its label is seen."""
+    labels, logits = [], []
+    for x, truth, weight in zip(X, y, w, strict=True):
+        label, z = learner.decide(x)
+        labels.append(label)
+        logits.append(z)
+        if weight > 0:
+            learner.learn(x, bool(truth), weight)
+    return labels, logits

@@ -1,0 +1,302 @@
+"""Learners over streams: their arrays, and the call of the compiled chunk."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from types import ModuleType
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from argmetric.metrics import Metric
+from argmetric.stream._metric import coefficients, level_form
+
+Floats = npt.NDArray[np.float64]
+LearnerName = Literal["mixture", "sgd", "adagrad", "stamp", "omcsl"]
+AverageName = Literal["polynomial", "suffix"]
+LEARNERS = ("mixture", "sgd", "adagrad", "stamp", "omcsl")
+OWN_DECISION = ("stamp", "omcsl")
+_STEPS = {"sgd": 1.0, "adagrad": 1.0, "mixture": 1.0, "stamp": 1.0, "omcsl": 1.0}
+_EXPERTS = (0.1, 1.0, 10.0, 1.0, 0.3, 3.0)  # AdaGrad ×3, its average, SGD ×2
+_BLOCK = 4096  # dense rows that are compressed at a time
+_HISTORY = ("n_seen", "tp", "k", "t", "n", "threshold")
+
+
+@dataclass(frozen=True)
+class SparseRows:
+    """Rows of a CSR matrix in the types that the kernels are compiled for."""
+
+    indptr: npt.NDArray[np.int64]
+    indices: npt.NDArray[np.int32]
+    data: Floats
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return self.indptr.size - 1
+
+    def part(self, start: int, stop: int) -> SparseRows:
+        """Some rows, without a copy."""
+        return SparseRows(self.indptr[start : stop + 1], self.indices, self.data)
+
+
+Rows = Floats | SparseRows
+
+
+def count_rows(rows: Rows) -> int:
+    """Number of rows of either kind."""
+    return rows.n if isinstance(rows, SparseRows) else rows.shape[0]
+
+
+def part_of(rows: Rows, start: int, stop: int) -> Rows:
+    """Some rows of either kind, without a copy."""
+    if isinstance(rows, SparseRows):
+        return rows.part(start, stop)
+    return rows[start:stop]
+
+
+def to_sparse(rows: Floats) -> SparseRows:
+    """Dense rows as CSR, zeros left out."""
+    from argmetric._kernels import stream
+
+    n, width = rows.shape
+    indptr = np.empty(n + 1, dtype=np.int64)
+    indices, data = np.empty(n * width, dtype=np.int32), np.empty(n * width)
+    stream.compress(rows, indptr, indices, data)
+    return SparseRows(indptr, indices, data)
+
+
+@dataclass(frozen=True)
+class Learner:
+    """A learner with its options.
+
+    - "sgd": logistic regression by w ← w - c/√t · ∇; `average` "polynomial" (weights
+      4/(t+3)) or "suffix" (the iterates since the last power of two but one, between
+      a half and three quarters of all), kept in O(non-zeros) per row.
+    - "adagrad": w_j ← w_j - c·g_j/√(Σ g_j²), the same averages.
+    - "mixture": the fixed-share mixture of AdaGrad with c = 0.1, 1, 10, the polynomial
+      average of c = 1, and SGD with c = 0.3, 3; share rate 1e-4. `step` scales all.
+    - "stamp": Narasimhan, Kar and Jain (2015). Epochs of s rows (100, then ×1.2 and
+      rounded up) update w by the cost-weighted logistic gradient at the level v, with
+      the step c/√t; the next s/4 rows update v alone, by the ratio of mean logistic
+      rewards 1 - log₂(1 + e^∓z), each mean held within [0, 1]. v starts at ½; the last
+      iterate is used, without a projection. Positive where w·x > 0.
+    - "omcsl": Yan et al. (2017). Ten cost-weighted logistic learners at the levels
+      0.05, 0.15, ..., 0.95, all updated at every row, step c/√t; the one that decides
+      row n+1 is drawn with chances ∝ exp(√(8·ln10·n)·Φ_k), Φ_k its metric so far;
+      outside of learning the one with the largest Φ_k decides.
+
+    `memory` (rows) bounds what is remembered: SGD's step stays at c/√memory, AdaGrad's
+    squares fade by 1/e in `memory` rows, averages span no more than that.
+    """
+
+    name: LearnerName
+    step: float | None = None
+    average: AverageName | None = None
+    memory: float | None = None
+    fit_intercept: bool = True
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.name not in LEARNERS:
+            words = ", ".join(map(repr, LEARNERS))
+            raise ValueError(f"learner must be one of {words}, not {self.name!r}")
+        if self.step is not None and not (0 < self.step < math.inf):
+            raise ValueError(f"step must be a positive number, not {self.step!r}")
+        if self.average not in (None, "polynomial", "suffix"):
+            raise ValueError(
+                f"average must be 'polynomial', 'suffix' or None, not {self.average!r}"
+            )
+        if self.average is not None and self.name not in ("sgd", "adagrad"):
+            raise ValueError(f"average is for sgd and adagrad, not for {self.name}")
+        if self.memory is not None and not (1 <= self.memory < math.inf):
+            raise ValueError(f"memory must be at least 1 row, not {self.memory!r}")
+
+    @property
+    def kernels(self) -> ModuleType:
+        """The kernel file that runs it."""
+        if self.name in OWN_DECISION:
+            from argmetric._kernels import stream_baselines
+
+            return stream_baselines
+        from argmetric._kernels import stream
+
+        return stream
+
+    def init(self, metric: Metric, n_features: int) -> ModelState:
+        """Arrays before the first row."""
+        kernels = self.kernels
+        model = np.zeros(kernels.MODEL)
+        model[kernels.RATE] = _STEPS[self.name] if self.step is None else self.step
+        model[kernels.MEMORY] = math.inf if self.memory is None else self.memory
+        model[kernels.INTERCEPT] = self.fit_intercept
+        model[kernels.SEED] = self.seed
+        model[kernels.EVERY] = model[kernels.RECORD] = 1.0
+        if self.name in OWN_DECISION:
+            self._fill_baseline(model, metric, kernels)
+        else:
+            self._fill_linear(model, kernels)
+        shape = self._shape(1 + n_features)
+        return ModelState(model, np.zeros(shape), np.zeros((kernels.RECORDS, 6)))
+
+    def _fill_linear(self, model: Floats, kernels: Any) -> None:
+        model[[kernels.LATE, kernels.LATE_GROWTH]] = 1.0
+        model[[kernels.FACTOR_A, kernels.FACTOR_B]] = 1.0
+        model[kernels.START_B], model[kernels.TURN] = 1.0, 2.0
+        if self.memory is not None and self.name != "sgd":
+            model[kernels.LATE_GROWTH] = math.exp(1.0 / self.memory)
+        if self.name == "mixture":
+            model[kernels.SHARE] = 1e-4
+            model[kernels.EXPERTS : kernels.EXPERTS + 6] = 1.0 / 6.0
+            rates = model[kernels.RATE] * np.array(_EXPERTS)
+            model[kernels.RATES : kernels.RATES + 6] = rates
+            return
+        model[kernels.KIND] = kernels.ADAGRAD if self.name == "adagrad" else kernels.SGD
+        codes = {None: kernels.PLAIN, "polynomial": kernels.POLYNOMIAL}
+        model[kernels.AVERAGE] = codes.get(self.average, kernels.SUFFIX)
+
+    def _fill_baseline(self, model: Floats, metric: Metric, kernels: Any) -> None:
+        ratio = coefficients(metric)
+        if ratio is None:
+            raise ValueError(
+                f"{self.name} is for ratios of affine counts (F-beta, Jaccard, "
+                f"Tversky, ...), not for {metric.name}; use the mixture"
+            )
+        level_form(metric)  # refuses ratios without an optimal threshold
+        model[kernels.C0 : kernels.C0 + 4], model[kernels.D0 : kernels.D0 + 4] = ratio
+        model[kernels.LEVEL], model[kernels.LEARNING] = 0.5, 1.0
+        model[kernels.LEFT] = model[kernels.EPOCH] = 100.0
+
+    def _shape(self, features: int) -> tuple[int, int]:
+        if self.name == "mixture":
+            return features, self.kernels.STRIDE
+        if self.name == "omcsl":
+            return features, self.kernels.LEARNERS
+        if self.name == "stamp" or (self.name == "sgd" and self.average is None):
+            return 1, features
+        rows = {None: 2, "polynomial": 3, "suffix": 4}
+        return rows[self.average], features
+
+    @property
+    def features_first(self) -> bool:
+        """Whether the weights lie by feature rather than by kind."""
+        return self.name in ("mixture", "omcsl")
+
+    def chunk(
+        self,
+        state: ModelState,
+        rule: Floats,
+        rows: Rows,
+        y: npt.NDArray[np.uint8],
+        weight: Floats,
+        pace: int,
+        *,
+        learn: bool,
+    ) -> tuple[npt.NDArray[np.uint8], Floats]:
+        """Decide every row, each before its label is learned; labels and log-odds."""
+        n = count_rows(rows)
+        labels, logits = np.empty(n, dtype=np.uint8), np.empty(n)
+        if isinstance(rows, SparseRows) or self.name in ("sgd", "adagrad"):
+            out = (labels, logits)
+            self._call(state, rule, rows, (y, weight, pace, learn), out)
+            return labels, logits
+        for start in range(0, n, _BLOCK):
+            part = slice(start, start + _BLOCK)
+            given = (y[part], weight[start * pace :], pace, learn)
+            out = (labels[part], logits[part])
+            self._call(state, rule, to_sparse(rows[part]), given, out)
+        return labels, logits
+
+    def _call(
+        self,
+        state: ModelState,
+        rule: Floats,
+        rows: Rows,
+        given: tuple[Any, ...],
+        out: tuple[Any, ...],
+    ) -> None:
+        kernels = self.kernels
+        arrays = state.arrays
+        if not isinstance(rows, SparseRows):
+            kernels.linear_dense(rows, *given, rule, *arrays, *out)
+            return
+        matrix = (rows.indptr, rows.indices, rows.data)
+        if self.name in OWN_DECISION:
+            omcsl = self.name == "omcsl"
+            kernels.baseline_sparse(*matrix, *given, omcsl, *arrays, *out)
+        elif self.name == "mixture":
+            kernels.mixture_sparse(*matrix, *given, rule, *arrays, *out)
+        else:
+            kernels.linear_sparse(*matrix, *given, rule, *arrays, *out)
+
+    def coefficients(self, state: ModelState, n_features: int) -> Floats:
+        """Intercept and weights of the log-odds.
+
+        A mixture of probabilities has no weights of its own: the mean of its experts',
+        weighted by their shares, is given.
+        """
+        kernels, weights = self.kernels, state.weights
+        if self.name == "omcsl":
+            best = kernels.omcsl_pick(state.model, True)
+            return np.array(weights[: 1 + n_features, best])
+        if self.name == "mixture":
+            shares = state.model[kernels.EXPERTS : kernels.EXPERTS + 6]
+            average = weights[:, 1] + state.model[kernels.FACTOR_A] * weights[:, 3]
+            experts = weights[:, :6].copy()
+            experts[:, 3] = average
+            return np.asarray(experts[: 1 + n_features] @ shares)
+        one = weights[0].copy()
+        if self.average is not None:
+            one += state.model[kernels.FACTOR_A] * weights[2]
+        return np.asarray(one[: 1 + n_features])
+
+    def restart(self, state: ModelState) -> None:
+        """Take large steps again after a drift; what was learned stays."""
+        kernels, model, weights = self.kernels, state.model, state.weights
+        if self.name in OWN_DECISION:
+            return
+        kept = {slot: model[slot] for slot in range(kernels.KIND)}
+        self._fill_linear(model, kernels)
+        for slot, value in kept.items():
+            model[slot] = value
+        model[kernels.START_A] = 0.0
+        model[kernels.SINCE] = model[kernels.STEPS]
+        if self.name == "mixture":
+            weights[:, 3] = 0.0
+            weights[:, 6:] = 0.0
+        else:
+            weights[1:] = 0.0
+
+
+@dataclass
+class ModelState:
+    """The arrays of a learner; they are changed in place, and grown by `grow`."""
+
+    model: Floats
+    weights: Floats
+    history: Floats = field(repr=False)
+
+    @property
+    def arrays(self) -> tuple[Floats, Floats, Floats]:
+        """In the order in which the kernels take them."""
+        return self.model, self.weights, self.history
+
+    def grow(self, learner: Learner, n_features: int) -> None:
+        """Make room for more features, twice as much as is needed now."""
+        axis = 0 if learner.features_first else 1
+        if self.weights.shape[axis] > n_features:
+            return
+        shape = list(self.weights.shape)
+        shape[axis] = 1 + 2 * n_features
+        larger = np.zeros(shape)
+        larger[: self.weights.shape[0], : self.weights.shape[1]] = self.weights
+        self.weights = larger
+
+    def recorded(self, metric: Metric) -> dict[str, Floats]:
+        """Columns of what was recorded: rows seen, counts, threshold and score."""
+        length = int(self.model[9])
+        columns = dict(zip(_HISTORY, self.history[:length].T.copy(), strict=True))
+        counts = (columns[name] for name in ("tp", "k", "t", "n"))
+        return columns | {"score": np.atleast_1d(metric.value(*counts))}

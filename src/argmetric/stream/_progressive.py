@@ -1,0 +1,106 @@
+"""The score of a stream: of all of it, of its last rows, or fading."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from argmetric._validation import check_labels
+from argmetric.metrics import MetricLike, get_metric
+
+Floats = npt.NDArray[np.float64]
+
+
+class ProgressiveScore:
+    """A metric of predictions that were made before their labels were seen.
+
+    Parameters
+    ----------
+    metric : str, Metric or callable, default="f1"
+        Any metric of the counts.
+    window : int, optional
+        Of the last `window` rows alone.
+    fading : float, optional
+        Every row counts 1 - 1/fading as much as the one after it.
+
+    Examples
+    --------
+    >>> from argmetric.stream import ProgressiveScore
+    >>> score = ProgressiveScore("f1")
+    >>> score.update([1, 0, 1], [1, 1, 1])
+    0.8
+    >>> score.value
+    0.8
+    """
+
+    def __init__(
+        self,
+        metric: MetricLike = "f1",
+        *,
+        window: int | None = None,
+        fading: float | None = None,
+    ) -> None:
+        if window is not None and fading is not None:
+            raise ValueError("give window or fading, not both")
+        if window is not None and (window != int(window) or window < 1):
+            raise ValueError(f"window must be an integer of at least 1: {window!r}")
+        if fading is not None and not 1.0 < fading < math.inf:
+            raise ValueError(f"fading must be a number above 1, not {fading!r}")
+        self.metric = get_metric(metric)
+        self.window, self.fading = window, fading
+        self.counts: Floats = np.zeros(4)  # tp, k, t, n
+        self._recent = np.zeros((0, 2), dtype=bool)
+
+    def update(self, y_true: Any, y_pred: Any) -> float:
+        """Count a chunk of labels, 0 and 1, and return the value.
+
+        Parameters
+        ----------
+        y_true, y_pred : array-like of shape (n_samples,), or one label each
+            Chunks of all sizes lead to the same counts.
+        """
+        true = check_labels(np.atleast_1d(np.asarray(y_true)), "y_true")
+        pred = check_labels(
+            np.atleast_1d(np.asarray(y_pred)), "y_pred", true.shape, "y_true"
+        )
+        if self.window is not None:
+            both = np.concatenate([self._recent, np.column_stack([true, pred])])
+            self._recent = both[-self.window :]
+            self.counts = _counts(*self._recent.T).sum(axis=1)
+        elif self.fading is not None:
+            self._fade(_counts(true, pred))
+        else:
+            self.counts = self.counts + _counts(true, pred).sum(axis=1)
+        return self.value
+
+    def _fade(self, rows: Floats) -> None:
+        """Row by row: counts ← (1 - 1/fading)·counts + row."""
+        from scipy.signal import lfilter
+
+        assert self.fading is not None
+        keep = 1.0 - 1.0 / self.fading
+        if rows.shape[1]:
+            state = keep * self.counts[:, None]
+            steps, _ = lfilter([1.0], [1.0, -keep], rows, axis=1, zi=state)
+            self.counts = steps[:, -1]
+
+    @property
+    def value(self) -> float:
+        """The metric of what is remembered."""
+        return float(self.metric.value(*self.counts))
+
+    def __repr__(self) -> str:
+        kind = ""
+        if self.window is not None:
+            kind = f", window={self.window}"
+        if self.fading is not None:
+            kind = f", fading={self.fading:g}"
+        return f"ProgressiveScore({self.metric.name}={self.value:.4f}{kind})"
+
+
+def _counts(true: npt.NDArray[np.bool_], pred: npt.NDArray[np.bool_]) -> Floats:
+    """One row per count: tp, k, t, n."""
+    return np.stack([true & pred, pred, true, np.ones_like(true)]).astype(np.float64)

@@ -1,0 +1,40 @@
+"""The online classifier as a classifier of river."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from argmetric.stream._classifier import OnlineClassifier
+
+try:
+    from river.base import Classifier as _RiverBase
+except ImportError:
+    _RiverBase = None
+
+
+class RiverClassifier(OnlineClassifier, *([_RiverBase] if _RiverBase else [])):  # type: ignore[misc]
+    """`OnlineClassifier` for river's pipelines, metrics and evaluation.
+
+    The same parameters and methods; labels are booleans.
+
+    Parameters
+    ----------
+    metric, rule, learner, step, average, memory, fit_intercept, hash_bits, detector, \
+waiting, expired, pos_label, random_state
+        As for `OnlineClassifier`.
+    """
+
+    def __new__(cls, *args: Any, **options: Any) -> Self:
+        """Refuse to be made without river."""
+        if _RiverBase is None:
+            raise ImportError("RiverClassifier needs river: pip install river")
+        made: Self = super().__new__(cls)
+        return made
+
+    @property
+    def _multiclass(self) -> bool:
+        return False
+
+    @property
+    def _is_stochastic(self) -> bool:
+        return bool(self.learner == "omcsl")

@@ -1,0 +1,236 @@
+"""A threshold rule around a model that somebody else has written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.utils.validation import check_is_fitted, column_or_1d
+
+from argmetric.metrics import MetricLike, get_metric
+from argmetric.stream._labels import is_positive, order_classes, two_classes
+from argmetric.stream._rules import RuleName, ThresholdRule, get_rule
+
+Floats = npt.NDArray[np.float64]
+
+
+class OnlineThreshold(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Any online classifier, with the threshold that is best for a metric.
+
+    Every row is first scored by the model, then decided by the rule, and only then
+    learned from by both. The model itself is not changed in any way.
+
+    Parameters
+    ----------
+    model : object
+        A river classifier (`predict_proba_one` and `learn_one`), or a scikit-learn
+        estimator with `partial_fit` and `predict_proba` or `decision_function` (taken
+        as log-odds).
+    metric : str, Metric or callable, default="f1"
+        What predictions are judged by.
+    rule : str or ThresholdRule, default="histogram"
+        How the threshold is learned.
+    pos_label : optional
+        The positive class; by default the larger one.
+
+    Attributes
+    ----------
+    threshold_ : float
+        Threshold on probabilities that the next row will meet.
+    score_ : float
+        The metric of all predictions so far.
+    model_ : object
+        The model that has learned (a scikit-learn estimator is cloned first).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from argmetric.stream import OnlineThreshold
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(3000, 2))
+    >>> y = (rng.random(3000) < 1 / (1 + np.exp(3 - 2 * X[:, 0]))).astype(int)
+    >>> model = OnlineThreshold(GaussianNB())
+    >>> for i in range(0, 3000, 100):
+    ...     labels = model.progressive(X[i : i + 100], y[i : i + 100], classes=[0, 1])
+    >>> round(model.score_, 2)
+    0.51
+    """
+
+    def __init__(
+        self,
+        model: Any,
+        metric: MetricLike = "f1",
+        rule: RuleName | ThresholdRule = "histogram",
+        *,
+        pos_label: Any = None,
+    ) -> None:
+        self.model = model
+        self.metric = metric
+        self.rule = rule
+        self.pos_label = pos_label
+
+    # -- chunks -----------------------------------------------------------------
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
+        """Learn from a chunk, the rule before the model."""
+        self.progressive(X, y, classes=classes)
+        return self
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Start anew and learn from one chunk."""
+        if hasattr(self, "model_"):
+            del self.model_
+        return self.partial_fit(X, y)
+
+    def progressive(self, X: Any, y: Any, *, classes: Any = None) -> npt.NDArray[Any]:
+        """Predict a chunk before its labels are seen, and learn from it.
+
+        The model learns from the whole chunk at once, as its `partial_fit` does: the
+        smaller the chunks, the fresher the probabilities that the rule sees.
+        """
+        values = column_or_1d(y)
+        if not hasattr(self, "model_"):
+            self._start(two_classes(values, classes))
+        truth = self._truth(values)
+        if self._is_river:
+            rows = _dicts(X, truth.size)
+            found = [
+                self._learn_one(x, label) for x, label in zip(rows, truth, strict=True)
+            ]
+            labels = np.array(found, dtype=np.int64)
+        else:
+            logits = self._logits(X)
+            labels = self._rule.run(self._rule_state, logits, truth, logits=True).labels
+            self.model_.partial_fit(X, self.classes_[truth], classes=self._sorted)
+            self._trained = True
+        self._count(labels, truth)
+        return np.asarray(self.classes_[labels])
+
+    def predict(self, X: Any) -> npt.NDArray[Any]:
+        """Labels under the model and the threshold as they stand."""
+        check_is_fitted(self, "model_")
+        logits = self._logits(X)
+        labels = self._rule.decide(self._rule_state, logits, logits=True)
+        return np.asarray(self.classes_[labels])
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Probabilities of the negative and of the positive class."""
+        check_is_fitted(self, "model_")
+        p = 1.0 / (1.0 + np.exp(-np.clip(self._logits(X), -700.0, 700.0)))
+        return np.column_stack([1.0 - p, p])
+
+    def score(self, X: Any, y: Any) -> float:
+        """The metric of `predict(X)`."""
+        truth = self._truth(column_or_1d(y))
+        return self._metric.score(truth, self.predict(X) == self.classes_[1])
+
+    # -- one row at a time ------------------------------------------------------
+
+    def learn_one(self, x: Mapping[Any, Any], y: Any) -> None:
+        """Learn from one row, the rule before the model."""
+        if not hasattr(self, "model_"):
+            self._start(two_classes(np.asarray([y]), None))
+        truth = self._truth(np.asarray([y]))
+        label = self._learn_one(x, int(truth[0]))
+        self._count(np.array([label]), truth)
+
+    def _learn_one(self, x: Mapping[Any, Any], truth: int) -> int:
+        p = self._probability_one(x)
+        label = self._rule.update(self._rule_state, p, truth)
+        self.model_.learn_one(x, self.classes_[truth].item())
+        return label
+
+    def predict_proba_one(self, x: Mapping[Any, Any]) -> dict[Any, float]:
+        """Probabilities by class; nothing is learned."""
+        if not hasattr(self, "model_"):
+            return {False: 0.5, True: 0.5}
+        p = self._probability_one(x)
+        return dict(zip(self.classes_.tolist(), (1.0 - p, p), strict=True))
+
+    def predict_one(self, x: Mapping[Any, Any]) -> Any:
+        """Label of one row; nothing is learned."""
+        if not hasattr(self, "model_"):
+            return False
+        p = self._probability_one(x)
+        return self.classes_[int(self._rule.decide(self._rule_state, [p])[0])].item()
+
+    # -- inside -----------------------------------------------------------------
+
+    @property
+    def threshold_(self) -> float:
+        """Threshold on probabilities that the next row will meet."""
+        check_is_fitted(self, "model_")
+        return self._rule.threshold_of(self._rule_state)
+
+    @property
+    def score_(self) -> float:
+        """The metric of all predictions so far."""
+        check_is_fitted(self, "model_")
+        return float(self._metric.value(*self._counts))
+
+    @property
+    def _is_river(self) -> bool:
+        return hasattr(self.model, "learn_one") and not hasattr(
+            self.model, "partial_fit"
+        )
+
+    def _start(self, classes: npt.NDArray[Any]) -> None:
+        self._sorted = classes
+        self.classes_ = order_classes(classes, self.pos_label)
+        self._metric = get_metric(self.metric)
+        self._rule = get_rule(self.rule)
+        self._rule_state = self._rule.init_state(self._metric)
+        self._counts = np.zeros(4)
+        self._trained = False
+        self.model_: Any = self.model
+        if hasattr(self.model, "clone"):  # river's estimators copy themselves
+            self.model_ = self.model.clone()
+        elif hasattr(self.model, "get_params"):
+            self.model_ = clone(self.model)
+
+    def _truth(self, values: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+        return is_positive(values, self.classes_).astype(np.int64)
+
+    def _count(
+        self, labels: npt.NDArray[np.int64], truth: npt.NDArray[np.int64]
+    ) -> None:
+        counts = [(labels & truth).sum(), labels.sum(), truth.sum(), truth.size]
+        self._counts = self._counts + np.array(counts, dtype=np.float64)
+
+    def _logits(self, X: Any) -> Floats:
+        """Log-odds of the positive class; 0 while the model has seen nothing."""
+        if self._is_river:
+            p = np.array([self._probability_one(x) for x in _dicts(X, None)])
+        elif not self._trained:
+            return np.zeros(np.shape(X)[0])
+        elif hasattr(self.model_, "decision_function"):
+            sign = 1.0 if self.classes_[1] == self._sorted[1] else -1.0
+            return sign * np.asarray(self.model_.decision_function(X), dtype=np.float64)
+        else:
+            column = list(self.model_.classes_).index(self.classes_[1])
+            p = np.asarray(self.model_.predict_proba(X), dtype=np.float64)[:, column]
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(p) - np.log1p(-p))
+
+    def _probability_one(self, x: Mapping[Any, Any]) -> float:
+        found = self.model_.predict_proba_one(x)
+        if not found:
+            return 0.5
+        return float(found.get(self.classes_[1].item(), 0.0))
+
+
+def _dicts(X: Any, n: int | None) -> list[Mapping[Any, Any]]:
+    """Rows as dicts of features by name, or by number."""
+    if hasattr(X, "to_dict") and hasattr(X, "columns"):
+        rows: list[Mapping[Any, Any]] = X.to_dict(orient="records")
+    elif isinstance(X, list) and X and isinstance(X[0], Mapping):
+        rows = X
+    else:
+        rows = [dict(enumerate(row)) for row in np.asarray(X, dtype=object).tolist()]
+    if n is not None and len(rows) != n:
+        raise ValueError(f"X has {len(rows)} rows but y has {n}")
+    return rows

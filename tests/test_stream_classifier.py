@@ -1,0 +1,487 @@
+"""The online classifier, river's side of it, delayed labels, drift, state, wrapper."""
+
+import io
+import pickle
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.linear_model import SGDClassifier
+from sklearn.naive_bayes import GaussianNB
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import argmetric as am
+from argmetric.stream import (
+    FOFORule,
+    HistogramRule,
+    OnlineClassifier,
+    OnlineThreshold,
+    ProgressiveScore,
+)
+
+ORDER = "steps are counted in rows: a row of weight 2 is not two rows"
+EXPECTED_TO_FAIL = {
+    "check_sample_weight_equivalence_on_dense_data": ORDER,
+    "check_sample_weight_equivalence_on_sparse_data": ORDER,
+    "check_classifiers_train": (
+        "predict obeys the learned threshold, and not the larger probability"
+    ),
+}
+
+
+@parametrize_with_checks(
+    [
+        OnlineClassifier(),
+        OnlineClassifier(learner="sgd", rule="newton", average="polynomial"),
+    ],
+    expected_failed_checks=lambda estimator: EXPECTED_TO_FAIL,
+)
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning")
+@pytest.mark.filterwarnings("ignore:invalid value encountered in cast")
+def test_estimator_checks(estimator, check):
+    check(estimator)
+
+
+def problem(n=2000, seed=0, shift=2.5):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, 4))
+    y = rng.random(n) < 1 / (1 + np.exp(shift - X @ [2, 1, 0, -1]))
+    return X, y.astype(int)
+
+
+def same_state(one, other):
+    found, wanted = one.get_state(), other.get_state()
+    assert found.keys() == wanted.keys()
+    for key, array in wanted.items():
+        np.testing.assert_array_equal(found[key], array, err_msg=key)
+
+
+def test_progressive_beats_one_half():
+    X, y = problem(8000)
+    scores = {}
+    for rule in ("histogram", "newton", "ofo", "fofo", "fixed"):
+        model = OnlineClassifier(rule=rule, learner="sgd")
+        labels = model.progressive(X, y)
+        scores[rule] = model.score_
+        assert model.score_ == am.get_metric("f1").score(y, labels)
+    assert (
+        min(scores[rule] for rule in ("histogram", "newton", "ofo")) > scores["fixed"]
+    )
+    assert OnlineClassifier().fit(X, y).score_ > scores["fixed"]
+
+
+def test_fit_is_one_pass_and_forgets():
+    X, y = problem()
+    once = OnlineClassifier().fit(X, y)
+    again = OnlineClassifier().fit(X[:500], 1 - y[:500]).fit(X, y)
+    parts = (
+        OnlineClassifier().partial_fit(X[:700], y[:700]).partial_fit(X[700:], y[700:])
+    )
+    same_state(once, again)
+    same_state(once, parts)
+    assert once.coef_.shape == (1, 4)
+    assert once.intercept_.shape == (1,)
+
+
+def test_decisions_agree_with_labels_and_thresholds():
+    X, y = problem()
+    for rule in ("histogram", "newton", FOFORule(n=2000)):
+        model = OnlineClassifier(rule=rule).fit(X, y)
+        positive = model.predict(X) == 1
+        np.testing.assert_array_equal(model.decision_function(X) > 0, positive)
+        p = model.predict_proba(X)
+        np.testing.assert_allclose(p.sum(axis=1), 1.0)
+        np.testing.assert_array_equal(p[:, 1] > model.threshold_, positive)
+        assert model.score(X, y) == am.get_metric("f1").score(y, positive)
+
+
+def test_labels_of_all_kinds():
+    X, y = problem(300)
+    numbers = OnlineClassifier().fit(X, y)
+    words = OnlineClassifier(pos_label="fraud").fit(X, np.where(y, "fraud", "plain"))
+    assert words.classes_.tolist() == ["plain", "fraud"]
+    np.testing.assert_array_equal(words.predict(X) == "fraud", numbers.predict(X) == 1)
+    assert words.score(X, np.where(y, "fraud", "plain")) == numbers.score(X, y)
+    bools = OnlineClassifier().fit(X, y == 1)
+    np.testing.assert_array_equal(bools.predict(X), numbers.predict(X) == 1)
+    signs = OnlineClassifier().partial_fit(X[:1], [-1], classes=[-1, 1])
+    assert signs.classes_.tolist() == [-1, 1]
+    first = OnlineClassifier().partial_fit(X[:3], [0, 0, 0])
+    assert first.classes_.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda m, X, y: m.fit(X, y * 0), "one class alone"),
+        (lambda m, X, y: m.fit(X, y + np.arange(len(y)) % 2), "Only binary"),
+        (lambda m, X, y: m.fit(X, y).partial_fit(X[:2], [1, 7]), "y is 7 at row 1"),
+        (lambda m, X, y: m.fit(X, y).partial_fit(X, y, classes=[0, 2]), "not those"),
+        (lambda m, X, y: m.partial_fit(X[:2], ["a", "a"]), "classes="),
+        (lambda m, X, y: m.set_params(pos_label=5).fit(X, y), "pos_label=5"),
+        (lambda m, X, y: m.fit(X, y).predict(X[:, :2]), "2 features"),
+        (lambda m, X, y: m.fit(X, y, -np.ones(len(y))), "sample_weight is -1 at row 0"),
+        (lambda m, X, y: m.fit(X, y, 0.0 * y), "zero for all rows"),
+        (lambda m, X, y: m.fit(np.where(X > 2, np.nan, X), y), "NaN"),
+    ],
+)
+def test_refusals(call, message):
+    X, y = problem(100)
+    with pytest.raises(ValueError, match=message):
+        call(OnlineClassifier(), X, y)
+
+
+# -- one row at a time --------------------------------------------------------
+
+
+@pytest.mark.parametrize("learner", ["sgd", "mixture", "adagrad"])
+def test_one_row_at_a_time_is_a_chunk(learner):
+    X, y = problem(300)
+    chunk = OnlineClassifier(learner=learner)
+    labels = chunk.progressive(sp.csr_matrix(X), y)
+    one = OnlineClassifier(learner=learner)
+    one.partial_fit(X[:1], y[:1])
+    for x, label, expected in zip(X[1:], y[1:], labels[1:], strict=True):
+        row = dict(enumerate(x))
+        state = one.get_state()
+        assert one.predict_one(row) == expected
+        assert one.predict_proba_one(row)[1] == pytest.approx(
+            one.predict_proba(sp.csr_matrix(x))[0, 1], rel=1e-14
+        )
+        for key, array in one.get_state().items():
+            np.testing.assert_array_equal(array, state[key])
+        one.learn_one(row, label)
+    np.testing.assert_allclose(one.coef_, chunk.coef_, rtol=1e-12)
+    assert one.score_ == chunk.score_
+
+
+def test_named_features_come_and_go():
+    model = OnlineClassifier(learner="sgd", rule="newton")
+    assert model.predict_proba_one({"a": 1.0}) == {False: 0.5, True: 0.5}
+    assert model.predict_one({"a": 1.0}) is True
+    rng = np.random.default_rng(0)
+    for i in range(200):
+        a = float(rng.normal())
+        x = {"a": a, "color": "red" if a > 0 else "blue"} | (
+            {"b": 1.0} if i > 50 else {}
+        )
+        model.learn_one(x, bool(a > 0))
+    assert model.predict_one({"color": "red"}) is True
+    assert model.predict_one({"color": "blue", "unseen": 3.0}) is False
+    assert model.n_features_in_ == 4
+    assert model.coef_.shape == (1, 4)
+    with pytest.raises(ValueError, match="feature 'a' is nan"):
+        model.learn_one({"a": float("nan")}, True)
+    with pytest.raises(TypeError, match="feature 'a' is None"):
+        model.predict_one({"a": None})
+
+
+def test_columns_outside_of_a_sparse_matrix_are_refused():
+    X, y = problem(10)
+    model = OnlineClassifier(learner="sgd").partial_fit(X, y)
+    broken = sp.csr_matrix(X)
+    broken.indices[9] = 77
+    with pytest.raises(ValueError, match="column 77 at row 2, but 4 columns"):
+        model.partial_fit(broken, y)
+    broken.indices[9] = -1
+    with pytest.raises(ValueError, match="column -1 at row 2"):
+        model.predict(broken)
+
+
+def test_hashed_features_take_any_width():
+    X, y = problem(500)
+    wide = sp.csr_matrix(
+        (X.ravel(), np.tile([3, 70_000, 2_000_000, 9], 500), np.arange(0, 2001, 4)),
+        shape=(500, 2_000_001),
+    )
+    model = OnlineClassifier(hash_bits=12)
+    labels = model.progressive(wide[:250], y[:250])
+    plain = OnlineClassifier()
+    np.testing.assert_array_equal(labels, plain.progressive(X[:250], y[:250]))
+    narrow = wide[:, :70_001]
+    assert model.predict(narrow).shape == (500,)
+    assert model.coef_.shape == (1, 4096)
+    named = OnlineClassifier(hash_bits=10)
+    named.learn_one({"a": 1.0, "b": "text", 7: 2.0}, True)
+    named.learn_one({"a": -1.0}, False)
+    assert named.predict_proba_one({"a": 1.0})[True] > 0.5
+
+
+def test_river_checks():
+    pytest.importorskip("river")
+    from river import checks
+
+    from argmetric.stream import RiverClassifier
+
+    model = RiverClassifier("f1", learner="sgd")
+    for check in checks.yield_checks(model):
+        check(model.clone())
+
+
+def test_river_evaluation():
+    pytest.importorskip("river")
+    from river import metrics
+
+    from argmetric.stream import RiverClassifier
+
+    X, y = problem(400)
+    model, score = RiverClassifier(), metrics.F1()
+    assert score.works_with(model)
+    for x, label in zip(X, y == 1, strict=True):
+        row = dict(enumerate(x))
+        score.update(label, model.predict_one(row))
+        model.learn_one(row, label)
+    assert score.get() == pytest.approx(model.score_, abs=0.02)
+
+
+# -- labels that come later ---------------------------------------------------
+
+
+def test_labels_that_come_at_once_are_no_different():
+    X, y = problem(400)
+    model = OnlineClassifier().fit(X[:200], y[:200])
+    plain = clone(model).fit(X[:200], y[:200])
+    for i in range(200, 400):
+        ids, labels = model.predict_id(X[i : i + 1])
+        assert labels == plain.progressive(X[i : i + 1], y[i : i + 1])
+        assert model.feedback(ids, y[i : i + 1]) == 1
+    assert model.score_ == plain.score_
+    np.testing.assert_array_equal(model.coef_, plain.coef_)
+
+
+def test_labels_out_of_order_and_the_score_of_what_was_said():
+    X, y = problem(600)
+    model = OnlineClassifier().fit(X[:300], y[:300])
+    before = [am.get_metric("f1"), model.n_seen_]
+    said = model.progressive(X[:0], y[:0])
+    counts = model._state.model[4:8].copy()
+    ids, said = model.predict_id(X[300:])
+    order = np.random.default_rng(0).permutation(300)
+    for part in np.array_split(order, 7):
+        assert model.feedback(ids[part], y[300:][part]) == part.size
+    late = y[300:]
+    counts += [(said & late).sum(), said.sum(), late.sum(), 300]
+    assert model.score_ == before[0].value(*counts)
+    assert model.n_seen_ == before[1] + 300
+
+
+@pytest.mark.parametrize("policy", ["drop", "negative"])
+def test_labels_that_never_come(policy):
+    X, y = problem(500)
+    model = OnlineClassifier(waiting=50, expired=policy).fit(X[:300], y[:300])
+    ids, _ = model.predict_id(X[300:])
+    assert model.n_expired_ == 150
+    assert model.n_seen_ == 300 + (150 if policy == "negative" else 0)
+    assert model.feedback(ids[:3], y[300:303]) == 0
+    assert model.n_late_ == 3
+    assert model.feedback(ids[-50:], y[-50:]) == 50
+    with pytest.raises(ValueError, match="had its label already"):
+        model.feedback(ids[-1:], y[-1:])
+    with pytest.raises(ValueError, match="was never given out"):
+        model.feedback([10_000], [1])
+    with pytest.raises(ValueError, match="twice"):
+        model.feedback([1, 1], [1, 1])
+
+
+# -- drift --------------------------------------------------------------------
+
+
+class EveryHundred:
+    """A detector that fires after every hundredth number."""
+
+    def __init__(self):
+        self.n, self.drift_detected = 0, False
+
+    def update(self, value):
+        assert value in (0.0, 1.0)
+        self.n += 1
+        self.drift_detected = self.n % 100 == 0
+
+
+@pytest.mark.parametrize("learner", ["sgd", "mixture", "adagrad"])
+def test_drifts_are_seen_at_the_same_row_in_all_chunks(learner):
+    X, y = problem(950)
+    whole = OnlineClassifier(learner=learner, detector=EveryHundred())
+    expected = whole.progressive(X, y)
+    assert whole.n_drifts_ == 9
+    assert whole.detector.n == 0
+    for size in (1, 33, 400):
+        model = clone(whole)
+        labels = [
+            model.progressive(X[i : i + size], y[i : i + size], classes=[0, 1])
+            for i in range(0, 950, size)
+        ]
+        np.testing.assert_array_equal(np.concatenate(labels), expected)
+        same_state(model, whole)
+    assert whole.score_ == am.get_metric("f1").score(y, expected)
+
+
+def test_forgetting_follows_a_drift():
+    """Classes swap: a learner with a memory recovers, one without does not."""
+    X, y = problem(12_000, shift=0.0)
+    y[6000:] = 1 - y[6000:]
+    fixed = OnlineClassifier(learner="sgd", step=0.3)
+    short = OnlineClassifier(learner="sgd", step=0.3, memory=100)
+    recent = [
+        am.get_metric("f1").score(y[6000:8000], m.progressive(X, y)[6000:8000])
+        for m in (fixed, short)
+    ]
+    assert recent[1] > recent[0]
+    river = pytest.importorskip("river")
+    from river.drift import ADWIN
+
+    assert river
+    watched = OnlineClassifier(learner="sgd", step=0.3, detector=ADWIN())
+    labels = watched.progressive(X, y)
+    assert watched.n_drifts_ >= 1
+    assert am.get_metric("f1").score(y[6000:8000], labels[6000:8000]) > recent[0]
+
+
+# -- state --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("learner", ["mixture", "sgd", "stamp", "omcsl"])
+def test_state_goes_through_a_file_and_on_exactly(learner):
+    X, y = problem(900)
+    options = {"learner": learner, "random_state": 3}
+    whole = OnlineClassifier(**options)
+    expected = whole.progressive(X, y)
+    first = OnlineClassifier(**options).partial_fit(X[:411], y[:411])
+    file = io.BytesIO()
+    np.savez(file, **first.get_state())
+    file.seek(0)
+    with np.load(file) as state:
+        second = OnlineClassifier(**options).set_state(state)
+    assert second.score_ == first.score_
+    np.testing.assert_array_equal(second.progressive(X[411:], y[411:]), expected[411:])
+    same_state(second, whole)
+    third = pickle.loads(pickle.dumps(first))
+    np.testing.assert_array_equal(third.progressive(X[411:], y[411:]), expected[411:])
+
+
+def test_state_holds_names_and_waiting_rows():
+    X, y = problem(60)
+    model = OnlineClassifier(learner="sgd")
+    for x, label in zip(X[:30], y[:30] == 1, strict=True):
+        model.learn_one(dict(zip("abcd", x, strict=True)), label)
+    ids, _ = model.predict_id(X[30:])
+    other = OnlineClassifier(learner="sgd").set_state(model.get_state())
+    for one in (model, other):
+        one.feedback(ids[::-1], y[30:][::-1] == 1)
+        one.learn_one({"e": 1.0, "a": 2.0}, True)
+    same_state(model, other)
+    assert other.predict_one({"a": 3.0}) == model.predict_one({"a": 3.0})
+
+
+def test_states_of_other_models_are_refused():
+    X, y = problem(50)
+    state = OnlineClassifier().fit(X, y).get_state()
+    with pytest.raises(ValueError, match="other parameters"):
+        OnlineClassifier(rule=HistogramRule(bins=64)).set_state(state)
+    with pytest.raises(ValueError, match="lacks rule"):
+        OnlineClassifier().set_state({k: v for k, v in state.items() if k != "rule"})
+    with pytest.raises(ValueError, match="another length"):
+        OnlineClassifier().set_state(state | {"rule": state["rule"][:-1]})
+
+
+# -- scores -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("options", [{}, {"window": 30}, {"fading": 20.0}])
+@pytest.mark.parametrize("metric", ["f1", "mcc"])
+def test_progressive_scores(metric, options):
+    rng = np.random.default_rng(0)
+    y, z = rng.random(200) < 0.4, rng.random(200) < 0.5
+    score = ProgressiveScore(metric, **options)
+    weights = np.ones(200)
+    if "window" in options:
+        weights[:-30] = 0
+    if "fading" in options:
+        weights = (1 - 1 / 20.0) ** np.arange(199, -1, -1)
+    expected = am.get_metric(metric).value(
+        weights[y & z].sum(), weights[z].sum(), weights[y].sum(), weights.sum()
+    )
+    assert score.update(y, z) == pytest.approx(expected, rel=1e-13)
+    for size in (1, 7):
+        parts = ProgressiveScore(metric, **options)
+        for i in range(0, 200, size):
+            parts.update(y[i : i + size], z[i : i + size])
+        np.testing.assert_array_equal(parts.counts, score.counts)
+    assert score.update([], []) == score.value
+    one = ProgressiveScore(metric, **options)
+    one.update(1, 1)
+    assert repr(one).startswith("ProgressiveScore(")
+
+
+def test_progressive_scores_refuse():
+    with pytest.raises(ValueError, match="not both"):
+        ProgressiveScore("f1", window=3, fading=4)
+    with pytest.raises(ValueError, match="window must be"):
+        ProgressiveScore("f1", window=0)
+    with pytest.raises(ValueError, match="fading must be"):
+        ProgressiveScore("f1", fading=1)
+    with pytest.raises(ValueError, match="y_pred has shape"):
+        ProgressiveScore("f1").update([1, 0], [1])
+
+
+# -- around other models ------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "model", [SGDClassifier(loss="log_loss", random_state=0), GaussianNB()]
+)
+def test_a_threshold_for_a_model_of_scikit_learn(model):
+    X, y = problem(4000)
+    wrapped, plain = OnlineThreshold(model), clone(model)
+    guesses = np.zeros(4000, dtype=int)
+    for i in range(0, 4000, 50):
+        part = slice(i, i + 50)
+        if i:
+            guesses[part] = plain.predict(X[part])
+        plain.partial_fit(X[part], y[part], classes=[0, 1])
+        wrapped.partial_fit(X[part], y[part], classes=[0, 1])
+    assert wrapped.score_ > am.get_metric("f1").score(y, guesses)
+    np.testing.assert_array_equal(  # the model itself is the same
+        wrapped.model_.predict(X), plain.predict(X)
+    )
+    p = wrapped.predict_proba(X)[:, 1]
+    clear = np.abs(p - wrapped.threshold_) > 1e-9
+    decided = wrapped.predict(X)[clear] == 1
+    np.testing.assert_array_equal(decided, p[clear] > wrapped.threshold_)
+    assert wrapped.score(X, y) > 0.3
+
+
+def test_a_threshold_with_the_smaller_label_positive():
+    X, y = problem(1000)
+    names = np.where(y == 1, "a", "b")
+    model = SGDClassifier(loss="log_loss", random_state=0)
+    wrapped = OnlineThreshold(model, rule="newton", pos_label="a")
+    for i in range(0, 1000, 50):
+        wrapped.progressive(X[i : i + 50], names[i : i + 50], classes=["a", "b"])
+    assert wrapped.score_ > 0.3
+    assert (wrapped.predict(X) == "a").mean() < 0.5
+    with pytest.raises(ValueError, match="the classes are"):
+        wrapped.partial_fit(X[:1], ["c"])
+
+
+def test_a_threshold_for_a_model_of_river():
+    pytest.importorskip("river")
+    from river import linear_model
+
+    X, y = problem(1500)
+    wrapped = OnlineThreshold(linear_model.LogisticRegression())
+    assert wrapped.predict_one({0: 1.0}) is False
+    assert wrapped.predict_proba_one({0: 1.0}) == {False: 0.5, True: 0.5}
+    plain, hits = linear_model.LogisticRegression(), []
+    for x, label in zip(X, y == 1, strict=True):
+        row = dict(enumerate(x))
+        hits.append(plain.predict_one(row))
+        plain.learn_one(row, label)
+        wrapped.learn_one(row, label)
+    assert wrapped.score_ > am.get_metric("f1").score(y, np.array(hits, dtype=int))
+    assert wrapped.model_.weights == plain.weights
+    again = OnlineThreshold(linear_model.LogisticRegression())
+    again.progressive(X, y == 1)
+    assert again.score_ == wrapped.score_
+    assert again.predict(X[:5]).dtype == bool

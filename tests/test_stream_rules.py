@@ -1,0 +1,364 @@
+"""Threshold rules: the compiled ones equal their plain twins, and find the optimum."""
+
+import functools
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import argmetric as am
+from argmetric._kernels import reference_stream as twin
+from argmetric.stream import (
+    FixedRule,
+    FOFORule,
+    HistogramRule,
+    NewtonRule,
+    OFORule,
+    get_rule,
+)
+from argmetric.stream._metric import level_form
+
+F_FAMILY = {
+    "f1": ("f1", 1.0),
+    "f2": (am.FBeta(2), 4.0),
+    "f0.5": (am.FBeta(0.5), 0.25),
+    "jaccard": ("jaccard", 1.0),
+    "tversky": (am.Tversky(0.3, 0.8), 0.8 / 0.3),
+    "dice as a ratio": (am.LinearFractional((0, 2, 0, 0), (0, 0, 1, 1)), 1.0),
+}
+SMOOTH = {
+    "mcc": am.get_metric("mcc"),
+    "kappa": am.get_metric("kappa"),
+    "gmean": am.get_metric("gmean"),
+    "hmean": am.get_metric("hmean"),
+    "qmean": am.get_metric("qmean"),
+    "balanced_accuracy": am.get_metric("balanced_accuracy"),
+    "youden": am.get_metric("youden"),
+    "fowlkes_mallows": am.get_metric("fowlkes_mallows"),
+    "accuracy": am.get_metric("accuracy"),
+    "ratio": am.LinearFractional((1, 3, -1, 0), (2, 0.5, 1, 1)),
+    "utility": am.Utility(tp=5, fp=-1, fn=-2, tn=0),
+}
+RULES = {
+    "fixed": (FixedRule(0.3), lambda **k: twin.Fixed(0.3)),
+    "ofo": (OFORule(), lambda **k: twin.OFO(**k)),
+    "bare ofo": (OFORule(prior=(0, 0)), lambda **k: twin.OFO(prior=(0, 0), **k)),
+    "fading ofo": (OFORule(forget=7), lambda **k: twin.OFO(forget=7, **k)),
+    "sliding ofo": (OFORule(window=50), lambda **k: twin.OFO(window=50, **k)),
+    "fofo": (FOFORule(n=400), lambda **k: twin.FOFO(400, **k)),
+    "short fofo": (
+        FOFORule(n=60, start=0.1),
+        lambda **k: twin.FOFO(60, start=0.1, **k),
+    ),
+    "anytime fofo": (FOFORule(), lambda **k: twin.FOFO(None, **k)),
+    "newton": (NewtonRule(), lambda **k: twin.Newton(**k)),
+    "fading newton": (NewtonRule(forget=9), lambda **k: twin.Newton(forget=9, **k)),
+    "histogram": (HistogramRule(), lambda **k: twin.Histogram(**k)),
+    "recent histogram": (
+        HistogramRule(bins=64, forget=20, recent=True),
+        lambda **k: twin.Histogram(bins=64, forget=20, recent=True, **k),
+    ),
+    "sliding histogram": (
+        HistogramRule(forget=None, window=40, lam=1, kappa=1, prior=3, shrink=0.2),
+        lambda **k: twin.Histogram(
+            forget=math.inf, window=40, lam=1, kappa=1, prior=3, shrink=0.2, **k
+        ),
+    ),
+}
+STREAMS = {
+    "calibrated": lambda rng, n: rng.normal(-1.5, 2, n),
+    "rare": lambda rng, n: rng.normal(-4, 1.5, n),
+    "far out": lambda rng, n: rng.choice([-1e300, -800, -40, 0, 40, 800, 1e300], n),
+    "equal": lambda rng, n: np.full(n, 0.3),
+    "edges": lambda rng, n: rng.choice([-8, 8, 7.999999, 0, 0.125, -0.125], n),
+}
+
+
+def stream(name, n=420, seed=0):
+    rng = np.random.default_rng(seed)
+    z = STREAMS[name](rng, n).astype(float)
+    with np.errstate(over="ignore"):
+        y = rng.random(n) < 1 / (1 + np.exp(-z))
+    return z, y
+
+
+def twin_options(metric, b2=None):
+    if b2 is not None:
+        return {"b2": b2}
+    form = level_form(am.get_metric(metric))
+    return {"b2": None, "level": exact_level(metric), "start": form.start}
+
+
+def exact_level(metric):
+    """Level by an independent formula: rational derivative of the metric's value."""
+
+    def level(tp, k, t, n):
+        found = LEVELS[metric.name](metric, tp, k, t, n)
+        return None if found is None else min(max(found, 0.0), 1.0)
+
+    return level
+
+
+def ratio(top, bottom):
+    return top / bottom if bottom > 0 else None
+
+
+def _mcc(metric, tp, k, t, n):
+    spread = 2 * k * (n - k)
+    return (t + (n * tp - k * t) * (n - 2 * k) / spread) / n if spread > 0 else None
+
+
+def _kappa(metric, tp, k, t, n):
+    spread = k * (n - t) + t * (n - k)
+    return (t + (n * tp - k * t) * (n - 2 * t) / spread) / n if spread > 0 else None
+
+
+def _rates(by_a, by_b):
+    def level(metric, tp, k, t, n):
+        if not (t > 0 and n > t):
+            return None
+        a, b = tp / t, (n - k - t + tp) / (n - t)
+        return ratio(by_b(a, b) / (n - t), by_a(a, b) / t + by_b(a, b) / (n - t))
+
+    return level
+
+
+def _fraction(metric, tp, k, t, n):
+    c, d = metric.coefficients
+    scale = d[0] * n + d[1] * tp + d[2] * k + d[3] * t
+    value = (c[0] * n + c[1] * tp + c[2] * k + c[3] * t) / scale if scale > 0 else None
+    return None if value is None else ratio(value * d[2] - c[2], c[1] - value * d[1])
+
+
+LEVELS = {
+    "mcc": _mcc,
+    "kappa": _kappa,
+    "gmean": lambda m, tp, k, t, n: ratio(tp, n - k - t + 2 * tp),
+    "hmean": _rates(lambda a, b: b * b, lambda a, b: a * a),
+    "qmean": _rates(lambda a, b: 1 - a, lambda a, b: 1 - b),
+    "balanced_accuracy": lambda m, tp, k, t, n: ratio(t, n),
+    "youden": lambda m, tp, k, t, n: ratio(t, n),
+    "fowlkes_mallows": lambda m, tp, k, t, n: ratio(tp, 2 * k),
+    "accuracy": lambda m, tp, k, t, n: 0.5,
+    SMOOTH["ratio"].name: _fraction,
+    SMOOTH["utility"].name: lambda m, tp, k, t, n: 1 / 8,
+}
+
+
+def compare(rule, reference, metric, z, y, weight=None):
+    state = rule.init_state(metric)
+    run = rule.run(state, z, y, logits=True, sample_weight=weight)
+    weights = np.ones(z.size) if weight is None else weight
+    labels, thresholds = twin.run_rule(reference, z, y, weights)
+    np.testing.assert_allclose(run.thresholds, thresholds, rtol=1e-9, atol=1e-12)
+    np.testing.assert_array_equal(run.labels, labels)
+    assert rule.threshold_of(state) == pytest.approx(reference.threshold(), rel=1e-9)
+
+
+@pytest.mark.parametrize("name", STREAMS)
+@pytest.mark.parametrize("rule", RULES)
+def test_rules_equal_their_twins_for_f1(rule, name):
+    compiled, reference = RULES[rule]
+    z, y = stream(name)
+    compare(compiled, reference(), "f1", z, y)
+
+
+@pytest.mark.parametrize("metric", F_FAMILY)
+@pytest.mark.parametrize("rule", RULES)
+def test_rules_equal_their_twins_for_the_f_family(rule, metric):
+    compiled, reference = RULES[rule]
+    z, y = stream("calibrated", seed=1)
+    metric, b2 = F_FAMILY[metric]
+    compare(compiled, reference(b2=b2), metric, z, y)
+
+
+@pytest.mark.parametrize("metric", SMOOTH)
+@pytest.mark.parametrize("rule", ["ofo", "fofo", "anytime fofo", "newton", "histogram"])
+def test_rules_equal_their_twins_for_other_metrics(rule, metric):
+    compiled, reference = RULES[rule]
+    z, y = stream("calibrated", n=250, seed=2)
+    options = twin_options(SMOOTH[metric])
+    if "ofo" in rule:
+        start = options.pop("start")
+        options |= {"neutral": start} if "fofo" in rule else {}
+    compare(compiled, reference(**options), SMOOTH[metric], z, y)
+
+
+@pytest.mark.parametrize("metric", SMOOTH)
+def test_levels_are_ratios_of_derivatives(metric):
+    numeric = twin.numeric_level(SMOOTH[metric].value)
+    for counts in [(30, 50, 40, 200), (5, 90, 8, 100), (3, 4, 60, 100)]:
+        expected = exact_level(SMOOTH[metric])(*counts)
+        assert numeric(*map(float, counts)) == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_weights_and_one_class_only(rule):
+    compiled, reference = RULES[rule]
+    rng = np.random.default_rng(3)
+    z, y = stream("calibrated", n=200, seed=3)
+    compare(compiled, reference(), "f1", z, y, rng.choice([0.5, 1, 2, 3.25], 200))
+    compare(compiled, reference(), "f1", z, np.zeros(200, bool))
+    compare(compiled, reference(), "f1", z, np.ones(200, bool))
+
+
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("metric", ["f1", "mcc"])
+def test_chunks_give_the_same_bits(rule, metric):
+    compiled = RULES[rule][0]
+    z, y = stream("calibrated", n=700, seed=4)
+    whole = compiled.init_state(metric)
+    expected = compiled.run(whole, z, y, logits=True)
+    for size in (1, 7, 300):
+        state = compiled.init_state(metric)
+        runs = [
+            compiled.run(state, z[i : i + size], y[i : i + size], logits=True)
+            for i in range(0, z.size, size)
+        ]
+        np.testing.assert_array_equal(state, whole)
+        thresholds = np.concatenate([run.thresholds for run in runs])
+        np.testing.assert_array_equal(thresholds, expected.thresholds)
+        labels = np.concatenate([run.labels for run in runs])
+        np.testing.assert_array_equal(labels, expected.labels)
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_empty_streams_and_certain_probabilities(rule):
+    compiled = RULES[rule][0]
+    state = compiled.init_state("f1")
+    before = state.copy()
+    assert compiled.run(state, [], []).labels.size == 0
+    np.testing.assert_array_equal(state, before)
+    run = compiled.run(state, [0.0, 1.0, 1e-300, 1 - 2**-53], [0, 1, 0, 1])
+    assert run.labels[1] == run.labels[3] == 1
+    assert np.isfinite(state).all()
+    assert compiled.decide(state, [1.0, 0.5]).shape == (2,)
+
+
+@given(
+    st.lists(st.tuples(st.floats(-700, 700), st.booleans()), min_size=1, max_size=120),
+    st.sampled_from(sorted(RULES)),
+)
+@settings(max_examples=60, deadline=None)
+def test_any_stream(rows, rule):
+    z, y = (np.array(column) for column in zip(*rows, strict=True))
+    compiled = RULES[rule][0]
+    state = compiled.init_state("f1")
+    run = compiled.run(state, z.astype(float), y, logits=True)
+    assert ((run.thresholds >= 0) & (run.thresholds <= 1)).all()
+    assert np.isfinite(state).all()
+    assert compiled.threshold_of(state) <= 1
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 43, 44, 100, 1000, 54321])
+def test_stages_of_the_paper(n):
+    from argmetric._kernels import stream as kernels
+
+    state = FOFORule(n=n).init_state("f1")
+    m = max(1, math.floor(0.5 * math.log2(2 * n / math.log2(n))) - 1) if n > 1 else 1
+    assert state[kernels.STAGES] == m
+    assert state[kernels.SIZE] == n // m
+    assert state[kernels.GAMMA] == 0.5 / math.sqrt(10 * (n // m))
+    assert (m > 1) >= (n >= 1000)
+
+
+@functools.cache
+def population_optimum(b2, n=20_001):
+    """θ* for log-odds N(-3, 2²): the root of β²πθ - E(η - θ)₊, by bisection."""
+    z = np.linspace(-19, 13, n)
+    density = np.exp(-0.5 * ((z + 3) / 2) ** 2)
+    density /= density.sum()
+    eta = 1 / (1 + np.exp(-z))
+    low, high = 0.0, 1 / (1 + b2)
+    for _ in range(60):
+        middle = (low + high) / 2
+        slope = b2 * (density @ eta) * middle - density @ np.maximum(eta - middle, 0)
+        low, high = (middle, high) if slope < 0 else (low, middle)
+    return low
+
+
+@pytest.mark.parametrize("beta", [0.5, 1.0, 2.0])
+@pytest.mark.parametrize(
+    "rule", [OFORule(), FOFORule(), NewtonRule(), HistogramRule(forget=None)]
+)
+def test_rules_find_the_optimum_of_the_population(rule, beta):
+    rng = np.random.default_rng(5)
+    z = rng.normal(-3, 2, 200_000)
+    y = rng.random(z.size) < 1 / (1 + np.exp(-z))
+    state = rule.init_state(am.FBeta(beta))
+    rule.run(state, z, y, logits=True)
+    assert rule.threshold_of(state) == pytest.approx(
+        population_optimum(beta**2), abs=0.02
+    )
+
+
+def test_values_of_the_population_for_other_metrics():
+    rng = np.random.default_rng(6)
+    z = rng.normal(-2, 2, 100_000)
+    p = 1 / (1 + np.exp(-z))
+    y = rng.random(z.size) < p
+    grid = np.linspace(0.01, 0.7, 70)
+    for name in ("mcc", "kappa", "gmean", "hmean", "balanced_accuracy", "accuracy"):
+        metric = am.get_metric(name)
+        best = max(metric.score(y, p >= theta) for theta in grid)
+        for rule in ("ofo", "newton", "histogram", "fofo"):
+            one = get_rule(rule)
+            run = one.run(one.init_state(name), z, y, logits=True)
+            assert metric.score(y, run.labels) > best - 0.006, (name, rule)
+
+
+def test_newton_is_the_step_of_the_design():
+    """θ -= (β²(s/t)θ - (p-θ)₊)/(β²s + c + 1), by hand for two rows."""
+    rule = NewtonRule()
+    run = rule.run(state := rule.init_state("f1"), [0.6, 0.1], [1, 0])
+    theta = 0.25 - (1.0 * 0.25 - 0.35) / (1 + 1 + 1)
+    assert run.thresholds.tolist() == [0.25, pytest.approx(theta, rel=1e-15)]
+    theta -= (0.5 * theta - 0.0) / (1 + 1 + 1)
+    assert rule.threshold_of(state) == pytest.approx(theta, rel=1e-15)
+
+
+def test_rules_are_values():
+    assert get_rule("ofo") == OFORule()
+    for rule, _ in RULES.values():
+        assert get_rule(rule.to_dict()) == rule
+    state = OFORule().init_state("f1")
+    assert OFORule().update(state, 0.7, 1) == 1
+    assert OFORule().update(state, -1.0, 1, logits=True) == 0
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: get_rule("best"), "rule must be one of"),
+        (lambda: FixedRule(1.5), "threshold must lie between 0 and 1"),
+        (lambda: OFORule(prior=(3, 4)), "2a ≤ b"),
+        (lambda: OFORule(forget=5, window=5), "not both"),
+        (lambda: HistogramRule(window=5), "forget=None"),
+        (lambda: HistogramRule(bins=1), "bins must be"),
+        (lambda: FOFORule(n=0), "n must be an integer"),
+        (lambda: NewtonRule(forget=0), "forget must be a positive number"),
+        (lambda: OFORule().init_state("sec"), "no threshold rule for sec"),
+        (lambda: OFORule().init_state("precision"), "missed positives"),
+        (lambda: OFORule().init_state("recall"), "no threshold rule for recall"),
+        (lambda: OFORule().init_state(lambda tp, k, t, n: tp / n), "no threshold rule"),
+        (
+            lambda: OFORule().run(OFORule().init_state("f1"), [0.5, 2.0], [0, 1]),
+            "scores is 2 at row 1",
+        ),
+        (
+            lambda: OFORule().run(OFORule().init_state("f1"), [0.5], [2]),
+            "y is 2 at row 0",
+        ),
+        (
+            lambda: OFORule().run(
+                OFORule().init_state("f1"), [0.5], [1], sample_weight=[-1]
+            ),
+            "sample_weight is -1 at row 0",
+        ),
+    ],
+)
+def test_refusals(make, message):
+    with pytest.raises(ValueError, match=message):
+        make()
