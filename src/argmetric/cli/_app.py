@@ -6,7 +6,21 @@ from cyclopts import App
 
 from argmetric import __version__
 
-_COMMANDS = ("decide", "forecast", "evaluate", "expect", "spans", "metrics", "demo")
+_COMMANDS = (
+    "decide",
+    "forecast",
+    "evaluate",
+    "tune",
+    "calibrate",
+    "train",
+    "predict",
+    "expect",
+    "stream",
+    "spans",
+    "tag",
+    "metrics",
+    "demo",
+)
 
 app = App(
     name="argmetric",
