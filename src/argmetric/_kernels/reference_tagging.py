@@ -1,0 +1,276 @@
+"""Plain Python twins of the kernels of tagging: slow, obvious, the tests' oracle."""
+
+from __future__ import annotations
+
+import math
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+from argmetric._kernels.tagging_layout import Rows, Scheme, Settings
+
+_WORD = (1 << 64) - 1
+_GOLDEN = 0x9E3779B97F4A7C15
+_EDGE = 1 << 40
+_SURE, _SMALL = 0.01, 0.002
+
+
+def mix(h: int) -> int:
+    """Scatter 64 bits."""
+    h = (h ^ (h >> 30)) * 0xBF58476D1CE4E5B9 & _WORD
+    h = (h ^ (h >> 27)) * 0x94D049BB133111EB & _WORD
+    return h ^ (h >> 31)
+
+
+def joined(codes: list[int], salt: int) -> int:
+    """Hash of the attribute codes of a template; 0 where one is absent."""
+    h = salt
+    for code in codes:
+        if code == 0:
+            return 0
+        h = (h ^ code) * _GOLDEN & _WORD
+        h ^= h >> 29
+    return h | 1
+
+
+def code_at(attributes: Any, column: int, there: int, begin: int, end: int) -> int:
+    """An attribute, or how far a place is from the sentence."""
+    if there < begin:
+        return int(_EDGE + begin - there)
+    if there >= end:
+        return int(2 * _EDGE + there - end)
+    return int(attributes[there, column])
+
+
+def template_hashes(
+    attributes: Any, begin: int, end: int, token: int, compiled: Any, stream: int
+) -> list[int]:
+    """Hashes of the templates of a stream at a token."""
+    found = []
+    for j in range(compiled.streams[stream], compiled.streams[stream + 1]):
+        codes = [
+            code_at(
+                attributes, compiled.columns[p], token + compiled.offsets[p], begin, end
+            )
+            for p in range(compiled.parts[j], compiled.parts[j + 1])
+        ]
+        found.append(joined(codes, int(compiled.salts[j])))
+    return found
+
+
+def features(
+    rows: Rows, scheme: Scheme, position: int, stream: int, history: list[int]
+) -> list[tuple[int, float]]:
+    """Row and value of every feature of a decision after the labels of `history`."""
+    found = []
+    for e in range(rows.indptr[position], rows.indptr[position + 1]):
+        value = float(rows.values[e]) if len(rows.values) else 1.0
+        found.append((int(rows.indices[e]), value))
+    return found + history_features(rows, scheme, position, stream, history)
+
+
+def history_features(
+    rows: Rows, scheme: Scheme, position: int, stream: int, history: list[int]
+) -> list[tuple[int, float]]:
+    """The history features among them."""
+    code = 0
+    for label in history:
+        code = (code << int(scheme.bits) | label + 1) & _WORD
+    first, found = scheme.history[stream], []
+    for j in range(scheme.history[stream + 1] - first):
+        half = int(rows.halves[position, j])
+        if half:
+            h = mix(half ^ ((code & int(scheme.masks[first + j])) * _GOLDEN & _WORD))
+            found.append((int(scheme.base) + (h >> int(scheme.shift)), scheme.value))
+    return [(row, float(value)) for row, value in found]
+
+
+def scores(
+    rows: Rows,
+    scheme: Scheme,
+    weights: Any,
+    position: int,
+    stream: int,
+    history: list[int],
+) -> list[float]:
+    """Scores of the labels of a decision."""
+    K = int(scheme.n_labels[stream])
+    total = [0.0] * K
+    for row, value in features(rows, scheme, position, stream, history):
+        start = int(scheme.starts[stream]) + row * K
+        for k in range(K):
+            total[k] += value * float(weights[start + k])
+    return total
+
+
+def allowed(scheme: Scheme, stream: int, history: list[int]) -> list[int]:
+    """Labels that may follow."""
+    n_streams = len(scheme.n_labels)
+    last = history[-n_streams] + 1 if len(history) >= n_streams else 0
+    K = int(scheme.n_labels[stream])
+    return [k for k in range(K) if scheme.allowed[stream, last, k]]
+
+
+def log_probabilities(found: list[float], labels: list[int]) -> dict[int, float]:
+    """Of the allowed labels."""
+    top = max(found[k] for k in labels)
+    norm = top + math.log(sum(math.exp(found[k] - top) for k in labels))
+    return {k: found[k] - norm for k in labels}
+
+
+def greedy(rows: Rows, scheme: Scheme, weights: Any) -> list[list[int]]:
+    """The best label at every place."""
+    return [best[0][0] for best in beam(rows, scheme, weights, 1, log_scale=False)]
+
+
+def beam(
+    rows: Rows, scheme: Scheme, weights: Any, width: int, *, log_scale: bool
+) -> list[list[tuple[list[int], float]]]:
+    """The best sequences that a beam finds for each sentence, with their scores."""
+    found = []
+    n_streams = len(scheme.n_labels)
+    for begin, end in zip(rows.sentences[:-1], rows.sentences[1:], strict=True):
+        live: list[tuple[list[int], float]] = [([], 0.0)]
+        for position in range(begin, end):
+            stream = (position - begin) % n_streams
+            after = []
+            for history, total in live:
+                own = scores(rows, scheme, weights, position, stream, history)
+                labels = allowed(scheme, stream, history)
+                gains = log_probabilities(own, labels) if log_scale else {}
+                for k in labels:
+                    gain = gains.get(k, own[k])
+                    after.append(([*history, k], total + gain))
+            live = sorted(after, key=lambda pair: -pair[1])[:width]
+        found.append(live)
+    return found
+
+
+def log_probability(
+    rows: Rows, scheme: Scheme, weights: Any, sentence: int, labels: list[int]
+) -> float:
+    """Of the labels of one sentence."""
+    begin, total = int(rows.sentences[sentence]), 0.0
+    for i, label in enumerate(labels):
+        stream = i % len(scheme.n_labels)
+        own = scores(rows, scheme, weights, begin + i, stream, labels[:i])
+        gains = log_probabilities(own, allowed(scheme, stream, labels[:i]))
+        total += gains.get(label, -math.inf)
+    return total
+
+
+def chunks(roles: list[int], kinds: list[int]) -> set[tuple[int, int, int]]:
+    """Start, end and type of chunks, read strictly."""
+    found, start = set(), -1
+    for i in range(len(roles) + 1):
+        goes = i < len(roles) and start >= 0 and roles[i] == 2
+        if start >= 0 and not (goes and kinds[i] == kinds[start]):
+            found.add((start, i, kinds[start]))
+            start = -1
+        if i < len(roles) and roles[i] == 1:
+            start = i
+    return found
+
+
+def best_f1(scheme: Scheme, gold: list[int], prefix: list[int]) -> float:
+    """Highest F1 of chunks of any legal labels that start with the prefix."""
+    roles, kinds = scheme.roles[0].tolist(), scheme.kinds[0].tolist()
+    K, best = int(scheme.n_labels[0]), -1.0
+    right = chunks([roles[k] for k in gold], [kinds[k] for k in gold])
+    for rest in product(range(K), repeat=len(gold) - len(prefix)):
+        labels = [*prefix, *rest]
+        legal = all(
+            labels[i] in allowed(scheme, 0, labels[:i])
+            for i in range(len(prefix), len(labels))
+        )
+        if legal:
+            own = chunks([roles[k] for k in labels], [kinds[k] for k in labels])
+            size = len(own) + len(right)
+            best = max(best, 2 * len(own & right) / size if size else 1.0)
+    return best
+
+
+def train(
+    rows: Rows,
+    scheme: Scheme,
+    settings: Settings,
+    gold: Any,
+    order: Any,
+    weights: Any,
+    squares: Any,
+    sums: Any,
+    when: float,
+) -> float:
+    """Learn with gold or own histories, no dropout, zero-one costs; the time after."""
+    n_streams = len(scheme.n_labels)
+    for s in order:
+        begin, end = int(rows.sentences[s]), int(rows.sentences[s + 1])
+        history: list[int] = []
+        for position in range(begin, end):
+            stream = (position - begin) % n_streams
+            own = scores(rows, scheme, weights, position, stream, history)
+            labels = allowed(scheme, stream, history)
+            target = int(gold[position])
+            if target not in labels:
+                target = scheme.roles[stream].tolist().index(0)
+            slopes = _slopes(settings.learner, own, labels, target)
+            for row, value in features(rows, scheme, position, stream, history):
+                start = int(scheme.starts[stream]) + row * int(scheme.n_labels[stream])
+                for k, slope in slopes.items():
+                    change = -settings.step * slope * value
+                    if len(squares):
+                        squares[start + k] += (slope * value) ** 2
+                        change /= math.sqrt(squares[start + k])
+                    weights[start + k] += change
+                    sums[start + k] += change * when
+            best = max(labels, key=lambda k: own[k])
+            history.append(target if settings.gold_share == 1.0 else best)
+            when += settings.averaging
+    return when
+
+
+def _slopes(
+    learner: int, own: list[float], labels: list[int], target: int
+) -> dict[int, float]:
+    if learner == 0:
+        p = {k: math.exp(v) for k, v in log_probabilities(own, labels).items()}
+        if 1.0 - p[target] < _SURE:
+            return {}
+        slopes = {k: v - (k == target) for k, v in p.items()}
+        return {k: v for k, v in slopes.items() if abs(v) >= _SMALL}
+    margin = 1.0 if learner == 2 else 0.0
+    rivals = [k for k in labels if k != target]
+    rival = max(rivals, key=lambda k: own[k], default=target)
+    gap = own[rival] + margin - own[target]
+    if rival == target or gap < 0 or (gap == 0 and (learner == 2 or target < rival)):
+        return {}
+    return {rival: 1.0, target: -1.0}
+
+
+def remembered(
+    words: Any, owners: Any, labels: Any, n_labels: int, window: int, past_only: bool
+) -> list[int]:
+    """1 + the majority label of the same word in other sentences near by."""
+    found = []
+    for i in range(len(words)):
+        counts = [0] * n_labels
+        for j in range(len(words)):
+            other = owners[j] < owners[i] if past_only else owners[j] != owners[i]
+            if words[j] == words[i] and abs(i - j) <= window and other:
+                counts[labels[j]] += 1
+        found.append(counts.index(max(counts)) + 1 if any(counts) else 0)
+    return found
+
+
+def pixel_pairs(image: Any, radius: int) -> tuple[int, set[tuple[int, int]]]:
+    """Number of on-pixels, and the pairs of them that are close."""
+    places = [tuple(map(int, place)) for place in np.argwhere(image)]
+    width = image.shape[1]
+    pairs = {
+        (a[0] * width + a[1], b[0] * width + b[1])
+        for a in places
+        for b in places
+        if a < b and max(abs(a[0] - b[0]), abs(a[1] - b[1])) <= radius
+    }
+    return len(places), pairs

@@ -1,0 +1,115 @@
+"""What the kernels of tagging are handed: arrays under names."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+
+class Rows(NamedTuple):
+    """Features of decisions: CSR rows, and the static half of their history features.
+
+    Attributes
+    ----------
+    indptr, indices, values : arrays
+        Row i has the features indices[indptr[i]:indptr[i+1]]; `values` is empty where
+        every value is one.
+    halves : ndarray of uint64, shape (decisions, history templates)
+        Hash of the part of a history template that does not depend on labels; zero
+        where the template does not fire.
+    sentences : ndarray
+        Decision numbers where sentences start, and the number of decisions.
+    """
+
+    indptr: Any
+    indices: Any
+    values: Any
+    halves: Any
+    sentences: Any
+
+
+class Scheme(NamedTuple):
+    """What may be decided, and where the weights of a decision stand.
+
+    The decisions of a sentence take turns among the streams: one stream for labels,
+    two for a tag and a chunk label of each token.
+
+    Attributes
+    ----------
+    n_labels : ndarray of int64
+        Labels of each stream.
+    starts : ndarray of int64
+        Where the weights of each stream start.
+    history : ndarray of int64
+        Where the history templates of each stream start among `masks`, and their end.
+    masks : ndarray of uint64
+        Which of the last labels a history template sees.
+    allowed : ndarray of bool, shape (streams, labels + 1, labels)
+        Whether a label may follow the last one of its stream; row 0 is for none.
+    roles, kinds : ndarray of int64, shape (streams, labels)
+        0 outside, 1 begin, 2 inside, and the type; role -1 where labels are no spans.
+    bits : uint64
+        Bits of a label in the code of a history.
+    state_mask : uint64
+        The part of the code that decisions depend on.
+    shift : uint64
+        A history hash shifted by it is a row of weights.
+    base : int64
+        First row of the history features.
+    value : float32
+        Value of a history feature.
+    """
+
+    n_labels: Any
+    starts: Any
+    history: Any
+    masks: Any
+    allowed: Any
+    roles: Any
+    kinds: Any
+    bits: Any
+    state_mask: Any
+    shift: Any
+    base: Any
+    value: Any
+
+
+class Settings(NamedTuple):
+    """How one epoch learns.
+
+    Attributes
+    ----------
+    learner : int
+        0 multinomial logistic, 1 perceptron, 2 support vectors.
+    step, dropout : float
+        Step size; share of static features left out.
+    gold_share : float
+        Probability that a decision of the roll-in is the reference policy's.
+    regret : float
+        Units of margin for one chunk's worth of regret; 0 for the reference action.
+    averaging : float
+        0, or the growth of the averaging time with each decision.
+    """
+
+    learner: Any
+    step: Any
+    dropout: Any
+    gold_share: Any
+    regret: Any
+    averaging: Any
+
+
+class SpanPlan(NamedTuple):
+    """Templates of spans as arrays, for the kernels.
+
+    A row of `parts` is column, anchor and offset; template j has ends[j]..ends[j+1].
+    kinds: 0 once for a span, 1 once for a token, 2 with labels; the latter's column of
+    halves is in `places`, the labels that it sees in `masks`.
+    """
+
+    parts: Any
+    ends: Any
+    salts: Any
+    kinds: Any
+    places: Any
+    masks: Any
+    shift: Any

@@ -1,0 +1,101 @@
+"""A conformance kit for tasks that users write."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from argmetric.search._check_kit import Kit, Problem
+from argmetric.search._task import Task
+
+
+@dataclass(frozen=True)
+class TaskReport:
+    """What `check_task` found.
+
+    Attributes
+    ----------
+    problems : tuple of Problem
+        The first of each kind; none if all is well.
+    n_states : int
+        States that were looked at.
+    n_exact : int
+        Decisions whose least loss was found among all outputs in reach.
+    """
+
+    problems: tuple[Problem, ...]
+    n_states: int
+    n_exact: int
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing is wrong."""
+        return not self.problems
+
+    def __bool__(self) -> bool:
+        return self.ok
+
+    def __repr__(self) -> str:
+        head = f"{self.n_states} states, {self.n_exact} decisions against all outputs"
+        if self.ok:
+            return f"TaskReport: no problem found in {head}"
+        return "\n".join([f"TaskReport: {head}", *(f"  {p}" for p in self.problems)])
+
+
+def check_task(
+    task: Task,
+    X: Sequence[Any],
+    Y: Sequence[Any],
+    *,
+    n_paths: int = 3,
+    max_outputs: int = 2000,
+    random_state: int = 0,
+) -> TaskReport:
+    """Check a task of your own on some inputs, best on small ones.
+
+    Walks at random, and by the task's own policy, through the states of each input and
+    looks for: answers that change when asked again; states that are not hashable or
+    that `step` changes; actions that are missing or listed twice; bad features;
+    losses and costs that are not finite; a reference that is illegal or not best;
+    costs that are not those of the best way to go on.
+
+    Parameters
+    ----------
+    task : Task
+        What to check.
+    X, Y : sequence
+        A few inputs, and what outputs are compared with.
+    n_paths : int, default=3
+        Random paths for each input.
+    max_outputs : int, default=2000
+        With at most so many outputs in reach of a state the least loss is looked for
+        among all of them; otherwise at the end of random paths.
+    random_state : int, default=0
+        Seed.
+
+    Returns
+    -------
+    TaskReport
+        Problems by name; true if there are none.
+
+    Examples
+    --------
+    >>> from argmetric.search import SequenceLabelling, check_task
+    >>> class Wrong(SequenceLabelling):
+    ...     def costs(self, x, y, state):
+    ...         return [float(label == y[len(state)]) for label in self.labels]
+    >>> check_task(Wrong("ab"), ["aa"], ["ab"])
+    TaskReport: 6 states, 3 decisions against all outputs
+      costs: they rise by [1, 0], losses after each action by [0, 1] when the policy
+      goes on (input 0, state ())
+      best: costs lead to a loss of 2 where 0 is in reach (input 0, state ())
+    """
+    kit = Kit(task, max_outputs, np.random.default_rng(random_state))
+    if len(X) != len(Y):
+        raise ValueError(f"X has {len(X)} inputs but Y has {len(Y)}")
+    for place, (x, y) in enumerate(zip(X, Y, strict=True)):
+        kit.check_input(place, x, y, n_paths)
+    return TaskReport(tuple(kit.problems.values()), kit.n_states, kit.n_exact)

@@ -1,0 +1,124 @@
+"""What happened in each iteration of SEARN."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from typing import Any, overload
+
+from argmetric._display import new_axes
+
+
+@dataclass(frozen=True)
+class Iteration:
+    """One iteration.
+
+    Attributes
+    ----------
+    number : int
+        From 1.
+    beta : float
+        Share of decisions that the new classifier got in the mixture.
+    examples : int
+        Decisions it was trained on.
+    regret : float
+        Mean regret of its choices on these (its cost-sensitive loss).
+    roll_in_loss : float
+        Mean loss of the policy that the examples came from, on the training inputs.
+    dev_loss : float or None
+        Mean loss of all learned policies, the initial one removed, on development
+        inputs.
+    initial_weight : float
+        Share of decisions still with the initial policy.
+    seconds : float
+        Time taken.
+    """
+
+    number: int
+    beta: float
+    examples: int
+    regret: float
+    roll_in_loss: float
+    dev_loss: float | None
+    initial_weight: float
+    seconds: float
+
+
+@dataclass(frozen=True)
+class History:
+    """All iterations of a fit, in order.
+
+    Attributes
+    ----------
+    iterations : tuple of Iteration
+        What happened in each.
+    best : int
+        Number of the iteration whose policy was kept.
+    stopped : str
+        Why the fit ended.
+    """
+
+    iterations: tuple[Iteration, ...]
+    best: int
+    stopped: str
+
+    def __len__(self) -> int:
+        return len(self.iterations)
+
+    def __iter__(self) -> Iterator[Iteration]:
+        return iter(self.iterations)
+
+    @overload
+    def __getitem__(self, index: int) -> Iteration: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Iteration, ...]: ...
+    def __getitem__(self, index: int | slice) -> Iteration | tuple[Iteration, ...]:
+        return self.iterations[index]
+
+    def to_dict(self) -> list[dict[str, Any]]:
+        """One dict for each iteration."""
+        return [asdict(one) for one in self.iterations]
+
+    def __repr__(self) -> str:
+        head = (
+            " iteration   beta  examples  regret  roll-in  dev loss  initial  seconds"
+        )
+        rows = [head]
+        for one in self.iterations:
+            dev = "-" if one.dev_loss is None else f"{one.dev_loss:.4f}"
+            mark = "*" if one.number == self.best else " "
+            rows.append(
+                f"{mark}{one.number:9d} {one.beta:6.3g} {one.examples:9d} "
+                f"{one.regret:7.4f} {one.roll_in_loss:8.4f} {dev:>9} "
+                f"{one.initial_weight:8.3g} {one.seconds:8.2f}"
+            )
+        return "\n".join([*rows, f"* kept; {self.stopped}"])
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw loss against iterations, as in Fig. 6 of the paper.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        ax = new_axes(ax)
+        numbers = [one.number for one in self.iterations]
+        losses = [one.dev_loss for one in self.iterations]
+        if None not in losses and losses:
+            ax.plot(numbers, losses, "o-", color="C0", label="learned policy, dev")
+            ax.plot(self.best, losses[self.best - 1], "o", color="C3", label="kept")
+        ax.plot(
+            [number - 1 for number in numbers],  # of the policy before this iteration
+            [one.roll_in_loss for one in self.iterations],
+            ".--",
+            color="C1",
+            label="with initial policy, training",
+        )
+        ax.set(xlabel="iterations", ylabel="mean loss")
+        ax.legend()
+        return ax

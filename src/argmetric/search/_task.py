@@ -1,0 +1,172 @@
+"""How a structured problem is described: pure functions on small states."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping, Sequence
+from typing import Any
+
+# A mapping from names to values, or a list of names (value 1) and (name, value) pairs.
+Features = Mapping[Any, float] | Sequence[Any]
+State = Hashable
+Action = Hashable
+_MOST_SHOWN = 120
+
+
+class Task:
+    """A structured problem: outputs that are built by one decision after another.
+
+    Subclass it and write the methods below. All of them are pure functions: they
+    change nothing and give the same answer when asked again, so that search may start
+    in the middle and never repeats a step. States are small and hashable (tuples).
+
+    ==========================  ======================================================
+    `start(x)`                  the first state
+    `actions(x, state)`         the actions that are legal there; none where it is final
+    `step(x, state, action)`    the next state
+    `features(x, state)`        what a decision may look at; weights are learned for
+                                each pair of a feature and an action
+    `output(x, state)`          the output that a final state stands for
+    `loss(y, output)`           how bad it is; the best output has the least
+    ==========================  ======================================================
+
+    Where they are known, one of these makes learning fast and exact; where neither is,
+    the least loss is looked for by beam search with `estimate`:
+
+    ==========================  ======================================================
+    `costs(x, y, state)`        for each action in the order of `actions`: the least
+                                loss that can still be reached (any constant may be
+                                added, so regrets and 0/1 will do)
+    `reference(x, y, state)`    the best action (no action may be None)
+    ==========================  ======================================================
+
+    Also optional: `action_features(x, state, action)`, whose weights are shared by all
+    actions (then `features` may be left out); `final(x, state)`; `estimate(x, y,
+    state)`, a guess of the least loss to be reached from an unfinished state; and
+    `score(Y, outputs)`.
+
+    Features are a mapping from names to values, or a list of names (of value 1) and
+    (name, value) pairs. Names are text, integers or tuples of these (a tuple only as a
+    key of a mapping or in a pair); they are hashed.
+
+    Examples
+    --------
+    Which letters of a word are vowels; y is one of the letters, the right one known:
+
+    >>> from argmetric.search import Searn, Task, check_task
+    >>> class Vowels(Task):
+    ...     def start(self, x):
+    ...         return ""
+    ...     def actions(self, x, state):
+    ...         return "cv" if len(state) < len(x) else ""
+    ...     def step(self, x, state, action):
+    ...         return state + action
+    ...     def features(self, x, state):
+    ...         return [x[len(state)], f"last is {state[-1:]}"]
+    ...     def output(self, x, state):
+    ...         return state
+    ...     def loss(self, y, output):
+    ...         return sum(a != b for a, b in zip(y, output))
+    ...     def costs(self, x, y, state):
+    ...         return [action != y[len(state)] for action in "cv"]
+    >>> words = ["banana", "order", "yes", "onion", "bread", "sky"]
+    >>> kinds = ["cvcvcv", "vccvc", "cvc", "vcvvc", "ccvvc", "ccv"]
+    >>> check_task(Vowels(), words, kinds).ok
+    True
+    >>> searn = Searn(Vowels(), beta=1.0, iterations=2).fit(words, kinds)
+    >>> searn.predict(["bard", "noon"])
+    ['cvcc', 'cvvc']
+    """
+
+    def start(self, x: Any) -> Any:
+        """The first state."""
+        raise NotImplementedError(f"{type(self).__name__} must define start(x)")
+
+    def actions(self, x: Any, state: Any) -> Sequence[Any]:
+        """Legal actions, always in the same order; none in a final state."""
+        raise NotImplementedError(
+            f"{type(self).__name__} must define actions(x, state)"
+        )
+
+    def step(self, x: Any, state: Any, action: Any) -> Any:
+        """The state after an action."""
+        raise NotImplementedError(
+            f"{type(self).__name__} must define step(x, state, action)"
+        )
+
+    def features(self, x: Any, state: Any) -> Features | None:
+        """Features of the state; None where only those of actions are used."""
+        return None
+
+    def action_features(self, x: Any, state: Any, action: Any) -> Features | None:
+        """Features of an action in a state, with weights that all actions share."""
+        return None
+
+    def output(self, x: Any, state: Any) -> Any:
+        """The output that a state stands for."""
+        raise NotImplementedError(f"{type(self).__name__} must define output(x, state)")
+
+    def loss(self, y: Any, output: Any) -> float:
+        """How bad an output is."""
+        raise NotImplementedError(f"{type(self).__name__} must define loss(y, output)")
+
+    def final(self, x: Any, state: Any) -> bool:
+        """Whether the output is complete; by default, whether no action is left."""
+        return not self.actions(x, state)
+
+    def costs(self, x: Any, y: Any, state: Any) -> Sequence[float] | None:
+        """Least loss within reach after each action, up to a constant, where known."""
+        return None
+
+    def reference(self, x: Any, y: Any, state: Any) -> Any | None:
+        """A best action, where known."""
+        return None
+
+    def estimate(self, x: Any, y: Any, state: Any) -> float:
+        """A guess of the least loss in reach, which steers beam search for a policy.
+
+        By default the loss of the output as it stands, which `output` and `loss` must
+        then be able to tell of unfinished states.
+        """
+        return float(self.loss(y, self.output(x, state)))
+
+    def score(self, Y: Sequence[Any], outputs: Sequence[Any]) -> float:
+        """What `Searn.score` reports, greater is better; by default minus mean loss."""
+        losses = [float(self.loss(y, o)) for y, o in zip(Y, outputs, strict=True)]
+        return -sum(losses) / len(losses) if losses else 0.0
+
+
+def shown(value: Any) -> str:
+    """A value in an error message, cut to a line."""
+    text = repr(value)
+    return text if len(text) <= _MOST_SHOWN else f"{text[: _MOST_SHOWN - 3]}..."
+
+
+def named(place: int) -> str:
+    """An input in an error message."""
+    return f"input {place}" if place >= 0 else "an input"
+
+
+def moves(task: Task, x: Any, state: Any) -> tuple[Any, ...]:
+    """Legal actions of a state, none of a final one."""
+    if type(task).final is Task.final:
+        return tuple(task.actions(x, state))
+    if task.final(x, state):
+        return ()
+    legal = tuple(task.actions(x, state))
+    if not legal:
+        raise ValueError(
+            f"state {shown(state)} is not final and has no actions: let final() say "
+            "that it is, or give it an action"
+        )
+    return legal
+
+
+def find_action(legal: Sequence[Any], action: Any, place: int, state: Any) -> int:
+    """Where an action stands among the legal ones; others are refused by name."""
+    try:
+        return legal.index(action)
+    except ValueError:
+        raise ValueError(
+            f"reference() of {named(place)} gives the action {shown(action)} in state "
+            f"{shown(state)}, where only {shown(list(legal))} are legal"
+        ) from None

@@ -1,0 +1,683 @@
+"""SEARN: mixtures, costs of policies, the bound of Lemma 1, and learning itself."""
+
+import itertools
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import search_oracle as oracle
+from argmetric.search import (
+    AllPairs,
+    LinearLearner,
+    Mixture,
+    OneAgainstAll,
+    QueueTask,
+    Searn,
+    SequenceLabelling,
+    Task,
+    WordChunking,
+)
+from argmetric.search._beam import beam_search
+from argmetric.search._costs import rollout_costs
+from argmetric.search._decisions import Situation, describe
+from argmetric.search._policy import mixture_weights, without_first
+from argmetric.search._reference import InitialPolicy
+from argmetric.search._walk import draw, make_keys, run, start_walks
+
+fractions = st.fractions(0, 1)
+
+
+# --- mixtures ---------------------------------------------------------------------
+
+
+@given(st.lists(fractions, min_size=1, max_size=6))
+def test_weights_of_a_mixture_are_exact(betas):
+    weights = mixture_weights(betas)
+    assert sum(weights) == 1
+    assert weights[0] == math.prod(1 - b for b in betas)
+    for i, beta in enumerate(betas):
+        assert weights[i + 1] == beta * math.prod(1 - b for b in betas[i + 1 :])
+
+
+@given(st.lists(fractions, min_size=1, max_size=6))
+def test_removal_of_the_initial_policy_is_exact(betas):
+    weights = mixture_weights(betas)
+    left = math.prod(1 - b for b in betas)
+    if left == 1:
+        with pytest.raises(ValueError, match="nothing left"):
+            without_first(weights)
+        return
+    assert without_first(weights) == [w / (1 - left) for w in weights[1:]]
+    assert sum(without_first(weights)) == 1
+
+
+def test_constant_shares_after_removal():
+    b, n = Fraction(1, 10), 7
+    expected = [b * (1 - b) ** (n - i) / (1 - (1 - b) ** n) for i in range(1, n + 1)]
+    assert without_first(mixture_weights([b] * n)) == expected
+
+
+class Fixed:
+    """A policy that looks its answers up, and counts how often it is asked."""
+
+    def __init__(self, task, table):
+        self.task = task
+        self.table = table
+        self.asked = 0
+
+    def choose(self, situations, draws):
+        self.asked += len(situations)
+        return np.array([self.table(one) for one in situations])
+
+    def scores(self, situations, decisions):
+        out = np.zeros(decisions.codes.size)
+        chosen = [self.table(one) for one in situations]
+        out[decisions.indptr[:-1] + chosen] = 1.0
+        return out
+
+
+def test_components_are_drawn_anew_at_every_decision():
+    task = SequenceLabelling("abc")
+    x = "." * 12
+    parts = [Fixed(task, lambda one, a=a: a) for a in range(3)]
+    mixture = Mixture(None, tuple(parts), (0.5, 0.4, 0.25))
+    n = 2000
+    walks = start_walks(task, [x] * n)
+    outputs = run(task, mixture, walks, make_keys(3, np.arange(n)))
+    table = np.array([["abc".index(label) for label in one] for one in outputs])
+    shares = np.bincount(table.ravel(), minlength=3) / table.size
+    # four standard errors
+    assert np.abs(shares - mixture.weights).max() < 4 * 0.5 / math.sqrt(table.size)
+    assert [part.asked for part in parts] == np.bincount(table.ravel()).tolist()
+    # neighboring decisions are independent
+    both = np.mean((table[:, 1:] == 0) & (table[:, :-1] == 0))
+    assert both == pytest.approx(mixture.weights[0] ** 2, abs=0.01)
+
+
+def test_draws_do_not_depend_on_company():
+    task = SequenceLabelling("abc")
+    parts = tuple(Fixed(task, lambda one, a=a: a) for a in range(3))
+    mixture = Mixture(None, parts, (0.5, 0.5, 0.5))
+    X = ["." * n for n in (3, 0, 7, 5)]
+    keys = make_keys(0, np.arange(4))
+    together = run(task, mixture, start_walks(task, X), keys)
+    alone = [
+        run(task, mixture, [walk], keys[[i]])[0]
+        for i, walk in enumerate(start_walks(task, X))
+    ]
+    assert together == alone
+    draws = draw(make_keys(1, np.arange(20000)), np.full(20000, 3))
+    assert draws.min() >= 0
+    assert draws.max() < 1
+    assert draws.mean() == pytest.approx(0.5, abs=0.01)
+    assert len(np.unique(draws)) == draws.size
+
+
+def test_weights_of_nought_are_never_drawn():
+    task = SequenceLabelling("ab")
+    parts = (Fixed(task, lambda one: 0), Fixed(task, lambda one: 1))
+    mixture = Mixture(InitialPolicy(task), parts, (1.0, 0.5))
+    assert mixture.weights.tolist() == [0.0, 0.5, 0.5]
+    edges = np.array([0.0, 0.5, np.nextafter(1, 0)])
+    assert mixture.drawn(edges).tolist() == [1, 2, 2]
+    assert Mixture(None, parts, (0.5, 1.0)).drawn(edges).tolist() == [1, 1, 1]
+    assert Mixture(None, parts, (0.5, 1.0)).deterministic
+
+
+# --- costs of policies, and Lemma 1 -------------------------------------------------
+
+
+class Losses(Task):
+    """Words of T letters with any loss at all: y maps outputs to losses."""
+
+    def __init__(self, letters, length):
+        self.letters = letters
+        self.length = length
+
+    def start(self, x):
+        return ""
+
+    def actions(self, x, state):
+        return self.letters if len(state) < self.length else ""
+
+    def step(self, x, state, action):
+        return state + action
+
+    def features(self, x, state):
+        return [f"at {state}"]
+
+    def output(self, x, state):
+        return state
+
+    def loss(self, y, output):
+        return y[output]
+
+    def estimate(self, x, y, state):
+        least = [v for word, v in y.items() if word.startswith(state)]
+        return min(least)
+
+
+def words(letters, length):
+    return ["".join(one) for one in itertools.product(letters, repeat=length)]
+
+
+def random_policy(rng, letters, length, sharp):
+    """Probabilities of letters for every prefix."""
+    prefixes = [word for n in range(length) for word in words(letters, n)]
+    return {p: rng.dirichlet(np.full(len(letters), sharp)) for p in prefixes}
+
+
+def reach(policy, letters, prefix):
+    """Probability that a policy comes past a prefix."""
+    chances = (policy[prefix[:i]][letters.index(c)] for i, c in enumerate(prefix))
+    return math.prod(chances)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_lemma_1_bounds_one_interpolation(seed):
+    """L(new) ≤ L(h) + T β ℓ + T² β² max c / 2, all expectations exact."""
+    rng = np.random.default_rng(seed)
+    letters, length = "abc"[: 2 + seed % 2], 3 + seed % 2
+    task = Losses(letters, length)
+    tightest = math.inf
+    for _ in range(8):
+        y = {w: rng.random() ** rng.integers(1, 6) for w in words(letters, length)}
+        h = random_policy(rng, letters, length, rng.choice([0.05, 1.0]))
+        new = random_policy(rng, letters, length, rng.choice([0.05, 1.0]))
+
+        def value(state, policy, y=y):
+            return oracle.policy_value(task, "", y, state, policy.__getitem__)
+
+        regret = 0.0
+        for prefix in h:
+            costs = np.array([value(prefix + a, h) for a in letters])
+            share = reach(h, letters, prefix) / length
+            regret += share * (new[prefix] @ costs - costs.min())
+        for beta in (0.01, 0.1, 0.9 / length):
+            mixed = {p: beta * new[p] + (1 - beta) * h[p] for p in h}
+            bound = (
+                value("", h)
+                + length * beta * regret
+                + length**2 * beta**2 * max(y.values()) / 2
+            )
+            tightest = min(tightest, bound - value("", mixed))
+    assert tightest >= 0
+    assert tightest < 0.1  # the bound says something
+
+
+def test_rollouts_estimate_the_costs_of_the_policy():
+    rng = np.random.default_rng(1)
+    task = Losses("ab", 3)
+    y = {word: rng.random() for word in words("ab", 3)}
+    chosen = {p: int(rng.integers(2)) for n in range(3) for p in words("ab", n)}
+    learned = Fixed(task, lambda one: chosen[one.state])
+    initial = InitialPolicy(task)
+    mixture = Mixture(initial, (learned,), (0.6,))
+
+    def chances(state):
+        best = initial.best(Situation(0, "", y, state, ("a", "b")))
+        return [0.6 * (chosen[state] == a) + 0.4 * (best == a) for a in range(2)]
+
+    situations = [Situation(0, "", y, s, ("a", "b"), len(s)) for s in ("", "b", "ba")]
+    found = rollout_costs(
+        task, mixture, situations, n_rollouts=4000, tied=False, seed=5
+    )
+    for situation, costs in zip(situations, found, strict=True):
+        for action, cost in zip("ab", costs, strict=True):
+            child = situation.state + action
+            exact = oracle.policy_value(task, "", y, child, chances)
+            assert cost == pytest.approx(exact, abs=0.02)
+    assert found[2] == pytest.approx([y["baa"], y["bab"]], rel=1e-12)
+    # the initial policy alone leaves nothing to chance
+    alone = rollout_costs(
+        task, Mixture(initial), situations, n_rollouts=9, tied=False, seed=0
+    )
+    exact = [initial.costs(situation) for situation in situations]
+    np.testing.assert_allclose(alone, exact, rtol=1e-12)
+
+
+class Twins(SequenceLabelling):
+    """The labels a and b mean the same."""
+
+    def step(self, x, state, action):
+        return (*state, "a" if action == "b" else action)
+
+
+@pytest.mark.parametrize("tied", [True, False])
+def test_tied_samples_differ_by_the_action_alone(tied):
+    task = Twins("abc")
+    x, y = "." * 30, "c" * 30
+    parts = (Fixed(task, lambda one: 0), Fixed(task, lambda one: 2))
+    mixture = Mixture(None, parts, (1.0, 0.5))
+    situations = [Situation(0, x, y, (), ("a", "b", "c"))]
+    found = [
+        rollout_costs(task, mixture, situations, n_rollouts=1, tied=tied, seed=seed)
+        for seed in range(20)
+    ]
+    same = [costs[0] == costs[1] for (costs,) in found]
+    assert all(same) == tied
+    if tied:
+        assert all(costs[0] - costs[2] == 1 for (costs,) in found)
+    assert len({tuple(costs) for (costs,) in found}) > 3
+
+
+# --- search -------------------------------------------------------------------------
+
+
+def score_policy(task, seed):
+    """A learned policy with weights at random."""
+    X, Y = ["xyzzy", "zyx", "yyx"], ["abcba", "cca", "bab"]
+    learner = LinearLearner(epochs=1, step=0.05 + seed)
+    return Searn(task, learner, beta=1.0, iterations=1).fit(X, Y).policy_
+
+
+def test_a_beam_of_width_one_is_greedy():
+    task = SequenceLabelling("abc")
+    mixture = score_policy(task, 0)
+    X = ["xyz", "", "zzzzzz", "x"]
+    greedy = run(task, mixture, start_walks(task, X), make_keys(0, np.arange(4)))
+    assert beam_search(mixture, X, width=1) == greedy
+    assert beam_search(mixture, X, width=1, form="raw") == greedy
+
+
+@pytest.mark.parametrize("form", ["log", "raw"])
+def test_a_wide_beam_finds_the_best_path_of_all(form):
+    task = SequenceLabelling("abc")
+    mixture = score_policy(task, 1)
+    x = "xzyx"
+    totals = {}
+    for path in itertools.product("abc", repeat=4):
+        total = 0.0
+        for t, label in enumerate(path):
+            one = Situation(0, x, None, path[:t], tuple("abc"))
+            scores, _ = mixture.action_scores([one], None, form)
+            total += scores["abc".index(label)]
+        totals[path] = total
+    best = max(totals, key=totals.__getitem__)
+    assert beam_search(mixture, [x], width=81, form=form) == [best]
+    found = [beam_search(mixture, [x], width=w, form=form)[0] for w in (1, 2, 4)]
+    assert [totals[path] <= totals[best] for path in found] == [True] * 3
+
+
+class Garden(Task):
+    """The first letter is told by the last one, which only then can be seen."""
+
+    def start(self, x):
+        return ""
+
+    def actions(self, x, state):
+        return "ab" if len(state) < 2 else ""
+
+    def step(self, x, state, action):
+        return state + action
+
+    def features(self, x, state):
+        return [f"{len(state)}{x[len(state)]}{state}"]
+
+    def output(self, x, state):
+        return state
+
+    def loss(self, y, output):
+        return float(y != output)
+
+
+def test_training_for_the_beam_keeps_both_ways_open():
+    X, Y = ["?a", "?b"] * 5, ["aa", "bb"] * 5
+    greedy = Searn(Garden(), beta=1.0, iterations=3).fit(X, Y)
+    assert np.mean([a != b for a, b in zip(greedy.predict(X), Y, strict=True)]) == 0.5
+    options = {"beta": 0.5, "iterations": 6, "prediction": "mean"}
+    beam = Searn(Garden(), beam=2, train_beam=True, **options).fit(X, Y)
+    assert beam.predict(X) == Y
+    queue = Searn(QueueTask(Garden(), 2), **options).fit(X, Y)
+    assert queue.predict(X) == Y
+
+
+def test_a_queue_of_one_learns_what_greedy_search_learns():
+    X, Y = ["xyzzy", "zyx", "yyx"], ["abcba", "cca", "bab"]
+    task = SequenceLabelling("abc")
+    plain = Searn(task, beta=0.5, iterations=3).fit(X, Y)
+    queue = Searn(QueueTask(task, 1), beta=0.5, iterations=3).fit(X, Y)
+    for a, b in zip(plain.history_, queue.history_, strict=True):
+        assert (a.examples, a.regret, a.roll_in_loss) == pytest.approx(
+            (b.examples, b.regret, b.roll_in_loss)
+        )
+    test = ["xyz", "zzz", "yx"]
+    assert queue.predict(test) == plain.predict(test)
+
+
+# --- learning -----------------------------------------------------------------------
+
+
+def sticky(n, rng, length=20, stay=0.95, seen=0.7):
+    """Labels that stay, seen through noise: a gold history is a treacherous guide."""
+    X, Y = [], []
+    for _ in range(n):
+        y = [int(rng.integers(3))]
+        while len(y) < length:
+            y.append(y[-1] if rng.random() < stay else int(rng.integers(3)))
+        X.append(tuple(a if rng.random() < seen else int(rng.integers(3)) for a in y))
+        Y.append(tuple(y))
+    return X, Y
+
+
+def seen_only(x, i):
+    return [f"sees {x[i]}"]
+
+
+def test_searn_recovers_where_imitation_gets_stuck():
+    """With gold histories a policy learns to repeat itself, its mistakes as well."""
+    rng = np.random.default_rng(0)
+    train, test = sticky(100, rng), sticky(100, rng)
+    task = SequenceLabelling([0, 1, 2], features=seen_only, history=1)
+    imitation = Searn(task, beta=1.0, iterations=1).fit(*train).score(*test)
+    searn = Searn(task, beta=0.3, iterations=10).fit(*train)
+    assert imitation == pytest.approx(0.6405)
+    assert searn.score(*test) == pytest.approx(0.8075, abs=0.02)
+    # the roll-in gets worse as the labels have less of a say (Lemma 1)
+    losses = [one.roll_in_loss for one in searn.history_]
+    assert losses[0] == 0
+    assert losses[-1] > 1
+
+
+def test_cross_validation_rolls_in_with_classifiers_that_did_not_see_the_input():
+    """Features that name the input let a policy learn it by heart."""
+    rng = np.random.default_rng(0)
+    X, Y = sticky(12, rng, length=5)
+    X = [(number, x) for number, x in enumerate(X)]
+
+    class Named(SequenceLabelling):
+        def features(self, x, state):
+            return [f"{x[0]} {len(state)}"]
+
+        def actions(self, x, state):
+            return self.labels if len(state) < len(x[1]) else ()
+
+        def costs(self, x, y, state):
+            return super().costs(x[1], y, state)
+
+    task = Named([0, 1, 2])
+    options = {"learner": LinearLearner(epochs=50), "beta": 1.0, "iterations": 2}
+    plain = Searn(task, **options).fit(X, Y)
+    crossed = Searn(task, **options, cross_validation=3).fit(X, Y)
+    assert plain.history_[1].roll_in_loss == 0
+    assert crossed.history_[1].roll_in_loss > 1
+    assert crossed.score(X, Y) == 1  # predictions are by the classifier of all inputs
+    assert len(crossed.policy_.learned[-1].folds) == 3
+    with pytest.raises(ValueError, match="12 inputs make no 13 folds"):
+        Searn(task, cross_validation=13).fit(X, Y)
+
+
+@pytest.mark.parametrize("costs", ["optimal", "rollout", "tied"])
+@pytest.mark.parametrize("learner", ["logistic", "perceptron", "svm"])
+def test_every_learner_learns_under_every_kind_of_costs(costs, learner):
+    X = ["banana", "onion", "order", "yes", "bread"]
+    Y = ["cvcvcv", "vcvvc", "vccvc", "cvc", "ccvvc"]
+    task = SequenceLabelling("cv")
+    searn = Searn(task, learner, costs=costs, beta=0.6, iterations=3, n_rollouts=2)
+    assert searn.fit(X, Y).score(X, Y) == 1
+
+
+def test_reductions_learn_chunks():
+    from sklearn.linear_model import LogisticRegression, Ridge
+
+    X = [["big", "dogs", "bark"], ["dogs", "bark"], ["they", "see", "big", "dogs"]]
+    Y = [["B-NP", "I-NP", "O"], ["B-NP", "O"], ["B-NP", "O", "B-NP", "I-NP"]]
+    for learner in (AllPairs(LogisticRegression(C=100)), OneAgainstAll(Ridge(0.01))):
+        searn = Searn(WordChunking(["NP"]), learner, beta=1.0, iterations=2)
+        assert searn.fit(X, Y).score(X, Y) == 1
+
+
+def test_searching_for_the_initial_policy_is_as_good_as_knowing_it():
+    class Blind(WordChunking):
+        def costs(self, x, y, state):
+            return None
+
+    X = [["big", "dogs", "bark"], ["dogs", "bark"]]
+    Y = [["B-NP", "I-NP", "O"], ["B-NP", "O"]]
+    known = Searn(WordChunking(["NP"]), beta=0.5, iterations=2).fit(X, Y)
+    blind = Searn(Blind(["NP"]), beta=0.5, iterations=2).fit(X, Y)
+    for a, b in zip(known.policy_.learned, blind.policy_.learned, strict=True):
+        np.testing.assert_allclose(a.scorer.weights, b.scorer.weights, atol=1e-12)
+
+
+def test_equal_seeds_give_equal_policies():
+    rng = np.random.default_rng(2)
+    X, Y = sticky(30, rng, length=6)
+    task = SequenceLabelling([0, 1, 2])
+
+    def fit(seed):
+        searn = Searn(task, beta=0.5, iterations=3, random_state=seed).fit(X, Y)
+        return searn.predict(X), searn.policy_.learned[-1].scorer.weights
+
+    first, again, other = fit(0), fit(0), fit(1)
+    assert first[0] == again[0]
+    np.testing.assert_array_equal(first[1], again[1])
+    assert not np.array_equal(first[1], other[1])
+
+
+def test_development_loss_keeps_the_best_and_stops():
+    rng = np.random.default_rng(0)
+    train, dev = sticky(60, rng), sticky(60, rng)
+    task = SequenceLabelling([0, 1, 2], features=seen_only, history=1)
+    searn = Searn(task, beta=1.0, iterations=12, patience=2).fit(*train, dev=dev)
+    history = searn.history_
+    losses = [one.dev_loss for one in history]
+    assert history.best == 1 + int(np.argmin(losses))
+    assert len(history) == min(12, history.best + 2)
+    X, Y = dev
+    mean = np.mean([task.loss(y, o) for y, o in zip(Y, searn.predict(X), strict=True)])
+    assert mean == losses[history.best - 1]
+    assert len(searn.policy_.learned) == history.best
+    if len(history) < 12:
+        assert history.stopped == "no better loss in 2 iterations"
+
+
+def test_line_search_takes_the_share_of_least_loss():
+    rng = np.random.default_rng(0)
+    train, dev = sticky(60, rng), sticky(60, rng)
+    task = SequenceLabelling([0, 1, 2], features=seen_only, history=1)
+    searn = Searn(task, beta="search", iterations=3, patience=3).fit(*train, dev=dev)
+    history = searn.history_
+    assert history[0].beta == 1
+    assert history[0].initial_weight == 0
+    mixture = Mixture(None, searn.policy_.learned[:1], (1.0,))
+    second = searn.policy_.learned[1]
+    losses = {
+        beta: searn._loss(mixture.interpolate(second, beta), *dev)
+        for beta in (1.0, 0.7, 0.5, 0.3, 0.2, 0.1, 0.05)
+    }
+    assert history[1].dev_loss == min(losses.values())
+    assert losses[history[1].beta] == history[1].dev_loss
+    with pytest.raises(ValueError, match="needs development inputs"):
+        Searn(task, beta="search").fit(*train)
+
+
+def test_a_share_of_the_inputs_for_development():
+    X, Y = sticky(20, np.random.default_rng(0), length=4)
+    searn = Searn(SequenceLabelling([0, 1, 2]), iterations=1).fit(X, Y, dev=0.25)
+    assert searn.history_[0].examples == 15 * 4
+    assert searn.history_[0].dev_loss is not None
+    for share in (0.0, 1.5, 0.99):
+        with pytest.raises(ValueError, match=r"dev"):
+            Searn(SequenceLabelling([0, 1, 2])).fit(X, Y, dev=share)
+
+
+def test_iterations_until_the_initial_policy_has_no_say():
+    X, Y = ["xyz", "zy"], ["aba", "bb"]
+    searn = Searn(SequenceLabelling("ab"), beta=0.5, iterations=None).fit(X, Y)
+    # 3 · 0.5^n < 0.05 from n = 6 on
+    assert len(searn.history_) == 6
+    assert "hardly a say" in searn.history_.stopped
+    for beta in (1.0, "search"):
+        with pytest.raises(ValueError, match="iterations=None"):
+            Searn(SequenceLabelling("ab"), beta=beta, iterations=None).fit(X, Y)
+
+
+class Interrupted(LinearLearner):
+    calls = 0
+
+    def fit(self, decisions, costs, rng):
+        type(self).calls += 1
+        if type(self).calls == 3:
+            raise KeyboardInterrupt
+        return super().fit(decisions, costs, rng)
+
+
+def test_an_interrupt_keeps_what_was_learned():
+    X, Y = ["xyz", "zy"], ["aba", "bb"]
+    Interrupted.calls = 0
+    searn = Searn(SequenceLabelling("ab"), Interrupted(), iterations=9).fit(X, Y)
+    assert searn.history_.stopped == "interrupted"
+    assert len(searn.history_) == len(searn.policy_.learned) == 2
+    assert searn.policy_.weights.sum() == pytest.approx(1)
+    assert searn.predict(X) == [tuple(y) for y in Y]
+    Interrupted.calls = 2
+    with pytest.raises(KeyboardInterrupt):
+        Searn(SequenceLabelling("ab"), Interrupted()).fit(X, Y)
+
+
+def test_history_prints_and_draws():
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    X, Y = ["xyz", "zy"], ["aba", "bb"]
+    searn = Searn(SequenceLabelling("ab"), beta=0.1, iterations=3)
+    searn.fit(X, Y, dev=(X, Y))
+    history = searn.history_
+    assert repr(history).count("\n") == 4
+    assert "* kept" in repr(history)
+    assert [row["number"] for row in history.to_dict()] == [1, 2, 3]
+    assert [one.initial_weight for one in history[:2]] == pytest.approx([0.9, 0.81])
+    axes = history.plot()
+    assert axes.get_xlabel() == "iterations"
+    assert axes.lines[0].get_ydata().tolist() == [one.dev_loss for one in history]
+    without = Searn(SequenceLabelling("ab"), iterations=2).fit(X, Y).history_
+    assert without[0].dev_loss is None
+    assert len(without.plot(axes).lines) == 4
+    mpl.pyplot.close("all")
+
+
+def test_progress_is_told_when_asked(capsys):
+    X, Y = ["xyz"], ["aba"]
+    Searn(SequenceLabelling("ab"), iterations=2, verbose=1).fit(X, Y, dev=(X, Y))
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 2
+    assert lines[0].startswith("iteration 1: 3 examples, regret 0.0000")
+    assert "dev loss" in lines[0]
+
+
+# --- edges --------------------------------------------------------------------------
+
+
+def test_empty_inputs_and_no_inputs():
+    task = SequenceLabelling("ab")
+    searn = Searn(task, iterations=2).fit(["", "xy", ""], ["", "ab", ""])
+    assert searn.predict(["", "xy"]) == [(), ("a", "b")]
+    assert searn.history_[0].examples == 2
+    for X, Y in ([], []), ([""], [""]):
+        nothing = Searn(task, iterations=1).fit(X, Y)
+        assert nothing.predict(["", "x"]) == [(), ("a",)]
+        assert nothing.score(X, Y) == 1
+
+
+def test_one_action_only_needs_no_decision():
+    task = SequenceLabelling("a")
+    searn = Searn(task, iterations=2).fit(["xyz", "x"], ["aaa", "a"])
+    assert searn.predict(["xx"]) == [("a", "a")]
+    assert searn.history_[0].examples == 0
+    wide = Searn(task, iterations=1, beam=3).fit(["xyz"], ["aaa"])
+    assert wide.predict(["xx", ""]) == [("a", "a"), ()]
+
+
+def test_illegal_actions_and_bad_costs_are_told_with_their_place():
+    class Illegal(SequenceLabelling):
+        def costs(self, x, y, state):
+            return None
+
+        def reference(self, x, y, state):
+            return y[len(state)]
+
+    with pytest.raises(ValueError, match=r"input 1 gives the action 'z' in state \('a"):
+        Searn(Illegal("ab")).fit(["xy", "xy"], ["ab", "az"])
+
+    def fit(method, value):
+        members = {method: lambda self, *_: value}
+        task = type("Bad", (SequenceLabelling,), members)("ab")
+        return Searn(task).fit(["xy"], ["ab"])
+
+    with pytest.raises(
+        ValueError, match=r"of input 0 in state \(\) of action 'b' is nan"
+    ):
+        fit("costs", [0.0, math.nan])
+    with pytest.raises(ValueError, match="3 costs of input 0"):
+        fit("costs", [0.0, 1.0, 2.0])
+    with pytest.raises(ValueError, match=r"the loss of input 0 .* is inf"):
+        fit("loss", math.inf)
+
+    class Endless(SequenceLabelling):
+        def step(self, x, state, action):
+            return state
+
+    with pytest.raises(ValueError, match="input 0 is not finished after"):
+        Searn(Endless("a")).fit(["x"], ["a"])
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"learner": "forest"}, "learner must be one of"),
+        ({"costs": "free"}, "costs must be one of"),
+        ({"beta": 0.0}, "beta must be above 0"),
+        ({"beta": "best"}, "beta must be one of"),
+        ({"iterations": 0}, "iterations must be at least 1"),
+        ({"beam": 0}, "beam must be at least 1"),
+        ({"cross_validation": 1}, "at least 2 folds"),
+        ({"prediction": "vote"}, "prediction must be one of"),
+        ({"beam_scores": "odds"}, "beam_scores must be one of"),
+    ],
+)
+def test_options_are_checked(options, words):
+    with pytest.raises(ValueError, match=words):
+        Searn(SequenceLabelling("ab"), **options).fit(["x"], ["a"])
+
+
+def test_misuse_is_told():
+    task = SequenceLabelling("ab")
+    with pytest.raises(ValueError, match="not fitted yet"):
+        Searn(task).predict(["x"])
+    with pytest.raises(ValueError, match="X has 1 inputs but Y has 2"):
+        Searn(task).fit(["x"], ["a", "b"])
+    with pytest.raises(ValueError, match="dev: X has 1 inputs but Y has 0"):
+        Searn(task).fit(["x"], ["a"], dev=(["x"], []))
+    with pytest.raises(TypeError, match="task must be a Task"):
+        Searn("chunk").fit(["x"], ["a"])
+    with pytest.raises(TypeError, match="learner must have a method fit"):
+        Searn(task, object()).fit(["x"], ["a"])
+
+
+def test_it_prints_what_was_asked_for():
+    searn = Searn(SequenceLabelling("ab"), "svm", beta=1.0)
+    assert repr(searn) == "Searn(SequenceLabelling, learner='svm', beta=1.0)"
+    assert searn.get_params()["iterations"] == 10
+
+
+def test_mean_prediction_mixes_probabilities():
+    task = SequenceLabelling("ab")
+    parts = (Fixed(task, lambda one: 0), Fixed(task, lambda one: 1))
+    mixture = Mixture(None, parts, (1.0, 0.3))
+    one = Situation(0, "x", None, (), ("a", "b"))
+    scores, indptr = mixture.action_scores([one], None, "log")
+    p = math.e / (math.e + 1)
+    expected = [0.7 * p + 0.3 * (1 - p), 0.7 * (1 - p) + 0.3 * p]
+    np.testing.assert_allclose(np.exp(scores), expected, rtol=1e-12)
+    assert indptr.tolist() == [0, 2]
+    raw, _ = mixture.action_scores([one], None, "raw")
+    np.testing.assert_allclose(raw, [0.7, 0.3])
+    X, Y = ["xyz", "zy"], ["aba", "bb"]
+    searn = Searn(task, prediction="mean", iterations=3).fit(X, Y)
+    assert searn.predict(X) == [tuple(y) for y in Y]
+    assert len(describe(task, [one])) == 1

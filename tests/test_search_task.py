@@ -1,0 +1,408 @@
+"""Tasks: exact costs against brute force on all states, and the conformance kit."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+import argmetric as am
+import search_oracle as oracle
+from argmetric.search import (
+    JointTask,
+    LearnedOrder,
+    MultiLabel,
+    QueueTask,
+    RightToLeft,
+    Searn,
+    SequenceLabelling,
+    SpanChunking,
+    Task,
+    WordChunking,
+    check_task,
+)
+from argmetric.search._decisions import Situation, describe, hash_name, read_features
+from argmetric.search._reference import InitialPolicy
+
+
+def assert_exact(task, x, y, loss=None):
+    """Costs are least losses, up to a constant, at every state; n of states."""
+    judge = loss or (lambda output: task.loss(y, output))
+    least = oracle.least_losses(task, x, judge)
+    policy = InitialPolicy(task)
+    n = 0
+    for state in oracle.all_states(task, x):
+        actions = tuple(task.actions(x, state))
+        if not actions:
+            continue
+        n += 1
+        reached = [float(least[task.step(x, state, action)]) for action in actions]
+        costs = np.asarray(policy.costs(Situation(-1, x, y, state, actions)))
+        rises = np.array(reached) - min(reached)
+        assert np.abs(costs - costs.min() - rises).max() < 1e-12, (y, state)
+        best = policy.best(Situation(-1, x, y, state, actions))
+        assert rises[best] < 1e-12, (y, state)
+    return n
+
+
+@pytest.mark.parametrize("dangling", ["forbid", "open", "ignore"])
+def test_word_at_a_time_costs_are_exact_on_all_states(dangling):
+    task = WordChunking(["X", "Y"], dangling=dangling)
+    x = ("a",) * 3
+    n = 0
+    for y in oracle.well_formed_labels("XY", 3):
+        gold = oracle.chunks(y, False)
+
+        def loss(output, gold=gold):
+            return 1 - oracle.chunk_f(gold, oracle.chunks(output, dangling == "open"))
+
+        n += assert_exact(task, x, y, loss)
+    assert n == 41 * {"forbid": 15, "open": 31, "ignore": 31}[dangling]
+
+
+@pytest.mark.parametrize("dangling", ["open", "ignore"])
+def test_word_at_a_time_costs_are_exact_on_four_words(dangling):
+    task = WordChunking(["X", "Y"], dangling=dangling)
+    for y in list(oracle.well_formed_labels("XY", 4))[::12]:
+        gold = oracle.chunks(y, False)
+
+        def loss(output, gold=gold):
+            return 1 - oracle.chunk_f(gold, oracle.chunks(output, dangling == "open"))
+
+        assert_exact(task, ("a",) * 4, y, loss)
+
+
+@pytest.mark.parametrize("metric", [am.FBeta(2), am.FBeta(0.5), "jaccard"])
+def test_word_at_a_time_costs_are_exact_for_other_metrics(metric):
+    task = WordChunking(["X"], dangling="open", metric=metric)
+    for y in oracle.well_formed_labels("X", 4):
+        assert_exact(task, ("a",) * 4, y)
+    beta2 = getattr(metric, "beta", 1) ** 2 if metric != "jaccard" else 1
+    y, output = ("B-X", "I-X", "B-X", "O"), ("B-X", "O", "B-X", "B-X")
+    f = oracle.chunk_f(oracle.chunks(y, True), oracle.chunks(output, True), beta2)
+    value = float(f if metric != "jaccard" else f / (2 - f))
+    assert task.loss(y, output) == pytest.approx(1 - value, abs=1e-15)
+
+
+def test_policy_18_of_the_paper_is_among_the_cheapest():
+    task = WordChunking(["X", "Y"], dangling="open")
+    x = ("a",) * 3
+    for y in oracle.well_formed_labels("XY", 3):
+        for state in oracle.all_states(task, x):
+            if len(state) == 3:
+                continue
+            right, last = y[len(state)], state[-1] if state else "O"
+            choice = "O"
+            if right[0] == "B" or (right[0] == "I" and last[2:] == right[2:]):
+                choice = right
+            costs = task.costs(x, y, state)
+            at = costs[task.labels.index(choice)]
+            assert at == pytest.approx(min(costs), abs=1e-12)
+
+
+@pytest.mark.parametrize("types", ["X", "XY"])
+def test_chunk_at_a_time_costs_are_exact_on_all_states(types):
+    task = SpanChunking(list(types), max_length=2)
+    golds = list(oracle.well_formed_labels(types, 4))
+    assert any(b - a == 4 for y in golds for a, b, _ in oracle.chunks(y, False))
+    for y in golds[:: len(types) ** 2]:
+        gold = oracle.chunks(y, False)
+
+        def loss(output, gold=gold):
+            return 1 - oracle.chunk_f(gold, oracle.chunks(output, False))
+
+        assert_exact(task, ("a",) * 4, y, loss)
+
+
+def test_joint_costs_are_exact_on_all_states():
+    task = JointTask(
+        SequenceLabelling("ab"), WordChunking(["X"], dangling="open"), weights=(0.5, 1)
+    )
+    x = ("u", "v", "w")
+    n = 0
+    for tags in ("aab", "bab"):
+        for y in oracle.well_formed_labels("X", 3):
+            gold = oracle.chunks(y, False)
+
+            def loss(output, gold=gold, tags=tags):
+                wrong = sum(a != b for a, b in zip(tags, output[0], strict=True))
+                f = oracle.chunk_f(gold, oracle.chunks(output[1], True))
+                return wrong / 2 + 1 - f
+
+            n += assert_exact(task, x, (tags, y), loss)
+    assert n == 2 * 13 * (1 + 2 + 6 + 12 + 36 + 72)
+
+
+def test_joint_of_streams_of_unequal_lengths():
+    task = JointTask(SpanChunking(["X"], 2), SequenceLabelling("ab"))
+    assert_exact(task, ("u", "v"), (("B-X", "I-X"), "ab"))
+    x, y = ("u", "v", "w"), (("B-X", "I-X", "O"), "aba")
+    assert check_task(task, [x], [y]).ok
+    assert Searn(task, beta=1.0, iterations=2).fit([x], [y]).score([x], [y]) == 0
+
+
+@pytest.mark.parametrize(
+    "metric",
+    ["f1", "mcc", "gmean", "accuracy", "jaccard", am.SquaredCountError(), am.FBeta(2)],
+)
+def test_multi_label_costs_are_exact_for_any_metric(metric):
+    task = MultiLabel(4, metric)
+    for y in itertools.product((0, 1), repeat=4):
+        assert assert_exact(task, ["row"], y) == 15
+
+
+def test_multi_label_loss_is_the_metric():
+    y, output = (1, 1, 0, 0), (1, 0, 1, 0)
+    assert MultiLabel(4).loss(y, output) == pytest.approx(0.5)
+    assert MultiLabel(4).loss((0,) * 4, (0,) * 4) == 0.0
+    value = am.get_metric("mcc").score(y, output)
+    assert MultiLabel(4, "mcc").loss(y, output) == pytest.approx(1 - value)
+    assert MultiLabel(2, am.SquaredCountError()).loss((0, 0), (1, 0)) == 0.25
+    with pytest.raises(ValueError, match="cannot be nan"):
+        MultiLabel(2, am.FBeta(1, zero_division=np.nan))
+
+
+@pytest.mark.parametrize(
+    "task",
+    [
+        SequenceLabelling("abc"),
+        SequenceLabelling("abc", order="right"),
+        LearnedOrder("abc"),
+        RightToLeft(SequenceLabelling("abc")),
+        QueueTask(SequenceLabelling("ab"), 1),
+        QueueTask(SequenceLabelling("ab"), 2),
+        QueueTask(LearnedOrder("ab"), 3),
+    ],
+    ids=lambda task: type(task).__name__,
+)
+def test_sequence_costs_are_exact(task):
+    x = "xyz" if not isinstance(task, QueueTask) else "xy"
+    for y in ["aba", "bbb"]:
+        assert_exact(task, x, y[: len(x)])
+
+
+def test_queues_of_tasks_without_costs_are_searched():
+    class Blind(SequenceLabelling):
+        def costs(self, x, y, state):
+            return None
+
+    assert_exact(QueueTask(Blind("ab"), 2), "xy", "ab")
+    assert_exact(JointTask(Blind("ab"), SequenceLabelling("ab")), "xy", ("ab", "ba"))
+
+
+def test_chunks_from_the_right_carry_their_mark_at_the_end():
+    task = RightToLeft(WordChunking(["X", "Y"]))
+    for y in oracle.well_formed_labels("XY", 3):
+        mirrored = task.mirror(y)
+        assert task.mirror(mirrored) == y
+        spans = {(3 - b, 3 - a, k) for a, b, k in oracle.chunks(y, False)}
+        assert oracle.chunks(mirrored, False) == spans
+        assert_exact(task, ("a",) * 3, y)
+
+
+class Reference(SequenceLabelling):
+    """Only the best action is known."""
+
+    def costs(self, x, y, state):
+        return None
+
+    def reference(self, x, y, state):
+        return y[len(state)]
+
+
+class Searched(WordChunking):
+    """Nothing is known: least losses are looked for."""
+
+    def costs(self, x, y, state):
+        return None
+
+
+def test_costs_follow_from_a_reference_or_a_search():
+    assert_exact(Reference("abc"), "xyz", "abc")
+    task = Searched(["X"])
+    for y in oracle.well_formed_labels("X", 3):
+        assert_exact(task, ("a",) * 3, y)
+
+
+def test_search_keeps_to_its_width():
+    class Trap(Task):
+        """The estimate is wrong on the way to the best output."""
+
+        def start(self, x):
+            return ""
+
+        def actions(self, x, state):
+            return "ab" if len(state) < 2 else ""
+
+        def step(self, x, state, action):
+            return state + action
+
+        def output(self, x, state):
+            return state
+
+        def loss(self, y, output):
+            return {"b": 5.0, "bb": 0.0}.get(output, 1.0)
+
+    costs = {}
+    for width in (1, 2):
+        policy = InitialPolicy(Trap(), width)
+        costs[width] = policy.costs(Situation(0, "", "", "", ("a", "b")))
+    assert costs == {1: [1.0, 0.0], 2: [1.0, 0.0]}
+    value = InitialPolicy(Trap(), 1)._searched(0, "", "", "")
+    assert (value, InitialPolicy(Trap(), 2)._searched(0, "", "", "")) == (1.0, 0.0)
+
+
+BUILT_IN = [
+    (SequenceLabelling("ab"), "xyz", "aba"),
+    (SequenceLabelling("ab", order="right"), "xyz", "aba"),
+    (WordChunking(["X"]), "xyz", ["B-X", "I-X", "O"]),
+    (WordChunking(["X"], dangling="open"), "xyz", ["B-X", "I-X", "O"]),
+    (WordChunking(["X"], dangling="ignore"), "xyz", ["B-X", "I-X", "O"]),
+    (SpanChunking(["X"], 2), "xyz", ["B-X", "I-X", "I-X"]),
+    (LearnedOrder("ab"), "xyz", "aba"),
+    (MultiLabel(3), ["red"], (0, 1, 1)),
+    (JointTask(SequenceLabelling("ab"), WordChunking(["X"])), "xy",
+     ("ab", ["B-X"] * 2)),
+    (RightToLeft(SpanChunking(["X"], 2), mirror=WordChunking(["X"]).mirrored), "xyz",
+     ["B-X", "I-X", "O"]),
+    (QueueTask(SequenceLabelling("ab"), 2), "xyz", "aba"),
+    (Reference("ab"), "xyz", "aba"),
+    (Searched(["X"]), "xyz", ["B-X", "I-X", "O"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("task", "x", "y"), BUILT_IN, ids=lambda v: type(v).__name__)
+def test_built_in_tasks_pass_the_kit(task, x, y):
+    report = check_task(task, [x], [y])
+    assert report.ok
+    assert bool(report)
+    assert "no problem" in repr(report)
+    assert report.n_states > 3
+    known = not isinstance(task, Searched)
+    assert (report.n_exact > 0) == known
+
+
+@pytest.mark.parametrize(("task", "x", "y"), BUILT_IN, ids=lambda v: type(v).__name__)
+def test_built_in_tasks_learn_one_input(task, x, y):
+    searn = Searn(task, beta=1.0, iterations=3).fit([x], [y])
+    reachable = not isinstance(task, SpanChunking)  # whose gold chunk is too long
+    assert (task.loss(y, searn.predict([x])[0]) == 0) == reachable
+
+
+def faulty(**methods):
+    return type("Faulty", (SequenceLabelling,), methods)("ab")
+
+
+COUNT = itertools.count()
+FAULTS = {
+    "determinism": faulty(features=lambda s, x, state: [f"f{next(COUNT)}"]),
+    "purity": faulty(features=lambda s, x, state: [x.append("z") or "f"]),
+    "state": faulty(start=lambda s, x: []),
+    "actions": faulty(actions=lambda s, x, state: "aab" if len(state) < len(x) else ""),
+    "features": faulty(features=lambda s, x, state: [("f", float("nan"))]),
+    "loss": faulty(loss=lambda s, y, output: float("inf")),
+    "finite": faulty(costs=lambda s, x, y, state: [0.0, float("nan")]),
+    "costs": faulty(
+        costs=lambda s, x, y, state: [2.0 * (a != y[len(state)]) for a in "ab"]
+    ),
+    "reference": faulty(reference=lambda s, x, y, state: "c"),
+    "best": faulty(
+        costs=lambda s, x, y, state: None, reference=lambda s, x, y, state: "b"
+    ),
+    "end": faulty(step=lambda s, x, state, action: state),
+    "output": faulty(output=lambda s, x, state: state[99]),
+}
+
+
+@pytest.mark.parametrize("check", FAULTS)
+def test_the_kit_finds_each_planted_fault(check):
+    report = check_task(FAULTS[check], [list("xy"), list("x")], ["ab", "a"])
+    assert not report.ok
+    found = {problem.check: problem for problem in report.problems}
+    assert check in found
+    assert found[check].where.startswith("input 0")
+    assert check in repr(report)
+
+
+@pytest.mark.parametrize(
+    ("methods", "check", "words"),
+    [
+        ({"actions": lambda s, x, state: "", "final": lambda s, x, state: False},
+         "actions", "has no actions"),
+        ({"actions": lambda s, x, state: [["a"]] if not state else []},
+         "actions", "not hashable"),
+        ({"features": lambda s, x, state: None}, "features", "there are none"),
+        ({"features": lambda s, x, state: [3.5]}, "features", "is no feature"),
+        ({"costs": lambda s, x, y, state: [0.0]}, "costs", "1 costs for 2 actions"),
+        ({"reference": lambda s, x, y, state: "a" if y[len(state)] == "b" else "b"},
+         "reference", "above the best"),
+        ({"loss": lambda s, y, output: 1 / 0}, "loss", "ZeroDivisionError"),
+        ({"costs": lambda s, x, y, state: (
+            None if state else [float(a != y[0]) for a in "ab"])},
+         "costs", "some states have them"),
+    ],
+)  # fmt: skip
+def test_the_kit_says_what_is_wrong(methods, check, words):
+    report = check_task(faulty(**methods), ["xy"], ["ab"])
+    found = {problem.check: problem.what for problem in report.problems}
+    assert words in found[check]
+
+
+def test_the_kit_takes_random_paths_where_there_are_too_many_outputs():
+    x, y = "x" * 12, "ab" * 6
+    good = check_task(SequenceLabelling("ab"), [x], [y], max_outputs=50)
+    assert good.ok
+    assert 0 < good.n_exact < good.n_states
+    bad = faulty(costs=lambda s, x, y, state: [1.0, 0.0])
+    report = check_task(bad, [x], [y], max_outputs=1)
+    assert "best" in {problem.check for problem in report.problems}
+    with pytest.raises(ValueError, match="X has 1 inputs but Y has 2"):
+        check_task(bad, [x], [y, y])
+
+
+def test_features_are_read_and_refused():
+    assert list(read_features(["a", 3, ("b", 2)])) == [("a", 1), (3, 1), ("b", 2)]
+    assert list(read_features({("t", 1): 0.5})) == [(("t", 1), 0.5)]
+    with pytest.raises(ValueError, match="no \\(name, value\\) pair"):
+        list(read_features([("a", "b", "c")]))
+    with pytest.raises(ValueError, match="feature 'a' has the value 'b'"):
+        list(read_features([("a", "b")]))
+
+
+def test_names_hash_alike_in_every_process():
+    assert hash_name("word") == 6599116582130462229
+    assert hash_name(("a", np.int64(3))) == hash_name(("a", 3))
+    assert len({hash_name(name) for name in ("1", 1, ("1",), (1,))}) == 4
+    with pytest.raises(TypeError, match="not hashable"):
+        hash_name(["a"])
+
+
+def test_bad_features_are_told_with_their_place():
+    task = faulty(features=lambda s, x, state: [("f", "high")])
+    with pytest.raises(ValueError, match="feature 'f'") as caught:
+        describe(task, [Situation(4, "x", "a", (), ("a", "b"))])
+    assert "input 4" in caught.value.__notes__[0]
+    none = faulty(features=lambda s, x, state: None)
+    with pytest.raises(ValueError, match="no features at input 4"):
+        describe(none, [Situation(4, "x", "a", (), ("a", "b"))])
+
+
+def test_tasks_refuse_bad_input():
+    with pytest.raises(ValueError, match="label 'z' is not among"):
+        Searn(SequenceLabelling("ab"), iterations=1).fit(["xy"], ["az"])
+    with pytest.raises(ValueError, match="2 tokens have 1 labels"):
+        Searn(WordChunking(["X"]), iterations=1).fit(["xy"], [["O"]])
+    with pytest.raises(ValueError, match="label 'z' is not among"):
+        Searn(LearnedOrder("ab"), iterations=1).fit(["xy"], ["az"])
+    with pytest.raises(ValueError, match="distinct"):
+        SequenceLabelling("aa")
+    with pytest.raises(ValueError, match="true negatives"):
+        WordChunking(["X"], metric="mcc")
+    with pytest.raises(ValueError, match="max_length"):
+        SpanChunking(["X"], 0)
+    with pytest.raises(ValueError, match="width"):
+        QueueTask(SequenceLabelling("ab"), 0)
+    with pytest.raises(NotImplementedError, match="start"):
+        Task().start("x")
+    task = faulty(final=lambda s, x, state: False)
+    with pytest.raises(ValueError, match="is not final and has no actions"):
+        Searn(task, iterations=1).fit(["x"], ["a"])
