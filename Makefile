@@ -43,6 +43,8 @@ bench: .venv/.ready-bench ## the figures of README and docs, one JSON object a l
 	$(BIN)/python benchmarks/spans.py
 	$(BIN)/python benchmarks/tune.py
 	$(BIN)/python benchmarks/train.py
+	$(BIN)/python benchmarks/stream.py
+	$(BIN)/python benchmarks/search.py
 
 clean: ## remove what can be made again
 	rm -rf .venv docs/_build docs/gallery docs/api

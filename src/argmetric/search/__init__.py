@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from argmetric._lazy import lazy_names
 
 if TYPE_CHECKING:
     from argmetric.search._check import TaskReport as TaskReport
@@ -32,35 +33,26 @@ if TYPE_CHECKING:
     from argmetric.search._tasks_joint import JointTask as JointTask
     from argmetric.search._templates import default_templates as default_templates
 
-_ROOMS = {
-    "_check": ("TaskReport", "check_task"),
-    "_costing": ("Costing",),
-    "_history": ("History",),
-    "_learners": ("LinearLearner",),
-    "_order": ("LearnedOrder", "RightToLeft"),
-    "_pixels": ("pixel_pairs",),
-    "_policy": ("Mixture",),
-    "_queue": ("QueueTask",),
-    "_reductions": ("AllPairs", "OneAgainstAll"),
-    "_score": ("Evaluation",),
-    "_searn": ("Searn",),
-    "_segments_task": ("SegmentTagger",),
-    "_tagger": ("Tagger",),
-    "_task": ("Task",),
-    "_tasks": ("MultiLabel", "SequenceLabelling", "token_features"),
-    "_tasks_chunks": ("SpanChunking", "WordChunking", "span_features"),
-    "_tasks_joint": ("JointTask",),
-    "_templates": ("default_templates",),
-}
-_ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
-__all__ = sorted(_ROOM_OF)
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _ROOM_OF:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(importlib.import_module(f"{__name__}.{_ROOM_OF[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return __all__
+__getattr__, __dir__, __all__ = lazy_names(
+    __name__,
+    {
+        "_check": ("TaskReport", "check_task"),
+        "_costing": ("Costing",),
+        "_history": ("History",),
+        "_learners": ("LinearLearner",),
+        "_order": ("LearnedOrder", "RightToLeft"),
+        "_pixels": ("pixel_pairs",),
+        "_policy": ("Mixture",),
+        "_queue": ("QueueTask",),
+        "_reductions": ("AllPairs", "OneAgainstAll"),
+        "_score": ("Evaluation",),
+        "_searn": ("Searn",),
+        "_segments_task": ("SegmentTagger",),
+        "_tagger": ("Tagger",),
+        "_task": ("Task",),
+        "_tasks": ("MultiLabel", "SequenceLabelling", "token_features"),
+        "_tasks_chunks": ("SpanChunking", "WordChunking", "span_features"),
+        "_tasks_joint": ("JointTask",),
+        "_templates": ("default_templates",),
+    },
+)

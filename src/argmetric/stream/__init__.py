@@ -5,8 +5,9 @@ Names resolve at their first use, so that the rules load neither scikit-learn no
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from argmetric._lazy import lazy_names
 
 if TYPE_CHECKING:
     from argmetric.stream._classifier import OnlineClassifier as OnlineClassifier
@@ -22,34 +23,22 @@ if TYPE_CHECKING:
     from argmetric.stream._rules import get_rule as get_rule
     from argmetric.stream._wrapper import OnlineThreshold as OnlineThreshold
 
-_MODULES = {
-    "_classifier": ("OnlineClassifier",),
-    "_progressive": ("ProgressiveScore",),
-    "_river": ("RiverClassifier",),
-    "_rules": (
-        "FOFORule",
-        "FixedRule",
-        "HistogramRule",
-        "NewtonRule",
-        "OFORule",
-        "RuleRun",
-        "ThresholdRule",
-        "get_rule",
-    ),
-    "_wrapper": ("OnlineThreshold",),
-}
-_MODULE_OF = {name: module for module, names in _MODULES.items() for name in names}
-__all__ = sorted(_MODULE_OF)
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _MODULE_OF:
-        raise AttributeError(f"module 'argmetric.stream' has no attribute {name!r}")
-    module = importlib.import_module(f"argmetric.stream.{_MODULE_OF[name]}")
-    attribute = getattr(module, name)
-    globals()[name] = attribute
-    return attribute
-
-
-def __dir__() -> list[str]:
-    return __all__
+__getattr__, __dir__, __all__ = lazy_names(
+    __name__,
+    {
+        "_classifier": ("OnlineClassifier",),
+        "_progressive": ("ProgressiveScore",),
+        "_river": ("RiverClassifier",),
+        "_rules": (
+            "FOFORule",
+            "FixedRule",
+            "HistogramRule",
+            "NewtonRule",
+            "OFORule",
+            "RuleRun",
+            "ThresholdRule",
+            "get_rule",
+        ),
+        "_wrapper": ("OnlineThreshold",),
+    },
+)

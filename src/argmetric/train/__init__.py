@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from argmetric._lazy import lazy_names
 
 if TYPE_CHECKING:
     from argmetric.train._boosting import MetricObjective as MetricObjective
@@ -13,23 +14,11 @@ if TYPE_CHECKING:
     )
     from argmetric.train._surface import MetricSurfaceDisplay as MetricSurfaceDisplay
 
-_FILE_OF = {
-    "MetricLogisticRegression": "_logistic",  # the only one that loads scikit-learn
-    "MetricObjective": "_boosting",
-    "MetricSurfaceDisplay": "_surface",
-    "metric_objective": "_boosting",
-}
-__all__ = sorted(_FILE_OF)
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _FILE_OF:
-        raise AttributeError(f"module 'argmetric.train' has no attribute {name!r}")
-    module = importlib.import_module(f"argmetric.train.{_FILE_OF[name]}")
-    attribute = getattr(module, name)
-    globals()[name] = attribute
-    return attribute
-
-
-def __dir__() -> list[str]:
-    return __all__
+__getattr__, __dir__, __all__ = lazy_names(
+    __name__,
+    {
+        "_boosting": ("MetricObjective", "metric_objective"),
+        "_logistic": ("MetricLogisticRegression",),  # the one that loads scikit-learn
+        "_surface": ("MetricSurfaceDisplay",),
+    },
+)
