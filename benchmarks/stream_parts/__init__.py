@@ -1,0 +1,1 @@
+"""The sections of the benchmark of streams."""

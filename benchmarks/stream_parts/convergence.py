@@ -1,0 +1,183 @@
+"""4. How fast |θ_n - θ*| falls where the probabilities are known.
+
+Logits are normal, labels are drawn from them, and the rules are given the true
+probabilities; θ* is the root of q(θ) = π·θ - E(η-θ)₊, found by quadrature. FOFO is run
+anew for every n with that n, as printed; the others run once and are read at n. The
+last stream is given a map of its probabilities that keeps their order and nothing
+else: there the best cut is known as well, and only labels can find it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from harness import emit
+
+from argmetric.stream import (
+    FOFORule,
+    HistogramRule,
+    NewtonRule,
+    OFORule,
+    ThresholdRule,
+)
+from stream_parts.sets import rst_table
+
+HISTOGRAM, PATIENT = "histogram", "histogram, forget=None"
+FOFO, NEWTON = "FOFO", "newton"
+
+
+@dataclass(frozen=True)
+class Stream:
+    """Logits of mean m and deviation s; the rules see logit/slope + shift."""
+
+    name: str
+    mean: float
+    deviation: float
+    shift: float = 0.0
+    slope: float = 1.0
+
+    @cached_property
+    def curve(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Logits, the F1 of a cut at each of them, and the probabilities shown."""
+        z = self.mean + self.deviation * np.linspace(-9.0, 9.0, 400_001)
+        density = np.exp(-0.5 * ((z - self.mean) / self.deviation) ** 2)
+        density /= density.sum()
+        hits = np.cumsum((density / (1.0 + np.exp(-z)))[::-1])[::-1]
+        above = np.cumsum(density[::-1])[::-1]
+        shown = 1.0 / (1.0 + np.exp(-self.shown(z)))
+        return z, 2.0 * hits / (hits[0] + above), shown
+
+    @cached_property
+    def best(self) -> float:
+        """The best threshold on the probabilities that the rules are shown."""
+        _, score, _ = self.curve
+        half = 0.5 * score.max()  # where the true probability is half of F*
+        logit = np.log(half / (1.0 - half))
+        return float(1.0 / (1.0 + np.exp(-self.shown(logit))))
+
+    def lost(self, threshold: float | np.ndarray) -> np.ndarray:
+        """Points of F1 lost by a threshold, on the whole population."""
+        _, score, shown = self.curve
+        return np.asarray(100.0 * (score.max() - np.interp(threshold, shown, score)))
+
+    def shown(self, z: float | np.ndarray) -> float | np.ndarray:
+        return z / self.slope + self.shift
+
+    def draw(self, n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+        rng = np.random.default_rng(seed)
+        z = rng.normal(self.mean, self.deviation, n)
+        y = (rng.random(n) < 1.0 / (1.0 + np.exp(-z))).astype(np.int64)
+        return np.asarray(self.shown(z)), y
+
+
+STREAMS = (
+    Stream("30 % positives", -1.2, 2.0),
+    Stream("4 % positives", -4.6, 2.0),
+    Stream("4 % positives, miscalibrated", -4.6, 2.0, shift=2.0, slope=0.7),
+)
+
+
+def run(*, quick: bool, figures: Path | None) -> str:
+    lengths = np.unique(
+        np.logspace(3, 4 if quick else 6, 3 if quick else 7).astype(int)
+    )
+    seeds = 2 if quick else 20
+    tables, panels = [], []
+    for stream in STREAMS:
+        errors, lost = _errors(stream, lengths, seeds)
+        calibrated = stream.slope == 1.0
+        rows = []
+        for name, found in errors.items():
+            slope = _slope(lengths, found)
+            emit(
+                "convergence",
+                f"{stream.name}: slope of log|θ-θ*| over log n, {name}",
+                slope,
+                "",
+                _target(name, calibrated),
+                best=stream.best,
+                rows=[int(n) for n in lengths],
+                error=[float(e) for e in found],
+                points_of_f1_lost=[float(points) for points in lost[name]],
+                seeds=seeds,
+            )
+            ends = [f"{found[i]:.4f}" for i in (0, len(found) // 2, -1)]
+            rows.append([name, *ends, f"{slope:.2f}", f"{lost[name][-1]:.3f}"])
+        heads = [f"n = {lengths[i]:,}" for i in (0, len(lengths) // 2, -1)]
+        title = f"{stream.name} (θ* = {stream.best:.3f})"
+        tables.append(rst_table([title, *heads, "slope", "F1 lost at the end"], rows))
+        panels.append((title, errors))
+    if figures is not None:
+        _plot(panels, lengths, figures / "convergence.png")
+    return "\n\n".join(tables)
+
+
+def _target(name: str, calibrated: bool) -> tuple[str, float] | None:
+    """1/√n, within the noise of a fitted slope; of ours on every stream."""
+    if name in (HISTOGRAM, PATIENT) or (calibrated and name in (FOFO, NEWTON)):
+        return ("<=", -0.45)
+    return None
+
+
+def _errors(
+    stream: Stream, lengths: np.ndarray, seeds: int
+) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+    """Mean |θ - θ*| and mean points of F1 lost after each number of rows."""
+    most = int(lengths[-1])
+    anytime: dict[str, ThresholdRule] = {
+        "FOFO, anytime": FOFORule(),
+        "OFO": OFORule(),
+        NEWTON: NewtonRule(),
+        HISTOGRAM: HistogramRule(),
+        PATIENT: HistogramRule(forget=None),
+    }
+    errors = {name: np.zeros(len(lengths)) for name in (FOFO, *anytime)}
+    lost = {name: np.zeros(len(lengths)) for name in errors}
+    for seed in range(seeds):
+        z, y = stream.draw(most + 1, seed)
+        found = {FOFO: np.array([_fofo(z[:n], y[:n]) for n in lengths])}
+        for name, rule in anytime.items():
+            run = rule.run(rule.init_state("f1"), z, y, logits=True)
+            found[name] = run.thresholds[lengths]
+        for name, thresholds in found.items():
+            errors[name] += np.abs(thresholds - stream.best) / seeds
+            lost[name] += stream.lost(thresholds) / seeds
+    return errors, lost
+
+
+def _fofo(z: np.ndarray, y: np.ndarray) -> float:
+    """Where FOFO ends that was told the number of rows."""
+    rule = FOFORule(n=y.size)
+    state = rule.init_state("f1")
+    rule.run(state, z, y, logits=True)
+    return rule.threshold_of(state)
+
+
+def _slope(lengths: np.ndarray, errors: np.ndarray) -> float:
+    return float(np.polyfit(np.log(lengths), np.log(errors), 1)[0])
+
+
+def _plot(
+    panels: list[tuple[str, dict[str, np.ndarray]]], lengths: np.ndarray, path: Path
+) -> None:
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    from matplotlib import pyplot as plt
+
+    fig, axes = plt.subplots(
+        1, len(panels), figsize=(5 * len(panels), 4), layout="constrained"
+    )
+    for ax, (title, errors) in zip(axes, panels, strict=True):
+        for name, found in errors.items():
+            slope = _slope(lengths, found)
+            ax.loglog(lengths, found, marker=".", label=f"{name} ({slope:.2f})")
+        guide = errors[FOFO][0] * np.sqrt(lengths[0] / lengths)
+        ax.loglog(lengths, guide, color="0.7", linestyle="--", label="1/√n")
+        ax.set(title=title, xlabel="rows", ylabel="mean |θ - θ*|")
+        ax.legend(fontsize="small")
+    fig.savefig(path, dpi=120)
+    plt.close(fig)

@@ -1,0 +1,247 @@
+"""1. Rows per second beside river and Vowpal Wabbit, and what a rule adds.
+
+All three learn the same logistic regression by SGD and predict every row before they
+learn from it. argmetric takes the rows in chunks of 50,000, as arrays; river takes
+them one by one, as dicts that were made beforehand; Vowpal Wabbit runs natively over a
+file of its own format, its two threads, from text and again from its binary cache.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from harness import cpu_seconds, emit, interleaved, median_ratio, wall_seconds
+
+from argmetric.stream import FixedRule, FOFORule, OnlineClassifier
+from stream_parts.sets import tasks_of
+
+SETS = ("a9a", "w8a", "ijcnn1", "covtype")
+CHUNK = 50_000
+RIVER_ROWS = 5_000
+RULES = ("ofo", "newton", "histogram")
+
+
+def run(*, quick: bool, figures: Path | None) -> None:
+    for name in SETS[:1] if quick else SETS:
+        task = tasks_of(name, (3,))[0]
+        most = 5_000 if quick else task.n
+        order = np.random.default_rng(0).permutation(task.n)[:most]
+        X, y = task.X[order], task.y[order]
+        repeats = 2 if quick else 5
+        _rates(name, X, y, repeats)
+        _overhead(name, X, y, repeats)
+    _memory(quick)
+
+
+def _ours(X: Any, y: np.ndarray, rule: Any, size: int = CHUNK) -> Callable[[], None]:
+    """Chunks cut beforehand: a stream would bring them so."""
+    cuts = range(0, y.size, size)
+    chunks = [(X[i : i + size], y[i : i + size]) for i in cuts]
+
+    def call() -> None:
+        model = OnlineClassifier(rule=rule, learner="sgd", step=1.0)
+        for rows, labels in chunks:
+            model.progressive(rows, labels, classes=[0, 1])
+
+    return call
+
+
+def _river(X: Any, y: np.ndarray) -> Callable[[], None]:
+    from river import linear_model, optim
+
+    names = [str(j) for j in range(X.shape[1])]
+    rows = []
+    for i in range(y.size):
+        one = X[i].tocoo() if hasattr(X, "tocoo") else X[i]
+        if hasattr(one, "col"):
+            columns = zip(one.col.tolist(), one.data.tolist(), strict=True)
+            rows.append({names[j]: value for j, value in columns})
+        else:
+            rows.append(dict(zip(names, one.tolist(), strict=True)))
+    labels = y.astype(bool).tolist()
+
+    def call() -> None:
+        step = optim.schedulers.InverseScaling(1.0, 0.5)
+        model = linear_model.LogisticRegression(optim.SGD(step), intercept_lr=step)
+        for x, label in zip(rows, labels, strict=True):
+            model.predict_one(x)
+            model.learn_one(x, label)
+
+    return call
+
+
+def _vw(path: Path, cache: Path | None) -> Callable[[], None]:
+    from vowpalwabbit import Workspace
+
+    options: dict[str, Any] = {"data": str(path)}
+    if cache is not None:
+        options["cache_file"] = str(cache)
+
+    def call() -> None:
+        Workspace(
+            loss_function="logistic",
+            sgd=True,
+            learning_rate=1.0,
+            power_t=0.5,
+            quiet=True,
+            **options,
+        ).finish()
+
+    return call
+
+
+def _write_vw(X: Any, y: np.ndarray, path: Path) -> None:
+    from scipy.sparse import csr_matrix
+
+    X = csr_matrix(X)
+    ends, columns, data = X.indptr.tolist(), X.indices.tolist(), X.data.tolist()
+    with path.open("w") as file:
+        for i, label in enumerate(y.tolist()):
+            pairs = zip(
+                columns[ends[i] : ends[i + 1]],
+                data[ends[i] : ends[i + 1]],
+                strict=True,
+            )
+            text = " ".join(f"{j}:{value:g}" for j, value in pairs)
+            file.write(f"{1 if label else -1} | {text}\n")
+
+
+def _rates(name: str, X: Any, y: np.ndarray, repeats: int) -> None:
+    """Rows per second of CPU time of each, taken in turns."""
+    calls = {"argmetric": _ours(X, y, FOFORule(n=y.size))}
+    rows = {"argmetric": y.size}
+    targets = {"river, row by row": 80.0, "VW native, from text": 30.0}
+    if importlib.util.find_spec("river"):
+        few = min(RIVER_ROWS, y.size)
+        calls["river, row by row"] = _river(X[:few], y[:few])
+        rows["river, row by row"] = few
+    with tempfile.TemporaryDirectory() as folder:
+        if importlib.util.find_spec("vowpalwabbit"):
+            few = min(200_000, y.size)
+            path, cache = Path(folder, "rows.vw"), Path(folder, "rows.cache")
+            _write_vw(X[:few], y[:few], path)
+            calls["VW native, from text"] = _vw(path, None)
+            calls["VW native, from its cache"] = _vw(path, cache)
+            rows |= dict.fromkeys(list(calls)[-2:], few)
+        for call in calls.values():  # compiles, and writes the cache
+            call()
+        cpu = interleaved(calls, repeats, cpu_seconds)
+        wall = interleaved(calls, repeats, wall_seconds)
+    for what in targets:
+        if what not in calls:
+            emit("speed", f"{name}: {what} is not installed", None, "x")
+    ours = {"cpu": cpu["argmetric"], "wall": wall["argmetric"]}
+    for what in list(calls)[1:]:
+        scale = y.size / rows[what]
+        emit(
+            "speed",
+            f"{name}, {y.size:,} x {X.shape[1]}: FOFO + SGD in chunks against {what}",
+            median_ratio(cpu[what], ours["cpu"]) * scale,
+            "x the rows per second of CPU time",
+            (">=", targets[what]) if what in targets else None,
+            wall_ratio=median_ratio(wall[what], ours["wall"]) * scale,
+            rows_per_second=y.size / min(ours["cpu"]),
+            rows_per_second_of_peer=rows[what] / min(cpu[what]),
+            rows_per_second_wall=y.size / min(ours["wall"]),
+            rows_per_second_of_peer_wall=rows[what] / min(wall[what]),
+        )
+
+
+def _overhead(name: str, X: Any, y: np.ndarray, repeats: int) -> None:
+    """The rules against the learner alone (a fixed threshold), taken in turns."""
+    calls = {"fixed": _ours(X, y, FixedRule(0.5))}
+    calls |= {"fofo": _ours(X, y, FOFORule(n=y.size))}
+    calls |= {rule: _ours(X, y, rule) for rule in RULES}
+    for call in calls.values():
+        call()
+    times = interleaved(calls, 3 * repeats)
+    for rule in list(calls)[1:]:
+        emit(
+            "speed",
+            f"{name}: SGD with {rule}",
+            min(times[rule]) / min(times["fixed"]),
+            "x the learner alone",
+            ("<=", 1.4),
+            nanoseconds_per_row=1e9 * min(times[rule]) / y.size,
+            median=median_ratio(times[rule], times["fixed"]),
+        )
+    sizes = {n: _ours(X, y, FOFORule(n=y.size), n) for n in (1_000, 10_000, CHUNK)}
+    times = interleaved({f"{n:,}": call for n, call in sizes.items()}, repeats)
+    emit(
+        "speed",
+        f"{name}: FOFO + SGD, chunks of 1,000 rows",
+        min(times["1,000"]) / min(times[f"{CHUNK:,}"]),
+        f"x the time in chunks of {CHUNK:,}",
+        nanoseconds_per_row={n: 1e9 * min(t) / y.size for n, t in times.items()},
+    )
+    mixture = {"mixture": _mixture(X, y), "sgd": calls["histogram"]}
+    for call in mixture.values():
+        call()
+    times = interleaved(mixture, repeats)
+    emit(
+        "speed",
+        f"{name}: mixture with histogram",
+        min(times["mixture"]) / min(times["sgd"]),
+        "x SGD with histogram",
+        nanoseconds_per_row=1e9 * min(times["mixture"]) / y.size,
+    )
+
+
+def _mixture(X: Any, y: np.ndarray) -> Callable[[], None]:
+    def call() -> None:
+        OnlineClassifier().progressive(X, y, classes=[0, 1])
+
+    return call
+
+
+CHILD = """
+import resource, sys
+from pathlib import Path
+import numpy as np
+from argmetric.stream import OnlineClassifier
+rng = np.random.default_rng(0)
+model = OnlineClassifier()
+for _ in range(int(sys.argv[1])):
+    X = rng.normal(size=(10_000, 20))
+    model.progressive(X, rng.random(10_000) < 1 / (1 + np.exp(3 - X[:, 0])))
+held = sum(array.nbytes for array in model.get_state().values())
+status = Path("/proc/self/status")
+if status.exists():  # ru_maxrss would begin with what the parent had
+    lines = dict(line.split(":", 1) for line in status.read_text().splitlines())
+    print(lines["VmHWM"].split()[0], held)
+else:
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss, held)
+"""
+
+
+def _memory(quick: bool) -> None:
+    """Peak memory and size of the state after few and after many rows."""
+    found = {}
+    for chunks in (10, 20) if quick else (30, 600):
+        done = subprocess.run(
+            [sys.executable, "-c", CHILD, str(chunks)],
+            capture_output=True,
+            text=True,
+            check=True,
+            env=os.environ,
+        )
+        found[chunks * 10_000] = [int(number) for number in done.stdout.split()]
+    (few, (small, state)), (many, (large, same)) = found.items()
+    emit(
+        "speed",
+        f"peak memory after {many:,} rows",
+        large / small,
+        f"x that after {few:,}",
+        ("<=", 1.05),
+        peak_mib=large / 1024,
+        state_kib=same / 1024,
+        state_grew=same != state,
+    )

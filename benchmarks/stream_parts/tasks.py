@@ -1,0 +1,220 @@
+"""3. Threshold rules and learners on every set at hand, shuffled and in time order.
+
+Every one of the 64 tasks counts, those with 22 positives too. The step of SGD is the
+one of 2^-4 to 2^7 whose best fixed threshold in hindsight is best on the first
+shuffle: a criterion that favours no rule. All rules then see the same probabilities.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from harness import emit
+
+from argmetric.stream import (
+    FixedRule,
+    FOFORule,
+    HistogramRule,
+    NewtonRule,
+    OFORule,
+    ThresholdRule,
+)
+from stream_parts.sets import (
+    BINARY,
+    ONE_VERSUS_REST,
+    Task,
+    best_fixed,
+    f_score,
+    log_loss,
+    probabilities,
+    rst_table,
+    standard_error,
+    tasks_of,
+)
+
+STEPS = tuple(2.0**i for i in range(-4, 8))
+SHUFFLES = 5
+ORDERED = ("covtype", "elec2", "spamassassin", "bio_kdd04")
+HALF, BARE, OFO, FOFO, NEWTON, HISTOGRAM, BEST = SGD_WAYS = (
+    "0.5",
+    "OFO, no prior",
+    "OFO",
+    "FOFO",
+    "newton",
+    "histogram",
+    "best fixed",
+)
+MIX_NEWTON, MIX, MIX_BEST = MIXTURE_WAYS = (
+    "mixture, newton",
+    "mixture, histogram",
+    "mixture, best fixed",
+)
+WAYS = SGD_WAYS + MIXTURE_WAYS
+
+
+def rules_for(n: int) -> dict[str, ThresholdRule]:
+    return {
+        HALF: FixedRule(0.5),
+        BARE: OFORule(prior=(0.0, 0.0)),
+        OFO: OFORule(),
+        FOFO: FOFORule(n=n),
+        NEWTON: NewtonRule(),
+        HISTOGRAM: HistogramRule(),
+    }
+
+
+def run(*, quick: bool, figures: Path | None) -> str:
+    """Measure, and return the tables in reStructuredText."""
+    shuffled: dict[str, np.ndarray] = {}
+    families: dict[str, str] = {}
+    ordered: dict[str, np.ndarray] = {}
+    for name in ("letter", "mammography") if quick else (*ONE_VERSUS_REST, *BINARY):
+        for task in tasks_of(name, (0, 1) if quick else None):
+            shuffled[task.name] = _shuffled(task, 2 if quick else SHUFFLES)
+            families[task.name] = task.family
+            if name in ORDERED:
+                ordered[task.name] = _ordered(task)
+    _judge(shuffled, families)
+    if ordered:
+        _judge_ordered(ordered)
+    groups = _by_family(shuffled, families)
+    tables = [_table("shuffled, mean over tasks", groups)]
+    if ordered:
+        tables.append(_table("in time order", ordered))
+    return "\n\n".join(tables)
+
+
+def _measure(X: Any, y: np.ndarray, step: float) -> tuple[np.ndarray, float, float]:
+    """Online F1 of all ways, and the log-losses of SGD and mixture."""
+    p = probabilities(X, y, learner="sgd", step=step)
+    scores = [_online(rule, p, y) for rule in rules_for(y.size).values()]
+    q = probabilities(X, y, learner="mixture")
+    mixed = [_online(rule, q, y) for rule in (NewtonRule(), HistogramRule())]
+    values = [*scores, best_fixed(y, p), *mixed, best_fixed(y, q)]
+    return np.array(values), log_loss(y, p), log_loss(y, q)
+
+
+def _online(rule: ThresholdRule, p: np.ndarray, y: np.ndarray) -> float:
+    return f_score(y, rule.run(rule.init_state("f1"), p, y).labels)
+
+
+def _tuned(X: Any, y: np.ndarray) -> float:
+    scores = [best_fixed(y, probabilities(X, y, learner="sgd", step=s)) for s in STEPS]
+    return STEPS[int(np.argmax(scores))]
+
+
+def _shuffled(task: Task, shuffles: int) -> np.ndarray:
+    """Mean online F1 by way over the shuffles."""
+    found, losses, step = [], [], 0.0
+    for seed in range(shuffles):
+        order = np.random.default_rng(seed).permutation(task.n)
+        X, y = task.X[order], task.y[order]
+        step = step or _tuned(X, y)
+        values, *pair = _measure(X, y, step)
+        found.append(values)
+        losses.append(pair)
+    values = np.array(found)
+    _emit_task("shuffled", task, step, values, np.array(losses))
+    return np.asarray(values.mean(axis=0))
+
+
+def _ordered(task: Task) -> np.ndarray:
+    step = _tuned(task.X, task.y)
+    values, *pair = _measure(task.X, task.y, step)
+    _emit_task("time order", task, step, values[None], np.array([pair]))
+    return values
+
+
+def _emit_task(
+    order: str, task: Task, step: float, values: np.ndarray, losses: np.ndarray
+) -> None:
+    mean = dict(zip(WAYS, values.mean(axis=0), strict=True))
+    emit(
+        "tasks",
+        f"{task.name}, {order}: gap of histogram to the best fixed threshold",
+        float(mean[BEST] - mean[HISTOGRAM]),
+        "points of F1",
+        rows=task.n,
+        positives=int(task.y.sum()),
+        step=step,
+        log_loss_of_mixture_to_sgd=float((losses[:, 1] / losses[:, 0]).mean()),
+        runs=len(values),
+        **{name: round(float(value), 2) for name, value in mean.items()},
+    )
+
+
+def _judge(found: dict[str, np.ndarray], families: dict[str, str]) -> None:
+    values = {way: np.array([v[i] for v in found.values()]) for i, way in _numbered()}
+    groups = np.array([families[name] for name in found])
+    gap = values[BEST] - values[HISTOGRAM]
+    _emit_difference(f"{BEST} over {HISTOGRAM}", gap, groups, ("<=", 0.65))
+    for other in (NEWTON, OFO, FOFO, BARE, HALF):
+        gain = values[HISTOGRAM] - values[other]
+        _emit_difference(f"{HISTOGRAM} over {other}", gain, groups, (">=", 0.0))
+    gain = values[MIX] - values[HISTOGRAM]
+    what = "mixture over SGD with its step tuned in hindsight, both by histogram"
+    _emit_difference(what, gain, groups, (">=", 0.0))
+    gap = values[MIX_BEST] - values[MIX]
+    _emit_difference(f"{MIX_BEST} over {MIX}", gap, groups, None)
+
+
+def _numbered() -> list[tuple[int, str]]:
+    return list(enumerate(WAYS))
+
+
+def _emit_difference(
+    what: str, gain: np.ndarray, groups: np.ndarray, target: Any
+) -> None:
+    by_set = np.array([gain[groups == g].mean() for g in np.unique(groups)])
+    emit(
+        "tasks",
+        f"{what}, mean over tasks",
+        float(gain.mean()),
+        "points of F1",
+        target,
+        standard_error=standard_error(gain),
+        mean_over_sets=float(by_set.mean()),
+        standard_error_over_sets=standard_error(by_set),
+        better=int((gain > 0.0).sum()),
+        worse=int((gain < 0.0).sum()),
+        tasks=gain.size,
+        sets=by_set.size,
+    )
+
+
+def _judge_ordered(found: dict[str, np.ndarray]) -> None:
+    for name in ("covtype", "all"):
+        chosen = [v for k, v in found.items() if name == "all" or k.startswith(name)]
+        mean = dict(zip(WAYS, np.mean(chosen, axis=0), strict=True))
+        for way in (HISTOGRAM, MIX):
+            emit(
+                "tasks",
+                f"{name} in time order: {way} over 0.5 on SGD, mean",
+                float(mean[way] - mean[HALF]),
+                "points of F1",
+                (">=", 0.0) if name == "covtype" else None,
+                streams=len(chosen),
+                **{key: round(float(value), 2) for key, value in mean.items()},
+            )
+
+
+def _by_family(
+    found: dict[str, np.ndarray], families: dict[str, str]
+) -> dict[str, np.ndarray]:
+    groups = {}
+    for family in dict.fromkeys(families.values()):
+        mine = [v for name, v in found.items() if families[name] == family]
+        title = f"{family} ({len(mine)})" if len(mine) > 1 else family
+        groups[title] = np.mean(mine, axis=0)
+    groups[f"all {len(found)}"] = np.mean(list(found.values()), axis=0)
+    return groups
+
+
+def _table(title: str, found: dict[str, np.ndarray]) -> str:
+    rows = [[name, *(f"{v:.1f}" for v in values)] for name, values in found.items()]
+    if not any(name.startswith("all") for name in found):
+        mean = np.mean(list(found.values()), axis=0)
+        rows.append(["mean", *(f"{v:.1f}" for v in mean)])
+    return rst_table([title, *WAYS], rows)
