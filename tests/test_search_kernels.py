@@ -336,7 +336,7 @@ def span_features(text, plan, bits, begin, end, s, m, code):
 def test_chunks_decided_whole_search_like_enumeration():
     rng = np.random.default_rng(4)
     plan, names = read_span_templates(SPANS, 8)
-    K, M, n = 3, 3, 6
+    K, M, n = 3, 3, 5
     text = rng.integers(1, 4, (n, len(names))).astype(np.uint32)
     weights = rng.normal(size=K << 8).astype(np.float32)
     sentences = np.array([0, n])

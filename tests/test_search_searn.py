@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.linear_model import LogisticRegression
 
 import search_oracle as oracle
 from argmetric.search import (
@@ -20,6 +21,7 @@ from argmetric.search import (
     SequenceLabelling,
     Task,
     WordChunking,
+    check_task,
 )
 from argmetric.search._beam import beam_search
 from argmetric.search._costs import rollout_costs
@@ -633,9 +635,13 @@ def test_illegal_actions_and_bad_costs_are_told_with_their_place():
         ({"costs": "free"}, "costs must be one of"),
         ({"beta": 0.0}, "beta must be above 0"),
         ({"beta": "best"}, "beta must be one of"),
-        ({"iterations": 0}, "iterations must be at least 1"),
-        ({"beam": 0}, "beam must be at least 1"),
-        ({"cross_validation": 1}, "at least 2 folds"),
+        ({"beta": None}, "beta must be above 0"),
+        ({"iterations": 0}, "iterations must be an integer of at least 1"),
+        ({"iterations": 2.5}, "iterations must be an integer of at least 1, not 2.5"),
+        ({"beam": 0}, "beam must be an integer of at least 1"),
+        ({"beam": None}, "beam must be an integer of at least 1, not None"),
+        ({"cross_validation": 1}, "cross_validation must be an integer of at least 2"),
+        ({"random_state": None}, "random_state must be an integer of at least 0"),
         ({"prediction": "vote"}, "prediction must be one of"),
         ({"beam_scores": "odds"}, "beam_scores must be one of"),
     ],
@@ -657,6 +663,39 @@ def test_misuse_is_told():
         Searn("chunk").fit(["x"], ["a"])
     with pytest.raises(TypeError, match="learner must have a method fit"):
         Searn(task, object()).fit(["x"], ["a"])
+    with pytest.raises(TypeError, match=r"pass AllPairs\(LogisticRegression\(...\)\)"):
+        Searn(task, LogisticRegression()).fit(["x"], ["a"])
+    with pytest.raises(ValueError, match="dev holds no inputs"):
+        Searn(task).fit(["x"], ["a"], dev=([], []))
+    with pytest.raises(ValueError, match="share between 0 and 1, not 1"):
+        Searn(task).fit(["x"], ["a"], dev=1)
+
+
+def test_losses_that_are_not_finite_are_told_for_what_they_are():
+    class Searched(SequenceLabelling):
+        def costs(self, x, y, state):
+            return None
+
+        def loss(self, y, output):
+            return math.nan if y == "b" and len(output) else 0.0
+
+    task = Searched("ab")
+    with pytest.raises(
+        ValueError, match=r"the loss of input 1 at state \('a',\) is nan"
+    ):
+        Searn(task).fit(["x", "x"], ["a", "b"])
+    with pytest.raises(ValueError, match="the loss of development input 1 is nan"):
+        Searn(task).fit(["x"], ["a"], dev=(["x", "x"], ["a", "b"]))
+
+
+def test_no_actions_may_be_none():
+    class Ends(SequenceLabelling):
+        def actions(self, x, state):
+            return super().actions(x, state) or None
+
+    assert check_task(Ends("ab"), ["xy"], ["ab"]).ok
+    searn = Searn(Ends("ab"), iterations=1, beta=1.0).fit(["xy"], ["ab"])
+    assert searn.predict(["xy"]) == [("a", "b")]
 
 
 def test_it_prints_what_was_asked_for():

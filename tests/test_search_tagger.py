@@ -1,7 +1,11 @@
 """Taggers: fitting, tagging, files, and what they refuse."""
 
+import contextlib
+import gc
 import itertools
 import json
+import math
+import re
 
 import numpy as np
 import pytest
@@ -190,6 +194,10 @@ def test_predicted_chunks_are_always_well_formed():
         ({"step": float("nan")}, "step must be positive"),
         ({"dropout": 1.0}, "dropout must be"),
         ({"hash_bits": 40}, "hash_bits must be"),
+        ({"hash_bits": 12.0}, "hash_bits must be an integer from 8 to 28, not 12.0"),
+        ({"step": "fast"}, "step must be a number, not 'fast'"),
+        ({"random_state": 2**70}, "random_state must be an integer from 0 to"),
+        ({"templates": ["w[0]", 3]}, "template 2 must be text, not 3"),
         ({"templates": "w(0)"}, "is no part of a template"),
         ({"templates": "wrod[0]"}, "no attribute 'wrod'"),
         ({"templates": "t[0]"}, "not decided yet"),
@@ -216,6 +224,7 @@ def test_bad_options_are_refused(arguments, message):
         ([["a"]], [["O"]], "the templates read 2 columns"),
         ([[("a", "X")]], [["S-A"]], "label 'S-A' is not of IOB2"),
         ([[("a", 3)]], [["O"]], "column 1 of the tokens holds 3"),
+        ([[7]], [["O"]], "a token must be text or a tuple of columns, not 7"),
         ([[("a", "X")]], [[None]], "a tag must be text"),
         (["a b"], [["O"]], "list of sentences"),
         ([[]], [[]], "no token to learn from"),
@@ -237,6 +246,136 @@ def test_a_tagger_that_learned_nothing_says_so(tmp_path):
     np.savez(tmp_path / "arrays.npz", x=np.zeros(2))
     with pytest.raises(DataError, match="not a tagger"):
         Tagger.load(tmp_path / "arrays.npz")
+
+
+@pytest.mark.parametrize("kind", [Tagger, SegmentTagger])
+def test_a_damaged_file_is_told_and_closed(tmp_path, kind):
+    sentences, tags = text(10)
+    tagger = kind(hash_bits=10, epochs=1).fit(sentences, tags)
+    tagger.save(tmp_path / "m.tag")
+    data = (tmp_path / "m.tag").read_bytes()
+    with np.load(tmp_path / "m.tag") as archive:
+        arrays = dict(archive)
+    header = json.loads(arrays["header"].tobytes())
+
+    def refused(message):
+        # A file left open is a warning, and so an error
+        with pytest.raises(DataError, match=message):
+            kind.load(tmp_path / "bad.tag")
+        gc.collect()
+
+    for size in (0, 1, 100, len(data) // 2, len(data) - 1):
+        (tmp_path / "bad.tag").write_bytes(data[:size])
+        refused("is not a tagger of argmetric, or it is cut off")
+    rng = np.random.default_rng(0)
+    for _ in range(60):
+        broken = bytearray(data)
+        for place in rng.integers(len(data), size=5):
+            broken[place] ^= 1 << int(rng.integers(8))
+        (tmp_path / "bad.tag").write_bytes(broken)
+        with contextlib.suppress(DataError):  # not every bit counts
+            kind.load(tmp_path / "bad.tag")
+    gc.collect()
+
+    def written(**changes):
+        text = json.dumps({**header, **changes}).encode()
+        coded = np.frombuffer(text, dtype=np.uint8)
+        with open(tmp_path / "bad.tag", "wb") as stream:
+            np.savez(stream, **{**arrays, "header": coded})
+
+    for changes in ({"arguments": {"colour": 1}}, {"arguments": None}):
+        written(**changes)
+        refused("is damaged")
+    written(format="argmetric rule")
+    refused("holds 'argmetric rule', not 'argmetric")
+    written(version=99)
+    refused("has version 99")
+    del arrays[next(name for name in arrays if name.endswith("_weights"))]
+    written()
+    refused("is damaged")
+
+
+def test_numbers_and_text_of_numpy_will_do(tmp_path):
+    sentences, tags = text(10)
+    plain = small(beam=3, step=0.125, direction="left").fit(sentences, tags)
+    tagger = small(beam=np.int64(3), step=np.float32(0.125), direction="left")
+    tagger.fit([np.array(s) for s in sentences], [np.array(t) for t in tags])
+    tagger.save(tmp_path / "m.tag")
+    loaded = Tagger.load(tmp_path / "m.tag")
+    assert loaded.predict_nbest(sentences, 3) == plain.predict_nbest(sentences, 3)
+    assert loaded.beam == 3
+    assert {type(label) for label in tagger.labels_} == {str}
+
+
+def test_any_text_can_be_a_label(tmp_path):
+    label = "B-\ud800 é 東"
+    tagger = small().fit([[("a", "b")]] * 3, [[label]] * 3)
+    tagger.save(tmp_path / "m.tag")
+    assert Tagger.load(tmp_path / "m.tag").predict([[("a", "b")]]) == [[label]]
+
+
+def test_a_document_line_has_one_best_sequence():
+    tagger = small().fit(*text(10))
+    lists = tagger.predict_nbest([[("-DOCSTART-", "-X-")], [("the", "D")]], 3)
+    assert [labels for labels, _ in lists[0]] == [["O"]]
+    assert len(lists[1]) == 3
+
+
+def test_all_sequences_of_two_directions_have_the_product_of_both():
+    sentences, tags = text(10)
+    short = [sentence[:length] for length, sentence in enumerate(sentences[:4])]
+    left, right, both = (
+        [
+            {tuple(labels): score for labels, score in pairs}
+            for pairs in small(direction=name, epochs=2)
+            .fit(sentences, tags)
+            .predict_nbest(short, 2000)
+        ]
+        for name in ("left", "right", "both")
+    )
+    for a, b, product in zip(left, right, both, strict=True):
+        assert a.keys() == b.keys() == product.keys()
+        assert sum(map(math.exp, a.values())) == pytest.approx(1)
+        for labels, score in product.items():
+            assert score == pytest.approx(a[labels] + b[labels], abs=1e-4)
+
+
+def test_bad_joint_tags_are_shown():
+    for bad in ("O", ("N", 1), ("N",), 3):
+        with pytest.raises(ValueError, match=re.escape(f"2 texts, not {bad!r}")):
+            small("joint").fit([["a", "b"]], [[("N", "O"), bad]])
+
+
+def test_labels_of_a_matrix_are_checked():
+    X = np.eye(4)
+    tagger = small("label", epochs=1)
+    with pytest.raises(ValueError, match=r"text or integers, not bytes_"):
+        tagger.fit_matrix(X, np.array([b"a", b"b"] * 2), [4])
+    with pytest.raises(ValueError, match=r"y of dev has the shape \(2,\)"):
+        tagger.fit_matrix(X, [1, 2, 1, 2], [4], dev=(X, [1, 2], [4]))
+    with pytest.raises(ValueError, match="dev must be a tuple"):
+        tagger.fit_matrix(X, [1, 2, 1, 2], [4], dev=(X, [1, 2]))
+    tagger.fit_matrix(X, np.array(list("abab"), dtype=object), [4])
+    assert tagger.labels_ == ("a", "b")
+    with pytest.raises(ValueError, match=r"y has the shape \(1,\), but X has 4 rows"):
+        tagger.score_matrix(X, ["a"], [4])
+    assert tagger.score_matrix(X[:0], [], []) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"hash_bits": 99}, "hash_bits must be an integer from 8 to 28, not 99"),
+        ({"max_length": 2.5}, "max_length must be an integer from 1, not 2.5"),
+        ({"beam": 0}, "beam must be an integer from 1, not 0"),
+        ({"step": -1.0}, "step must be positive"),
+        ({"dropout": 2.0}, "dropout must be at least 0 and below 1"),
+        ({"roll_in": "none"}, "roll_in must be one of"),
+    ],
+)
+def test_bad_options_of_a_chunker_are_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        SegmentTagger(**options).fit(*text(3))
 
 
 def interrupt_after(monkeypatch, blocks):
@@ -279,6 +418,33 @@ def test_an_interrupt_of_the_first_pass_keeps_it(monkeypatch, tmp_path):
     assert Tagger.load(tmp_path / "m.tag").predict(sentences) == tagger.predict(
         sentences
     )
+
+
+@pytest.mark.parametrize("name", ["greedy", "memory_of"])
+def test_an_interrupt_behind_the_first_pass_keeps_it(monkeypatch, name):
+    def stop(*arguments):
+        raise KeyboardInterrupt
+
+    sentences, tags = text()
+    monkeypatch.setattr(f"argmetric.search._training.{name}", stop)
+    with pytest.warns(UserWarning, match="interrupted"):
+        tagger = small("ner").fit(sentences, tags)
+    assert tagger.interrupted_
+    assert tagger._model.first is None
+    assert tagger.score(sentences, tags) > 0.9
+
+
+@pytest.mark.parametrize(("epochs_done", "first"), [(0, False), (1, True)])
+def test_less_than_an_epoch_does_not_replace_the_first_pass(
+    monkeypatch, epochs_done, first
+):
+    sentences, tags = text()
+    stages = 6  # the first pass, and one for each fold
+    interrupt_after(monkeypatch, 2 * stages + epochs_done)
+    with pytest.warns(UserWarning, match="interrupted"):
+        tagger = small("ner", epochs=2).fit(sentences, tags)
+    assert len(tagger.history_) == 2 * stages + epochs_done
+    assert (tagger._model.first is not None) == first
 
 
 def test_an_interrupt_before_anything_is_learned_is_passed_on(monkeypatch):
@@ -474,7 +640,9 @@ def test_two_directions_take_the_best_product_of_all_candidates():
         assert (np.diff(list(own.values())) <= 0).all()
 
 
-def test_memory_tells_what_the_word_was_elsewhere():
+def test_memory_tells_what_the_word_was_elsewhere(monkeypatch):
+    monkeypatch.setattr("argmetric.search._memory._WINDOW", 200)
+
     # "x" is a name in one half of the text and none in the other: only the sentences
     # near by tell which
     def story(name):
@@ -487,7 +655,7 @@ def test_memory_tells_what_the_word_was_elsewhere():
     far = ([("and", "C")] * 100, ["O"] * 100)
     pairs = []
     for i in range(12):
-        pairs += story(i % 2 == 0) + [far] * 25
+        pairs += story(i % 2 == 0) + [far] * 3
     sentences, tags = ([pair[i] for pair in pairs] for i in (0, 1))
     options = {"epochs": 10, "direction": "left"}
     tagger = small("ner", **options).fit(sentences, tags)
@@ -595,7 +763,7 @@ def test_a_saved_chunker_chunks_exactly_alike(tmp_path):
         [document, *sentences]
     )
     assert again.predict([document]) == [["O"]]
-    with pytest.raises(DataError, match="not a tagger"):
+    with pytest.raises(DataError, match="'argmetric segment tagger', not 'argmetric t"):
         Tagger.load(tmp_path / "m.tag")
     with pytest.raises(ValueError, match="2 columns"):
         again.predict([["the"]])

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import struct
 import sys
 import time
-import zipfile
-import zlib
 from collections.abc import Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Annotated
@@ -26,17 +22,6 @@ from argmetric.io import DataError
 
 if TYPE_CHECKING:
     from argmetric.search import Tagger
-
-_DAMAGED = (
-    ValueError,
-    KeyError,
-    IndexError,
-    TypeError,
-    AttributeError,
-    EOFError,
-    struct.error,
-    zlib.error,
-)
 
 
 def predict(
@@ -110,14 +95,7 @@ def load_tagger(path: str) -> Tagger:
     """Read a tagger of text."""
     from argmetric.search import Tagger
 
-    if os.path.isfile(path) and not zipfile.is_zipfile(path):
-        raise DataError(f"{path} is not a tagger of argmetric, or it is cut off")
-    try:
-        tagger = Tagger.load(path)
-    except DataError:
-        raise
-    except _DAMAGED:
-        raise DataError(f"{path} is damaged: the tagger in it is not whole") from None
+    tagger = Tagger.load(path)
     if tagger.task == "label":
         raise DataError(f"{path} is a tagger of another task, which Python runs")
     return tagger

@@ -93,6 +93,8 @@ def check_task(
       goes on (input 0, state ())
       best: costs lead to a loss of 2 where 0 is in reach (input 0, state ())
     """
+    if not isinstance(task, Task):
+        raise TypeError(f"task must be a Task, not {type(task).__name__}")
     kit = Kit(task, max_outputs, np.random.default_rng(random_state))
     if len(X) != len(Y):
         raise ValueError(f"X has {len(X)} inputs but Y has {len(Y)}")

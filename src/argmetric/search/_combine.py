@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -35,6 +36,8 @@ def combine(
     weight : float
         Weight of the right one.
     """
+    left = left[0], left[1], _filled(left[2])
+    right = right[0], right[1], _filled(right[2])
     n_left = len(left[2].labels)
     theirs = recode(right[2].labels)
     candidates = np.concatenate([left[2].labels, theirs])
@@ -67,6 +70,12 @@ def combine(
     )
     totals = np.where(missing | twice, -np.inf, forward + weight * backward)
     return _ranked(candidates, totals, sentences)
+
+
+def _filled(lists: Lists) -> Lists:
+    """The lists without the ranks that no sentence has sequences for."""
+    n = int((lists.totals > -np.inf).sum(axis=1).max(initial=1))
+    return replace(lists, labels=lists.labels[:n], totals=lists.totals[:, :n])
 
 
 def _same(a: Integers, b: Integers, sentences: Integers) -> npt.NDArray[np.bool_]:

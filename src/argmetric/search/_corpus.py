@@ -112,17 +112,24 @@ def _columns(sentences: Sequence[Any], with_labels: bool) -> tuple[Sequence[str]
     tokens = list(chain.from_iterable(sentences))
     if not tokens:
         return ((),) * (3 if with_labels else 1)
-    kinds = set(map(type, tokens))
-    if kinds == {str}:
+    if _is_text(tokens):
         return (tokens,)
-    if str in kinds or len(set(map(len, tokens))) > 1:
+    kinds = set(map(type, tokens))
+    if any(issubclass(kind, str) or not hasattr(kind, "__len__") for kind in kinds):
+        _refuse_uneven(sentences)
+    if len(set(map(len, tokens))) > 1:
         _refuse_uneven(sentences)
     columns = tuple(zip(*tokens, strict=True))
     for number, column in enumerate(columns):
-        if set(map(type, column)) != {str}:
-            bad = next(value for value in column if type(value) is not str)
+        if not _is_text(column):
+            bad = next(value for value in column if not isinstance(value, str))
             raise ValueError(f"column {number} of the tokens holds {bad!r}, not text")
     return columns
+
+
+def _is_text(values: Sequence[Any]) -> bool:
+    """Whether all are text, that of numpy among it."""
+    return all(issubclass(kind, str) for kind in set(map(type, values)))
 
 
 def _columns_of_file(
@@ -152,6 +159,10 @@ def _columns_of_file(
 
 def _refuse_uneven(sentences: Sequence[Any]) -> None:
     def width(token: Any) -> int:
+        if not isinstance(token, str) and not hasattr(token, "__len__"):
+            raise ValueError(
+                f"a token must be text or a tuple of columns, not {token!r}"
+            )
         return 1 if isinstance(token, str) else len(token)
 
     first = width(next(token for sentence in sentences for token in sentence))
@@ -177,12 +188,24 @@ def _tags(
         raise ValueError(f"sentence {s} has {lengths[s]} tokens but {own[s]} tags")
     flat = list(chain.from_iterable(tags))
     if n_streams == 1:
-        if not all(type(tag) is str for tag in flat):
-            bad = next(tag for tag in flat if type(tag) is not str)
+        if not _is_text(flat):
+            bad = next(tag for tag in flat if not isinstance(tag, str))
             raise ValueError(f"a tag must be text, not {bad!r}")
-        return (flat,)
+        return (list(map(str, flat)),)
     if not flat:
         return ((),) * n_streams
-    if any(isinstance(tag, str) or len(tag) != n_streams for tag in flat):
-        raise ValueError(f"a joint tag must be a tuple of {n_streams} texts")
+
+    def fits(some: Sequence[Any]) -> bool:
+        pairs = all(issubclass(kind, tuple | list) for kind in set(map(type, some)))
+        return (
+            pairs
+            and set(map(len, some)) == {n_streams}
+            and _is_text(list(chain.from_iterable(some)))
+        )
+
+    if not fits(flat):
+        bad = next(tag for tag in flat if not fits([tag]))
+        raise ValueError(
+            f"a joint tag must be a tuple of {n_streams} texts, not {bad!r}"
+        )
     return tuple(zip(*flat, strict=True))

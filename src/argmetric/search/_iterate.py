@@ -92,8 +92,11 @@ def split(
     """Training and development inputs."""
     if dev is None:
         return data, None
-    if not isinstance(dev, float):
-        return data, same_number(*dev, "dev: ")
+    if not isinstance(dev, int | float):
+        found = same_number(*dev, "dev: ")
+        if not len(found[0]):
+            raise ValueError("dev holds no inputs")
+        return data, found
     if not 0 < dev < 1:
         raise ValueError(f"dev must be (X, Y) or a share between 0 and 1, not {dev!r}")
     X, Y = data

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from argmetric.search._corpus import Corpus, read_corpus
-from argmetric.search._matrix import MatrixModel
+from argmetric.search._matrix import MatrixModel, matrix_labels
 from argmetric.search._model import Search, TextModel, label_lists
 from argmetric.search._recipes import Options
 from argmetric.search._score import Evaluation, Judge
@@ -94,9 +94,11 @@ class Labeller:
             # An n of 1 asks for a score too, which greedy search alone does not give
             labels, totals = model.lists(part, self._search(), max(n, 2))
             ranks = [label_lists(row, model.codecs, part.sentences) for row in labels]
+            # Of a line of -DOCSTART-, all are made alike
+            most = np.where(part.documents, 1, n).tolist()
             for s, scores in enumerate(totals.tolist()):
                 pairs = zip([rank[s] for rank in ranks], scores, strict=True)
-                found.append([p for p in pairs if p[1] > -np.inf][:n])
+                found.append([p for p in pairs if p[1] > -np.inf][: most[s]])
         return found
 
     def _parts(self, sentences: Sequence[Any]) -> Iterator[Corpus]:
@@ -154,4 +156,6 @@ class Labeller:
 
     def score_matrix(self, X: Any, y: Any, lengths: Any) -> float:
         """Accuracy on sequences of feature vectors."""
-        return float(np.mean(self.predict_matrix(X, lengths) == np.asarray(y)))
+        found = self.predict_matrix(X, lengths)
+        right = matrix_labels(y, len(found))
+        return float(np.mean(found == right)) if len(found) else 1.0

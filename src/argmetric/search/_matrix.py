@@ -42,6 +42,8 @@ def matrix_source(
 
     found = csr_matrix(X)
     sizes = np.asarray(lengths)
+    if sizes.size == 0:
+        sizes = sizes.astype(np.int64)
     if sizes.ndim != 1 or sizes.dtype.kind not in "iu" or (sizes < 0).any():
         raise ValueError("lengths must be a list of integers that are not negative")
     sizes = sizes.astype(np.int64)
@@ -69,6 +71,19 @@ def matrix_source(
     return MatrixSource(found, sentences, history_salts(templates))
 
 
+def matrix_labels(y: Any, n: int, name: str = "y") -> npt.NDArray[Any]:
+    """Check the labels of the rows of a matrix."""
+    values = np.asarray(y)
+    if values.shape != (n,):
+        raise ValueError(f"{name} has the shape {values.shape}, but X has {n} rows")
+    if values.dtype.kind == "O" and all(isinstance(value, str) for value in values):
+        values = values.astype(np.str_)
+    if n and values.dtype.kind not in "iubU":
+        kind = type(values.flat[0]).__name__
+        raise ValueError(f"{name} must hold labels, text or integers, not {kind}")
+    return values
+
+
 def learn_matrix(
     options: Options,
     X: Any,
@@ -80,20 +95,19 @@ def learn_matrix(
     """Learn from sequences of feature vectors."""
     templates = options.tables[0]
     source = matrix_source(X, lengths, templates)
-    values = np.asarray(y)
-    if values.shape != (source.X.shape[0],):
-        raise ValueError(
-            f"y has the shape {values.shape}, but X has {source.X.shape[0]} rows"
-        )
-    if values.dtype.kind not in "iubUS" or not len(values):
-        raise ValueError("y must hold at least one label, text or integers")
+    values = matrix_labels(y, source.X.shape[0])
+    if not len(values):
+        raise ValueError("there is no row to learn from")
     labels = np.unique(values)
     codec = Codec(Stream("t", tuple(labels.tolist()), False))
     n_columns = source.X.shape[1]
     development = None
     if dev is not None:
+        if len(dev) != 3:
+            raise ValueError("dev must be a tuple (X, y, lengths)")
         other = matrix_source(dev[0], dev[2], templates, n_columns)
-        development = Development(other, (np.asarray(dev[1]).tolist(),))
+        right = matrix_labels(dev[1], other.X.shape[0], "y of dev")
+        development = Development(other, (right.tolist(),))
     plan = Plan.of(options, (codec,), base=n_columns)
     gold = np.searchsorted(labels, values).astype(np.int64)
     sides = learn_sides(plan, source, gold, log, development)

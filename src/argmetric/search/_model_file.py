@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import struct
 import zipfile
-from collections.abc import Mapping
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +32,18 @@ if TYPE_CHECKING:
 
 _FORMAT = "argmetric tagger"
 _VERSION = 1
+_DAMAGED = (
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    EOFError,
+    NotImplementedError,  # a method of compression that there is not
+    RuntimeError,  # an archive that asks for a password
+    struct.error,
+    zipfile.BadZipFile,
+    zlib.error,
+)
 Arrays = dict[str, npt.NDArray[Any]]
 
 
@@ -72,13 +87,18 @@ def write_archive(
 ) -> None:
     """Write JSON and arrays; the file is replaced whole or not at all."""
     whole = {"format": kind, "version": _VERSION, **header}
-    text = json.dumps(whole, ensure_ascii=False).encode()
+    text = json.dumps(whole, default=_plain).encode()
     coded = {"header": np.frombuffer(text, dtype=np.uint8), **arrays}
     try:
         with replaced_whole(os.fspath(path)) as stream:
             np.savez_compressed(stream, allow_pickle=False, **coded)
     except OSError as error:
         raise DataError(f"cannot write {path}: {error.strerror or error}") from error
+
+
+def _plain(value: Any) -> Any:
+    """Arguments of other types than those of JSON."""
+    return dict(value) if isinstance(value, Mapping) else value.item()
 
 
 def sparse(name: str, weights: npt.NDArray[np.float32]) -> Arrays:
@@ -104,6 +124,11 @@ def load(path: str | os.PathLike[str]) -> Tagger:
     from argmetric.search._tagger import Tagger
 
     header, arrays = read_archive(path, _FORMAT)
+    with whole_archive(path):
+        return _tagger(Tagger, header, arrays)
+
+
+def _tagger(cls: type[Tagger], header: Mapping[str, Any], arrays: Arrays) -> Tagger:
     streams = [
         Stream(s["name"], tuple(s["labels"]), s["spans"]) for s in header["streams"]
     ]
@@ -120,7 +145,7 @@ def load(path: str | os.PathLike[str]) -> Tagger:
     options = Options(
         defaults, recipe, tables, tuple(header["reverse"]), **header["options"]
     )
-    tagger = Tagger(**arguments)
+    tagger = cls(**arguments)
     tagger._options = options
     tagger._model = _model(header, arrays, streams, options)
     tagger.history_ = header["history"]
@@ -133,29 +158,39 @@ def read_archive(
 ) -> tuple[dict[str, Any], Arrays]:
     """Read JSON and arrays of a kind of file."""
     try:
-        with np.load(path, allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
-        header = json.loads(arrays["header"].tobytes())
-        known = header["format"] == kind
+        # Where it is cut off, np.load would leave a file open that it opened itself
+        with open(path, "rb") as stream:
+            if not zipfile.is_zipfile(stream):
+                raise DataError(
+                    f"{path} is not a tagger of argmetric, or it is cut off"
+                )
+            stream.seek(0)
+            with whole_archive(path), np.load(stream, allow_pickle=False) as archive:
+                arrays = {name: archive[name] for name in archive.files}
     except OSError as error:
         raise DataError(f"cannot read {path}: {error.strerror or error}") from None
-    except (
-        ValueError,
-        KeyError,
-        TypeError,
-        AttributeError,
-        zipfile.BadZipFile,
-        EOFError,
-    ):
-        raise DataError(f"{path} is not a tagger that was saved here") from None
-    if not known:
-        raise DataError(f"{path} is not a tagger that was saved here")
-    if header["version"] != _VERSION:
+    if "header" not in arrays:
+        raise DataError(f"{path} is not a tagger of argmetric")
+    with whole_archive(path):
+        header = json.loads(arrays["header"].tobytes())
+        found, version = header["format"], header["version"]
+    if found != kind:
+        raise DataError(f"{path} holds {found!r}, not {kind!r}")
+    if version != _VERSION:
         raise DataError(
-            f"{path} has version {header['version']} of the format of taggers; this "
-            f"release reads version {_VERSION}"
+            f"{path} has version {version} of the format of taggers; this release "
+            f"reads version {_VERSION}"
         )
     return header, arrays
+
+
+@contextmanager
+def whole_archive(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Whatever a damaged file makes fail, as one error."""
+    try:
+        yield
+    except _DAMAGED:
+        raise DataError(f"{path} is damaged: the tagger in it is not whole") from None
 
 
 def _model(

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any, Literal, get_args
+
+import numpy as np
 
 from argmetric._validation import check_choice
 from argmetric.search._engine import BeamScores
@@ -17,7 +20,14 @@ Direction = Literal["left", "right", "both"]
 Tables = str | Sequence[str] | Mapping[str, str | Sequence[str]]
 
 _PERCEPTRON_STEP = 1.0  # the size of a step does not matter to it
-_BITS = 8, 28
+_MOST = 2**62  # seeds, and what is added to them, are 64 bits
+_WHOLE = {
+    "beam": (1, _MOST),
+    "epochs": (1, _MOST),
+    "max_length": (1, _MOST),
+    "random_state": (0, _MOST),
+    "hash_bits": (8, 28),
+}
 
 
 @dataclass(frozen=True)
@@ -89,7 +99,7 @@ def resolve(given: Mapping[str, Any]) -> Options:
         check_choice(values[name], name, get_args(kind))
     if given["learner"] == "perceptron" and given["step"] is None:
         values["step"] = _PERCEPTRON_STEP
-    _check_numbers(values)
+    values |= check_numbers(values)
     if values["memory"] != "none" and not _memorable(given["task"], defaults):
         raise ValueError(f"memory is for spans in text, not for {given['task']!r}")
     if values["beam_scores"] == "raw" and values["direction"] == "both":
@@ -118,7 +128,7 @@ def resolve(given: Mapping[str, Any]) -> Options:
         values["memory"],
         values["beam"],
         values["beam_scores"],
-        float(values["history_value"]),
+        values["history_value"],
         values["random_state"],
     )
 
@@ -127,24 +137,32 @@ def _memorable(task: str, defaults: Defaults) -> bool:
     return defaults.spans == (True,) and task != "joint"
 
 
-def _check_numbers(values: Mapping[str, Any]) -> None:
-    for name, least in (("beam", 1), ("epochs", 1), ("random_state", 0)):
+def check_numbers(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Options that are numbers, as plain ones; those out of range are refused."""
+    found: dict[str, Any] = {}
+    for name, (low, high) in _WHOLE.items():
+        if name not in values:
+            continue
         value = values[name]
-        if isinstance(value, bool) or not isinstance(value, int) or value < least:
-            raise ValueError(f"{name} must be an integer from {least}, not {value!r}")
-    low, high = _BITS
-    if values["hash_bits"] not in range(low, high + 1):
-        raise ValueError(
-            f"hash_bits must be an integer from {low} to {high}, not "
-            f"{values['hash_bits']!r}"
-        )
-    for name in ("step", "history_value"):
-        if not 0.0 < float(values[name]) < float("inf"):
-            raise ValueError(f"{name} must be positive and finite, not {values[name]}")
-    if not 0.0 <= float(values["dropout"]) < 1.0:
-        raise ValueError(
-            f"dropout must be at least 0 and below 1, not {values['dropout']}"
-        )
+        whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+        if not whole or not low <= value <= high:
+            above = f" to {high}" if high < _MOST or (whole and value > 0) else ""
+            raise ValueError(
+                f"{name} must be an integer from {low}{above}, not {value!r}"
+            )
+        found[name] = int(value)
+    for name in ("step", "history_value", "dropout"):
+        if name not in values:
+            continue
+        if not isinstance(values[name], Real):
+            raise ValueError(f"{name} must be a number, not {values[name]!r}")
+        value = float(values[name])
+        if name == "dropout" and not 0.0 <= value < 1.0:
+            raise ValueError(f"dropout must be at least 0 and below 1, not {value}")
+        if name != "dropout" and not 0.0 < value < float("inf"):
+            raise ValueError(f"{name} must be positive and finite, not {value}")
+        found[name] = value
+    return found
 
 
 def read_tables(

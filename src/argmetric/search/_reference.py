@@ -90,7 +90,7 @@ class InitialPolicy:
             path.append(state)
             legal = moves(self.task, x, state)
             if not legal:
-                value = float(self.task.loss(y, self.task.output(x, state)))
+                value = final_loss(self.task, place, x, y, state)
                 break
             best = self.best(Situation(place, x, y, state, legal))
             state = self.task.step(x, state, legal[best])
@@ -123,7 +123,7 @@ def least_loss(task: Task, place: int, x: Any, y: Any, state: Any, width: int) -
         for one in beam:
             legal = moves(task, x, one)
             if not legal:
-                least = min(least, float(task.loss(y, task.output(x, one))))
+                least = min(least, final_loss(task, place, x, y, one))
             for action in legal:
                 child = task.step(x, one, action)
                 if child not in children:
@@ -132,6 +132,16 @@ def least_loss(task: Task, place: int, x: Any, y: Any, state: Any, width: int) -
             return least
         beam = sorted(children, key=children.__getitem__)[:width]
     raise ValueError(endless(place, state))
+
+
+def final_loss(task: Task, place: int, x: Any, y: Any, state: Any) -> float:
+    """Loss of a final state; one that is not finite is refused with its input."""
+    loss = float(task.loss(y, task.output(x, state)))
+    if not math.isfinite(loss):
+        raise ValueError(
+            f"the loss of {named(place)} at state {shown(state)} is {loss}"
+        )
+    return loss
 
 
 def endless(place: int, state: Any) -> str:

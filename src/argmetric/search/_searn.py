@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Integral, Real
 from typing import Any, Literal
 
 import numpy as np
@@ -41,6 +42,15 @@ from argmetric.search._walk import make_keys
 _GRID = (1.0, 0.7, 0.5, 0.3, 0.2, 0.1, 0.05)  # values of β that are tried
 _NEGLIGIBLE = 0.05  # chance that the initial policy still decides on a path
 _MOST_ITERATIONS = 10_000
+_LEAST = {
+    "iterations": 1,
+    "beam": 1,
+    "patience": 1,
+    "n_rollouts": 1,
+    "search_width": 1,
+    "cross_validation": 2,
+    "random_state": 0,
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,22 +194,29 @@ class Searn:
             check_choice(self.learner, "learner", KINDS)
         elif not hasattr(self.learner, "fit"):
             raise TypeError("learner must have a method fit(decisions, costs, rng)")
+        elif hasattr(self.learner, "predict"):
+            name = type(self.learner).__name__
+            raise TypeError(
+                f"{name} does not learn from costs: pass AllPairs({name}(...)) or "
+                f"OneAgainstAll({name}(...))"
+            )
         check_choice(self.costs, "costs", COSTS)
         check_choice(self.prediction, "prediction", ("draw", "mean"))
         check_choice(self.beam_scores, "beam_scores", ("log", "raw"))
         if isinstance(self.beta, str):
             check_choice(self.beta, "beta", ("search",))
-        elif not 0 < self.beta <= 1:
+        elif not isinstance(self.beta, Real) or not 0 < self.beta <= 1:
             raise ValueError(f"beta must be above 0 and at most 1, not {self.beta!r}")
         if self.iterations is None and (self.beta in ("search", 1)):
             raise ValueError("iterations=None needs a fixed beta below 1")
-        counts = ("iterations", "beam", "patience", "n_rollouts", "search_width")
-        for name in counts:
+        for name, least in _LEAST.items():
             value = getattr(self, name)
-            if value is not None and value < 1:
-                raise ValueError(f"{name} must be at least 1, not {value!r}")
-        if self.cross_validation is not None and self.cross_validation < 2:
-            raise ValueError("cross_validation must be at least 2 folds, or None")
+            if value is None and name in ("iterations", "cross_validation"):
+                continue
+            if not isinstance(value, Integral) or value < least:
+                raise ValueError(
+                    f"{name} must be an integer of at least {least}, not {value!r}"
+                )
 
     def fit(
         self, X: Sequence[Any], Y: Sequence[Any], dev: Data | float | None = None
@@ -335,8 +352,15 @@ class Searn:
 
     def _loss(self, mixture: Mixture, X: Sequence[Any], Y: Sequence[Any]) -> float:
         outputs = self._outputs(mixture, X)
-        losses = [self.task.loss(y, o) for y, o in zip(Y, outputs, strict=True)]
-        return float(np.mean(losses)) if losses else 0.0
+        losses = np.array(
+            [self.task.loss(y, o) for y, o in zip(Y, outputs, strict=True)], dtype=float
+        )
+        bad = np.flatnonzero(~np.isfinite(losses))
+        if bad.size:
+            raise ValueError(
+                f"the loss of development input {bad[0]} is {losses[bad[0]]}"
+            )
+        return float(losses.mean())
 
     def _outputs(self, mixture: Mixture, X: Sequence[Any]) -> list[Any]:
         keys = None

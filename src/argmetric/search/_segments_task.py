@@ -14,7 +14,14 @@ from argmetric.search._codec import Codec, codec_of
 from argmetric.search._corpus import read_corpus
 from argmetric.search._learning import RollIn
 from argmetric.search._model import label_lists
-from argmetric.search._model_file import dense, read_archive, sparse, write_archive
+from argmetric.search._model_file import (
+    dense,
+    read_archive,
+    sparse,
+    whole_archive,
+    write_archive,
+)
+from argmetric.search._recipes import check_numbers
 from argmetric.search._scheme import Stream
 from argmetric.search._score import Evaluation, Judge
 from argmetric.search._segment_model import SegmentModel, SegmentRecipe, learn_segments
@@ -102,24 +109,23 @@ class SegmentTagger:
         self, sentences: Sequence[Any], tags: Sequence[Any] | None = None
     ) -> SegmentTagger:
         """Learn from sentences with labels of IOB2; see `Tagger.fit`."""
-        if min(self.max_length, self.beam, self.epochs) < 1:
-            raise ValueError("max_length, beam and epochs must be at least 1")
+        numbers = check_numbers(self.get_params())
         check_choice(self.roll_in, "roll_in", get_args(RollIn)[:3])
         corpus = read_corpus(sentences, tags, 1, labels=True)
         corpus = corpus.only(~corpus.documents)
         if corpus.labels is None or not corpus.n_tokens:
             raise ValueError("there is no token to learn from")
-        codec, numbers = codec_of("t", corpus.labels[0], corpus.sentences, spans=True)
+        codec, gold = codec_of("t", corpus.labels[0], corpus.sentences, spans=True)
         given = SEGMENT_TEMPLATES if self.templates is None else self.templates
         none = np.empty(0, dtype=np.float32)
         table = tuple(template_lines(given))
-        model = SegmentModel(codec, table, self.hash_bits, self.max_length, none)
-        recipe = SegmentRecipe(
-            self.roll_in, self.epochs, self.step, self.dropout, self.random_state
-        )
+        shape = numbers["hash_bits"], numbers["max_length"]
+        model = SegmentModel(codec, table, *shape, none)
+        names = "epochs", "step", "dropout", "random_state"
+        recipe = SegmentRecipe(self.roll_in, **{name: numbers[name] for name in names})
         self.history_: list[dict[str, Any]] = []
         self._model, self.interrupted_ = learn_segments(
-            model, corpus, numbers, recipe, self.history_.append
+            model, corpus, gold, recipe, self.history_.append
         )
         if self.interrupted_:
             warnings.warn(
@@ -176,13 +182,14 @@ class SegmentTagger:
     def load(cls, path: str | os.PathLike[str]) -> SegmentTagger:
         """Read a tagger that `save` wrote; it tags exactly alike."""
         header, arrays = read_archive(path, _FORMAT)
-        tagger = cls(**header["arguments"])
-        codec = Codec(Stream("t", tuple(header["labels"]), True))
-        shape = header["hash_bits"], header["max_length"]
-        empty = np.empty(0, dtype=np.float32)
-        model = SegmentModel(codec, tuple(header["table"]), *shape, empty)
-        weights = dense("all", arrays, model.size)
-        tagger._model = SegmentModel(codec, model.table, *shape, weights)
-        tagger.history_ = header["history"]
-        tagger.interrupted_ = header["interrupted"]
+        with whole_archive(path):
+            tagger = cls(**header["arguments"])
+            codec = Codec(Stream("t", tuple(header["labels"]), True))
+            shape = header["hash_bits"], header["max_length"]
+            empty = np.empty(0, dtype=np.float32)
+            model = SegmentModel(codec, tuple(header["table"]), *shape, empty)
+            weights = dense("all", arrays, model.size)
+            tagger._model = SegmentModel(codec, model.table, *shape, weights)
+            tagger.history_ = header["history"]
+            tagger.interrupted_ = header["interrupted"]
         return tagger

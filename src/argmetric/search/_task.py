@@ -149,7 +149,8 @@ def named(place: int) -> str:
 def moves(task: Task, x: Any, state: Any) -> tuple[Any, ...]:
     """Legal actions of a state, none of a final one."""
     if type(task).final is Task.final:
-        return tuple(task.actions(x, state))
+        found = task.actions(x, state)
+        return () if found is None else tuple(found)
     if task.final(x, state):
         return ()
     legal = tuple(task.actions(x, state))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from operator import index
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -188,6 +189,8 @@ class MultiLabel(Task):
         *,
         features: Callable[[Any], Features] | None = None,
     ) -> None:
+        if index(n_labels) < 1:
+            raise ValueError(f"n_labels must be at least 1, not {n_labels!r}")
         found = get_metric(metric)
         if isinstance(metric, str):
             found = found.with_zero_division(1.0)

@@ -69,6 +69,8 @@ def read_templates(
     lines = table.splitlines() if isinstance(table, str) else list(table)
     found: dict[str, Template] = {}
     for number, line in enumerate(lines, start=1):
+        if not isinstance(line, str):
+            raise ValueError(f"template {number} must be text, not {line!r}")
         text = "".join(line.partition("#")[0].split())
         if text:
             found[text] = _read(text, number, streams)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -200,38 +200,60 @@ def learn_text(
         plan = Plan(**{**vars(plan), "tables": plain})
     extractor = Extractor(plan.tables, plan.hash_bits)
     source: Any = text_source(extractor, corpus)
-    model = TextModel(plan.codecs, extractor, ())
-    if memory != "none" and extractor.uses_memory:
-        earlier, side, labels = _first_pass(first, corpus, gold, log)
+    if memory == "none" or not extractor.uses_memory:
+        whole = TextModel(plan.codecs, extractor, ())
+        return _second_pass(plan, whole, source, gold, log, dev)
+    earlier = text_source(Extractor(first.tables, first.hash_bits), corpus)
+    rows = earlier.rows()
+    side = learn_side(first, earlier, gold, False, log, "first pass", rows=rows)
+    alone = TextModel(plan.codecs, earlier.extractor, (side,))
+    if log.interrupted:
+        return alone
+    n_labels, n_rows = len(plan.codecs[0].labels), 0
+    try:
+        labels = _unseen_labels(first, earlier, rows, gold, log)
         if log.interrupted:
-            return TextModel(plan.codecs, earlier, (side,))
+            return alone
+        n_rows = len(log.rows)
         words = word_numbers(corpus.columns[0])
-        n = len(plan.codecs[0].labels)
-        source = source.with_memory(
-            memory_of(words, labels, corpus.sentences, n, memory)
-        )
-        model = TextModel(plan.codecs, extractor, (), memory, (earlier, side))
+        found = memory_of(words, labels, corpus.sentences, n_labels, memory)
+        source = source.with_memory(found)
+        pair = earlier.extractor, side
+        whole = TextModel(plan.codecs, extractor, (), memory, pair)
+        model = _second_pass(plan, whole, source, gold, log, dev)
+    except KeyboardInterrupt:
+        log.interrupted = True
+        return alone
+    # The first pass is whole; less than an epoch of the second is not worth as much
+    return alone if log.interrupted and len(log.rows) == n_rows else model
+
+
+def _second_pass(
+    plan: Plan,
+    model: TextModel,
+    source: Source,
+    gold: Integers,
+    log: Log,
+    dev: Corpus | None,
+) -> TextModel:
+    """The model with its sides learned."""
     development = None
     if dev is not None and dev.labels is not None:
         development = Development(model.source(dev), dev.labels)
     sides = learn_sides(plan, source, gold, log, development)
-    return TextModel(plan.codecs, extractor, sides, model.memory, model.first)
+    return replace(model, sides=sides)
 
 
-def _first_pass(
-    plan: Plan, corpus: Corpus, gold: Integers, log: Log
-) -> tuple[Extractor, Side, Integers]:
-    """The policy of the first pass, and what it would say of its own sentences.
+def _unseen_labels(
+    plan: Plan, source: Source, rows: Rows, gold: Integers, log: Log
+) -> Integers:
+    """What the policy of the first pass would say of its own sentences.
 
     Each fold of sentences is labelled by a policy that has not seen it: the memory of
     a text to be tagged comes from such labels too.
     """
-    extractor = Extractor(plan.tables, plan.hash_bits)
-    source = text_source(extractor, corpus)
-    rows = source.rows()
-    n = len(corpus.sentences) - 1
+    n = len(source.sentences) - 1
     labels = np.zeros(len(gold), dtype=np.int64)
-    side = learn_side(plan, source, gold, False, log, "first pass", rows=rows)
     edges = np.linspace(0, n, _FOLDS + 1).astype(int)
     for fold in range(_FOLDS):
         low, high = edges[fold], edges[fold + 1]
@@ -251,4 +273,4 @@ def _first_pass(
         held = rows._replace(sentences=rows.sentences[low : high + 1])
         begin, end = rows.sentences[low], rows.sentences[high]
         labels[begin:end] = greedy(policy, held)[begin:end]
-    return extractor, side, labels
+    return labels

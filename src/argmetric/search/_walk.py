@@ -9,8 +9,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from argmetric.search._decisions import Floats, Hashes, Integers, Situation
-from argmetric.search._reference import MOST_STEPS, endless
-from argmetric.search._task import Task, moves, shown
+from argmetric.search._reference import MOST_STEPS, endless, final_loss
+from argmetric.search._task import Task, moves
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
@@ -133,9 +133,5 @@ def final_losses(task: Task, walks: Sequence[Walk], states: Sequence[Any]) -> Fl
     """Losses at the end of walks; non-finite ones are refused with their input."""
     losses = np.empty(len(walks))
     for i, (walk, state) in enumerate(zip(walks, states, strict=True)):
-        losses[i] = task.loss(walk.y, task.output(walk.x, state))
-        if not np.isfinite(losses[i]):
-            raise ValueError(
-                f"the loss of input {walk.place} at state {shown(state)} is {losses[i]}"
-            )
+        losses[i] = final_loss(task, walk.place, walk.x, walk.y, state)
     return losses
