@@ -574,6 +574,15 @@ def test_resume_is_the_same_as_one_run(run: Run) -> None:
     assert json.loads(resume(run, "--json").out)["rows"] == 2 * N
 
 
+def test_the_input_is_not_overwritten(run: Run) -> None:
+    write("rows.svm", svm_lines())
+    before = Path("rows.svm").read_bytes()
+    done = run("rows.svm", "-o", "./rows.svm")
+    assert done.code == 2
+    assert "-o ./rows.svm is the input: it would be overwritten" in done.err
+    assert Path("rows.svm").read_bytes() == before
+
+
 def test_without_resume_a_used_folder_is_refused(run: Run) -> None:
     stopped_halfway(run)
     ended = run("rows.svm", "--checkpoint", "kept")
@@ -634,6 +643,18 @@ def test_no_damage_goes_unnoticed(run: Run) -> None:
             continue
         same_state(found, good)  # a byte that says nothing, such as a date
     assert refused > 100
+
+
+def test_a_header_that_numpy_cannot_parse_is_damage(run: Run) -> None:
+    stopped_halfway(run)
+    path = Path("kept") / names()[-1]
+    data = path.read_bytes()
+    place = data.index(b"'shape': (")
+    path.write_bytes(data[:place] + b"'shape': {" + data[place + 10 :])
+    with closing(CheckpointFolder("kept")) as folder:
+        found = folder.newest()
+    assert found is not None
+    assert found.path != str(path)
 
 
 def test_when_no_checkpoint_is_whole(run: Run) -> None:
@@ -730,7 +751,7 @@ import os, random, signal, sys, time
 from pathlib import Path
 from argmetric.cli import main
 
-command = ["stream", "rows.svm", "--features", "5", "--every", "40"]
+command = ["stream", "rows.svm", "--features", "5", "--every", "25"]
 
 def attempt(folder, delay):
     # a process of its own, killed after a delay; its exit code, None if it was killed
@@ -774,7 +795,7 @@ print(kills, series, file=sys.stderr)
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_kills_at_random_moments_change_nothing(tmp_path: Path) -> None:
     os.chdir(tmp_path)
-    write("rows.svm", svm_lines(np.tile(X, (5, 1)), np.tile(Y, 5)))
+    write("rows.svm", svm_lines(np.tile(X, (2, 1)), np.tile(Y, 2)))
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(KILLER), str(KILLS), "11"],
         capture_output=True,
@@ -786,7 +807,7 @@ def test_kills_at_random_moments_change_nothing(tmp_path: Path) -> None:
     kills, series = map(int, done.stderr.split()[-2:])
     assert kills >= KILLS
     whole = Path("whole.jsonl").read_bytes()
-    assert len(whole.splitlines()) == 5 * N
+    assert len(whole.splitlines()) == 2 * N
     for i in range(series):
         assert Path(f"kept{i}.jsonl").read_bytes() == whole
         same_state(newest(f"kept{i}"), newest("whole"))
@@ -797,16 +818,15 @@ def test_kills_at_random_moments_change_nothing(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)]
 )
-def test_signals_end_a_run_in_order(tmp_path: Path, number: int, code: int) -> None:
+def test_signals_end_a_run_in_order(run: Run, number: int, code: int) -> None:
     """While it waits for more rows, with half a line read."""
-    os.chdir(tmp_path)
     lines = svm_lines()
-    command = [
-        sys.executable, "-m", "argmetric.cli", "stream", "-", "--features", "5",
-        "--checkpoint", "kept", "-o", "out.jsonl",
-    ]  # fmt: skip
+    options = ["-", "--features", "5", "--checkpoint", "kept", "-o", "out.jsonl"]
     process = subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        [sys.executable, "-m", "argmetric.cli", "stream", *options],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
     )
     assert process.stdin is not None
     data = "\n".join(lines)
@@ -825,12 +845,7 @@ def test_signals_end_a_run_in_order(tmp_path: Path, number: int, code: int) -> N
     rows = data[:cut].count("\n")
     assert newest().manifest["position"]["rows"] == rows
     assert not newest().manifest["finished"]
-    if number == signal.SIGTERM:
-        return
-    done = subprocess.run(
-        [*command, "--resume"], input=data.encode(), capture_output=True, check=False
-    )
-    assert done.returncode == 0, done.stderr
+    assert run(*options, "--resume", stdin=data.encode()).code == 0
     assert len(read()) == N
 
 

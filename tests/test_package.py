@@ -150,7 +150,9 @@ def test_results_speak():
 
 def test_warmup_leaves_nothing_to_compile():
     am.warmup()
-    from argmetric._kernels import compiled
+    from argmetric._kernels import compiled, stream
 
     for name in compiled.__all__:
         assert getattr(compiled, name).signatures, name
+    for name in ("mixture_sparse", "compress", "recompute"):
+        assert getattr(stream, name).signatures, name

@@ -1,6 +1,7 @@
 """The online classifier, river's side of it, delayed labels, drift, state, wrapper."""
 
 import io
+import math
 import pickle
 
 import numpy as np
@@ -18,6 +19,7 @@ from argmetric.stream import (
     OnlineClassifier,
     OnlineThreshold,
     ProgressiveScore,
+    get_rule,
 )
 
 ORDER = "steps are counted in rows: a row of weight 2 is not two rows"
@@ -381,7 +383,7 @@ def test_states_of_other_models_are_refused():
         OnlineClassifier(rule=HistogramRule(bins=64)).set_state(state)
     with pytest.raises(ValueError, match="lacks rule"):
         OnlineClassifier().set_state({k: v for k, v in state.items() if k != "rule"})
-    with pytest.raises(ValueError, match="another length"):
+    with pytest.raises(ValueError, match="other shapes"):
         OnlineClassifier().set_state(state | {"rule": state["rule"][:-1]})
 
 
@@ -485,3 +487,126 @@ def test_a_threshold_for_a_model_of_river():
     again.progressive(X, y == 1)
     assert again.score_ == wrapped.score_
     assert again.predict(X[:5]).dtype == bool
+
+
+def test_fit_of_a_threshold_learns_from_what_the_model_says():
+    model = OnlineThreshold(GaussianNB(), "f1")
+    X, y = problem(2000)
+    chunks = OnlineThreshold(GaussianNB(), "f1")
+    for i in range(0, 2000, 256):
+        chunks.partial_fit(X[i : i + 256], y[i : i + 256], classes=[0, 1])
+    assert model.fit(X, y).threshold_ == chunks.threshold_
+    assert model.fit(X.tolist(), y).score_ == chunks.score_ > 0.4
+    with pytest.raises(ValueError, match="inconsistent numbers"):
+        model.fit(X, y[1:])
+    with pytest.raises(TypeError, match="model must have partial_fit or learn_one"):
+        OnlineThreshold("svm").fit(X, y)
+
+
+def test_a_chunk_that_the_model_refuses_does_not_count_for_the_rule():
+    X, y = problem(50)
+    model = OnlineThreshold(GaussianNB())
+    X[3, 1] = np.nan
+    with pytest.raises(ValueError, match="NaN"):
+        model.partial_fit(X, y, classes=[0, 1])
+    fresh = get_rule("histogram").init_state("f1")
+    np.testing.assert_array_equal(model._rule_state, fresh)
+
+
+def test_a_threshold_for_a_model_of_river_on_sparse_rows():
+    naive_bayes = pytest.importorskip("river.naive_bayes")
+    X, y = problem(80)
+    dense = OnlineThreshold(naive_bayes.GaussianNB())
+    labels = dense.progressive(X, y, classes=[0, 1])
+    sparse = OnlineThreshold(naive_bayes.GaussianNB())
+    found = sparse.progressive(sp.csr_matrix(X), y, classes=[0, 1])
+    np.testing.assert_array_equal(found, labels)
+
+
+def test_a_row_that_is_refused_leaves_no_names_behind():
+    model = OnlineClassifier()
+    model.learn_one({"a": 1.0}, True)
+    with pytest.raises(ValueError, match="'c' is nan"):
+        model.learn_one({"b": 1.0, "c": math.nan}, True)
+    expected = model.predict_proba_one({})
+    assert model.predict_proba_one({"b": 1e9}) == expected  # an unknown name
+    assert model.n_features_in_ == 1
+
+
+def test_columns_beyond_32_bits_are_hashed_whole():
+    def row(column):
+        parts = (np.ones(1), np.array([column], dtype=np.int64), np.array([0, 1]))
+        return sp.csr_matrix(parts, shape=(1, 2**40))
+
+    model = OnlineClassifier(hash_bits=20)
+    for _ in range(5):
+        model.partial_fit(row(5), [1])
+    near, far = (model.decision_function(row(c)) for c in (5, 2**32 + 5))
+    assert near != far
+
+
+def test_labels_may_come_late_from_the_first_row_on():
+    X, y = problem(300)
+    late = OnlineClassifier(fit_intercept=False)
+    late.partial_fit(X[:0], y[:0], classes=[0, 1])
+    assert late.n_seen_ == 0
+    for i in range(300):
+        ids, _ = late.predict_id(X[i : i + 1])
+        assert late.feedback(ids, y[i : i + 1]) == 1
+    at_once = OnlineClassifier(fit_intercept=False)
+    at_once.partial_fit(X, y, classes=[0, 1])
+    assert late.score_ == at_once.score_
+    np.testing.assert_array_equal(late.coef_, at_once.coef_)
+
+
+def test_rows_of_no_weight_are_not_shown_to_the_detector():
+    class Counter:
+        drift_detected, n = False, 0
+
+        def update(self, value):
+            self.n += 1
+
+    X, y = problem(600)
+    weight = np.arange(600) % 2
+    model = OnlineClassifier(detector=Counter()).partial_fit(X, y, sample_weight=weight)
+    assert model.detector_.n == model.n_seen_ == 300
+    for learner in ("stamp", "omcsl"):
+        with pytest.raises(ValueError, match="leave `detector` alone"):
+            OnlineClassifier(learner=learner, detector=Counter()).partial_fit(X, y)
+
+
+def test_overflow_is_not_silent():
+    X, y = problem(100)
+    with pytest.raises(ValueError, match="log-odds of row 13 overflow"):
+        OnlineClassifier(learner="sgd").partial_fit(
+            1e200 * (1 + abs(X)) * [1, -1, 1, 1], y
+        )
+
+
+def test_states_hold_names_exactly_or_not_at_all():
+    model = OnlineClassifier()
+    for i in range(20):
+        model.learn_one({np.int64(7): -1.0 * i, 2.5: 1.0, "a": 2.0}, i % 2)
+    other = OnlineClassifier().set_state(model.get_state())
+    x = {np.int64(7): 3.0, 2.5: 1.0, "a": -1.0}
+    assert other.predict_proba_one(x) == model.predict_proba_one(x)
+    model.learn_one({("a", 1): 1.0}, 1)
+    with pytest.raises(TypeError, match="cannot be saved"):
+        model.get_state()
+
+
+@pytest.mark.parametrize("name", ["weights", "model", "history", "rule"])
+def test_states_of_other_shapes_are_refused(name):
+    X, y = problem(60)
+    state = OnlineClassifier().partial_fit(X, y).get_state()
+    state[name] = state[name][:2]
+    with pytest.raises(ValueError, match="other shapes"):
+        OnlineClassifier().set_state(state)
+
+
+def test_the_extra_is_named_where_river_is_missing(monkeypatch):
+    from argmetric.stream import _river
+
+    monkeypatch.setattr(_river, "_RiverBase", None)
+    with pytest.raises(ModuleNotFoundError, match=r"pip install 'argmetric\[river\]'"):
+        _river.RiverClassifier()

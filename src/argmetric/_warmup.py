@@ -33,3 +33,17 @@ def warmup() -> None:
         )
         forecast(p, decision.labels, metric, groups=groups)
     forecast(p, decision.labels)
+    _warm_streams()
+
+
+def _warm_streams() -> None:
+    """The default learner and rule, below `OnlineClassifier`: without scikit-learn."""
+    from argmetric.metrics import get_metric
+    from argmetric.stream._learners import Learner, to_sparse
+    from argmetric.stream._rules import get_rule
+
+    metric, X = get_metric("f1"), np.eye(2)
+    learner, rule = Learner("mixture"), get_rule("histogram").init_state(metric)
+    state, y = learner.init(metric, 2), np.array([0, 1], dtype=np.uint8)
+    for rows in (X, to_sparse(X)):
+        learner.chunk(state, rule, rows, y, np.ones(1), 0, learn=True)

@@ -1,4 +1,4 @@
-"""The one decorator of every kernel."""
+"""The decorators of every kernel."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TypeVar, cast
 import numba
 
 Function = TypeVar("Function", bound=Callable[..., object])
+_OPTIONS = {"nogil": True, "fastmath": {"contract"}}
 
 
 def kernel(function: Function) -> Function:
@@ -18,8 +19,15 @@ def kernel(function: Function) -> Function:
     read-only arrays), no prange (threads stand outside). Of fastmath only the fusing
     of a product and a sum into one rounding: it never reorders.
     """
-    options = {"nogil": True, "fastmath": {"contract"}}
     try:
-        return cast(Function, numba.njit(cache=True, **options)(function))
+        return cast(Function, numba.njit(cache=True, **_OPTIONS)(function))
     except RuntimeError:  # no folder to cache in, such as a read-only installation
-        return cast(Function, numba.njit(**options)(function))
+        return cast(Function, numba.njit(**_OPTIONS)(function))
+
+
+def inlined(function: Function) -> Function:
+    """Copy a small function into the kernels that call it, once for every row.
+
+    numba counts references to the arrays of a call, which may cost more than the call.
+    """
+    return cast(Function, numba.njit(inline="always", **_OPTIONS)(function))

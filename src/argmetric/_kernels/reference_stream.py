@@ -135,8 +135,9 @@ class Newton(Rule):
         level: Level | None = None,
         start: float | None = None,
         forget: float = math.inf,
+        mass: float = 1.0,
     ) -> None:
-        self.b2, self.level = b2, level
+        self.b2, self.level, self.mass = b2, level, mass
         self.ceiling = 1.0 / (1.0 + b2) if b2 is not None else 1.0
         self.start = self.ceiling / 2.0 if start is None else start
         self.theta, self.fade = self.start, math.exp(-1.0 / forget)
@@ -152,7 +153,7 @@ class Newton(Rule):
         self.tp = fade * self.tp + w * p * above
         if self.b2 is None:
             counts = (self.tp, self.c, self.s, self.n)
-            theta = level_with_prior(counts, None, self.level, 1.0, self.start)
+            theta = level_with_prior(counts, None, self.level, self.mass, self.start)
         else:
             gradient = self.b2 * (self.s / self.n) * self.theta
             gradient -= max(p - self.theta, 0.0)
@@ -240,8 +241,9 @@ class Histogram(Rule):
         forget: float = 500.0,
         window: int | None = None,
         recent: bool = False,
+        mass: float = 1.0,
     ) -> None:
-        self.newton = Newton(b2, level, start)
+        self.newton = Newton(b2, level, start, mass=mass)
         self.b2, self.level, self.bins = b2, level, bins
         self.kappa, self.lam, self.prior = kappa, lam, prior
         self.width = 16.0 / bins
@@ -295,7 +297,18 @@ class Histogram(Rule):
         upto = np.cumsum(cells)
         i = min(int(np.searchsorted(upto, target)), 15)
         share = min((target - (upto[i] - cells[i])) / cells[i], 1.0)
-        self.tz = float(edges[c] + self.width * (u[i] + (share - 0.5) / 16.0))
+        cut = float(edges[c] + self.width * (u[i] + (share - 0.5) / 16.0))
+        if math.isinf(self.forget) and self.window is None:
+            centre = logit(theta)
+            low, high = max(min(cut, centre), -8.0), min(max(cut, centre), 8.0)
+            part = np.minimum(edges + self.width, high) - np.maximum(edges, low)
+            part = np.maximum(part, 0.0) / self.width
+            surplus, variance = part @ (found - x), part @ (x * (1.0 - e))
+            trust = 1.0
+            if variance > 0.0:
+                trust = max(0.0, 1.0 - variance / max(surplus**2, 1e-300))
+            cut = centre + trust * (cut - centre)
+        self.tz = cut
         self.due = self.t + min(256, 1 + self.t // 32)
 
     def update(self, z: float, p: float, predicted: bool, y: bool, w: float) -> None:

@@ -11,14 +11,9 @@ from __future__ import annotations
 
 import math
 
-import numba
 import numpy as np
 
-from argmetric._kernels._jit import kernel
-
-# What every row passes through is copied into its caller: numba counts references to
-# the arrays of a call, which would cost as much as the rule itself.
-inlined = numba.njit(inline="always", nogil=True, fastmath={"contract"})
+from argmetric._kernels._jit import inlined, kernel
 
 # Slots of a rule.
 RULE, METRIC, B2, CEILING, START = 0, 1, 2, 3, 4
@@ -43,6 +38,7 @@ F_FAMILY, FRACTIONAL, MCC, KAPPA_SCORE, FOWLKES, GMEAN, ARITHMETIC, HMEAN, QMEAN
     7,
     8,
 )
+STEADY = 20.0  # pseudo-counts behind the level of MCC, which few rows throw about
 EDGE = 8.0  # the histogram covers logits from -8 to 8
 
 # Slots of a learner; the first twelve are those of every learner.
@@ -82,6 +78,10 @@ def level(s, tp, k, t, n):
     """-(∂Φ/∂k)/(∂Φ/∂tp) at these counts, within [0, 1]; -1 where it is undefined."""
     metric = int(s[METRIC])
     top, bottom = 0.0, 0.0
+    if metric == MCC:
+        # hits that a model expects need not fit in with the positives that came, and
+        # the level would fall to 0 and stay there: all positive, no correlation
+        tp = min(max(tp, k + t - n), min(k, t))
     if metric == F_FAMILY:
         top, bottom = tp, s[B2] * t + k
     elif metric == FRACTIONAL:
@@ -147,8 +147,9 @@ def newton(s, p, y, w):
         theta -= w * slope / (s[B2] * s[SOFT_T] + s[SOFT_K] + 1.0)
     else:
         counts = (s[SOFT_TP], s[SOFT_K], s[SOFT_T], s[SOFT_N])
+        mass = STEADY if s[METRIC] == MCC else 1.0
         theta = shrunk_level(
-            s, counts[0], counts[1], counts[2], counts[3], 1.0, s[START]
+            s, counts[0], counts[1], counts[2], counts[3], mass, s[START]
         )
     s[THETA] = min(max(theta, 0.0), s[CEILING])
 
@@ -244,6 +245,32 @@ def place_inside(share, lower, upper, pull, centre, cells):
 
 
 @kernel
+def evidence(s, cut, centre):
+    """How far the rows between two cuts contradict the model's probabilities, 0 to 1.
+
+    Δ positives above expectation with variance V give max(0, 1 - V/Δ²), the form of
+    James and Stein: where the model is right, its own threshold is the better one.
+    """
+    bins = int(s[BINS])
+    width = 2.0 * EDGE / bins
+    low = max(min(cut, centre), -EDGE)
+    high = min(max(cut, centre), EDGE)
+    surplus, variance = 0.0, 0.0
+    for b in range(int((low + EDGE) / width), bins):
+        left = b * width - EDGE
+        if left >= high:
+            break
+        part = (min(left + width, high) - max(left, low)) / width
+        rows, found = s[HEADER + b] / s[UNIT], s[HEADER + bins + b] / s[UNIT]
+        e = s[HEADER + 2 * bins + b]
+        surplus += part * (found - rows * e)
+        variance += part * rows * e * (1.0 - e)
+    if surplus * surplus <= variance:
+        return 0.0 if variance > 0.0 else 1.0
+    return 1.0 - variance / (surplus * surplus)
+
+
+@kernel
 def recompute(s):
     """The cut of the histogram: median of exp(κ·G_c - λ·|z_c - logit θ|) over edges."""
     bins = int(s[BINS])
@@ -277,7 +304,10 @@ def recompute(s):
         (centre + EDGE) / width - b,
         int(s[CELLS]),
     )
-    s[CUT] = (b + inside) * width - EDGE
+    cut = (b + inside) * width - EDGE
+    if s[GROWTH] == 1.0 and s[WINDOW] == 0.0:  # a stream that is said not to change
+        cut = centre + evidence(s, cut, centre) * (cut - centre)
+    s[CUT] = cut
     s[DUE] = s[ROWS] + min(256.0, 1.0 + math.floor(s[ROWS] / 32.0))
 
 

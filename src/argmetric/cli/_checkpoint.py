@@ -15,6 +15,7 @@ import os
 import re
 import struct
 import sys
+import tokenize
 import zipfile
 import zlib
 from dataclasses import dataclass
@@ -40,6 +41,7 @@ _DAMAGE = (
     RuntimeError,
     NotImplementedError,
     struct.error,
+    tokenize.TokenError,  # of numpy, which parses the header of an array as Python
     zlib.error,
     zipfile.BadZipFile,
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json as js
+import os
 from contextlib import closing
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -163,6 +164,9 @@ def stream(
     _check_metric(judge, rule)
     if output is not None and output != STANDARD_STREAM:
         refuse_bad_target(output)
+        with contextlib.suppress(FileNotFoundError):
+            if os.path.samefile(file, output):
+                raise UsageError(f"-o {output} is the input: it would be overwritten")
     configuration: dict[str, Any] = {
         "metric": judge.name,
         "zero_division": str(judge.zero_division),

@@ -156,7 +156,8 @@ class OnlineClassifier(ClassifierMixin, OneRow, DelayedLabels, Saved):  # type: 
             Labels.
         classes : array-like of two labels, optional
             Needed at the first call if the chunk may hold one class alone and labels
-            are not 0 and 1.
+            are not 0 and 1. With them the first chunk may be empty, `X[:0]`: for
+            `predict_id` before any label is known.
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the rows; rows of weight 0 are passed over.
         """
@@ -195,7 +196,8 @@ class OnlineClassifier(ClassifierMixin, OneRow, DelayedLabels, Saved):  # type: 
     ) -> tuple[Labels, Floats]:
         if not self._started():  # of a first call that failed
             self.__dict__.pop("classes_", None)
-        rows = self._rows(X, reset=not self._started())
+        first = not self._started()
+        rows = self._rows(X, reset=first, least=int(first and classes is None))
         truth = self._truth(y, classes, count_rows(rows), whole=whole)
         weight, pace = check_weight(sample_weight, count_rows(rows))
         if whole and not weight.any():

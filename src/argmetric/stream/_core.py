@@ -32,7 +32,6 @@ from argmetric.stream._learners import (
     LearnerName,
     ModelState,
     Rows,
-    SparseRows,
     part_of,
 )
 from argmetric.stream._rules import RuleName, ThresholdRule, get_rule
@@ -101,10 +100,18 @@ class StreamCore(BaseEstimator):  # type: ignore[misc]
                 raise ValueError(
                     f"{self.learner} carries its own decision: leave `rule` alone"
                 )
+            if self.detector is not None:
+                raise ValueError(
+                    f"{self.learner} cannot start anew: leave `detector` alone"
+                )
             self._rule_state = np.zeros(1)
         else:
             self._rule = get_rule(self.rule)
             self._rule_state = self._rule.init_state(self._metric)
+        if self.waiting != int(self.waiting) or self.waiting < 1:
+            raise ValueError(
+                f"waiting must be an integer of at least 1: {self.waiting!r}"
+            )
         if self.expired not in ("drop", "negative"):
             raise ValueError(
                 f"expired must be 'drop' or 'negative', not {self.expired!r}"
@@ -118,23 +125,25 @@ class StreamCore(BaseEstimator):  # type: ignore[misc]
         self.detector_ = copy.deepcopy(self.detector)
         self._state = self._learner.init(self._metric, width)
 
-    def _rows(self, X: Any, *, reset: bool) -> Rows:
+    def _rows(self, X: Any, *, reset: bool, least: int = 0) -> Rows:
         """Checked rows, hashed if asked for."""
         bits = self.hash_bits
-        if bits is not None and not 1 <= bits <= 30:
-            raise ValueError(f"hash_bits must lie between 1 and 30, not {bits!r}")
+        if bits is not None and bits not in range(1, 31):
+            raise ValueError(
+                f"hash_bits must be an integer between 1 and 30, not {bits!r}"
+            )
         options = {"accept_sparse": "csr", "dtype": np.float64, "order": "C"}
-        options["ensure_min_samples"] = 1 if reset else 0
+        options["ensure_min_samples"] = least
         if bits:
             checked = check_array(X, accept_large_sparse=True, **options)
             if reset:
                 self.n_features_in_ = 2**bits
         else:
             checked = validate_data(self, X, reset=reset, **options)
-        rows = sparse_rows(checked) if is_sparse(checked) else checked
-        if isinstance(rows, SparseRows):
-            check_columns(rows, checked.shape[1])
-        return hash_rows(rows, bits) if bits else rows
+        if is_sparse(checked):
+            check_columns(checked)
+            return sparse_rows(checked, bits)
+        return hash_rows(checked, bits) if bits else checked
 
     def _truth(self, y: Any, classes: Any, n: int, *, whole: bool = False) -> Labels:
         """1 for the positive class, 0 for the negative one; others are refused."""
@@ -178,9 +187,16 @@ class StreamCore(BaseEstimator):  # type: ignore[misc]
         if not self._rule_state.flags.writeable:  # loaded from a memory map
             self._rule_state = self._rule_state.copy()
             self._state = ModelState(*(one.copy() for one in self._state.arrays))
-        return self._learner.chunk(
+        labels, logits = self._learner.chunk(
             self._state, self._rule_state, rows, truth, weight, pace, learn=learn
         )
+        if logits.size and np.isnan(logits.max()):
+            row = int(np.flatnonzero(np.isnan(logits))[0])
+            raise ValueError(
+                f"the log-odds of row {row} overflow: its features, or those of rows "
+                "before it, are too large; scale them, and start anew"
+            )
+        return labels, logits
 
     def _watched(
         self,
@@ -205,7 +221,10 @@ class StreamCore(BaseEstimator):  # type: ignore[misc]
             part_of(rows, start, stop), truth[part], weight[start * pace :], pace
         )
         drift = None
+        seen = weight[start * pace :][: stop - start] > 0.0 if pace else None
         for i, error in enumerate((found[0] != truth[part]).tolist()):
+            if seen is not None and not seen[i]:
+                continue
             self.detector_.update(float(error))
             if self.detector_.drift_detected:
                 drift = start + i + 1

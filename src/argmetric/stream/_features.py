@@ -11,26 +11,29 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from argmetric.stream._learners import Rows, SparseRows
+from argmetric.stream._learners import Floats, SparseRows, to_sparse
 
 
-def sparse_rows(matrix: Any) -> SparseRows:
+def sparse_rows(matrix: Any, bits: int | None = None) -> SparseRows:
     """A scipy CSR matrix in the types that the kernels are compiled for."""
+    columns = hash_columns(matrix.indices, bits) if bits else matrix.indices
     return SparseRows(
         np.ascontiguousarray(matrix.indptr, dtype=np.int64),
-        np.ascontiguousarray(matrix.indices, dtype=np.int32),
+        np.ascontiguousarray(columns, dtype=np.int32),
         np.ascontiguousarray(matrix.data, dtype=np.float64),
     )
 
 
-def check_columns(rows: SparseRows, width: int) -> None:
+def check_columns(matrix: Any) -> None:
     """Refuse column numbers outside of the matrix, which scipy does not look for."""
+    width, indices = matrix.shape[1], np.ascontiguousarray(matrix.indices)
     # seen as unsigned, a negative number is a large one
-    if rows.indices.size and int(rows.indices.view(np.uint32).max()) >= width:
-        wrong = int(np.flatnonzero(rows.indices.view(np.uint32) >= width)[0])
-        row = int(np.searchsorted(rows.indptr, wrong, side="right")) - 1
+    columns = indices.view(np.uint32 if indices.itemsize == 4 else np.uint64)
+    if columns.size and int(columns.max()) >= width:
+        wrong = int(np.flatnonzero(columns >= width)[0])
+        row = int(np.searchsorted(matrix.indptr, wrong, side="right")) - 1
         raise ValueError(
-            f"X has column {rows.indices[wrong]} at row {row}, but {width} columns"
+            f"X has column {indices[wrong]} at row {row}, but {width} columns"
         )
 
 
@@ -42,12 +45,9 @@ def hash_columns(columns: npt.NDArray[Any], bits: int) -> npt.NDArray[np.int32]:
     return (mixed >> np.uint64(64 - bits)).astype(np.int32)
 
 
-def hash_rows(rows: Rows, bits: int) -> SparseRows:
-    """The same rows over 2^bits hashed columns."""
-    if not isinstance(rows, SparseRows):
-        from argmetric.stream._learners import to_sparse
-
-        rows = to_sparse(rows)
+def hash_rows(dense: Floats, bits: int) -> SparseRows:
+    """The rows of a dense matrix over 2^bits hashed columns."""
+    rows = to_sparse(dense)
     return SparseRows(rows.indptr, hash_columns(rows.indices, bits), rows.data)
 
 
@@ -74,6 +74,7 @@ class Vocabulary:
     ) -> SparseRows:
         """One row; text becomes an indicator, unknown names grow the vocabulary."""
         found: list[tuple[int, float]] = []
+        new: dict[Hashable, int] = {}  # taken up when the whole row is right
         for name, value in x.items():
             if isinstance(value, str):
                 name, value = f"{name}={value}", 1.0
@@ -92,9 +93,10 @@ class Vocabulary:
             else:
                 column = self.find(name)
                 if column < 0 and learn:
-                    column = self.numbers[name] = len(self)
+                    column = new.setdefault(name, len(self) + len(new))
             if column >= 0 and number != 0.0:
                 found.append((column, number))
+        self.numbers |= new
         found.sort()  # the order of a dict must not matter, not even in the last bit
         indices = np.array([column for column, _ in found], dtype=np.int32)
         data = np.array([number for _, number in found], dtype=np.float64)

@@ -255,8 +255,6 @@ class Learner:
     def restart(self, state: ModelState) -> None:
         """Take large steps again after a drift; what was learned stays."""
         kernels, model, weights = self.kernels, state.model, state.weights
-        if self.name in OWN_DECISION:
-            return
         kept = {slot: model[slot] for slot in range(kernels.KIND)}
         self._fill_linear(model, kernels)
         for slot, value in kept.items():

@@ -8,7 +8,7 @@ from argmetric.stream._classifier import OnlineClassifier
 
 try:
     from river.base import Classifier as _RiverBase
-except ImportError:
+except ModuleNotFoundError:
     _RiverBase = None
 
 
@@ -27,7 +27,9 @@ waiting, expired, pos_label, random_state
     def __new__(cls, *args: Any, **options: Any) -> Self:
         """Refuse to be made without river."""
         if _RiverBase is None:
-            raise ImportError("RiverClassifier needs river: pip install river")
+            raise ModuleNotFoundError(
+                "RiverClassifier needs river: pip install 'argmetric[river]'"
+            )
         made: Self = super().__new__(cls)
         return made
 

@@ -304,7 +304,9 @@ class NewtonRule(ThresholdRule):
 
     θ ← θ - (β²·π̂·θ - (p - θ)₊) / (β²·s + c + 1), s positives and c rows above θ so
     far. For other metrics θ is the level at the soft counts (Σ p above θ, c, s, n):
-    the same iteration, since for a ratio of counts Newton's step is Dinkelbach's.
+    the same iteration, since for a ratio of counts Newton's step is Dinkelbach's. For
+    MCC the soft hits are kept between max(0, c + s - n) and min(c, s), and 20
+    pseudo-counts stand behind the level: it is steep where all rows are positive.
 
     Parameters
     ----------
@@ -332,6 +334,9 @@ class HistogramRule(ThresholdRule):
     L = (tp + prior·θ)/(D + prior) the running level (D = β²·t + k):
     S_b = n_b·e_b·(P_b + a)/(n_b·e_b + a),  G_c = Σ_{b ≥ c} (S_b - L·n_b), and the cut
     is the median of exp(κ·G_c - λ·|z_c - logit θ|) over the edges z_c; θ is Newton's.
+    With `forget=None`, for a stream that does not change, the cut moves towards logit θ
+    until max(0, 1 - V/Δ²) of the way is left, where the rows between the two hold Δ
+    positives more than expected, with variance V: a calibrated model keeps θ.
     The cut is computed anew every min(256, 1 + t/32) rows.
 
     Parameters

@@ -81,13 +81,11 @@ class Saved(StreamCore):
         check_is_fitted(self)
         numbers = [self.n_features_in_, self.n_expired_, self.n_late_, self.n_drifts_]
         names = getattr(self, "feature_names_in_", None)
-        known = list(self._vocabulary.numbers)
+        known = [_plain_name(name) for name in self._vocabulary.numbers]
         texts = [
             self._configuration(),
             json.dumps(None if names is None else list(map(str, names))),
-            json.dumps(
-                [item if isinstance(item, int) else str(item) for item in known]
-            ),
+            json.dumps(known),
         ]
         return {
             "rule": self._rule_state.copy(),
@@ -115,12 +113,12 @@ class Saved(StreamCore):
         numbers = [int(number) for number in state["numbers"]]
         self.classes_ = np.array(state["classes"])
         self.n_features_in_ = numbers[0]
+        self.__dict__.pop("feature_names_in_", None)
         if json.loads(names) is not None:
             self.feature_names_in_ = np.array(json.loads(names), dtype=object)
         self._start(0)
         _, self.n_expired_, self.n_late_, self.n_drifts_ = numbers
-        if np.shape(state["rule"]) != self._rule_state.shape:
-            raise ValueError("the state of the rule has another length: is it damaged?")
+        self._check_shapes(state, numbers[0])
         self._rule_state = np.array(state["rule"], dtype=np.float64)
         arrays = (state[name] for name in ("model", "weights", "history"))
         self._state = ModelState(*(np.array(a, dtype=np.float64) for a in arrays))
@@ -130,6 +128,21 @@ class Saved(StreamCore):
         )
         self._waiting = WaitingRows.from_arrays(state)
         return self
+
+    def _check_shapes(self, state: Mapping[str, npt.NDArray[Any]], width: int) -> None:
+        """Refuse arrays that compiled code would read beyond their ends."""
+        empty = {"rule": self._rule_state, "model": self._state.model}
+        empty["history"] = self._state.history
+        right = all(np.shape(state[name]) == one.shape for name, one in empty.items())
+        given, axis = np.shape(state["weights"]), int(not self._learner.features_first)
+        needed = self._state.weights.shape
+        if not (
+            right
+            and len(given) == 2
+            and given[1 - axis] == needed[1 - axis]
+            and given[axis] > width
+        ):
+            raise ValueError("arrays of the state have other shapes: is it damaged?")
 
     def _configuration(self) -> str:
         """What has to agree between a state and the model that takes it."""
@@ -147,3 +160,13 @@ class Saved(StreamCore):
                 None if self.pos_label is None else str(self.pos_label),
             ]
         )
+
+
+def _plain_name(name: Any) -> Any:
+    """A feature's name as JSON can hold it."""
+    name = name.item() if isinstance(name, np.generic) else name
+    if name is None or isinstance(name, str | int | float):
+        return name
+    raise TypeError(
+        f"the feature {name!r} cannot be saved: names have to be text or numbers"
+    )

@@ -22,7 +22,6 @@ class WaitingRows:
         self.rows: dict[int, _Row] = {}
         self.next_id = 0
         self.expired_below = 0
-        self.answered: set[int] = set()
 
     def add(self, rows: Rows, labels: Labels) -> npt.NDArray[np.int64]:
         """Keep the rows; returns their ids."""

@@ -8,13 +8,19 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.validation import (
+    check_consistent_length,
+    check_is_fitted,
+    column_or_1d,
+)
 
+from argmetric._validation import is_sparse
 from argmetric.metrics import MetricLike, get_metric
 from argmetric.stream._labels import is_positive, order_classes, two_classes
 from argmetric.stream._rules import RuleName, ThresholdRule, get_rule
 
 Floats = npt.NDArray[np.float64]
+_BLOCK = 256  # rows of `fit` between two steps of the model
 
 
 class OnlineThreshold(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -81,10 +87,18 @@ class OnlineThreshold(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Start anew and learn from one chunk."""
+        """Start anew and learn from the rows in their order, in small chunks."""
         if hasattr(self, "model_"):
             del self.model_
-        return self.partial_fit(X, y)
+        values = column_or_1d(y)
+        check_consistent_length(X, values)
+        classes = two_classes(values, None, whole=True)
+        rows = X if hasattr(X, "shape") or self._is_river else np.asarray(X)
+        rows = getattr(rows, "iloc", rows)
+        for start in range(0, values.size, _BLOCK):
+            part = slice(start, start + _BLOCK)
+            self.progressive(rows[part], values[part], classes=classes)
+        return self
 
     def progressive(self, X: Any, y: Any, *, classes: Any = None) -> npt.NDArray[Any]:
         """Predict a chunk before its labels are seen, and learn from it.
@@ -104,9 +118,10 @@ class OnlineThreshold(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             labels = np.array(found, dtype=np.int64)
         else:
             logits = self._logits(X)
-            labels = self._rule.run(self._rule_state, logits, truth, logits=True).labels
+            # the model first: a chunk that it refuses must not count for the rule
             self.model_.partial_fit(X, self.classes_[truth], classes=self._sorted)
             self._trained = True
+            labels = self._rule.run(self._rule_state, logits, truth, logits=True).labels
         self._count(labels, truth)
         return np.asarray(self.classes_[labels])
 
@@ -125,8 +140,8 @@ class OnlineThreshold(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def score(self, X: Any, y: Any) -> float:
         """The metric of `predict(X)`."""
-        truth = self._truth(column_or_1d(y))
-        return self._metric.score(truth, self.predict(X) == self.classes_[1])
+        predicted = self.predict(X) == self.classes_[1]
+        return self._metric.score(self._truth(column_or_1d(y)), predicted)
 
     # -- one row at a time ------------------------------------------------------
 
@@ -140,9 +155,8 @@ class OnlineThreshold(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _learn_one(self, x: Mapping[Any, Any], truth: int) -> int:
         p = self._probability_one(x)
-        label = self._rule.update(self._rule_state, p, truth)
         self.model_.learn_one(x, self.classes_[truth].item())
-        return label
+        return self._rule.update(self._rule_state, p, truth)
 
     def predict_proba_one(self, x: Mapping[Any, Any]) -> dict[Any, float]:
         """Probabilities by class; nothing is learned."""
@@ -179,6 +193,10 @@ class OnlineThreshold(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         )
 
     def _start(self, classes: npt.NDArray[Any]) -> None:
+        if not (self._is_river or hasattr(self.model, "partial_fit")):
+            raise TypeError(
+                f"model must have partial_fit or learn_one, and {self.model!r} does not"
+            )
         self._sorted = classes
         self.classes_ = order_classes(classes, self.pos_label)
         self._metric = get_metric(self.metric)
@@ -229,6 +247,11 @@ def _dicts(X: Any, n: int | None) -> list[Mapping[Any, Any]]:
         rows: list[Mapping[Any, Any]] = X.to_dict(orient="records")
     elif isinstance(X, list) and X and isinstance(X[0], Mapping):
         rows = X
+    elif is_sparse(X):
+        rows = [
+            dict(zip(row.indices.tolist(), row.data.tolist(), strict=True))
+            for row in X.tocsr()
+        ]
     else:
         rows = [dict(enumerate(row)) for row in np.asarray(X, dtype=object).tolist()]
     if n is not None and len(rows) != n:
