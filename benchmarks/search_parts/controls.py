@@ -1,0 +1,284 @@
+"""3b. What the paper is about: costs, reductions, mixing, cross-fitted roll-in.
+
+Costs are compared on whole corpora with the compiled tagger. The rest goes through
+`Searn`, which calls Python for every decision, and therefore on samples: 400 words of
+three folds, three blocks of 200 sentences. Differences below a point may be noise.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from harness import emit
+
+from argmetric.search import (
+    AllPairs,
+    LinearLearner,
+    OneAgainstAll,
+    Searn,
+    SequenceLabelling,
+    Tagger,
+    Task,
+    WordChunking,
+    default_templates,
+)
+from search_parts import peers
+from search_parts.data import (
+    chunks,
+    gold_of,
+    letters,
+    mean_and_error,
+    simple_table,
+    spanish,
+    strict_f1,
+    timed,
+)
+from search_parts.rows import scores_of, warm_up
+
+HISTORY = 3
+WORDS = 400  # of a fold, to learn from and to be judged by
+SENTENCES, TEST_SENTENCES, BLOCKS = 200, 300, 3
+Sample = tuple[list[Any], list[Any], list[Any], list[Any]]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One way to train, and where it stands in the table."""
+
+    name: str
+    learner: Any
+    options: dict[str, Any]
+    task: str = "task"
+
+
+class ZeroOneChunking(WordChunking):
+    """Chunks learned label by label: every label but the right one costs 1."""
+
+    def costs(self, x: Any, y: Any, state: Any) -> Sequence[float]:
+        right = y[len(state)]
+        return [float(label != right) for label in self.actions(x, state)]
+
+
+def run(*, quick: bool, figures: Path | None) -> str:
+    """Measure, and return the tables."""
+    tables = [_costs(quick), _letters(quick), _chunks(quick)]
+    return "\n\n".join(tables)
+
+
+def _costs(quick: bool) -> str:
+    """Regret in F1 against log-loss on the reference policy's action."""
+    rows = []
+    for task, corpus in (("chunk", chunks()), ("ner", spanish())):
+        train = corpus.train[:300] if quick else corpus.train
+        test = corpus.test[:100] if quick else corpus.test
+        warm_up(task, train)
+        for learner in ("logistic", "svm", "perceptron"):
+            seeds = range(1 if quick or learner != "logistic" else 3)
+            for costs in ("zero_one", "regret"):
+                taggers = [
+                    Tagger(
+                        task,
+                        direction="left",
+                        memory="none",
+                        learner=learner,
+                        costs=costs,
+                        random_state=seed,
+                    ).fit(train)
+                    for seed in seeds
+                ]
+                cells = []
+                for beam in (1, 5):
+                    scores = scores_of(taggers, test, beam=beam)
+                    mean, spread = mean_and_error(scores)
+                    how = "greedy" if beam == 1 else "beam 5"
+                    what = f"{corpus.name}, {learner}, costs {costs}, {how}"
+                    emit("controls", what, mean, "F1, %", spread=spread)
+                    cells.append(f"{mean:.2f} ± {spread:.2f}")
+                rows.append((corpus.name, learner, costs, *cells))
+    return simple_table(("corpus", "learner", "costs", "greedy", "beam 5"), rows)
+
+
+def pixel_words(fold: int, limit: int | None = None) -> tuple[list[Any], list[Any]]:
+    """Words of a fold as lists of on-pixels, and their labels."""
+    data = letters()
+    part = data.choose(data.folds == fold)
+    starts = part.starts
+    X = [
+        [[(int(j), 1.0) for j in np.flatnonzero(row)] for row in part.pixels[a:b]]
+        for a, b in itertools.pairwise(starts)
+    ]
+    Y = [tuple(part.labels[a:b].tolist()) for a, b in itertools.pairwise(starts)]
+    return X[:limit], Y[:limit]
+
+
+def letter_task(history: int = HISTORY) -> SequenceLabelling:
+    return SequenceLabelling(range(26), features=own_row, history=history)
+
+
+def own_row(x: Any, i: int) -> Any:
+    """The features of token i, as they are given."""
+    return x[i]
+
+
+def sgd() -> Any:
+    """The same weighted binary classifier for both reductions."""
+    from sklearn.linear_model import SGDClassifier
+
+    return SGDClassifier(
+        "log_loss", alpha=1e-5, max_iter=8, tol=None, average=True, random_state=0
+    )
+
+
+def _letters(quick: bool) -> str:
+    linear = LinearLearner(epochs=8)
+    once: dict[str, Any] = {"beta": 1.0, "iterations": 1}
+    trials = [
+        Trial("no history", linear, once, "no history"),
+        Trial("reference's history (first iteration)", linear, once),
+        Trial("β = 1, 5 iterations", linear, {"beta": 1.0, "iterations": 5}),
+        Trial(
+            "β = 1, 5 iterations, 5-fold roll-in",
+            linear,
+            {"beta": 1.0, "iterations": 5, "cross_validation": 5},
+        ),
+        Trial("β = 0.3, 8 iterations, drawn", linear, {"beta": 0.3, "iterations": 8}),
+        Trial(
+            "β = 0.3, 8 iterations, 5-fold roll-in",
+            linear,
+            {"beta": 0.3, "iterations": 8, "cross_validation": 5},
+        ),
+        Trial(
+            "β = 0.3, 8 iterations, mean at test",
+            linear,
+            {"beta": 0.3, "iterations": 8, "prediction": "mean"},
+        ),
+        Trial("β = 0.1, 15 iterations, drawn", linear, {"beta": 0.1, "iterations": 15}),
+        Trial("weighted all pairs, β = 1, 2 iterations", AllPairs(sgd()), _TWICE),
+        Trial("one against all, β = 1, 2 iterations", OneAgainstAll(sgd()), _TWICE),
+        Trial("perceptron, β = 1, 2 iterations", LinearLearner("perceptron"), _TWICE),
+        Trial("svm, β = 1, 2 iterations", LinearLearner("svm"), _TWICE),
+    ]
+    folds = range(1 if quick else 3)
+    limit = 60 if quick else WORDS
+
+    def sample(fold: int) -> Sample:
+        return *pixel_words(fold, limit), *pixel_words(fold + 3, limit)
+
+    tasks: dict[str, Callable[[], Task]] = {
+        "task": letter_task,
+        "no history": lambda: letter_task(0),
+    }
+
+    def score(searn: Searn, X: list[Any], Y: list[Any]) -> float:
+        return 100.0 * searn.score(X, Y)
+
+    title = "letters, pixels, 3 letters of history"
+    return _table(title, "%", trials, tasks, [sample(f) for f in folds], score)
+
+
+_TWICE: dict[str, Any] = {"beta": 1.0, "iterations": 2}
+
+
+def _chunks(quick: bool) -> str:
+    corpus = chunks()
+    attributes = peers.TemplateAttributes(default_templates("chunk"))
+    labels = {label for s in corpus.train for label in s.labels}
+    types = sorted({label[2:] for label in labels if label != "O"})
+    n = 20 if quick else SENTENCES
+
+    def part(sentences: list[Any]) -> tuple[list[Any], list[Any]]:
+        X = [attributes(s.columns) for s in sentences]
+        return X, [tuple(y) for y in gold_of(sentences)]
+
+    tests = part([s for s in corpus.test if "I-LST" not in s.labels][:TEST_SENTENCES])
+    blocks = range(1 if quick else BLOCKS)
+    samples = [(*part(corpus.train[b * n : (b + 1) * n]), *tests) for b in blocks]
+    linear = LinearLearner(epochs=6)
+    tasks = {
+        "F1": lambda: WordChunking(types, features=own_row),
+        "0/1": lambda: ZeroOneChunking(types, features=own_row),
+    }
+    trials = [
+        Trial(
+            "0/1 costs, β = 1, 1 iteration", linear, {**_TWICE, "iterations": 1}, "0/1"
+        ),
+        Trial("0/1 costs, β = 1, 3 iterations", linear, _THRICE, "0/1"),
+        Trial(
+            "F1 regrets, β = 1, 1 iteration", linear, {**_TWICE, "iterations": 1}, "F1"
+        ),
+        Trial("F1 regrets, β = 1, 3 iterations", linear, _THRICE, "F1"),
+        Trial(
+            "F1 regrets, target reward, β = 1, 3 iterations",
+            LinearLearner(epochs=6, target="reward"),
+            _THRICE,
+            "F1",
+        ),
+        Trial(
+            "F1 regrets, β = 0.3, 6 iterations",
+            linear,
+            {"beta": 0.3, "iterations": 6},
+            "F1",
+        ),
+        Trial(
+            "F1 regrets, β = 1, 3 iterations, 5-fold roll-in",
+            linear,
+            {**_THRICE, "cross_validation": 5},
+            "F1",
+        ),
+        Trial("F1 regrets, weighted all pairs", AllPairs(sgd()), _TWICE, "F1"),
+        Trial("F1 regrets, one against all", OneAgainstAll(sgd()), _TWICE, "F1"),
+        Trial("0/1 costs, weighted all pairs", AllPairs(sgd()), _TWICE, "0/1"),
+        Trial("0/1 costs, one against all", OneAgainstAll(sgd()), _TWICE, "0/1"),
+    ]
+
+    def score(searn: Searn, X: list[Any], Y: list[Any]) -> float:
+        return strict_f1([list(y) for y in Y], [list(y) for y in searn.predict(X)])
+
+    return _table(f"chunks, {n} sentences", "F1, %", trials, tasks, samples, score)
+
+
+_THRICE: dict[str, Any] = {"beta": 1.0, "iterations": 3}
+
+
+def _table(
+    title: str,
+    unit: str,
+    trials: Sequence[Trial],
+    tasks: dict[str, Any],
+    samples: Sequence[Sample],
+    score: Callable[[Searn, list[Any], list[Any]], float],
+) -> str:
+    rows = []
+    base: list[float] = []
+    for trial in trials:
+        scores, seconds, agreement = [], 0.0, 0.0
+        for X, Y, X_test, Y_test in samples:
+            searn = Searn(tasks[trial.task](), trial.learner, **trial.options)
+            _, spent = timed(lambda s=searn, a=X, b=Y: s.fit(a, b))
+            scores.append(score(searn, X_test, Y_test))
+            seconds += spent / len(samples)
+            agreement += searn.history_[-1].roll_in_loss / len(samples)
+        base = base or scores
+        mean, spread = mean_and_error(scores)
+        gain, error = mean_and_error(np.subtract(scores, base))
+        emit(
+            "controls",
+            f"{title}: {trial.name}",
+            mean,
+            unit,
+            spread=spread,
+            over_first=gain,
+            spread_over_first=error,
+            runs=scores,
+            train_cpu_seconds=seconds,
+            last_roll_in_loss=agreement,
+        )
+        rows.append(
+            (trial.name, f"{mean:.2f} ± {spread:.2f}", f"{gain:+.2f} ± {error:.2f}")
+        )
+    return simple_table((title, unit, "against the first row"), rows)

@@ -1,0 +1,163 @@
+"""Corpora and letters, the judge, and a clock that others' work does not move."""
+
+from __future__ import annotations
+
+import os
+import resource
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from argmetric.sequence import read_sentences
+
+ROOT = Path(__file__).resolve().parents[2]
+PUBLISHED = {
+    "conll2000/train.txt": "https://www.cnts.ua.ac.be/conll2000/chunking/",
+    "conll2002/esp.train": "https://www.cnts.ua.ac.be/conll2002/ner/",
+    "ocr/letters.npz": "https://ai.stanford.edu/~btaskar/ocr/",
+}
+SHAPE = (16, 8)  # of the image of a letter
+FOLDS = 10
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """Sentences to learn from, to develop on and to be judged by."""
+
+    name: str
+    train: list[Any]
+    dev: list[Any]
+    test: list[Any]
+
+
+@dataclass(frozen=True)
+class Letters:
+    """Words as rows of pixels laid end to end."""
+
+    pixels: np.ndarray
+    labels: np.ndarray
+    lengths: np.ndarray
+    folds: np.ndarray
+
+    def choose(self, words: np.ndarray) -> Letters:
+        """The words that are marked."""
+        letters = np.repeat(words, self.lengths)
+        return Letters(
+            self.pixels[letters],
+            self.labels[letters],
+            self.lengths[words],
+            self.folds[words],
+        )
+
+    @property
+    def starts(self) -> np.ndarray:
+        """Where words start, and the number of letters."""
+        return np.concatenate([[0], np.cumsum(self.lengths)])
+
+    def spelled(self) -> list[bytes]:
+        """The words in letters."""
+        pairs = zip(self.starts, self.starts[1:], strict=False)
+        return [self.labels[a:b].tobytes() for a, b in pairs]
+
+
+def data_file(name: str) -> Path:
+    folder = Path(os.environ.get("ARGMETRIC_DATA", ROOT.parent / "shared" / "data"))
+    if not (folder / name).exists():
+        sys.exit(
+            f"no {name} in {folder}; set ARGMETRIC_DATA to where it is. It is "
+            f"published at {PUBLISHED.get(name, 'the place of its set')}"
+        )
+    return folder / name
+
+
+def _read(name: str) -> list[Any]:
+    return read_sentences(data_file(name), labels="yes")
+
+
+@cache
+def chunks() -> Corpus:
+    """CoNLL-2000; it has no development set."""
+    return Corpus(
+        "CoNLL-2000", _read("conll2000/train.txt"), [], _read("conll2000/test.txt")
+    )
+
+
+@cache
+def spanish() -> Corpus:
+    """CoNLL-2002, Spanish; testb is the test set."""
+    parts = (_read(f"conll2002/esp.{part}") for part in ("train", "testa", "testb"))
+    return Corpus("CoNLL-2002 es", *parts)
+
+
+@cache
+def letters() -> Letters:
+    """The handwritten words of Kassel and Taskar."""
+    with np.load(data_file("ocr/letters.npz")) as arrays:
+        return Letters(
+            np.unpackbits(arrays["X"], axis=1),
+            arrays["y"].astype(np.int64),
+            arrays["lengths"].astype(np.int64),
+            arrays["folds"].astype(np.int64),
+        )
+
+
+def gold_of(sentences: Sequence[Any]) -> list[list[str]]:
+    return [sentence.labels for sentence in sentences]
+
+
+def tokens_of(sentences: Sequence[Any]) -> int:
+    return sum(map(len, sentences))
+
+
+def strict_f1(gold: Sequence[Any], found: Sequence[Any]) -> float:
+    """Entity F1 in percent as seqeval gives it in strict mode, IOB2."""
+    from seqeval.metrics.v1 import precision_recall_fscore_support
+    from seqeval.scheme import IOB2
+
+    scores = precision_recall_fscore_support(
+        list(gold), list(found), average="micro", scheme=IOB2, zero_division=0
+    )
+    return 100.0 * float(scores[2])
+
+
+def loose_f1(gold: Sequence[Any], found: Sequence[Any]) -> float:
+    """The same as conlleval reads labels: an I-X without a B-X begins a chunk."""
+    from seqeval.metrics import f1_score
+
+    return 100.0 * float(f1_score(list(gold), list(found)))
+
+
+def cpu() -> float:
+    """CPU seconds so far, of this process and of children that have ended."""
+    children = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time() + children.ru_utime + children.ru_stime
+
+
+def timed(call: Callable[[], Any]) -> tuple[Any, float]:
+    """What a call returns, and its CPU seconds."""
+    start = cpu()
+    found = call()
+    return found, cpu() - start
+
+
+def mean_and_error(values: Sequence[float]) -> tuple[float, float]:
+    """Mean, and standard deviation between runs."""
+    spread = float(np.std(values, ddof=1)) if len(values) > 1 else 0.0
+    return float(np.mean(values)), spread
+
+
+def simple_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A reStructuredText simple table."""
+    widths = [max(len(row[i]) for row in [head, *rows]) for i in range(len(head))]
+    rule = "  ".join("=" * width for width in widths)
+    lines = [
+        "  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip()
+        for row in [head, *rows]
+    ]
+    return "\n".join([rule, lines[0], rule, *lines[1:], rule])

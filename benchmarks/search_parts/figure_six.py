@@ -1,0 +1,125 @@
+"""Fig. 6 of the paper: loss on test inputs by iteration, on samples of four tasks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from harness import emit
+
+from argmetric.search import (
+    JointTask,
+    LinearLearner,
+    Searn,
+    SequenceLabelling,
+    WordChunking,
+    default_templates,
+)
+from search_parts.controls import letter_task, own_row, pixel_words
+from search_parts.data import chunks, spanish
+from search_parts.peers import TemplateAttributes
+
+LEARNERS = ("perceptron", "logistic", "svm")
+SMALL = 300
+ITERATIONS = 10
+
+
+def run(*, quick: bool, figures: Path | None) -> None:
+    """Loss on test inputs by iteration, β = 1, the initial policy removed."""
+    n = 2 if quick else ITERATIONS
+    curves: dict[str, dict[str, list[float]]] = {}
+    for title, (task, train, test) in _small_tasks(quick).items():
+        for kind in LEARNERS:
+            searn = Searn(
+                task(),
+                LinearLearner(kind, epochs=6),
+                beta=1.0,
+                iterations=n,
+                patience=n,
+            )
+            searn.fit(*train, dev=test)  # only to see its loss after each iteration
+            losses = [float(one.dev_loss) for one in searn.history_]
+            curves.setdefault(title, {})[kind] = losses
+            emit(
+                "paper",
+                f"Fig. 6: {title}, {kind}: best iteration",
+                int(np.argmin(losses)) + 1,
+                "iteration",
+                first=losses[0],
+                best=min(losses),
+                last=losses[-1],
+                losses=losses,
+            )
+    if figures is not None:
+        _draw(curves, figures)
+
+
+def _small_tasks(quick: bool) -> dict[str, Any]:
+    n, m = (20, 20) if quick else (SMALL, SMALL)
+    en, es = chunks(), spanish()
+
+    def text(corpus: Any, task: str) -> tuple[Any, Any]:
+        attributes = TemplateAttributes(default_templates(task))
+        known = {x for s in corpus.train[:n] for x in s.labels}
+        test = [s for s in corpus.test if known.issuperset(s.labels)][:m]
+        return tuple(
+            ([attributes(s.columns) for s in part], [tuple(s.labels) for s in part])
+            for part in (corpus.train[:n], test)
+        )
+
+    def types(corpus: Any) -> list[str]:
+        labels = {x for s in corpus.train[:n] for x in s.labels}
+        return sorted({x[2:] for x in labels if x != "O"})
+
+    plain = TemplateAttributes(default_templates("pos"))
+    tags = sorted({x for s in en.train for x in s.columns[1]})
+
+    def both(sentences: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+        return (
+            [plain(s.columns) for s in sentences],
+            [(tuple(s.columns[1]), tuple(s.labels)) for s in sentences],
+        )
+
+    known = {x for s in en.train[:n] for x in s.labels}
+    fit = [s for s in en.test if known.issuperset(s.labels)][: m // 2]
+    return {
+        "handwriting": (
+            lambda: letter_task(1),
+            pixel_words(0, n),
+            pixel_words(1, m),
+        ),
+        "Spanish NER": (
+            lambda: WordChunking(types(es), features=own_row),
+            *text(es, "ner"),
+        ),
+        "chunking": (
+            lambda: WordChunking(types(en), features=own_row),
+            *text(en, "chunk"),
+        ),
+        "chunking + tagging": (
+            lambda: JointTask(
+                SequenceLabelling(tags, features=own_row),
+                WordChunking(types(en), features=own_row),
+            ),
+            both(en.train[: n // 2]),
+            both(fit),
+        ),
+    }
+
+
+def _draw(curves: dict[str, dict[str, list[float]]], figures: Path) -> None:
+    import matplotlib
+
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(2, 2, figsize=(8, 6), layout="constrained")
+    for ax, (title, lines) in zip(axes.flat, curves.items(), strict=True):
+        for kind, losses in lines.items():
+            ax.plot(range(1, len(losses) + 1), losses, ".-", label=kind)
+        ax.set(title=title, xlabel="iterations", ylabel="mean loss on test inputs")
+    axes[0, 0].legend()
+    figure.savefig(figures / "search_figure6.svg")
+    pyplot.close(figure)

@@ -1,0 +1,161 @@
+"""2. Entity F1 on the Spanish test set, all sentences and blocks of 300."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from harness import emit
+
+from argmetric.search import Tagger, default_templates
+from search_parts import peers
+from search_parts.data import (
+    Corpus,
+    gold_of,
+    mean_and_error,
+    simple_table,
+    spanish,
+    strict_f1,
+    timed,
+)
+from search_parts.rows import (
+    HEAD,
+    LEFT,
+    RIGHT,
+    Row,
+    peer_rows,
+    roll_in_rows,
+    scores_of,
+    speed_of,
+    variant,
+    warm_up,
+)
+
+SMALL, BLOCKS = 300, 5
+
+
+def run(*, quick: bool, figures: Path | None) -> str:
+    """Measure, and return the tables."""
+    corpus = spanish()
+    if quick:
+        corpus = replace(corpus, train=corpus.train[:1500], test=corpus.test[:100])
+    seeds = range(1 if quick else 3)
+    warm_up("ner", corpus.train)
+    small = _small(corpus, 1 if quick else BLOCKS)
+    rows = _plain(corpus, seeds)
+    rows += _memory(corpus, seeds)
+    one, best_of_ours = rows[1], rows[-1]
+    rows += roll_in_rows("ner", "ner", corpus, seeds, memory="none")
+    others = peer_rows("ner", "ner", corpus)
+    if others:
+        best = max(others, key=lambda row: row.mean)
+        for row in (one, best_of_ours):
+            emit(
+                "ner",
+                f"{row.name}: lead over the best peer",
+                row.mean - best.mean,
+                "F1, %",
+                peer=best.name,
+            )
+    return simple_table(HEAD, [row.cells() for row in [*rows, *others]]) + small
+
+
+def _plain(corpus: Corpus, seeds: range) -> list[Row]:
+    taggers, total = [], 0.0
+    for seed in seeds:
+        tagger, spent = timed(
+            lambda s=seed: Tagger("ner", memory="none", random_state=s).fit(
+                corpus.train
+            )
+        )
+        taggers.append(tagger)
+        total += spent / len(seeds)
+    test = corpus.test
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "model"
+        speeds = [
+            speed_of(variant(taggers[0], beam=beam, sides=sides), test, path)
+            for beam, sides in ((1, LEFT), (5, LEFT), (5, slice(None)))
+        ]
+    table = (
+        ("from the left, greedy", 1, LEFT, total / 2, speeds[0], None),
+        ("from the left, beam 5", 5, LEFT, total / 2, speeds[1], (">=", 81.0)),
+        ("from the right, beam 5", 5, RIGHT, total / 2, None, None),
+        ("two directions", 5, slice(None), total, speeds[2], None),
+    )
+    return [
+        Row(name, scores_of(taggers, test, beam=beam, sides=sides), spent, speed).tell(
+            "ner", target
+        )
+        for name, beam, sides, spent, speed, target in table
+    ]
+
+
+def _memory(corpus: Corpus, seeds: range) -> list[Row]:
+    rows = []
+    for memory, target in (("past", None), ("both", (">=", 82.0))):
+        taggers, total = [], 0.0
+        for seed in seeds if memory == "both" else seeds[:1]:
+            tagger, spent = timed(
+                lambda s=seed, m=memory: Tagger("ner", memory=m, random_state=s).fit(
+                    corpus.train
+                )
+            )
+            taggers.append(tagger)
+            total += spent
+        name = f"two directions, memory {memory}"
+        scores = scores_of(taggers, corpus.test)
+        row = Row(name, scores, total / len(taggers))
+        rows.append(row.tell("ner", target, aim=83.5))
+    return rows
+
+
+def _small(corpus: Corpus, n_blocks: int) -> str:
+    """300 sentences each; one block alone may be luck."""
+    test, gold = corpus.test, gold_of(corpus.test)
+    same = peers.TemplateAttributes(default_templates("ner"))
+    found: dict[str, list[float]] = {}
+    for block in range(n_blocks):
+        train = corpus.train[block * SMALL : (block + 1) * SMALL]
+        one = Tagger("ner", memory="none", direction="left").fit(train)
+        both = Tagger("ner", memory="none").fit(train)
+        default = Tagger("ner").fit(train)
+        runs = {
+            "from the left, beam 5": one.predict(test),
+            "two directions": both.predict(test),
+            "two directions, memory both": default.predict(test),
+            "crfsuite L-BFGS, same templates": peers.crfsuite(train, test, same).labels,
+            "crfsuite L-BFGS, usual features": peers.crfsuite(
+                train, test, peers.usual
+            ).labels,
+            "crfsuite perceptron, same templates": peers.crfsuite(
+                train, test, same, "averaged-perceptron"
+            ).labels,
+            "VW search, same templates": peers.vowpal_wabbit(train, test, same).labels,
+        }
+        for name, labels in runs.items():
+            found.setdefault(name, []).append(strict_f1(gold, labels))
+    for name, scores in found.items():
+        Row(f"{SMALL} sentences: {name}", tuple(scores)).tell("ner", first=scores[0])
+    best = max(
+        (x for x in found if x.startswith("crfsuite")), key=lambda x: np.mean(found[x])
+    )
+    for name in ("from the left, beam 5", "two directions, memory both"):
+        gains = np.subtract(found[name], found[best])
+        emit(
+            "ner",
+            f"{SMALL} sentences: lead of {name} over {best}",
+            float(gains.mean()),
+            "F1, %",
+            (">=", 0.0),
+            blocks_won=int((gains > 0).sum()),
+            gains=gains.tolist(),
+        )
+    rows = [
+        (name, f"{scores[0]:.2f}", "{:.2f} ± {:.2f}".format(*mean_and_error(scores)))
+        for name, scores in found.items()
+    ]
+    head = ("300 sentences", "first block", f"mean of {n_blocks} blocks")
+    return "\n\n" + simple_table(head, rows)

@@ -1,0 +1,231 @@
+"""5. Table 1, Fig. 6 and section 6.1.8 of the paper, on what is at hand.
+
+Base classifiers are learned alone (no history), and with SEARN (mixed roll-in). The
+features are those of the taggers, not the paper's, whose lists of names are not to be
+had. Chunks are decided word by word, which the paper did chunk by chunk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from harness import emit
+
+from argmetric.search import (
+    LearnedOrder,
+    LinearLearner,
+    Searn,
+    SequenceLabelling,
+    Tagger,
+    pixel_pairs,
+)
+from argmetric.sequence import read_chunks
+from search_parts import figure_six
+from search_parts.controls import letter_task, own_row, pixel_words
+from search_parts.data import (
+    SHAPE,
+    chunks,
+    gold_of,
+    letters,
+    simple_table,
+    spanish,
+    strict_f1,
+)
+from search_parts.handwriting import PIXELS, Images, learn
+
+LEARNERS = ("perceptron", "logistic", "svm")
+SMALL = 300
+RESAMPLES = 1000
+
+
+def run(*, quick: bool, figures: Path | None) -> str:
+    """Measure, draw, and return the tables."""
+    tables = [_table_one(quick), _order(quick), _learned_order(quick)]
+    figure_six.run(quick=quick, figures=figures)
+    return "\n\n".join(tables)
+
+
+def _table_one(quick: bool) -> str:
+    """Score, and share of sequences without an error, of each classifier."""
+    rows: dict[str, list[str]] = {}
+    columns: list[str] = []
+    for name, measure in _tasks(quick).items():
+        columns.append(name)
+        for learner in LEARNERS:
+            for roll_in in ("none", "mixed"):
+                score, whole = measure(learner, roll_in)
+                how = "alone" if roll_in == "none" else "SEARN"
+                emit(
+                    "paper",
+                    f"Table 1: {name}, {learner}, {how}",
+                    score,
+                    "score, %",
+                    whole_sequences=whole,
+                )
+                row = rows.setdefault(f"{learner}, {how}", [])
+                row.append(f"{score:.1f} ({whole:.0f})")
+    lines = [[name, *cells] for name, cells in rows.items()]
+    return simple_table(["", *columns], lines)
+
+
+Measure = Callable[[str, Any], tuple[float, float]]
+
+
+def _tasks(quick: bool) -> dict[str, Measure]:
+    data, es, en = letters(), spanish(), chunks()
+    if quick:
+        data = data.choose(np.arange(len(data.lengths)) % 10 == 0)
+    pixels = Images(pixel_pairs(data.pixels, SHAPE, radius=0), data)
+    cut = slice(0, 200 if quick else None)
+
+    def written(size: str) -> Measure:
+        def measure(learner: str, roll_in: Any) -> tuple[float, float]:
+            mine = data.folds == 0
+            train, test = (mine, ~mine) if size == "small" else (~mine, mine)
+            options = {"templates": ["t[-1]"], "history_value": 2.0}
+            if learner != "perceptron":
+                options["step"] = PIXELS["step"]
+            tagger = learn(
+                pixels.part(train), size, learner=learner, roll_in=roll_in, **options
+            )
+            X, y, lengths = pixels.part(test)
+            right = tagger.predict_matrix(X, lengths) == y
+            edges = np.concatenate([[0], np.cumsum(lengths)[:-1]])
+            whole = np.minimum.reduceat(right, edges)
+            return 100.0 * float(right.mean()), 100.0 * float(whole.mean())
+
+        return measure
+
+    def text(task: str, train: Sequence[Any], test: Sequence[Any]) -> Measure:
+        def measure(learner: str, roll_in: Any) -> tuple[float, float]:
+            tagger = Tagger(
+                task, learner=learner, roll_in=roll_in, direction="left", memory="none"
+            ).fit(train)
+            return _scores(gold_of(test), tagger.predict(test))
+
+        return measure
+
+    def joint(train: Sequence[Any], test: Sequence[Any]) -> Measure:
+        def measure(learner: str, roll_in: Any) -> tuple[float, float]:
+            words, gold = _joint(train)
+            tagger = Tagger(
+                "joint", learner=learner, roll_in=roll_in, direction="left"
+            ).fit(words, gold)
+            words, gold = _joint(test)
+            found = tagger.predict(words)
+            n = sum(map(len, gold))
+            pairs = list(zip(gold, found, strict=True))
+            right = sum(
+                (a == c) + (b == d)
+                for g, f in pairs
+                for (a, b), (c, d) in zip(g, f, strict=True)
+            )
+            whole = np.mean([list(g) == list(f) for g, f in pairs])
+            return 50.0 * right / n, 100.0 * float(whole)
+
+        return measure
+
+    return {
+        "letters, small": written("small"),
+        "letters, large": written("large"),
+        "NER, 300": text("ner", es.train[:SMALL], es.test[cut]),
+        "NER": text("ner", es.train[cut], es.test[cut]),
+        "chunks": text("chunk", en.train[cut], en.test[cut]),
+        "chunks + tags": joint(en.train[cut], en.test[cut]),
+    }
+
+
+def _joint(sentences: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+    words = [list(s.columns[0]) for s in sentences]
+    pairs = [list(zip(s.columns[1], s.labels, strict=True)) for s in sentences]
+    return words, pairs
+
+
+def _scores(gold: Sequence[Any], found: Sequence[Any]) -> tuple[float, float]:
+    whole = np.mean([list(a) == list(b) for a, b in zip(gold, found, strict=True)])
+    return strict_f1(gold, found), 100.0 * float(whole)
+
+
+def _order(quick: bool) -> str:
+    """6.1.8: from the left or from the right, with an interval for the difference."""
+    rows = []
+    cut = slice(0, 200 if quick else None)
+    for task, corpus in (("ner", spanish()), ("chunk", chunks())):
+        train, test = corpus.train[cut], corpus.test[cut]
+        gold = gold_of(test)
+        for learner in ("perceptron", "logistic"):
+            found = [
+                Tagger(task, learner=learner, direction=side, memory="none")
+                .fit(train)
+                .predict(test)
+                for side in ("left", "right")
+            ]
+            scores = [strict_f1(gold, one) for one in found]
+            tokens = [_token_accuracy(gold, one) for one in found]
+            low, high = _interval(gold, *found)
+            emit(
+                "paper",
+                f"6.1.8: {corpus.name}, {learner}: right less left",
+                scores[1] - scores[0],
+                "F1, %",
+                left=scores[0],
+                right=scores[1],
+                interval_95=[low, high],
+                token_accuracy=tokens,
+            )
+            cells = [f"{score:.2f}" for score in scores]
+            accuracy = " / ".join(f"{value:.2f}" for value in tokens)
+            interval = f"{scores[1] - scores[0]:+.2f} ({low:+.2f} to {high:+.2f})"
+            rows.append((corpus.name, learner, *cells, interval, accuracy))
+    head = ("corpus", "learner", "left", "right", "difference (95 %)", "token accuracy")
+    return simple_table(head, rows)
+
+
+def _token_accuracy(gold: Sequence[Any], found: Sequence[Any]) -> float:
+    n = sum(map(len, gold))
+    pairs = zip(gold, found, strict=True)
+    return 100.0 * sum(x == y for a, b in pairs for x, y in zip(a, b, strict=True)) / n
+
+
+def _interval(gold: Sequence[Any], left: Any, right: Any) -> tuple[float, float]:
+    """Of the difference in F1, sentences resampled."""
+
+    def counts(found: Any) -> np.ndarray:
+        rows = []
+        for a, b in zip(gold, found, strict=True):
+            true, mine = set(read_chunks(a)), set(read_chunks(b))
+            rows.append((2 * len(true & mine), len(true) + len(mine)))
+        return np.array(rows)
+
+    one, two = counts(left), counts(right)
+    draws = np.random.default_rng(0).integers(len(one), size=(RESAMPLES, len(one)))
+    gaps = []
+    for rows in draws:
+        a, b = one[rows].sum(axis=0), two[rows].sum(axis=0)
+        gaps.append(100.0 * (b[0] / b[1] - a[0] / a[1]))
+    low, high = np.quantile(gaps, (0.025, 0.975))
+    return float(low), float(high)
+
+
+def _learned_order(quick: bool) -> str:
+    """6.1.8: let the policy choose where to go on; every step offers 26 n actions."""
+    X, Y = pixel_words(0, 20 if quick else 200)
+    X_test, Y_test = pixel_words(1, 20 if quick else 300)
+    learner = LinearLearner(epochs=6)
+    tasks = {
+        "from the left": letter_task(1),
+        "from the right": SequenceLabelling(
+            range(26), features=own_row, history=1, order="right"
+        ),
+        "learned": LearnedOrder(range(26), features=own_row),
+    }
+    rows = []
+    for name, task in tasks.items():
+        searn = Searn(task, learner, beta=1.0, iterations=2).fit(X, Y)
+        score = 100.0 * searn.score(X_test, Y_test)
+        emit("paper", f"6.1.8: letters, 200 words, order {name}", score, "letters, %")
+        rows.append((name, f"{score:.1f}"))
+    return simple_table(("order, letters of 200 words", "letters, %"), rows)

@@ -1,0 +1,236 @@
+"""Peers on the same sentences: crfsuite, Vowpal Wabbit's search, a greedy classifier.
+
+Static templates of argmetric become attributes of the peers one for one; templates that
+read labels have no counterpart there. crfsuite has transitions of two labels, Vowpal
+Wabbit n-grams of the last three labels, the greedy classifier of the last two.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+
+from argmetric.search._features import _maker
+from argmetric.search._templates import MEMORY, column_of, read_templates
+from argmetric.sequence import standard_features
+from search_parts.data import timed
+
+Attributes = Callable[[Sequence[Sequence[str]]], list[list[str]]]
+LBFGS = {"c1": 0.1, "c2": 0.1, "max_iterations": 100}
+PERCEPTRON = {"max_iterations": 20}
+VW_BITS, VW_PASSES = 24, 6
+GREEDY_BITS, GREEDY_PASSES = 20, 6
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a peer predicts, and what it took."""
+
+    labels: list[list[str]]
+    train_seconds: float
+    tag_seconds: float
+
+
+class TemplateAttributes:
+    """The static templates of a table as attributes in text."""
+
+    def __init__(self, table: str) -> None:
+        self._templates = [
+            x
+            for x in read_templates(table)
+            if not x.labels and all(name != MEMORY for name, _ in x.parts)
+        ]
+        names = {name for x in self._templates for name, _ in x.parts}
+        self._makers = {name: _maker(name) for name in names}
+        self._made: dict[str, dict[str, str | None]] = {name: {} for name in names}
+
+    def _values(self, name: str, column: Sequence[str]) -> list[str | None]:
+        made, make = self._made[name], self._makers[name]
+        for value in column:
+            if value not in made:
+                made[value] = make(value)
+        return [made[value] for value in column]
+
+    def __call__(self, columns: Sequence[Sequence[str]]) -> list[list[str]]:
+        n = len(columns[0])
+        made = {
+            name: self._values(name, columns[column_of(name) or 0])
+            for name in self._makers
+        }
+        rows: list[list[str]] = [[] for _ in range(n)]
+        for template in self._templates:
+            shifted = [_shifted(made[name], offset) for name, offset in template.parts]
+            for i, parts in enumerate(
+                zip(*shifted, strict=True) if shifted else [()] * n
+            ):
+                if None not in parts:
+                    rows[i].append(f"{template.text}={'|'.join(parts)}")
+        return rows
+
+
+def _shifted(values: list[str | None], offset: int) -> list[str | None]:
+    """Values `offset` places away; beyond the sentence, how far beyond."""
+    n = len(values)
+    before = [f"<{i}>" for i in range(offset, 0)][:n]
+    after = [f"<+{i}>" for i in range(1, offset + 1)][-n:]
+    if offset < 0:
+        return [*before, *values[: n + offset if n + offset > 0 else 0]]
+    return [*values[offset:], *after]
+
+
+def crfsuite(
+    train: Sequence[Any],
+    test: Sequence[Any],
+    attributes: Attributes,
+    algorithm: str = "lbfgs",
+) -> Run:
+    """L-BFGS or averaged perceptron; features are within the times."""
+    import pycrfsuite
+
+    options = LBFGS if algorithm == "lbfgs" else PERCEPTRON
+    with tempfile.TemporaryDirectory() as folder:
+        path = f"{folder}/model"
+
+        def learn() -> None:
+            trainer = pycrfsuite.Trainer(algorithm=algorithm, verbose=False)
+            for sentence in train:
+                trainer.append(attributes(sentence.columns), sentence.labels)
+            trainer.set_params(options | {"feature.possible_transitions": True})
+            trainer.train(path)
+
+        _, train_seconds = timed(learn)
+        tagger = pycrfsuite.Tagger()
+        tagger.open(path)
+        labels, tag_seconds = timed(
+            lambda: [tagger.tag(attributes(s.columns)) for s in test]
+        )
+        tagger.close()
+    return Run(labels, train_seconds, tag_seconds)
+
+
+def vowpal_wabbit(
+    train: Sequence[Any],
+    test: Sequence[Any],
+    attributes: Attributes,
+    *options: str,
+    bits: int = VW_BITS,
+    passes: int = VW_PASSES,
+) -> Run:
+    """Its search, task sequence; files and features are within the times."""
+    names = sorted({label for s in train for label in s.labels})
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+
+        def learn() -> None:
+            _write(folder / "train", train, attributes, names)
+            _vw(folder, "-d", "train", "-f", "model", "-k", "--cache_file", "cache",
+                "--search", str(len(names)), "--search_task", "sequence",
+                "--search_history_length", "3", "--search_rollout", "none",
+                "--search_alpha", "1e-6", "-b", str(bits), "--passes", str(passes),
+                "--holdout_off", *options)  # fmt: skip
+
+        _, train_seconds = timed(learn)
+
+        def tag() -> list[list[str]]:
+            _write(folder / "test", test, attributes, names)
+            _vw(folder, "-d", "test", "-i", "model", "-t", "-p", "found")
+            lines = (folder / "found").read_text().splitlines()
+            return [[names[int(x) - 1] for x in line.split()] for line in lines if line]
+
+        labels, tag_seconds = timed(tag)
+    assert [len(row) for row in labels] == [len(s) for s in test]
+    return Run(labels, train_seconds, tag_seconds)
+
+
+def _write(
+    path: Path, sentences: Sequence[Any], attributes: Attributes, names: list[str]
+) -> None:
+    number = {name: i for i, name in enumerate(names, start=1)}
+    with path.open("w") as file:
+        for sentence in sentences:
+            rows = attributes(sentence.columns)
+            for label, row in zip(sentence.labels, rows, strict=True):
+                codes = " ".join(str(crc32(a.encode())) for a in row)
+                file.write(f"{number.get(label, 1)} | {codes}\n")
+            file.write("\n")
+
+
+def _vw(folder: Path, *arguments: str) -> None:
+    command = [sys.executable, "-m", "vowpalwabbit", "--quiet", *arguments]
+    subprocess.run(command, cwd=folder, check=True, capture_output=True)
+
+
+def greedy_classifier(
+    train: Sequence[Any], test: Sequence[Any], attributes: Attributes
+) -> Run:
+    """Logistic regression of scikit-learn on gold histories, then label by label."""
+    names = sorted({label for s in train for label in s.labels})
+    number = {name: i for i, name in enumerate(names)}
+    k = len(names)
+
+    def learn() -> Any:
+        from scipy.sparse import csr_matrix, hstack
+        from sklearn.linear_model import SGDClassifier
+
+        y = [np.array([number[x] for x in s.labels]) for s in train]
+        last = np.concatenate([np.concatenate([[k], one[:-1]]) for one in y])
+        before = np.concatenate([np.concatenate([[k, k], one])[:-2] for one in y])
+        n = len(last)
+        columns = np.stack([last, k + 1 + before * (k + 1) + last], axis=1).ravel()
+        shape = (n, (k + 1) * (k + 2))
+        parts = (np.ones(2 * n), columns, np.arange(0, 2 * n + 1, 2))
+        X = hstack([_hashed(train, attributes), csr_matrix(parts, shape=shape)])
+        model = SGDClassifier(
+            "log_loss", alpha=1e-6, max_iter=GREEDY_PASSES, tol=None, average=True
+        )
+        return model.fit(X.tocsr(), np.concatenate(y))
+
+    model, train_seconds = timed(learn)
+    labels, tag_seconds = timed(lambda: _decode(model, test, attributes, k))
+    return Run([[names[i] for i in row] for row in labels], train_seconds, tag_seconds)
+
+
+def _hashed(sentences: Sequence[Any], attributes: Attributes) -> Any:
+    from sklearn.feature_extraction import FeatureHasher
+
+    hasher = FeatureHasher(2**GREEDY_BITS, input_type="string", alternate_sign=False)
+    return hasher.transform(row for s in sentences for row in attributes(s.columns))
+
+
+def _decode(
+    model: Any, test: Sequence[Any], attributes: Attributes, k: int
+) -> list[list[int]]:
+    """All sentences advance together by one token."""
+    static = _hashed(test, attributes)
+    weights = np.zeros((k, model.coef_.shape[1]))
+    weights[model.classes_] = model.coef_
+    intercept = np.full(k, -np.inf)
+    intercept[model.classes_] = model.intercept_
+    split = static.shape[1]
+    scores = static @ weights[:, :split].T + intercept
+    history = weights[:, split:].T
+    lengths = np.array([len(s) for s in test])
+    starts = np.concatenate([[0], np.cumsum(lengths)[:-1]])
+    labels = np.full(len(scores), k)
+    last, before = np.full(len(test), k), np.full(len(test), k)
+    for i in range(lengths.max(initial=0)):
+        active = np.flatnonzero(lengths > i)
+        a, b = last[active], before[active]
+        total = scores[starts[active] + i] + history[a]
+        total += history[k + 1 + b * (k + 1) + a]
+        before[active] = a
+        last[active] = labels[starts[active] + i] = total.argmax(axis=1)
+    return [part.tolist() for part in np.split(labels, starts[1:])]
+
+
+def usual(columns: Sequence[Sequence[str]]) -> list[list[str]]:
+    """The attributes that people give a CRF."""
+    return standard_features(columns)

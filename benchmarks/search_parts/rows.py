@@ -1,0 +1,162 @@
+"""Rows of a table of scores: policies of ours, roll-in controls, peers."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from harness import Target, emit
+
+from argmetric.search import Tagger, default_templates
+from argmetric.search._recipes import DEFAULTS
+from search_parts import peers
+from search_parts.data import (
+    Corpus,
+    gold_of,
+    loose_f1,
+    mean_and_error,
+    strict_f1,
+    timed,
+    tokens_of,
+)
+
+ROLL_INS = ("mixed", "own", "gold", "none")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of a table; times are CPU seconds with extraction of features."""
+
+    name: str
+    scores: tuple[float, ...]
+    train_seconds: float | None = None
+    tokens_per_second: float | None = None
+
+    @property
+    def mean(self) -> float:
+        return mean_and_error(self.scores)[0]
+
+    def tell(self, section: str, target: Target = None, **details: Any) -> Row:
+        emit(
+            section,
+            self.name,
+            self.mean,
+            "F1, %",
+            target,
+            spread=mean_and_error(self.scores)[1],
+            runs=[float(score) for score in self.scores],
+            train_cpu_seconds=self.train_seconds,
+            tokens_per_cpu_second=self.tokens_per_second,
+            **details,
+        )
+        return self
+
+    def cells(self) -> list[str]:
+        mean, spread = mean_and_error(self.scores)
+        score = f"{mean:.2f}" + (f" ± {spread:.2f}" if len(self.scores) > 1 else "")
+        seconds = "" if self.train_seconds is None else f"{self.train_seconds:.0f}"
+        speed = self.tokens_per_second
+        return [self.name, score, seconds, "" if speed is None else f"{speed:,.0f}"]
+
+
+HEAD = ("", "F1", "training, CPU s", "tokens/s")
+
+
+def variant(
+    tagger: Tagger, *, beam: int | None = None, sides: slice = slice(None)
+) -> Tagger:
+    """The same policies with another beam, or some of the directions only."""
+    other = copy.copy(tagger)
+    if beam is not None:
+        other._options = replace(tagger._options, beam=beam)
+    other._model = replace(tagger._model, sides=tagger._model.sides[sides])
+    return other
+
+
+LEFT, RIGHT = slice(0, 1), slice(1, 2)
+
+
+def warm_up(task: str, train: Sequence[Any]) -> None:
+    """Compile, so that no time is the compiler's."""
+    tagger = Tagger(task, hash_bits=12, epochs=2).fit(train[:20])
+    variant(tagger, beam=1, sides=LEFT).predict(train[:20])
+    tagger.predict(train[:20])
+
+
+def scores_of(
+    taggers: Sequence[Tagger], test: Sequence[Any], **changes: Any
+) -> tuple[float, ...]:
+    gold = gold_of(test)
+    return tuple(
+        strict_f1(gold, variant(tagger, **changes).predict(test)) for tagger in taggers
+    )
+
+
+def speed_of(tagger: Tagger, test: Sequence[Any], path: Any) -> float:
+    """Tokens a second of a tagger just loaded, which has seen no word yet."""
+    tagger.save(path)
+    best = min(timed(lambda t=t: t.predict(test))[1] for t in _loaded(path, 3))
+    return tokens_of(test) / best
+
+
+def _loaded(path: Any, n: int) -> list[Tagger]:
+    return [Tagger.load(path) for _ in range(n)]
+
+
+def roll_in_rows(
+    section: str, task: str, corpus: Corpus, seeds: range, **options: Any
+) -> list[Row]:
+    """The same policy learned from other histories; greedy and with the beam."""
+    rows = []
+    usual = DEFAULTS[task].roll_in  # has its rows already
+    for roll_in in (x for x in ROLL_INS if x != usual):
+        taggers = [
+            Tagger(
+                task, direction="left", roll_in=roll_in, random_state=seed, **options
+            ).fit(corpus.train)
+            for seed in seeds
+        ]
+        for beam in (1, 5):
+            how = "greedy" if beam == 1 else f"beam {beam}"
+            name = f"from the left, {how}, roll-in {roll_in}"
+            scores = scores_of(taggers, corpus.test, beam=beam)
+            rows.append(Row(name, scores).tell(section))
+    return rows
+
+
+def peer_rows(section: str, task: str, corpus: Corpus) -> list[Row]:
+    """crfsuite, Vowpal Wabbit and a greedy classifier, on our templates and theirs."""
+    same = peers.TemplateAttributes(default_templates(task))
+    train, test = corpus.train, corpus.test
+    runs: dict[str, Callable[[], peers.Run]] = {}
+    for what, attributes in (("same templates", same), ("usual features", peers.usual)):
+        runs[f"crfsuite perceptron, {what}"] = lambda a=attributes: peers.crfsuite(
+            train, test, a, "averaged-perceptron"
+        )
+        runs[f"VW search, {what}"] = lambda a=attributes: peers.vowpal_wabbit(
+            train, test, a
+        )
+        runs[f"crfsuite L-BFGS, {what}"] = lambda a=attributes: peers.crfsuite(
+            train, test, a
+        )
+    runs["greedy classifier, same templates"] = lambda: peers.greedy_classifier(
+        train, test, same
+    )
+    gold = gold_of(test)
+    rows = []
+    for name, call in runs.items():
+        try:
+            run = call()
+        except ImportError as error:
+            emit(section, f"{name}: {error.name} is not installed", None, "F1, %")
+            continue
+        row = Row(
+            name,
+            (strict_f1(gold, run.labels),),
+            run.train_seconds,
+            tokens_of(test) / run.tag_seconds,
+        )
+        rows.append(row.tell(section, loose=loose_f1(gold, run.labels)))
+    return rows
