@@ -21,6 +21,8 @@ extensions = [
 templates_path = ["_templates"]
 exclude_patterns = ["_build", "sg_execution_times.rst"]
 nitpicky = True
+# Attributes that numpydoc links, though they are set by `fit` or documented elsewhere.
+nitpick_ignore = [("py:obj", name) for name in ("history_", "labels_", "n_seen_")]
 
 autosummary_generate = True
 autodoc_typehints = "none"  # numpydoc's sections say the types in words
@@ -61,7 +63,15 @@ sphinx_gallery_conf = {
     "image_scrapers": ("matplotlib",),
 }
 
-RESULTS = {"argmetric.Decision", "argmetric.Forecast", "argmetric.RankingPrinciple"}
+RESULTS = {
+    "argmetric.CalibrationCheck",
+    "argmetric.Calibrator",
+    "argmetric.Decision",
+    "argmetric.Forecast",
+    "argmetric.MultiClassRule",
+    "argmetric.MultiLabelRule",
+    "argmetric.RankingPrinciple",
+}
 
 
 def hide_constructor(
@@ -69,6 +79,11 @@ def hide_constructor(
 ) -> tuple[str, None] | None:
     """Nobody makes a result by hand: its attributes say what it holds."""
     return ("", None) if name in RESULTS else None
+
+
+def skip_requests(app: object, what: str, name: str, *_: object) -> bool | None:
+    """Metadata requests come from scikit-learn, with links into its own pages."""
+    return True if name.startswith("set_") and name.endswith("_request") else None
 
 
 def to_mathml(translator: Any, node: Any, *, as_block: bool) -> None:
@@ -83,6 +98,7 @@ def to_mathml(translator: Any, node: Any, *, as_block: bool) -> None:
 
 def setup(app: Any) -> None:
     app.connect("autodoc-process-signature", hide_constructor)
+    app.connect("autodoc-skip-member", skip_requests)
     app.add_html_math_renderer(
         "mathml",
         (partial(to_mathml, as_block=False), None),

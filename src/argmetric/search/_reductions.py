@@ -111,7 +111,7 @@ class _DifferenceModel:
 class AllPairs:
     """Weighted all pairs: one weighted binary classifier for each two actions.
 
-    The importance of a pair is |v_i - v_j| (see `all_pairs_values`), its label the
+    The importance of a pair is abs(v_i - v_j) (see `all_pairs_values`), its label the
     cheaper action; the action with most wins is taken. The regret is at most twice the
     total importance of the pairs that come out wrong. Where actions have features of
     their own, one classifier is trained on differences of features.

@@ -16,12 +16,6 @@ class RiverClassifier(OnlineClassifier, *([_RiverBase] if _RiverBase else [])): 
     """`OnlineClassifier` for river's pipelines, metrics and evaluation.
 
     The same parameters and methods; labels are booleans.
-
-    Parameters
-    ----------
-    metric, rule, learner, step, average, memory, fit_intercept, hash_bits, detector, \
-waiting, expired, pos_label, random_state
-        As for `OnlineClassifier`.
     """
 
     def __new__(cls, *args: Any, **options: Any) -> Self:

@@ -333,7 +333,8 @@ class HistogramRule(ThresholdRule):
     With n_b rows and P_b positives in bin b, e_b its nominal probability and
     L = (tp + prior·θ)/(D + prior) the running level (D = β²·t + k):
     S_b = n_b·e_b·(P_b + a)/(n_b·e_b + a),  G_c = Σ_{b ≥ c} (S_b - L·n_b), and the cut
-    is the median of exp(κ·G_c - λ·|z_c - logit θ|) over the edges z_c; θ is Newton's.
+    is the median of exp(κ·G_c - λ·abs(z_c - logit θ)) over the edges z_c; θ is that of
+    Newton.
     With `forget=None`, for a stream that does not change, the cut moves towards logit θ
     until max(0, 1 - V/Δ²) of the way is left, where the rows between the two hold Δ
     positives more than expected, with variance V: a calibrated model keeps θ.

@@ -114,7 +114,7 @@ def metric_objective(
 
     A leaf moves up exactly where its share of positives pays for the metric: for F1
     where it exceeds half of the F1 reached so far. The second derivative is the
-    Gauss-Newton one, |∂U/∂p|·p(1-p), so a leaf moves by at most the learning rate.
+    Gauss-Newton one, abs(∂U/∂p)·p(1-p), so a leaf moves by at most the learning rate.
 
     Parameters
     ----------
