@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import argparse
+import importlib
 import json
 import math
 import os
@@ -10,6 +12,7 @@ import statistics
 import time
 from collections.abc import Callable
 from importlib import metadata
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,6 +21,46 @@ Target = tuple[str, float] | tuple[str, float, float] | None
 
 _results: list[dict[str, Any]] = []
 _judging = True
+
+
+def run_sections(
+    package: str, sections: tuple[str, ...], about: str | None, *, figures: bool = False
+) -> int:
+    """The command line of a benchmark in sections; each prints, and returns a table."""
+    parser = argparse.ArgumentParser(
+        description=about, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("sections", nargs="*", metavar="section", help=str(sections))
+    parser.add_argument(
+        "--quick", action="store_true", help="few and small: figures mean nothing"
+    )
+    parser.add_argument(
+        "--table", action="store_true", help="print the tables of the docs, last"
+    )
+    if figures:
+        parser.add_argument(
+            "--figures", type=Path, metavar="DIR", help="write plots into this folder"
+        )
+    given = parser.parse_args()
+    unknown = set(given.sections) - set(sections)
+    if unknown:
+        parser.error(f"unknown section {sorted(unknown)}; known: {', '.join(sections)}")
+    options: dict[str, Any] = {"quick": given.quick}
+    if figures:
+        options["figures"] = given.figures
+        if given.figures is not None:
+            given.figures.mkdir(parents=True, exist_ok=True)
+    judge(not given.quick)
+    emit_machine()
+    tables = []
+    for name in sections:
+        if name in (given.sections or sections):
+            section = importlib.import_module(f"{package}.{name}")
+            tables.append(section.run(**options))
+    emit_summary()
+    if given.table:
+        print("\n" + "\n\n".join(table for table in tables if table))
+    return 0
 
 
 def judge(judging: bool) -> None:

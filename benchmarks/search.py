@@ -16,49 +16,19 @@ python-crfsuite, vowpalwabbit and scikit-learn; seqeval is needed.
 
 from __future__ import annotations
 
-import argparse
-import importlib
 import sys
-from pathlib import Path
 
-from harness import emit_machine, emit_summary, judge
+from harness import run_sections
 
 SECTIONS = ("chunk", "ner", "handwriting", "controls", "joint", "paper", "cost")
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("sections", nargs="*", metavar="section", help=str(SECTIONS))
-    parser.add_argument("--quick", action="store_true", help="few and small")
-    parser.add_argument(
-        "--table", action="store_true", help="print the tables of the docs, last"
-    )
-    parser.add_argument(
-        "--figures", type=Path, metavar="DIR", help="write plots into this folder"
-    )
-    options = parser.parse_args()
-    unknown = set(options.sections) - set(SECTIONS)
-    if unknown:
-        parser.error(f"unknown section {sorted(unknown)}; known: {', '.join(SECTIONS)}")
     try:
         import seqeval  # noqa: F401
     except ImportError:
         sys.exit("seqeval is missing: pip install seqeval")
-    if options.figures is not None:
-        options.figures.mkdir(parents=True, exist_ok=True)
-    judge(not options.quick)
-    emit_machine()
-    tables = []
-    for name in SECTIONS:
-        if name in (options.sections or SECTIONS):
-            section = importlib.import_module(f"search_parts.{name}")
-            tables.append(section.run(quick=options.quick, figures=options.figures))
-    emit_summary()
-    if options.table:
-        print("\n" + "\n\n".join(table for table in tables if table))
-    return 0
+    return run_sections("search_parts", SECTIONS, __doc__, figures=True)
 
 
 if __name__ == "__main__":

@@ -12,40 +12,11 @@ The tables need the data that `tabular.py` names.
 
 from __future__ import annotations
 
-import argparse
-import importlib
 import sys
 
-from harness import emit_machine, emit_summary, judge
+from harness import run_sections
 
 SECTIONS = ("speed", "rivals", "ties", "tables")
 
-
-def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("sections", nargs="*", metavar="section", help=str(SECTIONS))
-    parser.add_argument("--quick", action="store_true", help="small sizes, < 30 s")
-    parser.add_argument(
-        "--table", action="store_true", help="print the tables of the docs, last"
-    )
-    options = parser.parse_args()
-    unknown = set(options.sections) - set(SECTIONS)
-    if unknown:
-        parser.error(f"unknown section {sorted(unknown)}; known: {', '.join(SECTIONS)}")
-    judge(not options.quick)
-    emit_machine()
-    tables = []
-    for name in SECTIONS:
-        if name in (options.sections or SECTIONS):
-            section = importlib.import_module(f"tune_parts.{name}")
-            tables.append(section.run(quick=options.quick))
-    emit_summary()
-    if options.table:
-        print("\n" + "\n\n".join(table for table in tables if table))
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_sections("tune_parts", SECTIONS, __doc__))

@@ -340,6 +340,35 @@ def test_forgetting_follows_a_drift():
     assert am.get_metric("f1").score(y[6000:8000], labels[6000:8000]) > recent[0]
 
 
+def test_later_chunks_are_checked_as_the_first():
+    """Rows that need no conversion take a short cut; all others must not."""
+    X, y = problem(300)
+    expected = OnlineClassifier().fit(X, y)
+    for kind in (
+        np.asfortranarray,
+        lambda a: a.astype(object),
+        lambda a: a.tolist(),
+        sp.csr_matrix,
+        sp.csr_array,
+        sp.csc_matrix,
+    ):
+        model = OnlineClassifier().partial_fit(X[:100], y[:100])
+        model.partial_fit(kind(X[100:]), y[100:])
+        np.testing.assert_array_equal(model.coef_, expected.coef_)
+    for wrong in (np.nan, np.inf, -np.inf):
+        bad = X[100:].copy()
+        bad[3, 1] = wrong
+        for kind in (np.asarray, sp.csr_matrix):
+            with pytest.raises(ValueError, match=r"NaN|infinity"):
+                expected.partial_fit(kind(bad), y[100:])
+    for kind in (np.asarray, sp.csr_matrix):
+        with pytest.raises(ValueError, match="features"):
+            expected.partial_fit(kind(X[:, :2]), y)
+    large = np.full((20, X.shape[1]), 1e307)  # finite, though their sum is not
+    labels = OnlineClassifier(learner="sgd", step=1e-300).fit(X, y).predict(large)
+    assert labels.tolist() == [0] * 20 or labels.tolist() == [1] * 20
+
+
 # -- state --------------------------------------------------------------------
 
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import argmetric as am
 from argmetric._kernels import reference_stream as twin
+from argmetric._kernels import stream as kernels
 from argmetric.stream import (
     FixedRule,
     FOFORule,
@@ -59,6 +60,18 @@ RULES = {
     "recent histogram": (
         HistogramRule(bins=64, forget=20, recent=True),
         lambda **k: twin.Histogram(bins=64, forget=20, recent=True, **k),
+    ),
+    "steady histogram": (
+        HistogramRule(forget=15, grow=False, shrink=0),
+        lambda **k: twin.Histogram(forget=15, grow=False, shrink=0, **k),
+    ),
+    "patient histogram": (
+        HistogramRule(forget=None),
+        lambda **k: twin.Histogram(forget=math.inf, **k),
+    ),
+    "growing histogram": (
+        HistogramRule(forget=8),
+        lambda **k: twin.Histogram(forget=8, **k),
     ),
     "sliding histogram": (
         HistogramRule(forget=None, window=40, lam=1, kappa=1, prior=3, shrink=0.2),
@@ -285,7 +298,14 @@ def population_optimum(b2, n=4_001):
 
 @pytest.mark.parametrize("beta", [0.5, 1.0, 2.0])
 @pytest.mark.parametrize(
-    "rule", [OFORule(), FOFORule(), NewtonRule(), HistogramRule(forget=None)]
+    "rule",
+    [
+        OFORule(),
+        FOFORule(),
+        NewtonRule(),
+        HistogramRule(),
+        HistogramRule(forget=None),
+    ],
 )
 def test_rules_find_the_optimum_of_the_population(rule, beta):
     rng = np.random.default_rng(5)
@@ -296,6 +316,64 @@ def test_rules_find_the_optimum_of_the_population(rule, beta):
     assert rule.threshold_of(state) == pytest.approx(
         population_optimum(beta**2), abs=0.02
     )
+
+
+def changing_stream(n, shift):
+    """Log-odds that are right for half of the rows and too large by `shift` then."""
+    rng = np.random.default_rng(4)
+    z = rng.normal(-1.5, 2, n)
+    y = rng.random(n) < 1 / (1 + np.exp(-z))
+    z[n // 2 :] += shift
+    return z, y
+
+
+@pytest.mark.parametrize("shrink", [0.0, 1.0])
+def test_memory_grows_and_a_change_is_forgotten_as_the_twin_does(shrink):
+    z, y = changing_stream(2400, 3.0)
+    rule = HistogramRule(forget=40, shrink=shrink)
+    reference = twin.Histogram(forget=40, shrink=shrink)
+    compare(rule, reference, "f1", z, y)
+    assert reference.settled > y[:1200].sum()  # the change was seen
+
+
+def test_memory_of_the_histogram():
+    z, y = changing_stream(40_000, 3.0)
+    rule = HistogramRule()
+    state = rule.init_state("f1")
+    rule.run(state, z[:20_000], y[:20_000], logits=True)
+    positives = y[:20_000].sum()
+    assert state[kernels.SETTLED] == 0
+    held = bins_of(rule, state)
+    # with a memory of t/4 a positive at time u is worth (u/t)^4 at time t: t/5 in all
+    assert held == pytest.approx(positives / 5, rel=0.02)
+    rule.run(state, z[20_000:20_600], y[20_000:20_600], logits=True)
+    assert positives < state[kernels.SETTLED] <= y[:20_600].sum()
+    assert bins_of(rule, state) < 125 + y[20_000:20_600].sum()
+    steady = HistogramRule(grow=False)
+    state = steady.init_state("f1")
+    steady.run(state, z, y, logits=True)
+    assert bins_of(steady, state) == pytest.approx(501, rel=1e-3)  # Σ (1 + 1/500)^-i
+
+
+def bins_of(rule, state):
+    """Positives in the bins."""
+    first = kernels.HEADER + rule.bins
+    return state[first : first + rule.bins].sum() / state[kernels.UNIT]
+
+
+def test_after_a_change_the_growing_memory_is_no_worse_than_the_short_one():
+    """Points of F1 after the change; never to forget costs more than ten."""
+    z, y = changing_stream(120_000, 3.0)
+    late = {}
+    for name, rule in (
+        ("grows", HistogramRule()),
+        ("short", HistogramRule(grow=False)),
+        ("all", HistogramRule(forget=None)),
+    ):
+        labels = rule.run(rule.init_state("f1"), z, y, logits=True).labels
+        late[name] = 100 * am.get_metric("f1").score(y[60_000:], labels[60_000:])
+    assert late["grows"] > late["short"] - 0.05
+    assert late["all"] < late["short"] - 5
 
 
 def test_values_of_the_population_for_other_metrics():

@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 from harness import emit
 
+from argmetric._kernels.stream import SETTLED
 from argmetric.stream import (
     FOFORule,
     HistogramRule,
@@ -82,22 +83,29 @@ STREAMS = (
 
 def run(*, quick: bool, figures: Path | None) -> str:
     lengths = np.unique(
-        np.logspace(3, 4 if quick else 6, 3 if quick else 7).astype(int)
+        np.logspace(3, 4 if quick else 7, 3 if quick else 9).astype(int)
     )
-    seeds = 2 if quick else 20
+    seeds = 2 if quick else 10
     tables, panels = [], []
     for stream in STREAMS:
-        errors, lost = _errors(stream, lengths, seeds)
+        errors, lost, alarms = _errors(stream, lengths, seeds)
+        emit(
+            "convergence",
+            f"{stream.name}: streams in which the histogram saw a change",
+            float(alarms),
+            f"of {seeds}",
+        )
         calibrated = stream.slope == 1.0
         rows = []
         for name, found in errors.items():
             slope = _slope(lengths, found)
+            fofo = _slope(lengths, errors[FOFO])
             emit(
                 "convergence",
                 f"{stream.name}: slope of log|θ-θ*| over log n, {name}",
                 slope,
                 "",
-                _target(name, calibrated),
+                _target(name, fofo, calibrated),
                 best=stream.best,
                 rows=[int(n) for n in lengths],
                 error=[float(e) for e in found],
@@ -115,17 +123,17 @@ def run(*, quick: bool, figures: Path | None) -> str:
     return "\n\n".join(tables)
 
 
-def _target(name: str, calibrated: bool) -> tuple[str, float] | None:
-    """1/√n, within the noise of a fitted slope; of ours on every stream."""
-    if name in (HISTOGRAM, PATIENT) or (calibrated and name in (FOFO, NEWTON)):
-        return ("<=", -0.45)
-    return None
+def _target(name: str, fofo: float, calibrated: bool) -> tuple[str, float] | None:
+    """1/√n, within the noise of a fitted slope; where FOFO is lost, faster than it."""
+    if calibrated:
+        return ("<=", -0.45) if name in (HISTOGRAM, PATIENT, FOFO, NEWTON) else None
+    return ("<=", fofo) if name in (HISTOGRAM, PATIENT) else None
 
 
 def _errors(
     stream: Stream, lengths: np.ndarray, seeds: int
-) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
-    """Mean |θ - θ*| and mean points of F1 lost after each number of rows."""
+) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray], int]:
+    """Mean |θ - θ*|, mean points of F1 lost, and the number of false alarms."""
     most = int(lengths[-1])
     anytime: dict[str, ThresholdRule] = {
         "FOFO, anytime": FOFORule(),
@@ -136,16 +144,19 @@ def _errors(
     }
     errors = {name: np.zeros(len(lengths)) for name in (FOFO, *anytime)}
     lost = {name: np.zeros(len(lengths)) for name in errors}
+    alarms = 0
     for seed in range(seeds):
         z, y = stream.draw(most + 1, seed)
         found = {FOFO: np.array([_fofo(z[:n], y[:n]) for n in lengths])}
         for name, rule in anytime.items():
-            run = rule.run(rule.init_state("f1"), z, y, logits=True)
+            state = rule.init_state("f1")
+            run = rule.run(state, z, y, logits=True)
             found[name] = run.thresholds[lengths]
+            alarms += int(name == HISTOGRAM and state[SETTLED] > 0.0)
         for name, thresholds in found.items():
             errors[name] += np.abs(thresholds - stream.best) / seeds
             lost[name] += stream.lost(thresholds) / seeds
-    return errors, lost
+    return errors, lost, alarms
 
 
 def _fofo(z: np.ndarray, y: np.ndarray) -> float:

@@ -239,6 +239,7 @@ class Histogram(Rule):
         lam: float = 2.0,
         prior: float = 40.0,
         forget: float = 500.0,
+        grow: bool = True,
         window: int | None = None,
         recent: bool = False,
         mass: float = 1.0,
@@ -249,6 +250,9 @@ class Histogram(Rule):
         self.width = 16.0 / bins
         self.ab = 8.0 * shrink * self.width
         self.forget, self.window, self.recent = forget, window, recent
+        self.grow = grow and not math.isinf(forget)
+        self.settled = self.surplus = self.spread = 0.0
+        self.rates = np.zeros(bins)
         self.rows: list[tuple[int, bool, float]] = []
         self.counts = np.zeros(4)
         self.t = 0
@@ -265,6 +269,8 @@ class Histogram(Rule):
 
     def recompute(self) -> None:
         """The cut, from all rows that are remembered."""
+        if self.grow:
+            self.look_for_change()
         theta = clip(self.newton.theta, 1e-4, 0.9999)
         tp, k, t, m = self.counts.tolist()
         goal = level_with_prior(
@@ -278,7 +284,8 @@ class Histogram(Rule):
         edges = -8.0 + self.width * np.arange(self.bins)
         e = np.array([sigmoid(z + self.width / 2.0) for z in edges])
         x = n * e
-        shrunk = x * (found + self.ab) / (x + self.ab)
+        # an empty bin without shrinkage holds what was found: nothing
+        shrunk = x * (found + self.ab) / np.where(x + self.ab > 0.0, x + self.ab, 1.0)
         gain = np.cumsum((shrunk - goal * n)[::-1])[::-1]
         logs = self.kappa * gain - self.lam * np.abs(edges - logit(theta))
         weight = np.exp(logs - logs.max())
@@ -298,7 +305,10 @@ class Histogram(Rule):
         i = min(int(np.searchsorted(upto, target)), 15)
         share = min((target - (upto[i] - cells[i])) / cells[i], 1.0)
         cut = float(edges[c] + self.width * (u[i] + (share - 0.5) / 16.0))
-        if math.isinf(self.forget) and self.window is None:
+        if self.window is None:
+            doubt = 1.0
+            if not math.isinf(self.forget):
+                doubt = 1.0 - self.forget / self.memory()
             centre = logit(theta)
             low, high = max(min(cut, centre), -8.0), min(max(cut, centre), 8.0)
             part = np.minimum(edges + self.width, high) - np.maximum(edges, low)
@@ -307,9 +317,28 @@ class Histogram(Rule):
             trust = 1.0
             if variance > 0.0:
                 trust = max(0.0, 1.0 - variance / max(surplus**2, 1e-300))
-            cut = centre + trust * (cut - centre)
+            cut = centre + (1.0 - doubt + doubt * trust) * (cut - centre)
         self.tz = cut
+        scale = n + self.ab
+        rates = (found + self.ab * e) / np.where(scale > 0.0, scale, 1.0)
+        self.rates = np.where(scale > 0.0, rates, e)
         self.due = self.t + min(256, 1 + self.t // 32)
+
+    def memory(self) -> float:
+        """Positives that the bins remember."""
+        since = float(self.counts[2]) - self.settled
+        return max(self.forget, since / 4.0 if self.grow else 0.0)
+
+    def look_for_change(self) -> None:
+        """Five standard deviations near the cut: 1/4 of `forget` positives stay."""
+        if self.spread > 10.0 and abs(self.surplus) > 5.0 * math.sqrt(self.spread):
+            held = sum(w for _, y, w in self.rows if y)
+            fade = min(1.0, 0.25 * self.forget / held) if held else 1.0
+            self.rows = [(i, j, k * fade) for i, j, k in self.rows]
+            self.settled = float(self.counts[2])
+            self.surplus = self.spread = 0.0
+        elif self.spread > 0.5 * self.forget:
+            self.surplus = self.spread = 0.0
 
     def update(self, z: float, p: float, predicted: bool, y: bool, w: float) -> None:
         """Counts, Newton, histogram."""
@@ -317,9 +346,14 @@ class Histogram(Rule):
             self.counts *= math.exp(-1.0 / self.forget)
         self.counts += w * np.array([predicted and y, predicted, y, 1.0])
         self.newton.update(z, p, predicted, y, w)
-        b = int(clip(math.floor((clip(z, -9, 9) + 8.0) / self.width), 0, self.bins - 1))
+        place = (clip(z, -9, 9) + 8.0) * (self.bins / 16.0)
+        b = int(clip(math.floor(place), 0, self.bins - 1))
+        if abs(b - (self.tz + 8.0) * (self.bins / 16.0)) <= self.bins / 8.0:
+            rate = float(self.rates[b])
+            self.surplus += w * (y - rate)
+            self.spread += w * rate * (1.0 - rate)
         if y:
-            fade = math.exp(-1.0 / self.forget)
+            fade = 1.0 / (1.0 + w / self.memory())
             self.rows = [(i, j, k * fade) for i, j, k in self.rows]
         self.rows.append((b, y, w))
         if self.window is not None:

@@ -1,9 +1,9 @@
 """Threshold rules and linear learners over streams, one row after the other.
 
 A rule's whole state is one array: a header of named slots, then (histogram) the bins
-N, P, e and a scratch row, then (window) a ring of (code, weight). A learner's state is
-a header `model`, its `weights` and the recorded `history`. The intercept is feature 0,
-so that features may be added behind.
+N, P, e and the rates that they let expect, then (window) a ring of (code, weight). A
+learner's state is a header `model`, its `weights` and the recorded `history`. The
+intercept is feature 0, so that features may be added behind.
 """
 # mypy: disable-error-code="no-untyped-def,no-untyped-call"
 
@@ -13,7 +13,7 @@ import math
 
 import numpy as np
 
-from argmetric._kernels._jit import inlined, kernel
+from argmetric._kernels._jit import borrowing, inlined
 
 # Slots of a rule.
 RULE, METRIC, B2, CEILING, START = 0, 1, 2, 3, 4
@@ -22,10 +22,11 @@ ROWS, THETA, CUT = 13, 14, 15
 TP, K, T, N = 16, 17, 18, 19  # counts of the decisions
 SOFT_TP, SOFT_K, SOFT_T, SOFT_N = 20, 21, 22, 23  # the same, expected by the model
 DECAY, MASS, CENTRE, WINDOW, PLACE, RECENT = 24, 25, 26, 27, 28, 29
-BINS, UNIT, GROWTH, DUE, KAPPA, SHRINK, LAMBDA = 30, 31, 32, 33, 34, 35, 36
+BINS, UNIT, FORGET, DUE, KAPPA, SHRINK, LAMBDA = 30, 31, 32, 33, 34, 35, 36
 HORIZON, ANYTIME, USED, STAGE, STAGES, SIZE = 37, 38, 39, 40, 41, 42
 INSIDE, RADIUS, GAMMA, FIRST, LAST, CELLS = 43, 44, 45, 46, 47, 48
-HEADER = 49
+GROW, SETTLED, NEAR, SURPLUS, SPREAD = 49, 50, 51, 52, 53  # memory of the histogram
+HEADER = 54
 FIXED, OFO, FOFO, NEWTON, HISTOGRAM = 0, 1, 2, 3, 4
 F_FAMILY, FRACTIONAL, MCC, KAPPA_SCORE, FOWLKES, GMEAN, ARITHMETIC, HMEAN, QMEAN = (
     0,
@@ -40,6 +41,11 @@ F_FAMILY, FRACTIONAL, MCC, KAPPA_SCORE, FOWLKES, GMEAN, ARITHMETIC, HMEAN, QMEAN
 )
 STEADY = 20.0  # pseudo-counts behind the level of MCC, which few rows throw about
 EDGE = 8.0  # the histogram covers logits from -8 to 8
+PER_BIN = 0.5 / EDGE  # times bins: how many of them a logit takes
+REACH = 2.0  # logits around the cut in which changes of the stream are looked for
+FAINT = -40.0  # a log of weights below the largest that nobody would notice
+ALARM = 25.0  # five standard deviations
+KEPT = 0.25  # of `forget` positives, after an alarm
 
 # Slots of a learner; the first twelve are those of every learner.
 STEPS, RATE, MEMORY, INTERCEPT = 0, 1, 2, 3
@@ -52,10 +58,11 @@ MODEL = 35
 SGD, ADAGRAD = 0, 1
 PLAIN, POLYNOMIAL, SUFFIX = 0, 1, 2
 RECORDS = 512
+FIRST_ROW, ONE_ROW = np.uint64(0), np.uint64(1)  # unsigned: none from the end
 STRIDE = 9  # per feature of the mixture: 3 AdaGrad, average, 2 SGD, 3 sums of squares
 
 
-@kernel
+@borrowing
 def sigmoid(z):
     """1/(1 + e^-z) without overflow, and without a branch to guess wrongly."""
     e = math.exp(-abs(z))
@@ -63,7 +70,7 @@ def sigmoid(z):
     return large if z >= 0.0 else e * large
 
 
-@kernel
+@borrowing
 def logit(p):
     """log(p/(1-p)), infinite at 0 and 1."""
     if p <= 0.0:
@@ -73,7 +80,7 @@ def logit(p):
     return math.log(p) - math.log1p(-p)
 
 
-@kernel
+@borrowing
 def level(s, tp, k, t, n):
     """-(∂Φ/∂k)/(∂Φ/∂tp) at these counts, within [0, 1]; -1 where it is undefined."""
     metric = int(s[METRIC])
@@ -116,7 +123,7 @@ def level(s, tp, k, t, n):
     return min(max(top / bottom, 0.0), 1.0)
 
 
-@kernel
+@borrowing
 def shrunk_level(s, tp, k, t, n, mass, centre):
     """The level with `mass` pseudo-counts at `centre`."""
     if s[METRIC] == F_FAMILY:
@@ -154,7 +161,7 @@ def newton(s, p, y, w):
     s[THETA] = min(max(theta, 0.0), s[CEILING])
 
 
-@kernel
+@borrowing
 def plan(s):
     """Stages of FOFO for the horizon in hand: m, n0, R_0 and γ_1."""
     n = s[HORIZON]
@@ -204,11 +211,11 @@ def fofo(s, p, y, w):
         plan(s)
 
 
-@kernel
-def excess(s, b, goal):
+@borrowing
+def excess(s, b, goal, scale):
     """Hits above the level in bin b: S_b - L·n_b, the hits shrunk to expectation."""
     bins = int(s[BINS])
-    rows, found = s[HEADER + b] / s[UNIT], s[HEADER + bins + b] / s[UNIT]
+    rows, found = s[HEADER + b] * scale, s[HEADER + bins + b] * scale
     expected = rows * s[HEADER + 2 * bins + b]
     if expected + s[SHRINK] > 0.0:
         # Gamma-Poisson shrinkage of the ratio found/expected towards 1
@@ -216,7 +223,7 @@ def excess(s, b, goal):
     return found - goal * rows
 
 
-@kernel
+@borrowing
 def place_inside(share, lower, upper, pull, centre, cells):
     """Where `share` of the weight between two bin centres lies, in bins from the edge.
 
@@ -244,7 +251,43 @@ def place_inside(share, lower, upper, pull, centre, cells):
     return inside
 
 
-@kernel
+@inlined
+def memory(s):
+    """Positives that the bins remember, where they forget."""
+    return max(s[FORGET], s[GROW] * (s[T] - s[SETTLED]))
+
+
+@borrowing
+def look_for_change(s):
+    """Where labels near the cut contradict the bins, forget most of what these hold."""
+    if s[SPREAD] > 10.0 and s[SURPLUS] * s[SURPLUS] > ALARM * s[SPREAD]:
+        bins = int(s[BINS])
+        held = 0.0
+        for b in range(bins):
+            held += s[HEADER + bins + b] / s[UNIT]
+        s[UNIT] *= max(1.0, held / (KEPT * s[FORGET]))
+        s[SETTLED] = s[T]
+        s[SURPLUS] = s[SPREAD] = 0.0
+    elif s[SPREAD] > 0.5 * s[FORGET]:
+        s[SURPLUS] = s[SPREAD] = 0.0
+
+
+@borrowing
+def expect(s):
+    """Rates of positives that the bins let expect, for the next look at changes."""
+    bins = int(s[BINS])
+    s[NEAR] = (s[CUT] + EDGE) * (PER_BIN * bins)
+    reach, scale = REACH * PER_BIN * bins, 1.0 / s[UNIT]
+    first, last = int(s[NEAR] - reach), int(s[NEAR] + reach)
+    for b in range(max(first, 0), min(last + 1, bins)):
+        rows, found = s[HEADER + b] * scale, s[HEADER + bins + b] * scale
+        rate = s[HEADER + 2 * bins + b]
+        if rows + s[SHRINK] > 0.0:
+            rate = (found + s[SHRINK] * rate) / (rows + s[SHRINK])
+        s[HEADER + 3 * bins + b] = rate
+
+
+@borrowing
 def evidence(s, cut, centre):
     """How far the rows between two cuts contradict the model's probabilities, 0 to 1.
 
@@ -270,32 +313,35 @@ def evidence(s, cut, centre):
     return 1.0 - variance / (surplus * surplus)
 
 
-@kernel
+@borrowing
 def recompute(s):
     """The cut of the histogram: median of exp(κ·G_c - λ·|z_c - logit θ|) over edges."""
     bins = int(s[BINS])
     width = 2.0 * EDGE / bins
+    if s[GROW] > 0.0:
+        look_for_change(s)
     theta = min(max(s[THETA], 1e-4), 0.9999)
     goal = shrunk_level(s, s[TP], s[K], s[T], s[N], s[MASS], s[THETA])
     goal = min(max(goal, 1e-4), 0.9999)
     centre = logit(theta)
     logs = HEADER + 3 * bins
-    gain, peak = 0.0, -np.inf
+    gain, peak, scale = 0.0, -np.inf, 1.0 / s[UNIT]
     for b in range(bins - 1, -1, -1):
-        gain += excess(s, b, goal)
+        gain += excess(s, b, goal, scale)
         edge = b * width - EDGE
         s[logs + b] = s[KAPPA] * gain - s[LAMBDA] * abs(edge - centre)
         peak = max(peak, s[logs + b])
     total = 0.0
     for b in range(bins):
-        s[logs + b] = math.exp(s[logs + b] - peak)
+        log = s[logs + b] - peak
+        s[logs + b] = math.exp(log) if log > FAINT else 0.0
         total += s[logs + b]
     rest, b = 0.5 * total, 0
     while b < bins - 1 and rest > s[logs + b]:
         rest -= s[logs + b]
         b += 1
-    upper = excess(s, b, goal)
-    lower = excess(s, b - 1, goal) if b > 0 else upper
+    upper = excess(s, b, goal, scale)
+    lower = excess(s, b - 1, goal, scale) if b > 0 else upper
     inside = place_inside(
         rest / s[logs + b],
         s[KAPPA] * lower,
@@ -305,9 +351,15 @@ def recompute(s):
         int(s[CELLS]),
     )
     cut = (b + inside) * width - EDGE
-    if s[GROWTH] == 1.0 and s[WINDOW] == 0.0:  # a stream that is said not to change
-        cut = centre + evidence(s, cut, centre) * (cut - centre)
+    # doubt in favour of the model grows with the memory: few rows show no errors of it
+    doubt = 0.0 if s[WINDOW] > 0.0 else 1.0
+    if s[FORGET] > 0.0:
+        doubt -= s[FORGET] / memory(s)
+    if doubt > 0.0:
+        cut = centre + (1.0 - doubt * (1.0 - evidence(s, cut, centre))) * (cut - centre)
     s[CUT] = cut
+    if s[GROW] > 0.0:
+        expect(s)
     s[DUE] = s[ROWS] + min(256.0, 1.0 + math.floor(s[ROWS] / 32.0))
 
 
@@ -319,9 +371,13 @@ def count(s, z, predicted, y, w):
     if z >= EDGE:
         b = bins - 1
     elif z > -EDGE:
-        b = min(int((z + EDGE) / (2.0 * EDGE / bins)), bins - 1)
-    if y:
-        s[UNIT] *= s[GROWTH]
+        b = min(int((z + EDGE) * (PER_BIN * bins)), bins - 1)
+    if y and s[FORGET] > 0.0:
+        s[UNIT] *= 1.0 + w / memory(s)
+    if s[GROW] > 0.0 and abs(b - s[NEAR]) <= REACH * PER_BIN * bins:
+        rate = s[HEADER + 3 * bins + b]
+        s[SURPLUS] += w * (y - rate)
+        s[SPREAD] += w * rate * (1.0 - rate)
     s[HEADER + bins + b] += w * y * s[UNIT]
     s[HEADER + b] += w * s[UNIT]
     if s[WINDOW] > 0.0:
@@ -339,7 +395,7 @@ def count(s, z, predicted, y, w):
         s[UNIT] = 1.0
 
 
-@kernel
+@borrowing
 def slide(s, predicted, y, w):
     """Take the decision that leaves the window out of the counts (OFO)."""
     ring = HEADER + 2 * int(s[PLACE])
@@ -362,7 +418,7 @@ def decide(s, z, p):
     return z > s[CUT] if s[RULE] == HISTOGRAM else p >= s[THETA]
 
 
-@kernel
+@inlined
 def update(s, z, p, predicted, y, w):
     """Let the rule see the label of a row for which it decided `predicted`."""
     rule = s[RULE]
@@ -396,7 +452,7 @@ def threshold(s):
     return sigmoid(s[CUT]) if s[RULE] == HISTOGRAM else s[THETA]
 
 
-@kernel
+@borrowing
 def run_rule(s, scores, is_logit, y, weight, pace, labels, thresholds):
     """Decide every row before its label is seen; weights are read at i·pace."""
     for i in range(scores.shape[0]):
@@ -412,7 +468,7 @@ def run_rule(s, scores, is_logit, y, weight, pace, labels, thresholds):
             update(s, z, p, predicted, y[i] > 0, weight[i * pace])
 
 
-@kernel
+@borrowing
 def record(s, model, history):
     """Write down the counts and the threshold; thin the record by half when full."""
     place = int(model[LENGTH])
@@ -442,7 +498,7 @@ def tally(model, predicted, positive, w):
     return model[STEPS] >= model[RECORD]
 
 
-@kernel
+@borrowing
 def learn_averages(model, weights):
     """Advance the weights of the averages; returns the factors of δ for v_A and v_B.
 
@@ -477,7 +533,7 @@ def learn_averages(model, weights):
     return first, second
 
 
-@kernel
+@borrowing
 def age(model, weights, first, last):
     """Let the sums of squares fade: newer squares count more, rescaled when large."""
     model[LATE] *= model[LATE_GROWTH]
@@ -488,7 +544,7 @@ def age(model, weights, first, last):
         model[LATE] = 1.0
 
 
-@kernel
+@borrowing
 def move(weights, j, delta, first, second):
     """w_j ← w_j + δ, and its averages with it."""
     weights[0, j] += delta
@@ -498,7 +554,7 @@ def move(weights, j, delta, first, second):
         weights[3, j] -= second * delta
 
 
-@kernel
+@borrowing
 def descend(model, weights, j, x, slope, rate, first, second):
     """One step of one feature, by SGD or AdaGrad."""
     g = slope * x
@@ -520,20 +576,21 @@ def linear_rate(model):
     return model[RATE] / math.sqrt(min(t + 1.0, model[MEMORY]))
 
 
-@kernel
+@borrowing
 def linear_sparse(
     indptr, indices, data, y, weight, pace, learn, s, model, weights, history, labels, z
 ):
     """SGD or AdaGrad on the rows of a CSR matrix, with or without averaging."""
     averaged = model[AVERAGE] != PLAIN
     plain = weights[0]
+    body = plain[1:]
     simple = model[KIND] == SGD and not averaged
     bias = model[INTERCEPT]
     for i in range(indptr.shape[0] - 1):
         start, stop = indptr[i], indptr[i + 1]
         inner = bias * plain[0]
         for e in range(start, stop):
-            inner += data[e] * plain[indices[e] + 1]
+            inner += data[e] * body[indices[e]]
         outer = inner
         if averaged:
             lag = bias * weights[2, 0]
@@ -558,7 +615,7 @@ def linear_sparse(
             step = rate * slope
             plain[0] -= bias * step
             for e in range(start, stop):
-                plain[indices[e] + 1] -= step * data[e]
+                body[indices[e]] -= step * data[e]
         else:
             first, second = 0.0, 0.0
             if averaged:
@@ -575,7 +632,7 @@ def linear_sparse(
             record(s, model, history)
 
 
-@kernel
+@borrowing
 def linear_dense(X, y, weight, pace, learn, s, model, weights, history, labels, z):
     """SGD or AdaGrad on the rows of a dense matrix, with or without averaging."""
     averaged = model[AVERAGE] != PLAIN
@@ -634,7 +691,7 @@ def linear_dense(X, y, weight, pace, learn, s, model, weights, history, labels, 
             record(s, model, history)
 
 
-@kernel
+@borrowing
 def rescale(model, weights):
     """Bring the units of the mixture's averages and squares back to 1."""
     for j in range(weights.shape[0]):
@@ -644,25 +701,37 @@ def rescale(model, weights):
     model[FACTOR_A] = model[LATE] = 1.0
 
 
-@kernel
+@borrowing
 def mixture_sparse(
-    indptr, indices, data, y, weight, pace, learn, s, model, weights, history, labels, z
+    indptr,
+    indices,
+    data,
+    y,
+    weight,
+    pace,
+    learn,
+    s,
+    model,
+    weights,
+    history,
+    scratch,
+    labels,
+    z,
 ):
     """The fixed-share mixture on the rows of a CSR matrix.
 
     Per feature: weights of AdaGrad with three steps, v of the average u = w + c·v of
-    the second, weights of SGD with two steps, and AdaGrad's three sums of squares. One
-    body: calls inside of the loop would count references to every array they take.
+    the second, weights of SGD with two steps, and AdaGrad's three sums of squares.
     """
-    inner, up, down = np.empty(6), np.empty(6), np.empty(6)
+    inner, up, down = scratch[0], scratch[1], scratch[2]
     bias = 1 if model[INTERCEPT] > 0.0 else 0
     for i in range(indptr.shape[0] - 1):
         start, stop = indptr[i], indptr[i + 1]
         z0, z1, z2, z3, z4, z5 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
         for e in range(start - bias, stop):
-            j, x = 0, 1.0  # the intercept stands one before the first
+            j, x = FIRST_ROW, 1.0  # the intercept stands one before the first
             if e >= start:
-                j, x = indices[e] + 1, data[e]
+                j, x = np.uint64(indices[e]) + ONE_ROW, data[e]
             z0 += x * weights[j, 0]
             z1 += x * weights[j, 1]
             z2 += x * weights[j, 2]
@@ -721,9 +790,9 @@ def mixture_sparse(
         s4 = root * model[RATES + 4] * inner[4]
         s5 = root * model[RATES + 5] * inner[5]
         for e in range(start - bias, stop):
-            j, x = 0, 1.0
+            j, x = FIRST_ROW, 1.0
             if e >= start:
-                j, x = indices[e] + 1, data[e]
+                j, x = np.uint64(indices[e]) + ONE_ROW, data[e]
             square = x * x
             g0 = weights[j, 6] + s0 * square
             g1 = weights[j, 7] + s1 * square
@@ -745,7 +814,7 @@ def mixture_sparse(
             rescale(model, weights)
 
 
-@kernel
+@borrowing
 def compress(X, indptr, indices, data):
     """Rows of a dense matrix as CSR, zeros left out; the arrays are large enough."""
     place = 0

@@ -188,7 +188,7 @@ class OnlineClassifier(ClassifierMixin, OneRow, DelayedLabels, Saved):  # type: 
             Predicted labels, and with `return_proba` their probabilities.
         """
         labels, logits = self._learn(X, y, classes, sample_weight)
-        predicted = self.classes_[labels]
+        predicted = self.classes_.take(labels)
         return (predicted, sigmoid(logits)) if return_proba else predicted
 
     def _learn(
@@ -215,7 +215,7 @@ class OnlineClassifier(ClassifierMixin, OneRow, DelayedLabels, Saved):  # type: 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Labels under the model and the threshold as they stand."""
         labels, _ = self._predicted(X)
-        return np.asarray(self.classes_[labels])
+        return np.asarray(self.classes_.take(labels))
 
     def predict_proba(self, X: Any) -> Floats:
         """Probabilities of the negative and of the positive class."""

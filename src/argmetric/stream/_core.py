@@ -138,6 +138,8 @@ class StreamCore(BaseEstimator):  # type: ignore[misc]
             checked = check_array(X, accept_large_sparse=True, **options)
             if reset:
                 self.n_features_in_ = 2**bits
+        elif not reset and self._needs_no_check(X):
+            checked = X
         else:
             checked = validate_data(self, X, reset=reset, **options)
         if is_sparse(checked):
@@ -145,17 +147,37 @@ class StreamCore(BaseEstimator):  # type: ignore[misc]
             return sparse_rows(checked, bits)
         return hash_rows(checked, bits) if bits else checked
 
+    def _needs_no_check(self, X: Any) -> bool:
+        """Whether rows are as the kernels take them: small chunks spare 0.2 ms."""
+        if (
+            hasattr(self, "feature_names_in_")
+            or getattr(X, "dtype", None) != np.float64
+        ):
+            return False
+        if type(X) is np.ndarray:
+            right, values = X.ndim == 2 and X.flags.c_contiguous, X
+        else:
+            right = is_sparse(X) and X.format == "csr"
+            values = X.data if right else np.zeros(0)
+        if not right or X.shape[1] != self.n_features_in_:
+            return False
+        with np.errstate(all="ignore"):
+            return bool(np.isfinite(values.sum()))
+
     def _truth(self, y: Any, classes: Any, n: int, *, whole: bool = False) -> Labels:
         """1 for the positive class, 0 for the negative one; others are refused."""
         if y is None:
             raise ValueError(
                 "requires y to be passed, but the target y is None: labels are needed"
             )
-        values = column_or_1d(y, warn=True)
+        values = y
+        if type(y) is not np.ndarray or y.ndim != 1:
+            values = column_or_1d(y, warn=True)
         if values.size != n:
             check_consistent_length(np.empty(n), values)
         if not hasattr(self, "classes_"):
-            check_classification_targets(values)
+            if classes is None:
+                check_classification_targets(values)
             found = two_classes(values, classes, whole=whole)
             self.classes_ = order_classes(found, self.pos_label)
         elif classes is not None:

@@ -222,12 +222,14 @@ class Learner:
         if not isinstance(rows, SparseRows):
             kernels.linear_dense(rows, *given, rule, *arrays, *out)
             return
-        matrix = (rows.indptr, rows.indices, rows.data)
+        # unsigned: nobody need ask whether a column counts from the end
+        matrix = (rows.indptr, rows.indices.view(np.uint32), rows.data)
         if self.name in OWN_DECISION:
             omcsl = self.name == "omcsl"
             kernels.baseline_sparse(*matrix, *given, omcsl, *arrays, *out)
         elif self.name == "mixture":
-            kernels.mixture_sparse(*matrix, *given, rule, *arrays, *out)
+            scratch = np.empty((3, len(_EXPERTS)))
+            kernels.mixture_sparse(*matrix, *given, rule, *arrays, scratch, *out)
         else:
             kernels.linear_sparse(*matrix, *given, rule, *arrays, *out)
 

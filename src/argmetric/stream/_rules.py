@@ -66,7 +66,7 @@ class ThresholdRule:
         state[kernels.C0 : kernels.C0 + 4] = form.c
         state[kernels.D0 : kernels.D0 + 4] = form.d
         state[kernels.THETA] = form.start
-        state[[kernels.DECAY, kernels.RECENT, kernels.GROWTH, kernels.UNIT]] = 1.0
+        state[[kernels.DECAY, kernels.RECENT, kernels.UNIT]] = 1.0
         self._fill(state, form, kernels)
         return state
 
@@ -335,9 +335,13 @@ class HistogramRule(ThresholdRule):
     S_b = n_b·e_b·(P_b + a)/(n_b·e_b + a),  G_c = Σ_{b ≥ c} (S_b - L·n_b), and the cut
     is the median of exp(κ·G_c - λ·abs(z_c - logit θ)) over the edges z_c; θ is that of
     Newton.
-    With `forget=None`, for a stream that does not change, the cut moves towards logit θ
-    until max(0, 1 - V/Δ²) of the way is left, where the rows between the two hold Δ
-    positives more than expected, with variance V: a calibrated model keeps θ.
+    The bins remember m = max(forget, t/4) positives: at each they fade by 1/(1 + 1/m);
+    t counts them since the stream last changed. It did where the labels of the rows
+    within 2 of the cut are five standard deviations from what the bins let expect;
+    then bins are left with forget/4 positives.
+    Where the rows between the cut and logit θ hold Δ positives more than expected, with
+    variance V, the cut goes (1 - forget/m)·min(1, V/Δ²) of the way back to logit θ:
+    with a long memory, a calibrated model keeps θ.
     The cut is computed anew every min(256, 1 + t/32) rows.
 
     Parameters
@@ -353,7 +357,10 @@ class HistogramRule(ThresholdRule):
     prior : float, default=40.0
         Pseudo-counts behind the level.
     forget : float or None, default=500.0
-        The bins fade by 1/e for every `forget` positives; None: never.
+        The bins remember at least so many positives; None: all of them.
+    grow : bool, default=True
+        Whether the memory grows while the stream does not change, by which the cut
+        converges; False: it holds `forget` positives always.
     window : int, optional
         Bins of the last `window` rows alone, in place of `forget`.
     recent : bool, default=False
@@ -376,6 +383,7 @@ class HistogramRule(ThresholdRule):
     lam: float = 2.0
     prior: float = 40.0
     forget: float | None = 500.0
+    grow: bool = True
     window: int | None = None
     recent: bool = False
     name: ClassVar[str] = "histogram"
@@ -404,7 +412,8 @@ class HistogramRule(ThresholdRule):
         state[kernels.LAMBDA], state[kernels.MASS] = self.lam, self.prior
         state[kernels.WINDOW] = self.window or 0
         if self.forget is not None:
-            state[kernels.GROWTH] = math.exp(1.0 / self.forget)
+            state[kernels.FORGET] = self.forget
+            state[kernels.GROW] = 0.25 if self.grow else 0.0
             if self.recent:
                 state[kernels.RECENT] = math.exp(-1.0 / self.forget)
         centres = (np.arange(self.bins) + 0.5) * width - kernels.EDGE
