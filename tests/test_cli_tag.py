@@ -139,7 +139,9 @@ def test_train_predict_evaluate(run: Run) -> None:
     assert "task       chunk, 4 labels" in ended.out
     assert "direction both, beam 5" in ended.out
     assert "F1 1.0000 (strict) on test.txt" in ended.out
-    assert "written: m.tag" in ended.out
+    size = round(Path("m.tag").stat().st_size / 1e3)
+    assert 0 < size < 1000
+    assert f"written: m.tag ({size} kB)" in ended.out
 
     ended = run("predict", "m.tag", "test.txt", "-o", "out.txt")
     assert (ended.code, ended.out) == (0, "")
@@ -445,6 +447,20 @@ def test_counts_equal_the_slow_ones(
                     expected[types[chunk.type], k] += 1
         counts = chunk_counts(*coded, 2, lenient=lenient)
         assert counts.tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize(
+    ("n_bytes", "text"),
+    [
+        (1, "1 kB"),
+        (42_499, "42 kB"),
+        (999_499, "999 kB"),
+        (999_500, "1.0 MB"),
+        (12_345_678, "12.3 MB"),
+    ],
+)
+def test_sizes_of_models_are_never_nought(n_bytes: int, text: str) -> None:
+    assert _tag_train._size_text(n_bytes) == text
 
 
 # -- bad input -----------------------------------------------------------------

@@ -8,7 +8,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.dummy import DummyClassifier
-from sklearn.linear_model import LinearRegression, LogisticRegression, Perceptron
+from sklearn.linear_model import (
+    LinearRegression,
+    LogisticRegression,
+    Perceptron,
+    SGDClassifier,
+)
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
@@ -22,7 +27,7 @@ from argmetric.search._decisions import (
     cheapest_regrets,
 )
 from argmetric.search._learners import flat, importance_scale, with_products
-from argmetric.search._reductions import all_pairs_values
+from argmetric.search._reductions import all_pairs_values, log_odds_of_zero
 
 
 def rows_of(lists):
@@ -134,9 +139,59 @@ def test_regression_finds_the_least_expected_cost():
     for estimator in (LinearRegression(), DecisionTreeClassifier()):
         model = OneAgainstAll(estimator).fit(decisions, costs, np.random.default_rng(0))
         mean = costs.reshape(-1, 3).mean(axis=0)
-        scale = 1.0 if isinstance(estimator, LinearRegression) else 1 / 9
-        expected = np.tile(-mean * scale, 5)
-        np.testing.assert_allclose(model.scores(decisions), expected, atol=1e-12)
+        expected = -mean
+        if isinstance(estimator, DecisionTreeClassifier):
+            expected = np.log((9 - mean) / mean)
+        scores = model.scores(decisions)
+        np.testing.assert_allclose(scores, np.tile(expected, 5), atol=1e-12)
+
+
+@pytest.mark.parametrize("pairs", [False, True])
+def test_costs_three_times_as_large_count_as_three_decisions(pairs):
+    """Importance, not a target of its own: small costs keep their contrast."""
+    own = [[(50 + a, 1.0)] if pairs else [] for a in range(3)]
+    actions = list(enumerate(own))
+
+    def scores(cases):
+        examples = [([(7, 1.0)], actions, costs) for costs in cases]
+        model = OneAgainstAll(DecisionTreeClassifier()).fit(
+            *decisions_of(examples), np.random.default_rng(0)
+        )
+        return model.scores(decisions_of(examples[:1])[0])
+
+    small, other = [0.0, 0.1, 0.4], [0.3, 0.0, 0.1]
+    large = [3 * cost for cost in small]
+    thrice = scores([small, small, small, other])
+    np.testing.assert_allclose(scores([large, other]), thrice, atol=1e-12)
+    # E[c] / E[m], label 1 against the rest
+    np.testing.assert_allclose(thrice, np.log([1.2 / 0.3, 1.2 / 0.3, 0.2 / 1.3]))
+
+
+def test_small_regrets_are_learned_beside_large_ones():
+    """SGD takes steps by single rows: costs near 0 beside the largest are noise."""
+    rng = np.random.default_rng(0)
+    examples = []
+    for n in range(120):
+        right = n % 3
+        features = [(int(h), 1.0) for h in 10 * right + rng.permutation(10)[:6]]
+        costs = np.full(3, 1.0 if n < 3 else 0.1)
+        costs[(right + 1) % 3] /= 2
+        costs[right] = 0.0
+        examples.append((features, [(a, []) for a in range(3)], costs))
+    decisions, costs = decisions_of(examples)
+    sgd = SGDClassifier("log_loss", alpha=1e-5, max_iter=8, tol=None, random_state=0)
+    model = OneAgainstAll(sgd).fit(decisions, costs, rng)
+    choices = best_actions(model.scores(decisions), decisions.indptr)
+    assert np.mean(costs[decisions.indptr[:-1] + choices] == 0) > 0.95
+
+
+def test_log_odds_tell_sure_chances_apart():
+    chances = np.array([0.0, 1e-20, 1e-17, 0.25, 0.5, 1.0])
+    odds = log_odds_of_zero(chances)
+    assert np.isfinite(odds).all()
+    assert (np.diff(odds) < 0).all()
+    expected = [20 * np.log(10), 17 * np.log(10), np.log(3), 0.0]
+    np.testing.assert_allclose(odds[1:5], expected, atol=1e-12)
 
 
 costs_lists = st.lists(st.integers(0, 6), min_size=1, max_size=6)

@@ -13,10 +13,14 @@ from sklearn.linear_model import LogisticRegression
 import search_oracle as oracle
 from argmetric.search import (
     AllPairs,
+    JointTask,
+    LearnedOrder,
     LinearLearner,
     Mixture,
+    MultiLabel,
     OneAgainstAll,
     QueueTask,
+    RightToLeft,
     Searn,
     SequenceLabelling,
     Task,
@@ -128,6 +132,23 @@ def test_weights_of_nought_are_never_drawn():
     assert mixture.drawn(edges).tolist() == [1, 2, 2]
     assert Mixture(None, parts, (0.5, 1.0)).drawn(edges).tolist() == [1, 1, 1]
     assert Mixture(None, parts, (0.5, 1.0)).deterministic
+
+
+@given(st.lists(st.sampled_from([1, 1.0, 0.25, 0.5, 0.75]), min_size=1, max_size=6))
+def test_policies_without_a_share_are_dropped(betas):
+    task = SequenceLabelling("ab")
+    parts = [Fixed(task, lambda one: 0) for _ in betas]
+    mixture = Mixture(InitialPolicy(task))
+    for part, beta in zip(parts, betas, strict=True):
+        mixture = mixture.interpolate(part, beta)
+    weights = mixture_weights(betas)
+    assert mixture.initial_weight == weights[0]
+    pairs = list(zip(mixture.learned, mixture.weights[1:], strict=True))
+    assert pairs == [(p, w) for p, w in zip(parts, weights[1:], strict=True) if w]
+    rest = without_first(weights)
+    left = [(p, w) for p, w in zip(parts, rest, strict=True) if w]
+    alone = mixture.without_initial()
+    assert list(zip(alone.learned, alone.weights, strict=True)) == left
 
 
 # --- costs of policies, and Lemma 1 -------------------------------------------------
@@ -286,6 +307,27 @@ def test_a_beam_of_width_one_is_greedy():
     assert beam_search(mixture, X, width=1, form="raw") == greedy
 
 
+class Faint:
+    """A learner whose scores lie closer together than probabilities can."""
+
+    def fit(self, decisions, costs, rng):
+        self.scorer = LinearLearner().fit(decisions, costs, rng)
+        return self
+
+    def scores(self, decisions):
+        return 1e-30 * self.scorer.scores(decisions)
+
+
+@pytest.mark.parametrize("prediction", ["draw", "mean"])
+def test_predictions_are_those_of_the_policy_that_was_learned(prediction):
+    X = ["banana", "onion", "order", "yes", "bread"]
+    Y = ["cvcvcv", "vcvvc", "vccvc", "cvc", "ccvvc"]
+    task = SequenceLabelling("cv")
+    searn = Searn(task, Faint(), beta=1.0, iterations=2, prediction=prediction)
+    assert searn.fit(X, Y).score(X, Y) == 1
+    assert searn.history_[1].roll_in_loss == 0
+
+
 @pytest.mark.parametrize("form", ["log", "raw"])
 def test_a_wide_beam_finds_the_best_path_of_all(form):
     task = SequenceLabelling("abc")
@@ -433,6 +475,57 @@ def test_reductions_learn_chunks():
         assert searn.fit(X, Y).score(X, Y) == 1
 
 
+def blurred(n, rng, shapes, n_clear):
+    """Words whose letters are sets of pixels: the first ones clear, others blurred."""
+    X, Y = [], []
+    for _ in range(n):
+        y = rng.integers(len(shapes), size=6)
+        flips = np.where(y < n_clear, 0.02, 0.25)[:, None]
+        on = shapes[y] ^ (rng.random((6, shapes.shape[1])) < flips)
+        X.append([np.flatnonzero(row).tolist() for row in on])
+        Y.append(tuple(y.tolist()))
+    return X, Y
+
+
+def test_a_learned_order_begins_where_it_is_sure_and_ends_well():
+    rng = np.random.default_rng(0)
+    shapes = rng.random((8, 24)) < 0.5
+    train, (X, Y) = blurred(40, rng, shapes, 3), blurred(60, rng, shapes, 3)
+    task = LearnedOrder(range(8), features=lambda x, i: x[i])
+    searn = Searn(task, beta=1.0, iterations=2).fit(*train)
+    assert searn.score(X, Y) == pytest.approx(0.9, abs=0.02)
+    assert searn.score(*train) > 0.95
+    firsts = []
+    for x, y in zip(X, Y, strict=True):
+        state = task.start(x)
+        one = Situation(0, x, None, state, tuple(task.actions(x, state)))
+        place, label = one.actions[searn.policy_.choose([one], np.zeros(1))[0]]
+        firsts.append(y[place] == label)
+    assert np.mean(firsts) > 0.97
+    content = Searn(task, LinearLearner(target="cheapest"), beta=1.0, iterations=2)
+    assert content.fit(*train).score(X, Y) < 0.75
+
+
+def test_the_default_learner_takes_the_target_of_the_task():
+    kept = []
+
+    class Kept(LearnedOrder):
+        target = "cheapest"
+
+    X, Y = ["xyz", "zy"], ["aba", "bb"]
+    for task in (LearnedOrder("ab"), Kept("ab")):
+        for target in ("reward", "cheapest"):
+            plain = Searn(task, beta=1.0, iterations=1).fit(X, Y)
+            named = Searn(task, LinearLearner(target=target), beta=1.0, iterations=1)
+            weights = [
+                one.policy_.learned[0].scorer.weights
+                for one in (plain, named.fit(X, Y))
+            ]
+            kept.append(np.array_equal(*weights))
+    assert kept == [True, False, False, True]
+    assert RightToLeft(LearnedOrder("ab")).target == "reward"
+
+
 def test_searching_for_the_initial_policy_is_as_good_as_knowing_it():
     class Blind(WordChunking):
         def costs(self, x, y, state):
@@ -473,7 +566,8 @@ def test_development_loss_keeps_the_best_and_stops():
     X, Y = dev
     mean = np.mean([task.loss(y, o) for y, o in zip(Y, searn.predict(X), strict=True)])
     assert mean == losses[history.best - 1]
-    assert len(searn.policy_.learned) == history.best
+    assert searn.policy_.weights.tolist() == [1.0]  # β = 1: no other has a share
+    assert len(searn.policy_.learned) == 1
     if len(history) < 12:
         assert history.stopped == "no better loss in 2 iterations"
 
@@ -489,7 +583,7 @@ def test_line_search_takes_the_share_of_least_loss():
     mixture = Mixture(None, searn.policy_.learned[:1], (1.0,))
     second = searn.policy_.learned[1]
     losses = {
-        beta: searn._loss(mixture.interpolate(second, beta), *dev)
+        beta: searn._decoder().mean_loss(mixture.interpolate(second, beta), *dev)
         for beta in (1.0, 0.7, 0.5, 0.3, 0.2, 0.1, 0.05)
     }
     assert history[1].dev_loss == min(losses.values())
@@ -624,8 +718,65 @@ def test_illegal_actions_and_bad_costs_are_told_with_their_place():
         def step(self, x, state, action):
             return state
 
-    with pytest.raises(ValueError, match="input 0 is not finished after"):
+    with pytest.raises(ValueError, match="input 0 is not finished after 5000 dec"):
         Searn(Endless("a")).fit(["x"], ["a"])
+
+
+class Growing(SequenceLabelling):
+    """Never final; `known` says what it knows of the way."""
+
+    known = "nothing"
+
+    def actions(self, x, state):
+        return self.labels
+
+    def costs(self, x, y, state):
+        return [0.0, 1.0] if self.known == "costs" else None
+
+    def reference(self, x, y, state):
+        return "a" if self.known == "reference" else None
+
+    def most_steps(self, x):
+        return 30 + len(x)
+
+
+@pytest.mark.parametrize("known", ["nothing", "reference", "costs"])
+def test_endless_tasks_are_refused_with_the_state_and_a_way_out(known):
+    task = type("Mine", (Growing,), {"known": known})("ab", features=seen_only)
+    with pytest.raises(ValueError, match=r"not finished after 31 decisions") as caught:
+        Searn(task).fit(["x"], ["a"])
+    assert "at state ('a', 'a', 'a'," in str(caught.value)
+    assert "let most_steps(x) of Mine return how many" in str(caught.value)
+
+
+def test_endless_beams_are_refused():
+    class OnlyInTraining(SequenceLabelling):
+        def actions(self, x, state):
+            return self.labels if len(state) < len(x) or x == "z" else ()
+
+        def features(self, x, state):
+            return ["always"]
+
+        def most_steps(self, x):
+            return {"z": 20}.get(x, 2)  # as many as they need, and not one more
+
+    searn = Searn(OnlyInTraining("ab"), beta=1.0, iterations=1).fit(["xy"], ["ab"])
+    assert len(searn.predict(["xy"])[0]) == 2
+    for beam in (1, 3):
+        searn.beam = beam
+        with pytest.raises(ValueError, match="input 1 is not finished after 20 dec"):
+            searn.predict(["xy", "z"])
+
+
+def test_long_inputs_may_take_long():
+    x = "x" * 6000  # beyond the 5,000 that anything may take
+    searn = Searn(SequenceLabelling("a"), iterations=1).fit([x], ["a" * 6000])
+    assert searn.predict([x]) == [("a",) * 6000]
+    task = SequenceLabelling("ab")
+    assert [task.most_steps(one) for one in ("x", x, 7)] == [5000, 120_000, 5000]
+    assert QueueTask(task, 3).most_steps(x) == 360_001
+    assert RightToLeft(task).most_steps(x) == 120_000
+    assert JointTask(task, MultiLabel(7000)).most_steps("x") == 12_000
 
 
 @pytest.mark.parametrize(

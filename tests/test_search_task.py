@@ -359,6 +359,46 @@ def test_the_kit_takes_random_paths_where_there_are_too_many_outputs():
         check_task(bad, [x], [y, y])
 
 
+def test_the_kit_takes_pairs():
+    task = faulty(costs=lambda s, x, y, state: [1.0, 0.0])
+    data = [("xy", "ab"), ("x", "b")]
+    apart = check_task(task, [x for x, _ in data], [y for _, y in data])
+    assert not apart.ok
+    assert check_task(task, data) == apart
+    assert check_task(SequenceLabelling("ab"), data).ok
+    for wrong in (["xy"], [("xy", "ab"), ("x", "b", "c")]):
+        with pytest.raises(ValueError, match=r"not a pair \(x, y\): pass pairs, or X"):
+            check_task(task, wrong)
+
+
+def test_the_kit_stops_at_paths_without_end():
+    """By the policy, at random, and where only the policy comes to an end."""
+    asked = []
+
+    def climb(s, x, state, action):
+        asked.append(x)
+        return state + 1 if action == "a" else 0
+
+    ladder = {
+        "start": lambda s, x: 0,
+        "actions": lambda s, x, state: "ab" if state < 20 else "",
+        "step": climb,
+        "output": lambda s, x, state: state,
+        "loss": lambda s, y, output: float(output < 20),
+        "features": lambda s, x, state: ["f"],
+        "costs": lambda s, x, y, state: [0.0, 0.0],
+    }
+    still = {"step": lambda s, x, state, action: state}
+    for methods in (ladder, still, {**still, "costs": lambda s, x, y, state: None}):
+        report = check_task(faulty(**methods), ["x", "y"], ["a", "b"], max_steps=60)
+        found = {problem.check: problem for problem in report.problems}
+        assert found["end"].what.startswith(
+            "no final state after 60 steps: does step()"
+        )
+        assert found["end"].where.startswith("input 0, state ")
+    assert set(asked) == {"x"}  # the second input would say the same
+
+
 def test_features_are_read_and_refused():
     assert list(read_features(["a", 3, ("b", 2)])) == [("a", 1), (3, 1), ("b", 2)]
     assert list(read_features({("t", 1): 0.5})) == [(("t", 1), 0.5)]

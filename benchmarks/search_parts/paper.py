@@ -214,7 +214,6 @@ def _learned_order(quick: bool) -> str:
     """6.1.8: let the policy choose where to go on; every step offers 26 n actions."""
     X, Y = pixel_words(0, 20 if quick else 200)
     X_test, Y_test = pixel_words(1, 20 if quick else 300)
-    learner = LinearLearner(epochs=6)
     tasks = {
         "from the left": letter_task(1),
         "from the right": SequenceLabelling(
@@ -224,6 +223,7 @@ def _learned_order(quick: bool) -> str:
     }
     rows = []
     for name, task in tasks.items():
+        learner = LinearLearner(epochs=6, target=task.target)
         searn = Searn(task, learner, beta=1.0, iterations=2).fit(X, Y)
         score = 100.0 * searn.score(X_test, Y_test)
         emit("paper", f"6.1.8: letters, 200 words, order {name}", score, "letters, %")

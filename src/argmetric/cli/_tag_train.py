@@ -260,8 +260,13 @@ def _print(summary: Summary) -> None:
         facts.append(("dev", _dev_text(name, score, summary)))
     _report.print_facts(target, "argmetric tag train", facts)
     _report.print_notes(target, "note", summary["notes"])
-    size = f"{summary['model']} ({summary['bytes'] / 1e6:.1f} MB)"
-    _report.print_notes(target, "written", [size])
+    written = f"{summary['model']} ({_size_text(summary['bytes'])})"
+    _report.print_notes(target, "written", [written])
+
+
+def _size_text(n_bytes: int) -> str:
+    kilobytes = max(1, round(n_bytes / 1e3))
+    return f"{kilobytes} kB" if kilobytes < 1000 else f"{n_bytes / 1e6:.1f} MB"
 
 
 def _dev_text(name: str, score: Summary, summary: Summary) -> str:

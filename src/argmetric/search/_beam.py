@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from argmetric.search._decisions import Floats, Hashes, Situation
 from argmetric.search._policy import BeamScores, Mixture
-from argmetric.search._reference import MOST_STEPS, endless
+from argmetric.search._reference import endless
 from argmetric.search._task import Task, moves
 from argmetric.search._walk import draw
 
@@ -36,7 +37,8 @@ def beam_search(
     task = mixture.task
     beams = [[_Hypothesis(0.0, task.start(x))] for x in X]
     active = list(range(len(X)))
-    for depth in range(MOST_STEPS):
+    limits = [task.most_steps(x) for x in X]
+    for depth in itertools.count():
         situations: list[Situation] = []
         of_input: list[tuple[int, float]] = []
         done: dict[int, list[_Hypothesis]] = {}
@@ -46,6 +48,8 @@ def beam_search(
                 legal = moves(task, X[i], state)
                 if not legal:
                     done.setdefault(i, []).append(_Hypothesis(total, state))
+                elif depth >= limits[i]:
+                    raise ValueError(endless(task, i, X[i], state))
                 elif len(legal) == 1:
                     child = task.step(X[i], state, legal[0])
                     free.setdefault(i, []).append(_Hypothesis(total, child))
@@ -54,7 +58,7 @@ def beam_search(
                     of_input.append((i, total))
         active = sorted({i for i, _ in of_input} | set(free))
         if not active:
-            return [beam[0].state for beam in beams]
+            break
         pool = {i: [*done.get(i, []), *free.get(i, [])] for i in active}
         children: dict[int, list[tuple[float, Any, Any]]] = {i: [] for i in active}
         if situations:
@@ -72,7 +76,7 @@ def beam_search(
             ]
             ranked.sort(key=lambda pair: -pair[0])
             beams[i] = [_grown(task, X[i], one) for _, one in ranked[:width]]
-    raise ValueError(endless(active[0], beams[active[0]][0].state))
+    return [beam[0].state for beam in beams]
 
 
 def _draws(keys: Hashes | None, places: list[int], depth: int) -> Floats | None:

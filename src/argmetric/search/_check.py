@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from argmetric.search._check_kit import Kit, Problem
-from argmetric.search._task import Task
+from argmetric.search._iterate import Data, same_number
+from argmetric.search._task import Task, shown
 
 
 @dataclass(frozen=True)
@@ -48,10 +49,11 @@ class TaskReport:
 def check_task(
     task: Task,
     X: Sequence[Any],
-    Y: Sequence[Any],
+    Y: Sequence[Any] | None = None,
     *,
     n_paths: int = 3,
     max_outputs: int = 2000,
+    max_steps: int = 1000,
     random_state: int = 0,
 ) -> TaskReport:
     """Check a task of your own on some inputs, best on small ones.
@@ -67,12 +69,15 @@ def check_task(
     task : Task
         What to check.
     X, Y : sequence
-        A few inputs, and what outputs are compared with.
+        A few inputs, and what outputs are compared with. Without Y, X holds pairs
+        (x, y).
     n_paths : int, default=3
         Random paths for each input.
     max_outputs : int, default=2000
         With at most so many outputs in reach of a state the least loss is looked for
         among all of them; otherwise at the end of random paths.
+    max_steps : int, default=1000
+        Decisions after which a path is taken for endless.
     random_state : int, default=0
         Seed.
 
@@ -95,9 +100,21 @@ def check_task(
     """
     if not isinstance(task, Task):
         raise TypeError(f"task must be a Task, not {type(task).__name__}")
-    kit = Kit(task, max_outputs, np.random.default_rng(random_state))
-    if len(X) != len(Y):
-        raise ValueError(f"X has {len(X)} inputs but Y has {len(Y)}")
+    X, Y = unzipped(X) if Y is None else same_number(X, Y)
+    kit = Kit(task, max_outputs, max_steps, np.random.default_rng(random_state))
     for place, (x, y) in enumerate(zip(X, Y, strict=True)):
         kit.check_input(place, x, y, n_paths)
+        if "end" in kit.problems:
+            break  # the others would take as long to say the same
     return TaskReport(tuple(kit.problems.values()), kit.n_states, kit.n_exact)
+
+
+def unzipped(pairs: Sequence[Any]) -> Data:
+    """Inputs and what outputs are compared with, from pairs of the two."""
+    for place, pair in enumerate(pairs):
+        if not isinstance(pair, tuple) or len(pair) != 2:
+            raise ValueError(
+                f"element {place} is {shown(pair)}, not a pair (x, y): pass pairs, or "
+                "X and Y apart"
+            )
+    return [x for x, _ in pairs], [y for _, y in pairs]

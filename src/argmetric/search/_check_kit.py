@@ -14,7 +14,6 @@ from argmetric.search._decisions import hash_name, read_features
 from argmetric.search._task import Task, shown
 
 _SMALL = 1e-9  # losses and costs that differ by less are equal
-_MOST_STEPS = 5000
 
 
 @dataclass(frozen=True)
@@ -46,9 +45,12 @@ class _BrokenError(Exception):
 class Kit:
     """The checks, and what they have found."""
 
-    def __init__(self, task: Task, max_outputs: int, rng: np.random.Generator) -> None:
+    def __init__(
+        self, task: Task, max_outputs: int, max_steps: int, rng: np.random.Generator
+    ) -> None:
         self.task = task
         self.max_outputs = max_outputs
+        self.max_steps = max_steps
         self.rng = rng
         self.problems: dict[str, Problem] = {}
         self.n_states = 0
@@ -99,7 +101,7 @@ class Kit:
 
     def path(self, place: int, x: Any, y: Any, state: Any, seen: set[Any]) -> None:
         """A random path, with all checks at each new state."""
-        for _ in range(_MOST_STEPS):
+        for _ in range(self.max_steps + 1):
             self.where = f"input {place}, state {shown(state)}"
             legal = self.legal(x, state)
             new = state not in seen
@@ -117,8 +119,7 @@ class Kit:
                 self.features(x, state, legal)
                 self.policy(x, y, state, legal, children)
             state = children[int(self.rng.integers(len(legal)))]
-        self.note("end", f"no final state after {_MOST_STEPS} steps")
-        raise _BrokenError
+        raise self.endless()
 
     def legal(self, x: Any, state: Any) -> tuple[Any, ...]:
         """Actions of a state, none if it is final."""
@@ -216,7 +217,7 @@ class Kit:
 
     def follow(self, x: Any, y: Any, state: Any) -> float:
         """Loss at the end of the task's own policy."""
-        for _ in range(_MOST_STEPS):
+        for _ in range(self.max_steps + 1):
             legal = self.legal(x, state)
             if not legal:
                 return self.final_loss(x, y, state)
@@ -228,8 +229,17 @@ class Kit:
                     raise _BrokenError
                 action = legal[int(np.argmin(costs))]
             state = self.task.step(x, state, action)
-        self.note("end", f"no final state after {_MOST_STEPS} steps")
-        raise _BrokenError
+        raise self.endless()
+
+    def endless(self) -> _BrokenError:
+        """Note that a path does not end."""
+        self.note(
+            "end",
+            f"no final state after {self.max_steps} steps: does step() come back to a "
+            "state it left, or actions() never run out? If paths are longer, pass "
+            "max_steps",
+        )
+        return _BrokenError()
 
     def optimal(self, x: Any, y: Any, state: Any, reached: float, named: bool) -> None:
         """Whether anything better is in reach."""
@@ -248,12 +258,13 @@ class Kit:
             )
 
     def random_loss(self, x: Any, y: Any, state: Any) -> float:
-        legal = self.legal(x, state)
-        while legal:
+        for _ in range(self.max_steps + 1):
+            legal = self.legal(x, state)
+            if not legal:
+                return self.final_loss(x, y, state)
             action = legal[int(self.rng.integers(len(legal)))]
             state = self.task.step(x, state, action)
-            legal = self.legal(x, state)
-        return self.final_loss(x, y, state)
+        raise self.endless()
 
     def all_losses(self, x: Any, y: Any, state: Any) -> list[float] | None:
         """Losses of all outputs in reach, None if there are too many."""

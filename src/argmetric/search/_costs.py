@@ -7,7 +7,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from argmetric.search._decisions import Situation
+from argmetric.search._decisions import Floats, Situation
 from argmetric.search._policy import Mixture
 from argmetric.search._reference import InitialPolicy, check_costs
 from argmetric.search._task import Task
@@ -16,6 +16,30 @@ from argmetric.search._walk import Walk, final_losses, make_keys, run
 CostKind = Literal["optimal", "rollout", "tied"]
 COSTS: tuple[str, ...] = get_args(CostKind)
 _BLOCK = 20_000  # roll-outs that run together
+
+
+def costs_under(
+    kind: CostKind,
+    mixture: Mixture,
+    situations: Sequence[Situation],
+    *,
+    n_rollouts: int,
+    seed: int,
+) -> Floats:
+    """Costs of all actions of situations, one situation behind the other."""
+    if kind == "optimal":
+        assert mixture.initial is not None
+        found = optimal_costs(mixture.initial, situations)
+    else:
+        found = rollout_costs(
+            mixture.task,
+            mixture,
+            situations,
+            n_rollouts=n_rollouts,
+            tied=kind == "tied",
+            seed=seed,
+        )
+    return np.array([cost for costs in found for cost in costs], dtype=np.float64)
 
 
 def optimal_costs(

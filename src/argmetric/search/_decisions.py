@@ -206,6 +206,13 @@ def cheapest_regrets(costs: Floats, indptr: Integers) -> Floats:
     return np.asarray(costs - np.repeat(least, np.diff(indptr)))
 
 
+def largest_regrets(regrets: Floats, indptr: Integers) -> Floats:
+    """The largest regret of each decision."""
+    if regrets.size == 0:
+        return regrets
+    return np.asarray(np.maximum.reduceat(regrets, indptr[:-1]))
+
+
 def best_actions(scores: Floats, indptr: Integers) -> Integers:
     """Index of the first best action of each decision, counted within it."""
     if scores.size == 0:

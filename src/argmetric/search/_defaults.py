@@ -2,46 +2,54 @@
 
 from __future__ import annotations
 
-_CHUNK = """
-bias
-# words
-w[-2]
-w[-1]
-w[0]
-w[1]
-w[2]
-lower[-1]
-lower[0]
-lower[1]
+
+def _near(part: str, reach: int) -> str:
+    """A part of the tokens up to `reach` away: w[-1], w[0], w[1]."""
+    return "\n".join(f"{part}[{i}]" for i in range(-reach, reach + 1))
+
+
+def _ends(part: str, longest: int) -> str:
+    """First or last letters of the token, one to `longest` of them."""
+    return "\n".join(f"{part}{n}[0]" for n in range(1, longest + 1))
+
+
+def _labels(most: int) -> str:
+    """The last label, the last two, up to `most` of them."""
+    back = [f"t[-{n}]" for n in range(most, 0, -1)]
+    return "\n".join("|".join(back[-n:]) for n in range(1, most + 1))
+
+
+_WORD_PAIRS = """\
 w[-2]|w[-1]
 w[-1]|w[0]
 w[0]|w[1]
 w[1]|w[2]
-w[-1]|w[1]
-# forms
-prefix1[0]
-prefix2[0]
-prefix3[0]
-prefix4[0]
-suffix1[0]
-suffix2[0]
-suffix3[0]
-suffix4[0]
+w[-1]|w[1]"""
+
+_ENDS_BESIDE = """\
 suffix2[-1]
 suffix3[-1]
 suffix2[1]
-suffix3[1]
-shape[-1]
-shape[0]
-shape[1]
+suffix3[1]"""
+
+_LABEL_AND_WORD = """\
+t[-1]|w[0]
+t[-1]|w[-1]
+t[-1]|w[1]"""
+
+_CHUNK = f"""
+bias
+# words
+{_near("w", 2)}
+{_near("lower", 1)}
+{_WORD_PAIRS}
+# forms
+{_ends("prefix", 4)}
+{_ends("suffix", 4)}
+{_ENDS_BESIDE}
+{_near("shape", 1)}
 # parts of speech
-pos[-3]
-pos[-2]
-pos[-1]
-pos[0]
-pos[1]
-pos[2]
-pos[3]
+{_near("pos", 3)}
 pos[-2]|pos[-1]
 pos[-1]|pos[0]
 pos[0]|pos[1]
@@ -67,12 +75,8 @@ w[-1]|pos[-1]|pos[0]
 w[1]|pos[0]|pos[1]
 w[2]|pos[0]|pos[1]
 # labels before
-t[-1]
-t[-2]|t[-1]
-t[-3]|t[-2]|t[-1]
-t[-1]|w[0]
-t[-1]|w[-1]
-t[-1]|w[1]
+{_labels(3)}
+{_LABEL_AND_WORD}
 t[-1]|pos[0]
 t[-1]|pos[1]
 t[-1]|pos[-1]|pos[0]
@@ -88,21 +92,11 @@ t[-2]|t[-1]|pos[0]|pos[1]
 t[-2]|t[-1]|pos[-1]|pos[0]
 """
 
-_NER = """
+_NER = f"""
 bias
 # words
-w[-2]
-w[-1]
-w[0]
-w[1]
-w[2]
-lower[-3]
-lower[-2]
-lower[-1]
-lower[0]
-lower[1]
-lower[2]
-lower[3]
+{_near("w", 2)}
+{_near("lower", 3)}
 w[-1]|w[0]
 w[0]|w[1]
 lower[-2]|lower[-1]
@@ -110,25 +104,13 @@ lower[-1]|lower[1]
 lower[1]|lower[2]
 lower[-1]|lower[0]|lower[1]
 # forms
-prefix1[0]
-prefix2[0]
-prefix3[0]
-prefix4[0]
-prefix5[0]
-suffix1[0]
-suffix2[0]
-suffix3[0]
-suffix4[0]
-suffix5[0]
+{_ends("prefix", 5)}
+{_ends("suffix", 5)}
 prefix3[-1]
 suffix3[-1]
 prefix3[1]
 suffix3[1]
-shape[-2]
-shape[-1]
-shape[0]
-shape[1]
-shape[2]
+{_near("shape", 2)}
 shape[-1]|shape[0]
 shape[0]|shape[1]
 shape[-1]|shape[0]|shape[1]
@@ -140,11 +122,7 @@ lower[-1]|shape[0]
 case[-1]|lower[0]
 case[1]|lower[0]
 # parts of speech
-pos[-2]
-pos[-1]
-pos[0]
-pos[1]
-pos[2]
+{_near("pos", 2)}
 pos[-1]|pos[0]
 pos[0]|pos[1]
 pos[-1]|pos[0]|pos[1]
@@ -156,12 +134,7 @@ memory[0]|case[0]
 memory[-1]|memory[0]
 memory[0]|memory[1]
 # labels before
-t[-1]
-t[-2]|t[-1]
-t[-3]|t[-2]|t[-1]
-t[-4]|t[-3]|t[-2]|t[-1]
-t[-5]|t[-4]|t[-3]|t[-2]|t[-1]
-t[-6]|t[-5]|t[-4]|t[-3]|t[-2]|t[-1]
+{_labels(6)}
 t[-1]|w[0]
 t[-1]|lower[0]
 t[-1]|lower[-1]
@@ -179,52 +152,27 @@ t[-2]|t[-1]|lower[-1]
 t[-1]|memory[0]
 """
 
-_POS = """
+_POS = f"""
 bias
-w[-2]
-w[-1]
-w[0]
-w[1]
-w[2]
+{_near("w", 2)}
 lower[0]
 w[-1]|w[0]
 w[0]|w[1]
 w[-1]|w[1]
-prefix1[0]
-prefix2[0]
-prefix3[0]
-prefix4[0]
-suffix1[0]
-suffix2[0]
-suffix3[0]
-suffix4[0]
-suffix5[0]
-suffix2[-1]
-suffix3[-1]
-suffix2[1]
-suffix3[1]
-shape[-1]
-shape[0]
-shape[1]
+{_ends("prefix", 4)}
+{_ends("suffix", 5)}
+{_ENDS_BESIDE}
+{_near("shape", 1)}
 case[0]|suffix2[0]
-t[-1]
-t[-2]|t[-1]
-t[-3]|t[-2]|t[-1]
-t[-1]|w[0]
-t[-1]|w[-1]
-t[-1]|w[1]
+{_labels(3)}
+{_LABEL_AND_WORD}
 t[-1]|suffix3[0]
 t[-2]|t[-1]|w[0]
 t[-1]|suffix2[0]|suffix2[1]
 """
 
-_LABEL = """
-t[-1]
-t[-2]|t[-1]
-t[-3]|t[-2]|t[-1]
-t[-4]|t[-3]|t[-2]|t[-1]
-t[-5]|t[-4]|t[-3]|t[-2]|t[-1]
-t[-6]|t[-5]|t[-4]|t[-3]|t[-2]|t[-1]
+_LABEL = f"""
+{_labels(6)}
 """
 
 # Streams of the joint task take turns: tag, chunk, tag, chunk, ...
@@ -240,19 +188,11 @@ chunk[-2]|chunk[-1]|t[-1]
 """
 )
 
-_JOINT_CHUNK = """
+_JOINT_CHUNK = f"""
 bias
-w[-2]
-w[-1]
-w[0]
-w[1]
-w[2]
+{_near("w", 2)}
 lower[0]
-w[-2]|w[-1]
-w[-1]|w[0]
-w[0]|w[1]
-w[1]|w[2]
-w[-1]|w[1]
+{_WORD_PAIRS}
 prefix2[0]
 prefix3[0]
 suffix2[0]
@@ -260,18 +200,12 @@ suffix3[0]
 suffix2[1]
 suffix3[1]
 suffix3[2]
-shape[-1]
-shape[0]
-shape[1]
+{_near("shape", 1)}
 suffix2[0]|suffix2[1]
 suffix3[0]|suffix3[1]
 # labels before
-t[-1]
-t[-2]|t[-1]
-t[-3]|t[-2]|t[-1]
-t[-1]|w[0]
-t[-1]|w[-1]
-t[-1]|w[1]
+{_labels(3)}
+{_LABEL_AND_WORD}
 t[-1]|w[-1]|w[0]
 t[-1]|w[0]|w[1]
 t[-2]|t[-1]|w[0]

@@ -13,12 +13,12 @@ from argmetric.search._decisions import (
     Floats,
     Rows,
     cheapest_regrets,
+    largest_regrets,
 )
+from argmetric.search._task import TARGETS, Target
 
 Kind = Literal["logistic", "perceptron", "svm"]
-Target = Literal["cheapest", "reward"]
 KINDS: tuple[str, ...] = get_args(Kind)
-TARGETS: tuple[str, ...] = get_args(Target)
 _CODES = {"perceptron": 0, "logistic": 1, "svm": 2}
 
 
@@ -117,12 +117,21 @@ class LinearLearner:
     target : {"cheapest", "reward"}, default="cheapest"
         What logistic regression learns: -m log P(cheapest actions), m the mean regret
         of the others; or -Σ (max c - c_a) log p_a, which in the limit puts the action
-        of least expected cost first whatever the noise, at the price of flatter
-        probabilities where many actions are nearly as good.
+        of least expected cost first whatever the noise. See the notes.
     hash_bits : int, default=18
         Weights are hashed to 2**hash_bits places.
     quadratic : bool, default=False
         Whether products of two features are features too.
+
+    Notes
+    -----
+    Where several actions are cheapest, one of them being likely is enough for
+    "cheapest". Under costs of 0 and 1, "reward" wants each of them as likely as it is
+    right, so that scores of decisions that could wait are learned too (`LearnedOrder`).
+    Under graded costs such as regrets of F1 it also makes middling actions likely: a
+    missed chunk costs half of a wrong one, so that "outside" is to have a third of the
+    probability at every chunk, and wins wherever the evidence is thin. On 200 sentences
+    of CoNLL-2000 chunks came out at an F1 of 49 %, against 86 % for "cheapest".
 
     Examples
     --------
@@ -186,7 +195,5 @@ class LinearLearner:
 
 def importance_scale(regrets: Floats, decisions: Decisions) -> float:
     """One over the mean of the largest regrets, where there is one."""
-    if regrets.size == 0:
-        return 1.0
-    largest = np.maximum.reduceat(regrets, decisions.indptr[:-1])
+    largest = largest_regrets(regrets, decisions.indptr)
     return float(1.0 / largest[largest > 0].mean()) if largest.any() else 1.0

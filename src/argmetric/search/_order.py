@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from argmetric.search._decisions import read_features
-from argmetric.search._task import Features, Task, shown
+from argmetric.search._task import Features, Target, Task, shown
 from argmetric.search._tasks import TokenFeatures, same_length, token_features
 
 
@@ -37,6 +37,7 @@ class RightToLeft(Task):
         self, task: Task, *, mirror: Callable[[Any], Any] | None = None
     ) -> None:
         self.task = task
+        self.target = task.target
         own: Callable[[Any], Any] = getattr(task, "mirrored", _reversed)
         self.mirror = own if mirror is None else mirror
 
@@ -80,6 +81,10 @@ class RightToLeft(Task):
         """As in the task."""
         return self.task.reference(x[::-1], self.mirror(y), state)
 
+    def most_steps(self, x: Any) -> int:
+        """As in the task."""
+        return self.task.most_steps(x[::-1])
+
     def score(self, Y: Sequence[Any], outputs: Sequence[Any]) -> float:
         """As in the task."""
         return self.task.score(Y, outputs)
@@ -89,8 +94,13 @@ class LearnedOrder(Task):
     """Labels of a sequence, in the order that the policy chooses.
 
     An action is a position that has no label yet, and its label. Every right label is
-    a best action, so a policy learns to begin where it is sure. There are n times as
-    many actions as labels in each of n steps: for short sequences.
+    a best action. There are n times as many actions as labels in each of n steps: for
+    short sequences.
+
+    A policy is to begin where it is sure, so it has to know how sure it is of every
+    position: give `LinearLearner` the target "reward", which is the default learner's
+    here. The target "cheapest", the perceptron and the SVM are content with one right
+    label at a time and hardly learn the labels of difficult positions.
 
     Parameters
     ----------
@@ -108,6 +118,8 @@ class LearnedOrder(Task):
     >>> searn.fit(["banana", "onion"], ["cvcvcv", "vcvvc"]).predict(["onion"])
     [('v', 'c', 'v', 'v', 'c')]
     """
+
+    target: Target = "reward"
 
     def __init__(
         self, labels: Sequence[Any], *, features: TokenFeatures | None = None

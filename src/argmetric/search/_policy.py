@@ -85,7 +85,7 @@ class Mixture:
     initial : InitialPolicy or None
         The policy made from the labels, None after its removal.
     learned : tuple of LearnedPolicy
-        In the order in which they were learned.
+        In the order in which they were learned, those before a β of 1 left out.
     betas : tuple of float
         The interpolation that brought each of them in.
     weights : ndarray
@@ -119,7 +119,9 @@ class Mixture:
         return bool(self.weights.max() == 1.0)
 
     def interpolate(self, policy: LearnedPolicy, beta: float) -> Mixture:
-        """β of the new policy and 1 - β of this mixture."""
+        """β of the new policy and 1 - β of this mixture; β = 1 leaves no others."""
+        if beta == 1:
+            return Mixture(self.initial, (policy,), (beta,))
         return Mixture(self.initial, (*self.learned, policy), (*self.betas, beta))
 
     def without_initial(self) -> Mixture:

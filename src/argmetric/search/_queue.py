@@ -164,6 +164,10 @@ class QueueTask(Task):
         """The task's own."""
         return self.task.loss(y, output)
 
+    def most_steps(self, x: Any) -> int:
+        """A full beam for each decision of the task, and the last pick."""
+        return self.width * self.task.most_steps(x) + 1
+
     def score(self, Y: Sequence[Any], outputs: Sequence[Any]) -> float:
         """The task's own."""
         return self.task.score(Y, outputs)

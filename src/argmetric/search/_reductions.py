@@ -22,8 +22,11 @@ from argmetric.search._decisions import (
     Hashes,
     Integers,
     cheapest_regrets,
+    largest_regrets,
 )
 from argmetric.search._learners import expanded
+
+_LEAST_CHANCE, _MOST_CHANCE = 1e-300, 1 - 1e-16
 
 
 def all_pairs_values(costs: Floats, indptr: Integers) -> Floats:
@@ -68,6 +71,15 @@ def chance_of_one(model: Any, X: Any) -> Floats:
     if isinstance(model, Always) or not hasattr(model, "predict_proba"):
         return np.asarray(model.predict(X), dtype=np.float64)
     return np.asarray(model.predict_proba(X)[:, 1], dtype=np.float64)
+
+
+def log_odds_of_zero(chance: Floats) -> Floats:
+    """log((1 - p) / p), finite where p is 0 or 1.
+
+    Sure models differ in p by less than a softmax can tell, not in the log odds.
+    """
+    low, high = np.maximum(chance, _LEAST_CHANCE), np.minimum(chance, _MOST_CHANCE)
+    return np.asarray(np.log1p(-high) - np.log(low))
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,29 +198,38 @@ class _CostModels:
     classes: Hashes
     models: list[Any]
     quadratic: bool
+    are_classifiers: bool
 
     def scores(self, decisions: Decisions) -> Floats:
         decisions = expanded(decisions, self.quadratic)
         if has_pairs(decisions):
             X = self.columns.matrix(joint_rows(decisions))
-            return -chance_of_one(self.models[0], X)
+            return self._scores_by(self.models[0], X)
         table = class_table(decisions, self.classes)
         X = self.columns.matrix(decisions.states)
         scores = np.full(decisions.codes.size, -np.inf)  # never seen: never taken
         for number, model in enumerate(self.models):
             rows = np.flatnonzero(table[:, number] >= 0)
             if rows.size:
-                scores[table[rows, number]] = -chance_of_one(model, X[rows])
+                scores[table[rows, number]] = self._scores_by(model, X[rows])
         return scores
+
+    def _scores_by(self, model: Any, X: Any) -> Floats:
+        if self.are_classifiers:
+            return log_odds_of_zero(chance_of_one(model, X))
+        return -np.asarray(model.predict(X), dtype=np.float64)
 
 
 @dataclass(frozen=True)
 class OneAgainstAll:
     """One-against-all regression: the cost of each action is predicted on its own.
 
-    A regressor is fitted to the costs. A classifier learns them as probabilities: the
-    cost, divided by the largest, is the weight of label 1 and the rest that of label 0.
-    Where actions have features of their own, one model is trained for all of them.
+    A regressor is fitted to the regrets c_a, and the score of an action is minus its
+    prediction. A classifier learns probabilities: c_a is the weight of label 1 and
+    m - c_a that of label 0, m the largest regret of the same decision. In the limit
+    label 1 has the probability E[c_a | x] / E[m | x], least for the action of least
+    expected cost, and the score of an action is the log odds of label 0. Where actions
+    have features of their own, one model is trained for all of them.
 
     Parameters
     ----------
@@ -216,6 +237,14 @@ class OneAgainstAll:
         Takes sample weights; a classifier that does not is wrapped in `Costing`.
     quadratic : bool, default=False
         Whether products of two features are features too.
+
+    Notes
+    -----
+    An action that is half as bad as the worst has both labels at once. Learners of
+    large steps (SGDClassifier with a small `alpha`) settle on such rows slowly; where
+    most costs lie in between, as regrets of F1 do, `Ridge`, `LogisticRegression` and
+    `AllPairs` are the surer choice. Costs that a regressor predicts are no log odds:
+    in a beam, sum them up (`beam_scores="raw"`).
 
     Examples
     --------
@@ -230,39 +259,42 @@ class OneAgainstAll:
     estimator: Any
     quadratic: bool = False
 
+    @property
+    def _classifies(self) -> bool:
+        return hasattr(self.estimator, "predict_proba") or hasattr(
+            self.estimator, "decision_function"
+        )
+
     def fit(
         self, decisions: Decisions, costs: Floats, rng: np.random.Generator
     ) -> _CostModels:
         """Learn from decisions and the cost of each action."""
         decisions = expanded(decisions, self.quadratic)
         regrets = cheapest_regrets(np.asarray(costs, dtype=float), decisions.indptr)
-        most = float(regrets.max(initial=0.0))
+        # Not the largest of all decisions: beside it most regrets would look like 0
+        most = largest_regrets(regrets, decisions.indptr)[decisions.owners]
         if has_pairs(decisions):
             joint = joint_rows(decisions)
             columns = Columns.of(joint)
-            model = self._fit_one(columns.matrix(joint), regrets, most)
-            empty = np.zeros(0, dtype=np.uint64)
-            return _CostModels(columns, empty, [model], self.quadratic)
-        columns = Columns.of(decisions.states)
-        X = columns.matrix(decisions.states)
-        classes = np.unique(decisions.codes)
-        table = class_table(decisions, classes)
-        models = []
-        for number in range(classes.size):
-            rows = np.flatnonzero(table[:, number] >= 0)
-            target = regrets[table[rows, number]]
-            models.append(self._fit_one(X[rows], target, most))
-        return _CostModels(columns, classes, models, self.quadratic)
+            classes = np.zeros(0, dtype=np.uint64)
+            models = [self._fit_one(columns.matrix(joint), regrets, most)]
+        else:
+            columns = Columns.of(decisions.states)
+            X = columns.matrix(decisions.states)
+            classes = np.unique(decisions.codes)
+            table = class_table(decisions, classes)
+            models = []
+            for number in range(classes.size):
+                rows = np.flatnonzero(table[:, number] >= 0)
+                own = table[rows, number]
+                models.append(self._fit_one(X[rows], regrets[own], most[own]))
+        return _CostModels(columns, classes, models, self.quadratic, self._classifies)
 
-    def _fit_one(self, X: Any, target: Floats, most: float) -> Any:
-        is_classifier = hasattr(self.estimator, "predict_proba") or hasattr(
-            self.estimator, "decision_function"
-        )
-        if not is_classifier or most == 0:
-            return fitted(self.estimator, X, target, np.ones(target.size))
+    def _fit_one(self, X: Any, regrets: Floats, most: Floats) -> Any:
+        if not self._classifies:
+            return fitted(self.estimator, X, regrets, np.ones(regrets.size))
         from scipy.sparse import vstack
 
-        share = target / most
-        labels = np.repeat([1.0, 0.0], target.size)
-        weight = np.concatenate([share, 1 - share])
+        labels = np.repeat([1.0, 0.0], regrets.size)
+        weight = np.concatenate([regrets, most - regrets])
         return fitted(self.estimator, vstack([X, X]).tocsr(), labels, weight)

@@ -11,8 +11,6 @@ import numpy as np
 from argmetric.search._decisions import Floats, Integers, Situation
 from argmetric.search._task import Task, find_action, moves, named, shown
 
-MOST_STEPS = 100_000
-
 
 class InitialPolicy:
     """Actions and costs that are known because the right output is (Definition 2).
@@ -83,7 +81,7 @@ class InitialPolicy:
     ) -> float:
         """Loss at the end of the policy's path from a state; `known` is added to."""
         path = []
-        for _ in range(MOST_STEPS):
+        for _ in range(self.task.most_steps(x) + 1):
             value = known.get(state)
             if value is not None:
                 break
@@ -95,7 +93,7 @@ class InitialPolicy:
             best = self.best(Situation(place, x, y, state, legal))
             state = self.task.step(x, state, legal[best])
         else:
-            raise ValueError(endless(place, state))
+            raise ValueError(endless(self.task, place, x, state))
         known.update(dict.fromkeys(path, value))
         return value
 
@@ -118,7 +116,7 @@ def least_loss(task: Task, place: int, x: Any, y: Any, state: Any, width: int) -
     """Least loss found by beam search from a state; ties in the order of actions."""
     least = math.inf
     beam = [state]
-    for _ in range(MOST_STEPS):
+    for _ in range(task.most_steps(x) + 1):
         children: dict[Any, float] = {}
         for one in beam:
             legal = moves(task, x, one)
@@ -131,7 +129,7 @@ def least_loss(task: Task, place: int, x: Any, y: Any, state: Any, width: int) -
         if not children:
             return least
         beam = sorted(children, key=children.__getitem__)[:width]
-    raise ValueError(endless(place, state))
+    raise ValueError(endless(task, place, x, beam[0]))
 
 
 def final_loss(task: Task, place: int, x: Any, y: Any, state: Any) -> float:
@@ -144,11 +142,13 @@ def final_loss(task: Task, place: int, x: Any, y: Any, state: Any) -> float:
     return loss
 
 
-def endless(place: int, state: Any) -> str:
+def endless(task: Task, place: int, x: Any, state: Any) -> str:
     """What to say of a search that does not end."""
     return (
-        f"{named(place)} is not finished after {MOST_STEPS} decisions, at state "
-        f"{shown(state)}: does step() come back to a state it left?"
+        f"{named(place)} is not finished after {task.most_steps(x)} decisions, at "
+        f"state {shown(state)}: does step() come back to a state it left, or actions() "
+        "never run out? If outputs take more decisions, let most_steps(x) of "
+        f"{type(task).__name__} return how many"
     )
 
 

@@ -8,15 +8,13 @@ import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from numbers import Integral, Real
 from typing import Any, Literal
 
 import numpy as np
 
-from argmetric._validation import check_choice
-from argmetric.search._beam import beam_search
-from argmetric.search._costs import COSTS, CostKind, optimal_costs, rollout_costs
-from argmetric.search._decisions import Floats, Situation, describe
+from argmetric.search._costs import CostKind, costs_under
+from argmetric.search._decisions import describe
+from argmetric.search._decoder import Decoder, Prediction
 from argmetric.search._history import History, Iteration
 from argmetric.search._iterate import (
     Data,
@@ -27,30 +25,16 @@ from argmetric.search._iterate import (
     same_number,
     split,
 )
-from argmetric.search._learners import (
-    KINDS,
-    CostSensitiveLearner,
-    Kind,
-    LinearLearner,
-)
+from argmetric.search._learners import CostSensitiveLearner, Kind, LinearLearner
 from argmetric.search._policy import BeamScores, LearnedPolicy, Mixture
 from argmetric.search._queue import QueueTask
 from argmetric.search._reference import InitialPolicy
+from argmetric.search._searn_options import check_options
 from argmetric.search._task import Task
-from argmetric.search._walk import make_keys
 
 _GRID = (1.0, 0.7, 0.5, 0.3, 0.2, 0.1, 0.05)  # values of β that are tried
 _NEGLIGIBLE = 0.05  # chance that the initial policy still decides on a path
 _MOST_ITERATIONS = 10_000
-_LEAST = {
-    "iterations": 1,
-    "beam": 1,
-    "patience": 1,
-    "n_rollouts": 1,
-    "search_width": 1,
-    "cross_validation": 2,
-    "random_state": 0,
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,8 +59,8 @@ class Searn:
     task : Task
         The problem.
     learner : {"logistic", "perceptron", "svm"} or learner, default="logistic"
-        `LinearLearner` of this kind, or any object with `fit(decisions, costs, rng)`:
-        `LinearLearner`, `AllPairs`, `OneAgainstAll`.
+        `LinearLearner` of this kind, with the task's `target`; or any object with
+        `fit(decisions, costs, rng)`: `LinearLearner`, `AllPairs`, `OneAgainstAll`.
     costs : {"optimal", "rollout", "tied"}, default="optimal"
         Cost of an action: the loss if the initial policy takes over (exact where the
         task gives costs); the mean loss of `n_rollouts` paths under the current policy;
@@ -151,7 +135,7 @@ class Searn:
         cross_validation: int | None = None,
         patience: int = 5,
         n_rollouts: int = 5,
-        prediction: Literal["draw", "mean"] = "draw",
+        prediction: Prediction = "draw",
         beam_scores: BeamScores = "log",
         search_width: int = 10,
         random_state: int = 0,
@@ -187,37 +171,6 @@ class Searn:
         ]
         return f"Searn({', '.join([type(self.task).__name__, *shown])})"
 
-    def _check(self) -> None:
-        if not isinstance(self.task, Task):
-            raise TypeError(f"task must be a Task, not {type(self.task).__name__}")
-        if isinstance(self.learner, str):
-            check_choice(self.learner, "learner", KINDS)
-        elif not hasattr(self.learner, "fit"):
-            raise TypeError("learner must have a method fit(decisions, costs, rng)")
-        elif hasattr(self.learner, "predict"):
-            name = type(self.learner).__name__
-            raise TypeError(
-                f"{name} does not learn from costs: pass AllPairs({name}(...)) or "
-                f"OneAgainstAll({name}(...))"
-            )
-        check_choice(self.costs, "costs", COSTS)
-        check_choice(self.prediction, "prediction", ("draw", "mean"))
-        check_choice(self.beam_scores, "beam_scores", ("log", "raw"))
-        if isinstance(self.beta, str):
-            check_choice(self.beta, "beta", ("search",))
-        elif not isinstance(self.beta, Real) or not 0 < self.beta <= 1:
-            raise ValueError(f"beta must be above 0 and at most 1, not {self.beta!r}")
-        if self.iterations is None and (self.beta in ("search", 1)):
-            raise ValueError("iterations=None needs a fixed beta below 1")
-        for name, least in _LEAST.items():
-            value = getattr(self, name)
-            if value is None and name in ("iterations", "cross_validation"):
-                continue
-            if not isinstance(value, Integral) or value < least:
-                raise ValueError(
-                    f"{name} must be an integer of at least {least}, not {value!r}"
-                )
-
     def fit(
         self, X: Sequence[Any], Y: Sequence[Any], dev: Data | float | None = None
     ) -> Searn:
@@ -233,7 +186,7 @@ class Searn:
             Development inputs, or the share of the inputs to take for it. Their loss
             chooses the iteration to keep, when to stop, and β if asked to.
         """
-        self._check()
+        check_options(self.get_params())
         rng = np.random.default_rng(self.random_state)
         data, dev_data = split(same_number(X, Y), dev, rng)
         if self.beta == "search" and dev_data is None:
@@ -244,6 +197,11 @@ class Searn:
             self._search_task = QueueTask(self.task, self.beam, search_width=width)
         self._loop(data, dev_data, rng)
         return self
+
+    def _decoder(self) -> Decoder:
+        beam = 1 if self.train_beam else self.beam  # a queue is a beam by itself
+        form, prediction, seed = self.beam_scores, self.prediction, self.random_state
+        return Decoder(self._search_task, beam, form, prediction, seed)
 
     def _loop(self, data: Data, dev: Data | None, rng: np.random.Generator) -> None:
         """Fig. 1, until the iterations are done or the losses say stop."""
@@ -293,10 +251,12 @@ class Searn:
         folds = folds_of(len(data[0]), n_folds, self.random_state)
         situations, loss = roll_in(task, mixture, data, folds, seed)
         decisions = describe(task, situations)
-        costs = self._costs(initial, mixture, situations, seed + 1)
+        costs = costs_under(
+            self.costs, mixture, situations, n_rollouts=self.n_rollouts, seed=seed + 1
+        )
         learner = self.learner
         if isinstance(learner, str):
-            learner = LinearLearner(learner)
+            learner = LinearLearner(learner, target=task.target)
         policy = learn_policy(task, learner, situations, decisions, costs, n_folds, rng)
         regret = mean_regret(policy, situations, decisions, costs)
         beta, dev_loss = self._share(mixture, policy, dev)
@@ -315,26 +275,6 @@ class Searn:
         longest = max((one.depth + 1 for one in situations), default=0)
         return mixture, row, longest
 
-    def _costs(
-        self,
-        initial: InitialPolicy,
-        mixture: Mixture,
-        situations: list[Situation],
-        seed: int,
-    ) -> Floats:
-        if self.costs == "optimal":
-            found = optimal_costs(initial, situations)
-        else:
-            found = rollout_costs(
-                self._search_task,
-                mixture,
-                situations,
-                n_rollouts=self.n_rollouts,
-                tied=self.costs == "tied",
-                seed=seed,
-            )
-        return np.array([cost for costs in found for cost in costs], dtype=np.float64)
-
     def _share(
         self, mixture: Mixture, policy: LearnedPolicy, dev: Data | None
     ) -> tuple[float, float | None]:
@@ -346,35 +286,9 @@ class Searn:
         tried = []
         for beta in grid:
             after = mixture.interpolate(policy, float(beta)).without_initial()
-            tried.append((self._loss(after, *dev), float(beta)))
+            tried.append((self._decoder().mean_loss(after, *dev), float(beta)))
         loss, beta = min(tried, key=lambda pair: pair[0])
         return beta, loss
-
-    def _loss(self, mixture: Mixture, X: Sequence[Any], Y: Sequence[Any]) -> float:
-        outputs = self._outputs(mixture, X)
-        losses = np.array(
-            [self.task.loss(y, o) for y, o in zip(Y, outputs, strict=True)], dtype=float
-        )
-        bad = np.flatnonzero(~np.isfinite(losses))
-        if bad.size:
-            raise ValueError(
-                f"the loss of development input {bad[0]} is {losses[bad[0]]}"
-            )
-        return float(losses.mean())
-
-    def _outputs(self, mixture: Mixture, X: Sequence[Any]) -> list[Any]:
-        keys = None
-        if self.prediction == "draw":
-            keys = make_keys(self.random_state, np.arange(len(X)))
-        states = beam_search(
-            mixture,
-            X,
-            width=1 if self.train_beam else self.beam,
-            form=self.beam_scores,
-            keys=keys,
-        )
-        pairs = zip(X, states, strict=True)
-        return [self._search_task.output(x, state) for x, state in pairs]
 
     def _tell(self, row: Iteration) -> None:
         if self.verbose:
@@ -395,7 +309,7 @@ class Searn:
         """
         if not hasattr(self, "policy_"):
             raise ValueError("this Searn is not fitted yet: call fit(X, Y) first")
-        return self._outputs(self.policy_, X)
+        return self._decoder().outputs(self.policy_, X)
 
     def score(self, X: Sequence[Any], Y: Sequence[Any]) -> float:
         """`task.score` of the predictions; by default minus the mean loss.

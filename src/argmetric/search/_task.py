@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
-from typing import Any
+from collections.abc import Hashable, Mapping, Sequence, Sized
+from typing import Any, Literal, get_args
 
 # A mapping from names to values, or a list of names (value 1) and (name, value) pairs.
 Features = Mapping[Any, float] | Sequence[Any]
 State = Hashable
 Action = Hashable
+Target = Literal["cheapest", "reward"]
+TARGETS: tuple[str, ...] = get_args(Target)
 _MOST_SHOWN = 120
+_STEPS, _STEPS_FOR_EACH = 5000, 20
 
 
 class Task:
@@ -41,8 +44,11 @@ class Task:
 
     Also optional: `action_features(x, state, action)`, whose weights are shared by all
     actions (then `features` may be left out); `final(x, state)`; `estimate(x, y,
-    state)`, a guess of the least loss to be reached from an unfinished state; and
-    `score(Y, outputs)`.
+    state)`, a guess of the least loss to be reached from an unfinished state;
+    `score(Y, outputs)`; `most_steps(x)`, the decisions after which a path is taken for
+    endless (20 for each element of x, but no fewer than 5,000); and the attribute
+    `target`, what the default learner makes of several best actions: see
+    `LinearLearner`.
 
     Features are a mapping from names to values, or a list of names (of value 1) and
     (name, value) pairs. Names are text, integers or tuples of these (a tuple only as a
@@ -76,6 +82,8 @@ class Task:
     >>> searn.predict(["bard", "noon"])
     ['cvcc', 'cvvc']
     """
+
+    target: Target = "cheapest"
 
     def start(self, x: Any) -> Any:
         """The first state."""
@@ -128,6 +136,10 @@ class Task:
         then be able to tell of unfinished states.
         """
         return float(self.loss(y, self.output(x, state)))
+
+    def most_steps(self, x: Any) -> int:
+        """How many decisions an output may take; a path with more is refused."""
+        return max(_STEPS, _STEPS_FOR_EACH * len(x)) if isinstance(x, Sized) else _STEPS
 
     def score(self, Y: Sequence[Any], outputs: Sequence[Any]) -> float:
         """What `Searn.score` reports, greater is better; by default minus mean loss."""

@@ -223,6 +223,10 @@ class MultiLabel(Task):
         """The labels."""
         return state
 
+    def most_steps(self, x: Any) -> int:
+        """One decision for each label, whatever the size of x."""
+        return max(self.n_labels, super().most_steps(x))
+
     def _losses(self, tp: Any, k: Any, t: int) -> Any:
         values = self.metric.value(tp, k, t, self.n_labels)
         return 1.0 - values if self.metric.greater_is_better else values

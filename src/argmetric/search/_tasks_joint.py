@@ -121,6 +121,10 @@ class JointTask(Task):
         parts = zip(self.weights, self.tasks, y, output, strict=True)
         return float(sum(w * task.loss(a, b) for w, task, a, b in parts))
 
+    def most_steps(self, x: Any) -> int:
+        """Those of both tasks."""
+        return sum(task.most_steps(x) for task in self.tasks)
+
     def costs(self, x: Any, y: Any, state: Any) -> Sequence[float]:
         """Costs of the task whose turn it is; the other's stay as they are."""
         from argmetric.search._decisions import Situation

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -9,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from argmetric.search._decisions import Floats, Hashes, Integers, Situation
-from argmetric.search._reference import MOST_STEPS, endless, final_loss
+from argmetric.search._reference import endless, final_loss
 from argmetric.search._task import Task, moves
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
@@ -76,7 +77,8 @@ def run(
     """
     states = [walk.state for walk in walks]
     active = list(range(len(walks)))
-    for steps in range(MOST_STEPS):
+    limits = [task.most_steps(walk.x) for walk in walks]
+    for steps in itertools.count():
         situations: list[Situation] = []
         asked: list[int] = []
         going: list[int] = []
@@ -85,6 +87,8 @@ def run(
             legal = moves(task, walk.x, states[i])
             if not legal:
                 continue
+            if steps >= limits[i]:
+                raise ValueError(endless(task, walk.place, walk.x, states[i]))
             going.append(i)
             if len(legal) == 1:
                 states[i] = task.step(walk.x, states[i], legal[0])
@@ -97,7 +101,7 @@ def run(
                 )
             )
         if not going:
-            return states
+            break
         if situations:
             if visit is not None:
                 visit(situations)
@@ -106,7 +110,7 @@ def run(
             for i, one, choice in zip(asked, situations, choices, strict=True):
                 states[i] = task.step(one.x, one.state, one.actions[choice])
         active = going
-    raise ValueError(endless(walks[active[0]].place, states[active[0]]))
+    return states
 
 
 def start_walks(
