@@ -50,7 +50,7 @@ def load(name: str) -> Table:
     if not path.exists():
         sys.exit(
             f"no {path.name} in {path.parent}; set ARGMETRIC_DATA to the folder above "
-            f"it. {name} is published at {PUBLISHED[name]}"
+            f"it. {name} is published at {PUBLISHED.get(name, UCI)}"
         )
     with np.load(path) as arrays:
         y = arrays["y"].astype(np.int64)

@@ -502,7 +502,7 @@ def test_a_threshold_for_a_model_of_river():
 
     X, y = problem(1500)
     wrapped = OnlineThreshold(linear_model.LogisticRegression())
-    assert wrapped.predict_one({0: 1.0}) is False
+    assert wrapped.predict_one({0: 1.0}) is True  # ½ is above the first threshold, ¼
     assert wrapped.predict_proba_one({0: 1.0}) == {False: 0.5, True: 0.5}
     plain, hits = linear_model.LogisticRegression(), []
     for x, label in zip(X, y == 1, strict=True):

@@ -436,7 +436,11 @@ def test_rules_are_values():
         (lambda: NewtonRule(forget=0), "forget must be a positive number"),
         (lambda: OFORule().init_state("sec"), "no threshold rule for sec"),
         (lambda: OFORule().init_state("precision"), "missed positives"),
-        (lambda: OFORule().init_state("recall"), "no threshold rule for recall"),
+        (
+            lambda: OFORule().init_state("recall"),
+            "recall does not punish false positives",
+        ),
+        (lambda: OFORule().init_state("specificity"), "does not punish missed"),
         (lambda: OFORule().init_state(lambda tp, k, t, n: tp / n), "no threshold rule"),
         (
             lambda: OFORule().run(OFORule().init_state("f1"), [0.5, 2.0], [0, 1]),

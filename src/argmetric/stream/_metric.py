@@ -20,6 +20,8 @@ from argmetric.metrics import (
     Metric,
     QMean,
     RatioForm,
+    Recall,
+    Specificity,
     Youden,
 )
 
@@ -36,6 +38,10 @@ _SMOOTH: dict[type[Metric], int] = {
     Youden: 6,
     HMean: 7,
     QMean: 8,
+}
+_IGNORED: dict[type[Metric], str] = {
+    Recall: "false positives",
+    Specificity: "missed positives",
 }
 
 
@@ -75,6 +81,12 @@ def level_form(metric: Metric) -> LevelForm:
     for kind, code in _SMOOTH.items():
         if isinstance(metric, kind):
             return LevelForm(code, 1.0, 1.0, 0.25)
+    ignored = _IGNORED.get(type(metric))
+    if ignored is not None:
+        raise ValueError(
+            f"{metric.name} does not punish {ignored}: its best threshold is an "
+            'extreme; use a metric that does, such as "f0.5", "f2" or "gmean"'
+        )
     ratio = coefficients(metric)
     if ratio is None or not metric.greater_is_better:
         raise ValueError(

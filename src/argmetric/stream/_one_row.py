@@ -9,7 +9,7 @@ import numpy as np
 
 from argmetric.stream._core import NO_LABELS, ONE, StreamCore, sigmoid
 from argmetric.stream._labels import order_classes, two_classes
-from argmetric.stream._rules import get_rule
+from argmetric.stream._rules import undecided
 
 
 class OneRow(StreamCore):
@@ -50,8 +50,7 @@ class OneRow(StreamCore):
     def predict_one(self, x: Mapping[Hashable, Any]) -> Any:
         """Label of one row; the model is left alone."""
         if not self._started():
-            rule = get_rule(self.rule)
-            return bool(rule.decide(rule.init_state(self.metric), [0.5])[0])
+            return undecided(self.rule, self.metric)
         return self.classes_[int(self._predict_one(x)[0])].item()
 
     def _predict_one(self, x: Mapping[Hashable, Any]) -> tuple[int, float]:

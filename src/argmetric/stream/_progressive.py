@@ -52,7 +52,8 @@ class ProgressiveScore:
         self.metric = get_metric(metric)
         self.window, self.fading = window, fading
         self.counts: Floats = np.zeros(4)  # tp, k, t, n
-        self._recent = np.zeros((0, 2), dtype=bool)
+        self._ring = np.zeros((4, window or 0))  # a column of counts for each row
+        self._place = 0
 
     def update(self, y_true: Any, y_pred: Any) -> float:
         """Count a chunk of labels, 0 and 1, and return the value.
@@ -67,14 +68,20 @@ class ProgressiveScore:
             np.atleast_1d(np.asarray(y_pred)), "y_pred", true.shape, "y_true"
         )
         if self.window is not None:
-            both = np.concatenate([self._recent, np.column_stack([true, pred])])
-            self._recent = both[-self.window :]
-            self.counts = _counts(*self._recent.T).sum(axis=1)
+            self._slide(_counts(true, pred)[:, -self.window :])
         elif self.fading is not None:
             self._fade(_counts(true, pred))
         else:
             self.counts = self.counts + _counts(true, pred).sum(axis=1)
         return self.value
+
+    def _slide(self, rows: Floats) -> None:
+        """New rows take the places of the oldest ones; empty places count nothing."""
+        places = (self._place + np.arange(rows.shape[1])) % self._ring.shape[1]
+        leaving = self._ring[:, places].sum(axis=1)
+        self.counts = self.counts - leaving + rows.sum(axis=1)
+        self._ring[:, places] = rows
+        self._place = int(self._place + rows.shape[1]) % self._ring.shape[1]
 
     def _fade(self, rows: Floats) -> None:
         """Row by row: counts ← (1 - 1/fading)·counts + row."""

@@ -448,3 +448,9 @@ def get_rule(rule: RuleName | ThresholdRule | dict[str, Any]) -> ThresholdRule:
         words = ", ".join(map(repr, _RULES))
         raise ValueError(f"rule must be one of {words} or a rule, not {rule!r}")
     return _RULES[rule]()
+
+
+def undecided(rule: RuleName | ThresholdRule, metric: MetricLike) -> bool:
+    """What a rule that has seen nothing says of a row of probability ½."""
+    found = get_rule(rule)
+    return bool(found.decide(found.init_state(metric), [0.5])[0])

@@ -17,7 +17,7 @@ from sklearn.utils.validation import (
 from argmetric._validation import is_sparse
 from argmetric.metrics import MetricLike, get_metric
 from argmetric.stream._labels import is_positive, order_classes, two_classes
-from argmetric.stream._rules import RuleName, ThresholdRule, get_rule
+from argmetric.stream._rules import RuleName, ThresholdRule, get_rule, undecided
 
 Floats = npt.NDArray[np.float64]
 _BLOCK = 256  # rows of `fit` between two steps of the model
@@ -168,7 +168,7 @@ class OnlineThreshold(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict_one(self, x: Mapping[Any, Any]) -> Any:
         """Label of one row; nothing is learned."""
         if not hasattr(self, "model_"):
-            return False
+            return undecided(self.rule, self.metric)
         p = self._probability_one(x)
         return self.classes_[int(self._rule.decide(self._rule_state, [p])[0])].item()
 
