@@ -1,7 +1,11 @@
+import io
 import os
+import sys
 from pathlib import Path
 
 import pytest
+
+from command import Ended
 
 
 @pytest.fixture(scope="session")
@@ -12,3 +16,22 @@ def data_folder():
     if not folder.is_dir():
         pytest.skip("needs real data: set ARGMETRIC_DATA to the folder that holds it")
     return folder
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch, capfd):
+    """Run a command in an empty folder of its own, inside this process."""
+    from argmetric.cli import main
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("ARGMETRIC_DEBUG", raising=False)
+    monkeypatch.delenv("COLUMNS", raising=False)
+
+    def call(*arguments, stdin=None):
+        if stdin is not None:
+            monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+        capfd.readouterr()
+        code = main(arguments)
+        return Ended(code, *capfd.readouterr())
+
+    return call

@@ -10,9 +10,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -21,9 +20,9 @@ import pytest
 
 import argmetric as am
 from argmetric import io as aio
-from argmetric.cli import main
 from argmetric.cli._progress import progress
 from argmetric.io import _write
+from command import Ended, Run
 
 N = 60
 RNG = np.random.default_rng(3)
@@ -31,37 +30,6 @@ P = RNG.beta(0.6, 2.0, N).round(3).clip(0.001, 0.999)
 Y = (RNG.random(N) < P).astype(int)
 ORDER = RNG.permutation(np.repeat([f"o{i}" for i in range(12)], 5))
 DECIDED = np.asarray(am.decide(P, "f1").labels)
-
-
-class Ended(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-Run = Callable[..., Ended]
-
-
-@pytest.fixture
-def run(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture[str],
-) -> Run:
-    """Run a command in an empty folder of its own, inside this process."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("ARGMETRIC_DEBUG", raising=False)
-    monkeypatch.delenv("COLUMNS", raising=False)
-
-    def call(*arguments: str, stdin: bytes | None = None) -> Ended:
-        if stdin is not None:
-            stream = io.TextIOWrapper(io.BytesIO(stdin))
-            monkeypatch.setattr(sys, "stdin", stream)
-        capfd.readouterr()
-        code = main(arguments)
-        return Ended(code, *capfd.readouterr())
-
-    return call
 
 
 def write_csv(name: str = "scores.csv", **extra: Any) -> str:

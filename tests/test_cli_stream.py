@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import io
+import functools
 import json
 import math
 import os
@@ -12,10 +12,9 @@ import subprocess
 import sys
 import textwrap
 import time
-from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -30,6 +29,7 @@ from argmetric.cli._checkpoint import CheckpointFolder, packed, read_checkpoint
 from argmetric.io._chunks import Classes, Request, _base, _bytes, open_rows
 from argmetric.io._chunks._jsonl import hashed_name
 from argmetric.stream import OnlineClassifier
+from command import Ended, Run
 
 N, NAMES = 400, "abcde"
 RNG = np.random.default_rng(5)
@@ -37,35 +37,9 @@ X = np.where(RNG.random((N, 5)) < 0.4, RNG.normal(size=(N, 5)).round(4), 0.0)
 Y = (RNG.random(N) < 1 / (1 + np.exp(1.5 - 2 * X[:, 0] + X[:, 1]))).astype(int)
 
 
-class Ended(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-Run = Callable[..., Ended]
-
-
 @pytest.fixture
-def run(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture[str],
-) -> Run:
-    """Run a command in an empty folder of its own, inside this process."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("ARGMETRIC_DEBUG", raising=False)
-    monkeypatch.delenv("COLUMNS", raising=False)
-
-    def call(*arguments: str, stdin: bytes | None = None) -> Ended:
-        if stdin is not None:
-            stream = io.TextIOWrapper(io.BytesIO(stdin))
-            monkeypatch.setattr(sys, "stdin", stream)
-        capfd.readouterr()
-        code = main(["stream", *arguments])
-        return Ended(code, *capfd.readouterr())
-
-    return call
+def run(run: Run) -> Run:
+    return functools.partial(run, "stream")
 
 
 def svm_lines(X: Any = X, y: Any = Y) -> list[str]:
@@ -491,7 +465,7 @@ def test_more_bad_rows_than_are_shown(run: Run) -> None:
         (["rows.parquet"], "PAR1 no\n", 1, "not a whole parquet file"),
         (["rows.gz"], "\x1f\x8b", 1, "gzip -dc"),
         (["rows.svm", "--metric", "f1x"], "", 2, "unknown metric"),
-        (["rows.svm", "--metric", "recall"], "", 2, "no threshold rule for recall"),
+        (["rows.svm", "--metric", "recall"], "", 2, "recall does not punish false positives"),
         (
             ["rows.svm", "--rule", "ofo", "--learner", "stamp"],
             "",

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import io
+import functools
 import json
 import os
 import random
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -24,18 +22,10 @@ from argmetric.cli._tag_file import read_tags
 from argmetric.cli._tag_labels import ChunkLabels, chunk_counts
 from argmetric.search import Tagger, default_templates
 from argmetric.sequence import read_chunks, read_sentences
+from command import Run
 
 SMALL = "--hash-bits", "14"
 QUICK = *SMALL, "--epochs", "3"
-
-
-class Ended(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-Run = Callable[..., Ended]
 
 
 def corpus(n: int, seed: int = 0) -> list[list[tuple[str, str, str]]]:
@@ -89,25 +79,11 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> Run:
-    """Run a command in a folder with small files, inside this process."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("ARGMETRIC_DEBUG", raising=False)
-    monkeypatch.delenv("COLUMNS", raising=False)
+def run(run: Run) -> Run:
+    """Run `argmetric tag` in a folder with small files."""
     write("train.txt", text_of(TRAIN))
     write("test.txt", text_of(TEST))
-
-    def call(*arguments: str, stdin: bytes | None = None) -> Ended:
-        if stdin is not None:
-            stream = io.TextIOWrapper(io.BytesIO(stdin))
-            monkeypatch.setattr(sys, "stdin", stream)
-        capfd.readouterr()
-        code = main(["tag", *arguments])
-        return Ended(code, *capfd.readouterr())
-
-    return call
+    return functools.partial(run, "tag")
 
 
 def write(name: str, text: str, encoding: str = "utf-8") -> None:

@@ -11,7 +11,7 @@ import sys
 import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -23,6 +23,7 @@ import argmetric as am
 from argmetric import io as aio
 from argmetric.cli import main
 from argmetric.io import _write
+from command import Ended, Run
 
 skops = pytest.importorskip("skops.io")
 
@@ -36,15 +37,6 @@ Y = (RNG.random(N) < 1 / (1 + np.exp(-LOGIT))).astype(int)
 HOME = np.where(Y == 1, "spam", "ham")
 GROUP = np.array([f"g{i // 4}" for i in range(N)])
 WEIGHT = RNG.integers(1, 4, N)
-
-
-class Ended(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-Run = Callable[..., Ended]
 
 
 def write_csv(name: str, rows: slice = slice(None), **columns: Any) -> None:
@@ -85,24 +77,11 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def run(
-    models: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture[str],
-) -> Run:
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("ARGMETRIC_DEBUG", raising=False)
-    monkeypatch.delenv("COLUMNS", raising=False)
+def run(models: Path, run: Run) -> Run:
+    """Run a command in a folder with the models."""
     for name in os.listdir(models):
         Path(name).write_bytes((models / name).read_bytes())
-
-    def call(*arguments: str) -> Ended:
-        capfd.readouterr()
-        code = main(arguments)
-        return Ended(code, *capfd.readouterr())
-
-    return call
+    return run
 
 
 def column(path: str, name: str) -> list[Any]:

@@ -7,9 +7,8 @@ import math
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +17,7 @@ import pytest
 
 import argmetric as am
 from argmetric import io as aio
-from argmetric.cli import main
+from command import Ended, Run
 
 N = 400
 RNG = np.random.default_rng(5)
@@ -31,33 +30,13 @@ GROUP = np.array([f"g{i // 8}" for i in range(N)])
 NEW = RNG.random(200).round(4)
 
 
-class Ended(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-Run = Callable[..., Ended]
-
-
 @pytest.fixture
-def run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> Run:
+def run(run: Run) -> Run:
     """Run a command in a folder with labelled rows and new ones."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("ARGMETRIC_DEBUG", raising=False)
-    monkeypatch.delenv("COLUMNS", raising=False)
     columns = {"p": P, "y": Y, "kind": KIND, "w": WEIGHT, "group": GROUP}
     pq.write_table(pa.table(columns), "val.parquet")
     Path("new.csv").write_text("id,p\n" + rows(NEW))
-
-    def call(*arguments: str) -> Ended:
-        capfd.readouterr()
-        code = main(arguments)
-        return Ended(code, *capfd.readouterr())
-
-    return call
+    return run
 
 
 def rows(p: Any) -> str:

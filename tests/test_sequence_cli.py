@@ -1,11 +1,12 @@
 """`argmetric expect`: files in, an answer or a message out."""
 
+import functools
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from argmetric.cli import main
 from argmetric.sequence import Independent, Pk, expectation
 
 P = np.random.default_rng(1).random(30).round(3)
@@ -13,18 +14,12 @@ Z = (np.arange(30) % 7 == 0).astype(int)
 
 
 @pytest.fixture
-def run(tmp_path, monkeypatch, capfd):
-    monkeypatch.chdir(tmp_path)
+def run(run):
+    """Run `argmetric expect` in a folder with probabilities and a reference."""
     lines = ["p", *map(str, P)]
-    (tmp_path / "probs.csv").write_text("\n".join(lines) + "\n")
-    (tmp_path / "reference.csv").write_text("\n".join(["cut", *map(str, Z)]) + "\n")
-
-    def call(*arguments):
-        code = main(["expect", *arguments])
-        out, err = capfd.readouterr()
-        return code, out, err
-
-    return call
+    Path("probs.csv").write_text("\n".join(lines) + "\n")
+    Path("reference.csv").write_text("\n".join(["cut", *map(str, Z)]) + "\n")
+    return functools.partial(run, "expect")
 
 
 def test_expected_pk(run):
