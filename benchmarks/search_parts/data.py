@@ -153,7 +153,8 @@ def mean_and_error(values: Sequence[float]) -> tuple[float, float]:
 
 
 def simple_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A reStructuredText simple table."""
+    """A reStructuredText simple table; a blank first cell would join two lines."""
+    head = (head[0] or "\\", *head[1:])
     widths = [max(len(row[i]) for row in [head, *rows]) for i in range(len(head))]
     rule = "  ".join("=" * width for width in widths)
     lines = [

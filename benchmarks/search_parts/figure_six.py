@@ -120,6 +120,7 @@ def _draw(curves: dict[str, dict[str, list[float]]], figures: Path) -> None:
         for kind, losses in lines.items():
             ax.plot(range(1, len(losses) + 1), losses, ".-", label=kind)
         ax.set(title=title, xlabel="iterations", ylabel="mean loss on test inputs")
-    axes[0, 0].legend()
+    handles, names = axes[0, 0].get_legend_handles_labels()
+    figure.legend(handles, names, loc="outside upper center", ncols=len(names))
     figure.savefig(figures / "search_figure6.svg")
     pyplot.close(figure)
