@@ -9,8 +9,8 @@
 Every line is one JSON object: what was measured, the value, the target and whether it
 was met. Scores are seqeval's, strict, IOB2, in percent. Times are CPU seconds with
 extraction of features, so that other work on the machine does not count; compilers are
-warm. Data: CoNLL-2000, CoNLL-2002 Spanish and the OCR letters, in the folder that
-ARGMETRIC_DATA names, or in ../shared/data from the project's root. Peers:
+warm. Data: CoNLL-2000, CoNLL-2002 Spanish, the OCR letters and SCENE, in the folder
+that ARGMETRIC_DATA names, or in ../shared/data from the project's root. Peers:
 python-crfsuite, vowpalwabbit and scikit-learn; seqeval is needed.
 """
 
@@ -20,7 +20,16 @@ import sys
 
 from harness import run_sections
 
-SECTIONS = ("chunk", "ner", "handwriting", "controls", "joint", "paper", "cost")
+SECTIONS = (
+    "chunk",
+    "ner",
+    "handwriting",
+    "controls",
+    "joint",
+    "paper",
+    "cost",
+    "multilabel",
+)
 
 
 def main() -> int:

@@ -465,7 +465,12 @@ def test_more_bad_rows_than_are_shown(run: Run) -> None:
         (["rows.parquet"], "PAR1 no\n", 1, "not a whole parquet file"),
         (["rows.gz"], "\x1f\x8b", 1, "gzip -dc"),
         (["rows.svm", "--metric", "f1x"], "", 2, "unknown metric"),
-        (["rows.svm", "--metric", "recall"], "", 2, "recall does not punish false positives"),
+        (
+            ["rows.svm", "--metric", "recall"],
+            "",
+            2,
+            "recall does not punish false positives",
+        ),
         (
             ["rows.svm", "--rule", "ofo", "--learner", "stamp"],
             "",

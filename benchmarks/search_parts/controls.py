@@ -98,7 +98,8 @@ def _costs(quick: bool) -> str:
                     how = "greedy" if beam == 1 else "beam 5"
                     what = f"{corpus.name}, {learner}, costs {costs}, {how}"
                     emit("controls", what, mean, "F1, %", spread=spread)
-                    cells.append(f"{mean:.2f} ± {spread:.2f}")
+                    more = f" ± {spread:.2f}" if len(seeds) > 1 else ""
+                    cells.append(f"{mean:.2f}{more}")
                 rows.append((corpus.name, learner, costs, *cells))
     return simple_table(("corpus", "learner", "costs", "greedy", "beam 5"), rows)
 

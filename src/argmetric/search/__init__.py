@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from argmetric.search._costing import Costing as Costing
     from argmetric.search._history import History as History
     from argmetric.search._learners import LinearLearner as LinearLearner
+    from argmetric.search._multilabel import MultiLabelTagger as MultiLabelTagger
     from argmetric.search._order import LearnedOrder as LearnedOrder
     from argmetric.search._order import RightToLeft as RightToLeft
     from argmetric.search._pixels import pixel_pairs as pixel_pairs
@@ -40,6 +41,7 @@ __getattr__, __dir__, __all__ = lazy_names(
         "_costing": ("Costing",),
         "_history": ("History",),
         "_learners": ("LinearLearner",),
+        "_multilabel": ("MultiLabelTagger",),
         "_order": ("LearnedOrder", "RightToLeft"),
         "_pixels": ("pixel_pairs",),
         "_policy": ("Mixture",),

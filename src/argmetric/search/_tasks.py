@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from argmetric._validation import check_choice
-from argmetric.metrics import MetricLike, get_metric
+from argmetric.metrics import Metric, MetricLike, get_metric
 from argmetric.search._decisions import read_features
 from argmetric.search._task import Features, Task, shown
 
@@ -156,12 +156,29 @@ def same_length(x: Any, y: Any) -> None:
         raise ValueError(f"{len(x)} tokens have {len(y)} labels")
 
 
+def row_metric(metric: MetricLike) -> Metric:
+    """What a row is judged by: 0/0 counts as 1 unless the metric says otherwise."""
+    found = get_metric(metric)
+    if isinstance(metric, str):
+        found = found.with_zero_division(1.0)
+    if np.isnan(found.zero_division):
+        raise ValueError("a loss cannot be nan: pass zero_division=0 or 1")
+    return found
+
+
+def row_losses(metric: Metric, tp: Any, k: Any, t: Any, n_labels: int) -> Any:
+    """1 - metric, or the metric itself if less is better."""
+    values = metric.value(tp, k, t, n_labels)
+    return 1.0 - values if metric.greater_is_better else values
+
+
 class MultiLabel(Task):
     """Labels of a row, each on or off, decided one after the other for any metric.
 
     The loss is 1 - metric of the row's labels (or the metric itself, if less is
     better). Costs are exact for every metric of the confusion matrix: the best way to
     go on is looked for among all numbers of true and false positives still possible.
+    `MultiLabelTagger` is the compiled path.
 
     Parameters
     ----------
@@ -191,13 +208,8 @@ class MultiLabel(Task):
     ) -> None:
         if index(n_labels) < 1:
             raise ValueError(f"n_labels must be at least 1, not {n_labels!r}")
-        found = get_metric(metric)
-        if isinstance(metric, str):
-            found = found.with_zero_division(1.0)
-        if np.isnan(found.zero_division):
-            raise ValueError("a loss cannot be nan: pass zero_division=0 or 1")
         self.n_labels = n_labels
-        self.metric = found
+        self.metric = row_metric(metric)
         self._row_features = features or own_features
 
     def start(self, x: Any) -> Any:
@@ -228,8 +240,7 @@ class MultiLabel(Task):
         return max(self.n_labels, super().most_steps(x))
 
     def _losses(self, tp: Any, k: Any, t: int) -> Any:
-        values = self.metric.value(tp, k, t, self.n_labels)
-        return 1.0 - values if self.metric.greater_is_better else values
+        return row_losses(self.metric, tp, k, t, self.n_labels)
 
     def loss(self, y: Any, output: Any) -> float:
         """1 - metric, labels not yet decided off."""

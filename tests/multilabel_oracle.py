@@ -1,0 +1,130 @@
+"""Plain Python twins of `MultiLabelTagger`: learning, greedy search, beams."""
+
+import math
+
+import numpy as np
+
+from argmetric.search import MultiLabel
+from argmetric.search._learning import gold_share
+
+
+def sigmoid(score):
+    small = math.exp(-abs(score))
+    return 1 / (1 + small) if score > 0 else small / (1 + small)
+
+
+class Weights:
+    """AdaGrad with the mean of all weights after every row."""
+
+    def __init__(self):
+        self.now, self.squares, self.total = {}, {}, {}
+
+    def score(self, features):
+        return sum(self.now.get(name, 0.0) * x for name, x in features)
+
+    def descend(self, features, slope, step):
+        for name, x in features:
+            gradient = slope * x
+            square = self.squares.get(name, 0.01) + gradient**2
+            self.squares[name] = square
+            change = step * gradient / math.sqrt(square)
+            self.now[name] = self.now.get(name, 0.0) - change
+
+    def add_up(self):
+        for name, weight in self.now.items():
+            self.total[name] = self.total.get(name, 0.0) + weight
+
+
+def features_of(x, decided, j, order, remembers):
+    found = [(("x", order[j], i), v) for i, v in enumerate(x) if v != 0]
+    if remembers:
+        found += [
+            (("y", order[j], o), 2.0 * on - 1.0)
+            for o, on in zip(order, decided, strict=False)
+        ]
+    return [*found, (("b", order[j]), 1.0)]
+
+
+def slow_fit(tagger, X, Y, order):
+    """Coefficients, history coefficients and intercepts, by plain loops."""
+    n, n_labels = Y.shape
+    rng = np.random.RandomState(tagger.random_state)
+    task = MultiLabel(n_labels, tagger.metric)
+    weights, rows = Weights(), 0
+    remembers = tagger.roll_in != "none"
+    for epoch in range(tagger.epochs):
+        share = gold_share(tagger.roll_in, epoch)
+        follows = np.full((n, n_labels), share == 1.0)
+        if 0 < share < 1:
+            follows = rng.random_sample((n, n_labels)) < share
+        for i, row in enumerate(rng.permutation(n)):
+            truth, state = [int(Y[row, o]) for o in order], ()
+            steps = []
+            for j in range(n_labels):
+                features = features_of(X[row], state, j, order, remembers)
+                off, on = task.costs(None, truth, state)
+                regret = abs(on - off)
+                best = truth[j] if regret < 1e-9 else int(on < off)
+                weight = 1.0 if tagger.costs == "zero_one" else regret
+                score = weights.score(features)
+                if weight >= 1e-9:
+                    slope = weight * (sigmoid(score) - best)
+                    steps.append((features, slope))
+                taken = best if follows[i, j] else int(score > 0)
+                state = task.step(None, state, taken)
+            for features, slope in steps:
+                weights.descend(features, slope, tagger.step)
+            if epoch or tagger.epochs == 1:
+                rows += 1
+                weights.add_up()
+    mean = {name: total / rows for name, total in weights.total.items()}
+    labels, columns = range(n_labels), range(X.shape[1])
+    return (
+        [[mean.get(("x", j, i), 0.0) for i in columns] for j in labels],
+        [[mean.get(("y", j, o), 0.0) for o in labels] for j in labels],
+        [mean.get(("b", j), 0.0) for j in labels],
+    )
+
+
+def slow_scores(tagger, x, decided):
+    """Score of the next label in the order of decisions."""
+    order = tagger.order_
+    j = order[len(decided)]
+    before = zip(order, decided, strict=False)
+    return (
+        float(tagger.coef_[j] @ x)
+        + tagger.intercept_[j]
+        + sum(tagger.history_coef_[j, o] * (2 * on - 1) for o, on in before)
+    )
+
+
+def greedy_walk(tagger, x):
+    """The walk of a policy through the states of the task."""
+    task = MultiLabel(len(tagger.order_), tagger.metric)
+    state = task.start(x)
+    while task.actions(x, state):
+        state = task.step(x, state, int(slow_scores(tagger, x, state) > 0))
+    return in_columns(tagger, task.output(x, state))
+
+
+def in_columns(tagger, decided):
+    labels = np.empty(len(decided), dtype=int)
+    labels[tagger.order_] = decided
+    return labels.tolist()
+
+
+def log_probability(tagger, x, decided):
+    total = 0.0
+    for j, on in enumerate(decided):
+        score = slow_scores(tagger, x, decided[:j])
+        total -= math.log1p(math.exp(-score if on else score))
+    return total
+
+
+def slow_beam(tagger, x, width):
+    """Log probabilities of beams, sorted by Python."""
+    beam = [()]
+    for _ in tagger.order_:
+        longer = [(*decided, on) for decided in beam for on in (0, 1)]
+        beam = sorted(longer, key=lambda d: -log_probability(tagger, x, d))[:width]
+    return in_columns(tagger, beam[0])
