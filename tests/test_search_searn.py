@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
@@ -774,6 +775,8 @@ def test_long_inputs_may_take_long():
     assert searn.predict([x]) == [("a",) * 6000]
     task = SequenceLabelling("ab")
     assert [task.most_steps(one) for one in ("x", x, 7)] == [5000, 120_000, 5000]
+    unsized = (sp.csr_array([[1.0]]), np.array(1.0))  # len() refuses both
+    assert [task.most_steps(one) for one in unsized] == [5000, 5000]
     assert QueueTask(task, 3).most_steps(x) == 360_001
     assert RightToLeft(task).most_steps(x) == 120_000
     assert JointTask(task, MultiLabel(7000)).most_steps("x") == 12_000

@@ -365,6 +365,7 @@ def test_the_kit_takes_pairs():
     apart = check_task(task, [x for x, _ in data], [y for _, y in data])
     assert not apart.ok
     assert check_task(task, data) == apart
+    assert check_task(task, zip(["xy", "x"], ["ab", "b"], strict=True)) == apart
     assert check_task(SequenceLabelling("ab"), data).ok
     for wrong in (["xy"], [("xy", "ab"), ("x", "b", "c")]):
         with pytest.raises(ValueError, match=r"not a pair \(x, y\): pass pairs, or X"):

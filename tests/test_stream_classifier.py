@@ -364,9 +364,29 @@ def test_later_chunks_are_checked_as_the_first():
     for kind in (np.asarray, sp.csr_matrix):
         with pytest.raises(ValueError, match="features"):
             expected.partial_fit(kind(X[:, :2]), y)
+    with pytest.raises(ValueError, match="Expected 2D"):
+        expected.partial_fit(sp.csr_array(X[0]), y[:1])
+    with pytest.raises(ValueError, match="Complex data not supported"):
+        expected.partial_fit(X, y + 0j)
     large = np.full((20, X.shape[1]), 1e307)  # finite, though their sum is not
     labels = OnlineClassifier(learner="sgd", step=1e-300).fit(X, y).predict(large)
     assert labels.tolist() == [0] * 20 or labels.tolist() == [1] * 20
+
+
+@pytest.mark.parametrize("bits", [None, 5])
+def test_row_ends_outside_of_a_matrix_are_refused(bits):
+    """scipy does not look for them where they are set later; compiled code crashed."""
+    X, y = problem(50)
+    model = OnlineClassifier(hash_bits=bits).fit(X, y)
+    for place, end in ((-1, 999), (0, -3), (2, 40)):
+        wrong = sp.csr_array(X[:6])
+        wrong.indptr[place] = end
+        with pytest.raises(ValueError, match="indptr"):
+            model.predict(wrong)
+    short = sp.csr_array(X[:6])
+    short.data = short.data[:5]
+    with pytest.raises(ValueError, match="indptr"):
+        model.predict(short)
 
 
 # -- state --------------------------------------------------------------------

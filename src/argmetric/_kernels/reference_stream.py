@@ -251,7 +251,8 @@ class Histogram(Rule):
         self.ab = 8.0 * shrink * self.width
         self.forget, self.window, self.recent = forget, window, recent
         self.grow = grow and not math.isinf(forget)
-        self.settled = self.surplus = self.spread = 0.0
+        self.settled = self.positives = 0
+        self.seen: list[tuple[float, float, bool]] = []
         self.rates = np.zeros(bins)
         self.rows: list[tuple[int, bool, float]] = []
         self.counts = np.zeros(4)
@@ -319,26 +320,34 @@ class Histogram(Rule):
                 trust = max(0.0, 1.0 - variance / max(surplus**2, 1e-300))
             cut = centre + (1.0 - doubt + doubt * trust) * (cut - centre)
         self.tz = cut
-        scale = n + self.ab
-        rates = (found + self.ab * e) / np.where(scale > 0.0, scale, 1.0)
-        self.rates = np.where(scale > 0.0, rates, e)
+        mean = self.newton.n / max(self.t, 1)  # of the weights
+        heard = n > 8.0 * max(mean, self.ab)
+        rates = (found + self.ab * e) / np.where(heard, n + self.ab, 1.0)
+        self.rates = np.where(heard, rates, np.nan)
         self.due = self.t + min(256, 1 + self.t // 32)
 
     def memory(self) -> float:
         """Positives that the bins remember."""
-        since = float(self.counts[2]) - self.settled
+        since = self.positives - self.settled
         return max(self.forget, since / 4.0 if self.grow else 0.0)
 
     def look_for_change(self) -> None:
         """Five standard deviations near the cut: 1/4 of `forget` positives stay."""
-        if self.spread > 10.0 and abs(self.surplus) > 5.0 * math.sqrt(self.spread):
+        surplus = sum(w * (y - rate) for w, rate, y in self.seen)
+        variance = sum(w * w * rate * (1.0 - rate) for w, rate, _ in self.seen)
+        if variance == 0.0:
+            return
+        rows = sum(w * rate * (1.0 - rate) for w, rate, _ in self.seen) ** 2 / variance
+        if rows > 10.0 and abs(surplus) > 5.0 * math.sqrt(variance):
             held = sum(w for _, y, w in self.rows if y)
-            fade = min(1.0, 0.25 * self.forget / held) if held else 1.0
-            self.rows = [(i, j, k * fade) for i, j, k in self.rows]
-            self.settled = float(self.counts[2])
-            self.surplus = self.spread = 0.0
-        elif self.spread > 0.5 * self.forget:
-            self.surplus = self.spread = 0.0
+            if held:
+                held /= self.newton.s / self.positives
+                fade = min(1.0, 0.25 * self.forget / held)
+                self.rows = [(i, j, k * fade) for i, j, k in self.rows]
+            self.settled = self.positives
+            self.seen = []
+        elif rows > 0.5 * self.forget:
+            self.seen = []
 
     def update(self, z: float, p: float, predicted: bool, y: bool, w: float) -> None:
         """Counts, Newton, histogram."""
@@ -350,10 +359,11 @@ class Histogram(Rule):
         b = int(clip(math.floor(place), 0, self.bins - 1))
         if abs(b - (self.tz + 8.0) * (self.bins / 16.0)) <= self.bins / 8.0:
             rate = float(self.rates[b])
-            self.surplus += w * (y - rate)
-            self.spread += w * rate * (1.0 - rate)
+            if not math.isnan(rate):
+                self.seen.append((w, rate, y))
         if y:
-            fade = 1.0 / (1.0 + w / self.memory())
+            self.positives += 1
+            fade = 1.0 / (1.0 + 1.0 / self.memory())
             self.rows = [(i, j, k * fade) for i, j, k in self.rows]
         self.rows.append((b, y, w))
         if self.window is not None:

@@ -25,8 +25,9 @@ DECAY, MASS, CENTRE, WINDOW, PLACE, RECENT = 24, 25, 26, 27, 28, 29
 BINS, UNIT, FORGET, DUE, KAPPA, SHRINK, LAMBDA = 30, 31, 32, 33, 34, 35, 36
 HORIZON, ANYTIME, USED, STAGE, STAGES, SIZE = 37, 38, 39, 40, 41, 42
 INSIDE, RADIUS, GAMMA, FIRST, LAST, CELLS = 43, 44, 45, 46, 47, 48
-GROW, SETTLED, NEAR, SURPLUS, SPREAD = 49, 50, 51, 52, 53  # memory of the histogram
-HEADER = 54
+GROW, FOUND, SETTLED = 49, 50, 51  # memory of the histogram, in positive rows
+SURPLUS, SPREAD, SEEN = 52, 53, 54  # labels against the bins
+HEADER = 55
 FIXED, OFO, FOFO, NEWTON, HISTOGRAM = 0, 1, 2, 3, 4
 F_FAMILY, FRACTIONAL, MCC, KAPPA_SCORE, FOWLKES, GMEAN, ARITHMETIC, HMEAN, QMEAN = (
     0,
@@ -46,6 +47,7 @@ REACH = 2.0  # logits around the cut in which changes of the stream are looked f
 FAINT = -40.0  # a log of weights below the largest that nobody would notice
 ALARM = 25.0  # five standard deviations
 KEPT = 0.25  # of `forget` positives, after an alarm
+HEARD = 8.0  # rows of a bin, and times the model's share in it, that make a witness
 
 # Slots of a learner; the first twelve are those of every learner.
 STEPS, RATE, MEMORY, INTERCEPT = 0, 1, 2, 3
@@ -140,7 +142,7 @@ def shrunk_level(s, tp, k, t, n, mass, centre):
 @inlined
 def newton(s, p, y, w):
     """One stochastic Newton step of θ, which for every metric follows soft counts."""
-    if y and s[DECAY] < 1.0:
+    if s[DECAY] < 1.0 and y:
         for slot in range(SOFT_TP, SOFT_N + 1):
             s[slot] *= s[DECAY]
     theta = s[THETA]
@@ -254,36 +256,47 @@ def place_inside(share, lower, upper, pull, centre, cells):
 @inlined
 def memory(s):
     """Positives that the bins remember, where they forget."""
-    return max(s[FORGET], s[GROW] * (s[T] - s[SETTLED]))
+    return max(s[FORGET], s[GROW] * (s[FOUND] - s[SETTLED]))
 
 
 @borrowing
 def look_for_change(s):
-    """Where labels near the cut contradict the bins, forget most of what these hold."""
-    if s[SPREAD] > 10.0 and s[SURPLUS] * s[SURPLUS] > ALARM * s[SPREAD]:
+    """Where labels near the cut contradict the bins, forget most of what these hold.
+
+    Of rows with weights, Σw(y - r) has the variance Σw²r(1 - r), which is that of
+    (Σwr(1 - r))²/Σw²r(1 - r) in rows of weight 1.
+    """
+    rows = s[SEEN] * s[SEEN]
+    if rows > 10.0 * s[SPREAD] and s[SURPLUS] * s[SURPLUS] > ALARM * s[SPREAD]:
         bins = int(s[BINS])
         held = 0.0
         for b in range(bins):
             held += s[HEADER + bins + b] / s[UNIT]
+        if held > 0.0:
+            held *= s[FOUND] / s[SOFT_T]  # weights to rows
         s[UNIT] *= max(1.0, held / (KEPT * s[FORGET]))
-        s[SETTLED] = s[T]
-        s[SURPLUS] = s[SPREAD] = 0.0
-    elif s[SPREAD] > 0.5 * s[FORGET]:
-        s[SURPLUS] = s[SPREAD] = 0.0
+        s[SETTLED] = s[FOUND]
+        s[SURPLUS] = s[SPREAD] = s[SEEN] = 0.0
+    elif rows > 0.5 * s[FORGET] * s[SPREAD]:
+        s[SURPLUS] = s[SPREAD] = s[SEEN] = 0.0
 
 
 @borrowing
 def expect(s):
-    """Rates of positives that the bins let expect, for the next look at changes."""
+    """Rates of positives that the bins let expect, for the next look at changes.
+
+    -1 for bins that are not heard: those far from the cut, and those of few rows, for
+    which the model would speak, though it may always be wrong.
+    """
     bins = int(s[BINS])
-    s[NEAR] = (s[CUT] + EDGE) * (PER_BIN * bins)
+    place = (s[CUT] + EDGE) * (PER_BIN * bins)
     reach, scale = REACH * PER_BIN * bins, 1.0 / s[UNIT]
-    first, last = int(s[NEAR] - reach), int(s[NEAR] + reach)
-    for b in range(max(first, 0), min(last + 1, bins)):
+    least = HEARD * max(s[SOFT_N] / max(s[ROWS], 1.0), s[SHRINK])
+    for b in range(bins):
         rows, found = s[HEADER + b] * scale, s[HEADER + bins + b] * scale
-        rate = s[HEADER + 2 * bins + b]
-        if rows + s[SHRINK] > 0.0:
-            rate = (found + s[SHRINK] * rate) / (rows + s[SHRINK])
+        rate = -1.0
+        if abs(b - place) <= reach and rows > least:
+            rate = (found + s[SHRINK] * s[HEADER + 2 * bins + b]) / (rows + s[SHRINK])
         s[HEADER + 3 * bins + b] = rate
 
 
@@ -336,6 +349,8 @@ def recompute(s):
         log = s[logs + b] - peak
         s[logs + b] = math.exp(log) if log > FAINT else 0.0
         total += s[logs + b]
+    if not total > 0.0:  # overflown: the cut stays, and the caller sees log-odds of nan
+        return
     rest, b = 0.5 * total, 0
     while b < bins - 1 and rest > s[logs + b]:
         rest -= s[logs + b]
@@ -372,12 +387,18 @@ def count(s, z, predicted, y, w):
         b = bins - 1
     elif z > -EDGE:
         b = min(int((z + EDGE) * (PER_BIN * bins)), bins - 1)
-    if y and s[FORGET] > 0.0:
-        s[UNIT] *= 1.0 + w / memory(s)
-    if s[GROW] > 0.0 and abs(b - s[NEAR]) <= REACH * PER_BIN * bins:
+    if y:
+        s[FOUND] += 1.0
+        if s[FORGET] > 0.0:
+            s[UNIT] *= 1.0 + 1.0 / memory(s)
+    if s[GROW] > 0.0:
+        # products in place of a branch that nobody could guess
         rate = s[HEADER + 3 * bins + b]
-        s[SURPLUS] += w * (y - rate)
-        s[SPREAD] += w * rate * (1.0 - rate)
+        heard = w * (rate >= 0.0)
+        spread = heard * rate * (1.0 - rate)
+        s[SURPLUS] += heard * (y - rate)
+        s[SPREAD] += heard * spread
+        s[SEEN] += spread
     s[HEADER + bins + b] += w * y * s[UNIT]
     s[HEADER + b] += w * s[UNIT]
     if s[WINDOW] > 0.0:
@@ -428,7 +449,7 @@ def update(s, z, p, predicted, y, w):
     elif rule == NEWTON:
         newton(s, p, y, w)
     elif rule != FIXED:
-        if y and s[RECENT] < 1.0:
+        if s[RECENT] < 1.0 and y:
             for slot in range(TP, N + 1):
                 s[slot] *= s[RECENT]
         s[N] += w

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,7 +48,7 @@ class TaskReport:
 
 def check_task(
     task: Task,
-    X: Sequence[Any],
+    X: Iterable[Any],
     Y: Sequence[Any] | None = None,
     *,
     n_paths: int = 3,
@@ -109,8 +109,9 @@ def check_task(
     return TaskReport(tuple(kit.problems.values()), kit.n_states, kit.n_exact)
 
 
-def unzipped(pairs: Sequence[Any]) -> Data:
+def unzipped(pairs: Iterable[Any]) -> Data:
     """Inputs and what outputs are compared with, from pairs of the two."""
+    pairs = list(pairs)  # zip(X, Y) can be read once only
     for place, pair in enumerate(pairs):
         if not isinstance(pair, tuple) or len(pair) != 2:
             raise ValueError(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence, Sized
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, Literal, get_args
 
 # A mapping from names to values, or a list of names (value 1) and (name, value) pairs.
@@ -139,7 +139,10 @@ class Task:
 
     def most_steps(self, x: Any) -> int:
         """How many decisions an output may take; a path with more is refused."""
-        return max(_STEPS, _STEPS_FOR_EACH * len(x)) if isinstance(x, Sized) else _STEPS
+        try:
+            return max(_STEPS, _STEPS_FOR_EACH * len(x))
+        except TypeError:  # a number; a sparse matrix, which has no single length
+            return _STEPS
 
     def score(self, Y: Sequence[Any], outputs: Sequence[Any]) -> float:
         """What `Searn.score` reports, greater is better; by default minus mean loss."""

@@ -157,7 +157,7 @@ class StreamCore(BaseEstimator):  # type: ignore[misc]
         if type(X) is np.ndarray:
             right, values = X.ndim == 2 and X.flags.c_contiguous, X
         else:
-            right = is_sparse(X) and X.format == "csr"
+            right = is_sparse(X) and getattr(X, "format", "") == "csr" and X.ndim == 2
             values = X.data if right else np.zeros(0)
         if not right or X.shape[1] != self.n_features_in_:
             return False
@@ -171,7 +171,7 @@ class StreamCore(BaseEstimator):  # type: ignore[misc]
                 "requires y to be passed, but the target y is None: labels are needed"
             )
         values = y
-        if type(y) is not np.ndarray or y.ndim != 1:
+        if type(y) is not np.ndarray or y.ndim != 1 or y.dtype.kind == "c":
             values = column_or_1d(y, warn=True)
         if values.size != n:
             check_consistent_length(np.empty(n), values)

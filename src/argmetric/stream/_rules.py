@@ -114,6 +114,12 @@ class ThresholdRule:
         """
         from argmetric._kernels import stream as kernels
 
+        length = kernels.HEADER + self._extra()
+        if np.shape(state) != (length,):  # compiled code would write beyond its end
+            raise ValueError(
+                f"the state has the shape {np.shape(state)} in place of ({length},): "
+                "is it that of another rule, or of another version of argmetric?"
+            )
         values = to_floats(scores, "scores")
         if values.ndim != 1:
             raise ValueError(f"scores must have one dimension, not {values.ndim}")
@@ -337,12 +343,12 @@ class HistogramRule(ThresholdRule):
     Newton.
     The bins remember m = max(forget, t/4) positives: at each they fade by 1/(1 + 1/m);
     t counts them since the stream last changed. It did where the labels of the rows
-    within 2 of the cut are five standard deviations from what the bins let expect;
-    then bins are left with forget/4 positives.
+    within 2 of the cut are five standard deviations from what bins of more than eight
+    rows let expect; then bins are left with forget/4 positives.
     Where the rows between the cut and logit θ hold Δ positives more than expected, with
     variance V, the cut goes (1 - forget/m)·min(1, V/Δ²) of the way back to logit θ:
     with a long memory, a calibrated model keeps θ.
-    The cut is computed anew every min(256, 1 + t/32) rows.
+    The cut is computed anew every min(256, 1 + n/32) rows, n those so far.
 
     Parameters
     ----------

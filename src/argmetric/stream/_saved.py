@@ -142,7 +142,10 @@ class Saved(StreamCore):
             and given[1 - axis] == needed[1 - axis]
             and given[axis] > width
         ):
-            raise ValueError("arrays of the state have other shapes: is it damaged?")
+            raise ValueError(
+                "arrays of the state have other shapes: is it damaged, or of another "
+                "version of argmetric?"
+            )
 
     def _configuration(self) -> str:
         """What has to agree between a state and the model that takes it."""
