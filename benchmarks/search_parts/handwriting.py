@@ -185,7 +185,7 @@ class _Word:
         return len(self.labels)
 
 
-def _words(part: tuple[Any, np.ndarray, np.ndarray]) -> list[_Word]:
+def words_of(part: tuple[Any, np.ndarray, np.ndarray]) -> list[_Word]:
     X, y, lengths = part
     edges = np.concatenate([[0], np.cumsum(lengths)])
     rows = [
@@ -215,7 +215,7 @@ def _peers(
             for fold in range(1 if quick else PEER_FOLDS[size]):
                 mine = images.letters.folds == fold
                 train, test = (mine, ~mine) if size == "small" else (~mine, mine)
-                learned, judged = (_words(images.part(w)) for w in (train, test))
+                learned, judged = (words_of(images.part(w)) for w in (train, test))
                 rng = np.random.default_rng(0)  # words come sorted, which harms VW
                 order = rng.permutation(len(learned))
                 try:

@@ -7,7 +7,7 @@ had. Chunks are decided word by word, which the paper did chunk by chunk.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,21 +20,17 @@ from argmetric.search import (
     Searn,
     SequenceLabelling,
     Tagger,
-    pixel_pairs,
 )
 from argmetric.sequence import read_chunks
-from search_parts import figure_six
+from search_parts import figure_six, table_one
 from search_parts.controls import letter_task, own_row, pixel_words
 from search_parts.data import (
-    SHAPE,
     chunks,
     gold_of,
-    letters,
     simple_table,
     spanish,
     strict_f1,
 )
-from search_parts.handwriting import PIXELS, Images, learn
 
 LEARNERS = ("perceptron", "logistic", "svm")
 SMALL = 300
@@ -43,110 +39,9 @@ RESAMPLES = 1000
 
 def run(*, quick: bool, figures: Path | None) -> str:
     """Measure, draw, and return the tables."""
-    tables = [_table_one(quick), _order(quick), _learned_order(quick)]
+    tables = [table_one.run(quick=quick), _order(quick), _learned_order(quick)]
     figure_six.run(quick=quick, figures=figures)
     return "\n\n".join(tables)
-
-
-def _table_one(quick: bool) -> str:
-    """Score, and share of sequences without an error, of each classifier."""
-    rows: dict[str, list[str]] = {}
-    columns: list[str] = []
-    for name, measure in _tasks(quick).items():
-        columns.append(name)
-        for learner in LEARNERS:
-            for roll_in in ("none", "mixed"):
-                score, whole = measure(learner, roll_in)
-                how = "alone" if roll_in == "none" else "SEARN"
-                emit(
-                    "paper",
-                    f"Table 1: {name}, {learner}, {how}",
-                    score,
-                    "score, %",
-                    whole_sequences=whole,
-                )
-                row = rows.setdefault(f"{learner}, {how}", [])
-                row.append(f"{score:.1f} ({whole:.0f})")
-    lines = [[name, *cells] for name, cells in rows.items()]
-    return simple_table(["", *columns], lines)
-
-
-Measure = Callable[[str, Any], tuple[float, float]]
-
-
-def _tasks(quick: bool) -> dict[str, Measure]:
-    data, es, en = letters(), spanish(), chunks()
-    if quick:
-        data = data.choose(np.arange(len(data.lengths)) % 10 == 0)
-    pixels = Images(pixel_pairs(data.pixels, SHAPE, radius=0), data)
-    cut = slice(0, 200 if quick else None)
-
-    def written(size: str) -> Measure:
-        def measure(learner: str, roll_in: Any) -> tuple[float, float]:
-            mine = data.folds == 0
-            train, test = (mine, ~mine) if size == "small" else (~mine, mine)
-            options = {"templates": ["t[-1]"], "history_value": 2.0}
-            if learner != "perceptron":
-                options["step"] = PIXELS["step"]
-            tagger = learn(
-                pixels.part(train), size, learner=learner, roll_in=roll_in, **options
-            )
-            X, y, lengths = pixels.part(test)
-            right = tagger.predict_matrix(X, lengths) == y
-            edges = np.concatenate([[0], np.cumsum(lengths)[:-1]])
-            whole = np.minimum.reduceat(right, edges)
-            return 100.0 * float(right.mean()), 100.0 * float(whole.mean())
-
-        return measure
-
-    def text(task: str, train: Sequence[Any], test: Sequence[Any]) -> Measure:
-        def measure(learner: str, roll_in: Any) -> tuple[float, float]:
-            tagger = Tagger(
-                task, learner=learner, roll_in=roll_in, direction="left", memory="none"
-            ).fit(train)
-            return _scores(gold_of(test), tagger.predict(test))
-
-        return measure
-
-    def joint(train: Sequence[Any], test: Sequence[Any]) -> Measure:
-        def measure(learner: str, roll_in: Any) -> tuple[float, float]:
-            words, gold = _joint(train)
-            tagger = Tagger(
-                "joint", learner=learner, roll_in=roll_in, direction="left"
-            ).fit(words, gold)
-            words, gold = _joint(test)
-            found = tagger.predict(words)
-            n = sum(map(len, gold))
-            pairs = list(zip(gold, found, strict=True))
-            right = sum(
-                (a == c) + (b == d)
-                for g, f in pairs
-                for (a, b), (c, d) in zip(g, f, strict=True)
-            )
-            whole = np.mean([list(g) == list(f) for g, f in pairs])
-            return 50.0 * right / n, 100.0 * float(whole)
-
-        return measure
-
-    return {
-        "letters, small": written("small"),
-        "letters, large": written("large"),
-        "NER, 300": text("ner", es.train[:SMALL], es.test[cut]),
-        "NER": text("ner", es.train[cut], es.test[cut]),
-        "chunks": text("chunk", en.train[cut], en.test[cut]),
-        "chunks + tags": joint(en.train[cut], en.test[cut]),
-    }
-
-
-def _joint(sentences: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-    words = [list(s.columns[0]) for s in sentences]
-    pairs = [list(zip(s.columns[1], s.labels, strict=True)) for s in sentences]
-    return words, pairs
-
-
-def _scores(gold: Sequence[Any], found: Sequence[Any]) -> tuple[float, float]:
-    whole = np.mean([list(a) == list(b) for a, b in zip(gold, found, strict=True)])
-    return strict_f1(gold, found), 100.0 * float(whole)
 
 
 def _order(quick: bool) -> str:
