@@ -107,7 +107,7 @@ def test_training_equals_its_twin(roll_in, costs, epochs):
     assert (roll_in == "none") == (not tagger.history_coef_.any())
 
 
-@pytest.mark.parametrize("metric", METRICS, ids=str)
+@pytest.mark.parametrize("metric", METRICS, ids=lambda m: am.get_metric(m).name)
 def test_training_equals_its_twin_under_every_metric(metric):
     X, Y = problem(30, n_labels=3)
     tagger = MultiLabelTagger(metric, epochs=3, order=[0, 1, 2]).fit(X, Y)
@@ -116,7 +116,7 @@ def test_training_equals_its_twin_under_every_metric(metric):
         np.testing.assert_allclose(fast, found, atol=1e-9)
 
 
-@pytest.mark.parametrize("metric", METRICS, ids=str)
+@pytest.mark.parametrize("metric", METRICS, ids=lambda m: am.get_metric(m).name)
 def test_costs_are_those_of_the_task(metric):
     for n_labels in (1, 2, 3, 4):
         task = MultiLabel(n_labels, metric)
