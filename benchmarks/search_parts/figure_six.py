@@ -20,9 +20,8 @@ from argmetric.search import (
 from search_parts.controls import letter_task, own_row, pixel_words
 from search_parts.data import chunks, spanish
 from search_parts.peers import TemplateAttributes
+from search_parts.table_one import LEARNERS, SMALL
 
-LEARNERS = ("perceptron", "logistic", "svm")
-SMALL = 300
 ITERATIONS = 10
 
 

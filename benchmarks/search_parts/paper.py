@@ -32,8 +32,6 @@ from search_parts.data import (
     strict_f1,
 )
 
-LEARNERS = ("perceptron", "logistic", "svm")
-SMALL = 300
 RESAMPLES = 1000
 
 

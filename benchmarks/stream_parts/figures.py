@@ -74,6 +74,8 @@ def _figure(
         ax.set_xlabel("CPU seconds" if seconds else "rows")
         if seconds:
             ax.set_xscale("log")
+        else:
+            ax.locator_params(axis="x", nbins=5)  # long numbers would touch
     axes[0, 0].set_ylabel("online F1")
     axes[0, 0].legend(fontsize="small")
     fig.savefig(path, dpi=110)

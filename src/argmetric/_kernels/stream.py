@@ -379,7 +379,7 @@ def recompute(s):
 
 
 @inlined
-def count(s, z, predicted, y, w):
+def count(s, z, y, w):
     """Add a row to the histogram, and take out the one that leaves the window."""
     bins = int(s[BINS])
     b = 0
@@ -462,7 +462,7 @@ def update(s, z, p, predicted, y, w):
             s[THETA] = shrunk_level(s, s[TP], s[K], s[T], s[N], s[MASS], s[CENTRE])
         else:
             newton(s, p, y, w)
-            count(s, z, predicted, y, w)
+            count(s, z, y, w)
             if s[ROWS] >= s[DUE]:
                 recompute(s)
 

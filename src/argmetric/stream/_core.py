@@ -149,17 +149,16 @@ class StreamCore(BaseEstimator):  # type: ignore[misc]
 
     def _needs_no_check(self, X: Any) -> bool:
         """Whether rows are as the kernels take them: small chunks spare 0.2 ms."""
-        if (
-            hasattr(self, "feature_names_in_")
-            or getattr(X, "dtype", None) != np.float64
-        ):
+        if hasattr(self, "feature_names_in_"):
             return False
         if type(X) is np.ndarray:
-            right, values = X.ndim == 2 and X.flags.c_contiguous, X
+            values = X if X.flags.c_contiguous else None
         else:
-            right = is_sparse(X) and getattr(X, "format", "") == "csr" and X.ndim == 2
-            values = X.data if right else np.zeros(0)
-        if not right or X.shape[1] != self.n_features_in_:
+            is_csr = is_sparse(X) and getattr(X, "format", "") == "csr"
+            values = X.data if is_csr else None
+        if values is None or values.dtype != np.float64:
+            return False
+        if X.ndim != 2 or X.shape[1] != self.n_features_in_:
             return False
         with np.errstate(all="ignore"):
             return bool(np.isfinite(values.sum()))
