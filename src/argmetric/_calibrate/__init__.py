@@ -4,11 +4,12 @@ from argmetric._calibrate._base import Calibrator
 from argmetric._calibrate._classes import fit_class_temperature
 from argmetric._calibrate._composed import ChainedMap, FunctionMap
 from argmetric._calibrate._core import (
+    DEFAULT,
     calibrate,
     calibrate_out_of_fold,
     choose_method,
 )
-from argmetric._calibrate._fit import Method, fit_map
+from argmetric._calibrate._fit import METHODS, Method, fit_map
 from argmetric._calibrate._folds import deal, fold_numbers
 from argmetric._calibrate._hook import (
     as_calibrator,
@@ -18,6 +19,7 @@ from argmetric._calibrate._hook import (
 from argmetric._calibrate._maps import (
     BetaMap,
     ClassTemperatureMap,
+    IdentityMap,
     IsotonicMap,
     PlattMap,
     TemperatureMap,
@@ -30,18 +32,23 @@ from argmetric._calibrate._reference import (
     check_reference,
     check_score_array,
 )
+from argmetric._calibrate._spline import SplineMap
 
 __all__ = [
+    "DEFAULT",
+    "METHODS",
     "BetaMap",
     "Calibrator",
     "ChainedMap",
     "ClassTemperatureMap",
     "FunctionMap",
+    "IdentityMap",
     "IsotonicMap",
     "Method",
     "PlattMap",
     "PriorShift",
     "Reference",
+    "SplineMap",
     "TemperatureMap",
     "adjust_prior",
     "as_calibrator",

@@ -36,6 +36,9 @@ class Calibrator:
         Rows of the labelled reference it was fitted on; 0 where there was none.
     prevalence : float or None
         Share of positives in that reference.
+    draws : ndarray or None
+        Parameters of other maps that the reference allows, one a row, each as likely
+        as the next; None where there was no reference. `forecast` mixes over them.
 
     Examples
     --------
@@ -49,6 +52,7 @@ class Calibrator:
 
     n: int = field(default=0, kw_only=True)
     prevalence: float | None = field(default=None, kw_only=True)
+    draws: Floats | None = field(default=None, kw_only=True)
 
     kind: ClassVar[str] = ""
     method: ClassVar[str] = ""
@@ -66,9 +70,29 @@ class Calibrator:
         if self.prevalence is not None:
             check_finite("prevalence", self.prevalence, 0)
         self._check()
+        if self.draws is not None:
+            object.__setattr__(self, "draws", self._checked_draws())
 
     def _check(self) -> None:
         """Refuse parameters that make no map."""
+
+    def _checked_draws(self) -> Floats:
+        draws = np.asarray(self.draws, dtype=np.float64)
+        if draws.ndim != 2 or not draws.size or not np.isfinite(draws).all():
+            raise ValueError("draws must be a matrix of finite numbers, one map a row")
+        self._with(draws[0])  # refuses a row of the wrong length
+        return draws
+
+    def _with(self, parameters: Floats) -> Calibrator:
+        """The map of the same kind with these parameters, a row of `draws`."""
+        raise ValueError(f"a {self.kind} map has no draws")
+
+    @property
+    def alternatives(self) -> tuple[Calibrator, ...]:
+        """The other maps that the reference allows, each as likely as the next."""
+        if self.draws is None:
+            return ()
+        return tuple(self._with(row) for row in self.draws)
 
     def _map(self, x: Floats) -> Floats:
         """Log-odds to log-odds."""
@@ -131,9 +155,8 @@ class Calibrator:
             raise TypeError(f"other must be a Calibrator, not {type(other).__name__}")
         return ChainedMap((*self.parts, *other.parts))
 
-    @property
-    def strict(self) -> bool:
-        """Whether higher scores stay higher; otherwise the map makes ties."""
+    def keeps_apart(self, low: float, high: float) -> bool:
+        """Whether distinct log-odds between these stay distinct."""
         return True
 
     @property
@@ -155,7 +178,7 @@ class Calibrator:
         """All parameters, for JSON; `from_dict` gives an equal map back."""
         own = [one.name for one in fields(self) if one.name not in _COMMON]
         values = {name: _plain(getattr(self, name)) for name in own}
-        common = {"n": self.n, "prevalence": self.prevalence}
+        common = {name: _plain(getattr(self, name)) for name in _COMMON}
         return {"calibrator": self.kind, "format": FORMAT, **common, **values}
 
     @staticmethod
@@ -259,7 +282,7 @@ class Calibrator:
         return plot_map(self, ax)
 
 
-_COMMON = ("n", "prevalence")
+_COMMON = ("n", "prevalence", "draws")
 
 
 def _values(p: Any, *, logits: bool) -> Floats:

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+import numpy as np
+
 from argmetric._calibrate._base import Calibrator
 from argmetric._odds import logit
 from argmetric._segments import Floats, expit
@@ -57,8 +59,26 @@ class ChainedMap(Calibrator):
         return ", then ".join(one.summary for one in self.maps)
 
     @property
-    def strict(self) -> bool:
-        return all(one.strict for one in self.maps)
+    def alternatives(self) -> tuple[Calibrator, ...]:
+        """Chains in which the maps that have others vary, each by itself in turn."""
+        found = [one.alternatives for one in self.maps]
+        count = max(map(len, found))
+        return tuple(
+            ChainedMap(
+                tuple(
+                    others[i % len(others)] if others else one
+                    for one, others in zip(self.maps, found, strict=True)
+                )
+            )
+            for i in range(count)
+        )
+
+    def keeps_apart(self, low: float, high: float) -> bool:
+        for one in self.maps:
+            if not one.keeps_apart(low, high):
+                return False
+            low, high = one._map(np.array([low, high])).tolist()
+        return True
 
     @property
     def formula(self) -> str:
@@ -100,8 +120,7 @@ class FunctionMap(Calibrator):
     def summary(self) -> str:
         return f"the function {self.name}"
 
-    @property
-    def strict(self) -> bool:
+    def keeps_apart(self, low: float, high: float) -> bool:
         return False
 
     @property

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from argmetric._calibrate._base import Calibrator
+from argmetric._calibrate._cells import cells_of
+from argmetric._calibrate._draws import N_DRAWS, drawn, rounded
 from argmetric._calibrate._maps import (
     BetaMap,
+    IdentityMap,
     IsotonicMap,
     PlattMap,
     TemperatureMap,
@@ -18,10 +21,14 @@ from argmetric._calibrate._maps import (
 )
 from argmetric._calibrate._newton import fit_logistic
 from argmetric._calibrate._reference import Reference
+from argmetric._calibrate._spline import fit_spline
 from argmetric._segments import Floats, expit
 
-Method = Literal["auto", "platt", "beta", "temperature", "isotonic"]
-METHODS = ("auto", "platt", "beta", "temperature", "isotonic")
+Method = Literal[
+    "spline", "platt", "beta", "temperature", "isotonic", "identity", "auto"
+]
+METHODS = ("spline", "platt", "beta", "temperature", "isotonic", "identity", "auto")
+POINTS = 64  # of an isotonic map at which its draws are kept
 COOLEST, HOTTEST = 1e-6, 1e6  # temperatures where a fold has no better one
 
 
@@ -58,7 +65,7 @@ def _check_direction(reference: Reference, method: str) -> None:
             "log-odds) or name the positive class with pos_label; if it is not, these "
             "are not the labels of these rows"
         )
-    if method in ("platt", "beta"):
+    if method in ("platt", "beta", "spline"):
         warnings.warn(
             f"the scores tell nothing about the {reference.n:,} labels (z = {z:.1f}): "
             f"the {method} map gives every row the prevalence "
@@ -70,12 +77,21 @@ def _check_direction(reference: Reference, method: str) -> None:
 
 def _platt(reference: Reference, strict: bool) -> Calibrator:
     target = smoothed_targets(reference)
-    slope, intercept = fit_logistic([reference.x], target, reference.weight)
+    fit = fit_logistic([reference.x], target, reference.weight)
+    draws = drawn(fit.coefficients, fit.covariance * reference.weight_of_a_row)
+    slope, intercept = map(float, fit.coefficients)
     if slope <= 0:  # the best map that does not fall is the constant one
         slope, intercept = 0.0, _constant(target, reference.weights)
-    return PlattMap(
-        float(slope), float(intercept), n=reference.n, prevalence=reference.prevalence
-    )
+    draws[:, 0] = np.maximum(draws[:, 0], 0.0)
+    return PlattMap(slope, intercept, draws=draws, **_described(reference))
+
+
+def _described(reference: Reference) -> dict[str, Any]:
+    return {
+        "reach": reference.reach,
+        "n": reference.n,
+        "prevalence": reference.prevalence,
+    }
 
 
 def _constant(target: Floats, weight: Floats) -> float:
@@ -90,13 +106,16 @@ def _beta(reference: Reference, strict: bool) -> Calibrator:
         )
     target, w = smoothed_targets(reference), reference.weights
     columns = beta_features(reference.x)
-    best, lowest = np.zeros(3), np.inf
+    best, lowest, covariance = np.zeros(3), np.inf, np.zeros((3, 3))
     # The loss is convex: its optimum under a, b ≥ 0 is the best of the feasible
     # optima with none, one or both of them held at 0.
     for free in ([0, 1], [0], [1], []):
-        found = np.zeros(3)
+        found, kept = np.zeros(3), [*free, 2]
+        spread = np.zeros((3, 3))
         if free:
-            found[[*free, 2]] = fit_logistic([columns[i] for i in free], target, w)
+            fit = fit_logistic([columns[i] for i in free], target, w)
+            found[kept] = fit.coefficients
+            spread[np.ix_(kept, kept)] = fit.covariance
         else:
             found[2] = _constant(target, w)
         if (found[:2] < 0).any():
@@ -104,11 +123,13 @@ def _beta(reference: Reference, strict: bool) -> Calibrator:
         eta = found[0] * columns[0] + found[1] * columns[1] + found[2]
         loss = float(w @ (np.logaddexp(0.0, eta) - target * eta))
         if loss < lowest:
-            best, lowest = found, loss
+            best, lowest, covariance = found, loss, spread
         if len(free) == 2:
             break
     a, b, c = map(float, best)
-    return BetaMap(a, b, c, n=reference.n, prevalence=reference.prevalence)
+    draws = drawn(best, covariance * reference.weight_of_a_row)
+    draws[:, :2] = np.maximum(draws[:, :2], 0.0)
+    return BetaMap(a, b, c, draws=draws, **_described(reference))
 
 
 def n_distinct(scores: Floats, enough: int = 3) -> int:
@@ -135,7 +156,11 @@ def _temperature(reference: Reference, strict: bool) -> Calibrator:
         slope = 1 / HOTTEST
     else:
         slope = _root(lambda b: float(w @ (x * (target - expit(b * x)))))
-    return TemperatureMap(1 / slope, n=reference.n, prevalence=reference.prevalence)
+    p = expit(slope * x)
+    error = reference.weight_of_a_row / float(w @ (x**2 * p * (1 - p)))
+    inverse = drawn(np.array([slope]), np.array([[error]]))
+    draws = 1 / np.clip(inverse, 1 / HOTTEST, 1 / COOLEST)
+    return TemperatureMap(1 / slope, draws=draws, **_described(reference))
 
 
 def _root(falling: Callable[[float], float]) -> float:
@@ -153,28 +178,68 @@ def _root(falling: Callable[[float], float]) -> float:
 
 
 def _isotonic(reference: Reference, strict: bool) -> Calibrator:
-    from scipy.optimize import isotonic_regression
-
     order = np.argsort(reference.p, kind="stable")
     p, w = reference.p[order], reference.weights[order]
     first = np.flatnonzero(np.concatenate([[True], p[1:] != p[:-1]]))
     mass = np.add.reduceat(w, first)  # equal scores are one point
-    mean = np.add.reduceat(w * reference.y[order], first) / mass
-    height = np.clip(isotonic_regression(mean, weights=mass).x, 0.0, 1.0)
+    hits = np.add.reduceat(w * reference.y[order], first)
+    height = _heights(hits, mass, reference)
     # Only the two ends of a step matter to a line between them.
     inner = np.zeros(height.size, dtype=bool)
     inner[1:-1] = (height[1:-1] == height[:-2]) & (height[1:-1] == height[2:])
+    x, y = p[first][~inner], height[~inner]
     return IsotonicMap(
-        p[first][~inner],
-        height[~inner],
+        x,
+        y,
+        draws=_refits(reference, x),
         n=reference.n,
         prevalence=reference.prevalence,
     )
 
 
-_FITS = {
+def _heights(hits: Floats, mass: Floats, reference: Reference) -> Floats:
+    """Non-decreasing shares, kept off 0 and 1.
+
+    m rows without a positive say that its chance is small, not that it is none: heights
+    stay between π/(m+1) and 1-(1-π)/(m+1).
+    """
+    from scipy.optimize import isotonic_regression
+
+    m, share = sum(reference.counts), reference.prevalence
+    height = isotonic_regression(hits / mass, weights=mass).x
+    return np.asarray(np.clip(height, share / (m + 1), 1 - (1 - share) / (m + 1)))
+
+
+def _refits(reference: Reference, x: Floats) -> Floats:
+    """Heights of fits to rows drawn again, at some of the points x."""
+    cells = cells_of(reference)
+    at = x[np.linspace(0, x.size - 1, min(x.size, POINTS)).round().astype(np.int64)]
+    p = expit(cells.x) if reference.logits else cells.score
+    rng, count = np.random.default_rng(0), cells.total.size
+    both = np.concatenate([cells.positive, cells.total - cells.positive])
+    rows = max(1, round(float(both.sum())))
+    draws = np.empty((N_DRAWS, at.size))
+    for i, again in enumerate(rng.multinomial(rows, both / both.sum(), N_DRAWS)):
+        hits, mass = again[:count], again[:count] + again[count:]
+        there = mass > 0
+        height = _heights(hits[there], mass[there].astype(np.float64), reference)
+        draws[i] = np.interp(at, p[there], height)
+    return rounded(draws)
+
+
+def _identity(reference: Reference, strict: bool) -> Calibrator:
+    return IdentityMap(n=reference.n, prevalence=reference.prevalence)
+
+
+def _spline(reference: Reference, strict: bool) -> Calibrator:
+    return fit_spline(reference)
+
+
+_FITS: dict[str, Callable[[Reference, bool], Calibrator]] = {
+    "identity": _identity,
     "platt": _platt,
     "beta": _beta,
     "temperature": _temperature,
     "isotonic": _isotonic,
+    "spline": _spline,
 }

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
 
 from argmetric._calibrate._base import Calibrator, check_finite
-from argmetric._odds import NEAREST, bounded_logit, logit
+from argmetric._odds import NEAREST, logit
 from argmetric._segments import Floats, expit
 from argmetric._validation import check_scores, to_floats
 
@@ -18,15 +18,68 @@ def scaled(x: Floats, factor: float) -> Floats:
     return np.zeros_like(x) if factor == 0.0 else factor * x
 
 
+@dataclass(frozen=True, repr=False, eq=False)
 class LogOddsMap(Calibrator):
     """A map of log-odds, fitted to ones that were kept finite.
 
-    It takes 0 and 1 as the fit did. Otherwise the many rows that a forest or a
-    nearest-neighbour vote gives 0 would stay certain, however often they were wrong.
+    It takes scores near 0 and 1 as the fit did. Otherwise the many rows that a forest
+    or a nearest-neighbour vote gives 0 would stay certain, however often they were
+    wrong.
+
+    Attributes
+    ----------
+    reach : float or None
+        Log-odds further from 0 than this count as that far; None: all as they are.
     """
 
+    reach: float | None = field(default=None, kw_only=True)
+
+    def _check(self) -> None:
+        if self.reach is not None:
+            check_finite("reach", self.reach, 0.0)
+        self._check_parameters()
+
+    def _check_parameters(self) -> None:
+        """Refuse parameters that make no map."""
+
+    def _map(self, x: Floats) -> Floats:
+        if self.reach is not None:
+            x = np.clip(x, -self.reach, self.reach)
+        return self._curve(x)
+
+    def _curve(self, x: Floats) -> Floats:
+        """The map itself, within reach."""
+        raise NotImplementedError
+
+    def keeps_apart(self, low: float, high: float) -> bool:
+        within = self.reach is None or max(-low, high) <= self.reach
+        return within and self._rises
+
+    @property
+    def _rises(self) -> bool:
+        """Whether the curve rises everywhere."""
+        return True
+
+    def _same_reference(self) -> dict[str, Any]:
+        return {"reach": self.reach, "n": self.n, "prevalence": self.prevalence}
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class IdentityMap(Calibrator):
+    """No map: every probability stays as it is."""
+
+    kind: ClassVar[str] = "identity"
+    method: ClassVar[str] = "identity"
+
+    def _map(self, x: Floats) -> Floats:
+        return x
+
     def _map_p(self, p: Floats) -> Floats:
-        return expit(self._map(bounded_logit(p)))
+        return p
+
+    @property
+    def formula(self) -> str:
+        return "p' = p"
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -45,15 +98,19 @@ class PlattMap(LogOddsMap):
     kind: ClassVar[str] = "platt"
     method: ClassVar[str] = "platt"
 
-    def _check(self) -> None:
+    def _check_parameters(self) -> None:
         check_finite("slope", self.slope, 0.0)
         check_finite("intercept", self.intercept)
 
-    def _map(self, x: Floats) -> Floats:
+    def _with(self, parameters: Floats) -> Calibrator:
+        slope, intercept = map(float, parameters)
+        return PlattMap(slope, intercept, **self._same_reference())
+
+    def _curve(self, x: Floats) -> Floats:
         return scaled(x, self.slope) + self.intercept
 
     @property
-    def strict(self) -> bool:
+    def _rises(self) -> bool:
         return self.slope > 0.0
 
     @property
@@ -78,17 +135,21 @@ class BetaMap(LogOddsMap):
     kind: ClassVar[str] = "beta"
     method: ClassVar[str] = "beta"
 
-    def _check(self) -> None:
+    def _check_parameters(self) -> None:
         check_finite("a", self.a, 0.0)
         check_finite("b", self.b, 0.0)
         check_finite("c", self.c)
 
-    def _map(self, x: Floats) -> Floats:
+    def _with(self, parameters: Floats) -> Calibrator:
+        a, b, c = map(float, parameters)
+        return BetaMap(a, b, c, **self._same_reference())
+
+    def _curve(self, x: Floats) -> Floats:
         below, above = beta_features(x)
         return scaled(below, self.a) + scaled(above, self.b) + self.c
 
     @property
-    def strict(self) -> bool:
+    def _rises(self) -> bool:
         return self.a > 0.0 or self.b > 0.0
 
     @property
@@ -116,10 +177,14 @@ class TemperatureMap(LogOddsMap):
     kind: ClassVar[str] = "temperature"
     method: ClassVar[str] = "temperature"
 
-    def _check(self) -> None:
+    def _check_parameters(self) -> None:
         _check_temperature(self.temperature)
 
-    def _map(self, x: Floats) -> Floats:
+    def _with(self, parameters: Floats) -> Calibrator:
+        (temperature,) = map(float, parameters)
+        return TemperatureMap(temperature, **self._same_reference())
+
+    def _curve(self, x: Floats) -> Floats:
         return x / self.temperature
 
     @property
@@ -221,8 +286,12 @@ class IsotonicMap(Calibrator):
     def _map_p(self, p: Floats) -> Floats:
         return np.interp(p, self.x, self.y)
 
-    @property
-    def strict(self) -> bool:
+    def _with(self, parameters: Floats) -> Calibrator:
+        places = np.linspace(0, self.x.size - 1, parameters.size).round()
+        x = self.x[places.astype(np.int64)]
+        return IsotonicMap(x, parameters, n=self.n, prevalence=self.prevalence)
+
+    def keeps_apart(self, low: float, high: float) -> bool:
         return False
 
     @property

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from argmetric._odds import bounded_logit
+from argmetric._odds import logit
 from argmetric._segments import Floats, Integers, expit
 from argmetric._validation import (
     check_labels,
@@ -23,7 +23,8 @@ from argmetric._validation import (
 
 Mask = npt.NDArray[np.bool_]
 
-FURTHEST = float(bounded_logit(np.array(1.0)))
+FURTHEST = 36.7  # log-odds of the double next to 1
+FEWEST = 100  # rows that a reference counts as at least when scores are kept from 0
 
 
 @dataclass(frozen=True)
@@ -48,19 +49,29 @@ class Reference:
     logits: bool
 
     @cached_property
-    def x(self) -> Floats:
-        """Finite log-odds: probabilities are kept from 0 and 1 by 2^-53.
+    def reach(self) -> float | None:
+        """How far from 0 log-odds are believed; None: all of them as they are.
 
-        Log-odds that were given stay as they are; infinite ones go as far as the
-        furthest of the others, or as a probability would if that is further.
+        A score of 0 or 1 is neither certain nor 37 units of log-odds away. It stands at
+        half the least distance from 0 or 1 that another score has, and never nearer
+        than 1/4m, as m rows do not tell smaller chances apart. Log-odds that were given
+        stay as they are, unless some are infinite: those go as far as the furthest.
         """
-        if not self.logits:
-            return bounded_logit(self.scores)
-        finite = np.isfinite(self.scores)
-        if finite.all():
-            return self.scores
-        far = float(np.abs(self.scores[finite]).max(initial=FURTHEST))
-        return np.clip(self.scores, -far, far)
+        if self.logits:
+            finite = np.isfinite(self.scores)
+            if finite.all():
+                return None
+            return float(np.abs(self.scores[finite]).max(initial=FURTHEST))
+        distance = np.minimum(self.scores, 1.0 - self.scores)
+        seen = float(distance.min(initial=0.5, where=distance > 0.0))
+        nearest = max(seen / 2, 1 / (4 * max(sum(self.counts), FEWEST)))
+        return float(np.log1p(-nearest) - np.log(nearest))
+
+    @cached_property
+    def x(self) -> Floats:
+        """Log-odds within reach, finite."""
+        x = self.scores if self.logits else logit(self.scores)
+        return x if self.reach is None else np.clip(x, -self.reach, self.reach)
 
     @cached_property
     def p(self) -> Floats:
@@ -84,6 +95,11 @@ class Reference:
     def counts(self) -> tuple[float, float]:
         """How many rows of each class there are to learn from: see `row_count`."""
         return row_count(self.weights[~self.y]), row_count(self.weights[self.y])
+
+    @cached_property
+    def weight_of_a_row(self) -> float:
+        """What one row weighs on average, where the weights do not count rows."""
+        return float(self.weights.sum()) / row_count(self.weights)
 
     @property
     def prevalence(self) -> float:

@@ -9,7 +9,7 @@ import numpy as np
 from argmetric._calibrate import Calibrator, calibrated_scores
 from argmetric._decide._curves import compiled
 from argmetric._layout import Layout
-from argmetric._odds import NEAREST
+from argmetric._odds import logit
 from argmetric._segments import Floats
 from argmetric._validation import check_scores
 
@@ -22,7 +22,7 @@ def recalibrated(layout: Layout, calibrator: Calibrator, *, logits: bool) -> Lay
     """
     scores = calibrated_scores(calibrator, layout.scores, logits=logits)
     check_scores(scores, "p after calibration", logits=logits)
-    if calibrator.strict and (logits or _within(layout.scores)):
+    if _keeps_order(calibrator, layout.scores, logits=logits):
         return replace(layout, scores=scores)
     rows = layout.segment_rows(0, layout.indptr.size - 1)
     if layout.single:
@@ -35,11 +35,11 @@ def recalibrated(layout: Layout, calibrator: Calibrator, *, logits: bool) -> Lay
     return replace(layout, scores=scores, rows=order)
 
 
-def _within(p: Floats) -> bool:
-    """Whether a map on log-odds can tell all of them apart."""
-    if not p.size:
+def _keeps_order(calibrator: Calibrator, scores: Floats, *, logits: bool) -> bool:
+    if not scores.size:
         return True
-    return bool(p.min() >= NEAREST and p.max() <= 1.0 - NEAREST)
+    ends = np.array([scores.min(), scores.max()])
+    return calibrator.keeps_apart(*(ends if logits else logit(ends)).tolist())
 
 
 def calibration_note(calibrator: Calibrator) -> str:

@@ -3,5 +3,14 @@
 from argmetric._reliability._bins import ReliabilityBins
 from argmetric._reliability._core import calibration_check
 from argmetric._reliability._result import CalibrationCheck
+from argmetric._reliability._routes import Route, RouteName
+from argmetric._reliability._verdict import HOW
 
-__all__ = ["CalibrationCheck", "ReliabilityBins", "calibration_check"]
+__all__ = [
+    "HOW",
+    "CalibrationCheck",
+    "ReliabilityBins",
+    "Route",
+    "RouteName",
+    "calibration_check",
+]

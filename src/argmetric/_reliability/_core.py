@@ -7,6 +7,9 @@ from typing import Any
 import numpy as np
 
 from argmetric._calibrate import (
+    DEFAULT,
+    METHODS,
+    Method,
     Reference,
     binary_labels,
     calibrate_out_of_fold,
@@ -14,17 +17,26 @@ from argmetric._calibrate import (
     check_score_array,
     choose_method,
 )
-from argmetric._decide import Decision, decide
-from argmetric._layout import Average, Layout, lay_out
+from argmetric._layout import Average, lay_out
 from argmetric._reliability._bins import ReliabilityBins, reliability_bins
 from argmetric._reliability._judge import Case, judge, units_of
 from argmetric._reliability._result import CalibrationCheck, Quality
+from argmetric._reliability._routes import (
+    ROUTES,
+    Problem,
+    RouteName,
+    best_route,
+    decisions,
+    routes_of,
+    tuned_labels,
+)
 from argmetric._reliability._slope import calibration_line
 from argmetric._segments import Floats
-from argmetric._validation import check_weight
-from argmetric.metrics import Metric, MetricLike, get_metric
+from argmetric._validation import check_choice, check_groups, check_weight
+from argmetric.metrics import MetricLike, get_metric
 
 HISTOGRAM = 40
+N_FOLDS = 5
 
 
 def calibration_check(
@@ -36,17 +48,21 @@ def calibration_check(
     average: Average | None = None,
     sample_weight: Any = None,
     pos_label: Any = None,
+    method: Method = DEFAULT,
     n_bins: int = 10,
     n_bootstrap: int = 200,
     random_state: int | None = 0,
     logits: bool = False,
     zero_division: float | None = None,
 ) -> CalibrationCheck:
-    """Say what deciding with these probabilities costs, in the metric itself.
+    """Say whether these probabilities are fit to decide and to forecast with.
 
-    Labels are decided twice, with `p` as it stands and with `p` recalibrated out of
-    fold, and both are judged on `y`. The difference is what a recalibration is worth
-    here: many errors of calibration do not change a decision, and some change it much.
+    Labels are found in four ways, nothing being fitted on the rows that it labels:
+    `decide` with `p` as it stands, `decide` with `p` recalibrated, one tuned cut, and
+    the cut at one half. All are judged on `y`, in the metric itself: many errors of
+    calibration do not change a decision, and some change it much. What `p` promised for
+    its decision is held against what it got: a promise that is kept here is kept on new
+    rows.
 
     Parameters
     ----------
@@ -64,6 +80,8 @@ def calibration_check(
         does not know them.
     pos_label : object, optional
         The label that counts as positive.
+    method : str, default="spline"
+        How to recalibrate, as for `calibrate`.
     n_bins : int, default=10
         Bins of equal mass for the reliability table.
     n_bootstrap : int, default=200
@@ -85,14 +103,16 @@ def calibration_check(
     >>> rng = np.random.default_rng(0)
     >>> p = rng.beta(0.5, 4, 4000)
     >>> y = rng.random(4000) < p
-    >>> am.calibration_check(y, p).verdict
-    'calibrated'
+    >>> check = am.calibration_check(y, p)
+    >>> check.fit_to_decide, check.fit_to_forecast
+    ('yes', 'yes')
     >>> odds = 10 * p / (1 - p)
     >>> check = am.calibration_check(y, odds / (1 + odds))
-    >>> check.verdict, round(check.loss, 2)
-    ('recalibrate', 0.11)
+    >>> check.fit_to_decide, check.route, round(check.loss, 2)
+    ('no', 'recalibrate', 0.11)
     """
     metric = get_metric(metric, zero_division=zero_division)
+    check_choice(method, "method", METHODS)
     _check_counts(n_bins=n_bins, n_bootstrap=n_bootstrap)
     if groups is not None and average is None:
         average = "groups"
@@ -101,23 +121,39 @@ def calibration_check(
     weight = check_weight(sample_weight, scores.shape)
     reference = check_reference(positive, scores, weight, logits=logits)
     layout = lay_out(scores, groups=groups, average=average, logits=logits)
-    method = choose_method(reference, "auto")
+    ids = None if groups is None else check_groups(groups, scores.size)
+    problem = Problem(scores, positive, weight, ids, layout, metric, logits)
+    chosen = choose_method(reference, method)
     mended = calibrate_out_of_fold(
         positive,
         scores,
-        method,
-        groups=np.arange(len(scores)) if scores.ndim == 2 else groups,
+        chosen,
+        cv=N_FOLDS,
+        groups=np.arange(len(scores)) if scores.ndim == 2 else ids,
         sample_weight=weight,
         random_state=random_state,
         logits=logits,
     )
-    before, after = _decisions(scores, metric, layout, groups, logits, mended)
+    before, after = decisions(problem, mended)
+    labels: dict[RouteName, Any] = {
+        "recalibrate": after.labels,
+        "decide": before.labels,
+        "tune": tuned_labels(problem, problem.folds(N_FOLDS, random_state)),
+        "half": scores >= (0.0 if logits else 0.5),
+    }
+    names = tuple(name for name in ROUTES if labels[name] is not None)
     units = units_of(layout, groups)
     truth = layout.select(positive)
     placed = None if weight is None else layout.select(weight)
-    labels = (layout.select(before.labels) == 1, layout.select(after.labels) == 1)
-    case = Case(metric, units, truth, labels, placed)
+    case = Case(
+        metric,
+        units,
+        truth,
+        tuple(layout.select(np.asarray(labels[name])) == 1 for name in names),
+        placed,
+    )
     judged = judge(case, int(n_bootstrap), np.random.default_rng(random_state))
+    sign = 1.0 if metric.greater_is_better else -1.0
     # Bins and lines do not care for the order of rows, but leave out those of weight 0.
     part: Any = slice(None) if placed is None else placed > 0
     ordered = Reference(
@@ -128,14 +164,10 @@ def calibration_check(
     )
     mended = layout.select(mended)[part]
     bins = _binned(ordered.p, ordered, n_bins)
-    sign = 1.0 if metric.greater_is_better else -1.0
     clustered = units.n_units < layout.scores.size
     return CalibrationCheck(
-        loss=sign * (judged.recalibrated - judged.as_is),
-        loss_standard_error=judged.difference_error,
-        score_as_is=judged.as_is,
-        score_recalibrated=judged.recalibrated,
-        score_standard_error=judged.as_is_error,
+        route=best_route(judged, names, sign),
+        routes=tuple(routes_of(judged, names, sign)),
         expected=before.expected,
         expected_recalibrated=after.expected,
         as_is=_quality(ordered.p, _own_losses(ordered), ordered, bins),
@@ -152,7 +184,7 @@ def calibration_check(
             units.unit[part] if clustered else None,
         ),
         bins=bins,
-        method=method,
+        method=chosen,
         metric=metric,
         average=layout.average,
         n=ordered.n,
@@ -167,27 +199,6 @@ def _check_counts(**counts: int) -> None:
     for name, value in counts.items():
         if isinstance(value, bool) or value != int(value) or value < 2:
             raise ValueError(f"{name} must be a whole number ≥ 2, not {value!r}")
-
-
-def _decisions(
-    scores: Floats,
-    metric: Metric,
-    layout: Layout,
-    groups: Any,
-    logits: bool,
-    mended: Floats,
-) -> tuple[Decision, Decision]:
-    """With the scores as they stand, and with what was found out of fold instead."""
-    options: dict[str, Any] = {
-        "groups": groups,
-        "average": layout.average,
-        "logits": logits,
-    }
-    ready = layout.select(mended)  # in the order in which `decide` asks for it
-    return (
-        decide(scores, metric, **options),
-        decide(scores, metric, **options, calibrator=lambda p: ready),
-    )
 
 
 def _binned(p: Floats, ordered: Reference, n_bins: int) -> ReliabilityBins:

@@ -1,4 +1,4 @@
-"""Two sets of labels judged on the truth, and how sure the difference is."""
+"""Several sets of labels judged on the truth, and how sure their differences are."""
 
 from __future__ import annotations
 
@@ -61,12 +61,12 @@ def units_of(layout: Layout, groups: Any) -> Units:
 
 @dataclass(frozen=True)
 class Case:
-    """Two sets of labels, the truth, and how they are judged; one entry per item."""
+    """Sets of labels, the truth, and how they are judged; one entry per item."""
 
     metric: Metric
     units: Units
     y: Mask
-    labels: tuple[Mask, Mask]
+    labels: tuple[Mask, ...]
     weight: Floats | None
 
     def added(self, code: Integers, mask: Mask, size: int) -> Floats:
@@ -77,26 +77,28 @@ class Case:
 
 @dataclass(frozen=True)
 class Judged:
-    """Scores of both sets of labels, and standard errors from paired resampling."""
+    """Scores of all sets of labels, and of the same labels on units drawn again."""
 
-    as_is: float
-    recalibrated: float
-    as_is_error: float
-    difference_error: float
+    scores: Floats
+    samples: Floats
+
+    def error(self, i: int) -> float:
+        """Standard error of a score."""
+        return _spread(self.samples[:, i])
+
+    def difference_error(self, i: int, j: int) -> float:
+        """Standard error of the difference of two scores, which are paired."""
+        return _spread(self.samples[:, i] - self.samples[:, j])
 
 
 def judge(case: Case, n_bootstrap: int, rng: np.random.Generator) -> Judged:
-    """Scores of two sets of labels, which stay fixed while units are drawn again."""
-    block, n_blocks = _blocks(case.units, rng)
+    """Scores of sets of labels, which stay fixed while units are drawn again."""
+    block, n_blocks = _blocks(case, rng)
     sums = _scores if case.units.per_unit else _counts
     table = sums(case, block, n_blocks)
-    as_is, recalibrated = _both(case, table.sum(axis=0)[None])
     drawn = rng.multinomial(n_blocks, np.full(n_blocks, 1 / n_blocks), n_bootstrap)
     again = np.tensordot(drawn.astype(np.float64), table, axes=1)
-    first, second = _both(case, again)
-    return Judged(
-        float(as_is[0]), float(recalibrated[0]), _spread(first), _spread(second - first)
-    )
+    return Judged(_judged(case, table.sum(axis=0)[None])[0], _judged(case, again))
 
 
 def _spread(values: Floats) -> float:
@@ -104,29 +106,31 @@ def _spread(values: Floats) -> float:
     return float(values.std(ddof=1)) if values.size > 1 else float("nan")
 
 
-def _blocks(units: Units, rng: np.random.Generator) -> tuple[Integers, int]:
+def _blocks(case: Case, rng: np.random.Generator) -> tuple[Integers, int]:
     """Block of every unit: its own, or one of many that are dealt at random."""
-    most = max(32, min(MOST_BLOCKS, MOST_CELLS // (6 * units.n_segments)))
+    units, columns = case.units, 2 * len(case.labels) + 2
+    most = max(32, min(MOST_BLOCKS, MOST_CELLS // (columns * units.n_segments)))
     if units.n_units <= most:
         return np.arange(units.n_units), units.n_units
     return rng.permutation(units.n_units) % most, most
 
 
 def _counts(case: Case, block: Integers, n_blocks: int) -> Floats:
-    """Hits and predictions of both, positives and size: blocks × segments × 6."""
+    """Positives and size, then hits and predictions: blocks × segments × columns."""
     units, y = case.units, case.y
     code = block[units.unit] * units.n_segments
     if units.segment is not None:
         code = code + units.segment
-    first, second = case.labels
-    masks = (first & y, first, second & y, second, y, np.ones_like(y))
+    masks = [y, np.ones_like(y)]
+    for labels in case.labels:
+        masks += [labels & y, labels]
     size = n_blocks * units.n_segments
     table = np.stack([case.added(code, mask, size) for mask in masks], axis=-1)
     return table.reshape(n_blocks, units.n_segments, len(masks))
 
 
 def _scores(case: Case, block: Integers, n_blocks: int) -> Floats:
-    """Sum and number of the defined scores of the units, for both: blocks × 1 × 4."""
+    """Sum and number of the defined scores of the units: blocks × 1 × columns."""
     unit, count, y = case.units.unit, case.units.n_units, case.y
     t, n = (case.added(unit, mask, count) for mask in (y, np.ones_like(y)))
     columns = []
@@ -139,15 +143,17 @@ def _scores(case: Case, block: Integers, n_blocks: int) -> Floats:
     return table[:, None, :].astype(np.float64, copy=False)
 
 
-def _both(case: Case, table: Floats) -> tuple[Floats, Floats]:
-    """Scores of both sets of labels from sums: samples × segments × columns."""
+def _judged(case: Case, table: Floats) -> Floats:
+    """Scores of all labels from sums over samples × segments × columns."""
     cells = np.moveaxis(table, -1, 0)
     if case.units.per_unit:
         with np.errstate(invalid="ignore"):
-            return (cells[0] / cells[1])[:, 0], (cells[2] / cells[3])[:, 0]
-    tp1, k1, tp2, k2, t, n = cells
-    value, there = case.metric.value, n > 0  # a segment of weight 0 is not
-    return _mean(value(tp1, k1, t, n), there), _mean(value(tp2, k2, t, n), there)
+            return np.asarray((cells[::2] / cells[1::2])[:, :, 0].T)
+    t, n = cells[:2]
+    there = n > 0  # a segment of weight 0 is not
+    pairs = zip(cells[2::2], cells[3::2], strict=True)
+    means = [_mean(case.metric.value(tp, k, t, n), there) for tp, k in pairs]
+    return np.stack(means, axis=1)
 
 
 def _mean(values: Floats, there: Mask) -> Floats:

@@ -44,8 +44,8 @@ def plot_check(check: CalibrationCheck, ax: Any) -> Any:
         ylabel="share of positives",
         xlim=(-0.02, 1.02),
         ylim=(-0.02, 1.02),
-        title=f"{check.verdict}: {check.metric.name} lost {check.loss:.3f} ± "
-        f"{check.loss_standard_error:.3f}",
+        title=f"fit to decide with: {check.fit_to_decide}; to forecast with: "
+        f"{check.fit_to_forecast}",
     )
     ax.legend()
     return ax

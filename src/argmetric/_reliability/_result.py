@@ -7,14 +7,16 @@ from typing import Any
 
 from argmetric._display import Lines, as_html, as_text, json_number
 from argmetric._reliability._bins import ReliabilityBins
+from argmetric._reliability._routes import Route, RouteName
 from argmetric._reliability._slope import Line
-from argmetric._reliability._verdict import Verdict, notes_of, verdict_of
+from argmetric._reliability._verdict import Verdict, decides, forecasts, notes_of
 from argmetric._segments import Floats
 from argmetric.metrics import Metric
 
 FIGURES = (
     "loss",
     "loss_standard_error",
+    "gap",
     "score_as_is",
     "score_recalibrated",
     "score_standard_error",
@@ -56,19 +58,18 @@ class Quality:
 
 @dataclass(frozen=True, repr=False, eq=False)
 class CalibrationCheck:
-    """What it costs to decide with these probabilities.
+    """Whether probabilities are fit to decide and to forecast with.
 
     Attributes
     ----------
-    loss, loss_standard_error : float
-        How much better labels decided with recalibrated probabilities score than
-        those decided with `p` as it stands.
-    score_as_is, score_recalibrated : float
-        The two scores on the labels; `realised` is another name of the first.
-    score_standard_error : float
-        Standard error of `score_as_is`.
+    route : {"recalibrate", "decide", "tune", "half"}
+        The way to labels that is advised.
+    routes : tuple of Route
+        All ways that were tried, with what their labels score on rows that nothing was
+        fitted on.
     expected, expected_recalibrated : float
-        What the probabilities promised for the same labels.
+        What the probabilities promised for the labels of `decide`, as they stand and
+        recalibrated.
     as_is, recalibrated : Quality
         Calibration error, Brier score and log-loss; those of `p` as it stands are
         also at hand as `ece`, `brier` and `log_loss`.
@@ -92,11 +93,8 @@ class CalibrationCheck:
         Rows by probability, in bins of equal width.
     """
 
-    loss: float
-    loss_standard_error: float
-    score_as_is: float
-    score_recalibrated: float
-    score_standard_error: float
+    route: RouteName
+    routes: tuple[Route, ...]
     expected: float
     expected_recalibrated: float
     as_is: Quality
@@ -113,14 +111,52 @@ class CalibrationCheck:
     histogram: Floats
 
     @property
-    def verdict(self) -> Verdict:
-        """One of "calibrated", "recalibrate" and "too few rows to say"."""
-        return verdict_of(self)[0]
+    def fit_to_decide(self) -> Verdict:
+        """Whether `decide` loses little by believing `p`."""
+        return decides(self)[0]
 
     @property
-    def advice(self) -> str:
-        """The verdict in a sentence, with what to do."""
-        return verdict_of(self)[1]
+    def fit_to_forecast(self) -> Verdict:
+        """Whether what `p` promises comes true."""
+        return forecasts(self)[0]
+
+    @property
+    def advice(self) -> tuple[str, str]:
+        """Both verdicts in a sentence each, with what to do."""
+        return decides(self)[1], forecasts(self)[1]
+
+    def _route(self, name: RouteName) -> Route:
+        return next(one for one in self.routes if one.name == name)
+
+    @property
+    def loss(self) -> float:
+        """What the advised route gains over `decide` with `p` as it stands."""
+        return self._route(self.route).gain
+
+    @property
+    def loss_standard_error(self) -> float:
+        """Standard error of the loss."""
+        return self._route(self.route).gain_standard_error
+
+    @property
+    def gap(self) -> float:
+        """What `p` promised for its decision, minus what that got."""
+        return self.expected - self.score_as_is
+
+    @property
+    def score_as_is(self) -> float:
+        """What `decide` scores with `p` as it stands."""
+        return self._route("decide").score
+
+    @property
+    def score_standard_error(self) -> float:
+        """Standard error of `score_as_is`."""
+        return self._route("decide").standard_error
+
+    @property
+    def score_recalibrated(self) -> float:
+        """What `decide` scores with `p` recalibrated out of fold."""
+        return self._route("recalibrate").score
 
     @property
     def realised(self) -> float:
@@ -178,40 +214,53 @@ class CalibrationCheck:
         line, before, after = self.line, self.as_is, self.recalibrated
         share = self.n_positives / self.n
         units = "" if self.n_units is None else f" in {self.n_units:,} groups"
+        promised = {"decide": self.expected, "recalibrate": self.expected_recalibrated}
         return [
-            ("verdict", self.verdict),
+            ("fit to decide with?", self.fit_to_decide),
+            ("fit to forecast with?", self.fit_to_forecast),
             ("metric", f"{self.metric.name}{mean}"),
-            ("lost", f"{self.loss:.4f} ± {self.loss_standard_error:.4f}"),
-            ("as it stands", f"{self.score_as_is:.4f}, promised {self.expected:.4f}"),
-            (
-                "recalibrated",
-                f"{self.score_recalibrated:.4f}, promised "
-                f"{self.expected_recalibrated:.4f} ({self.method}, out of fold)",
+            *(
+                (one.words, _route_line(one, self.route, promised.get(one.name)))
+                for one in self.routes
             ),
             (
                 "log-odds",
                 f"slope {line.slope:.3f} ± {line.slope_error:.3f}, intercept "
                 f"{line.intercept:.3f} ± {line.intercept_error:.3f}",
             ),
-            ("log-loss", f"{before.log_loss:.4f} → {after.log_loss:.4f}"),
+            (
+                "log-loss",
+                f"{before.log_loss:.4f} → {after.log_loss:.4f} ({self.method}, out of "
+                "fold)",
+            ),
             ("Brier score", f"{before.brier:.4f} → {after.brier:.4f}"),
             ("ECE", f"{before.ece:.4f} → {after.ece:.4f}"),
             ("rows", f"{self.n:,}{units}, {self.n_positives:,} positive ({share:.1%})"),
         ]
 
     def __repr__(self) -> str:
-        return as_text("CalibrationCheck", self._lines(), (self.advice, *self.notes))
+        return as_text("CalibrationCheck", self._lines(), (*self.advice, *self.notes))
 
     def _repr_html_(self) -> str:
-        return as_html("CalibrationCheck", self._lines(), (self.advice, *self.notes))
+        return as_html("CalibrationCheck", self._lines(), (*self.advice, *self.notes))
 
     def to_dict(self) -> dict[str, Any]:
         """All figures, for JSON."""
         figures = {name: json_number(getattr(self, name)) for name in FIGURES}
         after = self.recalibrated
         return {
-            "verdict": self.verdict,
-            "advice": self.advice,
+            "fit_to_decide": self.fit_to_decide,
+            "fit_to_forecast": self.fit_to_forecast,
+            "advice": list(self.advice),
+            "route": self.route,
+            "routes": {
+                one.name: {
+                    name: json_number(value)
+                    for name, value in vars(one).items()
+                    if name != "name"
+                }
+                for one in self.routes
+            },
             "metric": self.metric.name,
             "average": self.average,
             **figures,
@@ -241,3 +290,12 @@ class CalibrationCheck:
         from argmetric._reliability._plot import plot_check
 
         return plot_check(self, ax)
+
+
+def _route_line(route: Route, taken: RouteName, promised: float | None) -> str:
+    text = f"{route.score:.4f}"
+    if promised is not None:
+        text += f", promised {promised:.4f}"
+    if route.name != "decide":
+        text += f" ({route.gain:+.4f} ± {route.gain_standard_error:.4f})"
+    return f"{text}, advised" if route.name == taken else text

@@ -42,7 +42,8 @@ def calibration_line(
     """
     if float(x[y].min()) >= float(x[~y].max()):
         return SEPARATED
-    slope, intercept = map(float, fit_logistic([x], y.astype(np.float64), weight))
+    fit = fit_logistic([x], y.astype(np.float64), weight)
+    slope, intercept = map(float, fit.coefficients)
     w = np.ones(x.size) if weight is None else weight
     eta = slope * x + intercept
     p, q = expit(eta), expit(-eta)

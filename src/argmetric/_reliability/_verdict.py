@@ -1,4 +1,4 @@
-"""The verdict on probabilities, and what to do."""
+"""The verdicts on probabilities, and what to do."""
 
 from __future__ import annotations
 
@@ -8,33 +8,33 @@ from typing import TYPE_CHECKING, Literal
 if TYPE_CHECKING:
     from argmetric._reliability._result import CalibrationCheck
 
-Verdict = Literal["calibrated", "recalibrate", "too few rows to say"]
+Verdict = Literal["yes", "no", "too few rows to say"]
 
 SURE = 2.0  # standard errors from which a loss is not chance
 WORTH = 0.005  # share of the score from which a loss is worth a word
 MATTERS = 0.05  # share of the score from which a loss matters
-NOTICED = 0.02  # the same for a promise that is not kept
 FEW = 20  # rows of a class below which only a clear loss is believed
-HOW = "pass reference=(y, p) to decide, or calibrator=calibrate(y, p)"
+KEPT = 0.02  # a promise this near to the score, its error counted, is kept
+BROKEN = 0.01  # one further off than this, and than its error, is not
+HOW = {
+    "recalibrate": "pass reference=(y, p) to decide, or calibrator=calibrate(y, p)",
+    "tune": "take the cut of tune(y, p)",
+    "half": "cut at 0.5",
+}
 
 
-def verdict_of(check: CalibrationCheck) -> tuple[Verdict, str]:
-    """Verdict and advice.
+def decides(check: CalibrationCheck) -> tuple[Verdict, str]:
+    """Whether `p` as it stands is fit to decide with, and advice.
 
-    A loss of more than two standard errors and 0.5 % of the score speaks for itself. So
-    does a promise that is clearly not kept. A sample that could hide a loss of 5 % of
-    the score is too small to acquit.
+    A loss of more than two standard errors and 0.5 % of the score speaks for itself. A
+    sample that could hide a loss of 5 % of the score is too small to acquit.
     """
     loss, error, name = check.loss, check.loss_standard_error, check.metric.name
-    size = abs(check.score_recalibrated)
+    size = abs(check.score_as_is + loss)
     figures = f"{loss:.4f} ± {error:.4f} of {name}"
     if loss > max(SURE * error, WORTH * size):
-        return "recalibrate", f"deciding with p as it stands loses {figures}: {HOW}"
-    if _breaks_promise(check, NOTICED * size):
-        return "recalibrate", (
-            f"the decision loses little, but p promises {check.expected:.4f} where "
-            f"{check.score_as_is:.4f} is had: recalibrate before a forecast ({HOW})"
-        )
+        advice = f"deciding with p as it stands loses {figures}: {HOW[check.route]}"
+        return "no", advice
     few = min(check.n_positives, check.n - check.n_positives)
     hidden = loss + SURE * error
     if few < FEW or not hidden <= MATTERS * size:
@@ -42,17 +42,28 @@ def verdict_of(check: CalibrationCheck) -> tuple[Verdict, str]:
             f"on {check.n:,} rows, {check.n_positives:,} of them positive, a loss of "
             f"{max(hidden, 0.0):.4f} {name} would not be seen"
         )
-    return "calibrated", f"fit to decide with: recalibrating would gain {figures}"
+    if check.route == "decide":
+        return "yes", f"no other way to decide does better here in {name}"
+    return "yes", f"another way would gain {figures}: {HOW[check.route]}"
 
 
-def _breaks_promise(check: CalibrationCheck, noticed: float) -> bool:
-    if check.weighted:  # the promise knows no weights
-        return False
-    gap = abs(check.expected - check.score_as_is)
-    left = abs(check.expected_recalibrated - check.score_recalibrated)
-    clear = check.line.p_value < 0.001 and gap > 3 * check.score_standard_error
-    clear |= check.as_is.n_certain_and_wrong > 0  # which cannot be if p is right
-    return clear and gap > noticed and left < gap
+def forecasts(check: CalibrationCheck) -> tuple[Verdict, str]:
+    """Whether what `p` as it stands promises comes true, and advice.
+
+    What fails on new rows is what fails here: the gap between promise and score.
+    """
+    gap, error = abs(check.gap), check.score_standard_error
+    said = f"p promises {check.expected:.4f} where {check.score_as_is:.4f} is had"
+    how = HOW["recalibrate"].replace("decide", "forecast")
+    if check.weighted:
+        return "too few rows to say", "the promise of p does not know the weights"
+    if check.as_is.n_certain_and_wrong or gap > max(BROKEN, error):
+        return "no", f"{said}: {how}"
+    if gap + error > KEPT:
+        return "too few rows to say", (
+            f"{said}, give or take {error:.4f}: too wide to trust; to be safe, {how}"
+        )
+    return "yes", f"{said}, give or take {error:.4f}"
 
 
 def notes_of(check: CalibrationCheck) -> tuple[str, ...]:

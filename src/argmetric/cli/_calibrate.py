@@ -42,8 +42,11 @@ from argmetric.io import Format
 
 if TYPE_CHECKING:
     from argmetric import CalibrationCheck
+    from argmetric._reliability import Route
 
-Method = Literal["auto", "platt", "beta", "temperature", "isotonic"]
+Method = Literal[
+    "spline", "platt", "beta", "temperature", "isotonic", "identity", "auto"
+]
 
 
 def calibrate(
@@ -79,10 +82,10 @@ def calibrate(
     weight
         The column of weights of the rows.
     method
-        The kind of map: platt (slope and intercept of the log-odds), beta (three
-        parameters), temperature (slope only), isotonic (any that rises), or auto, which
-        is platt unless there are many rows and another one is plainly better.
-        [default: auto]
+        The kind of map: spline (a smooth curve, pulled towards no change), platt
+        (slope and intercept of the log-odds), beta (three parameters), temperature
+        (slope only), isotonic (any that rises), identity (none), or auto, which is the
+        simplest of them that does as well as the best out of fold. [default: spline]
     map
         Apply this map, which an earlier call wrote, instead of fitting one.
     seed
@@ -123,7 +126,8 @@ def calibrate(
 
         labels = y.astype(bool)
         how: dict[str, Any] = {"sample_weight": weights, "logits": scores.logits}
-        calibrator = fitted(labels, p, method or "auto", **how)
+        how["method"] = method or "spline"
+        calibrator = fitted(labels, p, **how)
         check = calibration_check(
             labels, p, metric, **grouping(groups), **how, random_state=seed
         )
@@ -215,13 +219,17 @@ def _apply(
 def _print_check(summary: Summary, check: CalibrationCheck) -> None:
     target = _report.console(stderr=False)
     share = check.n_positives / check.n
+    decides, forecasts = _advice(check)
+    promised = {"decide": check.expected, "recalibrate": check.expected_recalibrated}
     facts = [
         *_report.asked(summary),
         ("truth", f"{check.n_positives:,} positive ({100 * share:.1f} % of the rows)"),
-        ("verdict", f"{check.verdict}: {_advice(check)}"),
-        ("loss", f"{_pair(check.loss, check.loss_standard_error)} {check.metric.name}"),
-        ("as it is", _promise(check.score_as_is, check.expected)),
-        ("mended", _promise(check.score_recalibrated, check.expected_recalibrated)),
+        ("fit to decide with?", f"{check.fit_to_decide}: {decides}"),
+        ("fit to forecast with?", f"{check.fit_to_forecast}: {forecasts}"),
+        *(
+            (one.words, _scored(one, promised.get(one.name), check.route))
+            for one in check.routes
+        ),
         ("slope", f"{_pair(check.slope, check.slope_standard_error)}, 1 is right"),
         (
             "intercept",
@@ -236,15 +244,30 @@ def _print_check(summary: Summary, check: CalibrationCheck) -> None:
         _report.print_notes(target, "written", [summary["output"]])
 
 
-def _advice(check: CalibrationCheck) -> str:
-    """Return the advice in terms of commands."""
-    from argmetric._reliability._verdict import HOW
+def _advice(check: CalibrationCheck) -> tuple[str, str]:
+    """Return both sentences of advice in terms of commands."""
+    from argmetric._reliability import HOW
 
-    return check.advice.replace(HOW, "pass the map as --calibrator")
+    commands = {
+        HOW["recalibrate"]: "pass the map as --calibrator",
+        HOW["recalibrate"].replace(
+            "decide", "forecast"
+        ): "pass the map as --calibrator",
+        HOW["tune"]: "take the cut of argmetric tune",
+    }
+    first, second = check.advice
+    for words, command in commands.items():
+        first, second = first.replace(words, command), second.replace(words, command)
+    return first, second
 
 
-def _promise(score: float, promised: float) -> str:
-    return f"{_report.number(score)}, promised {_report.number(promised)}"
+def _scored(route: Route, promised: float | None, advised: str) -> str:
+    text = _report.number(route.score)
+    if promised is not None:
+        text += f", promised {_report.number(promised)}"
+    if route.name != "decide":
+        text += f" ({route.gain:+.4f} ± {route.gain_standard_error:.4f})"
+    return f"{text}, advised" if route.name == advised else text
 
 
 def _pair(value: float, error: float) -> str:

@@ -1,0 +1,299 @@
+"""The default map: a smooth curve of the log-odds, pulled towards no change at all.
+
+    logit p' = b + a·z + f(z) + lumps,   z = logit p, kept within reach
+
+f is piecewise linear between knots that hold equal shares of the information Σ c(1-c),
+and constant beyond them: the ends go on with the slope a that all rows agree on. Scores
+of 0 and 1 pile up in forests and votes of neighbours: such a lump has a level of its
+own. The prior is centred at the identity, a = 1 and all else 0; how much f may move is
+not chosen but averaged, by the evidence (Laplace) for each of some sizes. Where the
+curve falls, neighbouring points are pooled. What is left uncertain is the normal law of
+the coefficients, kept as draws.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import ClassVar
+
+import numpy as np
+
+from argmetric._calibrate._base import Calibrator
+from argmetric._calibrate._cells import Cells, cells_of
+from argmetric._calibrate._draws import N_DRAWS, rounded, standard_normal
+from argmetric._calibrate._maps import LogOddsMap
+from argmetric._calibrate._newton import Mode, Prior, fit_logistic, likeliest
+from argmetric._calibrate._reference import Reference
+from argmetric._odds import NEAREST, logit
+from argmetric._segments import Floats, expit
+
+N_KNOTS = 8
+INTERCEPT, SLOPE, LUMP = 2.0, 0.7, 1.5  # standard deviations of the prior
+CURVES = (0.1, 0.3, 1.0, 3.0)  # of f from the first knot to the last, each as likely
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class SplineMap(LogOddsMap):
+    """A non-decreasing curve of the log-odds through some points.
+
+    Attributes
+    ----------
+    knots, values : ndarray
+        Log-odds, and what they become; straight lines between.
+    slope : float
+        Beyond the first and the last knot.
+    low, high : float or None
+        What log-odds out of reach become: scores of 0, and of 1. None with no reach.
+    """
+
+    knots: Floats
+    values: Floats
+    slope: float
+    low: float | None
+    high: float | None
+
+    kind: ClassVar[str] = "spline"
+    method: ClassVar[str] = "spline"
+
+    def _check_parameters(self) -> None:
+        knots, values = (
+            np.asarray(a, dtype=np.float64) for a in (self.knots, self.values)
+        )
+        if knots.ndim != 1 or knots.shape != values.shape or knots.size == 0:
+            raise ValueError(
+                "knots and values must be vectors of one length, 1 or more"
+            )
+        if not (np.isfinite(knots).all() and np.isfinite(values).all()):
+            raise ValueError("knots and values must be finite")
+        if not ((np.diff(knots) > 0).all() and (np.diff(values) >= 0).all()):
+            raise ValueError("knots must rise, and values must not fall")
+        if not (np.isfinite(self.slope) and self.slope >= 0):
+            raise ValueError(f"slope must be finite and not negative: {self.slope!r}")
+        if (self.reach is None) != (self.low is None or self.high is None):
+            raise ValueError("low and high go with a reach")
+        object.__setattr__(self, "knots", knots)
+        object.__setattr__(self, "values", values)
+
+    def _with(self, parameters: Floats) -> Calibrator:
+        count = self.knots.size
+        if parameters.size != count + (1 if self.reach is None else 3):
+            raise ValueError("a row of draws must hold values, slope and both ends")
+        ends = parameters[count + 1 :].tolist() or [None, None]
+        values, slope = parameters[:count], float(parameters[count])
+        return SplineMap(self.knots, values, slope, *ends, **self._same_reference())
+
+    def _map(self, x: Floats) -> Floats:
+        if self.reach is None or self.low is None or self.high is None:
+            return self._curve(x)
+        inner = self._curve(np.clip(x, -self.reach, self.reach))
+        ends = [x <= -self.reach, x >= self.reach]
+        return np.select(
+            ends, [self.low, self.high], np.clip(inner, self.low, self.high)
+        )
+
+    def _curve(self, x: Floats) -> Floats:
+        below = np.minimum(x - self.knots[0], 0.0)
+        above = np.maximum(x - self.knots[-1], 0.0)
+        # An infinite score stays infinite only where the ends rise.
+        beyond = self.slope * (below + above) if self.slope > 0.0 else 0.0
+        return np.asarray(np.interp(x, self.knots, self.values) + beyond)
+
+    @property
+    def _rises(self) -> bool:
+        return False  # its flat parts, and scores out of reach, are ties
+
+    @property
+    def formula(self) -> str:
+        ends = f"slope {self.slope:.3g} beyond"
+        return f"logit p' through {self.knots.size} points of logit p, {ends}"
+
+
+@dataclass(frozen=True)
+class Basis:
+    """The columns of the curve: 1, z, a ramp between any two knots, and the lumps.
+
+    Attributes
+    ----------
+    knots : ndarray
+        Log-odds at which f bends.
+    reach : float or None
+        Where scores are cut off.
+    lumps : tuple of bool
+        Whether scores pile up at the lower and at the upper end.
+    mass : ndarray
+        Rows about each point: the lower end, the knots, the upper end.
+    """
+
+    knots: Floats
+    reach: float | None
+    lumps: tuple[bool, bool]
+    mass: Floats
+
+    @classmethod
+    def of(cls, cells: Cells, line: Floats, reach: float | None) -> Basis:
+        """Knots in the middle of equal shares of the information of the line."""
+        c = expit(line[0] * cells.x + line[1])
+        information = np.cumsum(cells.total * c * (1 - c))
+        shares = (np.arange(N_KNOTS) + 0.5) / N_KNOTS * information[-1]
+        places = np.minimum(np.searchsorted(information, shares), c.size - 1)
+        knots = np.unique(cells.x[places])
+        far = np.inf if reach is None else reach
+        ends = cells.x <= -far, cells.x >= far
+        low, high = (float(cells.total[end].sum()) for end in ends)
+        inner = ~(ends[0] | ends[1])
+        nearest = np.searchsorted((knots[1:] + knots[:-1]) / 2, cells.x[inner])
+        about = np.bincount(nearest, cells.total[inner], knots.size)
+        mass = about if reach is None else np.concatenate([[low], about, [high]])
+        lumps = (low >= 2, high >= 2)
+        return cls(knots, reach, lumps, np.maximum(mass, 1e-9))
+
+    def design(self, x: Floats) -> Floats:
+        columns = [np.ones_like(x), x]
+        for a, b in pairwise(self.knots):
+            columns.append(np.clip((x - a) / (b - a), 0.0, 1.0))
+        if self.reach is not None:
+            ends = (x <= -self.reach, x >= self.reach)
+            lumps = zip(ends, self.lumps, strict=True)
+            columns += [end.astype(np.float64) for end, lump in lumps if lump]
+        return np.stack(columns)
+
+    def prior(self, line: Floats, size: float) -> Prior:
+        """Centred at the identity, and as wide as the straight line asks for.
+
+        Ramps are steps of a random walk: their variance is proportional to the gap.
+        """
+        gaps = np.diff(self.knots)
+        deviation = np.concatenate(
+            [
+                [max(INTERCEPT, abs(line[1])), max(SLOPE, abs(line[0] - 1))],
+                size * np.sqrt(gaps / max(gaps.sum(), 1e-300)),
+                np.full(sum(self.lumps), LUMP),
+            ]
+        )
+        mean = np.zeros(deviation.size)
+        mean[1] = 1.0
+        return Prior(mean, deviation**-2)
+
+    def levels(self, theta: Floats) -> tuple[Floats, Floats]:
+        """Rows of coefficients as rows of log-odds at all points, and the slopes.
+
+        The points are the lower end, the knots and the upper end; without a reach
+        there are no ends.
+        """
+        count = self.knots.size
+        steps = np.zeros((theta.shape[0], count))
+        np.cumsum(theta[:, 2 : count + 1], axis=1, out=steps[:, 1:])
+        values = theta[:, :1] + theta[:, 1:2] * self.knots + steps
+        slope = np.maximum(theta[:, 1], 0.0)
+        if self.reach is None:
+            return values, slope
+        low = values[:, 0] - slope * (self.reach + self.knots[0])
+        high = values[:, -1] + slope * (self.reach - self.knots[-1])
+        lumps = iter(theta[:, count + 1 :].T)
+        if self.lumps[0]:
+            low = low + next(lumps)
+        if self.lumps[1]:
+            high = high + next(lumps)
+        return np.column_stack([low, values, high]), slope
+
+    def parameters(self, levels: Floats, slope: Floats) -> Floats:
+        """Values, slope and ends, as a map holds them."""
+        if self.reach is None:
+            return np.column_stack([levels, slope])
+        return np.column_stack([levels[:, 1:-1], slope, levels[:, 0], levels[:, -1]])
+
+
+def _risen(x: Floats, mass: Floats) -> Floats:
+    """Rows of log-odds that do not fall: neighbours that do have their mean chance."""
+    x = x.copy()
+    for row in np.flatnonzero((np.diff(x, axis=1) < 0).any(axis=1)):
+        pools: list[tuple[float, float, int]] = []  # mean chance, mass, points
+        for chance, weight in zip(expit(x[row]), mass, strict=True):
+            pool = (float(chance), float(weight), 1)
+            while pools and pools[-1][0] >= pool[0]:
+                last = pools.pop()
+                total = last[1] + pool[1]
+                mean = (last[0] * last[1] + pool[0] * pool[1]) / total
+                pool = (mean, total, last[2] + pool[2])
+            pools.append(pool)
+        means = np.clip([mean for mean, _, _ in pools], 1e-300, 1.0 - NEAREST)
+        x[row] = np.repeat(logit(means), [points for _, _, points in pools])
+    return x
+
+
+def fit_spline(reference: Reference) -> SplineMap:
+    """Average of the likeliest curves over the sizes of f, by their evidence."""
+    cells = cells_of(reference)
+    line = fit_logistic([cells.x], _smoothed(cells), cells.total).coefficients
+    basis = Basis.of(cells, line, reference.reach)
+    modes, evidence = [], []
+    for size in CURVES:
+        prior = basis.prior(line, size)
+        rate = cells.positive / cells.total
+        mode = likeliest(basis.design(cells.x), rate, cells.total, prior.mean, prior)
+        modes.append(mode)
+        evidence.append(_log_evidence(mode, prior))
+    share = np.exp(np.array(evidence) - max(evidence))
+    share /= share.sum()
+    centre = share @ np.stack([mode.theta for mode in modes])
+    levels, slope = basis.levels(np.vstack([centre, _draws(modes, share)]))
+    levels[:1] = _risen(levels[:1], basis.mass)
+    levels[1:] = _risen(_centred(levels[1:], levels[0]), basis.mass)
+    rows = basis.parameters(levels, slope)
+    count = basis.knots.size
+    ends = rows[0, count + 1 :].tolist() or [None, None]
+    return SplineMap(
+        basis.knots,
+        rows[0, :count],
+        float(rows[0, count]),
+        *ends,
+        reach=reference.reach,
+        draws=rounded(rows[1:]),
+        n=reference.n,
+        prevalence=reference.prevalence,
+    )
+
+
+def _centred(draws: Floats, centre: Floats) -> Floats:
+    """Draws moved so that their mean chance is that of the map itself, point by point.
+
+    A normal law of log-odds has a long tail of chances: where few labels are positive
+    its mean would promise too many of them.
+    """
+    target, shift = expit(centre), np.zeros_like(centre)
+    for _ in range(60):
+        chance = expit(draws - shift)
+        gap = chance.mean(axis=0) - target
+        slope = np.maximum((chance * (1 - chance)).mean(axis=0), 1e-300)
+        step = np.clip(gap / slope, -1.0, 1.0)
+        shift += step
+        if np.abs(step).max() < 1e-9:
+            break
+    return np.asarray(draws - shift)
+
+
+def _smoothed(cells: Cells) -> Floats:
+    """Mean of Platt's targets in every cell: no line separates them."""
+    positive, all_ = float(cells.positive.sum()), float(cells.total.sum())
+    high, low = (positive + 1) / (positive + 2), 1 / (all_ - positive + 2)
+    return low + (high - low) * cells.positive / cells.total
+
+
+def _log_evidence(mode: Mode, prior: Prior) -> float:
+    """Laplace's approximation, up to a constant that all share."""
+    volume = float(np.linalg.slogdet(mode.curvature)[1])
+    return -mode.loss + 0.5 * (float(np.log(prior.precision).sum()) - volume)
+
+
+def _draws(modes: list[Mode], share: Floats) -> Floats:
+    """Coefficients from the mixture of the normal laws around the modes."""
+    normal = standard_normal(N_DRAWS, modes[0].theta.size)
+    which = np.searchsorted(np.cumsum(share), (np.arange(N_DRAWS) + 0.5) / N_DRAWS)
+    order = np.random.default_rng(0).permutation(N_DRAWS)
+    draws = np.empty_like(normal)
+    for i, number in zip(order, which, strict=True):
+        mode = modes[min(int(number), len(modes) - 1)]
+        root = np.linalg.cholesky(mode.curvature)
+        draws[i] = mode.theta + np.linalg.solve(root.T, normal[i])
+    return draws

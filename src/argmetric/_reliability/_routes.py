@@ -1,0 +1,161 @@
+"""Four ways from scores to labels, compared on rows that none of them has seen."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from argmetric._calibrate import fold_numbers
+from argmetric._decide import Decision, decide
+from argmetric._layout import Layout
+from argmetric._reliability._judge import Judged
+from argmetric._segments import Floats, Integers
+from argmetric._tune import tune
+from argmetric.metrics import Metric
+
+RouteName = Literal["recalibrate", "decide", "tune", "half"]
+# The first is best where nothing else is known; another one has to show it.
+ROUTES: tuple[RouteName, ...] = ("recalibrate", "decide", "tune", "half")
+IN_WORDS: dict[RouteName, str] = {
+    "recalibrate": "decide, recalibrated",
+    "decide": "decide, as it stands",
+    "tune": "one tuned cut",
+    "half": "cut at 0.5",
+}
+
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Route:
+    """One way from scores to labels.
+
+    Attributes
+    ----------
+    name : {"recalibrate", "decide", "tune", "half"}
+        `decide` with recalibrated scores, or with the scores as they stand; a cut that
+        was tuned; the cut at one half. What is fitted was fitted on other rows.
+    score, standard_error : float
+        What its labels score.
+    gain, gain_standard_error : float
+        How much better that is than `decide` with the scores as they stand.
+    """
+
+    name: RouteName
+    score: float
+    standard_error: float
+    gain: float
+    gain_standard_error: float
+
+    @property
+    def words(self) -> str:
+        return IN_WORDS[self.name]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Labelled scores in the shape they were given in, and how they are judged."""
+
+    scores: Floats
+    y: Mask
+    weight: Floats | None
+    groups: npt.NDArray[Any] | None
+    layout: Layout
+    metric: Metric
+    logits: bool
+
+    def folds(self, n_folds: int, seed: int | None) -> Integers:
+        """Number of the fold of every row: whole groups, and rows of a matrix, whole.
+
+        Rows of weight 0 are dealt too: they are judged by nothing.
+        """
+        if self.scores.ndim == 1:
+            return fold_numbers(self.y, n_folds, self.groups, seed)
+        rows, columns = self.scores.shape
+        row = np.repeat(np.arange(rows), columns)
+        return fold_numbers(self.y.ravel(), n_folds, row, seed)[::columns]
+
+    def options(self) -> dict[str, Any]:
+        """How `decide` lays these scores out."""
+        average = self.layout.average
+        return {"groups": self.groups, "average": average, "logits": self.logits}
+
+
+def decisions(problem: Problem, mended: Floats) -> tuple[Decision, Decision]:
+    """`decide` with the scores as they stand, and with those mended out of fold."""
+    ready = problem.layout.select(mended)  # in the order in which `decide` asks for it
+    options = problem.options()
+    return (
+        decide(problem.scores, problem.metric, **options),
+        decide(problem.scores, problem.metric, **options, calibrator=lambda p: ready),
+    )
+
+
+def tuned_labels(problem: Problem, folds: Integers) -> Mask | None:
+    """Labels by cuts that were tuned on the other folds.
+
+    None where a label of a matrix has one class only and so no cut.
+    """
+    labels = np.zeros(problem.scores.shape, dtype=bool)
+    for number in range(int(folds.max()) + 1):
+        inside = folds == number
+        try:
+            labels[inside] = tuned_rule(problem, ~inside).applies(
+                problem.scores[inside]
+            )
+        except ValueError:
+            return None
+    return labels
+
+
+def tuned_rule(problem: Problem, rows: Mask) -> Any:
+    """The best cut on some rows, without its uncertainty."""
+    weight = None if problem.weight is None else problem.weight[rows]
+    if weight is not None and weight.ndim == 2:
+        weight = None  # rules of matrices weigh rows, not cells
+    return tune(
+        problem.y[rows],
+        problem.scores[rows],
+        problem.metric,
+        sample_weight=weight,
+        groups=None if problem.groups is None else problem.groups[rows],
+        average=problem.layout.average,  # type: ignore[arg-type]
+        n_bootstrap=0,
+        cv=None,
+    )
+
+
+def routes_of(judged: Judged, names: tuple[RouteName, ...], sign: float) -> list[Route]:
+    """Scores of the routes, and what each gains over `decide` as it stands."""
+    base = names.index("decide")
+    return [
+        Route(
+            name,
+            float(judged.scores[i]),
+            judged.error(i),
+            sign * float(judged.scores[i] - judged.scores[base]),
+            judged.difference_error(i, base),
+        )
+        for i, name in enumerate(names)
+    ]
+
+
+def best_route(judged: Judged, names: tuple[RouteName, ...], sign: float) -> RouteName:
+    """The route to take.
+
+    A map that did worse than none is never taken. A cut is taken instead of a decision
+    where it did better by more than one standard error.
+    """
+    score = sign * judged.scores
+    best = names.index("decide")
+    if "recalibrate" in names and score[names.index("recalibrate")] >= score[best]:
+        best = names.index("recalibrate")
+    for name in ("tune", "half"):
+        if name in names:
+            i = names.index(name)
+            if score[i] - score[best] > judged.difference_error(i, best):
+                best = i
+    return names[best]
