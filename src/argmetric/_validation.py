@@ -10,6 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from argmetric._arguments import check_choice as check_choice
+from argmetric._arguments import check_fraction as check_fraction
+
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
@@ -203,24 +206,6 @@ def check_weight(
             "finite and not negative"
         )
     return weight
-
-
-def check_fraction(value: float | None, name: str) -> float:
-    """A number from 0 to 1, or None for 0."""
-    if value is None:
-        return 0.0
-    if isinstance(value, str):
-        raise TypeError(f"{name} must be a number from 0 to 1, not {value!r}")
-    if not 0.0 <= float(value) <= 1.0:
-        raise ValueError(f"{name} must lie between 0 and 1, not {value!r}")
-    return float(value)
-
-
-def check_choice(value: Any, name: str, choices: tuple[str, ...]) -> None:
-    """Refuse a word that is not among the choices."""
-    if value not in choices:
-        words = ", ".join(map(repr, choices))
-        raise ValueError(f"{name} must be one of {words}, not {value!r}")
 
 
 @dataclass(frozen=True)

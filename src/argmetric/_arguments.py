@@ -1,0 +1,124 @@
+"""Single values that users pass: numbers, counts, flags and words, checked alike.
+
+Each check gives the value as Python's own, or says what the argument is called, what it
+may be and what it was.
+"""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+MOST = 2**63 - 1  # what a count can be in arrays
+LONGEST = 80  # characters of a value in a message
+
+
+def shown(value: Any) -> str:
+    """A value for a message: its repr, or its type where that is long or fails."""
+    try:
+        text = repr(value)
+    except Exception:  # an int of 5,000 digits, an object of the user's own
+        text = ""
+    if 0 < len(text) <= LONGEST and "\n" not in text:
+        return text
+    return f"a value of type {type(value).__name__}"
+
+
+def check_number(
+    value: Any,
+    name: str,
+    *,
+    low: float = -math.inf,
+    high: float = math.inf,
+    strict: bool = False,
+) -> float:
+    """A finite number from `low` to `high`; with `strict`, without the two ends."""
+    number = _finite(_number(value, name, "a number"))
+    inside = low < number < high if strict else low <= number <= high
+    if not (math.isfinite(number) and inside):
+        wanted = _range_in_words(low, high, strict)
+        raise ValueError(f"{name} must {wanted}, not {shown(value)}")
+    return number
+
+
+def check_count(value: Any, name: str, *, low: int = 0, high: int = MOST) -> int:
+    """A whole number from `low` to `high`; 3.0 is one."""
+    wanted = f"a whole number ≥ {low}"
+    if high < MOST:
+        wanted = f"a whole number from {low} to {high:,}"
+    number = _number(value, name, wanted)
+    if not isinstance(number, int):
+        exact = _finite(number)
+        whole = math.isfinite(exact) and number == int(number)
+        number = int(number) if whole else low - 1
+    if number > high and high == MOST:
+        wanted += ", below 2^63"
+    if not low <= number <= high:
+        raise ValueError(f"{name} must be {wanted}, not {shown(value)}")
+    return number
+
+
+def check_fraction(value: Any, name: str) -> float:
+    """A number from 0 to 1, or None for 0."""
+    return 0.0 if value is None else check_number(value, name, low=0.0, high=1.0)
+
+
+def check_share(value: Any, name: str) -> float:
+    """A number strictly between 0 and 1."""
+    return check_number(value, name, low=0.0, high=1.0, strict=True)
+
+
+def check_flag(value: Any, name: str) -> bool:
+    """True or False, or 1 or 0 in their place."""
+    plain = _plain(value)
+    if isinstance(plain, bool | int) and plain in (0, 1):
+        return bool(plain)
+    raise TypeError(f"{name} must be True or False, not {shown(value)}")
+
+
+def check_choice(value: Any, name: str, choices: tuple[str, ...]) -> None:
+    """Refuse what is not among the words."""
+    if not (isinstance(value, str) and value in choices):
+        words = ", ".join(map(repr, choices))
+        raise ValueError(f"{name} must be one of {words}, not {shown(value)}")
+
+
+def check_seed(value: Any, name: str = "random_state") -> int | None:
+    """A whole number that can start a generator; None for a fresh start."""
+    return None if value is None else check_count(value, name)
+
+
+def _number(value: Any, name: str, wanted: str) -> Any:
+    plain = _plain(value)
+    if isinstance(plain, bool) or not isinstance(plain, Real | Decimal):
+        raise TypeError(f"{name} must be {wanted}, not {shown(value)}")
+    return int(plain) if isinstance(plain, Integral) else plain
+
+
+def _plain(value: Any) -> Any:
+    """A number of numpy, or an array of no dimension, as Python's own."""
+    if isinstance(value, np.generic | np.ndarray) and value.ndim == 0:
+        return value.item() if value.dtype.kind in "biuf" else value
+    return value
+
+
+def _finite(number: Any) -> float:
+    """As a float; infinite where it is beyond all floats."""
+    try:
+        return float(number)
+    except (OverflowError, ValueError):  # a huge int, a signalling nan
+        return math.inf
+
+
+def _range_in_words(low: float, high: float, strict: bool) -> str:
+    if low == -math.inf and high == math.inf:
+        return "be a finite number"
+    if high == math.inf:
+        if low == 0.0:
+            return "be a positive number" if strict else "be 0 or a positive number"
+        return f"be a finite number of at least {low:g}"
+    return f"lie {'strictly ' * strict}between {low:g} and {high:g}"
