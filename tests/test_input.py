@@ -162,6 +162,54 @@ def test_text_and_complex_numbers_are_refused(p, message):
         am.decide(p, average="macro" if np.ndim(p) == 2 else None)
 
 
+ROUNDED = [0.7, -1e-17, 1.0000001, float(np.float32(1) + np.finfo(np.float32).eps)]
+EXACT = [0.7, 0.0, 1.0, 1.0]
+
+
+def test_rounding_beyond_0_and_1_is_cut_off():
+    given = np.array(ROUNDED)
+    for average, shape in ((None, 4), ("macro", (4, 1)), ("samples", (2, 2))):
+        one, other = (
+            am.decide(np.reshape(p, shape), "jaccard", average=average)
+            for p in (given, EXACT)
+        )
+        assert one.labels.tolist() == other.labels.tolist()
+        assert one.expected == other.expected
+    assert given.tolist() == ROUNDED
+    assert (
+        am.forecast(ROUNDED, [1, 0, 1, 1]).mean == am.forecast(EXACT, [1, 0, 1, 1]).mean
+    )
+    sparse = am.decide(sp.csr_array([ROUNDED]), average="samples")
+    assert sparse.expected == am.decide([EXACT], average="samples").expected
+    assert am.calibrate([0, 0, 1, 1], ROUNDED) == am.calibrate([0, 0, 1, 1], EXACT)
+
+
+def test_a_calibrator_takes_rounded_values():
+    calibrator = am.calibrate([0, 0, 1, 1], [0.1, 0.6, 0.4, 0.9])
+    assert calibrator.apply(ROUNDED).tolist() == calibrator.apply(EXACT).tolist()
+    shift = am.adjust_prior(ROUNDED, prevalence=0.2, reference_prevalence=0.5)
+    assert shift.apply(ROUNDED).tolist() == shift.apply(EXACT).tolist()
+
+
+@pytest.mark.parametrize(
+    ("p", "message"),
+    [
+        ([0.2, -1e-5], r"p is -1e-05 at row 1, .*; probabilities are needed"),
+        ([0.2, 1.00001], r"p is 1\.00001 at row 1, .*; probabilities are needed"),
+        ([0.2, -0.1, 1.1], "p is -0.1 at row 1, .*; probabilities are needed"),
+        ([0.2, 3.0], r"p is 3 at row 1, .*; probabilities are needed"),
+        ([0.2, -1.2], "looks like logits: pass logits=True"),
+        ([-0.1, 4.5], "looks like logits: pass logits=True"),
+        ([0.2, 30.0], "looks like percentages: divide by 100"),
+        ([0.2, 300.0], "probabilities are needed"),
+        ([-math.inf, 0.2], "p is -inf at row 0, .*; probabilities are needed"),
+    ],
+)
+def test_hints_at_logits_and_percentages_need_evidence(p, message):
+    with pytest.raises(ValueError, match=message):
+        am.decide(p)
+
+
 def test_ragged_lists():
     with pytest.raises(ValueError, match="p is ragged: row 1 has 1 values but row 0"):
         am.decide([[0.1, 0.2], [0.3]], average="samples")
@@ -263,6 +311,63 @@ def test_evaluate_on_sparse_labels(average, monkeypatch):
         a, b = kind(y_true), kind(y_pred)
         monkeypatch.setattr(type(a), "toarray", None)  # nothing is made dense
         assert am.evaluate(a, b, average=average) == pytest.approx(dense, rel=1e-14)
+
+
+def broken(form, part, value):
+    """A matrix of DENSE with one number of its parts changed."""
+    matrix = sp.csr_array(DENSE).asformat(form)
+    if part == "short":
+        matrix.indptr = matrix.indptr[:-1]
+    elif part == "uneven":
+        matrix.data = matrix.data[:-1]
+    else:
+        getattr(matrix, part)[value[0]] = value[1]
+    return matrix
+
+
+BROKEN = [
+    ("csr", "indices", (1, 10**9), "p has column 1000000000 at row 0, but 3 columns"),
+    ("csr", "indices", (2, -1), "p has column -1 at row 1, but 3 columns"),
+    ("csc", "indices", (0, 2), "p has row 2 at column 0, but 2 rows"),
+    ("bsr", "indices", (0, 7), "p has column 7 at row 0, but"),
+    ("csr", "indptr", (1, 9), "p has an indptr that does not rise from 0 to its 4"),
+    ("csc", "indptr", (0, 1), "p has an indptr that does not rise from 0 to its 4"),
+    ("csr", "short", None, "p has 2 values in indptr and 4 in indices; 3 and 4 are"),
+    ("csr", "uneven", None, "p has 3 values in indptr and 4 in indices; 3 and 3 are"),
+    ("coo", "row", (0, 5), "p has row 5 at entry 0, but 2 rows"),
+    ("coo", "col", (3, -2), "p has column -2 at entry 3, but 3 columns"),
+]
+
+
+@pytest.mark.parametrize("average", ["samples", "macro", "micro"])
+@pytest.mark.parametrize(("form", "part", "value", "message"), BROKEN)
+def test_a_broken_sparse_matrix_is_refused(form, part, value, message, average):
+    with pytest.raises(ValueError, match=message):
+        am.decide(broken(form, part, value), average=average)
+    zeros = np.zeros(DENSE.shape)
+    with pytest.raises(ValueError, match=message.replace("p has", "labels has")):
+        am.forecast(zeros, broken(form, part, value), average=average)
+    for truth in (sp.csr_array(zeros), zeros):
+        with pytest.raises(ValueError, match=message.replace("p has", "y_pred has")):
+            am.evaluate(truth, broken(form, part, value), average=average)
+
+
+def test_rows_of_estimators_are_looked_at_too():
+    X = broken("csc", "indices", (0, 10**9))
+    for model in (
+        am.MetricLogisticRegression(),
+        am.MetricClassifier(),
+        am.stream.OnlineClassifier(),
+    ):
+        with pytest.raises(ValueError, match="X has row 1000000000 at column 0, but 2"):
+            model.fit(X, [0, 1])
+    with pytest.raises(ValueError, match="X has row 1000000000 at column 0, but 2"):
+        am.search.MultiLabelTagger().fit(X, [[0, 1], [1, 0]])
+
+
+def test_a_sparse_vector_is_refused():
+    with pytest.raises(ValueError, match=r"p is sparse with 1 dim.* or p\.toarray"):
+        am.decide(sp.coo_array([0.1, 0.9]), average="micro")
 
 
 # ---------------------------------------------------------------- evaluate

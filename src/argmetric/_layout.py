@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from argmetric._segments import Floats, Integers
+from argmetric._sparse import check_structure, entry_place
 from argmetric._validation import (
     check_choice,
     check_groups,
@@ -97,7 +98,7 @@ def lay_out(
         raise ValueError(f"{name} must have one or two dimensions, not {array.ndim}")
     if array.size == 0:
         raise ValueError(f"{name} is empty: there is nothing to decide")
-    check_scores(array, name, logits=logits)
+    array = check_scores(array, name, logits=logits)
     if array.ndim == 2:
         return _matrix(array, p, groups, average)
     if groups is None:
@@ -197,6 +198,7 @@ def _sparse(
     _check_matrix_average(groups, average)
     if logits:
         raise ValueError("a sparse matrix holds probabilities: an absent cell is p = 0")
+    check_structure(p, name)
     matrix = p.tocsc() if average == "macro" else p.tocsr()
     if matrix is p:
         matrix = matrix.copy()
@@ -207,15 +209,9 @@ def _sparse(
     if matrix.dtype.kind not in "fiub":
         raise TypeError(f"{name} must hold numbers, not {matrix.dtype}")
     scores = np.ascontiguousarray(matrix.data, dtype=np.float64)
-    bad = np.flatnonzero(~((scores >= 0.0) & (scores <= 1.0)))
-    if bad.size:
-        major = int(np.searchsorted(matrix.indptr, bad[0], side="right")) - 1
-        minor = int(matrix.indices[bad[0]])
-        row, column = (minor, major) if average == "macro" else (major, minor)
-        where, value = f"row {row}, column {column}", scores[bad[0]]
-        if np.isnan(value):
-            raise ValueError(f"{name} has NaN at {where}; drop or fill it first")
-        raise ValueError(f"{name} is {value:g} at {where}, outside of [0, 1]")
+    scores = check_scores(
+        scores, name, logits=False, where=lambda entry: entry_place(matrix, entry)
+    )
     wanted = p.format
 
     def restore(flat: npt.NDArray[Any]) -> Any:

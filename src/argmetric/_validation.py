@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,18 +13,18 @@ import numpy.typing as npt
 
 from argmetric._arguments import check_choice as check_choice
 from argmetric._arguments import check_fraction as check_fraction
+from argmetric._sparse import is_sparse as is_sparse
+from argmetric._sparse import to_dense
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 
+# 32-bit floats round at 1.2e-7, and a softmax in them adds up a few of that.
+ROUNDING = 1e-6
+PERCENT = 10.0  # from here to 100 the largest of many numbers is no odds and no count
 _NOT_A_NUMBER = (str, bytes, complex, np.complexfloating)
 # Ids of these types are neither missing nor unhashable.
 _PLAIN_IDS = frozenset({str, bytes, int, bool})
-
-
-def is_sparse(values: object) -> bool:
-    """Whether this is a scipy sparse matrix or array, without importing scipy."""
-    return type(values).__module__.startswith("scipy.sparse")
 
 
 def is_frame_like(values: object) -> bool:
@@ -124,34 +125,46 @@ def check_scores(
     *,
     logits: bool,
     hint: str = "looks like logits: pass logits=True",
-) -> None:
-    """Refuse NaN, and values that cannot be probabilities.
+    where: Callable[[int], str] | None = None,
+) -> Floats:
+    """Scores without NaN; probabilities within [0, 1], where rounding is cut off.
 
-    `hint` says what to do with values that are log-odds.
+    `hint` says what to do with values that are log-odds, and `where` the place of the
+    value with a number, if that is not its row.
     """
+    if where is None:
+
+        def where(index: int) -> str:
+            return place(index, values.shape)
+
     if values.size == 0:
-        return
+        return values
     low, high = float(values.min()), float(values.max())
     if np.isnan(low):
         index = int(np.flatnonzero(np.isnan(values.ravel()))[0])
-        raise ValueError(
-            f"{name} has NaN at {place(index, values.shape)}; drop or fill it first"
-        )
+        raise ValueError(f"{name} has NaN at {where(index)}; drop or fill it first")
     if logits or (low >= 0.0 and high <= 1.0):
-        return
+        return values
+    if low >= -ROUNDING and high <= 1.0 + ROUNDING:
+        return np.clip(values, 0.0, 1.0)
     flat = values.ravel()
-    index = int(np.flatnonzero((flat < 0.0) | (flat > 1.0))[0])
-    advice = (
-        hint
-        if low < 0.0 and np.isfinite([low, high]).all()
-        else "looks like percentages: divide by 100"
-        if low >= 0.0 and high <= 100.0 and high > 2.0
-        else "probabilities are needed"
-    )
+    index = int(np.flatnonzero((flat < -ROUNDING) | (flat > 1.0 + ROUNDING))[0])
     raise ValueError(
-        f"{name} is {flat[index]:g} at {place(index, values.shape)}, outside of [0, 1] "
-        f"(range seen: {low:g} to {high:g}); {advice}"
+        f"{name} is {flat[index]:.7g} at {where(index)}, outside of [0, 1] "
+        f"(range seen: {low:g} to {high:g}); {_advice(low, high, hint)}"
     )
+
+
+def _advice(low: float, high: float, hint: str) -> str:
+    """What the values may be, on strong evidence alone.
+
+    A regression on 0/1 strays a little over both ends too, and counts go beyond 1.
+    """
+    if low < 0.0 and math.isfinite(high - low) and (low <= -1.0 or high >= 2.0):
+        return hint
+    if low >= 0.0 and PERCENT <= high <= 100.0:
+        return "looks like percentages: divide by 100"
+    return "probabilities are needed"
 
 
 def check_length(values: npt.NDArray[Any], name: str, n: int, other: str = "p") -> None:
@@ -166,7 +179,7 @@ def check_labels(
 ) -> npt.NDArray[np.bool_]:
     """0/1 or boolean labels, of the given shape if there is one, as booleans."""
     if is_sparse(values):
-        values = values.toarray()
+        values = to_dense(values, name)
     if isinstance(values, np.ndarray) and values.dtype.kind == "b" and values.ndim:
         array: npt.NDArray[Any] = to_numpy(values, name)
     else:

@@ -289,8 +289,7 @@ def _values(p: Any, *, logits: bool) -> Floats:
     """Checked scores; a single number becomes a vector of one."""
     name = "x" if logits else "p"
     values = to_floats([p] if np.ndim(p) == 0 and _is_number(p) else p, name)
-    check_scores(values, name, logits=logits)
-    return values
+    return check_scores(values, name, logits=logits)
 
 
 def _is_number(value: Any) -> bool:

@@ -109,7 +109,7 @@ class FunctionMap(Calibrator):
                 f"the calibrator gives an array of shape {given.shape} for {p.size} "
                 "probabilities; it has to give one for each"
             )
-        check_scores(given, "what the calibrator gives", logits=False)
+        given = check_scores(given, "what the calibrator gives", logits=False)
         return given.reshape(p.shape)
 
     @property

@@ -235,8 +235,7 @@ class ClassTemperatureMap(Calibrator):
         return np.exp(self._map(np.log(np.maximum(p, NEAREST))))
 
     def apply(self, p: Any, *, logits: bool = False) -> Floats:
-        values = to_floats(p, "p")
-        check_scores(values, "p", logits=logits)
+        values = check_scores(to_floats(p, "p"), "p", logits=logits)
         return np.exp(self._map(values)) if logits else self._map_p(values)
 
     @property

@@ -122,8 +122,7 @@ def adjust_prior(
     0.899
     """
     check_prevalence("reference_prevalence", _number(reference_prevalence))
-    scores = to_floats(p, "p").ravel()
-    check_scores(scores, "p", logits=logits)
+    scores = check_scores(to_floats(p, "p").ravel(), "p", logits=logits)
     old = float(reference_prevalence)
     if prevalence is not None:
         check_prevalence("prevalence", _number(prevalence))

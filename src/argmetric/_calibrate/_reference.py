@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from argmetric._odds import logit
 from argmetric._segments import Floats, Integers, expit
+from argmetric._sparse import to_dense
 from argmetric._validation import (
     check_labels,
     check_scores,
@@ -124,7 +125,7 @@ def binary_labels(
 ) -> Mask:
     """Which labels are positive: of 0/1, booleans or -1/1, or as `pos_label` says."""
     if is_sparse(y):
-        y = y.toarray()
+        y = to_dense(y, name)
     values = to_numpy(y, name)
     if shape is not None and values.shape != shape:
         raise ValueError(f"{name} has shape {values.shape} but p has shape {shape}")
@@ -214,8 +215,7 @@ def check_score_array(p: Any, *, logits: bool) -> Floats:
         raise ValueError(f"p must have one or two dimensions, not {scores.ndim}")
     if scores.size == 0:
         raise ValueError("p is empty: there is nothing to calibrate on")
-    check_scores(scores, "p", logits=logits)
-    return scores
+    return check_scores(scores, "p", logits=logits)
 
 
 def _refuse_one_class(reference: Reference, y: Any, pos_label: Any) -> None:

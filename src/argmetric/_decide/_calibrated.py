@@ -21,7 +21,7 @@ def recalibrated(layout: Layout, calibrator: Calibrator, *, logits: bool) -> Lay
     steps makes ties, in which the higher score before the map goes first.
     """
     scores = calibrated_scores(calibrator, layout.scores, logits=logits)
-    check_scores(scores, "p after calibration", logits=logits)
+    scores = check_scores(scores, "p after calibration", logits=logits)
     if _keeps_order(calibrator, layout.scores, logits=logits):
         return replace(layout, scores=scores)
     rows = layout.segment_rows(0, layout.indptr.size - 1)

@@ -9,6 +9,7 @@ import numpy as np
 from argmetric._decide._groups import mean_defined
 from argmetric._layout import Average, lay_out
 from argmetric._segments import Floats, Integers
+from argmetric._sparse import check_structure, entry_place
 from argmetric._validation import check_labels, is_sparse
 from argmetric.metrics import MetricLike, get_metric
 
@@ -72,6 +73,8 @@ def _count_sparse(
     y_true: Any, y_pred: Any, groups: Any, average: Average | None
 ) -> tuple[Floats, Floats, Floats, Integers]:
     """The same of two sparse matrices, from their entries alone."""
+    check_structure(y_true, "y_true")
+    check_structure(y_pred, "y_pred")
     if 0 in y_true.shape:
         raise ValueError("y_true is empty: there is nothing to evaluate")
     layout = lay_out(y_true, groups=groups, average=average, name="y_true")
@@ -94,9 +97,8 @@ def _entries(labels: Any, name: str) -> Any:
     matrix.sum_duplicates()
     wrong = np.flatnonzero((matrix.data != 0) & (matrix.data != 1))
     if wrong.size:
-        row = int(np.searchsorted(matrix.indptr, wrong[0], side="right")) - 1
+        where = entry_place(matrix, int(wrong[0]))
         raise ValueError(
-            f"{name} is {matrix.data[wrong[0]]:g} at row {row}, column "
-            f"{matrix.indices[wrong[0]]}; labels are 0 or 1"
+            f"{name} is {matrix.data[wrong[0]]:g} at {where}; labels are 0 or 1"
         )
     return matrix

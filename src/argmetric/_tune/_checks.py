@@ -65,7 +65,7 @@ def check_p(p: Any, calibrator: Any) -> Floats:
         raise ValueError(f"p must have one or two dimensions, not {scores.ndim}")
     if scores.size == 0:
         raise ValueError("p is empty: there is nothing to tune on")
-    check_scores(scores, "p", logits=calibrator is None, hint=LOGITS)
+    scores = check_scores(scores, "p", logits=calibrator is None, hint=LOGITS)
     if not (math.isfinite(scores.max()) and math.isfinite(scores.min())):
         index = int(np.flatnonzero(np.isinf(scores.ravel()))[0])
         where = place(index, scores.shape)
@@ -80,7 +80,7 @@ def check_p(p: Any, calibrator: Any) -> Floats:
             raise ValueError(
                 f"the calibrator gives shape {scores.shape} for p of shape {shape}"
             )
-        check_scores(scores, "calibrated p", logits=False)
+        scores = check_scores(scores, "calibrated p", logits=False)
     return scores
 
 
@@ -104,13 +104,13 @@ def check_group(groups: Any, n: int, average: Any) -> Group | None:
     return Group(code, ids.size, average != "pooled")
 
 
-def refuse_for_population(
+def population_scores(
     settings: Settings, groups: Any, pos_label: Any, scores: Floats
-) -> None:
-    """Without labels there is one column, and no floors."""
+) -> Floats:
+    """Without labels there is one column of probabilities, and no floors."""
     if scores.ndim != 1:
         raise ValueError("without labels p must be one column of probabilities")
-    check_scores(scores, "p", logits=False, hint=LOGITS)
+    scores = check_scores(scores, "p", logits=False, hint=LOGITS)
     if settings.limits.given:
         names = ", ".join(settings.limits.given)
         raise ValueError(f"{names} need labels in tune(); decide() obeys them without")
@@ -119,6 +119,7 @@ def refuse_for_population(
         raise ValueError(f"{name} needs labels in tune(); y is None")
     if settings.choice != "best":
         raise ValueError("choice='one_se' needs labels; y is None")
+    return scores
 
 
 def check_count(value: Any, name: str) -> int:

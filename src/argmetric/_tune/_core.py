@@ -24,7 +24,7 @@ from argmetric._tune._checks import (
     check_p,
     check_row_weight,
     one_metric,
-    refuse_for_population,
+    population_scores,
     refuse_same_names,
     seed_of,
 )
@@ -167,7 +167,7 @@ def tune(
     if y is None:
         from argmetric._tune._population import tune_population
 
-        refuse_for_population(settings, groups, pos_label, scores)
+        scores = population_scores(settings, groups, pos_label, scores)
         found: list[Any] = tune_population(scores, metrics, weight, settings)
         known = {"calibrator": calibrator}
         rules: list[Any] = [finish(rule, None, **known) for rule in found]

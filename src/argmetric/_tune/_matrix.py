@@ -62,7 +62,7 @@ def tune_matrix(
             f"y has two classes and p two columns: pass the column of the positive "
             f"class, p[:, 1] for {classes[1]!r}; or average='macro' to weigh both alike"
         )
-    check_scores(scores, "p", logits=False, hint=LOGITS)
+    scores = check_scores(scores, "p", logits=False, hint=LOGITS)
     rules = [
         tune_classes(scores, true, classes, weight, metric, settings)
         for metric in metrics

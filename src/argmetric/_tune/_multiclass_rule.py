@@ -101,7 +101,7 @@ class MultiClassRule(SavedRule):
                 f"p must have {len(self.classes)} columns, one per class, not shape "
                 f"{scores.shape}"
             )
-        check_scores(scores, "p", logits=False)
+        scores = check_scores(scores, "p", logits=False)
         if self.calibrator is not None:
             scores = to_floats(calibrated(self.calibrator, scores), "calibrated p")
         return np.asarray(np.argmax(scores * self.weights, axis=1))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -34,7 +35,8 @@ def calibrate_held_out(
     The scores that a threshold is tuned on must not be the ones their own map was
     fitted to; otherwise the labels are used twice.
     """
-    check_scores(held_out.scores, held_out.method, logits=held_out.margins)
+    scores = check_scores(held_out.scores, held_out.method, logits=held_out.margins)
+    held_out = replace(held_out, scores=scores)
     calibrator = _fit(problem, held_out, slice(None), method)
     if is_flat_map(calibrator):
         warnings.warn(

@@ -9,6 +9,7 @@ import numpy.typing as npt
 from sklearn.utils import assert_all_finite, column_or_1d, indexable
 from sklearn.utils.multiclass import check_classification_targets
 
+from argmetric._sparse import check_structure
 from argmetric._validation import Floats, Integers, check_weight, is_frame_like
 
 Labels = npt.NDArray[Any]
@@ -31,6 +32,7 @@ def check_rows(X: Any, y: Any, owner: str) -> tuple[Any, Labels]:
     y = column_or_1d(y, warn=True)
     assert_all_finite(y, input_name="y")
     check_classification_targets(y)
+    check_structure(X, "X")
     X, y = indexable(X, y)
     return X, y
 

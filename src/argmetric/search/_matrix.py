@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from argmetric._sparse import check_structure
 from argmetric.search._codec import Codec
 from argmetric.search._features import MatrixSource, history_salts
 from argmetric.search._model import Search, Side, search_lists
@@ -40,6 +41,7 @@ def matrix_source(
     """Check a matrix and the lengths of its sequences."""
     from scipy.sparse import csr_matrix
 
+    check_structure(X, "X")
     found = csr_matrix(X)
     sizes = np.asarray(lengths)
     if sizes.size == 0:

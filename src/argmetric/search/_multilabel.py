@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from argmetric._sparse import check_structure
 from argmetric._validation import Floats, Integers, check_choice
 from argmetric.metrics import MetricLike
 from argmetric.search._learning import Costs, RollIn, gold_share
@@ -275,6 +276,7 @@ class MultiLabelTagger(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
     def _rows(self, X: Any, *, reset: bool) -> Any:
+        check_structure(X, "X")
         checked = validate_data(
             self, X, accept_sparse="csr", dtype=np.float64, reset=reset
         )

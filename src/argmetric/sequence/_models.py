@@ -100,8 +100,7 @@ class Independent:
             raise ValueError(f"p must have one dimension, not {p.ndim}")
         if not p.size:
             raise ValueError("p is empty: a sequence has at least one label")
-        check_scores(p, "p", logits=False)
-        object.__setattr__(self, "p", p)
+        object.__setattr__(self, "p", check_scores(p, "p", logits=False))
 
     @property
     def n(self) -> int:

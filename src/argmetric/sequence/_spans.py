@@ -111,7 +111,7 @@ def token_model(
         values = values.reshape(0, len(labels))
     if values.ndim != 2 or values.shape[1] != len(labels):
         raise ValueError(f"p has shape {values.shape}, not (n, {len(labels)})")
-    check_scores(values, "p", logits=False)
+    values = check_scores(values, "p", logits=False)
     sums = values.sum(axis=1)
     wrong = np.flatnonzero(np.abs(sums - 1.0) > 1e-4)
     if wrong.size:

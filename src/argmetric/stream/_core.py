@@ -16,11 +16,10 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from argmetric._validation import is_sparse
+from argmetric._sparse import check_structure, is_sparse
 from argmetric.metrics import Metric, MetricLike, get_metric
 from argmetric.stream._features import (
     Vocabulary,
-    check_columns,
     hash_rows,
     sparse_rows,
 )
@@ -132,6 +131,7 @@ class StreamCore(BaseEstimator):  # type: ignore[misc]
             raise ValueError(
                 f"hash_bits must be an integer between 1 and 30, not {bits!r}"
             )
+        check_structure(X, "X")
         options = {"accept_sparse": "csr", "dtype": np.float64, "order": "C"}
         options["ensure_min_samples"] = least
         if bits:
@@ -143,7 +143,6 @@ class StreamCore(BaseEstimator):  # type: ignore[misc]
         else:
             checked = validate_data(self, X, reset=reset, **options)
         if is_sparse(checked):
-            check_columns(checked)
             return sparse_rows(checked, bits)
         return hash_rows(checked, bits) if bits else checked
 

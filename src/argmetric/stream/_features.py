@@ -24,24 +24,6 @@ def sparse_rows(matrix: Any, bits: int | None = None) -> SparseRows:
     )
 
 
-def check_columns(matrix: Any) -> None:
-    """Refuse columns and rows outside of the matrix, which scipy does not look for."""
-    ends, size = matrix.indptr, min(matrix.indices.size, matrix.data.size)
-    if ends[0] < 0 or ends[-1] > size or (ends[1:] < ends[:-1]).any():
-        raise ValueError(
-            f"X has an indptr that does not rise from 0 to its {size} stored values"
-        )
-    width, indices = matrix.shape[1], np.ascontiguousarray(matrix.indices)
-    # seen as unsigned, a negative number is a large one
-    columns = indices.view(np.uint32 if indices.itemsize == 4 else np.uint64)
-    if columns.size and int(columns.max()) >= width:
-        wrong = int(np.flatnonzero(columns >= width)[0])
-        row = int(np.searchsorted(matrix.indptr, wrong, side="right")) - 1
-        raise ValueError(
-            f"X has column {indices[wrong]} at row {row}, but {width} columns"
-        )
-
-
 def hash_columns(columns: npt.NDArray[Any], bits: int) -> npt.NDArray[np.int32]:
     """Column numbers of any size as numbers below 2^bits (Fibonacci hashing)."""
     wide = columns.astype(np.uint64) + np.uint64(1)

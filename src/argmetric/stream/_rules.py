@@ -123,7 +123,7 @@ class ThresholdRule:
         values = to_floats(scores, "scores")
         if values.ndim != 1:
             raise ValueError(f"scores must have one dimension, not {values.ndim}")
-        check_scores(values, "scores", logits=logits)
+        values = check_scores(values, "scores", logits=logits)
         truth = check_labels(y, "y", values.shape, "scores").view(np.uint8)
         weight, pace = check_weight(sample_weight, values.size)
         labels = np.empty(values.size, dtype=np.uint8)

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from argmetric._decide._core import thread_count
 from argmetric._segments import expit
+from argmetric._sparse import check_structure
 from argmetric._validation import check_choice
 from argmetric.metrics import MetricLike, get_metric
 from argmetric.train._expected import ExpectedMetric, squared_beta
@@ -183,6 +184,7 @@ class MetricLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[
         """
         self._check_parameters()
         previous = self._previous()
+        check_structure(X, "X")
         X, y = validate_data(
             self,
             X,
@@ -228,6 +230,7 @@ class MetricLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[
             Margins.
         """
         check_is_fitted(self)
+        check_structure(X, "X")
         X = validate_data(
             self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False
         )
