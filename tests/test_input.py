@@ -162,6 +162,35 @@ def test_text_and_complex_numbers_are_refused(p, message):
         am.decide(p, average="macro" if np.ndim(p) == 2 else None)
 
 
+def endless():
+    yield from P
+
+
+NO_ARRAYS = {
+    "None": (None, "p must be an array of numbers, not None"),
+    "dict": (dict.fromkeys("abcd", 0.5), r"not dict; pass list\(p.values\(\)\)"),
+    "set": (set(P), "not set, which has no order; pass a list"),
+    "generator": (endless(), r"not generator; pass list\(p\)"),
+    "map": (map(float, P), r"not map; pass list\(p\)"),
+    "values of a dict": ({"a": 0.5}.values(), r"not dict_values; pass list\(p\)"),
+    "lazy frame": (pl.LazyFrame({"p": P}), r"not LazyFrame; pass p.collect\(\)"),
+    "bytes": (b"0.5", "p must be an array of numbers, not bytes"),
+    "bytearray": (bytearray(b"abc"), "p must be an array of numbers, not bytearray"),
+    "function": (endless, "p must be an array of numbers, not function"),
+    "huge": ([0.5, 10**400], "p is not a number at row 1: a value of type int"),
+}
+
+
+@pytest.mark.parametrize("kind", NO_ARRAYS)
+def test_what_is_no_array_is_refused_with_the_way_out(kind):
+    p, message = NO_ARRAYS[kind]
+    with pytest.raises(TypeError, match=message):
+        am.decide(p)
+    if kind not in ("huge", "None"):
+        with pytest.raises(TypeError, match=r"^groups must "):
+            by_groups(p)
+
+
 ROUNDED = [0.7, -1e-17, 1.0000001, float(np.float32(1) + np.finfo(np.float32).eps)]
 EXACT = [0.7, 0.0, 1.0, 1.0]
 

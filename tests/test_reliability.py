@@ -421,9 +421,10 @@ def test_certain_rows_and_separated_classes_are_said():
     assert any("2 rows were certain" in note for note in check.notes)
     assert check.to_dict()["log_loss"] == "inf"
     assert "f1" in check.advice
-    sure = am.calibration_check(
-        [0, 1, 0, 1, 1, 0, 1, 0] * 5, [0, 1, 0, 1, 1, 0, 1, 1] * 5
-    )
+    with pytest.warns(UserWarning, match="are these predicted labels"):
+        sure = am.calibration_check(
+            [0, 1, 0, 1, 1, 0, 1, 0] * 5, [0, 1, 0, 1, 1, 0, 1, 1] * 5
+        )
     assert sure.expected == 1.0
     assert sure.verdict == "recalibrate"  # 5 of 40 rows were certain and wrong
     apart = am.calibration_check(y, 0.2 + 0.5 * y + 0.01 * (np.arange(40) % 3))

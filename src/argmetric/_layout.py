@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from argmetric._segments import Floats, Integers
 from argmetric._sparse import check_structure, entry_place
+from argmetric._suspect import refuse_two_classes
 from argmetric._validation import (
     check_choice,
     check_groups,
@@ -100,6 +101,7 @@ def lay_out(
         raise ValueError(f"{name} is empty: there is nothing to decide")
     array = check_scores(array, name, logits=logits)
     if array.ndim == 2:
+        refuse_two_classes(array, name)
         return _matrix(array, p, groups, average)
     if groups is None:
         if average is not None:

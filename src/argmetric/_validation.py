@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, MappingView, Set
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from argmetric._arguments import check_choice as check_choice
 from argmetric._arguments import check_fraction as check_fraction
+from argmetric._arguments import shown
 from argmetric._sparse import is_sparse as is_sparse
 from argmetric._sparse import to_dense
 
@@ -33,42 +34,86 @@ def is_frame_like(values: object) -> bool:
     return library in {"pandas", "polars", "pyarrow", "modin", "cudf", "narwhals"}
 
 
-def to_numpy(values: Any, name: str) -> npt.NDArray[Any]:
+def to_numpy(values: Any, name: str, kind: str = "an array") -> npt.NDArray[Any]:
     """Values of a sequence, array, series or frame, of whatever type they are.
 
-    Masked values become nan, or None where there is no nan.
+    Masked values become nan, or None where there is no nan. `kind` says what is needed.
     """
     if np.ma.isMaskedArray(values):
-        if values.dtype.kind == "f":
-            return np.asarray(values.filled(np.nan))
-        array = np.asarray(values.data)
-        if np.ma.is_masked(values):
-            array = array.astype(object)
-            array[np.ma.getmaskarray(values)] = None
-        return array
+        return _unmasked(values)
     if is_frame_like(values):
-        if type(values).__module__.startswith("pyarrow"):
-            if hasattr(values, "columns") and hasattr(values, "num_columns"):
-                columns = [np.asarray(column) for column in values.columns]
-                return np.stack(columns, axis=1)
-            return np.asarray(values.to_numpy(zero_copy_only=False))
-        if type(values).__module__.startswith("narwhals"):
-            values = values.to_native()
-        return np.asarray(values.to_numpy())
+        return _frame_values(values, name, kind)
+    if isinstance(values, list | tuple):
+        _refuse_matrices(values, name)
+    elif isinstance(values, bytearray):
+        raise TypeError(f"{name} must be {kind}, not bytearray")
     try:
         array = np.asarray(values)
     except ValueError:  # rows of unequal lengths make no array
         raise ValueError(f"{name} is ragged: {_uneven_row(values)}") from None
+    except (TypeError, RuntimeError) as error:  # a tensor that is still being trained
+        raise TypeError(f"{name} makes no array: {error}") from None
     if array.ndim == 0:
-        raise TypeError(
-            f"{name} must be an array of numbers, not {type(values).__name__}"
-        )
+        raise TypeError(_no_array(values, name, kind))
     return array
+
+
+def _unmasked(values: Any) -> npt.NDArray[Any]:
+    if values.dtype.kind == "f":
+        return np.asarray(values.filled(np.nan))
+    array = np.asarray(values.data)
+    if np.ma.is_masked(values):
+        array = array.astype(object)
+        array[np.ma.getmaskarray(values)] = None
+    return array
+
+
+def _frame_values(values: Any, name: str, kind: str) -> npt.NDArray[Any]:
+    library = type(values).__module__.partition(".")[0]
+    if library == "narwhals" and hasattr(values, "to_native"):
+        values = values.to_native()
+    if library == "pyarrow":
+        if hasattr(values, "columns") and hasattr(values, "num_columns"):
+            columns = [np.asarray(column) for column in values.columns]
+            return np.stack(columns, axis=1)
+        if hasattr(values, "to_numpy"):
+            return np.asarray(values.to_numpy(zero_copy_only=False))
+    elif hasattr(values, "to_numpy"):
+        return np.asarray(values.to_numpy())
+    raise TypeError(_no_array(values, name, kind))
+
+
+def _no_array(values: Any, name: str, kind: str) -> str:
+    """What is wrong with a value that is no array, and the way out."""
+    type_name = "None" if values is None else type(values).__name__
+    if isinstance(values, Mapping):
+        way_out = f"; pass list({name}.values())"
+    elif isinstance(values, Set) and not isinstance(values, MappingView):
+        way_out = ", which has no order; pass a list"
+    elif isinstance(values, Iterator | MappingView):
+        way_out = f"; pass list({name})"
+    elif hasattr(values, "collect"):
+        way_out = f"; pass {name}.collect()"
+    else:
+        way_out = ""
+    return f"{name} must be {kind}, not {type_name}{way_out}"
+
+
+def _refuse_matrices(values: list[Any] | tuple[Any, ...], name: str) -> None:
+    """Refuse what `predict_proba` of a model with several outputs gives."""
+    if values and all(isinstance(one, np.ndarray) and one.ndim == 2 for one in values):
+        way_out = "pass one matrix"
+        if all(one.shape[1] == 2 for one in values):
+            way_out = f"pass np.column_stack([a[:, 1] for a in {name}])"
+        raise ValueError(
+            f"{name} is a list of {len(values)} matrices, as predict_proba of a model "
+            f"with several outputs gives: {way_out}"
+        )
 
 
 def _uneven_row(rows: Any) -> str:
     """The first row whose length is not that of row 0, in words."""
-    lengths = [np.size(row) if np.isscalar(row) else len(row) for row in rows]
+    lengths = [len(row) if hasattr(row, "__len__") else 1 for row in rows]
     uneven = [i for i, length in enumerate(lengths) if length != lengths[0]]
     if not uneven:
         return "its rows have different lengths"
@@ -90,7 +135,7 @@ def to_floats(values: Any, name: str) -> Floats:
     """The same as 64-bit floats, nan where missing; text is refused with its place."""
     if np.ma.isMaskedArray(values) and values.dtype.kind in "iub":
         values = values.astype(np.float64)
-    array = to_numpy(values, name)
+    array = to_numpy(values, name, "an array of numbers")
     if array.dtype.kind in "fiub":
         return np.ascontiguousarray(array, dtype=np.float64)
     if array.dtype.kind in "USc" and isinstance(values, list | tuple):
@@ -103,10 +148,10 @@ def to_floats(values: Any, name: str) -> Floats:
             if not is_number or isinstance(item, _NOT_A_NUMBER):
                 raise TypeError
             result[i] = np.nan if is_missing(item) else float(item)
-        except (TypeError, ValueError):
-            shown = item.item() if isinstance(item, np.generic) else item
+        except (TypeError, ValueError, OverflowError):
+            plain = item.item() if isinstance(item, np.generic) else item
             raise TypeError(
-                f"{name} is not a number at {place(i, array.shape)}: {shown!r}"
+                f"{name} is not a number at {place(i, array.shape)}: {shown(plain)}"
             ) from None
     return result.reshape(array.shape)
 
@@ -115,8 +160,8 @@ def place(index: int, shape: tuple[int, ...]) -> str:
     """A flat index in words."""
     if len(shape) == 1:
         return f"row {index}"
-    row, column = np.unravel_index(index, shape)
-    return f"row {row}, column {column}"
+    row, *rest = np.unravel_index(index, shape)
+    return ", column ".join([f"row {row}", *map(str, rest)])
 
 
 def check_scores(

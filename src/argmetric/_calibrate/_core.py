@@ -18,6 +18,7 @@ from argmetric._calibrate._reference import (
     check_score_array,
 )
 from argmetric._segments import Floats, Integers, expit
+from argmetric._suspect import warn_of_scale
 from argmetric._validation import check_choice, check_groups, check_weight
 
 DEFAULT: Method = "spline"
@@ -102,8 +103,10 @@ def calibrate(
     if _is_multi_class(y, p):
         _check_multi_class(method, pos_label)
         scores = check_score_array(p, logits=logits)
+        warn_of_scale(scores, logits=logits)
         return fit_class_temperature(y, scores, sample_weight, logits=logits)
     reference = check_reference(y, p, sample_weight, pos_label, logits=logits)
+    warn_of_scale(reference.scores, logits=logits)
     return fit_map(reference, choose_method(reference, method or DEFAULT))
 
 

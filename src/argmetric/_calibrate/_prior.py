@@ -10,6 +10,7 @@ import numpy as np
 from argmetric._calibrate._base import Calibrator, check_finite
 from argmetric._odds import from_log_odds, logit
 from argmetric._segments import Floats
+from argmetric._suspect import warn_of_scale
 from argmetric._validation import check_scores, to_floats
 
 STEPS = 200
@@ -123,6 +124,7 @@ def adjust_prior(
     """
     check_prevalence("reference_prevalence", _number(reference_prevalence))
     scores = check_scores(to_floats(p, "p").ravel(), "p", logits=logits)
+    warn_of_scale(scores, logits=logits)
     old = float(reference_prevalence)
     if prevalence is not None:
         check_prevalence("prevalence", _number(prevalence))

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from argmetric._odds import logit
 from argmetric._segments import Floats, Integers, expit
 from argmetric._sparse import to_dense
+from argmetric._suspect import refuse_two_classes
 from argmetric._validation import (
     check_labels,
     check_scores,
@@ -186,6 +187,7 @@ def check_reference(
     Rows of weight 0 take no part.
     """
     scores = check_score_array(p, logits=logits)
+    refuse_two_classes(scores, "p")
     positive = binary_labels(y, "y", pos_label, scores.shape).ravel()
     weight = check_weight(sample_weight, scores.shape)
     reference = Reference(scores.ravel(), positive, None, logits)

@@ -27,6 +27,7 @@ from argmetric._decide._task import (
 )
 from argmetric._layout import Average, lay_out
 from argmetric._segments import Method, Segments
+from argmetric._suspect import warn_of_scale
 from argmetric._validation import check_choice
 from argmetric.metrics import MetricLike, get_metric
 
@@ -119,7 +120,9 @@ def decide(
     limits = check_limits(min_positives, max_positives, min_precision, min_recall)
     layout = lay_out(p, groups=groups, average=average, logits=logits)
     found = resolve_calibrator(calibrator, reference, logits=logits)
-    if found is not None:
+    if found is None:
+        warn_of_scale(layout.scores, logits=logits, zeros=layout.sparse)
+    else:
         layout = recalibrated(layout, found, logits=logits)
     if check:
         require_ranking(metric, layout.sizes)

@@ -27,6 +27,7 @@ from argmetric._forecast._shift import centre_log_odds, effects, match_prevalenc
 from argmetric._layout import Average, Layout, lay_out
 from argmetric._odds import from_log_odds
 from argmetric._segments import Floats, Integers, Segments, expit
+from argmetric._suspect import warn_of_scale
 from argmetric._validation import check_labels, is_sparse, place, to_floats
 from argmetric.metrics import Metric, MetricLike, feasible_counts, get_metric
 
@@ -107,7 +108,9 @@ def forecast(
         average = "groups"
     layout = lay_out(p, groups=groups, average=average, logits=logits)
     found = resolve_calibrator(calibrator, reference, logits=logits)
-    if found is not None:
+    if found is None:
+        warn_of_scale(layout.scores, logits=logits, zeros=layout.sparse)
+    else:
         layout = recalibrated(layout, found, logits=logits)
     selected = layout.select(check_labels(labels, "labels", layout.shape))
     if layout.sparse and selected.sum() != np.count_nonzero(_dense(labels)):

@@ -32,6 +32,7 @@ from argmetric._reliability._routes import (
 )
 from argmetric._reliability._slope import calibration_line
 from argmetric._segments import Floats
+from argmetric._suspect import refuse_two_classes
 from argmetric._validation import check_choice, check_groups, check_weight
 from argmetric.metrics import MetricLike, get_metric
 
@@ -117,6 +118,7 @@ def calibration_check(
     if groups is not None and average is None:
         average = "groups"
     scores = check_score_array(p, logits=logits)
+    refuse_two_classes(scores, "p")
     positive = binary_labels(y, "y", pos_label, scores.shape)
     weight = check_weight(sample_weight, scores.shape)
     reference = check_reference(positive, scores, weight, logits=logits)

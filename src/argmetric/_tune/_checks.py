@@ -109,7 +109,9 @@ def population_scores(
 ) -> Floats:
     """Without labels there is one column of probabilities, and no floors."""
     if scores.ndim != 1:
-        raise ValueError("without labels p must be one column of probabilities")
+        raise ValueError(
+            "without labels p must be one column of probabilities, such as p[:, 1]"
+        )
     scores = check_scores(scores, "p", logits=False, hint=LOGITS)
     if settings.limits.given:
         names = ", ".join(settings.limits.given)

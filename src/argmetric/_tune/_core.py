@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from argmetric._segments import Floats
+from argmetric._suspect import warn_of_scale
 from argmetric._tune._binary import (
     Group,
     Settings,
@@ -163,6 +164,7 @@ def tune(
     if is_sparse(p):
         raise TypeError("p must be dense: pass p.toarray()")
     scores = check_p(p, calibrator)
+    warn_of_scale(scores, logits=False)
     weight = check_row_weight(sample_weight, scores.shape[0])
     if y is None:
         from argmetric._tune._population import tune_population

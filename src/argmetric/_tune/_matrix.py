@@ -9,6 +9,7 @@ import numpy as np
 
 from argmetric._layout import column_names
 from argmetric._segments import Floats, Integers
+from argmetric._suspect import refuse_two_classes
 from argmetric._tune._binary import Group, Settings, finish, search_rows, tune_metrics
 from argmetric._tune._checks import LOGITS
 from argmetric._tune._labels import binary_labels, label_array, plain_label
@@ -114,6 +115,7 @@ def _tune_labels(
 ) -> list[MultiLabelRule]:
     average = "macro" if average is None else average
     check_choice(average, "average", ("macro", "micro", "samples"))
+    refuse_two_classes(scores, "p")
     labels = check_labels(y, "y", scores.shape)
     given = column_names(p)
     _refuse_other_order(column_names(y), given)

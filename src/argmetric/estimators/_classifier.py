@@ -12,6 +12,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from argmetric._suspect import scores_of_a_model
 from argmetric._validation import Floats
 from argmetric.estimators._batches import BatchDecisions
 from argmetric.estimators._fitting import (
@@ -208,7 +209,8 @@ default="auto"
         else:
             splits = split_rows(self.cv, problem, split_params)
             held_out = out_of_fold(estimator, problem, splits, fit_params, self.n_jobs)
-        calibrator, rule = calibrate_and_tune(self, metric, problem, held_out)
+        with scores_of_a_model():
+            calibrator, rule = calibrate_and_tune(self, metric, problem, held_out)
         if not frozen:
             estimator = clone(estimator).fit(problem.X, problem.y, **fit_params)
         self.estimator_ = estimator

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.metadata_routing import UNUSED
 
+from argmetric._suspect import scores_of_a_model
 from argmetric._tune import tune
 from argmetric._tune._limits import Limits, check_tune_limits
 from argmetric._tune._scan import count_cuts, curve_of, sort_rows
@@ -105,9 +106,10 @@ def _best_of_many(
 ) -> float:
     if limits.given:
         raise ValueError(f"{next(iter(limits.given))} is for two classes")
-    rule: Any = tune(
-        y, scores, metric, sample_weight=sample_weight, n_bootstrap=0, cv=0
-    )
+    with scores_of_a_model():
+        rule: Any = tune(
+            y, scores, metric, sample_weight=sample_weight, n_bootstrap=0, cv=0
+        )
     return float(rule.score)
 
 

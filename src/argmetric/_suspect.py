@@ -1,0 +1,84 @@
+"""Values that pass for probabilities and are something else."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from pathlib import Path
+
+import numpy as np
+
+from argmetric._validation import ROUNDING, Floats
+
+ENOUGH = 20  # values of which none is a fraction by accident
+ENOUGH_ROWS = 3  # rows of two columns that do not sum to 1 by accident
+_HERE = str(Path(__file__).parent)
+_of_a_model: ContextVar[bool] = ContextVar("_of_a_model", default=False)
+
+
+@contextmanager
+def scores_of_a_model() -> Iterator[None]:
+    """Within, scores come from a model itself: a tree that gives 0 and 1 may."""
+    token = _of_a_model.set(True)
+    try:
+        yield
+    finally:
+        _of_a_model.reset(token)
+
+
+def warn_user(message: str) -> None:
+    """A warning that points at the line outside of the package that is to blame."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_HERE):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, UserWarning, stacklevel=level)
+
+
+def refuse_two_classes(scores: Floats, name: str) -> None:
+    """Refuse both columns of `predict_proba` where columns are labels.
+
+    Two labels whose probabilities sum to 1 in every row are one label and its
+    opposite, and anything but independent. Columns of 0 and 1 are not accused.
+    """
+    if scores.ndim != 2 or scores.shape[1] != 2 or scores.shape[0] < ENOUGH_ROWS:
+        return
+    first = scores[:, 0]
+    if (np.abs(first + scores[:, 1] - 1.0) > ROUNDING).any():
+        return
+    inside = first[(first > 0.0) & (first < 1.0)]
+    if inside.size and (inside != inside[0]).any():
+        raise ValueError(
+            f"{name} has two columns that sum to 1 in all {scores.shape[0]:,} rows, as "
+            f"predict_proba gives them: pass {name}[:, 1], the probability of the "
+            "positive class"
+        )
+
+
+def warn_of_scale(
+    scores: Floats, *, logits: bool, name: str = "p", zeros: bool = False
+) -> None:
+    """Warn of labels among probabilities, and of probabilities among log-odds.
+
+    `zeros` says that there are zeros besides these scores, as in a sparse matrix.
+    """
+    if _of_a_model.get() or scores.size < ENOUGH:
+        return
+    if scores.min() < 0.0 or scores.max() > 1.0:
+        return
+    if logits:
+        warn_user(
+            f"logits=True, but all {scores.size:,} values of {name} lie between 0 and "
+            "1: if they are probabilities, leave logits=True out"
+        )
+        return
+    ones = scores == 1.0
+    both = ones.any() and (zeros or not ones.all())
+    if both and (ones | (scores == 0.0)).all():
+        warn_user(
+            f"{name} has {scores.size:,} values, all of them 0 or 1: are these "
+            "predicted labels? They are taken for certain; pass predict_proba(X)[:, 1] "
+            "instead, and calibrate a model that gives no other probabilities"
+        )
