@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from argmetric._decide._groups import mean_defined
+from argmetric._labels import check_pos_label, label_numbers
 from argmetric._layout import Average, lay_out
 from argmetric._segments import Floats, Integers
-from argmetric._sparse import check_structure, entry_place
-from argmetric._validation import check_labels, is_sparse
+from argmetric._sparse import check_structure, entry_place, is_sparse
 from argmetric.metrics import MetricLike, get_metric
 
 
@@ -22,13 +22,15 @@ def evaluate(
     groups: Any = None,
     average: Average | None = None,
     zero_division: float | None = None,
+    pos_label: Any = None,
 ) -> float:
     """Realised score of labels against the truth, averaged as in `decide`.
 
     Parameters
     ----------
-    y_true, y_pred : array-like of {0, 1}
-        Labels, as a vector or a matrix.
+    y_true, y_pred : array-like
+        Labels, as a vector or a matrix: 0/1, booleans, -1/1, or any others with
+        `pos_label`.
     metric : str, Metric or callable, default="f1"
         What to compute.
     groups : array-like, optional
@@ -37,29 +39,38 @@ def evaluate(
         How segments are combined. Groups alone mean "groups".
     zero_division : {0.0, 1.0, nan}, optional
         Value of 0/0; with nan such segments are left out of the mean.
+    pos_label : object, optional
+        The label that counts as positive.
 
     Examples
     --------
     >>> import argmetric as am
     >>> round(am.evaluate([1, 1, 0, 0], [1, 0, 0, 0]), 4)
     0.6667
+    >>> am.evaluate(["spam", "ham"], ["spam", "spam"], "recall", pos_label="spam")
+    1.0
     """
     metric = get_metric(metric, zero_division=zero_division)
     if groups is not None and average is None:
         average = "groups"
-    count = _count_sparse if is_sparse(y_true) and is_sparse(y_pred) else _count
-    hit, predicted, actual, sizes = count(y_true, y_pred, groups, average)
+    check_pos_label(pos_label, y_true=y_true, y_pred=y_pred)
+    if is_sparse(y_true) and is_sparse(y_pred):
+        counts = _count_sparse(y_true, y_pred, groups, average)
+    else:
+        counts = _count(y_true, y_pred, pos_label, groups, average)
+    hit, predicted, actual, sizes = counts
     return mean_defined(np.atleast_1d(metric.value(hit, predicted, actual, sizes)))
 
 
 def _count(
-    y_true: Any, y_pred: Any, groups: Any, average: Average | None
+    y_true: Any, y_pred: Any, pos_label: Any, groups: Any, average: Average | None
 ) -> tuple[Floats, Floats, Floats, Integers]:
     """Hits, predicted and actual positives, and the size, of every segment."""
-    true = check_labels(y_true, "y_true")
+    true = label_numbers(y_true, "y_true", pos_label) == 1.0
     if true.size == 0:
         raise ValueError("y_true is empty: there is nothing to evaluate")
-    pred = check_labels(y_pred, "y_pred", true.shape, "y_true")
+    options: dict[str, Any] = {"shape": true.shape, "other": "y_true"}
+    pred = label_numbers(y_pred, "y_pred", pos_label, **options) == 1.0
     layout = lay_out(true, groups=groups, average=average, name="y_true")
     order = layout.segment_rows(0, layout.indptr.size - 1)
     hit, predicted, actual = (

@@ -24,11 +24,12 @@ from argmetric._forecast._laws import (
 )
 from argmetric._forecast._result import Forecast
 from argmetric._forecast._shift import centre_log_odds, effects, match_prevalence
+from argmetric._labels import check_pos_label, label_numbers
 from argmetric._layout import Average, Layout, lay_out
 from argmetric._odds import from_log_odds
 from argmetric._segments import Floats, Integers, Segments, expit
 from argmetric._suspect import warn_of_scale
-from argmetric._validation import check_labels, is_sparse, place, to_floats
+from argmetric._validation import is_sparse
 from argmetric.metrics import Metric, MetricLike, feasible_counts, get_metric
 
 TABLE_LIMIT = 64
@@ -53,6 +54,7 @@ def forecast(
     logits: bool = False,
     calibrator: Any = None,
     reference: Any = None,
+    pos_label: Any = None,
 ) -> Forecast:
     """Forecast the score of given labels before the truth is known.
 
@@ -60,8 +62,9 @@ def forecast(
     ----------
     p : array-like
         Probabilities, as for `decide`.
-    labels : array-like of {0, 1}
-        The labels that are handed in, in any way they were found.
+    labels : array-like
+        The labels that are handed in, in any way they were found: 0/1, booleans, -1/1,
+        or any others with `pos_label`.
     metric : str, Metric or callable, default="f1"
         What they are judged by.
     coverage : float, default=0.9
@@ -86,6 +89,8 @@ def forecast(
     calibrator, reference
         A map that `p` passes through first, or labelled rows to fit one on, as for
         `decide`.
+    pos_label : object, optional
+        The one of `labels` and `known` that counts as positive.
 
     Returns
     -------
@@ -112,15 +117,17 @@ def forecast(
         warn_of_scale(layout.scores, logits=logits, zeros=layout.sparse)
     else:
         layout = recalibrated(layout, found, logits=logits)
-    selected = layout.select(check_labels(labels, "labels", layout.shape))
-    if layout.sparse and selected.sum() != np.count_nonzero(_dense(labels)):
+    check_pos_label(pos_label, labels=labels, known=() if known is None else known)
+    chosen = label_numbers(labels, "labels", pos_label, shape=layout.shape) == 1.0
+    selected = layout.select(chosen)
+    if layout.sparse and selected.sum() != chosen.sum():
         raise ValueError("a label is 1 where the sparse p has no entry")
     scores = layout.scores
     p_, q = (expit(scores), expit(-scores)) if logits else (scores, 1.0 - scores)
     if prior is not None:
         # An implicit cell stays a certain negative under any prevalence.
         p_, q = match_prevalence(p_, q, float(prior), int(layout.sizes.sum()))
-    known_ = _arrived(known, layout)
+    known_ = _arrived(known, pos_label, layout)
     if layout.single:
         law, positives = _law_of_one(
             metric, int(layout.sizes[0]), p_, q, known_, selected, overdispersion
@@ -174,13 +181,7 @@ def _assumptions(
     return (*lines, f"{arrived:,} labels are known") if arrived else tuple(lines)
 
 
-def _dense(labels: Any) -> Any:
-    return (
-        labels.toarray() if hasattr(labels, "toarray") else to_floats(labels, "labels")
-    )
-
-
-def _arrived(known: Any, layout: Layout) -> Floats:
+def _arrived(known: Any, pos_label: Any, layout: Layout) -> Floats:
     """Known labels per explicit item, nan where unknown."""
     if known is None:
         return np.full(layout.scores.size, math.nan)
@@ -188,16 +189,7 @@ def _arrived(known: Any, layout: Layout) -> Floats:
         raise TypeError(
             "known must be dense: an array with nan where a label has not arrived"
         )
-    values = to_floats(known, "known")
-    if values.shape != layout.shape:
-        raise ValueError(f"known has shape {values.shape} but p has {layout.shape}")
-    wrong = np.flatnonzero(~(np.isnan(values) | (values == 0) | (values == 1)).ravel())
-    if wrong.size:
-        where = place(int(wrong[0]), values.shape)
-        raise ValueError(
-            f"known is {values.ravel()[wrong[0]]:g} at {where}; labels are 0 or 1, and "
-            "nan where they have not arrived"
-        )
+    values = label_numbers(known, "known", pos_label, shape=layout.shape, missing=True)
     explicit = np.asarray(layout.select(values), dtype=np.float64)
     if layout.sparse and np.nansum(values) != np.nansum(explicit):
         raise ValueError("known is 1 where the sparse p has no entry")

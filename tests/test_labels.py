@@ -1,0 +1,142 @@
+"""Labels of every kind, in evaluate and forecast."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import scipy.sparse as sp
+from hypothesis import given
+from hypothesis import strategies as st
+
+import argmetric as am
+
+TRUE = [1, 0, 1, 1, 0, 0]
+PRED = [1, 1, 0, 1, 0, 0]
+P = [0.9, 0.7, 0.6, 0.6, 0.2, 0.1]
+
+WAYS = {
+    "signs": (1, -1, None),
+    "booleans": (True, False, None),
+    "text": ("fraud", "ok", "fraud"),
+    "bytes": (b"fraud", b"ok", b"fraud"),
+    "the other way round": (0, 1, 0),
+    "numbers": (7, 2.5, 7),
+    "signs, named": (1, -1, 1),
+}
+KINDS = {
+    "list": list,
+    "objects": lambda y: np.array(y, dtype=object),
+    "array": np.array,
+    "pandas": pd.Series,
+    "polars": lambda y: pl.Series(y, strict=False),
+}
+
+
+def written(labels, way):
+    positive, negative, _ = WAYS[way]
+    return [positive if label else negative for label in labels]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("way", WAYS)
+def test_labels_of_any_kind_are_evaluated(way, kind):
+    y_true, y_pred = (KINDS[kind](written(y, way)) for y in (TRUE, PRED))
+    pos_label = WAYS[way][2]
+    for metric in ("f1", "mcc", "specificity"):
+        got = am.evaluate(y_true, y_pred, metric, pos_label=pos_label)
+        assert got == am.evaluate(TRUE, PRED, metric)
+    groups = [1, 1, 1, 2, 2, 2]
+    assert am.evaluate(
+        y_true, y_pred, groups=groups, pos_label=pos_label
+    ) == am.evaluate(TRUE, PRED, groups=groups)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_labels_of_any_kind_are_forecast(way):
+    plain = am.forecast(P, PRED, "f1", known=[1, math.nan, 0, None, None, 0])
+    first, *_, last = written([1, 0], way)
+    known = [first, math.nan, last, None, None, last]
+    got = am.forecast(P, written(PRED, way), "f1", known=known, pos_label=WAYS[way][2])
+    assert got.mean == plain.mean
+    assert got.interval == plain.interval
+    assert got.assumptions == plain.assumptions
+
+
+@given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=9))
+def test_signs_and_booleans_agree(pairs):
+    true, pred = np.array(pairs).T
+    signs = (2 * a.astype(int) - 1 for a in (true, pred))
+    assert am.evaluate(*signs, "accuracy") == am.evaluate(true, pred, "accuracy")
+
+
+def test_matrices_of_signs():
+    true, pred = np.reshape(TRUE, (2, 3)), np.reshape(PRED, (2, 3))
+    for average in ("samples", "macro", "micro"):
+        signs = am.evaluate(2 * true - 1, 2 * pred - 1, average=average)
+        assert signs == am.evaluate(true, pred, average=average)
+    assert am.evaluate(sp.csr_array(true), pred, average="macro", pos_label=1) > 0
+
+
+def test_a_class_that_is_never_predicted_is_no_mistake():
+    assert am.evaluate(["a", "b", "c"], ["a", "b", "b"], pos_label="c") == 0.0
+    assert am.evaluate(["ok"] * 3, ["ok"] * 3, pos_label="fraud") == 0.0
+    assert am.forecast(P, ["ok"] * 6, pos_label="fraud").n_positives == 0
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (
+            lambda: am.evaluate(["ok", "fraud"], ["ok", "ok"]),
+            ValueError,
+            r"y_true has labels other than 0 and 1 \('ok', 'fraud'\): say with pos_la",
+        ),
+        (
+            lambda: am.forecast(P, list("abbbbb")),
+            ValueError,
+            r"labels has labels other than 0 and 1 \('a', 'b'\): say with pos_label",
+        ),
+        (
+            lambda: am.evaluate(["ok", "fraud"], ["ok", "ok"], pos_label="frad"),
+            ValueError,
+            r"pos_label='frad' is not among the labels \('ok', 'fraud'\) of y_true and",
+        ),
+        (
+            lambda: am.evaluate([0, 1], [0, 1], pos_label=[1]),
+            TypeError,
+            r"pos_label must be one label, not \[1\]",
+        ),
+        (
+            lambda: am.evaluate(["a", None], ["a", "a"], pos_label="a"),
+            ValueError,
+            "y_true has NaN at row 1",
+        ),
+        (
+            lambda: am.evaluate([0, -1, 1], [0, 0, 1]),
+            ValueError,
+            "y_true is -1 at row 1; labels are 0 or 1",
+        ),
+        (
+            lambda: am.forecast([0.5, 0.5], [0, 1], known=[2, None]),
+            ValueError,
+            "known is 2 at row 0; labels are 0 or 1, and nan where they have not",
+        ),
+        (
+            lambda: am.evaluate(sp.eye_array(2), sp.eye_array(2), pos_label=0),
+            ValueError,
+            "pos_label=0 goes with dense labels: those of a sparse matrix such as y_t",
+        ),
+        (
+            lambda: am.evaluate([0, 1], [0.2, 0.7]),
+            ValueError,
+            r"y_pred is 0\.2 at row 0; labels are 0 or 1",
+        ),
+    ],
+)
+def test_what_is_wrong_is_said(call, error, message):
+    with pytest.raises(error, match=message):
+        call()
