@@ -852,7 +852,6 @@ def test_evaluate_is_the_realised_score():
         assert pooled == pytest.approx(float(truth), rel=1e-13)
 
 
-@pytest.mark.parametrize(("zd", "score"), [(0.0, 0.0), (1.0, 1.0), (NAN, NAN)])
-def test_evaluate_follows_the_convention(zd, score):
-    got = am.evaluate([0, 0], [0, 0], "f1", zero_division=zd)
-    assert got == pytest.approx(score, nan_ok=True)
+@pytest.mark.parametrize("zd", [0.0, 1.0])
+def test_evaluate_follows_the_convention(zd):
+    assert am.evaluate([0, 0], [0, 0], "f1", zero_division=zd) == zd

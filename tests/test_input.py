@@ -12,6 +12,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 import scipy.sparse as sp
+import sklearn.metrics
 
 import argmetric as am
 from argmetric._validation import code_groups, to_floats
@@ -99,6 +100,36 @@ def test_ids_that_cannot_be_hashed():
         by_groups([1, [2], 1, 1])
     with pytest.raises(TypeError, match=r"row 0 that cannot be hashed: \{'a': 1\}"):
         by_groups([{"a": 1}] * 4)
+
+
+@pytest.mark.parametrize("average", ["groups", "pooled"])
+@pytest.mark.parametrize(
+    ("groups", "pair"),
+    [
+        ([2, 1, 1.0, 2], "1 at row 1 and 1.0 at row 2"),
+        ([0, "a", 1, True], "1 at row 2 and True at row 3"),
+        ([0.0, 2, "a", False], "0.0 at row 0 and False at row 3"),
+        (pd.Series([1, "b", "b", 1.0], dtype=object), "1 at row 0 and 1.0 at row 3"),
+    ],
+)
+def test_ids_that_are_equal_but_of_different_types(groups, pair, average):
+    with pytest.raises(ValueError, match=f"groups has {pair}: equal, but of different"):
+        am.decide(P, groups=groups, average=average)
+
+
+@pytest.mark.parametrize(
+    "groups",
+    [
+        [2, 1.5, 1, 2],
+        [np.int64(2), 1, 2, "a"],
+        [True, "a", False, 2],
+        [0, 0.5, "0", ()],
+    ],
+)
+def test_ids_of_several_types_that_differ(groups):
+    assert rows_of(groups) == {
+        one: [i for i, other in enumerate(groups) if other == one] for one in groups
+    }
 
 
 def test_a_single_text_is_not_a_column_of_groups():
@@ -502,6 +533,99 @@ def test_check_metric_takes_what_get_metric_takes():
         assert am.check_metric(metric)
     with pytest.raises(ValueError, match="did you mean 'kappa'"):
         am.check_metric("kapa")
+
+
+def always_nan(tp, k, t, n):
+    return tp * NAN
+
+
+def test_a_function_that_is_always_nan_is_said_to_be():
+    for call in (
+        lambda: am.decide(P, always_nan),
+        lambda: am.decide(P, always_nan, check=False),
+        lambda: am.forecast(P, [1, 1, 0, 0], always_nan),
+        lambda: am.evaluate([0, 1, 1, 0], [1, 1, 0, 0], always_nan),
+        lambda: am.tune([0, 1, 1, 0], P, always_nan),
+    ):
+        with pytest.raises(ValueError, match="metric always_nan gives nan for all cou"):
+            call()
+    margins = am.CustomMetric(lambda tp, k, t, n: tp / (k * t * (n - k) * (n - t)))
+    assert am.decide([0.4, 0.6], margins).n_positives == 1
+    assert am.decide([0.4], always_nan).expected == 0.0  # n = 1 is all margin
+
+
+def test_a_metric_that_is_undefined_throughout():
+    with pytest.raises(ValueError, match="precision is undefined for every number of"):
+        am.decide(P, "precision", max_positives=0, zero_division=NAN)
+    with pytest.raises(ValueError, match="mcc is undefined for every number of"):
+        am.decide(P, "mcc", groups=range(4), average="groups", zero_division=NAN)
+    with pytest.raises(ValueError, match=r"f1 is undefined \(0/0\) on these labels"):
+        am.evaluate([0, 0], [0, 0], zero_division=NAN)
+    with pytest.raises(ValueError, match=r"precision is undefined \(0/0\) for these"):
+        am.forecast(P, [0, 0, 0, 0], "precision", zero_division=NAN)
+    nothing = am.decide([0.0, 0.0], zero_division=NAN)
+    assert (nothing.n_positives, math.isnan(nothing.expected)) == (0, True)
+
+
+# ------------------------------------------------------ metrics of other libraries
+
+
+@pytest.mark.parametrize(
+    ("name", "ours"),
+    [
+        ("f1_score", "f1"),
+        ("matthews_corrcoef", "mcc"),
+        ("balanced_accuracy_score", "balanced_accuracy"),
+        ("jaccard_score", "jaccard"),
+        ("cohen_kappa_score", "kappa"),
+        ("precision_score", "precision"),
+        ("recall_score", "recall"),
+        ("accuracy_score", "accuracy"),
+    ],
+)
+def test_a_function_of_scikit_learn_is_named_as_ours(name, ours):
+    function = getattr(sklearn.metrics, name)
+    message = f'metric is {name} of scikit-learn, .* counts: pass metric="{ours}"'
+    for metric in (function, sklearn.metrics.make_scorer(function)):
+        with pytest.raises(TypeError, match=message):
+            am.decide(P, metric)
+    assert am.get_metric(ours).name == ours
+
+
+def test_other_functions_of_scikit_learn():
+    with pytest.raises(TypeError, match=r"fbeta_score .* pass metric=FBeta\(beta\)"):
+        am.get_metric(sklearn.metrics.fbeta_score)
+    with pytest.raises(TypeError, match=r"metric is hinge_loss of .* such as 'f1'"):
+        am.get_metric(sklearn.metrics.hinge_loss)
+    with pytest.raises(ValueError, match="'roc_auc_score' judges the order"):
+        am.get_metric(sklearn.metrics.roc_auc_score)
+    with pytest.raises(ValueError, match="'log_loss' judges the probabilities"):
+        am.get_metric(sklearn.metrics.get_scorer("neg_log_loss"))
+    with pytest.raises(TypeError, match="metric is a scorer, OptimalScorer: pass the"):
+        am.get_metric(am.optimal_scorer("f1"))
+
+
+@pytest.mark.parametrize(
+    ("name", "judged"),
+    [
+        *((name, "order") for name in ("auc", "AUC", "roc_auc", "roc-auc", "auroc")),
+        *((name, "order") for name in ("average_precision", "pr_auc", "ndcg_score")),
+        *((name, "order") for name in ("roc_auc_ovr_weighted", "roc_auc_score")),
+        *((name, "probabilities") for name in ("log_loss", "neg_log_loss", "logloss")),
+        *((name, "probabilities") for name in ("brier", "neg_brier_score")),
+        ("brier_score_loss", "probabilities"),
+    ],
+)
+def test_scores_without_labels_to_choose(name, judged):
+    with pytest.raises(ValueError, match=f"judges the {judged}.* no labels to choose"):
+        am.decide(P, name)
+
+
+def test_names_with_an_average():
+    with pytest.raises(ValueError, match="pass metric='f1' and average='macro'"):
+        am.get_metric("f1_macro")
+    for name in (*am.metric_names(), "f3", "bacc", "am", "iou"):
+        assert am.get_metric(name).name
 
 
 # ---------------------------------------------------------- names and values

@@ -6,6 +6,7 @@ import math
 import sys
 from collections.abc import Callable, Iterator, Mapping, MappingView, Set
 from dataclasses import dataclass
+from numbers import Integral, Number
 from typing import Any
 
 import numpy as np
@@ -303,7 +304,34 @@ def check_groups(groups: Any, n: int, other: str = "p") -> npt.NDArray[Any]:
                 ) from None
     if missing.size:
         raise ValueError(f"groups has a missing value at row {missing[0]}")
+    if values.dtype.kind == "O":
+        _refuse_equal_ids(values)
     return values
+
+
+def _refuse_equal_ids(values: npt.NDArray[Any]) -> None:
+    """Refuse 1 beside True or 1.0: they hash alike, and one group is not meant."""
+    if len({_kind_of_number(kind) for kind in set(map(type, values))} - {""}) < 2:
+        return
+    seen: dict[Any, int] = {}
+    for row, value in enumerate(values):
+        first = seen.setdefault(value, row)
+        kinds = {_kind_of_number(type(values[i])) for i in (first, row)}
+        if len(kinds) == 2:
+            raise ValueError(
+                f"groups has {values[first]!r} at row {first} and {value!r} at row "
+                f"{row}: equal, but of different types; make them one type first, such "
+                "as text by astype(str)"
+            )
+
+
+def _kind_of_number(kind: type) -> str:
+    """Kind of truth value, whole number or fraction; empty for what is no number."""
+    if issubclass(kind, bool | np.bool_):
+        return "b"
+    if issubclass(kind, Integral):
+        return "i"
+    return "f" if issubclass(kind, Number) else ""
 
 
 def _to_ids(groups: Any) -> npt.NDArray[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from dataclasses import replace
 from typing import Any
@@ -29,7 +30,7 @@ from argmetric._layout import Average, lay_out
 from argmetric._segments import Method, Segments
 from argmetric._suspect import warn_of_scale
 from argmetric._validation import check_choice
-from argmetric.metrics import MetricLike, get_metric
+from argmetric.metrics import MetricLike, get_metric, require_defined
 
 
 def decide(
@@ -124,6 +125,7 @@ def decide(
         warn_of_scale(layout.scores, logits=logits, zeros=layout.sparse)
     else:
         layout = recalibrated(layout, found, logits=logits)
+    require_defined(metric, int(layout.sizes.max()))
     if check:
         require_ranking(metric, layout.sizes)
         if layout.sparse:
@@ -133,6 +135,12 @@ def decide(
         decision = decide_one(task)
     else:
         decision = decide_groups(task, thread_count(n_jobs))
+    # Without any chance of a positive "none" is right, whatever it is worth.
+    if math.isnan(decision.expected) and layout.scores.max(initial=0.0) > 0.0:
+        raise ValueError(
+            f"{metric.name} is undefined for every number of positives that is allowed "
+            "here; zero_division=0 or 1 gives it a value"
+        )
     if found is None:
         return decision
     note = f"{calibration_note(found)}; thresholds refer to these"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from argmetric._labels import check_pos_label, label_numbers
 from argmetric._layout import Average, lay_out
 from argmetric._segments import Floats, Integers
 from argmetric._sparse import check_structure, entry_place, is_sparse
-from argmetric.metrics import MetricLike, get_metric
+from argmetric.metrics import MetricLike, get_metric, require_defined
 
 
 def evaluate(
@@ -59,7 +60,14 @@ def evaluate(
     else:
         counts = _count(y_true, y_pred, pos_label, groups, average)
     hit, predicted, actual, sizes = counts
-    return mean_defined(np.atleast_1d(metric.value(hit, predicted, actual, sizes)))
+    require_defined(metric, int(sizes.max()))
+    score = mean_defined(np.atleast_1d(metric.value(hit, predicted, actual, sizes)))
+    if math.isnan(score):
+        raise ValueError(
+            f"{metric.name} is undefined (0/0) on these labels; zero_division=0 or 1 "
+            "gives it a value"
+        )
+    return score
 
 
 def _count(

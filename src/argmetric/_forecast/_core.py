@@ -30,7 +30,13 @@ from argmetric._odds import from_log_odds
 from argmetric._segments import Floats, Integers, Segments, expit
 from argmetric._suspect import warn_of_scale
 from argmetric._validation import is_sparse
-from argmetric.metrics import Metric, MetricLike, feasible_counts, get_metric
+from argmetric.metrics import (
+    Metric,
+    MetricLike,
+    feasible_counts,
+    get_metric,
+    require_defined,
+)
 
 TABLE_LIMIT = 64
 FEW_GROUPS = 24  # up to so many the laws of the groups are convolved
@@ -127,6 +133,7 @@ def forecast(
     if prior is not None:
         # An implicit cell stays a certain negative under any prevalence.
         p_, q = match_prevalence(p_, q, float(prior), int(layout.sizes.sum()))
+    require_defined(metric, int(layout.sizes.max()))
     known_ = _arrived(known, pos_label, layout)
     if layout.single:
         law, positives = _law_of_one(
@@ -136,9 +143,12 @@ def forecast(
         law, positives = _group_law(
             metric, layout, p_, q, known_, selected, overdispersion
         )
-    interval = (math.nan, math.nan)
-    if law.values.size:
-        interval = shortest_interval(law.values, law.probabilities, coverage)
+    if not law.values.size:
+        raise ValueError(
+            f"{metric.name} is undefined (0/0) for these labels, whatever the truth; "
+            "zero_division=0 or 1 gives it a value"
+        )
+    interval = shortest_interval(law.values, law.probabilities, coverage)
     return Forecast(
         mean=law.mean,
         interval=interval,

@@ -36,7 +36,7 @@ from argmetric._tune._multilabel_rule import MultiLabelRule
 from argmetric._tune._rule import Rule
 from argmetric._tune._uncertainty import Choice
 from argmetric._validation import check_choice, check_length, is_sparse
-from argmetric.metrics import Metric, MetricLike, get_metric
+from argmetric.metrics import Metric, MetricLike, get_metric, require_defined
 
 Tuned = Rule | MultiClassRule | MultiLabelRule
 RuleAverage = Literal["groups", "pooled", "macro", "micro", "samples"]
@@ -166,6 +166,8 @@ def tune(
     scores = check_p(p, calibrator)
     warn_of_scale(scores, logits=False)
     weight = check_row_weight(sample_weight, scores.shape[0])
+    for one in metrics:
+        require_defined(one, scores.shape[0])
     if y is None:
         from argmetric._tune._population import tune_population
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argmetric.metrics._base import CustomMetric, Metric
-from argmetric.metrics._check import check_metric, feasible_counts
+from argmetric.metrics._check import check_metric, feasible_counts, require_defined
 from argmetric.metrics._counts import (
     MCC,
     FowlkesMallows,
@@ -74,4 +74,5 @@ __all__ = [
     "feasible_counts",
     "get_metric",
     "metric_names",
+    "require_defined",
 ]

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from argmetric.metrics._base import CustomMetric, Metric
 from argmetric.metrics._forms import Floats
 from argmetric.metrics._names import MetricLike, get_metric
 from argmetric.metrics._ranking import RankingPrinciple
@@ -19,6 +20,25 @@ def feasible_counts(n: int) -> tuple[Floats, Floats, Floats]:
     )
     keep = (tp <= np.minimum(k, t)) & (tp >= k + t - n)
     return tp[keep], k[keep], t[keep]
+
+
+def require_defined(metric: Metric, n: int) -> None:
+    """Refuse a function of the user's own that gives nan wherever n items are tried.
+
+    The value of 0/0 would stand in its place, everywhere.
+    """
+    if not isinstance(metric, CustomMetric) or n < 2:
+        return
+    sizes = np.unique([1, n // 2, n - 1])
+    k, t = (a.ravel() for a in np.meshgrid(sizes, sizes))
+    low, high = np.maximum(0, k + t - n), np.minimum(k, t)
+    tp = np.concatenate([low, high])
+    k, t = np.tile(k, 2), np.tile(t, 2)
+    if np.isnan(metric.with_zero_division(math.nan).value(tp, k, t, n)).all():
+        raise ValueError(
+            f"the metric {metric.name} gives nan for all counts of n={n} items, such "
+            f"as tp={tp[-1]}, k={k[-1]}, t={t[-1]}: see check_metric"
+        )
 
 
 def check_metric(metric: MetricLike, *, n: int = 12) -> RankingPrinciple:

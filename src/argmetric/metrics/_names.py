@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+from argmetric._arguments import shown
 from argmetric.metrics._base import CustomMetric, Metric
 from argmetric.metrics._counts import (
     MCC,
@@ -17,6 +18,7 @@ from argmetric.metrics._counts import (
     Markedness,
     SquaredCountError,
 )
+from argmetric.metrics._foreign import refuse_foreign_function, refuse_foreign_name
 from argmetric.metrics._fractional import (
     Accuracy,
     FBeta,
@@ -103,6 +105,7 @@ def get_metric(metric: MetricLike, *, zero_division: float | None = None) -> Met
                 "metric must be a name, a Metric or a function of (tp, k, t, n), "
                 f"not {type(metric).__name__}"
             )
+        refuse_foreign_function(metric)
         metric = CustomMetric(metric)
     return metric.with_zero_division(zero_division)
 
@@ -116,9 +119,10 @@ def _from_name(name: str) -> Metric:
     beta = re.fullmatch(r"f((?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)", plain)
     if beta and 0 < float(beta[1]) < math.inf:
         return FBeta(float(beta[1]))
+    refuse_foreign_name(name)
     near = difflib.get_close_matches(key, [*_NAMED, *_ALIASES], n=3, cutoff=0.5)
     hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else "."
     raise ValueError(
-        f"unknown metric {name!r}{hint} Known names: {', '.join(_NAMED)}, "
+        f"unknown metric {shown(name)}{hint} Known names: {', '.join(_NAMED)}, "
         'and "f<beta>" for any positive beta'
     )
