@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from sklearn.datasets import make_classification
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.model_selection import cross_val_predict
 from sklearn.multioutput import MultiOutputClassifier
 from sklearn.tree import DecisionTreeClassifier
@@ -188,6 +188,56 @@ def test_probabilities_called_logits_elsewhere():
 def test_log_odds_are_not_accused(x):
     assume(min(x) < 0 or max(x) > 1)
     assert am.decide(x, "accuracy", logits=True).n == len(x)
+
+
+# ------------------------------------------------- a positive class of the alphabet
+
+X, RARE = make_classification(120, weights=[0.8], flip_y=0.05, random_state=3)
+MODELS = {
+    "MetricClassifier": lambda **more: am.MetricClassifier(cv=2, **more),
+    "MetricLogisticRegression": lambda **more: am.MetricLogisticRegression(**more),
+    "OnlineClassifier": lambda **more: am.stream.OnlineClassifier(**more),
+    "OnlineThreshold": lambda **more: am.stream.OnlineThreshold(
+        SGDClassifier(loss="log_loss", random_state=0), **more
+    ),
+}
+FRAUD = np.where(RARE == 1, "fraud", "ok")
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_the_common_class_as_the_positive_one(model):
+    message = r"the positive class is 'ok', .* 80% of .*: pass pos_label='fraud' if"
+    with pytest.warns(UserWarning, match=message) as seen:
+        MODELS[model]().fit(X, FRAUD)
+    assert len(seen) == 1
+    assert seen[0].filename == __file__
+    for pos_label in ("fraud", "ok"):
+        MODELS[model](pos_label=pos_label).fit(X, FRAUD)
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize(
+    "y",
+    [
+        1 - RARE,
+        RARE == 0,
+        1 - 2 * RARE,
+        np.where(RARE == 1, "no", "yes"),
+        np.where(RARE == 1, "0", "1"),
+        np.where(RARE == 1, "spam", "ham"),
+        np.where(np.arange(120) % 2 == 1, "fraud", "ok"),
+    ],
+    ids=["0/1", "booleans", "signs", "yes", "'1'", "spam", "halves"],
+)
+def test_other_classes_are_not_accused(model, y):
+    assert set(MODELS[model]().fit(X, y).classes_) == set(y)
+
+
+def test_the_scorer_warns_of_the_alphabet_too():
+    fitted = LogisticRegression().fit(X, FRAUD)
+    with pytest.warns(UserWarning, match="the positive class is 'ok'"):
+        am.optimal_scorer("f1")(fitted, X, FRAUD)
+    assert am.optimal_scorer("f1", pos_label="fraud")(fitted, X, FRAUD) > 0.5
 
 
 # ------------------------------------------------------------------------ real data

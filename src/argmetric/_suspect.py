@@ -8,12 +8,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from argmetric._validation import ROUNDING, Floats
 
 ENOUGH = 20  # values of which none is a fraction by accident
+MAJORITY = 0.7  # share of the rows from which a class is plainly the common one
+# Names that say themselves that they are the positive class.
+_POSITIVE = frozenset({"1", "t", "true", "y", "yes", "p", "pos", "positive"})
 ENOUGH_ROWS = 3  # rows of two columns that do not sum to 1 by accident
 _HERE = str(Path(__file__).parent)
 _of_a_model: ContextVar[bool] = ContextVar("_of_a_model", default=False)
@@ -81,4 +86,25 @@ def warn_of_scale(
             f"{name} has {scores.size:,} values, all of them 0 or 1: are these "
             "predicted labels? They are taken for certain; pass predict_proba(X)[:, 1] "
             "instead, and calibrate a model that gives no other probabilities"
+        )
+
+
+def warn_of_common_class(
+    classes: npt.NDArray[Any], positive: int, y: npt.NDArray[Any]
+) -> None:
+    """Warn of a positive class that only the alphabet chose, and most rows have.
+
+    `positive` is its number among the two classes. Numbers and booleans have an order
+    that is meant; text has not.
+    """
+    names = classes.tolist()
+    chosen, other = names[positive], names[1 - positive]
+    if not isinstance(chosen, str) or chosen.strip().lower() in _POSITIVE:
+        return
+    share = float(np.mean(y == classes[positive]))
+    if y.size >= ENOUGH and share >= MAJORITY:
+        warn_user(
+            f"the positive class is {chosen!r}, the last in sorted order, and "
+            f"{share:.0%} of the rows have it: pass pos_label={other!r} if that is the "
+            f"class to find, or pos_label={chosen!r} if not"
         )

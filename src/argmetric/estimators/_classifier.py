@@ -12,7 +12,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from argmetric._suspect import scores_of_a_model
+from argmetric._suspect import scores_of_a_model, warn_of_common_class
 from argmetric._validation import Floats
 from argmetric.estimators._batches import BatchDecisions
 from argmetric.estimators._fitting import (
@@ -203,6 +203,8 @@ default="auto"
             check_is_fitted(estimator)
         known = estimator.classes_ if frozen else None
         problem = pose(self, X, y, sample_weight, groups, known)
+        if self.pos_label is None and problem.positive is not None:
+            warn_of_common_class(problem.classes, problem.positive, problem.y)
         fit_params, split_params = route(self, estimator, problem, params)
         if frozen:
             held_out = score_all(estimator, problem)

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.metadata_routing import UNUSED
 
-from argmetric._suspect import scores_of_a_model
+from argmetric._suspect import scores_of_a_model, warn_of_common_class
 from argmetric._tune import tune
 from argmetric._tune._limits import Limits, check_tune_limits
 from argmetric._tune._scan import count_cuts, curve_of, sort_rows
@@ -84,6 +84,8 @@ class OptimalScorer(BaseEstimator):  # type: ignore[misc]
             best = _best_of_many(y, scores, metric, limits, sample_weight)
         else:
             check_scores(scores, method, logits=True)
+            if self.pos_label is None:
+                warn_of_common_class(classes, positive, y)
             chosen = np.asarray(y == classes[positive])
             best = _best_of_two(chosen, scores, metric, limits, sample_weight)
         return best if metric.greater_is_better else -best

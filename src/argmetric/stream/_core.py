@@ -17,6 +17,7 @@ from sklearn.utils.validation import (
 )
 
 from argmetric._sparse import check_structure, is_sparse
+from argmetric._suspect import warn_of_common_class
 from argmetric.metrics import Metric, MetricLike, get_metric
 from argmetric.stream._features import (
     Vocabulary,
@@ -177,6 +178,8 @@ class StreamCore(BaseEstimator):  # type: ignore[misc]
             if classes is None:
                 check_classification_targets(values)
             found = two_classes(values, classes, whole=whole)
+            if self.pos_label is None:
+                warn_of_common_class(found, 1, values)
             self.classes_ = order_classes(found, self.pos_label)
         elif classes is not None:
             self._check_same(classes)

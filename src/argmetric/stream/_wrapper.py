@@ -14,6 +14,7 @@ from sklearn.utils.validation import (
     column_or_1d,
 )
 
+from argmetric._suspect import warn_of_common_class
 from argmetric._validation import is_sparse
 from argmetric.metrics import MetricLike, get_metric
 from argmetric.stream._labels import is_positive, order_classes, two_classes
@@ -93,6 +94,8 @@ class OnlineThreshold(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         values = column_or_1d(y)
         check_consistent_length(X, values)
         classes = two_classes(values, None, whole=True)
+        if self.pos_label is None:
+            warn_of_common_class(classes, 1, values)
         rows = X if hasattr(X, "shape") or self._is_river else np.asarray(X)
         rows = getattr(rows, "iloc", rows)
         for start in range(0, values.size, _BLOCK):

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from argmetric._decide._core import thread_count
 from argmetric._segments import expit
 from argmetric._sparse import check_structure
+from argmetric._suspect import warn_of_common_class
 from argmetric._validation import check_choice
 from argmetric.metrics import MetricLike, get_metric
 from argmetric.train._expected import ExpectedMetric, squared_beta
@@ -197,6 +198,8 @@ class MetricLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[
             X = X.copy()  # the caller's stays as it is
             X.sum_duplicates()
         labels = read_labels(y, self.pos_label)
+        if self.pos_label is None:
+            warn_of_common_class(labels.classes, 1, y)
         weight = read_weights(y, labels, sample_weight, self.class_weight)
         rows = Rows(X, y == labels.positive, weight, thread_count(self.n_jobs))
         if not weight.all():  # rows of weight 0 are not there
