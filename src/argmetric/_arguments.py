@@ -7,6 +7,7 @@ may be and what it was.
 from __future__ import annotations
 
 import math
+import os
 from decimal import Decimal
 from numbers import Integral, Real
 from typing import Any
@@ -35,11 +36,15 @@ def check_number(
     low: float = -math.inf,
     high: float = math.inf,
     strict: bool = False,
+    infinite: bool = False,
 ) -> float:
-    """A finite number from `low` to `high`; with `strict`, without the two ends."""
+    """A number from `low` to `high`; with `strict`, without the two ends.
+
+    Infinities are refused unless `infinite` lets them pass; nan always is.
+    """
     number = _finite(_number(value, name, "a number"))
     inside = low < number < high if strict else low <= number <= high
-    if not (math.isfinite(number) and inside):
+    if not inside or not (infinite or math.isfinite(number)):
         wanted = _range_in_words(low, high, strict)
         raise ValueError(f"{name} must {wanted}, not {shown(value)}")
     return number
@@ -87,9 +92,37 @@ def check_choice(value: Any, name: str, choices: tuple[str, ...]) -> None:
         raise ValueError(f"{name} must be one of {words}, not {shown(value)}")
 
 
-def check_seed(value: Any, name: str = "random_state") -> int | None:
-    """A whole number that can start a generator; None for a fresh start."""
-    return None if value is None else check_count(value, name)
+def check_seed(value: Any, name: str = "random_state", high: int = MOST) -> None:
+    """Refuse what starts no generator: whole numbers do, None and generators."""
+    if value is None or isinstance(value, np.random.Generator | np.random.RandomState):
+        return
+    if not isinstance(value, Integral):
+        raise TypeError(
+            f"{name} must be a whole number, a generator or None, not {shown(value)}"
+        )
+    check_count(value, name, high=high)
+
+
+def check_label(value: Any, name: str = "pos_label") -> None:
+    """Refuse what is no single label: arrays, lists, and what cannot be compared."""
+    try:
+        hash(value)
+    except TypeError:
+        pass
+    else:
+        if not isinstance(value, tuple | range | frozenset):
+            return
+    raise TypeError(f"{name} must be one label, not {shown(value)}")
+
+
+def check_jobs(value: Any, name: str = "n_jobs") -> int:
+    """Number of threads: None is 1, -1 all cores, -2 all but one."""
+    if value is None:
+        return 1
+    number = check_count(value, name, low=-4096, high=4096)
+    if number == 0:
+        raise ValueError(f"{name} must be a positive number, or negative, not 0")
+    return number if number > 0 else max(1, (os.cpu_count() or 1) + 1 + number)
 
 
 def _number(value: Any, name: str, wanted: str) -> Any:

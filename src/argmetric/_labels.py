@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from argmetric._arguments import shown
+from argmetric._arguments import check_label, shown
 from argmetric._sparse import is_sparse, to_dense
 from argmetric._validation import Floats, is_missing, place, to_floats, to_numpy
 
@@ -60,8 +60,7 @@ def check_pos_label(pos_label: Any, **labels: Any) -> None:
     """Refuse a `pos_label` that stands in none of the arrays, where two others do."""
     if pos_label is None:
         return
-    if np.ndim(pos_label) or isinstance(pos_label, dict | set | frozenset):
-        raise TypeError(f"pos_label must be one label, not {shown(pos_label)}")
+    check_label(pos_label)
     seen: dict[Any, None] = {}
     for name, values in labels.items():
         if is_sparse(values):

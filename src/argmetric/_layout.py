@@ -105,7 +105,7 @@ def lay_out(
         return _matrix(array, p, groups, average)
     if groups is None:
         if average is not None:
-            raise ValueError(f"average={average!r} needs groups, or a matrix")
+            raise ValueError(f"average={average!r} needs groups, or {name} as a matrix")
         return _one(array, array.shape, None, same_kind(p))
     if average is None:
         raise ValueError(WHICH_AVERAGE)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from argmetric._arguments import check_flag, check_number
 from argmetric._display import Lines, as_html, as_text
 from argmetric._odds import logit
 from argmetric._segments import Floats, expit
@@ -117,9 +118,10 @@ class Calibrator:
         ndarray
             Probabilities in the shape of `p`.
         """
+        logits = check_flag(logits, "logits")
         values = _values(p, logits=logits)
         mapped = expit(self._map(values)) if logits else self._map_p(values)
-        return mapped if np.ndim(p) else mapped[0]
+        return mapped[0] if _is_number(p) else mapped
 
     def apply_logits(self, x: Any) -> Floats:
         """Log-odds of the calibrated probabilities, accurate near 0 and 1.
@@ -136,7 +138,7 @@ class Calibrator:
         """
         values = _values(x, logits=True)
         mapped = self._map(values)
-        return mapped if np.ndim(x) else mapped[0]
+        return mapped[0] if _is_number(x) else mapped
 
     def __call__(self, p: Any) -> Floats:
         return self.apply(p)
@@ -288,7 +290,7 @@ _COMMON = ("n", "prevalence", "draws")
 def _values(p: Any, *, logits: bool) -> Floats:
     """Checked scores; a single number becomes a vector of one."""
     name = "x" if logits else "p"
-    values = to_floats([p] if np.ndim(p) == 0 and _is_number(p) else p, name)
+    values = to_floats([p] if _is_number(p) else p, name)
     return check_scores(values, name, logits=logits)
 
 
@@ -309,8 +311,4 @@ def _plain(value: Any) -> Any:
 
 def check_finite(name: str, value: Any, low: float = -math.inf) -> None:
     """Refuse a parameter that is no finite number of at least `low`."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise TypeError(f"{name} must be a number, not {value!r}")
-    if not (math.isfinite(value) and value >= low):
-        least = "" if low == -math.inf else f" of at least {low:g}"
-        raise ValueError(f"{name} must be a finite number{least}, not {value!r}")
+    check_number(value, name, low=low)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from argmetric._arguments import check_flag
 from argmetric._calibrate._base import Calibrator
 from argmetric._calibrate._classes import fit_class_temperature
 from argmetric._calibrate._fit import METHODS, Method, fit_map, n_distinct
@@ -17,9 +18,10 @@ from argmetric._calibrate._reference import (
     check_reference,
     check_score_array,
 )
+from argmetric._labels import check_pos_label
 from argmetric._segments import Floats, Integers, expit
 from argmetric._suspect import warn_of_scale
-from argmetric._validation import check_choice, check_groups, check_weight
+from argmetric._validation import check_choice, check_groups, check_weight, to_numpy
 
 DEFAULT: Method = "spline"
 SIMPLE_FIRST: tuple[Method, ...] = (
@@ -100,6 +102,8 @@ def calibrate(
     """
     if method is not None:
         check_choice(method, "method", METHODS)
+    logits = check_flag(logits, "logits")
+    check_pos_label(pos_label, y=y)
     if _is_multi_class(y, p):
         _check_multi_class(method, pos_label)
         scores = check_score_array(p, logits=logits)
@@ -224,7 +228,11 @@ def _log_losses(reference: Reference, method: str, fold: Integers) -> Floats:
 
 def _is_multi_class(y: Any, p: Any) -> bool:
     """A matrix of scores with one label per row."""
-    return np.ndim(p) == 2 and len(getattr(y, "shape", np.shape(y))) == 1
+    sizes = [
+        len(getattr(values, "shape", ()) or to_numpy(values, name).shape)
+        for name, values in (("y", y), ("p", p))
+    ]
+    return sizes == [1, 2]
 
 
 def _check_multi_class(method: str | None, pos_label: Any) -> None:

@@ -7,7 +7,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from argmetric._calibrate._base import Calibrator, check_finite
+from argmetric._arguments import check_flag, check_share
+from argmetric._calibrate._base import Calibrator
 from argmetric._odds import from_log_odds, logit
 from argmetric._segments import Floats
 from argmetric._suspect import warn_of_scale
@@ -40,7 +41,7 @@ class PriorShift(Calibrator):
 
     def _check(self) -> None:
         for name in ("prevalence", "reference_prevalence"):
-            check_prevalence(name, getattr(self, name))
+            check_share(getattr(self, name), name)
 
     @property
     def shift(self) -> float:
@@ -71,12 +72,6 @@ class PriorShift(Calibrator):
         lines = [one for one in super()._lines() if one[0] != "reference"]
         shares = f"{self.reference_prevalence:.4g} → {self.prevalence:.4g}, {how}"
         return [*lines[:2], ("prevalence", shares), *lines[2:]]
-
-
-def check_prevalence(name: str, value: Any) -> None:
-    check_finite(name, value)
-    if not 0.0 < value < 1.0:
-        raise ValueError(f"{name} must lie strictly between 0 and 1, not {value!r}")
 
 
 def adjust_prior(
@@ -122,22 +117,17 @@ def adjust_prior(
     >>> round(am.adjust_prior(p, reference_prevalence=0.5).prevalence, 3)
     0.899
     """
-    check_prevalence("reference_prevalence", _number(reference_prevalence))
+    logits = check_flag(logits, "logits")
+    old = check_share(reference_prevalence, "reference_prevalence")
     scores = check_scores(to_floats(p, "p").ravel(), "p", logits=logits)
     warn_of_scale(scores, logits=logits)
-    old = float(reference_prevalence)
     if prevalence is not None:
-        check_prevalence("prevalence", _number(prevalence))
-        return PriorShift(old, prevalence=float(prevalence))
+        return PriorShift(old, prevalence=check_share(prevalence, "prevalence"))
     if scores.size == 0:
         raise ValueError("p is empty: no prevalence can be found from it")
     positive, negative = from_log_odds(scores) if logits else (scores, 1.0 - scores)
     new, steps = likeliest_prevalence(positive / old, negative / (1.0 - old))
     return PriorShift(old, steps, prevalence=new, n=scores.size)
-
-
-def _number(value: Any) -> Any:
-    return value.item() if isinstance(value, np.generic) else value
 
 
 def likeliest_prevalence(a: Floats, b: Floats) -> tuple[float, int]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import os
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from argmetric._arguments import check_choice, check_flag, check_jobs
 from argmetric._calibrate import resolve_calibrator
 from argmetric._decide._calibrated import calibration_note, recalibrated
 from argmetric._decide._groups import decide_groups
@@ -29,7 +29,6 @@ from argmetric._decide._task import (
 from argmetric._layout import Average, lay_out
 from argmetric._segments import Method, Segments
 from argmetric._suspect import warn_of_scale
-from argmetric._validation import check_choice
 from argmetric.metrics import MetricLike, get_metric, require_defined
 
 
@@ -118,6 +117,8 @@ def decide(
     """
     metric = get_metric(metric, zero_division=zero_division)
     check_choice(method, "method", ("auto", "windows", "reference"))
+    logits, check = check_flag(logits, "logits"), check_flag(check, "check")
+    n_threads = check_jobs(n_jobs)
     limits = check_limits(min_positives, max_positives, min_precision, min_recall)
     layout = lay_out(p, groups=groups, average=average, logits=logits)
     found = resolve_calibrator(calibrator, reference, logits=logits)
@@ -131,10 +132,7 @@ def decide(
         if layout.sparse:
             require_no_zeros_chosen(metric, int(layout.sizes.max()))
     task = Task(layout, metric, method, limits, logits, Tables(metric))
-    if layout.single:
-        decision = decide_one(task)
-    else:
-        decision = decide_groups(task, thread_count(n_jobs))
+    decision = decide_one(task) if layout.single else decide_groups(task, n_threads)
     # Without any chance of a positive "none" is right, whatever it is worth.
     if math.isnan(decision.expected) and layout.scores.max(initial=0.0) > 0.0:
         raise ValueError(
@@ -145,15 +143,6 @@ def decide(
         return decision
     note = f"{calibration_note(found)}; thresholds refer to these"
     return replace(decision, notes=(note, *decision.notes))
-
-
-def thread_count(n_jobs: int | None) -> int:
-    if n_jobs is None:
-        return 1
-    if n_jobs == 0:
-        raise ValueError("n_jobs must be a positive number, or negative, not 0")
-    cores = os.cpu_count() or 1
-    return n_jobs if n_jobs > 0 else max(1, cores + 1 + n_jobs)
 
 
 def decide_one(task: Task) -> Decision:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from argmetric._arguments import check_choice, check_label, shown
 from argmetric._display import as_html, as_text, json_number
 from argmetric._segments import Floats, Integers
 from argmetric.metrics import Metric
@@ -105,9 +106,10 @@ class Decision:
         """
         if self.group_ids is None:
             raise ValueError("there are no groups here: the curve is in `curve`")
+        check_label(group, "group")
         found = np.flatnonzero(self.group_ids == group)
         if not found.size:
-            raise KeyError(f"no group {group!r}; the ids are in `group_ids`")
+            raise ValueError(f"no group {shown(group)}; the ids are in `group_ids`")
         return self._curve_of(int(found[0]))
 
     def _lines(self) -> list[tuple[str, str]]:
@@ -186,6 +188,7 @@ class Decision:
         """
         import narwhals as nw
 
+        check_choice(backend, "backend", ("pandas", "polars", "pyarrow"))
         if self.group_ids is None:
             assert self.curve is not None
             columns = {"k": np.arange(self.curve.size), "expected": self.curve}

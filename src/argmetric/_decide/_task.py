@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from argmetric._arguments import check_count, check_fraction
 from argmetric._decide._curves import compiled, expected_curves
 from argmetric._decide._tables import Tables
 from argmetric._layout import Layout
 from argmetric._segments import Floats, Integers, Method, Segments, expit
-from argmetric._validation import check_fraction
 from argmetric.metrics import Metric, Recall
 
 TIE = 1e-12  # values this close, relatively, are ties: the smaller k wins
@@ -86,14 +86,14 @@ class Task:
 def check_limits(
     least: int, most: int | None, min_precision: float | None, min_recall: float | None
 ) -> Limits:
-    for name, count in (("min_positives", least), ("max_positives", most)):
-        if count is not None and (count != int(count) or count < 0):
-            raise ValueError(f"{name} must be a whole number ≥ 0, not {count!r}")
+    least = check_count(least, "min_positives")
+    if most is not None:
+        most = check_count(most, "max_positives")
     if most is not None and most < least:
         raise ValueError(f"max_positives={most} is below min_positives={least}")
     return Limits(
-        int(least),
-        np.iinfo(np.int64).max if most is None else int(most),
+        least,
+        np.iinfo(np.int64).max if most is None else most,
         check_fraction(min_precision, "min_precision"),
         check_fraction(min_recall, "min_recall"),
     )
@@ -175,10 +175,9 @@ def refuse_empty_range(
     mean = np.cumsum(segments.one(g).p)
     k = max(int(low[g]), 1)
     raise ValueError(
-        f"no number of positives meets all limits{where}: the floor under recall or "
-        f"min_positives needs {low[g]} positives or more (expected precision "
-        f"{mean[k - 1] / k:.4g} there), the floor under precision or max_positives "
-        f"allows {high[g]} at most"
+        f"no number of positives meets all limits{where}: min_recall or min_positives "
+        f"needs {low[g]} positives or more (expected precision {mean[k - 1] / k:.4g} "
+        f"there), min_precision or max_positives allows {high[g]} at most"
     )
 
 

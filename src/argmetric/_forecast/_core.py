@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from argmetric._arguments import check_flag, check_number, check_share
 from argmetric._calibrate import Calibrator, resolve_calibrator
 from argmetric._decide._calibrated import calibration_note, recalibrated
 from argmetric._decide._curves import compiled
 from argmetric._decide._tables import Tables, by_size
-from argmetric._forecast._effects import check_effect, mixed_law, settle
+from argmetric._forecast._effects import LARGEST_EFFECT, mixed_law, settle
 from argmetric._forecast._laws import (
     MAX_ATOMS,
     ValueLaw,
@@ -110,11 +111,11 @@ def forecast(
     (0.768, [0.5, 1.0])
     """
     metric = get_metric(metric, zero_division=zero_division)
-    if not 0.0 < coverage < 1.0:
-        raise ValueError(
-            f"coverage must lie strictly between 0 and 1, not {coverage!r}"
-        )
-    check_effect(overdispersion)
+    coverage = check_share(coverage, "coverage")
+    high = LARGEST_EFFECT
+    overdispersion = check_number(overdispersion, "overdispersion", low=0.0, high=high)
+    prior = None if prior is None else check_share(prior, "prior")
+    logits = check_flag(logits, "logits")
     if groups is not None and average is None:
         average = "groups"
     layout = lay_out(p, groups=groups, average=average, logits=logits)
@@ -132,7 +133,7 @@ def forecast(
     p_, q = (expit(scores), expit(-scores)) if logits else (scores, 1.0 - scores)
     if prior is not None:
         # An implicit cell stays a certain negative under any prevalence.
-        p_, q = match_prevalence(p_, q, float(prior), int(layout.sizes.sum()))
+        p_, q = match_prevalence(p_, q, prior, int(layout.sizes.sum()))
     require_defined(metric, int(layout.sizes.max()))
     known_ = _arrived(known, pos_label, layout)
     if layout.single:
@@ -152,7 +153,7 @@ def forecast(
     return Forecast(
         mean=law.mean,
         interval=interval,
-        coverage=float(coverage),
+        coverage=coverage,
         std=math.sqrt(max(law.variance, 0.0)),
         values=law.values,
         probabilities=law.probabilities,

@@ -21,14 +21,6 @@ N_VALUES = 4001
 Mask = np.ndarray[tuple[int], np.dtype[np.bool_]]
 
 
-def check_effect(deviation: float) -> None:
-    if not 0.0 <= deviation <= LARGEST_EFFECT:
-        raise ValueError(
-            f"overdispersion must lie between 0 and {LARGEST_EFFECT:g}, "
-            f"not {deviation!r}"
-        )
-
-
 def log_likelihood(
     centre: Floats, deviation: float, z: Floats, known: Floats
 ) -> Floats:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from argmetric._arguments import check_number
 from argmetric._display import as_html, as_text
 from argmetric._segments import Floats
 from argmetric.metrics import Metric
@@ -59,16 +60,17 @@ class Forecast:
 
     def cdf(self, x: float) -> float:
         """Probability of a score of at most x."""
+        x = check_number(x, "x", infinite=True)
         return float(self.probabilities[self.values <= x + 1e-12].sum())
 
     def probability_below(self, x: float) -> float:
         """Probability of a score below x."""
+        x = check_number(x, "x", infinite=True)
         return float(self.probabilities[self.values < x - 1e-12].sum())
 
     def quantile(self, q: float) -> float:
         """Smallest score whose cdf reaches q."""
-        if not 0.0 <= q <= 1.0:
-            raise ValueError(f"q must lie between 0 and 1, not {q!r}")
+        q = check_number(q, "q", low=0.0, high=1.0)
         if not self.values.size:
             return math.nan
         reached = np.searchsorted(np.cumsum(self.probabilities), q - 1e-12)

@@ -17,8 +17,6 @@ def match_prevalence(
     p: Floats, q: Floats, prior: float, n: int
 ) -> tuple[Floats, Floats]:
     """Add one constant to all log-odds so that Σp/n becomes `prior`, n ≥ len(p)."""
-    if not 0.0 < prior < 1.0:
-        raise ValueError(f"prior must lie strictly between 0 and 1, not {prior!r}")
     certain = float((q == 0).sum()) / n
     impossible = (float((p == 0).sum()) + n - p.size) / n
     if not certain < prior < 1.0 - impossible:

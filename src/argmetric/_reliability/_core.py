@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from argmetric._arguments import check_count, check_flag, check_seed
 from argmetric._calibrate import (
     DEFAULT,
     METHODS,
@@ -17,6 +18,7 @@ from argmetric._calibrate import (
     check_score_array,
     choose_method,
 )
+from argmetric._labels import check_pos_label
 from argmetric._layout import Average, lay_out
 from argmetric._reliability._bins import ReliabilityBins, reliability_bins
 from argmetric._reliability._judge import Case, judge, units_of
@@ -38,6 +40,7 @@ from argmetric.metrics import MetricLike, get_metric
 
 HISTOGRAM = 40
 N_FOLDS = 5
+MOST = 100_000  # bins or samples
 
 
 def calibration_check(
@@ -114,7 +117,11 @@ def calibration_check(
     """
     metric = get_metric(metric, zero_division=zero_division)
     check_choice(method, "method", METHODS)
-    _check_counts(n_bins=n_bins, n_bootstrap=n_bootstrap)
+    n_bins = check_count(n_bins, "n_bins", low=2, high=MOST)
+    n_bootstrap = check_count(n_bootstrap, "n_bootstrap", low=2, high=MOST)
+    check_seed(random_state)
+    logits = check_flag(logits, "logits")
+    check_pos_label(pos_label, y=y)
     if groups is not None and average is None:
         average = "groups"
     scores = check_score_array(p, logits=logits)
@@ -154,7 +161,7 @@ def calibration_check(
         tuple(layout.select(np.asarray(labels[name])) == 1 for name in names),
         placed,
     )
-    judged = judge(case, int(n_bootstrap), np.random.default_rng(random_state))
+    judged = judge(case, n_bootstrap, np.random.default_rng(random_state))
     sign = 1.0 if metric.greater_is_better else -1.0
     # Bins and lines do not care for the order of rows, but leave out those of weight 0.
     part: Any = slice(None) if placed is None else placed > 0
@@ -197,15 +204,11 @@ def calibration_check(
     )
 
 
-def _check_counts(**counts: int) -> None:
-    for name, value in counts.items():
-        if isinstance(value, bool) or value != int(value) or value < 2:
-            raise ValueError(f"{name} must be a whole number ≥ 2, not {value!r}")
 
 
 def _binned(p: Floats, ordered: Reference, n_bins: int) -> ReliabilityBins:
     y = ordered.y.astype(np.float64)
-    return reliability_bins(p, y, ordered.weights, int(n_bins))
+    return reliability_bins(p, y, ordered.weights, n_bins)
 
 
 def _own_losses(ordered: Reference) -> Floats:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from argmetric._arguments import check_count, check_number, shown
 from argmetric._segments import Floats
 from argmetric._tune._binary import Group, Settings
 from argmetric._tune._files import calibrated
@@ -41,10 +42,13 @@ def one_metric(
             raise ValueError(f"cost has keys among {', '.join(names)}, not {odd}")
         known = dict(cost)
     else:
-        if len(cost) != 2:
-            raise ValueError(f"cost must be a dict, or the pair (fp, fn), not {cost!r}")
+        if np.array(cost, dtype=object).shape != (2,):
+            raise ValueError(
+                f"cost must be a dict, or the pair (fp, fn), not {shown(cost)}"
+            )
         known = dict(zip(names, cost, strict=False))
-    return Utility(**{name: 0.0 - known.get(name, 0.0) for name in names})
+    costs = {name: check_number(x, f"the {name} of cost") for name, x in known.items()}
+    return Utility(**{name: 0.0 - costs.get(name, 0.0) for name in names})
 
 
 def refuse_same_names(metrics: list[Metric]) -> None:
@@ -95,7 +99,7 @@ def check_row_weight(sample_weight: Any, n: int) -> Floats | None:
 def check_group(groups: Any, n: int, average: Any) -> Group | None:
     if groups is None:
         if average is not None:
-            raise ValueError(f"average={average!r} needs groups, or a matrix")
+            raise ValueError(f"average={average!r} needs groups, or p as a matrix")
         return None
     check_choice(
         "groups" if average is None else average, "average", ("groups", "pooled")
@@ -110,12 +114,15 @@ def population_scores(
     """Without labels there is one column of probabilities, and no floors."""
     if scores.ndim != 1:
         raise ValueError(
-            "without labels p must be one column of probabilities, such as p[:, 1]"
+            "without labels (y is None) p must be one column of probabilities, such as "
+            "p[:, 1]"
         )
     scores = check_scores(scores, "p", logits=False, hint=LOGITS)
     if settings.limits.given:
         names = ", ".join(settings.limits.given)
-        raise ValueError(f"{names} need labels in tune(); decide() obeys them without")
+        raise ValueError(
+            f"{names} need labels in tune(), and y is None; decide() obeys them"
+        )
     if groups is not None or pos_label is not None:
         name = "groups" if groups is not None else "pos_label"
         raise ValueError(f"{name} needs labels in tune(); y is None")
@@ -124,23 +131,11 @@ def population_scores(
     return scores
 
 
-def check_count(value: Any, name: str) -> int:
-    if isinstance(value, bool) or value != int(value) or value < 0:
-        raise ValueError(f"{name} must be a whole number ≥ 0, not {value!r}")
-    return int(value)
-
-
 def check_folds(cv: Any) -> int:
     count = 0 if cv is None else check_count(cv, "cv")
     if count == 1:
         raise ValueError("cv must be at least 2 folds, or None, not 1")
     return count
-
-
-def check_coverage(coverage: float) -> float:
-    if not 0.0 < float(coverage) < 1.0:
-        raise ValueError(f"coverage must lie between 0 and 1, not {coverage!r}")
-    return float(coverage)
 
 
 def seed_of(random_state: Any) -> np.random.SeedSequence:
@@ -151,9 +146,4 @@ def seed_of(random_state: Any) -> np.random.SeedSequence:
         return np.random.SeedSequence(int(random_state.integers(2**63)))
     if isinstance(random_state, np.random.RandomState):
         return np.random.SeedSequence(int(random_state.randint(2**31)))
-    if not isinstance(random_state, int | np.integer):
-        raise TypeError(
-            "random_state must be a whole number, a Generator or None, not "
-            f"{random_state!r}"
-        )
-    return np.random.SeedSequence(int(random_state))
+    return np.random.SeedSequence(check_count(random_state, "random_state"))

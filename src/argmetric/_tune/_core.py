@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from argmetric._arguments import check_count, check_label, check_share
 from argmetric._segments import Floats
 from argmetric._suspect import warn_of_scale
 from argmetric._tune._binary import (
@@ -18,8 +19,6 @@ from argmetric._tune._binary import (
 )
 from argmetric._tune._checks import (
     Cost,
-    check_count,
-    check_coverage,
     check_folds,
     check_group,
     check_p,
@@ -38,6 +37,7 @@ from argmetric._tune._uncertainty import Choice
 from argmetric._validation import check_choice, check_length, is_sparse
 from argmetric.metrics import Metric, MetricLike, get_metric, require_defined
 
+MOST_SAMPLES = 1_000_000  # a bootstrap of more is a slip of the pen
 Tuned = Rule | MultiClassRule | MultiLabelRule
 RuleAverage = Literal["groups", "pooled", "macro", "micro", "samples"]
 
@@ -142,6 +142,7 @@ def tune(
     0.3529
     """
     check_choice(choice, "choice", ("best", "one_se"))
+    check_label(pos_label)
     if isinstance(metric, Sequence) and not isinstance(metric, str):
         if not metric:
             raise ValueError("metric is an empty list: name at least one metric")
@@ -154,8 +155,8 @@ def tune(
     settings = Settings(
         check_tune_limits(min_precision, min_recall, max_positives),
         choice,
-        check_count(n_bootstrap, "n_bootstrap"),
-        check_coverage(coverage),
+        check_count(n_bootstrap, "n_bootstrap", high=MOST_SAMPLES),
+        check_share(coverage, "coverage"),
         check_folds(cv),
         seed_of(random_state),
     )

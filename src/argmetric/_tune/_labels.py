@@ -70,7 +70,9 @@ def binary_labels(y: Any, pos_label: Any = None, where: str = "y") -> Labels:
     """
     array = label_array(y)
     if array.ndim != 1:
-        raise ValueError(f"{where} must have one dimension, not {array.ndim}")
+        raise ValueError(
+            f"{where} must have one dimension, not {array.ndim}, as p is one column"
+        )
     if array.size == 0:
         raise ValueError(f"{where} is empty: there is nothing to tune on")
     low, high = _two_values(array, where)
@@ -109,7 +111,7 @@ def _two_values(array: npt.NDArray[Any], where: str) -> tuple[Any, Any]:
         more = ", ..." if len(distinct) > SHOWN else ""
         raise ValueError(
             f"{where} has {len(distinct)} distinct labels ({shown}{more}) but one "
-            "column of scores separates two classes: pass one column per class"
+            "column of scores separates two classes: pass p with a column per class"
         )
     return distinct[0], distinct[1]
 

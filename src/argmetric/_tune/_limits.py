@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, NoReturn
 
 import numpy as np
 
+from argmetric._arguments import check_fraction, check_number
 from argmetric._decide._task import TIE
 from argmetric._segments import Floats
 from argmetric._tune._labels import Booleans
 from argmetric._tune._scan import Cuts
-from argmetric._validation import check_fraction
 
 Numbers = Floats | float
 
@@ -88,7 +87,11 @@ def check_tune_limits(
     for name, value in (("min_precision", min_precision), ("min_recall", min_recall)):
         if value is not None:
             check_fraction(value, name)
-    most = None if max_positives is None else _check_number(max_positives)
+    most: int | float | None = None
+    if max_positives is not None:
+        most = check_number(max_positives, "max_positives")
+        if isinstance(max_positives, Integral):  # 1 is a row, 1.0 all of them
+            most = int(max_positives)
     if most is not None:
         if most < 0 or (most > 1 and most != int(most)):
             raise ValueError(
@@ -102,11 +105,3 @@ def check_tune_limits(
         None if min_recall is None else float(min_recall),
         most,
     )
-
-
-def _check_number(value: Any) -> int | float:
-    if isinstance(value, Real) and not isinstance(value, bool):
-        number = int(value) if isinstance(value, Integral) else float(value)
-        if math.isfinite(number):
-            return number
-    raise TypeError(f"max_positives must be a finite number, not {value!r}")

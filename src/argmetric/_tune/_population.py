@@ -180,7 +180,7 @@ def _population_rule(p: Floats, w: Floats, metric: Metric, settings: Settings) -
     t, n = float(mass[-1]), float(weight[-1])
     if t <= 0.0 or t >= n:
         which = "0" if t <= 0.0 else "1"
-        raise ValueError(f"every probability is {which}: any threshold is as good")
+        raise ValueError(f"every p is {which}: any threshold is as good")
     ratio = as_ratio(metric, t, n)
     found = best_prediction(p, mass, weight, ratio)
     if found is None:

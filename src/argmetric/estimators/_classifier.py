@@ -12,6 +12,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from argmetric._arguments import check_jobs, check_label, check_seed, shown
 from argmetric._suspect import scores_of_a_model, warn_of_common_class
 from argmetric._validation import Floats
 from argmetric.estimators._batches import BatchDecisions
@@ -197,7 +198,12 @@ default="auto"
         self
         """
         metric = check_settings(self)
+        check_jobs(self.n_jobs)
+        check_seed(self.random_state, high=2**32 - 1)
+        check_label(self.pos_label)
         estimator = base_estimator(self.estimator)
+        if not hasattr(estimator, "fit"):
+            raise TypeError(f"estimator must be a classifier, not {shown(estimator)}")
         frozen = isinstance(estimator, FrozenEstimator)
         if frozen:
             check_is_fitted(estimator)

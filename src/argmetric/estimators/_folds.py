@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, check_cv
+from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 from sklearn.utils.parallel import Parallel, delayed
 
+from argmetric._arguments import shown
 from argmetric._validation import Floats, Integers, factorize
 from argmetric.estimators._responses import Method, response_method, scores_of
 from argmetric.estimators._rows import Labels, take_parameters, take_rows
@@ -62,12 +63,28 @@ def split_rows(
 ) -> list[Split]:
     """Training and test rows of every fold."""
     if cv is not None and not isinstance(cv, Integral):
-        splitter = check_cv(cv, problem.y, classifier=True)
-        return list(splitter.split(problem.X, problem.y, **split_parameters))
+        if isinstance(cv, str | bytes) or not hasattr(cv, "split"):
+            return _given_splits(cv, problem.y.size)
+        return list(cv.split(problem.X, problem.y, **split_parameters))
     folds = 5 if cv is None else int(cv)
     if folds < 2:
         raise ValueError(f"cv must be at least 2 folds, not {folds}")
     return stratified(problem.codes, problem.classes, problem.groups, folds)
+
+
+def _given_splits(cv: Any, n: int) -> list[Split]:
+    """Splits that were made by hand: pairs of row numbers."""
+    rows = np.arange(n)
+    try:
+        splits = [(rows[train], rows[test]) for train, test in cv]
+    except (TypeError, ValueError, IndexError):
+        splits = []
+    if not splits or not all(part.ndim == 1 for pair in splits for part in pair):
+        raise TypeError(
+            "cv must be a number of folds, a splitter, or pairs of training and test "
+            f"rows, not {shown(cv)}"
+        )
+    return splits
 
 
 def stratified(

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.metadata_routing import UNUSED
 
+from argmetric._arguments import check_label
 from argmetric._suspect import scores_of_a_model, warn_of_common_class
 from argmetric._tune import tune
 from argmetric._tune._limits import Limits, check_tune_limits
@@ -71,6 +72,7 @@ class OptimalScorer(BaseEstimator):  # type: ignore[misc]
             Larger is better: the value is negated for a metric of which less is better.
         """
         metric = get_metric(self.metric, zero_division=self.zero_division)
+        check_label(self.pos_label)
         limits = check_tune_limits(
             self.min_precision, self.min_recall, self.max_positives
         )

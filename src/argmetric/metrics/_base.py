@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
+from argmetric._arguments import check_flag, shown
 from argmetric._validation import check_labels
 from argmetric.metrics._forms import Floats, Form
 from argmetric.metrics._ranking import RankingPrinciple, search_violation
@@ -30,14 +31,24 @@ def true_negatives(tp: Floats, k: Floats, t: Floats, n: Floats) -> Floats:
     return np.maximum(n - k - t + tp, 0.0)
 
 
-def finite_number(name: str, value: Any) -> float:
-    """The value as a float; text and infinities are refused by name."""
-    if not isinstance(value, Real):
-        raise TypeError(f"{name} must be a number, not {value!r}")
-    number = float(value)
-    if not math.isfinite(number):
-        raise ValueError(f"{name} must be a finite number, not {value!r}")
-    return number
+def _count(value: Any, name: str) -> Floats:
+    try:
+        count = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise TypeError(f"{name} must hold counts, not {shown(value)}") from None
+    if count.ndim == 0 and np.isinf(count):
+        raise ValueError(f"{name} must hold finite counts, not {shown(value)}")
+    return count
+
+
+def _common_shape(counts: list[Floats]) -> tuple[int, ...]:
+    try:
+        return np.broadcast_shapes(*(count.shape for count in counts))
+    except ValueError:
+        shapes = ", ".join(str(count.shape) for count in counts)
+        raise ValueError(
+            f"tp, k, t and n have shapes that do not go together: {shapes}"
+        ) from None
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -60,8 +71,8 @@ class Metric:
 
     def __post_init__(self) -> None:
         value = self.zero_division
-        if not (isinstance(value, Real) and (value in (0, 1) or math.isnan(value))):
-            raise ValueError(f"zero_division must be 0, 1 or nan, not {value!r}")
+        if not (isinstance(value, Real) and (value in (0, 1) or value != value)):
+            raise ValueError(f"zero_division must be 0, 1 or nan, not {shown(value)}")
         object.__setattr__(self, "zero_division", float(value))
 
     def _parameters(self) -> dict[str, Any]:
@@ -127,8 +138,9 @@ class Metric:
         >>> am.FBeta(1).value(tp=3, k=5, t=4, n=10).round(4)
         np.float64(0.6667)
         """
-        counts = [np.asarray(count, dtype=np.float64) for count in (tp, k, t, n)]
-        shape = np.broadcast_shapes(*(count.shape for count in counts))
+        given = {"tp": tp, "k": k, "t": t, "n": n}
+        counts = [_count(value, name) for name, value in given.items()]
+        shape = _common_shape(counts)
         result = np.asarray(self._value(*counts))
         if result.shape != shape:
             result = np.broadcast_to(result, shape).copy()
@@ -218,9 +230,10 @@ class CustomMetric(Metric):
         if name is None:
             name = getattr(self.function, "__name__", "custom")
         if not isinstance(name, str):
-            raise TypeError(f"name must be text, not {name!r}")
+            raise TypeError(f"name must be text, not {shown(name)}")
         object.__setattr__(self, "name", name)
-        object.__setattr__(self, "greater_is_better", bool(self.greater_is_better))
+        flag = check_flag(self.greater_is_better, "greater_is_better")
+        object.__setattr__(self, "greater_is_better", flag)
 
     def _value(self, tp: Floats, k: Floats, t: Floats, n: Floats) -> Floats:
         tp, k, t, n = np.broadcast_arrays(tp, k, t, n)

@@ -6,10 +6,11 @@ import math
 
 import numpy as np
 
+from argmetric._arguments import check_count
 from argmetric.metrics._base import CustomMetric, Metric
 from argmetric.metrics._forms import Floats
 from argmetric.metrics._names import MetricLike, get_metric
-from argmetric.metrics._ranking import RankingPrinciple
+from argmetric.metrics._ranking import EXHAUSTIVE_LIMIT, RankingPrinciple
 
 
 def feasible_counts(n: int) -> tuple[Floats, Floats, Floats]:
@@ -73,6 +74,7 @@ def check_metric(metric: MetricLike, *, n: int = 12) -> RankingPrinciple:
     False
     """
     metric = get_metric(metric)
+    n = check_count(n, "n", low=1, high=EXHAUSTIVE_LIMIT)
     bare = metric.with_zero_division(math.nan)  # any other value would hide a nan
     tp, k, t = feasible_counts(n)
     values = bare.value(tp, k, t, n)

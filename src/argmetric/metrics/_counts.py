@@ -8,7 +8,8 @@ from typing import ClassVar
 
 import numpy as np
 
-from argmetric.metrics._base import Metric, finite_number, ratio, true_negatives
+from argmetric._arguments import check_number
+from argmetric.metrics._base import Metric, ratio, true_negatives
 from argmetric.metrics._forms import AffineForm, Floats, Form, ItemForm, MeanForm
 from argmetric.metrics._ranking import RankingPrinciple, search_violation
 
@@ -33,7 +34,7 @@ class Utility(Metric):
     def __post_init__(self) -> None:
         super().__post_init__()
         for name in ("tp", "fp", "fn", "tn"):
-            object.__setattr__(self, name, finite_number(name, getattr(self, name)))
+            object.__setattr__(self, name, check_number(getattr(self, name), name))
 
     @property
     def name(self) -> str:

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from argmetric.metrics._base import Metric, finite_number, ratio
+from argmetric._arguments import check_number, shown
+from argmetric.metrics._base import Metric, ratio
 from argmetric.metrics._forms import Coefficients, Floats, Form, MeanForm, RatioForm
 from argmetric.metrics._ranking import RankingPrinciple, search_violation
-
-
-def positive_number(name: str, value: float, *, or_zero: bool = False) -> float:
-    """The value as a float; refused where it is not positive."""
-    number = finite_number(name, value)
-    if not (number > 0 or (or_zero and number == 0)):
-        kind = "0 or a positive" if or_zero else "a positive"
-        raise ValueError(f"{name} must be {kind} number, not {value!r}")
-    return number
 
 
 class _Fractional(Metric):
@@ -65,7 +58,8 @@ class FBeta(_Fractional):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "beta", positive_number("beta", self.beta))
+        beta = check_number(self.beta, "beta", low=0.0, strict=True)
+        object.__setattr__(self, "beta", beta)
 
     @property
     def name(self) -> str:
@@ -115,7 +109,7 @@ class Tversky(_Fractional):
     def __post_init__(self) -> None:
         super().__post_init__()
         for name in ("alpha", "beta"):
-            weight = positive_number(name, getattr(self, name), or_zero=True)
+            weight = check_number(getattr(self, name), name, low=0.0)
             object.__setattr__(self, name, weight)
         if self.alpha == self.beta == 0:
             raise ValueError("alpha and beta must not both be 0: the value is constant")
@@ -159,7 +153,10 @@ class LinearFractional(_Fractional):
     def __post_init__(self) -> None:
         super().__post_init__()
         for name in ("c", "d"):
-            numbers = tuple(finite_number(name, x) for x in getattr(self, name))
+            given = getattr(self, name)
+            if not isinstance(given, Iterable) or getattr(given, "ndim", 1) == 0:
+                raise TypeError(f"{name} must be four numbers, not {shown(given)}")
+            numbers = tuple(check_number(x, name) for x in given)
             if len(numbers) != 4:
                 raise ValueError(f"{name} must be four numbers, not {numbers}")
             object.__setattr__(self, name, numbers)

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from argmetric._segments import expit
-from argmetric._validation import check_choice
+from argmetric._validation import check_choice, to_floats
 from argmetric.metrics import Metric, MetricLike, get_metric
 from argmetric.metrics._derivatives import slopes
 from argmetric.train._expected import Gold, expected_f, squared_beta
@@ -162,8 +162,8 @@ def _read(first: Any, second: Any, sample_weight: Any) -> _Given:
     if hasattr(second, "get_label"):
         labels, margin = second.get_label(), first
         sample_weight = second.get_weight()
-    margin = np.asarray(margin, dtype=np.float64)
-    labels = np.asarray(labels, dtype=np.float64)
+    margin = to_floats(margin, "the margins")
+    labels = to_floats(labels, "the labels")
     if margin.ndim != 1:
         raise ValueError(
             f"one margin per row is needed, not an array of shape {margin.shape}: "
@@ -177,7 +177,7 @@ def _read(first: Any, second: Any, sample_weight: Any) -> _Given:
         raise ValueError(f"label {labels[row]:g} at row {row}; labels are 0 or 1")
     weight = np.ones(margin.size)
     if sample_weight is not None and np.size(sample_weight):
-        weight = np.asarray(sample_weight, dtype=np.float64)
+        weight = to_floats(sample_weight, "sample_weight")
         if weight.shape != margin.shape:
             raise ValueError(f"{weight.size} weights but {margin.size} margins")
     return _Given(margin, labels == 1, weight)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from argmetric._validation import check_weight
 from argmetric.train._rows import Floats
 
 
@@ -74,18 +75,5 @@ def read_weights(
 
 def _sample_weights(weight: Any, n: int) -> Floats:
     """Finite weights, none negative, one per row."""
-    from sklearn.utils import check_array
-
-    if weight is None:
-        return np.ones(n)
-    checked = check_array(
-        weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight"
-    )
-    if checked.ndim != 1:
-        raise ValueError("Sample weights must be 1D array or scalar")
-    if checked.size != n:
-        raise ValueError(f"sample_weight has {checked.size} rows but X has {n}")
-    if (checked < 0).any():
-        row = int(np.flatnonzero(checked < 0)[0])
-        raise ValueError(f"sample_weight is {checked[row]:g} at row {row}: negative")
-    return np.ascontiguousarray(checked, dtype=np.float64)
+    checked = check_weight(weight, (n,), "y")
+    return np.ones(n) if checked is None else checked

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from numbers import Integral, Real
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -13,11 +12,18 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from argmetric._decide._core import thread_count
+from argmetric._arguments import (
+    check_choice,
+    check_count,
+    check_flag,
+    check_jobs,
+    check_label,
+    check_number,
+    check_seed,
+)
 from argmetric._segments import expit
 from argmetric._sparse import check_structure
 from argmetric._suspect import warn_of_common_class
-from argmetric._validation import check_choice
 from argmetric.metrics import MetricLike, get_metric
 from argmetric.train._expected import ExpectedMetric, squared_beta
 from argmetric.train._fit import Fit, Settings, fit
@@ -201,7 +207,7 @@ class MetricLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[
         if self.pos_label is None:
             warn_of_common_class(labels.classes, 1, y)
         weight = read_weights(y, labels, sample_weight, self.class_weight)
-        rows = Rows(X, y == labels.positive, weight, thread_count(self.n_jobs))
+        rows = Rows(X, y == labels.positive, weight, check_jobs(self.n_jobs))
         if not weight.all():  # rows of weight 0 are not there
             there = np.flatnonzero(weight)
             rows = rows.take(there, weight[there])
@@ -279,16 +285,19 @@ class MetricLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[
 
     def _check_parameters(self) -> None:
         check_choice(self.objective, "objective", ("soft", "expected"))
-        for name in ("C", "gamma", "tol"):
-            value = getattr(self, name)
-            if not (isinstance(value, Real) and float(value) > 0):
-                raise ValueError(f"{name} must be a positive number, not {value!r}")
-        if not np.isfinite(self.gamma):
+        check_number(self.tol, "tol", low=0.0, high=1e100, strict=True)
+        for name in ("C", "gamma"):
+            check_number(getattr(self, name), name, low=0.0, strict=True, infinite=True)
+        if not np.isfinite(float(self.gamma)):
             raise ValueError("gamma must be finite: raise C for harder counts")
-        for name in ("n_restarts", "max_iter"):
-            value = getattr(self, name)
-            if not isinstance(value, Integral) or value < 1:
-                raise ValueError(f"{name} must be a positive integer, not {value!r}")
+        check_count(self.n_restarts, "n_restarts", low=1, high=100_000)
+        check_count(self.max_iter, "max_iter", low=1)
+        for name in ("fit_intercept", "warm_start"):
+            check_flag(getattr(self, name), name)
+        check_seed(self.random_state, high=2**32 - 1)
+        check_label(self.pos_label)
+        if not isinstance(self.verbose, bool):
+            check_number(self.verbose, "verbose")
 
     def _previous(self) -> Floats | None:
         """The last solution, where it is to be used."""

@@ -1,0 +1,265 @@
+"""One valid call of every public callable, small enough to be made thousands of times.
+
+An estimator is called by its constructor and `fit` together, as it checks what it was
+given when it is fitted.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.linear_model import LogisticRegression
+
+import argmetric as am
+
+P = [0.9, 0.6, 0.3, 0.1, 0.7, 0.2]
+Y = [1, 1, 0, 0, 0, 1]
+PAIR = [[0.9, 0.2], [0.4, 0.1], [0.6, 0.3], [0.1, 0.4]]
+PAIR_Y = [[1, 0], [0, 0], [1, 1], [0, 1]]
+THREE = [[0.5, 0.3, 0.2], [0.6, 0.4, 0], [0.5, 0.1, 0.4], [0.8, 0.1, 0.1]]
+X = np.array([[0.2], [1.0], [2.0], [3.0], [0.4], [2.5]] * 4)
+X_Y = [1, 0, 1, 1, 0, 1] * 4
+CALIBRATOR = am.calibrate(Y, P)
+RULE = am.tune(Y, P, n_bootstrap=0, cv=0)
+MULTI_LABEL = am.tune(PAIR_Y, PAIR, n_bootstrap=0, cv=0)
+MULTI_CLASS = am.tune(list("abca"), THREE, n_bootstrap=0, cv=0)
+DECISION = am.decide(P, groups=list("aabbcc"), average="groups")
+FORECAST = am.forecast(P, Y)
+
+
+def fitted(kind: Callable[..., Any], X: Any, y: Any, *names: str) -> Callable[..., Any]:
+    """Constructor and fit in one; `names` are parameters of fit."""
+
+    def call(**arguments: Any) -> Any:
+        to_fit = {name: arguments.pop(name) for name in names if name in arguments}
+        return kind(**arguments).fit(X, y, **to_fit)
+
+    return call
+
+
+@dataclasses.dataclass(frozen=True)
+class Call:
+    """A function, and arguments with which it works.
+
+    `words` are what messages call an argument, where that is not its name.
+    """
+
+    function: Callable[..., Any]
+    arguments: dict[str, Any]
+    words: dict[str, str] = dataclasses.field(default_factory=dict)
+
+    def __call__(self, **other: Any) -> Any:
+        return self.function(**{**self.arguments, **other})
+
+
+def of(function: Callable[..., Any], /, **arguments: Any) -> Call:
+    return Call(function, arguments)
+
+
+PLAIN_METRICS = (
+    "Accuracy BalancedAccuracy FowlkesMallows GMean HMean Jaccard Kappa Lift MCC "
+    "Markedness Precision QMean Recall Specificity SquaredCountError Youden Metric"
+)
+LIMITS = {"min_precision": 0.1, "min_recall": 0.1, "zero_division": 1.0}
+CALLS: dict[str, Call] = {
+    **{
+        f"argmetric.{name}": of(getattr(am, name), zero_division=0.0)
+        for name in PLAIN_METRICS.split()
+    },
+    "argmetric.FBeta": of(am.FBeta, beta=2.0, zero_division=0.0),
+    "argmetric.Tversky": of(am.Tversky, alpha=0.4, beta=0.2, zero_division=0.0),
+    "argmetric.Utility": of(am.Utility, tp=1, fp=-1, fn=0, tn=0, zero_division=0.0),
+    "argmetric.LinearFractional": of(
+        am.LinearFractional, c=(0, 2, 0, 0), d=(0, 0, 1, 1), zero_division=0.0
+    ),
+    "argmetric.CustomMetric": of(
+        am.CustomMetric,
+        function=lambda tp, k, t, n: tp / n,
+        name="hits",
+        greater_is_better=True,
+        zero_division=0.0,
+    ),
+    "Metric.value": of(am.FBeta().value, tp=1, k=2, t=2, n=4),
+    "Metric.score": of(am.FBeta().score, y_true=Y, y_pred=Y),
+    "Metric.ranking_principle": of(am.GMean().ranking_principle, n=5),
+    "Metric.with_zero_division": of(am.MCC().with_zero_division, zero_division=1),
+    "argmetric.decide": of(
+        am.decide,
+        p=P,
+        metric="f1",
+        groups=list("aabbcc"),
+        average="groups",
+        min_positives=1,
+        max_positives=2,
+        logits=False,
+        calibrator=CALIBRATOR,
+        reference=None,
+        method="auto",
+        check=True,
+        n_jobs=1,
+        **LIMITS,
+    ),
+    "decide, one vector": of(
+        am.decide, p=P, metric="gmean", min_positives=0, max_positives=None, **LIMITS
+    ),
+    "decide, a matrix": of(
+        am.decide, p=PAIR, metric="jaccard", average="macro", reference=(Y, P)
+    ),
+    "argmetric.forecast": of(
+        am.forecast,
+        p=P,
+        labels=Y,
+        metric="f1",
+        coverage=0.9,
+        groups=list("aabbcc"),
+        average="groups",
+        known=[1, None, None, 0, None, None],
+        prior=0.4,
+        overdispersion=0.1,
+        zero_division=1.0,
+        logits=False,
+        calibrator=CALIBRATOR,
+        reference=None,
+        pos_label=1,
+    ),
+    "argmetric.evaluate": of(
+        am.evaluate,
+        y_true=Y,
+        y_pred=Y,
+        metric="f1",
+        groups=list("aabbcc"),
+        average="groups",
+        zero_division=1.0,
+        pos_label=1,
+    ),
+    "argmetric.tune": of(
+        am.tune,
+        y=Y,
+        p=P,
+        metric="f1",
+        sample_weight=[1, 2, 1, 1, 1, 1],
+        groups=None,
+        max_positives=4,
+        cost=None,
+        pos_label=1,
+        calibrator=CALIBRATOR,
+        choice="one_se",
+        average=None,
+        n_bootstrap=5,
+        coverage=0.9,
+        cv=2,
+        random_state=0,
+        **LIMITS,
+    ),
+    "tune, groups": of(
+        am.tune, y=Y, p=P, groups=list("aabbcc"), average="groups", n_bootstrap=3, cv=2
+    ),
+    "tune, costs": of(am.tune, y=Y, p=P, cost=(1, 2), n_bootstrap=0, cv=None),
+    "tune, several labels": of(
+        am.tune, y=PAIR_Y, p=PAIR, metric="f1", average="macro", n_bootstrap=0, cv=0
+    ),
+    "tune, several classes": of(
+        am.tune, y=list("abca"), p=THREE, metric="f1", n_bootstrap=2, cv=2
+    ),
+    "tune, no labels": of(am.tune, y=None, p=P, metric="f1", n_bootstrap=2),
+    "argmetric.calibrate": of(
+        am.calibrate,
+        y=Y,
+        p=P,
+        method="beta",
+        sample_weight=[1, 2, 1, 1, 1, 1],
+        pos_label=1,
+        logits=False,
+    ),
+    "argmetric.calibration_check": of(
+        am.calibration_check,
+        y=Y,
+        p=P,
+        metric="f1",
+        groups=None,
+        average=None,
+        sample_weight=[1, 2, 1, 1, 1, 1],
+        pos_label=1,
+        n_bins=3,
+        n_bootstrap=3,
+        random_state=0,
+        logits=False,
+        zero_division=1.0,
+    ),
+    "argmetric.adjust_prior": of(
+        am.adjust_prior, p=P, prevalence=0.2, reference_prevalence=0.4, logits=False
+    ),
+    "adjust_prior, found": of(am.adjust_prior, p=P, reference_prevalence=0.4),
+    "argmetric.check_metric": of(am.check_metric, metric="f1", n=6),
+    "argmetric.get_metric": of(am.get_metric, metric="f1", zero_division=0.0),
+    "argmetric.optimal_scorer": of(
+        lambda **given: am.optimal_scorer(**given)(
+            LogisticRegression().fit(X, X_Y), X, X_Y
+        ),
+        metric="f1",
+        pos_label=1,
+        max_positives=10,
+        **LIMITS,
+    ),
+    "argmetric.MetricClassifier": of(
+        fitted(am.MetricClassifier, X, X_Y, "sample_weight", "groups"),
+        estimator=LogisticRegression(),
+        metric="f1",
+        calibration="platt",
+        cv=2,
+        choice="best",
+        max_positives=20,
+        average="pooled",
+        pos_label=1,
+        random_state=0,
+        sample_weight=[1, 2] * 12,
+        groups=list("aabbcc") * 4,
+        **LIMITS,
+    ),
+    "argmetric.MetricLogisticRegression": of(
+        fitted(am.MetricLogisticRegression, X, X_Y, "sample_weight"),
+        metric="f1",
+        objective="soft",
+        C=1.0,
+        gamma=1.0,
+        fit_intercept=True,
+        n_restarts=1,
+        class_weight=None,
+        random_state=0,
+        n_jobs=None,
+        warm_start=False,
+        max_iter=5,
+        tol=1e-3,
+        pos_label=1,
+        verbose=0,
+        sample_weight=[1, 2] * 12,
+    ),
+    "argmetric.metric_objective": of(
+        am.metric_objective, metric="f1", objective="soft"
+    ),
+    "MetricObjective": Call(
+        am.metric_objective("f1"),
+        {"first": [1, 0, 0, 0], "second": [0.0, 0.0, 0.0, 0.0]},
+        {"first": "label|margin", "second": "margin|label"},
+    ),
+    "Calibrator.apply": of(CALIBRATOR.apply, p=P, logits=False),
+    "Calibrator.apply_logits": of(CALIBRATOR.apply_logits, x=P),
+    "Calibrator.then": of(CALIBRATOR.then, other=CALIBRATOR),
+    "Calibrator.from_dict": Call(
+        am.Calibrator.from_dict, {"values": CALIBRATOR.to_dict()}, {"values": "saved"}
+    ),
+    "Rule.apply": of(RULE.apply, p=P),
+    "Rule.from_dict": Call(
+        am.Rule.from_dict, {"values": RULE.to_dict()}, {"values": "saved"}
+    ),
+    "MultiLabelRule.apply": of(MULTI_LABEL.apply, p=PAIR),
+    "MultiClassRule.apply": of(MULTI_CLASS.apply, p=THREE),
+    "Decision.curve_of": of(DECISION.curve_of, group="a"),
+    "Decision.to_frame": of(DECISION.to_frame, backend="pandas"),
+    "Forecast.cdf": of(FORECAST.cdf, x=0.5),
+    "Forecast.probability_below": of(FORECAST.probability_below, x=0.5),
+    "Forecast.quantile": of(FORECAST.quantile, q=0.5),
+}
