@@ -260,6 +260,36 @@ def test_labels_of_other_kinds(run: Run) -> None:
     assert found["real"] == pytest.approx(am.evaluate(Y, DECIDED), rel=1e-12)
 
 
+@pytest.mark.parametrize("command", ["decide", "forecast", "evaluate", "calibrate"])
+def test_a_positive_label_that_never_occurs(run: Run, command: str) -> None:
+    write_csv(label=np.where(Y == 1, "spam", "ham"), decision=DECIDED)
+    extra = ["--decision-column", "mine"] if command == "decide" else []
+    for label in ([], ["--label", "label"]):
+        ended = run(command, "scores.csv", "--pos-label", "Spam", *label, *extra)
+        assert ended.code == 1
+        assert "never holds 'Spam', which --pos-label names; it holds" in ended.err
+
+
+def test_a_positive_label_for_a_reference_is_no_reason_to_fail(run: Run) -> None:
+    write_csv(label=["ham"] * N)
+    write_csv("past.csv", label=np.where(Y == 1, "spam", "ham"))
+    past = ["--reference", "past.csv", "--pos-label", "spam"]
+    ended = run("decide", "scores.csv", *past)
+    assert ended.code == 0
+    assert "note: labels not used: scores.csv: column 'label' never" in ended.err
+
+
+def test_known_labels_and_decisions_may_all_be_negative(run: Run) -> None:
+    known = ["ham"] * 5 + [""] * (N - 5)
+    write_csv(known=known)
+    arguments = ["--known", "known", "--pos-label", "spam", "--json"]
+    found = json.loads(run("forecast", "scores.csv", *arguments).out)
+    assert found["known"] == 5
+    write_csv(label=np.where(Y == 1, "spam", "ham"), decision=["ham"] * N)
+    found = run("evaluate", "scores.csv", "--pos-label", "spam", "--json")
+    assert json.loads(found.out)["counts"]["fn"] == Y.sum()
+
+
 def test_a_column_named_like_labels_is_no_reason_to_fail(run: Run) -> None:
     write_csv(y=P * 7)
     ended = run("decide", "scores.csv")

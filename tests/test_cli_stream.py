@@ -165,9 +165,9 @@ def test_chunks_do_not_matter(
     options = [name, "--learner", learner, "-o", "out.jsonl", "--checkpoint"]
     assert run(*options, "one").code == 0
     whole = Path("out.jsonl").read_bytes()
-    monkeypatch.setattr(_base, "MOST_ROWS", 13)
+    monkeypatch.setattr(_base, "_base.MOST_ROWS", 13)
     monkeypatch.setattr("argmetric.io._chunks._text.BLOCK", 257)
-    monkeypatch.setattr("argmetric.io._chunks._parquet.MOST_ROWS", 13)
+    monkeypatch.setattr("argmetric.io._chunks._parquet._base.MOST_ROWS", 13)
     assert run(*options, "two", "--every", "31").code == 0
     assert Path("out.jsonl").read_bytes() == whole
     same_state(newest("one"), newest("two"))
@@ -324,6 +324,54 @@ def test_what_labels_mean(
         assert ended.code == 0, ended.err
         assert [row["label"] for row in read()] == truth
         assert json.loads(ended.out)["classes"] == classes
+
+
+@pytest.mark.parametrize(
+    ("labels", "options", "seen"),
+    [
+        ("no no", ["--pos-label", "yes"], "'no'"),
+        ("0 0", ["--pos-label", "2"], "'0'"),
+        ("1 1", ["--pos-label", "0"], "'1'"),
+        ("a b c", ["--pos-label", "A", "--one-vs-rest"], "other labels"),
+    ],
+)
+def test_a_positive_label_that_never_comes(
+    run: Run, labels: str, options: list[str], seen: str
+) -> None:
+    write("rows.csv", ["y,a", *(f"{word},1" for word in labels.split())])
+    ended = run("rows.csv", *options)
+    assert ended.code == 1
+    assert (
+        f"none of {len(labels.split())} rows has the label {options[1]!r}, which "
+        f"--pos-label names; they hold {seen}"
+    ) in " ".join(ended.err.split())
+
+
+@pytest.mark.parametrize(
+    ("labels", "options"),
+    [
+        ("0 0", ["--pos-label", "1"]),
+        ("-1 -1", ["--pos-label", "1"]),
+        ("false", ["--pos-label", "true"]),
+        ("no no", ["--pos-label", "yes", "--neg-label", "no"]),
+        ("0 0", []),
+    ],
+)
+def test_rows_of_one_class_may_be_all_there_are(
+    run: Run, labels: str, options: list[str]
+) -> None:
+    write("rows.csv", ["y,a", *(f"{word},1" for word in labels.split())])
+    ended = run("rows.csv", *options)
+    assert (ended.code, ended.err) == (0, "")
+
+
+def test_a_late_positive_label_is_no_error(run: Run) -> None:
+    write("rows.csv", ["y,a", *["no,1"] * _base.MOST_ROWS, "yes,1"])
+    ended = run("rows.csv", "--pos-label", "yes")
+    assert ended.code == 0
+    assert ended.err.startswith("argmetric: so far, rows.csv: none of 8,192 rows has")
+    write("rows.csv", ["y,a", *["no,1"] * (_base.MOST_ROWS - 1), "yes,1"])
+    assert run("rows.csv", "--pos-label", "yes").err == ""
 
 
 def test_a_class_that_is_learned_stays(run: Run) -> None:

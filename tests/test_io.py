@@ -538,7 +538,8 @@ def test_no_probability(values: list[float], problem: str) -> None:
         (["True", "false", "TRUE"], None, [1, 0, 1]),
         (["0", "1.0", " 1 "], None, [0, 1, 1]),
         (["spam", "ham", "spam"], "spam", [1, 0, 1]),
-        (["ham", "ham"], "spam", [0, 0]),
+        ([0, 0], "1", [0, 0]),
+        (["false"], "True", [0]),
         ([-1, 1], "1", [0, 1]),
         ([-1.0, 1.0], "1", [0, 1]),
         ([True, False], "false", [0, 1]),
@@ -568,7 +569,12 @@ def test_labels_that_have_not_arrived(values: list[Any]) -> None:
          "--pos-label"),
         ([0, 2], None, "holds 0, 2, not 0 and 1; name the positive value with "
          "--pos-label"),
-        (["a", "b"], "c", "never holds 'c'; it holds 'a', 'b'"),
+        (["a", "b"], "c", "never holds 'c', which --pos-label names; it holds 'a', "
+         "'b'"),
+        (["ham", "ham"], "Ham", "never holds 'Ham', which --pos-label names; it holds "
+         "'ham'"),
+        ([0, 1], "2", "never holds '2', which --pos-label names; it holds 0, 1"),
+        ([1, 1], "0", "never holds '0', which --pos-label names; it holds 1"),
         (["a", "b", "c"], "a", "holds 'a', 'b', 'c'; labels have two values"),
         ([0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7], None, "holds 0.1, 0.2, 0.3, 0.4, 0.5 and "
          "2 more values, not 0 and 1; name the positive value with --pos-label"),
@@ -578,6 +584,14 @@ def test_no_labels(values: list[Any], pos_label: str | None, problem: str) -> No
     with pytest.raises(aio.DataError) as caught:
         aio.labels(table_of(y=values), "y", pos_label=pos_label)
     assert str(caught.value) == f"t.parquet: column 'y' {problem}"
+
+
+def test_one_class_may_be_absent_where_that_says_nothing() -> None:
+    table = table_of(y=["ham", None, "ham"])
+    found = aio.labels(table, "y", pos_label="spam", missing=True, one_sided=True)
+    np.testing.assert_array_equal(found, [0, np.nan, 0])
+    with pytest.raises(aio.DataError, match="never holds 'spam'"):
+        aio.classes(table_of(y=["ham", "ham"]), "y", "spam")
 
 
 def test_groups_of_any_kind_in_any_order() -> None:

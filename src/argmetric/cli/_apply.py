@@ -85,7 +85,8 @@ def load_rule_batch(
     refuse_shared(score=score, group=columns.group, label=columns.label)
     read = io.probabilities if is_probability else io.numbers
     p = read(table, score)
-    if columns.pos_label is None and (rule.neg_label, rule.pos_label) != (0, 1):
+    told = columns.pos_label is None and (rule.neg_label, rule.pos_label) != (0, 1)
+    if told:  # by the rule, which has seen both classes
         columns = replace(columns, pos_label=str(rule.pos_label))
     used = [name for name in (score, columns.group, *taken) if name is not None]
     return Batch(
@@ -95,7 +96,7 @@ def load_rule_batch(
         p,
         scores.logits,
         load_groups(table, columns, judge),
-        optional_labels(table, columns, taken=used),
+        optional_labels(table, columns, taken=used, shared=told, one_sided=told),
         rule.calibrator,
     )
 

@@ -145,7 +145,8 @@ def decide(
             decision_column=decision_column,
             json=json,
         )
-    batch = load_batch(file, scores, columns, judge)
+    shared = recalibration.reference is not None
+    batch = load_batch(file, scores, columns, judge, shared=shared)
     table = batch.table
     new = {decision_column: "--decision-column"}
     out = rows_out(table, output, output_format, json=json, new=new)

@@ -115,7 +115,8 @@ def forecast(
     recalibration.check()
     frozen = None
     if rule is None:
-        batch = load_batch(file, scores, columns, judge, taken=[known])
+        shared = known is not None or recalibration.reference is not None
+        batch = load_batch(file, scores, columns, judge, taken=[known], shared=shared)
     else:
         refuse_beside_rule(judge)
         frozen = load_rule(rule)
@@ -192,7 +193,7 @@ def _arrived(table: io.Table, known: str | None, pos_label: str | None) -> Any:
     if known is None:
         return None
     name = io.named_column(table, known)
-    return io.labels(table, name, pos_label=pos_label, missing=True)
+    return io.labels(table, name, pos_label=pos_label, missing=True, one_sided=True)
 
 
 def _decided(

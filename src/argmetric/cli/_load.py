@@ -103,6 +103,7 @@ def load_batch(
     judge: Judge,
     *,
     taken: Iterable[str | None] = (),
+    shared: bool = False,
 ) -> Batch:
     """Read scored rows.
 
@@ -118,6 +119,8 @@ def load_batch(
         The options that name the metric.
     taken : iterable of str or None, optional
         Columns with another purpose, which are no labels.
+    shared : bool, optional
+        Whether --pos-label is about the labels of other rows too.
     """
     metric = judge.resolved()
     judge.average_for(columns.group)  # wrong usage comes before the file is read
@@ -127,7 +130,7 @@ def load_batch(
     p = io.probabilities(table, score, logits=scores.logits)
     groups = load_groups(table, columns, judge)
     used = [name for name in (score, columns.group, *taken) if name is not None]
-    labels = optional_labels(table, columns, taken=used)
+    labels = optional_labels(table, columns, taken=used, shared=shared)
     return Batch(table, metric, score, p, scores.logits, groups, labels)
 
 
@@ -167,20 +170,29 @@ def grouping(groups: Groups | None) -> dict[str, Any]:
 
 
 def optional_labels(
-    table: io.Table, columns: Columns, *, taken: Iterable[str]
+    table: io.Table,
+    columns: Columns,
+    *,
+    taken: Iterable[str],
+    shared: bool = False,
+    one_sided: bool = False,
 ) -> Labels:
     """Return labels that were asked for, or that a column plainly offers.
 
-    A column that only has the name of a label is never a reason to fail.
+    A column that only has the name of a label is no reason to fail, unless --pos-label
+    can be about no other column.
     """
     if columns.label is not None:
-        return Labels(*load_labels(table, columns))
+        return Labels(*load_labels(table, columns, one_sided=one_sided))
     found = io.default_columns(table, io.LABEL_NAMES, taken=taken)
     if not found:
         return Labels()
     try:
-        return Labels(*load_labels(table, columns, taken=taken))
+        name, y = load_labels(table, columns, taken=taken, one_sided=one_sided)
+        return Labels(name, y)
     except io.DataError as error:
+        if columns.pos_label is not None and not shared:
+            raise
         return Labels(note=f"labels not used: {error}")
 
 
@@ -190,10 +202,12 @@ def load_labels(
     *,
     taken: Iterable[str | None] = (),
     option: str = "--label",
+    one_sided: bool = False,
 ) -> tuple[str, Floats]:
     """Return the label column and its values; there must be one."""
     name = find_label(table, columns.label, taken=taken, option=option)
-    return name, io.labels(table, name, pos_label=columns.pos_label)
+    positive = columns.pos_label
+    return name, io.labels(table, name, pos_label=positive, one_sided=one_sided)
 
 
 def find_label(
@@ -231,7 +245,7 @@ def load_decisions(
     except io.DataError:
         if pos_label is None:
             raise
-        values = io.labels(table, name, pos_label=pos_label)
+        values = io.labels(table, name, pos_label=pos_label, one_sided=True)
     return name, values.astype(np.int64)
 
 

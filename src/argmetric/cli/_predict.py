@@ -179,7 +179,8 @@ def _target(table: io.Table, saved: SavedModel) -> Labels:
     positive: Any = saved.classes[1]
     words = None if saved.classes == (0, 1) else str(positive)
     try:
-        return Labels(saved.target, io.labels(table, saved.target, pos_label=words))
+        y = io.labels(table, saved.target, pos_label=words, one_sided=True)
+        return Labels(saved.target, y)
     except io.DataError as error:
         return Labels(note=f"labels not used: {error}")
 

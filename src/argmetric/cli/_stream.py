@@ -231,6 +231,8 @@ def stream(
         run.go(stopped, Status())
     if not run.counts.rows and not stopped():
         raise io.DataError(f"no row of {rows.source.name} could be used")
+    if run.finished and run.absence is not None:
+        raise io.DataError(run.absence)
     summary = stream_summary(run, judge, stopped, output)
     if json:
         _report.print_json(summary)

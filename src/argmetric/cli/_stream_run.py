@@ -16,6 +16,7 @@ from argmetric.cli._checkpoint import Checkpoint, CheckpointFolder
 from argmetric.cli._stream_out import Predictions
 from argmetric.cli._stream_status import Interruption, Status
 from argmetric.io._chunks import BadRowError, Chunk, Classes, Layout, Position
+from argmetric.io._chunks._base import MOST_ROWS
 from argmetric.io._chunks._open import OpenRows, Resumed
 
 if TYPE_CHECKING:
@@ -79,6 +80,7 @@ class StreamRun:
     def __post_init__(self) -> None:
         self.position = self.rows.start
         self._saved_rows = self.position.rows
+        self._warned = False
 
     def go(self, stopped: Interruption, status: Status) -> None:
         """Run until the input ends, a signal comes, or a row is wrong.
@@ -90,6 +92,9 @@ class StreamRun:
             for chunk in self.rows.reader.chunks():
                 self._take(chunk)
                 self.seconds = time.monotonic() - started
+                if self.position.rows >= MOST_ROWS and not self._warned:
+                    self._warned = True
+                    self._warn(status)
                 if status.due():
                     status.show(self._line())
                 if stopped():
@@ -128,6 +133,26 @@ class StreamRun:
             f"{_report.number(self.model.score_)} · threshold "
             f"{_report.number(self.model.threshold_)} · {rate:,.0f} rows/s"
         )
+
+    # -- a positive class that does not come ------------------------------------
+
+    @property
+    def absence(self) -> str | None:
+        """What is to be said if no row was positive; None if that may well be."""
+        classes = self.position.classes
+        both_named = self.configuration["neg_label"] is not None
+        if self.counts.tp + self.counts.fn or both_named or not classes.doubtful:
+            return None
+        others = "other labels" if classes.negative is None else repr(classes.negative)
+        return (
+            f"{self.rows.source.name}: none of {self.counts.rows:,} rows has the label "
+            f"{classes.positive!r}, which --pos-label names; they hold {others}"
+        )
+
+    def _warn(self, status: Status) -> None:
+        if self.absence is not None:
+            status.close()
+            say(f"so far, {self.absence}")
 
     # -- checkpoints ------------------------------------------------------------
 

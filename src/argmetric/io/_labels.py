@@ -17,7 +17,12 @@ MISSING = frozenset({"", "na", "nan", "null", "none"})
 
 
 def labels(
-    table: Table, name: str, *, pos_label: str | None = None, missing: bool = False
+    table: Table,
+    name: str,
+    *,
+    pos_label: str | None = None,
+    missing: bool = False,
+    one_sided: bool = False,
 ) -> npt.NDArray[np.float64]:
     """Return a column of labels as 0 and 1.
 
@@ -31,14 +36,20 @@ def labels(
         The value that means 1; needed unless the values say it themselves.
     missing : bool, optional
         Whether cells may be empty; they become NaN.
+    one_sided : bool, optional
+        Whether `pos_label` may be absent without a word: among decisions, or among
+        the few labels that have arrived.
 
     Raises
     ------
     DataError
-        If the values are not two, or not plainly 0 and 1 without `pos_label`.
+        If the values are not two, not plainly 0 and 1 without `pos_label`, or never
+        `pos_label`.
     """
     coded = _coded(table, name)
     meaning = _meaning(table, name, coded, pos_label, missing=missing)
+    if not one_sided:
+        _refuse_absent(table, name, meaning, pos_label)
     worth = np.array([meaning.get(value, math.nan) for value in coded.values])
     return coded.spread(worth, of_null=math.nan)
 
@@ -66,6 +77,7 @@ def classes(
     """
     coded = _coded(table, name)
     meaning = _meaning(table, name, coded, pos_label, missing=False)
+    _refuse_absent(table, name, meaning, pos_label)
     worth = np.array([meaning[value] for value in coded.values])
     is_positive = coded.spread(worth, of_null=math.nan) == 1
     if pos_label is None:
@@ -115,10 +127,25 @@ def _check_two_values(
             )
         return
     others = sum(worth == 0 for worth in meaning.values())
-    if others > 1 and others == len(meaning):
-        raise DataError(f"{place} never holds {pos_label!r}; it holds {values}")
     if others > 1:
+        _refuse_absent(table, name, meaning, pos_label)
         raise DataError(f"{place} holds {values}; labels have two values")
+
+
+def _refuse_absent(
+    table: Table, name: str, meaning: dict[Any, float], pos_label: str | None
+) -> None:
+    """Refuse a positive value that no row has; only 0, where it is 1, is no slip."""
+    if pos_label is None or any(meaning.values()):
+        return
+    if TRUTHS.get(pos_label.lower()) == 1 and all(
+        TRUTHS.get(str(value).strip().lower()) == 0 for value in meaning
+    ):
+        return
+    raise DataError(
+        f"{_place(table, name)} never holds {pos_label!r}, which --pos-label names; it "
+        f"holds {_shown(list(meaning))}"
+    )
 
 
 def _is_missing(value: Any) -> bool:

@@ -80,6 +80,13 @@ class Classes:
             "classes by --pos-label and --neg-label"
         )
 
+    @property
+    def doubtful(self) -> bool:
+        """Whether a positive class that never comes is a slip, and not all 0 of 0/1."""
+        usual = Classes().learned(self.negative or "")
+        pair = "" if usual is None else usual.positive or ""
+        return self.named and not _same(pair, self.positive or "")
+
     def worths(self) -> npt.NDArray[np.float64]:
         """Return the classes as numbers, NaN for a class that is none."""
         return np.array([_worth(self.negative), _worth(self.positive)])
