@@ -53,6 +53,10 @@ def start(*arguments: str, **options: Any) -> subprocess.CompletedProcess[bytes]
     return subprocess.run(command, capture_output=True, check=False, **options)
 
 
+# A call that hears of no signal, and takes hours
+COMPILED = "hashlib.pbkdf2_hmac('sha256', b'', b'', 2**31 - 1)"
+
+
 # decide
 
 
@@ -796,19 +800,22 @@ def test_full_standard_output(thousand: Path, arguments: list[str]) -> None:
 @pytest.mark.parametrize(
     ("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)]
 )
+@pytest.mark.parametrize("work", ["time.sleep(600)", COMPILED])
 def test_interruption_leaves_no_temporary_file(
-    tmp_path: Path, sent: signal.Signals, code: int
+    tmp_path: Path, sent: signal.Signals, code: int, work: str
 ) -> None:
     (tmp_path / "s.csv").write_text("score\n0.5\n")
-    program = """
-import sys, time
+    program = f"""
+import hashlib, signal, sys, time
 from argmetric.cli import main
 from argmetric.io import _write
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 def slow(stream, lines):
     stream.write(b"half")
     print("writing", flush=True)
-    time.sleep(60)
+    {work}
 
 _write._write_lines = slow
 sys.argv = ["argmetric", "decide", "s.csv", "-o", "out.csv"]
@@ -823,6 +830,36 @@ sys.exit(main())
         assert process.stdout is not None
         assert process.stdout.readline() == b"writing\n"
         process.send_signal(sent)
-        _, err = process.communicate(timeout=20)
+        _, err = process.communicate(timeout=60)
     assert (process.returncode, err) == (code, b"")
     assert os.listdir(tmp_path) == ["s.csv"]
+
+
+def test_a_command_that_ends_in_order_is_given_time_once() -> None:
+    program = f"""
+import hashlib, signal, time
+from argmetric.cli import _stop
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+_stop.end_soon_after_signals()
+with _stop.ends_in_order(signal.SIGINT):
+    try:
+        print("begun", flush=True)
+        time.sleep(600)
+    except KeyboardInterrupt:
+        time.sleep(_stop.GRACE_SECONDS + 1)
+        print("kept", flush=True)
+    while True:
+        try:
+            {COMPILED}
+        except KeyboardInterrupt:
+            pass
+"""
+    with subprocess.Popen(
+        [sys.executable, "-c", program], stdout=subprocess.PIPE
+    ) as process:
+        assert process.stdout is not None
+        for said in (b"begun\n", b"kept\n"):
+            assert process.stdout.readline() == said
+            process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=60) == 130

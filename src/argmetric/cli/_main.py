@@ -46,10 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments = sys.argv[1:]
         _prepare_process()
     tokens = list(arguments)
-    debug = _DEBUG_FLAG in tokens or os.environ.get(_DEBUG_VARIABLE, "0") not in (
-        "",
-        "0",
-    )
+    debug = _DEBUG_FLAG in tokens or _debug_variable_is_set()
     tokens = [token for token in tokens if token != _DEBUG_FLAG]
     try:
         code = _run(tokens)
@@ -72,7 +69,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _prepare_process() -> None:
+    from argmetric.cli._stop import end_soon_after_signals
+
     signal.signal(signal.SIGTERM, _terminate)
+    end_soon_after_signals()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             # A sign that the terminal does not know is no reason to fail

@@ -11,6 +11,7 @@ from types import FrameType
 from typing import Any
 
 from argmetric.cli._errors import INTERRUPTED, TERMINATED
+from argmetric.cli._stop import ends_in_order
 
 _SECONDS = 0.25  # between two looks
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -45,7 +46,8 @@ class Interruption:
             for number in _SIGNALS:
                 before[number] = signal.signal(number, self._ask)
         try:
-            yield
+            with ends_in_order(*before):
+                yield
         finally:
             for caught, handler in before.items():
                 signal.signal(caught, handler)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import time
 import warnings
@@ -16,6 +17,7 @@ from argmetric.cli import _report
 from argmetric.cli._errors import DONE, INTERRUPTED, UsageError
 from argmetric.cli._options import OUTPUT, FilePath, Flag, Seed
 from argmetric.cli._rules import refuse_bad_target
+from argmetric.cli._stop import ends_in_order
 from argmetric.cli._summary import Summary
 from argmetric.cli._tag_corpus import Labelled, development, labelled
 from argmetric.cli._tag_file import Encoding, read_tags
@@ -123,13 +125,14 @@ def train(
         table, said = fitting_table(task, known.n_features)
         notes += said
     run = _Run(known, held, notes)
-    try:
-        tagger = run.fit(task, table, options)
-    except KeyboardInterrupt:
-        say("interrupted before anything was learned: no tagger is written")
-        return INTERRUPTED
-    tagger.save(model)
-    summary = run.summary(tagger, task, templates, model)
+    with ends_in_order(signal.SIGINT):
+        try:
+            tagger = run.fit(task, table, options)
+        except KeyboardInterrupt:
+            say("interrupted before anything was learned: no tagger is written")
+            return INTERRUPTED
+        tagger.save(model)
+        summary = run.summary(tagger, task, templates, model)
     if json:
         _report.print_json(summary)
     else:

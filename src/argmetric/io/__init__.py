@@ -23,6 +23,7 @@ from argmetric.io._values import groups, numbers, probabilities, weights
 from argmetric.io._write import (
     output_format,
     refuse_terminal,
+    remove_unfinished,
     replaced_whole,
     write_table,
 )
@@ -51,6 +52,7 @@ __all__ = [
     "probabilities",
     "read_table",
     "refuse_terminal",
+    "remove_unfinished",
     "replaced_whole",
     "save_json",
     "sparse_numbers",

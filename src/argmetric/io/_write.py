@@ -23,6 +23,7 @@ from argmetric.io._table import Table
 from argmetric.io._text import cells, inferred, json_values
 
 _ROWS_AT_ONCE = 65_536
+_unfinished: set[str] = set()  # temporary files
 
 
 def write_table(
@@ -109,6 +110,7 @@ def replaced_whole(path: str) -> Iterator[IO[bytes]]:
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), folder)
     mode = _mode_of(path)
     handle, temporary = tempfile.mkstemp(dir=folder, prefix=f".{name}.", suffix=".tmp")
+    _unfinished.add(temporary)
     try:
         with os.fdopen(handle, "wb") as stream:
             yield stream
@@ -120,7 +122,16 @@ def replaced_whole(path: str) -> Iterator[IO[bytes]]:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(temporary)
         raise
+    finally:
+        _unfinished.discard(temporary)
     _sync_folder(folder)
+
+
+def remove_unfinished() -> None:
+    """Remove files that were begun, where the process ends without clean-up code."""
+    for temporary in tuple(_unfinished):
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
 
 
 def _is_special(path: str) -> bool:
