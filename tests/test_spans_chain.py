@@ -7,6 +7,8 @@ import pytest
 
 from argmetric.sequence import (
     LinearChainCRF,
+    _choose,
+    _spans,
     decode_spans,
     read_chunks,
     span_marginals,
@@ -174,6 +176,79 @@ def test_improbable_spans_are_left_out_but_counted():
     np.testing.assert_array_equal(some.flat, every.flat[kept])
     np.testing.assert_array_equal(some.expected, every.expected)
     assert every.probability.sum() == pytest.approx(every.expected.sum(), rel=1e-12)
+
+
+@pytest.mark.parametrize(("scheme", "labels"), [("IOB2", IOB2), ("BIOES", BIOES)])
+@pytest.mark.parametrize("most", [1, 40, 60, 100, 10**6])
+def test_too_many_spans_are_cut_at_a_length(monkeypatch, scheme, labels, most):
+    rng = np.random.default_rng(3)
+    models = [random_crf(rng, n, labels) for n in (3, 0, 14, 1, 9)]
+    every = span_marginals(models, scheme=scheme)
+    full = span_marginals(models, scheme=scheme, min_probability=0.0)
+    monkeypatch.setattr(_spans, "MOST_SPANS", most)
+    some = span_marginals(models, scheme=scheme)
+    kept = every.stop - every.start <= some.reach[every.sentence]
+    np.testing.assert_array_equal(some.flat, every.flat[kept])
+    np.testing.assert_array_equal(some.probability, every.probability[kept])
+    np.testing.assert_array_equal(some.expected, every.expected)
+    left_out = every.probability[~kept].max(initial=some.min_probability)
+    assert left_out <= some.unlisted
+    assert some.cut.tolist() == (some.reach < [3, 0, 14, 1, 9]).tolist()
+    assert (some.unlisted > some.min_probability) == some.cut.any()
+    assert some.cut.any() or most > 40
+    assert not some.cut.any() or most < 10**6
+    if scheme == "IOB2":
+        reach = [expected_reach(full, g, most) for g in range(5)]
+        assert some.reach.tolist() == reach
+
+
+def expected_reach(full, sentence, most):
+    """The length up to which spans that may be listed are no more than `most`."""
+    n = int(np.diff(full.batch.indptr)[sentence])
+    total = 0
+    for length in range(1, n + 1):
+        part = (full.sentence == sentence) & (full.stop - full.start >= length)
+        heads = full.start[part] * len(full.types) + full.flat[part, 2]
+        total += int((np.bincount(heads, full.probability[part]) >= 1e-6).sum())
+        if total > most and length > 1:
+            return length - 1
+    return n
+
+
+def test_the_best_of_what_is_left_is_within_its_bound(monkeypatch):
+    rng = np.random.default_rng(6)
+    models = [random_crf(rng, 12) for _ in range(2)]
+    for method in ("exact", "counts"):
+        whole = decode_spans(models, method=method)
+        with monkeypatch.context() as patch:
+            patch.setattr(_spans, "MOST_SPANS", 1)
+            cut = decode_spans(models, method=method)
+        assert (whole.n_cut, whole.cut_length) == (0, None)
+        assert (cut.n_cut, cut.cut_length) == (2, 1)
+        assert cut.expected < whole.expected <= cut.upper
+        assert whole.proven
+        assert not cut.proven
+
+
+def test_exact_sets_in_pieces_are_the_same(monkeypatch):
+    rng = np.random.default_rng(8)
+    models = [random_crf(rng, n) for n in (6, 1, 9, 4)]
+    options = {"level": "document", "documents": [0, 1, 0, 2], "method": "exact"}
+    whole = decode_spans(models, **options)
+    monkeypatch.setattr(_choose, "_STEPS_AT_ONCE", 1)
+    pieces = decode_spans(models, **options)
+    assert pieces.labels == whole.labels
+    np.testing.assert_array_equal(pieces.cell_expected, whole.cell_expected)
+
+
+def test_what_would_take_minutes_is_not_exact():
+    """All spans are alike, and the more the better: no size is ruled out."""
+    p = np.tile([0.947, 0.003, 0.05], (3729, 1))
+    found = decode_spans(token_model(p, ["O", "B-X", "I-X"]))
+    assert found.method == "counts"
+    assert found.n_spans > 1000
+    few = decode_spans(token_model(p[:200], ["O", "B-X", "I-X"]))
+    assert few.method == "exact"
 
 
 @pytest.mark.parametrize("scheme", ["IOB2", "BIOES"])

@@ -12,6 +12,7 @@ from argmetric.io import DataError
 from argmetric.sequence import (
     LinearChainCRF,
     Recalibration,
+    _spans,
     decode_spans,
     read_chunks,
     read_sentences,
@@ -349,6 +350,23 @@ def test_the_command_takes_probabilities(run):
         "spans", "p.jsonl", "--names", "O,B-PER", "--output-format", "conll"
     )
     assert out == "Ana B-PER\nva O\n\n"
+
+
+def test_the_command_tells_of_candidates_that_were_cut(run, monkeypatch):
+    row = {"tokens": ["a"] * 9, "probabilities": [[0.5, 0.2, 0.3]] * 9}
+    Path("p.jsonl").write_text(json.dumps(row) + "\n")
+    options = ("p.jsonl", "--names", "O,B-X,I-X")
+    code, _, err = run("spans", *options)
+    assert (code, "candidates" in err) == (0, False)
+    monkeypatch.setattr(_spans, "MOST_SPANS", 20)
+    code, _, err = run("spans", *options)
+    assert code == 0
+    assert (
+        "note: 1 sentence with too many candidates: spans of more than 2 tokens were "
+        "left out"
+    ) in " ".join(err.split())
+    found = json.loads(run("spans", *options, "--json")[1])
+    assert (found["cut_sentences"], found["cut_length"]) == (1, 2)
 
 
 def test_the_command_names_what_is_wrong(run):

@@ -212,6 +212,48 @@ def link_chances(
 
 
 @kernel
+def reaches(marginals, indptr, roles, chance, least, most, reach):
+    """Number of tokens up to which spans of a sentence are followed.
+
+    All of them, unless that were more than `most` steps: then so many that it is not,
+    but one. Spans are followed side by side, each as long as it may be listed.
+    """
+    n_kinds = roles.shape[0]
+    longest = 0
+    for g in range(indptr.shape[0] - 1):
+        longest = max(longest, indptr[g + 1] - indptr[g])
+    heads = np.empty(longest * n_kinds, np.int64)
+    going = np.empty(longest * n_kinds)
+    for g in range(indptr.shape[0] - 1):
+        n = indptr[g + 1] - indptr[g]
+        reach[g] = n
+        if n * (n + 1) // 2 * n_kinds <= most:
+            continue
+        alive = 0
+        for t in range(indptr[g], indptr[g + 1]):
+            for kind in range(n_kinds):
+                if roles[kind, 0] >= 0:
+                    heads[alive] = t * n_kinds + kind
+                    going[alive] = marginals[t, roles[kind, 0]]
+                    alive += 1
+        steps, length = 0, 0
+        while alive > 0:
+            left = 0
+            for i in range(alive):
+                t, kind = heads[i] // n_kinds, heads[i] % n_kinds
+                if going[i] > 0.0 and going[i] >= least and t + length < indptr[g + 1]:
+                    link = 4 * kind + (0 if length == 0 else 1)
+                    heads[left] = heads[i]
+                    going[left] = going[i] * chance[t + length, link]
+                    left += 1
+            alive, steps = left, steps + left
+            if steps > most and length > 0:
+                reach[g] = length
+                break
+            length += 1
+
+
+@kernel
 def emit(place, room, start, stop, kind, p, spans, chances):
     """Put a span at its place if there is room; the next place."""
     if place < room:
@@ -222,9 +264,23 @@ def emit(place, room, start, stop, kind, p, spans, chances):
 
 @kernel
 def list_spans(
-    marginals, indptr, roles, closed, chance, other, least, spans, chances, span_indptr
+    marginals,
+    indptr,
+    roles,
+    closed,
+    chance,
+    other,
+    least,
+    reach,
+    spans,
+    chances,
+    span_indptr,
+    unlisted,
 ):
     """Spans whose probability is at least `least`, by sentence, start, type, end.
+
+    Those of a sentence are followed over `reach` tokens; unlisted[0] is the largest
+    probability that a longer one may have.
 
     roles[kind] are the labels (begin, inside, end, single) of a type. When not
     `closed` (IOB2) a span ends where no inside follows; otherwise (BIOES) with its end
@@ -249,6 +305,9 @@ def list_spans(
                 going = marginals[start, roles[kind, 0]]
                 stop = start + 1
                 while going > 0.0 and going >= least and stop <= indptr[g + 1]:
+                    if stop - start > reach[g]:
+                        unlisted[0] = max(unlisted[0], going)
+                        break
                     link = 4 * kind + (0 if stop == start + 1 else 1)
                     if closed:
                         p, end = going * chance[stop - 1, link + 2], stop + 1

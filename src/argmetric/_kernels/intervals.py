@@ -47,7 +47,8 @@ def schedule(weights, spans, span_indptr, indptr, chosen):
 def schedule_exactly(weights, spans, first, stop, size, best, take, chosen):
     """Exactly `size` non-overlapping spans of largest total weight, -inf if too many.
 
-    Tokens `first` to `stop`; `best` and `take` are tables of (tokens + 1, size + 1).
+    Tokens `first` to `stop`; `best` and `take` are tables of (tokens + 1, size + 1)
+    or more.
     """
     n = stop - first
     for k in range(size + 1):
@@ -78,23 +79,49 @@ def schedule_exactly(weights, spans, first, stop, size, best, take, chosen):
 
 
 @kernel
-def exact_sets(tilted, decay, spans, span_indptr, indptr, mean, b2, empty, chosen, out):
+def exact_sets(
+    tilted,
+    decay,
+    spans,
+    span_indptr,
+    indptr,
+    mean,
+    b2,
+    empty,
+    chosen,
+    out,
+    place,
+    power,
+    most,
+):
     """Per document the set with the largest E[F_β], over all sizes; exact.
 
     `tilted[s, q]`·`decay[q]`^k sums to the worth of span s in a set of size k. Sizes
     beyond k with (1+β²)μ/(k + β²μ) < best are not worth a look: that bounds E[F_β] of
     any such set by Jensen's inequality, since tp ≤ t. out[d] is the best value, and
     `empty[d]` that of no span at all.
+
+    Returns after about `most` steps: True if it is done, else to be called again with
+    the same arrays. place[:] are the document and the size that are done with, and
+    power[q] is decay[q] to the size.
     """
-    for d in range(indptr.shape[0] - 1):
+    steps = 0
+    while place[0] < indptr.shape[0] - 1:
+        d, size = place[0], place[1]
         first, stop = indptr[d], indptr[d + 1]
         low, high = span_indptr[d], span_indptr[d + 1]
-        out[d] = empty[d]
-        power = np.ones(decay.shape[0])
+        if size == 0:
+            out[d] = empty[d]
+            power[:] = 1.0
         worth = np.empty(high - low)
-        size = 0
+        room = 0
+        best, take = np.empty((0, 0)), np.empty((0, 0), np.int64)
         while size < min(high - low, stop - first):
+            if steps >= most:
+                place[1] = size
+                return False
             size += 1
+            steps += (high - low) * (size + decay.shape[0]) + (stop - first) * size
             if size + b2 * mean[d] > 0.0:
                 bound = (1.0 + b2) * mean[d] / (size + b2 * mean[d])
                 if bound < out[d]:
@@ -106,8 +133,10 @@ def exact_sets(tilted, decay, spans, span_indptr, indptr, mean, b2, empty, chose
                 for q in range(decay.shape[0]):
                     total += tilted[low + s, q] * power[q]
                 worth[s] = total
-            best = np.empty((stop - first + 1, size + 1))
-            take = np.empty((stop - first + 1, size + 1), np.int64)
+            if size > room:
+                room = min(2 * size, stop - first)
+                best = np.empty((stop - first + 1, room + 1))
+                take = np.empty((stop - first + 1, room + 1), np.int64)
             picked = np.zeros(high - low, np.bool_)
             value = schedule_exactly(
                 worth, spans[low:high], first, stop, size, best, take, picked
@@ -117,3 +146,5 @@ def exact_sets(tilted, decay, spans, span_indptr, indptr, mean, b2, empty, chose
             if value > out[d]:
                 out[d] = value
                 chosen[low:high] = picked
+        place[0], place[1] = d + 1, 0
+    return True

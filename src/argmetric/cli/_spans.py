@@ -131,6 +131,8 @@ def spans(
         "method": decision.method,
         "proven": decision.proven,
         "upper": decision.upper,
+        "cut_sentences": decision.n_cut,
+        "cut_length": decision.cut_length,
         "recalibration": None if recalibration is None else recalibration.to_dict(),
         "real": _real_score(sentences, decision.labels, scheme, measure),
         "output": None,
@@ -217,6 +219,17 @@ def _real_score(
     return float(metric.value(hits, chosen, there, max(chosen, there)))
 
 
+def _cut_notes(summary: Summary) -> list[str]:
+    if not summary["cut_sentences"]:
+        return []
+    many = _report.count(summary["cut_sentences"], "sentence")
+    length = _report.count(summary["cut_length"], "token")
+    return [
+        f"{many} with too many candidates: spans of more than {length} were left out; "
+        "are empty lines missing between sentences?"
+    ]
+
+
 def _print(summary: Summary) -> None:
     target = _report.console(stderr=True)
     size = (
@@ -248,5 +261,6 @@ def _print(summary: Summary) -> None:
             ("real", f"{_report.number(summary['real'])} (all spans together)")
         )
     _report.print_facts(target, "argmetric spans", facts)
+    _report.print_notes(target, "note", _cut_notes(summary))
     if summary["output"] != "-":
         _report.print_notes(target, "written", [summary["output"]])

@@ -12,6 +12,7 @@ from argmetric.sequence._spans import SpanMarginals, tilted_spans
 
 Booleans = npt.NDArray[np.bool_]
 _ROUNDS = 100
+_STEPS_AT_ONCE = 50_000_000  # some tenths of a second, in which no signal is heard
 
 
 @dataclass(frozen=True)
@@ -169,18 +170,40 @@ def exact(
         tilted[:, q] = (1 + b2) * w * chances * moment[document]
     chosen = np.zeros(len(marginals), dtype=np.bool_)
     values = np.empty(documents.size - 1)
-    exact_sets(
+    mean = segment_sums(marginals.expected.sum(axis=1), documents)
+    place, power = np.zeros(2, dtype=np.int64), np.ones(nodes.size)
+    decay = np.exp(-nodes)
+    while not exact_sets(
         tilted,
-        np.exp(-nodes),
+        decay,
         marginals.flat,
         spans,
         tokens,
-        segment_sums(marginals.expected.sum(axis=1), documents),
+        mean,
         b2,
         empty,
         chosen,
         values,
-    )
-    # An unlisted span adds less than (1+β²)·min_probability/(k + β²)
-    upper = float(values.mean()) + (1 + b2) * marginals.min_probability
+        place,
+        power,
+        _STEPS_AT_ONCE,
+    ):
+        pass
+    # An unlisted span adds less than (1+β²) times its probability/(k + β²)
+    upper = float(values.mean()) + (1 + b2) * marginals.unlisted
     return Choice(chosen, values, upper)
+
+
+def exact_steps(marginals: SpanMarginals, documents: Integers, b2: float) -> float:
+    """About how many steps `exact` takes; the largest F of counts says how far it goes.
+
+    Sizes are looked at up to k with (1+β²)μ/(k + β²μ) = F.
+    """
+    mean = segment_sums(marginals.expected.sum(axis=1), documents)
+    spans = np.diff(marginals.span_indptr[documents])
+    tokens = np.diff(marginals.batch.indptr[documents])
+    cell = np.repeat(np.arange(mean.size), spans)
+    counts = Counts(marginals, marginals.probability, cell, mean, b2, 0.0)
+    values = np.maximum(counts.separate().values, 1e-300)
+    largest = np.minimum(mean * ((1 + b2) / values - b2), np.minimum(spans, tokens))
+    return float(((spans + tokens) * largest**2 / 2).sum())

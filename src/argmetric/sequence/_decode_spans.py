@@ -12,7 +12,7 @@ import numpy as np
 from argmetric._validation import check_choice, code_groups
 from argmetric.metrics import FBeta, Metric, get_metric
 from argmetric.sequence._batch import Floats, Integers, segment_sums
-from argmetric.sequence._choose import Choice, Counts, exact
+from argmetric.sequence._choose import Choice, Counts, exact, exact_steps
 from argmetric.sequence._crf import LinearChainCRF
 from argmetric.sequence._recalibrate import Recalibration
 from argmetric.sequence._schemes import SchemeName, write_labels
@@ -27,6 +27,7 @@ Level = Literal["corpus", "document"]
 Method = Literal["auto", "exact", "counts"]
 _EXACT_MEAN = 60.0  # expected spans of a document up to which "auto" is exact
 _EXACT_TOKENS = 20_000
+_EXACT_STEPS = 3e9  # some seconds
 _PROOF = 1e-12
 
 
@@ -72,9 +73,10 @@ def decode_spans(
     method : {"auto", "exact", "counts"}, default="auto"
         "exact" maximises E[F]; "counts" maximises F of expected counts, which differs
         by O(1/n) and is quick for any size. "auto" is exact where documents are short,
-        all types count together and nothing is recalibrated.
+        all types count together and nothing is recalibrated, unless that took long.
     min_probability : float, default=1e-6
-        Less probable spans are not candidates.
+        Less probable spans are not candidates. In a sentence of thousands of tokens
+        very long ones may not be either: see `SpanDecision.n_cut`.
 
     Returns
     -------
@@ -160,7 +162,11 @@ def _decide(
     if method == "auto":
         few = mean.max(initial=0.0) <= _EXACT_MEAN
         small = marginals.batch.unary.shape[0] <= _EXACT_TOKENS
-        method = "exact" if plain and few and small else "counts"
+        short = plain and few and small
+        short = short and (
+            exact_steps(marginals, documents, metric.beta**2) <= _EXACT_STEPS
+        )
+        method = "exact" if short else "counts"
     if method == "exact":
         empty = _empty_values(marginals, metric, documents, None)[:, 0]
         choice = exact(marginals, documents, metric.beta**2, empty)
@@ -192,6 +198,8 @@ def _decide(
         cell_expected=choice.values,
         metric=metric,
         scheme=marginals.scheme,
+        n_cut=int(marginals.cut.sum()),
+        cut_length=min(marginals.reach[marginals.cut].tolist(), default=None),
     )
 
 
@@ -224,7 +232,7 @@ def _by_counts(
         cell, mean = document * n_types + kind, by_type.ravel()
     else:
         cell, mean = document, by_type.sum(axis=1)
-    least = marginals.min_probability
+    least = marginals.unlisted
     if recalibration is not None:
         least = float(recalibration(least))
     counts = Counts(marginals, p, cell, mean, metric.beta**2, least)

@@ -48,6 +48,12 @@ class SpanDecision:
         `expected` for every document, type, or both (documents by types).
     metric : Metric
         The F-measure.
+    n_cut : int
+        Number of sentences with more candidates than can be looked at, so that long
+        ones were left out. `upper` allows for them.
+    cut_length : int or None
+        The length in tokens up to which all are candidates, the least of these
+        sentences; None without one.
     """
 
     spans: list[Any]
@@ -61,6 +67,8 @@ class SpanDecision:
     cell_expected: Floats
     metric: Metric
     scheme: SchemeName
+    n_cut: int = 0
+    cut_length: int | None = None
 
     def __repr__(self) -> str:
         what = "E[F]" if self.method == "exact" else "F of expected counts"

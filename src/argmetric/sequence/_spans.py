@@ -15,6 +15,8 @@ from argmetric.sequence._batch import Batch, Floats, Integers, batch_of
 from argmetric.sequence._crf import LinearChainCRF
 from argmetric.sequence._schemes import Roles, SchemeName, roles_of, well_formed
 
+MOST_SPANS = 200_000  # of a sentence
+
 
 @dataclass(frozen=True, eq=False)
 class SpanMarginals:
@@ -30,6 +32,11 @@ class SpanMarginals:
         Expected number of spans, the unlisted ones included.
     min_probability : float
         Less probable spans are not listed.
+    reach : ndarray of int
+        For each sentence the length up to which spans are listed: all of it, unless
+        there were too many.
+    unlisted : float
+        No span that is not listed is more probable.
     """
 
     scheme: SchemeName
@@ -40,6 +47,13 @@ class SpanMarginals:
     probability: Floats
     expected: Floats
     min_probability: float
+    reach: Integers
+    unlisted: float
+
+    @property
+    def cut(self) -> npt.NDArray[np.bool_]:
+        """Which sentences have spans that are longer than what is listed."""
+        return self.reach < np.diff(self.batch.indptr)
 
     @property
     def types(self) -> tuple[str, ...]:
@@ -152,6 +166,7 @@ def span_marginals(
         How labels write spans.
     min_probability : float, default=1e-6
         Spans that are less probable are not listed; they still count in `expected`.
+        Neither are the longest ones of a sentence where that were more than 200,000.
 
     Examples
     --------
@@ -173,10 +188,17 @@ def span_marginals(
     chance, other = batch.link_chances(*roles.links)
     span_indptr = np.empty(batch.n_sentences + 1, dtype=np.int64)
     inputs = batch.marginals, batch.indptr, roles.table, roles.closed, chance
+    reach = np.empty(batch.n_sentences, dtype=np.int64)
+    chains.reaches(
+        batch.marginals, batch.indptr, roles.table, chance, least, MOST_SPANS, reach
+    )
+    unlisted = np.array([least])
     room = 4 * batch.unary.shape[0] + 64
     while True:
         flat, probability = np.empty((room, 3), dtype=np.int64), np.empty(room)
-        n = chains.list_spans(*inputs, other, least, flat, probability, span_indptr)
+        n = chains.list_spans(
+            *inputs, other, least, reach, flat, probability, span_indptr, unlisted
+        )
         if n <= room:
             break
         room = n
@@ -191,6 +213,8 @@ def span_marginals(
         probability[:n].copy(),
         expected,
         least,
+        reach + int(roles.closed),  # which takes one token more for the end
+        float(unlisted[0]),
     )
 
 
