@@ -171,6 +171,31 @@ def test_words_with_blanks_of_any_kind_come_back(tmp_path):
     assert read_sentences(path)[0].tokens == ["10\u00a0000"]
 
 
+def test_features_that_the_model_never_saw_are_refused(model_file):
+    model = LinearChainCRF.from_crfsuite(model_file)
+    corpus = made_up_corpus(20, 7)
+    right = [standard_features(columns) for columns, _ in corpus]
+    flat = [name for features in right for token in features for name in token]
+    known = sum(name in model._attributes for name in flat) / len(flat)
+    assert model.sentences_and_known(right)[1] == pytest.approx(known, rel=1e-12)
+    assert known > 0.9
+    wrong = [[[f"word.{name}" for name in token] for token in f] for f in right]
+    dicts = [[{"word.lower()": words[0]} for words in f] for f in right]
+    for features in (wrong, dicts):
+        with pytest.raises(ValueError, match=r"knows 0\.0 % of the features") as caught:
+            model.sentences(features)
+        assert "One of the input is 'word." in str(caught.value)
+        beside = str(caught.value).rpartition("of the model '")[2].rstrip("'")
+        assert beside in model._attributes
+    # A tenth is enough, and a few tokens may be anything
+    mixed = [[["bias", *["new"] * 9]] * 10]
+    assert model.sentences_and_known(mixed)[1] == pytest.approx(0.1)
+    assert model.sentences_and_known([[["new"]] * 49])[1] == 0.0
+    assert model.sentences_and_known([[]])[1] == 1.0
+    with pytest.raises(ValueError, match="trained with others"):
+        model.sentence([["new"]] * 50)
+
+
 @pytest.mark.parametrize("token", ["word=a", 3])
 def test_features_of_a_token_are_no_text(model_file, token):
     model = LinearChainCRF.from_crfsuite(model_file)
@@ -350,6 +375,21 @@ def test_the_command_takes_probabilities(run):
         "spans", "p.jsonl", "--names", "O,B-PER", "--output-format", "conll"
     )
     assert out == "Ana B-PER\nva O\n\n"
+
+
+def test_the_command_tells_how_many_features_are_known(run, model_file):
+    Path("test.conll").write_text(conll_text(made_up_corpus(40, 5)))
+    code, out, err = run("spans", "test.conll", "--model", model_file, "--json")
+    share = json.loads(out)["known_features"]
+    assert 0.9 < share <= 1.0
+    _, _, err = run("spans", "test.conll", "--model", model_file)
+    assert f"{100 * share:.1f} % of them known to the model" in err
+    row = {"tokens": ["a"] * 60, "features": [["W=a"]] * 60}
+    Path("wrong.jsonl").write_text(json.dumps(row) + "\n")
+    code, out, err = run("spans", "wrong.jsonl", "--model", model_file)
+    assert (code, out) == (1, "")
+    assert "the model knows 0.0 % of the features" in err
+    assert "One of the input is 'W=a' and of the model '" in err
 
 
 def test_the_command_tells_of_candidates_that_were_cut(run, monkeypatch):

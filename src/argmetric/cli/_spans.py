@@ -99,12 +99,12 @@ def spans(
     with progress(f"decoding {len(sentences):,} sentences"):
         from argmetric.sequence import decode_spans, recalibrate
 
-        chains = _chains(sentences, model, names, scheme, file)
+        chains, share = _chains(sentences, model, names, scheme, file)
         recalibration = None
         if dev is not None:
             known = read_sentences(dev, **options)
             gold = _gold(known, dev)
-            dev_chains = _chains(known, model, names, scheme, dev)
+            dev_chains, _ = _chains(known, model, names, scheme, dev)
             recalibration = recalibrate(dev_chains, gold, scheme=scheme)
         documents = [str(s.document) for s in sentences]
         decision = decode_spans(
@@ -121,6 +121,7 @@ def spans(
         "file": file,
         "sentences": len(sentences),
         "tokens": sum(len(sentence) for sentence in sentences),
+        "known_features": share,
         "metric": measure.name,
         "scheme": scheme,
         "level": level,
@@ -160,8 +161,11 @@ def _chains(
     names: str | None,
     scheme: Literal["IOB2", "BIOES"],
     file: str,
-) -> list[LinearChainCRF]:
-    """Return the chain of every sentence, from a model or from probabilities."""
+) -> tuple[list[LinearChainCRF], float | None]:
+    """Return the chain of every sentence, from a model or from probabilities.
+
+    And the share of features that the model knows.
+    """
     from argmetric.sequence import standard_features, token_model
 
     if model is not None:
@@ -169,12 +173,16 @@ def _chains(
             crf = LinearChainCRF.from_crfsuite(model)
         except OSError as error:
             raise DataError(f"cannot read {model}: {error.strerror}") from None
-        return crf.sentences(
+        features = (
             s.extra["features"]
             if "features" in s.extra
             else standard_features(s.columns)
             for s in sentences
         )
+        try:
+            return crf.sentences_and_known(features)
+        except ValueError as error:
+            raise DataError(f"{file} with {model}: {error}") from None
     if names is None:
         raise UsageError("pass --model, or --names for JSONL with probabilities")
     chains = []
@@ -187,7 +195,7 @@ def _chains(
             chains.append(token_model(p, names.split(","), scheme=scheme))
         except (ValueError, TypeError) as error:
             raise DataError(f"{where}: {error}") from None
-    return chains
+    return chains, None
 
 
 def _gold(sentences: list[Sentence], file: str) -> list[list[str]]:
@@ -239,8 +247,11 @@ def _print(summary: Summary) -> None:
     how = "one measure per type" if summary["per_type"] else "all types together"
     what = "E[F]" if summary["method"] == "exact" else "F of expected counts"
     sure = "" if summary["proven"] else f", at most {_report.number(summary['upper'])}"
-    facts = [
-        ("sentences", size),
+    facts = [("sentences", size)]
+    if summary["known_features"] is not None:
+        share = f"{100 * summary['known_features']:.1f} %"
+        facts.append(("features", f"{share} of them known to the model"))
+    facts += [
         (
             "metric",
             f"{summary['metric']} of spans, {summary['scheme']} strict; {how}, "

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,10 @@ _FEATURE = np.dtype([("type", "<u4"), ("src", "<u4"), ("dst", "<u4"), ("w", "<f8
 _NAMES = struct.Struct("<4s5I")
 _NAME = struct.Struct("<II")
 _STATE, _TRANSITION = 0, 1
+# Where features are those of the model, half of them and more are known, even after
+# strong L1 regularisation; a few tokens may all be new words
+_LEAST_KNOWN, _FEW = 0.1, 50
+_COMPARED = 2_000
 
 
 class CrfsuiteModel:
@@ -93,11 +98,30 @@ class CrfsuiteModel:
         ----------
         sentences : iterable of sequences
             The features of each sentence, as `sentence` takes them.
+
+        Raises
+        ------
+        ValueError
+            If the model knows less than a tenth of the features: it was trained with
+            others.
+        """
+        return self.sentences_and_known(sentences)[0]
+
+    def sentences_and_known(
+        self, sentences: Iterable[Sequence[Any]]
+    ) -> tuple[list[LinearChainCRF], float]:
+        """The chains of many sentences, and the share of features the model knows.
+
+        Parameters
+        ----------
+        sentences : iterable of sequences
+            As `sentences` takes them.
         """
         from argmetric._kernels.chains import state_scores
 
         known = self._attributes.get
         found: list[int] = []
+        unknown = ""
         values: dict[int, float] = {}  # the few that are not 1
         ends: list[int] = []
         lengths: list[int] = []
@@ -108,20 +132,29 @@ class CrfsuiteModel:
                         if value != 1.0:
                             values[len(found)] = value
                         found.append(known(name, -1))
+                        if found[-1] < 0:
+                            unknown = name
                 elif isinstance(token, str) or not isinstance(token, Iterable):
                     raise ValueError(
                         f"sentence {len(lengths)}: the features of a token are a list "
                         f"or a dict, not {token!r}"
                     )
                 else:
-                    found.extend([known(name, -1) for name in token])
+                    names = list(token)
+                    found.extend([known(name, -1) for name in names])
+                    if names and found[-1] < 0:
+                        unknown = names[-1]
                 ends.append(len(found))
             lengths.append(len(features))
+        numbers = np.array(found, dtype=np.int64)
+        share = float((numbers >= 0).mean()) if numbers.size else 1.0
+        if share < _LEAST_KNOWN and numbers.size >= _FEW:
+            self._refuse_features(share, unknown)
         amounts = np.ones(len(found))
         amounts[list(values)] = list(values.values())
         unary = np.zeros((len(ends), len(self.labels)))
         state_scores(
-            np.array(found, dtype=np.int64),
+            numbers,
             amounts,
             _starts(ends),
             self._indptr,
@@ -130,10 +163,20 @@ class CrfsuiteModel:
             unary,
         )
         parts = np.split(unary, np.cumsum(lengths)[:-1]) if lengths else []
-        return [
+        chains = [
             LinearChainCRF._trusted(part, self.transitions, self.labels)
             for part in parts
         ]
+        return chains, share
+
+    def _refuse_features(self, share: float, unknown: str) -> None:
+        some = list(self._attributes)[:_COMPARED]
+        near = get_close_matches(unknown, some, n=1, cutoff=0.0)
+        beside = f" and of the model {near[0]!r}" if near else ""
+        raise ValueError(
+            f"the model knows {100 * share:.1f} % of the features: it was trained with "
+            f"others. One of the input is {unknown!r}{beside}"
+        )
 
 
 def _starts(ends: list[int]) -> Integers:
