@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from argmetric.cli import main
+from argmetric.cli._tag_file import read_tags
 from argmetric.io import DataError
 from argmetric.sequence import (
     LinearChainCRF,
@@ -240,6 +241,45 @@ def test_malformed_lines_are_named(tmp_path, name, content, message):
     path.write_bytes(content)
     with pytest.raises(DataError, match=message):
         read_sentences(path)
+
+
+@pytest.mark.parametrize(
+    ("content", "where"),
+    [
+        ("the cat sees a big dog\n", "line 1: 6 columns: 'the cat sees a big dog'"),
+        ("\nAna va a casa .\n\nLuz va a Roma .\n", "line 2: 5 columns: 'Ana va a c"),
+        ("the cat sees me\nit sees a dog too\n", "line 2: 5 columns, but line 1 has 4"),
+    ],
+)
+def test_plain_text_is_told_from_columns(tmp_path, content, where):
+    path = tmp_path / "text.txt"
+    path.write_text(content)
+    for read in (read_sentences, lambda name: read_tags(str(name), "utf-8")):
+        with pytest.raises(DataError, match="one token on a line is needed") as caught:
+            read(path)
+        assert f"text.txt, {where}" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "EU NNP B-NP B-ORG\n",
+        "the DT B-NP\n\ndog NN B-NP\n",
+        "cats cat NOUN\n",  # a lemma: half of the cells
+        "hello uh\n",
+        "alone\n",
+        "cats cat noun plural\nsee see verb present\n",  # a sentence of two
+        "das\tder\tArt\n",
+    ],
+)
+def test_columns_are_not_taken_for_text(tmp_path, content):
+    path = tmp_path / "columns.txt"
+    path.write_text(content)
+    assert sum(map(len, read_sentences(path))) == read_tags(str(path), "utf-8").n_tokens
+    path.write_text(f"{content}cat NN\n{content}")
+    if len(content.split("\n")[0].split()) > 2:
+        with pytest.raises(DataError, match="2 columns, but line 1 has"):
+            read_tags(str(path), "utf-8")
 
 
 def test_a_missing_file_is_named(tmp_path):

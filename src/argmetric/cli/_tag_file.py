@@ -16,7 +16,7 @@ from cyclopts import Parameter
 
 from argmetric.cli._errors import UsageError
 from argmetric.io import DataError, replaced_whole
-from argmetric.sequence._conll import Sentence
+from argmetric.sequence._conll import Sentence, refuse_text, text_hint
 
 Encoding = Annotated[str, Parameter(metavar="NAME")]
 Column = Sequence[str]
@@ -118,6 +118,8 @@ def read_tags(path: str, encoding: str) -> TagFile:
         rows.append(cells)
     if not rows:
         raise DataError(f"{name} has no sentences")
+    if len(starts) == len(rows):
+        refuse_text(rows, f"{name}, line {places[0] + 1}")
     return TagFile(
         name,
         encoding,
@@ -131,18 +133,19 @@ def read_tags(path: str, encoding: str) -> TagFile:
 def _tokens(lines: Sequence[str], name: str) -> Iterator[tuple[int, list[str]]]:
     """Places and columns of the tokens."""
     width, width_line = 0, 0
+    first: list[str] = []
     for place, line in enumerate(lines):
         body = (line if place else line.removeprefix(_BYTE_ORDER)).strip(" \r\n")
         if not body.strip("\t ") or body.startswith(_DOCUMENT):
             continue
         cells = body.split("\t") if "\t" in body else _BLANKS.split(body)
         if not width:
-            width, width_line = len(cells), place + 1
+            width, width_line, first = len(cells), place + 1, cells
         where = f"{name}, line {place + 1}"
         if len(cells) != width:
             raise DataError(
                 f"{where}: {len(cells)} columns, but line {width_line} has {width}: "
-                f"{body[:_SHOWN]!r}"
+                f"{body[:_SHOWN]!r}{text_hint([first, cells])}"
             )
         if not all(cells):
             raise DataError(f"{where}: an empty column: {body[:_SHOWN]!r}")

@@ -19,6 +19,10 @@ HasLabels = Literal["auto", "yes", "no"]
 _STREAM = "-"
 _DOCUMENT = "-DOCSTART-"
 _JSON_EXTENSIONS = (".jsonl", ".ndjson", ".json")
+_TEXT_HINT = (
+    "this looks like plain text: one token on a line is needed, its columns behind it, "
+    "and an empty line behind each sentence"
+)
 
 
 @dataclass(frozen=True)
@@ -102,6 +106,9 @@ def read_sentences(
     if not sentences:
         raise DataError(f"{name} has no sentences")
     if kind == "conll":
+        if all(len(sentence) == 1 for sentence in sentences):
+            lone = [[column[0] for column in s.columns] for s in sentences]
+            refuse_text(lone, f"{name}, line {sentences[0].line}")
         sentences = _with_labels(sentences, labels, scheme)
     for sentence in sentences:
         _check_labels(sentence, name, scheme, kind)
@@ -144,13 +151,28 @@ def _from_columns(lines: Iterable[str], name: str) -> Iterator[Sentence]:
         if len(cells) != width:
             raise DataError(
                 f"{name}, line {number}: {len(cells)} columns, but line {width_line} "
-                f"has {width}: {line[:40]!r}"
+                f"has {width}: {line[:40]!r}{text_hint([*rows, cells])}"
             )
         if not all(cells):
             raise DataError(f"{name}, line {number}: an empty column: {line[:40]!r}")
         if not rows:
             start = number
         rows.append(cells)
+
+
+def text_hint(rows: Iterable[Sequence[str]]) -> str:
+    """A hint if lines are words and no columns of tags: most cells in lower case."""
+    behind = [cell for cells in rows for cell in cells[1:]]
+    words = sum(map(str.islower, behind))
+    return f"; {_TEXT_HINT}" if 2 * words > len(behind) else ""
+
+
+def refuse_text(rows: Sequence[Sequence[str]], where: str) -> None:
+    """Refuse lines, each a sentence by itself, that are words and no columns."""
+    hint = text_hint(rows)
+    if hint and len(rows[0]) > 2:
+        line = " ".join(rows[0])
+        raise DataError(f"{where}: {len(rows[0])} columns: {line[:40]!r}{hint}")
 
 
 def _with_labels(
