@@ -564,6 +564,16 @@ def test_bad_input(run: Run, content: str, arguments: list[str], message: str) -
     assert os.listdir() == ["s.csv"]
 
 
+def test_a_name_twice_is_kept_in_csv_and_nowhere_else(run: Run) -> None:
+    Path("t.csv").write_text("x,score,x\n1,0.9,2\n")
+    assert run("decide", "t.csv").out == "x,score,x,decision\n1,0.9,2,1\n"
+    for name in ("o.jsonl", "o.parquet", "o.arrow"):
+        ended = run("decide", "t.csv", "-o", name)
+        assert ended.code == 1
+        assert "t.csv has 2 columns named 'x': columns 1 and 3; rename" in ended.err
+        assert not Path(name).exists()
+
+
 def test_missing_and_truncated_files(run: Run) -> None:
     for name in ("scores.parquet", "scores.xyz"):
         ended = run("decide", name)

@@ -324,7 +324,13 @@ def test_named_pipe_is_read_and_written(folder: Path) -> None:
         ("a.csv", "", "a.csv is empty"),
         ("a.csv", " \n\n", "a.csv is empty"),
         ("a.csv", "id,score\n", "a.csv has no rows"),
-        ("a.csv", "a,b\n1,2\n3\n", "a.csv: Expected 2 columns, got 1: 3"),
+        ("a.csv", "a,b\n1,2\n3\n", "a.csv, line 3: 1 cell, but the header has 2: '3'"),
+        ("a.csv", '\n\na,b\r\n"1\r\n\r\n",2\r\n\r\n3,4,5\r\n', "a.csv, line 8: 3 "
+         "cells, but the header has 2: '3,4,5'"),
+        ("a.tsv", 'a\tb\n"x\ny\tz"\t1\n1\n', "a.tsv, line 4: 1 cell, but the header "
+         "has 2: '1'"),
+        ("a.csv", "a;b\n1;2\n1;2;" + "3" * 50 + "\n", "a.csv, line 3: 3 cells, but the "
+         "header has 2: '1;2;" + "3" * 36 + "'"),
         ("a.csv", b"a,b\n\xe9,1\n", "a.csv is not UTF-8 text; convert it first, for "
          "instance with iconv"),
         ("a.csv", 'a,b\n1,"2\n3,4\n', "a.csv: row 1 opens a quote that never closes"),
@@ -429,9 +435,22 @@ def test_many_columns_are_listed_in_part() -> None:
 
 
 def test_a_name_that_occurs_twice(folder: Path) -> None:
-    table = aio.read_table(put("in.csv", "score,score\n1,2\n"))
-    with pytest.raises(aio.DataError, match=r"^in.csv has 2 columns named 'score'$"):
+    table = aio.read_table(put("in.csv", "score,x,score\n1,0,2\n"))
+    told = r"^in.csv has 2 columns named 'score': columns 1 and 3; rename one$"
+    with pytest.raises(aio.DataError, match=told):
         aio.named_column(table, "score")
+    with pytest.raises(aio.DataError, match=told):
+        find_score(table)
+
+
+def test_a_key_that_occurs_twice(folder: Path) -> None:
+    content = '{"p": 0.1, "q": {"p": 1}}\n\n{"p": 0.2, "q": {"p": 2}, "p" : 0.3}\n'
+    table = aio.read_table(put("in.jsonl", content))
+    with pytest.raises(aio.DataError, match=r"^in.jsonl, row 2: the key 'p' twice$"):
+        aio.named_column(table, "p")
+    assert aio.named_column(table, "q") == "q"
+    table = aio.read_table(put("in.jsonl", content.replace(', "p" : 0.3', "")))
+    assert find_score(table) == "p"
 
 
 def test_missing_header_is_pointed_out(folder: Path) -> None:

@@ -58,6 +58,13 @@ class RowsOut:
             print("argmetric: rows not written: no --output", file=sys.stderr)
 
 
+def _refuse_repeated_names(table: io.Table, format: Format) -> None:
+    """Refuse a name twice, where readers would see one column of the two."""
+    for name in table.names:
+        if table.names.count(name) > 1:
+            raise io.DataError(f"cannot write {format}: {io.repeated(table, name)}")
+
+
 def refuse_shared_output(output: str | None, *, json: bool) -> None:
     """Refuse a summary and rows in one stream; before a file is read."""
     if json and output == "-":
@@ -93,6 +100,8 @@ def rows_out(
             )
     target = output if output is not None else "-"
     format = format or io.output_format(table, target)
+    if format not in ("csv", "tsv", table.format):
+        _refuse_repeated_names(table, format)
     wanted = output is not None or not json
     if wanted and target == "-":
         io.refuse_terminal(format)

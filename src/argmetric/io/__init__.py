@@ -12,6 +12,7 @@ from argmetric.io._columns import (
     default_columns,
     find_column,
     named_column,
+    repeated,
 )
 from argmetric.io._features import Kind, categories, kind_of, sparse_numbers
 from argmetric.io._formats import FORMATS, DataError, Format
@@ -53,6 +54,7 @@ __all__ = [
     "read_table",
     "refuse_terminal",
     "remove_unfinished",
+    "repeated",
     "replaced_whole",
     "save_json",
     "sparse_numbers",

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from difflib import get_close_matches
 
+import numpy as np
+
+from argmetric.io._arrow import to_numpy
 from argmetric.io._formats import DataError
 from argmetric.io._table import Table
 
@@ -36,9 +39,10 @@ def named_column(table: Table, name: str) -> str:
     """
     count = table.names.count(name)
     if count == 1:
+        _refuse_repeated_key(table, name)
         return name
     if count > 1:
-        raise DataError(f"{table.source} has {count} columns named {name!r}")
+        raise DataError(repeated(table, name))
     lowered = {known.lower(): known for known in table.names}
     near = [lowered[low] for low in get_close_matches(name.lower(), lowered, n=3)]
     hint = f"; did you mean {_either(near)}?" if near else ""
@@ -98,8 +102,8 @@ def find_column(
         return named_column(table, name)
     defaults = tuple(defaults)
     found = default_columns(table, defaults, taken=taken)
-    if len(found) == 1:
-        return found[0]
+    if found and len(set(found)) == 1:
+        return named_column(table, found[0])
     if found:
         raise DataError(
             f"{table.source}: which column is the {role}? Candidates: "
@@ -110,6 +114,33 @@ def find_column(
         f"{table.source} has no {role} column (looked for {looked_for}); "
         f"pass {option} COLUMN {_listed(table)}{_header_hint(table)}"
     )
+
+
+def repeated(table: Table, name: str) -> str:
+    """Say which columns have the same name."""
+    places = [str(i) for i, known in enumerate(table.names, 1) if known == name]
+    return (
+        f"{table.source} has {len(places)} columns named {name!r}: columns "
+        f"{', '.join(places[:-1])} and {places[-1]}; rename one"
+    )
+
+
+def _refuse_repeated_key(table: Table, name: str) -> None:
+    """Refuse a key that one line of JSON has twice: which of them counts?"""
+    if table.lines is None:
+        return
+    import json
+    import re
+
+    import pyarrow.compute as pc
+
+    pattern = re.escape(json.dumps(name, ensure_ascii=False)) + r"\s*:"
+    often = pc.count_substring_regex(table.lines, pattern=pattern)
+    for line in np.flatnonzero(to_numpy(often, np.int64) > 1).tolist():
+        # It may be the key of an object within the object
+        pairs = json.loads(table.lines[line].as_py(), object_pairs_hook=list)
+        if sum(key == name for key, _ in pairs) > 1:
+            raise DataError(f"{table.source}, row {line + 1}: the key {name!r} twice")
 
 
 def _listed(table: Table) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import os
 import stat
@@ -24,6 +25,7 @@ from argmetric.io._formats import (
 from argmetric.io._table import Table
 
 _CSV_BLOCK_BYTES = 1 << 23
+_SHOWN_CHARACTERS = 40
 
 
 def read_table(source: str | os.PathLike[str], format: Format | None = None) -> Table:
@@ -170,21 +172,25 @@ def _delimited(data: bytes, delimiter: str, name: str) -> tuple[Any, str]:
     header, delimiter = _header(data, delimiter, name)
     # Names are attached afterwards, because a header may repeat one
     types = {f"f{i}": pa.large_string() for i in range(len(header))}
-    table = pc.read_csv(
-        pa.BufferReader(pa.py_buffer(data)),
-        read_options=pc.ReadOptions(
-            autogenerate_column_names=True, block_size=_CSV_BLOCK_BYTES
-        ),
-        parse_options=pc.ParseOptions(
-            delimiter=delimiter,
-            newlines_in_values=True,
-            # In a file of one column an empty line is a row with an empty cell
-            ignore_empty_lines=len(header) > 1,
-        ),
-        convert_options=pc.ConvertOptions(
-            column_types=types, strings_can_be_null=False
-        ),
-    )
+    try:
+        table = pc.read_csv(
+            pa.BufferReader(pa.py_buffer(data)),
+            read_options=pc.ReadOptions(
+                autogenerate_column_names=True, block_size=_CSV_BLOCK_BYTES
+            ),
+            parse_options=pc.ParseOptions(
+                delimiter=delimiter,
+                newlines_in_values=True,
+                # In a file of one column an empty line is a row with an empty cell
+                ignore_empty_lines=len(header) > 1,
+            ),
+            convert_options=pc.ConvertOptions(
+                column_types=types, strings_can_be_null=False
+            ),
+        )
+    except pa.ArrowInvalid:
+        _refuse_ragged(data, len(header), delimiter, name)
+        raise
     table = table.slice(1).rename_columns(header)
     _refuse_open_quote(data, table, name)
     return table, delimiter
@@ -202,6 +208,23 @@ def _header(data: bytes, delimiter: str, name: str) -> tuple[list[str], str]:
         return next(csv.reader(StringIO(text), delimiter=delimiter)), delimiter
     except (IndexError, StopIteration, csv.Error):
         raise DataError(f"{name} has no header line") from None
+
+
+def _refuse_ragged(data: bytes, width: int, delimiter: str, name: str) -> None:
+    """Refuse the first row with more or fewer cells than the header, by its line."""
+    text = data.removeprefix(UTF8_MARK).decode(errors="replace")
+    rows = csv.reader(StringIO(text, newline=""), delimiter=delimiter)
+    line = 1
+    with contextlib.suppress(csv.Error):
+        for cells in rows:
+            if cells and len(cells) != width:
+                count = f"{len(cells)} cell{'s' * (len(cells) > 1)}"
+                start = delimiter.join(cells)[:_SHOWN_CHARACTERS]
+                raise DataError(
+                    f"{name}, line {line}: {count}, but the header has {width}: "
+                    f"{start!r}"
+                )
+            line = rows.line_num + 1
 
 
 def _refuse_open_quote(data: bytes, table: Any, name: str) -> None:
