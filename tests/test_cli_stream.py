@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import functools
 import json
 import math
@@ -26,6 +27,7 @@ from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
 from argmetric.cli import main
 from argmetric.cli._checkpoint import CheckpointFolder, packed, read_checkpoint
+from argmetric.cli._stream_out import Predictions
 from argmetric.io._chunks import Classes, Request, _base, _bytes, open_rows
 from argmetric.io._chunks._jsonl import hashed_name
 from argmetric.stream import OnlineClassifier
@@ -387,6 +389,46 @@ def test_a_class_that_is_learned_stays(run: Run) -> None:
         assert f"line {len(lines)}" in ended.err
     assert Classes().learned("maybe") is None
     assert "--pos-label" in Classes().complaint("maybe")
+
+
+# -- files that cannot be written --------------------------------------------------
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+def test_a_full_disk_is_blamed_on_the_file(run: Run) -> None:
+    ended = run(write("rows.svm", svm_lines()), "-o", "/dev/full")
+    assert ended.code == 1
+    assert ended.err == "argmetric: cannot write /dev/full: No space left on device\n"
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_a_reader_that_leaves_is_blamed_on_the_pipe(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    os.mkfifo("pipe")
+    reading = os.open("pipe", os.O_RDONLY | os.O_NONBLOCK)
+    written = Predictions.write
+
+    def leave(self: Predictions, *arrays: Any) -> None:
+        os.close(reading)
+        written(self, *arrays)
+
+    monkeypatch.setattr(Predictions, "write", leave)
+    ended = run(write("rows.svm", svm_lines()), "-o", "pipe")
+    assert (ended.code, ended.err) == (1, "argmetric: cannot write pipe: Broken pipe\n")
+
+
+def test_a_checkpoint_that_cannot_be_written_is_named(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(handle: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    ended = run(write("rows.svm", svm_lines()), "--checkpoint", "kept")
+    assert ended.code == 1
+    assert f"cannot write kept/checkpoint-{N:015d}.npz: No space left" in ended.err
+    assert names() == []
 
 
 # -- bad rows -----------------------------------------------------------------------

@@ -138,8 +138,12 @@ class CheckpointFolder:
     def save(self, rows: int, manifest: dict[str, Any], arrays: Arrays) -> str:
         """Write a checkpoint, and remove all but the one before it."""
         path = self.path / f"checkpoint-{rows:015d}.npz"
-        with io.replaced_whole(str(path)) as stream:
-            stream.write(packed(manifest, arrays))
+        try:
+            with io.replaced_whole(str(path)) as stream:
+                stream.write(packed(manifest, arrays))
+        except OSError as error:
+            reason = error.strerror or error
+            raise io.DataError(f"cannot write {path}: {reason}") from error
         for old in self._files()[KEPT:]:
             old.unlink()
         return str(path)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+from collections.abc import Iterator
 from typing import IO, Any
 
 import numpy as np
@@ -79,7 +80,8 @@ class Predictions:
         if self._stream is None or not numbers.size:
             return
         data = text_bytes(self._lines(numbers, scores, decisions, labels))
-        self._stream.write(data)
+        with self._named():
+            self._stream.write(data)
         self.length += len(data)
 
     def _lines(self, numbers: Any, scores: Any, decisions: Any, labels: Any) -> Any:
@@ -107,14 +109,29 @@ class Predictions:
         """Bring all that was written to the disk."""
         if self._stream is None:
             return
-        self._stream.flush()
+        with self._named():
+            self._stream.flush()
         if self.target != STANDARD_STREAM:
             with contextlib.suppress(OSError):  # a pipe has no disk
                 os.fsync(self._stream.fileno())
 
     def close(self) -> None:
         """Close the file."""
-        if self._stream is not None:
-            self._stream.flush()
-            if self.target != STANDARD_STREAM:
+        if self._stream is None:
+            return
+        with self._named():
+            if self.target == STANDARD_STREAM:
+                self._stream.flush()
+            else:
                 self._stream.close()
+
+    @contextlib.contextmanager
+    def _named(self) -> Iterator[None]:
+        """Let an error tell which file it is about; the system does not."""
+        try:
+            yield
+        except OSError as error:
+            if self.target == STANDARD_STREAM:
+                raise
+            reason = error.strerror or error
+            raise io.DataError(f"cannot write {self.target}: {reason}") from error
