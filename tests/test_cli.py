@@ -564,6 +564,39 @@ def test_bad_input(run: Run, content: str, arguments: list[str], message: str) -
     assert os.listdir() == ["s.csv"]
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["decide", "--max-positives"],
+        ["decide", "--min-positives"],
+        ["decide", "--coverage"],
+        ["decide", "--jobs"],
+        ["forecast", "--threshold"],
+        ["forecast", "--overdispersion"],
+        ["forecast", "--fail-under"],
+        ["evaluate", "--fail-under"],
+        ["tune", "--cost-fn", "1", "--cost-fp"],
+        ["tune", "--seed"],
+        ["train", "--seed"],
+        ["train", "--jobs"],
+        ["stream", "--features"],
+        ["stream", "--step"],
+        ["stream", "--memory"],
+    ],
+)
+def test_numbers_that_are_none(run: Run, arguments: list[str]) -> None:
+    write_csv(label=Y)
+    command, *options = arguments
+    option = options[-1]
+    values = ["many", "inf", "nan", "1e400"]
+    is_count = option in ("--max-positives", "--min-positives", "--jobs", "--seed")
+    for value in [*values, "9" * 30] if is_count else values:
+        ended = run(command, "scores.csv", *options, value)
+        assert (ended.code, ended.out) == (2, ""), value
+        assert ended.err.count("\n") == 1
+        assert option in ended.err
+
+
 def test_a_name_twice_is_kept_in_csv_and_nowhere_else(run: Run) -> None:
     Path("t.csv").write_text("x,score,x\n1,0.9,2\n")
     assert run("decide", "t.csv").out == "x,score,x,decision\n1,0.9,2,1\n"

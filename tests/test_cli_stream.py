@@ -167,9 +167,9 @@ def test_chunks_do_not_matter(
     options = [name, "--learner", learner, "-o", "out.jsonl", "--checkpoint"]
     assert run(*options, "one").code == 0
     whole = Path("out.jsonl").read_bytes()
-    monkeypatch.setattr(_base, "_base.MOST_ROWS", 13)
+    monkeypatch.setattr(_base, "MOST_ROWS", 13)
     monkeypatch.setattr("argmetric.io._chunks._text.BLOCK", 257)
-    monkeypatch.setattr("argmetric.io._chunks._parquet._base.MOST_ROWS", 13)
+    monkeypatch.setattr("argmetric.io._chunks._parquet.MOST_ROWS", 13)
     assert run(*options, "two", "--every", "31").code == 0
     assert Path("out.jsonl").read_bytes() == whole
     same_state(newest("one"), newest("two"))
@@ -509,6 +509,29 @@ def test_bad_rows(run: Run, kind: str, line: str, message: str) -> None:
     assert "2 bad rows" in ended.out
     assert message in ended.out
     assert Path("out.jsonl").read_bytes() == resumed
+
+
+@pytest.mark.parametrize("bad", ["null", '{"a":' * 100_000, "9" * 5000])
+def test_json_that_no_parser_likes(run: Run, bad: str) -> None:
+    write("rows.jsonl", ['{"y":1,"a":1}', bad, '{"y":0,"a":1}'])
+    ended = run("rows.jsonl")
+    assert ended.code == 1
+    assert "rows.jsonl, line 2: it is not" in ended.err
+    ended = run("rows.jsonl", "--on-error", "skip", "--json")
+    assert json.loads(ended.out)["rows"] == 2
+    write("rows.jsonl", [bad])
+    ended = run("rows.jsonl")
+    assert ended.code == 1
+    assert "does not begin with a JSON object" in ended.err
+
+
+@pytest.mark.parametrize("kind", ["svmlight", "csv", "jsonl"])
+def test_other_encodings_are_told(run: Run, kind: str) -> None:
+    name = write_all()[kind]
+    text = Path(name).read_text()
+    Path(name).write_bytes(text.encode("utf-16"))
+    ended = run(name)
+    assert (ended.code, "is UTF-16 text; iconv" in ended.err) == (1, True)
 
 
 def test_bad_rows_of_parquet(run: Run) -> None:

@@ -161,6 +161,15 @@ def test_jsonl_text_that_looks_like_a_date_stays_text(folder: Path) -> None:
     assert pq.read_table("out.parquet").to_pylist() == [json.loads(content)]
 
 
+def test_jsonl_with_half_of_a_surrogate_pair(folder: Path) -> None:
+    content = '{"a": "\\ud800", "b": 1}\n{"a": "x", "b": 0}\n'
+    table = aio.read_table(put("in.jsonl", content))
+    assert aio.labels(table, "b").tolist() == [1, 0]
+    assert aio.groups(table, "a")[1] == ["\\ud800", "x"]
+    aio.write_table(table, "out.jsonl")
+    assert Path("out.jsonl").read_text() == content
+
+
 def test_jsonl_of_mixed_types_is_read_and_judged_only_if_used(folder: Path) -> None:
     content = '{"s": 0.5, "x": 1}\n{"s": 0.25, "x": "one"}\n{"s": "high", "x": [1]}\n'
     table = aio.read_table(put("in.jsonl", content))
@@ -342,6 +351,19 @@ def test_named_pipe_is_read_and_written(folder: Path) -> None:
          "for instance with iconv"),
         ("a.json", '[{"a": 1}]', "a.json holds a JSON array; one object on each line "
          "is needed (jq -c '.[]' makes them)"),
+        ("a.csv", "a,b\n1,2\n".encode("utf-16"), "a.csv is UTF-16 text; iconv -f "
+         "UTF-16 -t UTF-8 converts it"),
+        ("a.csv", "a,b\n1,2\n".encode("utf-16-le"), "a.csv begins with zero "
+         "bytes: it is UTF-16, or no text at all"),
+        ("a.csv", b"\0\1\2\n\3", "a.csv begins with zero bytes: it is UTF-16, or no "
+         "text at all"),
+        ("a.csv", 'a,"b\n1,2\n', "a.csv: the header line opens a quote that never "
+         "closes"),
+        ("a.csv", 'a,b\n"1,2\n3,4\n', "a.csv, line 2 opens a quote that never closes"),
+        ("a.jsonl", "null\n", "a.jsonl, line 1: not a JSON object: null"),
+        ("a.jsonl", '{"a": 1}\nnull\n', "a.jsonl, line 2: not a JSON object: null"),
+        ("a.jsonl", '{"a":' * 100_000, "a.jsonl, line 1: not JSON: it is nested too "
+         "deeply"),
         ("a.xlsx", "PK", "a.xlsx: unknown extension '.xlsx'; use one of .csv, .tsv, "
          ".tab, .parquet, .pq, .arrow, .feather, .ipc, .arrows, .jsonl, .ndjson, "
          ".json, or pass --format"),

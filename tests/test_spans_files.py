@@ -282,6 +282,23 @@ def test_columns_are_not_taken_for_text(tmp_path, content):
             read_tags(str(path), "utf-8")
 
 
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ("Ana NP O\n".encode("utf-16"), "is UTF-16 text"),
+        (bytes(range(256)), "begins with zero bytes"),
+    ],
+)
+def test_other_encodings_are_told(tmp_path, data, message):
+    path = tmp_path / "text.conll"
+    path.write_bytes(data)
+    for read in (read_sentences, lambda name: read_tags(str(name), "UTF8")):
+        with pytest.raises(DataError, match=message):
+            read(path)
+    if data.startswith(b"\xff\xfe"):
+        assert read_tags(str(path), "utf-16").columns == (("Ana",), ("NP",), ("O",))
+
+
 def test_a_missing_file_is_named(tmp_path):
     with pytest.raises(DataError, match="cannot read"):
         read_sentences(tmp_path / "none.conll")

@@ -23,6 +23,7 @@ from argmetric.cli._options import (
     OUTPUT,
     ColumnName,
     Columns,
+    FailUnder,
     FilePath,
     Flag,
     Judge,
@@ -37,7 +38,7 @@ def evaluate(
     columns: Columns = DEFAULT_COLUMNS,
     judge: Judge = DEFAULT_JUDGE,
     decision_column: ColumnName | None = None,
-    fail_under: Annotated[float | None, Parameter(group=OUTPUT)] = None,
+    fail_under: FailUnder = None,
     json: Annotated[bool, Flag, Parameter(group=OUTPUT)] = False,
 ) -> int:
     """Score a column of decisions against the true labels.

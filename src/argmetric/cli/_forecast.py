@@ -6,6 +6,7 @@ from typing import Annotated, Any, Literal
 
 import numpy as np
 from cyclopts import Parameter
+from cyclopts.validators import Number
 
 from argmetric import io
 from argmetric.cli import _report
@@ -24,10 +25,10 @@ from argmetric.cli._load import (
     refuse_shared,
 )
 from argmetric.cli._options import (
-    COUNT,
     DEFAULT_COLUMNS,
     DEFAULT_JUDGE,
     DEFAULT_SCORES,
+    FINITE,
     FORECAST,
     INNER_FRACTION,
     NO_RECALIBRATION,
@@ -35,6 +36,7 @@ from argmetric.cli._options import (
     RULE,
     ColumnName,
     Columns,
+    FailUnder,
     FilePath,
     Flag,
     Jobs,
@@ -58,7 +60,9 @@ def forecast(
     recalibration: Recalibration = NO_RECALIBRATION,
     rule: Annotated[FilePath | None, Parameter(group=RULE)] = None,
     decision_column: Annotated[ColumnName | None, Parameter(group=FORECAST)] = None,
-    threshold: Annotated[float | None, Parameter(group=FORECAST)] = None,
+    threshold: Annotated[
+        float | None, Parameter(group=FORECAST, validator=FINITE)
+    ] = None,
     coverage: Annotated[
         float, Parameter(group=FORECAST, validator=INNER_FRACTION)
     ] = 0.9,
@@ -66,8 +70,10 @@ def forecast(
     prior: Annotated[
         float | None, Parameter(group=FORECAST, validator=INNER_FRACTION)
     ] = None,
-    overdispersion: Annotated[float, Parameter(group=FORECAST, validator=COUNT)] = 0.0,
-    fail_under: Annotated[float | None, Parameter(group=OUTPUT)] = None,
+    overdispersion: Annotated[
+        float, Parameter(group=FORECAST, validator=Number(gte=0, lte=5))
+    ] = 0.0,
+    fail_under: FailUnder = None,
     fail_on: Annotated[Literal["mean", "interval"], Parameter(group=OUTPUT)] = "mean",
     json: Annotated[bool, Flag, Parameter(group=OUTPUT)] = False,
     jobs: Jobs = None,

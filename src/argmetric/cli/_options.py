@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
@@ -29,15 +30,21 @@ OUTPUT = Group("Output", sort_key=7)
 
 FRACTION = Number(gte=0, lte=1)
 INNER_FRACTION = Number(gt=0, lt=1)
-COUNT = Number(gte=0)
+COUNT = Number(gte=0, lte=2**53)
+AMOUNT = Number(gte=0, lt=math.inf)
+FINITE = Number(gt=-math.inf, lt=math.inf)
+_SEED = Number(gte=0, lt=2**32)
+_MOST_JOBS = 10_000
 
 
-def _not_zero(type_: Any, value: Any) -> None:
+def _jobs(type_: Any, value: Any) -> None:
     if value == 0:
         raise ValueError("Must not be 0.")
+    if value is not None and abs(value) > _MOST_JOBS:
+        raise ValueError(f"Must be at most {_MOST_JOBS:,}.")
 
 
-Jobs = Annotated[int | None, Parameter(alias="-j", validator=_not_zero)]
+Jobs = Annotated[int | None, Parameter(alias="-j", validator=_jobs)]
 
 
 def marked_streams(tokens: Sequence[str]) -> list[str]:
@@ -83,7 +90,8 @@ ShareOrCount = Annotated[
     Parameter(converter=_share_or_count, metavar="COUNT|SHARE", group=LIMITS),
 ]
 Share = Annotated[float | None, Parameter(group=LIMITS, validator=FRACTION)]
-Seed = Annotated[int, Parameter(validator=COUNT)]
+Seed = Annotated[int, Parameter(validator=_SEED)]
+FailUnder = Annotated[float | None, Parameter(group=OUTPUT, validator=FINITE)]
 
 
 @Parameter(name="*")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json as js
+import math
 import os
 from contextlib import closing
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -51,7 +52,8 @@ LearnerName = Literal["mixture", "sgd", "adagrad", "stamp", "omcsl"]
 _OWN_DECISION = ("stamp", "omcsl")
 
 _CHECKPOINTS = Group("Checkpoints", sort_key=6)
-_POSITIVE = Number(gt=0)
+_POSITIVE = Number(gt=0, lt=math.inf)
+_WIDTH = Number(gt=0, lt=2**31)
 _Column = Parameter(group=COLUMNS)
 _Model = Parameter(group=RULE)
 _Kept = Parameter(group=_CHECKPOINTS)
@@ -69,7 +71,7 @@ def stream(
     neg_label: _Label = None,
     one_vs_rest: Annotated[bool, Flag, _Column] = False,
     drop: Annotated[list[str] | None, _Column, Parameter(metavar="COLUMN")] = None,
-    features: Annotated[int | None, _Column, Parameter(validator=_POSITIVE)] = None,
+    features: Annotated[int | None, _Column, Parameter(validator=_WIDTH)] = None,
     hash_bits: Annotated[
         int | None, _Column, Parameter(validator=Number(gte=1, lte=30))
     ] = None,
@@ -80,7 +82,9 @@ def stream(
     learner: Annotated[LearnerName, _Model] = "mixture",
     step: Annotated[float | None, _Model, Parameter(validator=_POSITIVE)] = None,
     memory: Annotated[
-        float | None, _Model, Parameter(validator=Number(gte=1), metavar="ROWS")
+        float | None,
+        _Model,
+        Parameter(validator=Number(gte=1, lt=math.inf), metavar="ROWS"),
     ] = None,
     seed: Annotated[Seed, _Model] = 0,
     checkpoint: Annotated[

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 import sys
 from collections.abc import Iterator, Sequence
@@ -16,6 +17,7 @@ from cyclopts import Parameter
 
 from argmetric.cli._errors import UsageError
 from argmetric.io import DataError, replaced_whole
+from argmetric.io._formats import refuse_other_encodings
 from argmetric.sequence._conll import Sentence, refuse_text, text_hint
 
 Encoding = Annotated[str, Parameter(metavar="NAME")]
@@ -161,6 +163,8 @@ def _text(path: str, name: str, encoding: str) -> str:
         data = sys.stdin.buffer.read() if path == _STREAM else Path(path).read_bytes()
     except OSError as error:
         raise DataError(f"cannot read {name}: {error.strerror}") from None
+    if codecs.lookup(encoding).name == "utf-8":
+        refuse_other_encodings(data, name)
     try:
         return data.decode(encoding)
     except UnicodeDecodeError as error:

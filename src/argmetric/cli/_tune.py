@@ -17,7 +17,7 @@ from argmetric.cli._load import (
     refuse_shared,
 )
 from argmetric.cli._options import (
-    COUNT,
+    AMOUNT,
     DEFAULT_COLUMNS,
     DEFAULT_SCORES,
     FORECAST,
@@ -66,8 +66,8 @@ def tune(
         list[str] | None, Parameter(alias="-m", metavar="NAME", group=METRIC)
     ] = None,
     zero_division: Annotated[ZeroDivision | None, Parameter(group=METRIC)] = None,
-    cost_fp: Annotated[float | None, Parameter(group=METRIC, validator=COUNT)] = None,
-    cost_fn: Annotated[float | None, Parameter(group=METRIC, validator=COUNT)] = None,
+    cost_fp: Annotated[float | None, Parameter(group=METRIC, validator=AMOUNT)] = None,
+    cost_fn: Annotated[float | None, Parameter(group=METRIC, validator=AMOUNT)] = None,
     average: Annotated[Average | None, Parameter(group=METRIC)] = None,
     choice: Choice = "best",
     max_positives: ShareOrCount = None,

@@ -33,11 +33,22 @@ _MAGIC: tuple[tuple[bytes, Format], ...] = (
 )
 
 UTF8_MARK = b"\xef\xbb\xbf"
+_UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 _SNIFFED_BYTES = 65_536
 
 
 class DataError(ValueError):
     """The data at hand cannot be used; the message says where and why."""
+
+
+def refuse_other_encodings(data: bytes, name: str) -> None:
+    """Refuse UTF-16 and bytes that are no text, where text in UTF-8 is expected."""
+    if data.startswith(_UTF16_MARKS):
+        raise DataError(f"{name} is UTF-16 text; iconv -f UTF-16 -t UTF-8 converts it")
+    if b"\0" in data[:4]:  # where two letters of UTF-16 would be
+        raise DataError(
+            f"{name} begins with zero bytes: it is UTF-16, or no text at all"
+        )
 
 
 def format_by_name(path: str, *, option: str) -> Format:

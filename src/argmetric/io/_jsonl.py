@@ -7,6 +7,7 @@ from typing import Any
 
 from argmetric.io._arrow import text_array
 from argmetric.io._formats import UTF8_MARK, DataError
+from argmetric.io._json import parsed
 
 
 def read_jsonl(data: bytes, name: str) -> tuple[Any, Any]:
@@ -35,6 +36,9 @@ def read_jsonl(data: bytes, name: str) -> tuple[Any, Any]:
             "(jq -c '.[]' makes them)"
         )
     lines = _lines(data, name)
+    objects = pc.match_substring_regex(lines, pattern=r"^\s*\{")
+    if not pc.all(objects).as_py():  # pyarrow takes null for a row, or crashes
+        return _columns_of_mixed_types(lines, name), lines
     # A row must fit into a block
     longest = pc.max(pc.binary_length(lines)).as_py()
     block_bytes = max(1 << 20, 2 * longest)
@@ -97,9 +101,9 @@ def _columns_of_mixed_types(lines: Any, name: str) -> Any:
     rows: list[dict[str, Any]] = []
     for number, line in enumerate(lines.to_pylist(), start=1):
         try:
-            row = json.loads(line)
-        except json.JSONDecodeError as error:
-            raise DataError(f"{name}, line {number}: not JSON: {error.msg}") from None
+            row = parsed(line)
+        except ValueError as error:
+            raise DataError(f"{name}, line {number}: not JSON: {error}") from None
         if not isinstance(row, dict):
             raise DataError(f"{name}, line {number}: not a JSON object: {line[:40]}")
         rows.append(row)
@@ -115,4 +119,6 @@ def _columns_of_mixed_types(lines: Any, name: str) -> Any:
 
 
 def _json_text(value: Any) -> str | None:
-    return value if value is None or isinstance(value, str) else json.dumps(value)
+    if isinstance(value, str):  # half of a surrogate pair is no text
+        return value.encode(errors="backslashreplace").decode()
+    return None if value is None else json.dumps(value)

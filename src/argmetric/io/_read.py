@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from argmetric.io._formats import (
+    BINARY_FORMATS,
     FORMATS,
     STANDARD_STREAM,
     UTF8_MARK,
@@ -20,6 +21,7 @@ from argmetric.io._formats import (
     Format,
     binary_format,
     format_by_name,
+    refuse_other_encodings,
     sniff,
 )
 from argmetric.io._table import Table
@@ -59,7 +61,10 @@ def read_table(source: str | os.PathLike[str], format: Format | None = None) -> 
     data = _all_bytes(path)
     if not data.strip():
         raise DataError(f"{name} is empty")
-    table = _parse(data, _agreed_format(name, format, data), name)
+    format = _agreed_format(name, format, data)
+    if format not in BINARY_FORMATS:
+        refuse_other_encodings(data, name)
+    table = _parse(data, format, name)
     if table.n_rows == 0:
         raise DataError(f"{name} has no rows")
     return table
@@ -205,7 +210,9 @@ def _header(data: bytes, delimiter: str, name: str) -> tuple[list[str], str]:
             # Only where a single other delimiter is possible: never a guess
             others = [mark for mark in ",;\t" if mark in line]
             delimiter = others[0] if len(others) == 1 else delimiter
-        return next(csv.reader(StringIO(text), delimiter=delimiter)), delimiter
+        names = next(csv.reader(StringIO(text), delimiter=delimiter))
+        _refuse_endless(names[-1], data, f"{name}: the header line")
+        return names, delimiter
     except (IndexError, StopIteration, csv.Error):
         raise DataError(f"{name} has no header line") from None
 
@@ -218,6 +225,7 @@ def _refuse_ragged(data: bytes, width: int, delimiter: str, name: str) -> None:
     with contextlib.suppress(csv.Error):
         for cells in rows:
             if cells and len(cells) != width:
+                _refuse_endless(cells[-1], data, f"{name}, line {line}")
                 count = f"{len(cells)} cell{'s' * (len(cells) > 1)}"
                 start = delimiter.join(cells)[:_SHOWN_CHARACTERS]
                 raise DataError(
@@ -229,8 +237,12 @@ def _refuse_ragged(data: bytes, width: int, delimiter: str, name: str) -> None:
 
 def _refuse_open_quote(data: bytes, table: Any, name: str) -> None:
     """Refuse a quote that is never closed: it swallows the rest of the file."""
-    if not table.num_rows or data.count(b'"') % 2 == 0:
+    if not table.num_rows:
         return
     last = table.column(table.num_columns - 1)[-1].as_py()
-    if "\n" in last:
-        raise DataError(f"{name}: row {table.num_rows} opens a quote that never closes")
+    _refuse_endless(last, data, f"{name}: row {table.num_rows}")
+
+
+def _refuse_endless(cell: str, data: bytes, where: str) -> None:
+    if "\n" in cell and data.count(b'"') % 2:
+        raise DataError(f"{where} opens a quote that never closes")

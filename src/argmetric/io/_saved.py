@@ -6,6 +6,7 @@ import json
 import os
 from typing import Any
 
+from argmetric.io._json import parsed
 from argmetric.io._write import replaced_whole
 
 
@@ -37,7 +38,7 @@ def load_json(path: str | os.PathLike[str], what: str) -> Any:
     with open(path, "rb") as stream:
         content = stream.read()
     try:
-        return json.loads(content.decode())
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        return parsed(content.decode())
+    except ValueError as error:
         name = os.fspath(path)
         raise ValueError(f"{name} is no {what}, or was cut short: {error}") from None

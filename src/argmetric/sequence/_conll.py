@@ -11,6 +11,8 @@ from pathlib import Path, PurePath
 from typing import Any, Literal
 
 from argmetric.io import DataError, replaced_whole
+from argmetric.io._formats import refuse_other_encodings
+from argmetric.io._json import parsed
 from argmetric.sequence._schemes import SchemeName, split_label
 
 CorpusFormat = Literal["conll", "jsonl"]
@@ -123,6 +125,7 @@ def _lines(path: str | os.PathLike[str], name: str) -> list[str]:
             data = Path(path).read_bytes()
     except OSError as error:
         raise DataError(f"cannot read {name}: {error.strerror}") from None
+    refuse_other_encodings(data, name)
     try:
         return data.decode("utf-8-sig").split("\n")
     except UnicodeDecodeError as error:
@@ -202,9 +205,9 @@ def _from_json(lines: Iterable[str], name: str) -> Iterator[Sentence]:
             continue
         where = f"{name}, line {number}"
         try:
-            row = json.loads(line)
-        except json.JSONDecodeError as error:
-            raise DataError(f"{where}: not JSON: {error.msg}") from None
+            row = parsed(line)
+        except ValueError as error:
+            raise DataError(f"{where}: not JSON: {error}") from None
         if not isinstance(row, dict):
             raise DataError(f"{where}: not a JSON object: {line[:40]}")
         tokens = _texts(row.pop("tokens", None), "tokens", where)

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 _TRUTHS = {"true": "false", "True": "False", "TRUE": "FALSE"}
+_SHOWN = 40  # letters of a label
 _FALSE = {negative: positive for positive, negative in _TRUTHS.items()}
 
 
@@ -70,6 +71,7 @@ class Classes:
         """Say what is wrong with a label that is no class."""
         if not label:
             return "it has no label"
+        label = label[:_SHOWN]
         if self.known or self.named:
             return (
                 f"label {label!r} is neither {self.positive!r} (positive) nor "

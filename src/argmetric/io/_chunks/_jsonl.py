@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import zlib
 from dataclasses import replace
 from typing import Any
@@ -25,8 +24,10 @@ from argmetric.io._chunks._table import dense, known_labels, label_text
 from argmetric.io._chunks._text import TextReader
 from argmetric.io._columns import LABEL_NAMES
 from argmetric.io._formats import UTF8_MARK, DataError
+from argmetric.io._json import parsed
 
 _MOST_CELLS = 1 << 22  # of a table that is mostly empty
+_OPENING = ord("{")
 
 
 def jsonl_layout(source: ByteSource, request: Request) -> Layout:
@@ -40,7 +41,7 @@ def jsonl_layout(source: ByteSource, request: Request) -> Layout:
     names: list[str] | None = None
     for line in head.splitlines():
         try:
-            row = json.loads(line)
+            row = parsed(line)
         except ValueError:
             continue
         if isinstance(row, dict):
@@ -75,6 +76,9 @@ class JsonlReader(TextReader):
         import pyarrow as pa
 
         lengths = np.diff(newlines, prepend=-1)
+        begins = self._text[self._next + newlines - lengths + 1]
+        if ((begins != _OPENING) & (lengths > 2)).any():
+            return None  # pyarrow takes null for a row, or crashes
         try:
             table = self._table(block)
         except pa.ArrowException:
@@ -205,12 +209,11 @@ class JsonlReader(TextReader):
     def _row(self, line: bytes) -> tuple[Any, int]:
         """Return features and class of one line."""
         try:
-            row = json.loads(line)
+            row = parsed(line)
         except UnicodeDecodeError:
             raise BadRowError("it is not UTF-8 text") from None
         except ValueError as error:
-            reason = getattr(error, "msg", str(error))
-            raise BadRowError(f"it is not JSON: {reason}") from None
+            raise BadRowError(f"it is not JSON: {error}") from None
         if not isinstance(row, dict):
             text = line.decode(errors="replace")
             raise BadRowError(f"it is not a JSON object: {shown(text)}")

@@ -24,7 +24,12 @@ from argmetric.io._chunks._parquet import (
     parquet_layout,
 )
 from argmetric.io._chunks._svmlight import SvmlightReader, svmlight_layout
-from argmetric.io._formats import UTF8_MARK, DataError, sniff
+from argmetric.io._formats import (
+    UTF8_MARK,
+    DataError,
+    refuse_other_encodings,
+    sniff,
+)
 
 _EXTENSIONS: dict[str, RowFormat] = {
     ".svm": "svmlight",
@@ -131,6 +136,8 @@ def _opened(
         raise DataError(f"{source.name} is empty")
     source.refuse_packed()
     kind = format or _format(source.path, head, source.name)
+    if kind != "parquet":
+        refuse_other_encodings(head, source.name)
     _check_request(kind, request)
     if kind == "parquet":
         source = ParquetSource(source)
