@@ -22,6 +22,10 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import argmetric as am
 from argmetric import MetricLogisticRegression
+from argmetric.train._expected import ExpectedMetric
+from argmetric.train._fit import Scaling, Settings, penalised
+from argmetric.train._rows import Rows
+from argmetric.train._soft import SoftMetric
 
 ITEM_WEIGHTS = (
     "the labels of two copies of a row are drawn apart: an item of weight 2 is another "
@@ -258,6 +262,31 @@ def test_separated_classes_are_said_once():
         model = MetricLogisticRegression(C=1e12, tol=1e-9, random_state=0).fit(X, y)
     assert len(caught) == 1
     assert np.isfinite(model.coef_).all()
+
+
+def rare_binary_columns(n=15_000, k=400, seed=1):
+    """Rows of eight kinds, each with some twenty of many binary columns."""
+    rng = np.random.default_rng(seed)
+    shares = 20 * rng.dirichlet(np.full(k, 0.1), 8)
+    X = sparse.csr_array((rng.random((n, k)) < shares[rng.integers(0, 8, n)]) * 1.0)
+    z = X @ rng.normal(0, 0.7, k) - 6
+    return X, (rng.random(n) < 1 / (1 + np.exp(-z))).astype(int)
+
+
+@pytest.mark.parametrize(
+    ("objective", "goal"), [("soft", SoftMetric), ("expected", ExpectedMetric)]
+)
+def test_many_rare_columns_converge_by_default(objective, goal):
+    X, y = rare_binary_columns()
+    settings = {"objective": objective, "C": 100, "n_restarts": 1, "random_state": 0}
+    model = MetricLogisticRegression(**settings).fit(X, y)  # a warning is an error
+    with pytest.warns(ConvergenceWarning, match="max_iter=100 "):
+        stopped = MetricLogisticRegression(**settings, max_iter=100).fit(X, y)
+    assert model.objective_ > stopped.objective_
+    rows, plan = Rows(X, y == 1, np.ones(y.size)), Settings(1 / (100 * y.size))
+    theta = np.append(model.coef_[0], model.intercept_)
+    _, gradient = penalised(goal(rows, am.FBeta(1)), theta, plan.strength)
+    assert np.abs(Scaling.of(rows, plan).gradient(gradient)).max() <= model.tol
 
 
 def test_no_convergence_is_said_once():

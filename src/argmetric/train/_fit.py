@@ -17,6 +17,9 @@ SURVIVORS = 2  # distinct optima of the sample that go on to all rows
 SAME = 0.02  # optima nearer than this, relative to their length, are one
 LIKELIHOOD_ITERATIONS = 30
 CURVATURE = 0.1  # of an objective in the standardised columns, roughly
+MEMORY = (
+    30  # pairs of L-BFGS: hundreds of rare columns take a fifth fewer steps than 10
+)
 
 
 @dataclass(frozen=True)
@@ -26,7 +29,7 @@ class Settings:
     strength: float  # λ of the penalty λ/2·|θ|², intercept left out
     fit_intercept: bool = True
     n_restarts: int = 5
-    max_iter: int = 100
+    max_iter: int = 1000
     tol: float = 1e-4
     report: Callable[[str], None] = field(default=lambda text: None)
 
@@ -127,7 +130,7 @@ def climb(
             "maxfun": 2 * settings.max_iter + 20,
             "gtol": settings.tol,
             "ftol": 1e-3 * settings.tol,
-            "maxcor": 10,
+            "maxcor": MEMORY,
         },
     )
     theta = scaling.to_theta(found.x)

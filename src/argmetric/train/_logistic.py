@@ -77,8 +77,10 @@ class MetricLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[
         depend on it.
     warm_start : bool, default=False
         Whether the first start is the solution of the last call of `fit`.
-    max_iter : int, default=100
-        Iterations of L-BFGS in each climb.
+    max_iter : int, default=1000
+        Iterations of L-BFGS in each climb, at most; a `ConvergenceWarning` where the
+        best climb needed more. Rare binary columns take a few hundred, others a few
+        dozen.
     tol : float, default=1e-4
         A climb ends when no slope, in standardised columns, exceeds it, or when an
         iteration gains less than a thousandth of it.
@@ -152,7 +154,7 @@ class MetricLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[
         random_state: int | np.random.RandomState | None = None,
         n_jobs: int | None = None,
         warm_start: bool = False,
-        max_iter: int = 100,
+        max_iter: int = 1000,
         tol: float = 1e-4,
         pos_label: Any = None,
         verbose: int = 0,
