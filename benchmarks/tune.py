@@ -1,6 +1,6 @@
 """Measure `tune` against the targets that were set for it, and redo a paper's tables.
 
-    python benchmarks/tune.py                  # everything, about six minutes
+    python benchmarks/tune.py                  # everything, about ten minutes
     python benchmarks/tune.py speed ties       # some sections
     python benchmarks/tune.py --quick          # a smoke run: figures mean nothing
     python benchmarks/tune.py tables --table   # the tables of the docs, last
@@ -16,7 +16,7 @@ import sys
 
 from harness import run_sections
 
-SECTIONS = ("speed", "rivals", "ties", "tables")
+SECTIONS = ("speed", "rivals", "ties", "tables", "choice")
 
 if __name__ == "__main__":
     sys.exit(run_sections("tune_parts", SECTIONS, __doc__))
