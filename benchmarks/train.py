@@ -1,6 +1,6 @@
 """Measure training for the metric against the targets that were set for it.
 
-    python benchmarks/train.py                    # everything, about 20 minutes
+    python benchmarks/train.py                    # everything, about 30 minutes
     python benchmarks/train.py gradients speed    # some sections
     python benchmarks/train.py --quick            # a smoke run: figures mean nothing
     python benchmarks/train.py scores --table     # the tables of the docs, last
@@ -16,7 +16,7 @@ import sys
 
 from harness import run_sections
 
-SECTIONS = ("gradients", "speed", "scores", "jansche")
+SECTIONS = ("gradients", "speed", "scores", "jansche", "boosting")
 
 if __name__ == "__main__":
     sys.exit(run_sections("train_parts", SECTIONS, __doc__))
