@@ -6,17 +6,18 @@ import math
 
 import numpy as np
 
-from argmetric._forecast._laws import ValueLaw, combine, law_of_values
-from argmetric._odds import from_log_odds
+from argmetric._forecast._counts import CountLaws
+from argmetric._forecast._laws import ValueLaw, combine
+from argmetric._forecast._shift import REACH, effect_step
 from argmetric._segments import Floats
 from argmetric.metrics import Metric
 
 LARGEST_EFFECT = 5.0  # beyond, labels are all but copies of each other
-MIXED_EXACTLY = 300  # up to so many items the laws of all effects are mixed as they are
-N_EFFECTS = 121
-N_SMOOTH = 41  # effects at which a large sample is looked at; its law is smooth between
-FINE = 2001
-N_VALUES = 4001
+FEWEST, MOST = 101, 2001  # effects at which laws are mixed
+COARSE = 0.3  # distance on the log-odds between effects at which rows are summed
+TABLE_CELLS = 1 << 28  # multiplications of a table of all pairs of counts
+TABLE_ENTRIES = 1 << 25
+FEW_ROWS = 512  # up to so many every law of counts is exact
 
 Mask = np.ndarray[tuple[int], np.dtype[np.bool_]]
 
@@ -35,25 +36,38 @@ def log_likelihood(
     return total
 
 
-def effect_grid(
-    centre: Floats, deviation: float, known: Floats, n_points: int
+def likely_effects(
+    centre: Floats, deviation: float, known: Floats
 ) -> tuple[Floats, Floats]:
-    """Equally spaced effects and their probabilities, given the known labels.
+    """Equally spaced effects and their log-probabilities, given the known labels.
 
     Many known labels narrow the effect down: the grid follows them.
     """
-    low, high = -8.0, 8.0
-    for _ in range(4):
-        z = np.linspace(low, high, n_points)
+    low, high = -REACH - deviation, REACH + deviation
+    for _ in range(6):
+        count = math.ceil(deviation * (high - low) / COARSE)
+        z = np.linspace(low, high, min(max(count, FEWEST), 3 * FEWEST))
         level = -(z**2) / 2 + log_likelihood(centre, deviation, z, known)
         weights = np.exp(level - level.max())
         weights /= weights.sum()
         mean = float(weights @ z)
         spread = math.sqrt(float(weights @ (z - mean) ** 2)) + (z[1] - z[0]) / 2
-        if 16 * spread > 0.5 * (high - low):
+        reach = (REACH + deviation * min(spread, 1.0)) * spread
+        if 2 * reach > 0.5 * (high - low):
             break
-        low, high = mean - 8 * spread, mean + 8 * spread
-    return z, weights
+        low, high = mean - reach, mean + reach
+    return z, level - level.max()
+
+
+def finer(z: Floats, level: Floats, step: float) -> tuple[Floats, Floats]:
+    """Effects at most so far apart, as long as they are not too many, and weights."""
+    from scipy.interpolate import CubicSpline
+
+    count = math.ceil((z[-1] - z[0]) / step) + 1
+    fine = np.linspace(z[0], z[-1], min(max(count, z.size), MOST))
+    level = CubicSpline(z, level)(fine)
+    weights = np.exp(level - level.max())
+    return fine, weights / weights.sum()
 
 
 def settle(p: Floats, q: Floats, known: Floats) -> tuple[Floats, Floats]:
@@ -70,17 +84,69 @@ def mixed_law(
     known: Floats,
     selected: Mask,
 ) -> tuple[ValueLaw, float]:
-    """Law of the score and the expected positives, the effect integrated out."""
-    small = centre.size <= MIXED_EXACTLY
-    z, weights = effect_grid(centre, deviation, known, N_EFFECTS if small else N_SMOOTH)
-    laws, positives = [], 0.0
-    for effect, weight in zip(z, weights, strict=True):
-        p, q = settle(*from_log_odds(centre + deviation * effect), known)
-        laws.append(law_of_values(metric, n, p, q, selected))
-        positives += float(weight * p.sum())
-    if small or any(law.p_undefined > 0 for law in laws):
-        return mix(list(zip(weights, laws, strict=True))), positives
-    return smooth_mix(z, weights, laws), positives
+    """Law of the score and the expected positives, the effect integrated out.
+
+    Effects lie so close that the laws given two neighbours overlap: nothing of the
+    grid is seen in the mixture.
+    """
+    z, level = likely_effects(centre, deviation, known)
+    unknown = np.isnan(known)
+    hits, misses = (
+        CountLaws(
+            centre[side & unknown], int((known[side] == 1.0).sum()), deviation * z
+        )
+        for side in (selected, ~selected)
+    )
+    variance = (hits.variance + misses.variance)[level > math.log(1e-10)].max()
+    step = 1.0 / (deviation * math.sqrt(max(variance, 1e-300)))
+    z, weights = finer(z, level, min(step, effect_step(deviation)))
+    pairs = hits.width * misses.width
+    entries = z.size * (hits.width + misses.width)
+    few = centre.size <= FEW_ROWS or variance < CountLaws.SMOOTH
+    k = int(selected.sum())
+    if few and z.size * pairs <= TABLE_CELLS and entries <= TABLE_ENTRIES:
+        return _from_table(metric, n, k, hits, misses, deviation * z, weights)
+    return _from_points(metric, n, k, hits, misses, deviation * z, weights)
+
+
+def _from_table(
+    metric: Metric,
+    n: int,
+    k: int,
+    hits: CountLaws,
+    misses: CountLaws,
+    shifts: Floats,
+    weights: Floats,
+) -> tuple[ValueLaw, float]:
+    """All pairs of counts with their probabilities, and the metric once of each."""
+    hit_low, hit_laws = hits.table(shifts)
+    miss_low, miss_laws = misses.table(shifts)
+    joint = (weights[:, None] * hit_laws).T @ miss_laws
+    tp = hit_low + np.arange(joint.shape[0], dtype=np.float64)[:, None]
+    r = miss_low + np.arange(joint.shape[1], dtype=np.float64)
+    positives = float(((tp + r) * joint).sum())
+    return combine([(metric.value(tp, k, tp + r, n).ravel(), joint.ravel())]), positives
+
+
+def _from_points(
+    metric: Metric,
+    n: int,
+    k: int,
+    hits: CountLaws,
+    misses: CountLaws,
+    shifts: Floats,
+    weights: Floats,
+) -> tuple[ValueLaw, float]:
+    """Some counts of either side for every effect, all of them where these are few."""
+    parts, positives = [], 0.0
+    laws = zip(weights, hits.points(shifts), misses.points(shifts), strict=True)
+    for weight, (tp, tp_weights), (r, r_weights) in laws:
+        positives += weight * float(tp @ tp_weights + r @ r_weights)
+        if weight > 1e-18:
+            values = metric.value(tp[:, None], k, tp[:, None] + r, n)
+            chances = weight * tp_weights[:, None] * r_weights
+            parts.append((values.ravel(), chances.ravel()))
+    return combine(parts), positives
 
 
 def mix(laws: list[tuple[float, ValueLaw]]) -> ValueLaw:
@@ -91,30 +157,3 @@ def mix(laws: list[tuple[float, ValueLaw]]) -> ValueLaw:
         if law.p_undefined > 0:
             parts.append((np.full(1, math.nan), np.full(1, weight * law.p_undefined)))
     return combine(parts)
-
-
-def smooth_mix(z: Floats, weights: Floats, laws: list[ValueLaw]) -> ValueLaw:
-    """Mixture over all effects of laws that are nearly normal given the effect.
-
-    Mean and deviation are smooth in the effect and interpolated between the grid.
-    """
-    from scipy.interpolate import CubicSpline
-
-    fine = np.linspace(z[0], z[-1], FINE)
-    means = CubicSpline(z, [law.mean for law in laws])(fine)
-    deviations = [math.sqrt(law.variance) for law in laws]
-    spreads = np.maximum(CubicSpline(z, deviations)(fine), 1e-9)
-    level = CubicSpline(z, np.log(np.maximum(weights, 1e-300)))(fine)
-    chance = np.exp(level - level.max())
-    chance /= chance.sum()
-    low = min(float(law.values[0]) for law in laws)
-    high = max(float(law.values[-1]) for law in laws)
-    values = np.linspace(low, high, N_VALUES)
-    density = np.zeros(N_VALUES)
-    for mean, spread, weight in zip(means, spreads, chance, strict=True):
-        if weight > 1e-12:
-            density += weight / spread * np.exp(-(((values - mean) / spread) ** 2) / 2)
-    density /= density.sum()
-    mean = float(chance @ means)
-    variance = float(chance @ (spreads**2 + (means - mean) ** 2))
-    return ValueLaw(values, density, 0.0, mean, variance)

@@ -78,22 +78,23 @@ def law_of_values(
 
 def combine(parts: list[tuple[Floats, Floats]]) -> ValueLaw:
     """One law from values and their weights, which add up to one over all parts."""
-    total = undefined = first = 0.0
+    total = undefined = 0.0
     for values, weights in parts:
         defined = ~np.isnan(values)
         undefined += float(weights[~defined].sum())
         total += float(weights[defined].sum())
-        first += float((weights * np.nan_to_num(values)).sum())
     if total <= 0.0:
         nothing = np.zeros(0)
         return ValueLaw(nothing, nothing, 1.0, math.nan, math.nan)
-    mean = first / total
-    second = sum(
-        float((weights * np.nan_to_num(values - mean) ** 2).sum())
-        for values, weights in parts
-    )
     values, weights = compress(parts)
-    return ValueLaw(values, weights / total, undefined, mean, second / total)
+    return law_of_atoms(values, weights / total, undefined)
+
+
+def law_of_atoms(values: Floats, probabilities: Floats, undefined: float) -> ValueLaw:
+    """A law with the mean and the variance that its own values have."""
+    mean = float(probabilities @ values)
+    variance = float(probabilities @ (values - mean) ** 2)
+    return ValueLaw(values, probabilities, undefined, mean, variance)
 
 
 def compress(parts: list[tuple[Floats, Floats]]) -> tuple[Floats, Floats]:

@@ -9,8 +9,10 @@ import numpy as np
 from argmetric._odds import from_log_odds, log_odds
 from argmetric._segments import Floats
 
-N_EFFECTS = 31
-ROWS = 1 << 16
+REACH = 8.5  # standard deviations of an effect beyond which nothing is left of it
+ROWS = 1 << 14
+KNOTS = 1025  # places at which the margins of many rows are solved first
+FAR = 300.0  # log-odds from which a label follows the effect like e^x
 
 
 def match_prevalence(
@@ -35,31 +37,63 @@ def match_prevalence(
     return from_log_odds(x + (low + high) / 2)
 
 
-def effects() -> tuple[Floats, Floats]:
-    """Points and weights of a standard normal effect."""
-    points, weights = np.polynomial.hermite_e.hermegauss(N_EFFECTS)
+def effect_step(deviation: float) -> float:
+    """Distance of equally spaced effects at which sums are as good as integrals.
+
+    expit(a + deviation·z) has its poles π/deviation off the real axis, so that the
+    error of the sum is about exp(-2π²/(deviation·step)): below 1e-13.
+    """
+    return min(0.5, 0.6 / deviation)
+
+
+def effects(deviation: float, step: float | None = None) -> tuple[Floats, Floats]:
+    """Equally spaced points and weights of a standard normal effect.
+
+    A rare label owes its probability to effects around `deviation`: they reach beyond.
+    """
+    reach = REACH + deviation
+    count = math.ceil(reach / (effect_step(deviation) if step is None else step))
+    points = np.linspace(-reach, reach, 2 * count + 1)
+    weights = np.exp(-(points**2) / 2)
     return points, weights / weights.sum()
 
 
 def centre_log_odds(p: Floats, q: Floats, deviation: float) -> Floats:
     """Log-odds a with E[expit(a + deviation·z)] = p, so that margins stay as given."""
-    points, weights = effects()
     x = log_odds(p, q)
-    result = np.empty_like(x)
-    # The start of Newton's method: the logistic-normal mean, nearly (MacKay).
-    stretch = math.sqrt(1.0 + math.pi * deviation**2 / 8.0)
-    for first in range(0, x.size, ROWS):
-        part = slice(first, first + ROWS)
-        # Beyond e^±300 a label is as good as certain, whatever the effect.
-        target, finite = x[part], np.abs(x[part]) < 300.0
-        a = np.where(finite, target, 0.0) * stretch
-        for _ in range(30):
-            inside, outside = from_log_odds(a[:, None] + deviation * points)
-            mean, rest = inside @ weights, outside @ weights
-            slope = (inside * outside) @ weights / (mean * rest)
-            gap = np.where(finite, log_odds(mean, rest) - target, 0.0)
-            a -= gap / slope
-            if np.abs(gap).max() < 1e-12:
-                break
-        result[part] = np.where(finite, a, target)
+    # There E[e^(a + deviation·z)] = e^(a + deviation²/2), and so for 1-p.
+    result = x + np.sign(x) * deviation**2 / 2
+    near = np.flatnonzero(np.abs(x) < FAR)
+    if near.size:
+        distinct, place = np.unique(x[near], return_inverse=True)
+        result[near] = _margins(distinct, deviation)[place]
     return result
+
+
+def _margins(target: Floats, deviation: float) -> Floats:
+    """The same for ascending distinct log-odds; many start between a few."""
+    # The start of Newton's method: the logistic-normal mean, nearly (MacKay).
+    start = target * math.sqrt(1.0 + math.pi * deviation**2 / 8.0)
+    if target.size > KNOTS:
+        from scipy.interpolate import CubicSpline
+
+        knots = np.linspace(target[0], target[-1], KNOTS)
+        start = CubicSpline(knots, _margins(knots, deviation))(target)
+    for first in range(0, target.size, ROWS):
+        part = slice(first, first + ROWS)
+        start[part] = _solve_margins(target[part], start[part], deviation)
+    return start
+
+
+def _solve_margins(target: Floats, a: Floats, deviation: float) -> Floats:
+    """Newton's method for the log-odds of E[expit(a + deviation·z)]."""
+    points, weights = effects(deviation)
+    for _ in range(50):
+        inside, outside = from_log_odds(a[:, None] + deviation * points)
+        mean, rest = inside @ weights, outside @ weights
+        slope = (inside * outside) @ weights / (mean * rest)
+        gap = log_odds(mean, rest) - target
+        a = a - gap / slope
+        if np.abs(gap).max() < 1e-7:  # squared by the step that was just taken
+            break
+    return a

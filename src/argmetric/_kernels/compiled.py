@@ -16,6 +16,7 @@ from argmetric._kernels.tables import (
     affine_curves,
     harmonic_curves,
     table_curves,
+    table_laws,
     table_moments,
 )
 from argmetric._kernels.windows import (
@@ -44,5 +45,6 @@ __all__ = [
     "segment_moments",
     "sort_segments",
     "table_curves",
+    "table_laws",
     "table_moments",
 ]

@@ -191,6 +191,29 @@ def affine_curves(p, q, indptr, chosen, slope, intercept, out):
 
 
 @kernel
+def add_both_laws(p, q, first, last, selected, laws):
+    """Laws of the positives among the rows that are not selected, and those that are.
+
+    Rows first…last-1 in any order; the number of selected ones is returned.
+    """
+    unselected = hits = 0
+    laws[0, 0] = laws[1, 0] = 1.0
+    for i in range(first, last):
+        side = 1 if selected[i] else 0
+        length = hits if side else unselected
+        laws[side, length + 1] = 0.0
+        for step in range(length + 1):
+            a = length - step
+            laws[side, a + 1] = q[i] * laws[side, a + 1] + p[i] * laws[side, a]
+        laws[side, 0] *= q[i]
+        if side:
+            hits += 1
+        else:
+            unselected += 1
+    return hits
+
+
+@kernel
 def table_moments(p, q, indptr, chosen, selected, table, raw):
     """raw[g] = E[table], E[table²], E[table³] for a fixed selection per segment.
 
@@ -200,18 +223,7 @@ def table_moments(p, q, indptr, chosen, selected, table, raw):
     laws = np.zeros((2, m + 1))
     for index in range(chosen.shape[0]):
         g = chosen[index]
-        size = np.zeros(2, np.int64)
-        laws[0, 0] = laws[1, 0] = 1.0
-        for i in range(indptr[g], indptr[g + 1]):
-            side = 1 if selected[i] else 0
-            length = size[side]
-            laws[side, length + 1] = 0.0
-            for step in range(length + 1):
-                a = length - step
-                laws[side, a + 1] = q[i] * laws[side, a + 1] + p[i] * laws[side, a]
-            laws[side, 0] *= q[i]
-            size[side] = length + 1
-        k = size[1]
+        k = add_both_laws(p, q, indptr[g], indptr[g + 1], selected, laws)
         for power in range(3):
             raw[g, power] = 0.0
         for a in range(k + 1):
@@ -221,3 +233,23 @@ def table_moments(p, q, indptr, chosen, selected, table, raw):
                 raw[g, 0] += weight
                 raw[g, 1] += weight * value
                 raw[g, 2] += weight * value * value
+
+
+@kernel
+def table_laws(p, q, indptr, chosen, selected, cell, rest, weight, mass, moment):
+    """Add the law of every chosen segment to mass[g], at the columns `cell`.
+
+    moment[g] gains the mean of `rest` there; both times weight[g].
+    """
+    m = cell.shape[0] - 1
+    laws = np.zeros((2, m + 1))
+    for index in range(chosen.shape[0]):
+        g = chosen[index]
+        k = add_both_laws(p, q, indptr[g], indptr[g + 1], selected, laws)
+        for a in range(k + 1):
+            hit = weight[g] * laws[1, a]
+            for r in range(m - k + 1):
+                chance = hit * laws[0, r]
+                column = cell[k, a, r]
+                mass[g, column] += chance
+                moment[g, column] += chance * rest[k, a, r]

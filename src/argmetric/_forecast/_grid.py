@@ -1,0 +1,99 @@
+"""Sums of very many independent values, on a grid of cells.
+
+A law holds the mass of every cell, and the first moment of what lies between the
+cells and the true values: the mean of a cell is exact, and a value that stands alone
+in its cell keeps its place. Sums are kept apart by how many values went in.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from argmetric._segments import Floats
+
+TRIMMED = 1e-15  # mass below the rounding of a Fourier transform
+
+
+@dataclass(frozen=True)
+class GridLaws:
+    """Several laws side by side: arrays (laws, counts, cells).
+
+    The value of cell j is (j - origin) steps, and what `moment` adds to it.
+    """
+
+    mass: Floats
+    moment: Floats
+    origin: int
+
+    @property
+    def size(self) -> int:
+        return int(self.mass.shape[0])
+
+
+def centred(
+    mass: Floats, moment: Floats, missing: Floats | None, step: float
+) -> GridLaws:
+    """Laws moved by whole cells so that the means of any run of them cancel.
+
+    `mass` and `moment` have a row per law; `missing` is the chance that a value is
+    left out, None where sums need not be kept apart.
+    """
+    laws, width = mass.shape
+    mean = mass @ np.arange(width) / np.maximum(mass.sum(axis=1), 1e-300)
+    if missing is not None:  # of a sum of so many values, whichever they are
+        mean[:] = np.rint(mean.mean())
+    shift = np.diff(np.rint(np.cumsum(mean)), prepend=0.0).astype(np.int64)
+    wide = np.zeros((2, laws, 1 if missing is None else 2, 2 * width + 1))
+    rows, columns = np.arange(laws)[:, None], width + np.arange(width) - shift[:, None]
+    wide[0, rows, -1, columns] = mass
+    wide[1, rows, -1, columns] = moment + mass * (step * shift)[:, None]
+    if missing is not None:
+        wide[0, :, 0, width] = missing
+    return GridLaws(wide[0], wide[1], width)
+
+
+def total(laws: GridLaws) -> GridLaws:
+    """The law of the sum of all of them: neighbours are added, then their sums."""
+    while laws.size > 1:
+        if laws.size % 2:
+            laws = _with_nothing(laws)
+        laws = added(_every_other(laws, 0), _every_other(laws, 1))
+    return laws
+
+
+def _every_other(laws: GridLaws, first: int) -> GridLaws:
+    return GridLaws(laws.mass[first::2], laws.moment[first::2], laws.origin)
+
+
+def _with_nothing(laws: GridLaws) -> GridLaws:
+    """One more law, of a sum of nothing."""
+    one = np.zeros((1, *laws.mass.shape[1:]))
+    moment = np.concatenate([laws.moment, one])
+    one[0, 0, laws.origin] = 1.0
+    return GridLaws(np.concatenate([laws.mass, one]), moment, laws.origin)
+
+
+def added(a: GridLaws, b: GridLaws) -> GridLaws:
+    """Laws of the sums of pairs, by Fourier transform, without empty ends."""
+    counts = a.mass.shape[1] + b.mass.shape[1] - 1
+    width = a.mass.shape[2] + b.mass.shape[2] - 1
+    shape = tuple(1 << (size - 1).bit_length() for size in (counts, width))
+    a_mass, a_moment, b_mass, b_moment = (
+        np.fft.rfft2(part, shape) for part in (a.mass, a.moment, b.mass, b.moment)
+    )
+    mass = np.fft.irfft2(a_mass * b_mass, shape)[:, :counts, :width]
+    moment = np.fft.irfft2(a_mass * b_moment + a_moment * b_mass, shape)
+    moment = moment[:, :counts, :width]
+    full = mass > TRIMMED
+    cells = np.flatnonzero(full.any(axis=(0, 1)))
+    last = int(np.flatnonzero(full.any(axis=(0, 2)))[-1]) + 1
+    origin = a.origin + b.origin
+    low, high = min(int(cells[0]), origin), max(int(cells[-1]), origin) + 1
+    part = (slice(None), slice(last), slice(low, high))
+    return GridLaws(
+        np.where(full, mass, 0.0)[part],
+        np.where(full, moment, 0.0)[part],
+        origin - low,
+    )

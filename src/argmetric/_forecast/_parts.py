@@ -1,0 +1,240 @@
+"""What the groups add to a sum over them: moments, and laws on a grid."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from argmetric._decide._curves import compiled
+from argmetric._decide._tables import Tables, by_size
+from argmetric._forecast._grid import GridLaws, centred
+from argmetric._forecast._groups import TABLE_LIMIT, Groups, Mask
+from argmetric._forecast._laws import ValueLaw
+from argmetric._segments import Floats, Integers, Segments
+
+COARSE_ATOMS = 512  # values by which the law of one of many long groups is kept
+UNLIKELY = 1e-13  # ends of a law that do not widen the grid
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What every group adds to the sum.
+
+    Attributes
+    ----------
+    raw : ndarray
+        Per group P(defined) and E[value^j; defined], j = 1, 2, 3.
+    low, high : ndarray
+        Least and largest value of every group.
+    laws : dict
+        Laws of the groups that are too long for a table; of all, where they are few.
+    """
+
+    raw: Floats
+    low: Floats
+    high: Floats
+    laws: dict[int, ValueLaw]
+
+
+def parts_of_laws(laws: list[ValueLaw]) -> Parts:
+    """From the law of every group."""
+    raw = np.array([_raw_moments(law) for law in laws])
+    ends = np.array([_ends(law) for law in laws])
+    return Parts(raw, ends[:, 0], ends[:, 1], dict(enumerate(laws)))
+
+
+def _raw_moments(law: ValueLaw) -> Floats:
+    powers = [float(law.probabilities @ law.values**j) for j in (0, 1, 2, 3)]
+    return (1 - law.p_undefined) * np.array(powers)
+
+
+def _ends(law: ValueLaw) -> tuple[float, float]:
+    """Infinite the wrong way round where nothing is defined."""
+    if not law.values.size:
+        return math.inf, -math.inf
+    return float(law.values[0]), float(law.values[-1])
+
+
+def parts_of(groups: Groups, tables: Tables) -> tuple[Parts, float]:
+    """From tables where groups are short; and the expected positives."""
+    parts = Parts(
+        np.zeros((groups.size, 4)), np.zeros(groups.size), np.zeros(groups.size), {}
+    )
+    lengths = groups.rows.lengths
+    positives = 0.0
+    for g in np.flatnonzero(lengths > TABLE_LIMIT).tolist():
+        law, mean = groups.law(g)
+        positives += mean
+        parts.raw[g] = _raw_moments(law)
+        parts.laws[g] = law = _coarser(law)
+        parts.low[g], parts.high[g] = _ends(law)
+    chosen = np.flatnonzero(lengths <= TABLE_LIMIT)
+    if chosen.size:
+        short = groups.take(chosen)
+        for weight, rows in short.scenarios():
+            raw = _table_moments(tables, rows, short.selected)
+            parts.raw[chosen] += weight[:, None] * raw
+            positives += float(np.repeat(weight, rows.lengths) @ rows.p)
+        parts.low[chosen], parts.high[chosen] = _table_ends(short, tables)
+    return parts, positives
+
+
+def _table_moments(tables: Tables, rows: Segments, selected: Mask) -> Floats:
+    """Per segment P(defined) and E[value^j; defined], j = 1, 2, 3."""
+    kernels = compiled()
+    moments, raw = np.zeros((rows.n_segments, 4)), np.zeros((rows.n_segments, 3))
+    for m, n, chosen in by_size(rows, TABLE_LIMIT):
+        table, defined = tables.of(m, n)
+        arguments = (rows.p, rows.q, rows.indptr, chosen, selected)
+        kernels.table_moments(*arguments, table, raw)
+        moments[chosen, 1:] = raw[chosen]
+        moments[chosen, 0] = 1.0
+        if defined is not None:
+            kernels.table_moments(*arguments, defined, raw)
+            moments[chosen, 0] = raw[chosen, 0]
+    return moments
+
+
+def _reached(tables: Tables, m: int, n: int) -> tuple[Floats, Mask]:
+    """Values at [k, a, r], and which of these counts are possible and defined."""
+    table, defined = tables.of(m, n)
+    possible = _possible(m)
+    return table, possible if defined is None else possible & (defined > 0)
+
+
+def _table_ends(groups: Groups, tables: Tables) -> tuple[Floats, Floats]:
+    low, high = np.zeros((2, groups.size))
+    k = groups.per_group(groups.selected).astype(np.int64)
+    for m, n, chosen in by_size(groups.rows, TABLE_LIMIT):
+        table, reached = _reached(tables, m, n)
+        least = np.where(reached, table, math.inf).min(axis=(1, 2))
+        most = np.where(reached, table, -math.inf).max(axis=(1, 2))
+        low[chosen], high[chosen] = least[k[chosen]], most[k[chosen]]
+    return low, high
+
+
+def _coarser(law: ValueLaw) -> ValueLaw:
+    """The law by few values, each the mean of its neighbours, without rare ends."""
+    reached = np.cumsum(law.probabilities)
+    inside = (reached > UNLIKELY) & (reached - law.probabilities < 1.0 - UNLIKELY)
+    values, weights = law.values[inside], law.probabilities[inside]
+    if values.size <= COARSE_ATOMS:
+        return law
+    place = (values - values[0]) * ((COARSE_ATOMS - 1) / (values[-1] - values[0]))
+    cell = place.astype(np.int64)
+    mass = np.bincount(cell, weights, COARSE_ATOMS)
+    moment = np.bincount(cell, weights * values, COARSE_ATOMS)
+    used = mass > 0
+    chances = mass[used] / mass.sum()
+    return ValueLaw(
+        moment[used] / mass[used], chances, law.p_undefined, law.mean, law.variance
+    )
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Cells of one width, counted from the least value of each group.
+
+    Attributes
+    ----------
+    step, count
+        Width and number of the cells.
+    filled : float or None
+        The value that stands in for one that is left out; None where sums are kept
+        apart by how many values went in.
+    base : float or None
+        Where the cells of all groups begin, if sums are kept apart.
+    """
+
+    step: float
+    count: int
+    filled: float | None = None
+    base: float | None = None
+
+    def place(self, values: Floats, least: Floats | float) -> tuple[Integers, Floats]:
+        """The cell of each value, and what lies between."""
+        base = least if self.base is None else self.base
+        cell = np.floor((values - base) / self.step + 1e-9).astype(np.int64)
+        cell = np.clip(cell, 0, self.count - 1)
+        return cell, values - cell * self.step
+
+
+def laws_on_grid(
+    groups: Groups, first: int, parts: Parts, cells: Cells, tables: Tables
+) -> GridLaws:
+    """Laws of these groups, which are first, first+1, … among the parts."""
+    # One column more: what is left out.
+    mass, moment = np.zeros((2, groups.size, cells.count + 1))
+    short = []
+    for g in range(groups.size):
+        if first + g in parts.laws:
+            _place_law(parts.laws[first + g], cells, mass[g], moment[g])
+        else:
+            short.append(g)
+    if short:
+        chosen = np.array(short)
+        rows = groups.take(chosen)
+        mass[chosen], moment[chosen] = _place_tables(rows, cells, tables)
+    missing = None if cells.filled is not None else mass[:, -1]
+    return centred(mass[:, :-1], moment[:, :-1], missing, cells.step)
+
+
+def _place_law(law: ValueLaw, cells: Cells, mass: Floats, moment: Floats) -> None:
+    values, weights = law.values, (1 - law.p_undefined) * law.probabilities
+    if law.p_undefined > 0:
+        if cells.filled is None:
+            mass[-1] = law.p_undefined
+        else:
+            values = np.append(values, cells.filled)
+            weights = np.append(weights, law.p_undefined)
+    if values.size:
+        cell, rest = cells.place(values, float(values.min()))
+        mass[: cells.count] = np.bincount(cell, weights, cells.count)
+        moment[: cells.count] = np.bincount(cell, weights * rest, cells.count)
+
+
+def _place_tables(
+    groups: Groups, cells: Cells, tables: Tables
+) -> tuple[Floats, Floats]:
+    mass, moment = np.zeros((2, groups.size, cells.count + 1))
+    kernels = compiled()
+    places = {
+        (m, n): (*_table_cells(tables, m, n, cells), chosen)
+        for m, n, chosen in by_size(groups.rows, TABLE_LIMIT)
+    }
+    for weight, rows in groups.scenarios():
+        for cell, rest, chosen in places.values():
+            kernels.table_laws(
+                rows.p,
+                rows.q,
+                rows.indptr,
+                chosen,
+                groups.selected,
+                cell,
+                rest,
+                weight,
+                mass,
+                moment,
+            )
+    return mass, moment
+
+
+def _table_cells(
+    tables: Tables, m: int, n: int, cells: Cells
+) -> tuple[Integers, Floats]:
+    """Cell and rest at [k, a, r]."""
+    table, defined = _reached(tables, m, n)
+    if cells.filled is not None:
+        table, defined = np.where(defined, table, cells.filled), _possible(m)
+    least = np.where(defined, table, math.inf).min(axis=(1, 2))
+    least = np.where(np.isfinite(least), least, 0.0)
+    cell, rest = cells.place(table, least[:, None, None])
+    return np.where(defined, cell, cells.count), np.where(defined, rest, 0.0)
+
+
+def _possible(m: int) -> Mask:
+    """Which counts [k, a, r] can occur."""
+    k, a, r = np.ogrid[: m + 1, : m + 1, : m + 1]
+    return (a <= k) & (r <= m - k)

@@ -1,0 +1,357 @@
+"""Laws of means over many groups and of mixtures over an effect, against their twins.
+
+Twins: convolution of the laws of all groups value by value, sums over a dense grid of
+effects, and simulation.
+"""
+
+from __future__ import annotations
+
+import math
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.special import expit
+
+import argmetric as am
+import oracle
+from argmetric import forecast
+from argmetric._forecast import _effects, _means
+from argmetric._forecast._shift import centre_log_odds, effects
+
+NAN = math.nan
+few = settings(deadline=None, max_examples=15)
+
+
+def assert_law(result):
+    """The law has the mean and the deviation that are reported."""
+    values, mass = result.values, result.probabilities
+    assert (np.diff(values) > 0).all()
+    assert (mass >= 0).all()
+    assert mass.sum() == pytest.approx(1, abs=1e-9)
+    assert values @ mass / mass.sum() == pytest.approx(result.mean, rel=1e-9, abs=1e-12)
+    spread = math.sqrt(mass @ (values - result.mean) ** 2)
+    assert result.std == pytest.approx(spread, rel=1e-9, abs=1e-12)
+
+
+def group_sums(metric, p, labels, ids, zd=0.0):
+    """The law of the mean over groups, convolved value by value."""
+    state = {(0, 0.0): 1.0}
+    for group in np.unique(ids):
+        rows = ids == group
+        atoms, mass, missing = oracle.distribution(metric, p[rows], labels[rows], zd)
+        steps = [((1, float(a)), float(w)) for a, w in zip(atoms, mass, strict=True)]
+        steps = [(key, w * (1 - float(missing))) for key, w in steps]
+        steps.append(((0, 0.0), float(missing)))
+        fresh = {}
+        for (count, total), weight in state.items():
+            for (more, value), chance in steps:
+                key = count + more, round(total + value, 11)
+                fresh[key] = fresh.get(key, 0.0) + weight * chance
+        state = {key: weight for key, weight in fresh.items() if weight > 1e-14}
+    values = np.array([total / count for count, total in state if count])
+    mass = np.array([weight for (count, _), weight in state.items() if count])
+    order = np.argsort(values)
+    return values[order], mass[order] / mass.sum()
+
+
+def distance(result, values, mass):
+    """Largest difference of the distribution functions, between and at the atoms."""
+    worst = 0.0
+    for x in np.unique(values.round(9)):
+        for at in (x - 1e-7, x + 1e-7):
+            worst = max(worst, abs(result.cdf(at) - mass[values <= at].sum()))
+    return worst
+
+
+# -------------------------------------------------------------- mean over groups
+
+
+def lumpy(kind, groups, rng):
+    """Groups of three: positives are rare, or few groups are uncertain."""
+    p = np.full(3 * groups, 1.0 / groups) * rng.choice([0.5, 1.0], 3 * groups)
+    if kind == "few":
+        p = (rng.random(3 * groups) < 0.3).astype(float)
+        p[:12] = rng.choice([0.25, 0.5, 0.75], 12)
+    labels = (np.arange(3 * groups) % 3 < rng.integers(0, 3, groups).repeat(3)) * 1
+    return p, labels, np.arange(groups).repeat(3)
+
+
+@pytest.mark.parametrize("kind", ["rare", "few"])
+@pytest.mark.parametrize("groups", [25, 60, 257, 300])
+@pytest.mark.parametrize(("name", "zd"), [("f1", 0.0), ("f1", 1.0), ("accuracy", 0.0)])
+def test_lumpy_means_over_many_groups(name, zd, groups, kind):
+    p, labels, ids = lumpy(kind, groups, np.random.default_rng(groups))
+    values, mass = group_sums(name, p, labels, ids, zd)
+    result = forecast(p, labels, name, groups=ids, zero_division=zd)
+    assert_law(result)
+    mean = float(values @ mass)
+    assert result.mean == pytest.approx(mean, rel=1e-8)
+    spread = math.sqrt(mass @ (values - mean) ** 2)
+    assert result.std == pytest.approx(spread, rel=1e-4)
+    assert distance(result, values, mass) < 1e-3
+    low, high = result.interval
+    assert mass[(values >= low - 1e-7) & (values <= high + 1e-7)].sum() > 0.899
+
+
+@pytest.mark.parametrize("kind", ["rare", "few"])
+@pytest.mark.parametrize("groups", [30, 300])
+def test_values_left_out_of_many_groups(kind, groups):
+    """Recall of groups without a positive: the mean is over few, or over none."""
+    p, labels, ids = lumpy(kind, groups, np.random.default_rng(groups))
+    values, mass = group_sums("recall", p, labels, ids, NAN)
+    result = forecast(p, labels, "recall", groups=ids, zero_division=NAN)
+    assert_law(result)
+    assert result.mean == pytest.approx(float(values @ mass), rel=1e-7)
+    assert distance(result, values, mass) < 1e-3
+    none = np.prod(1 - p)
+    assert result.p_undefined == pytest.approx(none, rel=1e-6, abs=1e-12)
+
+
+@pytest.mark.parametrize("scale", [0.1, 3.0])
+@pytest.mark.parametrize("groups", [24, 25, 30, 300])
+def test_metrics_that_leave_the_unit_interval_are_not_clipped(groups, scale):
+    """A sum over rows: the mean over groups is a known linear function of a count."""
+    metric = am.Utility(tp=scale)
+    p, ids = np.full(20 * groups, 0.5), np.arange(groups).repeat(20)
+    result = forecast(p, np.ones(p.size), metric, groups=ids)
+    assert_law(result)
+    assert result.mean == pytest.approx(10 * scale, rel=1e-9)
+    assert result.std == pytest.approx(scale * math.sqrt(p.size / 4) / groups, rel=1e-4)
+    low, high = result.interval
+    assert low < result.mean < high
+
+
+@pytest.mark.parametrize("groups", [256, 257, 3000])
+def test_groups_of_one_row_count_like_rows(groups):
+    """Accuracy of groups of one is that of the rows: exact, on its lattice."""
+    rng = np.random.default_rng(0)
+    p = rng.random(groups)
+    labels = (p > 0.5).astype(int)
+    single = forecast(p, labels, "accuracy")
+    result = forecast(p, labels, "accuracy", groups=np.arange(groups))
+    assert result.mean == pytest.approx(single.mean, rel=1e-10)
+    assert result.std == pytest.approx(single.std, rel=1e-7)
+    assert result.interval == pytest.approx(single.interval, abs=1e-9)
+    for q in (0.02, 0.3, 0.7, 0.98):
+        at = single.quantile(q)
+        assert result.cdf(at) == pytest.approx(single.cdf(at), abs=1e-6)
+
+
+def test_the_grid_and_the_normal_law_agree_where_they_meet(monkeypatch):
+    rng = np.random.default_rng(3)
+    p, ids = rng.beta(0.5, 1.5, 9000), np.arange(9000) // 3
+    labels = (p > 0.3).astype(int)
+    on_grid = forecast(p, labels, groups=ids)
+    monkeypatch.setattr(_means, "NORMAL", 1.0)
+    normal = forecast(p, labels, groups=ids)
+    for result in (on_grid, normal):
+        assert_law(result)
+    assert normal.mean == pytest.approx(on_grid.mean, rel=1e-10)
+    assert normal.std == pytest.approx(on_grid.std, rel=1e-10)
+    for z in (-2, -1, -0.3, 0, 0.5, 1.2, 2.5):
+        x = normal.mean + z * normal.std
+        assert normal.cdf(x) == pytest.approx(on_grid.cdf(x), abs=0.004)
+
+
+@few
+@given(
+    st.lists(
+        st.sampled_from([0.0, 1.0, 0.5, 1e-300, 1 - 1e-16, 0.3]), min_size=1, max_size=5
+    ),
+    st.integers(1, 4),
+    st.sampled_from([26, 260]),
+    st.sampled_from(["f1", "mcc", "jaccard"]),
+)
+def test_nasty_groups_repeated(kinds, size, groups, name):
+    p = np.resize(kinds, groups * size)
+    labels, ids = np.arange(p.size) % 2, np.arange(groups).repeat(size)
+    result = forecast(p, labels, name, groups=ids)
+    assert_law(result)
+    means = [
+        forecast(p[ids == g], labels[ids == g], name).mean for g in range(0, groups)
+    ]
+    assert result.mean == pytest.approx(np.mean(means), rel=1e-9, abs=1e-12)
+
+
+def test_long_groups_among_many():
+    """Groups beyond the tables: 70 rows, beside short ones."""
+    rng = np.random.default_rng(7)
+    sizes = np.tile([2, 70], 140)
+    ids = np.arange(280).repeat(sizes)
+    p = rng.beta(0.5, 1.5, ids.size)
+    labels = (p > 0.3).astype(int)
+    result = forecast(p, labels, groups=ids)
+    assert_law(result)
+    parts = [forecast(p[ids == g], labels[ids == g]) for g in range(280)]
+    assert result.mean == pytest.approx(np.mean([f.mean for f in parts]), rel=1e-9)
+    variance = sum(f.std**2 for f in parts) / 280**2
+    assert result.std == pytest.approx(math.sqrt(variance), rel=1e-6)
+
+
+# ------------------------------------------------------------ one effect for all
+
+
+@pytest.mark.parametrize("deviation", [0.05, 1.0, 2.5, 5.0])
+def test_single_probabilities_stay_as_given(deviation):
+    p = np.array([1e-300, 1e-9, 0.004, 0.3, 0.9])
+    centres = centre_log_odds(p, 1 - p, deviation)
+    edges = list(range(-9, 16))
+
+    def margin(a):
+        def density(z):
+            x = mpmath.mpf(a) + deviation * z
+            return mpmath.npdf(z) / (1 + mpmath.exp(-x))
+
+        return mpmath.quad(density, edges)
+
+    with mpmath.workdps(18):
+        for a, given_ in zip(centres.tolist(), p.tolist(), strict=True):
+            assert float(margin(a) / mpmath.mpf(given_)) == pytest.approx(1, rel=1e-11)
+
+
+def test_margins_of_many_rows_are_those_of_few():
+    p = np.random.default_rng(0).beta(0.1, 1, 3000)
+    q = 1 - p
+    many = centre_log_odds(p, q, 2.0)
+    parts = [
+        centre_log_odds(p[i : i + 500], q[i : i + 500], 2.0)
+        for i in range(0, 3000, 500)
+    ]
+    finite = np.abs(np.log(p)) < 250
+    np.testing.assert_allclose(
+        many[finite], np.concatenate(parts)[finite], rtol=1e-10, atol=1e-10
+    )
+
+
+def mixture(name, p, labels, deviation, known=None, points=801):
+    """Law by a dense sum over the effect: counts of both sides for each value."""
+    known = np.full(p.size, NAN) if known is None else known
+    centre = centre_log_odds(p, 1 - p, deviation)
+    z = np.linspace(-9 - deviation, 9 + deviation, points)
+    chance = expit(centre + deviation * z[:, None])
+    seen = ~np.isnan(known)
+    with np.errstate(divide="ignore"):
+        likely = np.where(known[seen] == 1, chance[:, seen], 1 - chance[:, seen])
+        level = -(z**2) / 2 + np.log(likely).sum(axis=1)
+    weights = np.exp(level - level.max())
+    weights /= weights.sum()
+    k = int(labels.sum())
+    joint = np.zeros((k + 1, p.size - k + 1))
+    for weight, row in zip(weights, np.where(seen, known, chance), strict=True):
+        if weight > 1e-15:
+            sides = [oracle.poisson_binomial(row[labels == side]) for side in (1, 0)]
+            joint += weight * np.outer(*(np.asarray(x, dtype=float) for x in sides))
+    tp, r = np.indices(joint.shape)
+    values = oracle.values(name, tp.ravel(), k, (tp + r).ravel(), p.size)
+    order = np.argsort(values)
+    return np.asarray(values, dtype=float)[order], joint.ravel()[order]
+
+
+@pytest.mark.parametrize("n", [300, 301])
+@pytest.mark.parametrize("k", [0, 1, 5])
+@pytest.mark.parametrize("route", ["table", "points"])
+def test_rare_positives_with_an_effect(n, k, route, monkeypatch):
+    """301 rows of p = .004: most often there is no positive at all."""
+    if route == "points":
+        monkeypatch.setattr(_effects, "TABLE_CELLS", 0)
+    p, labels = np.full(n, 0.004), (np.arange(n) < k).astype(int)
+    values, mass = mixture("f1", p, labels, 0.5, points=101)
+    result = forecast(p, labels, overdispersion=0.5)
+    assert_law(result)
+    assert result.expected_positives == pytest.approx(p.sum(), rel=1e-9)
+    for x in (0.0, 0.25, 0.5, 0.9):
+        assert result.cdf(x) == pytest.approx(mass[values <= x + 1e-9].sum(), abs=1e-9)
+
+
+@pytest.mark.parametrize("name", ["f1", "precision", "mcc"])
+@pytest.mark.parametrize("deviation", [0.5, 3.0])
+def test_an_effect_beside_known_labels(name, deviation):
+    rng = np.random.default_rng(1)
+    n = 310
+    p = rng.beta(0.3, 2, n)
+    labels = (p > 0.35).astype(int)
+    known = np.where(np.arange(n) % 3 > 0, (rng.random(n) < p) * 1.0, NAN)
+    values, mass = mixture(name, p, labels, deviation, known, points=401)
+    result = forecast(p, labels, name, known=known, overdispersion=deviation)
+    assert_law(result)
+    assert result.mean == pytest.approx(values @ mass, abs=1e-6)
+    for q in (0.1, 0.4, 0.8):
+        x = values[np.searchsorted(np.cumsum(mass), q)] + 1e-8
+        assert result.cdf(x) == pytest.approx(mass[values <= x].sum(), abs=1e-4)
+    low, high = result.interval  # possible scores, both of them
+    assert np.abs(values - low).min() < 1e-9
+    assert np.abs(values - high).min() < 1e-9
+
+
+@pytest.mark.parametrize("rows", [512, 513])
+def test_many_rows_with_an_effect_on_both_sides_of_the_switch(rows):
+    """Against simulation; k is small, so that the score has lumps."""
+    rng = np.random.default_rng(rows)
+    p = np.full(rows, 0.1)
+    labels = (np.arange(rows) < 3).astype(int)
+    result = forecast(p, labels, "precision", overdispersion=1.0)
+    assert_law(result)
+    centre = centre_log_odds(p[:1], 1 - p[:1], 1.0)[0]
+    chance = expit(centre + rng.normal(size=200_000))
+    seen = np.bincount(rng.binomial(3, chance), minlength=4) / chance.size
+    np.testing.assert_allclose(result.values, np.arange(4) / 3, atol=1e-12)
+    np.testing.assert_allclose(result.probabilities, seen, atol=0.005)
+
+
+def test_a_smooth_mixture_by_table_and_by_points(monkeypatch):
+    rng = np.random.default_rng(2)
+    p = rng.beta(1, 2, 1200)
+    labels = (p > 0.4).astype(int)
+    table = forecast(p, labels, overdispersion=0.4)
+    monkeypatch.setattr(_effects, "TABLE_CELLS", 0)
+    points = forecast(p, labels, overdispersion=0.4)
+    for result in (table, points):
+        assert_law(result)
+    assert points.mean == pytest.approx(table.mean, abs=1e-5)
+    assert points.std == pytest.approx(table.std, rel=1e-3)
+    assert points.interval == pytest.approx(table.interval, abs=0.03 * table.std)
+
+
+def test_known_labels_sharpen_the_shared_effect():
+    """Bayes' rule: P(next | s of m known) from integrals over the effect."""
+    p, deviation = 0.2, 1.0
+    centre = centre_log_odds(np.array([p]), np.array([1 - p]), deviation)[0]
+    z, weights = effects(deviation, 0.01)
+    chance = expit(centre + deviation * z)
+    for positives in (0, 8, 20):
+        known = np.full(60, NAN)
+        known[:40] = np.arange(40) < positives
+        level = weights * chance**positives * (1 - chance) ** (40 - positives)
+        truth = 20 * (level @ chance) / level.sum() + positives
+        labels = np.ones(60)
+        result = forecast(
+            np.full(60, p), labels, "precision", known=known, overdispersion=deviation
+        )
+        assert result.expected_positives == pytest.approx(truth, rel=1e-6)
+    wide = forecast(np.full(20, p), np.ones(20), "precision", overdispersion=deviation)
+    assert result.std * 60 < wide.std * 20  # of the 20 rows to come
+
+
+@pytest.mark.parametrize("known_rows", [0, 2])
+def test_each_group_has_an_effect_of_its_own(known_rows):
+    """Many equal groups of four: mean and spread from one of them."""
+    p, labels = np.array([0.7, 0.5, 0.3, 0.1]), np.array([1, 1, 0, 0])
+    known = np.where(np.arange(4) < known_rows, [1.0, 0.0, 0.0, 0.0], NAN)
+    one = forecast(p, labels, known=known, overdispersion=1.5)
+    for groups in (20, 30, 400):
+        result = forecast(
+            np.tile(p, groups),
+            np.tile(labels, groups),
+            groups=np.arange(groups).repeat(4),
+            known=np.tile(known, groups),
+            overdispersion=1.5,
+        )
+        assert_law(result)
+        assert result.mean == pytest.approx(one.mean, rel=1e-6)
+        assert result.std == pytest.approx(one.std / math.sqrt(groups), rel=1e-4)
+        assert result.expected_positives == pytest.approx(
+            groups * one.expected_positives, rel=1e-6
+        )
