@@ -14,6 +14,7 @@ from argmetric._forecast._effects import LARGEST_EFFECT
 from argmetric._forecast._groups import Groups, Mask, law_of_one
 from argmetric._forecast._laws import ValueLaw, shortest_interval
 from argmetric._forecast._means import law_of_mean
+from argmetric._forecast._over_maps import Batch, law_over_maps
 from argmetric._forecast._result import Forecast
 from argmetric._forecast._shift import match_prevalence
 from argmetric._labels import check_pos_label, label_numbers
@@ -102,7 +103,7 @@ def forecast(
     if found is None:
         warn_of_scale(layout.scores, logits=logits, zeros=layout.sparse)
     else:
-        layout = recalibrated(layout, found, logits=logits)
+        before, layout = layout, recalibrated(layout, found, logits=logits)
     check_pos_label(pos_label, labels=labels, known=() if known is None else known)
     chosen = label_numbers(labels, "labels", pos_label, shape=layout.shape) == 1.0
     selected = layout.select(chosen)
@@ -123,10 +124,15 @@ def forecast(
             f"{metric.name} is undefined (0/0) for these labels, whatever the truth; "
             "zero_division=0 or 1 gives it a value"
         )
-    interval = shortest_interval(law.values, law.probabilities, coverage)
+    given_map = None
+    if found is not None and found.alternatives:
+        given_map = shortest_interval(law.values, law.probabilities, coverage)
+        batch = Batch(metric, before, known_, selected, prior, overdispersion, logits)
+        law = law_over_maps(law, batch, found)
     return Forecast(
         mean=law.mean,
-        interval=interval,
+        interval=shortest_interval(law.values, law.probabilities, coverage),
+        interval_given_map=given_map,
         coverage=coverage,
         std=math.sqrt(max(law.variance, 0.0)),
         values=law.values,
@@ -162,6 +168,8 @@ def _assumptions(
         )
     else:
         lines.append("labels independent given the scores")
+    if found is not None and not found.alternatives:
+        lines.append("the map is certain: the interval is given the map")
     arrived = int((~np.isnan(known)).sum())
     return (*lines, f"{arrived:,} labels are known") if arrived else tuple(lines)
 

@@ -109,6 +109,9 @@ def compress(parts: list[tuple[Floats, Floats]]) -> tuple[Floats, Floats]:
         fresh = np.concatenate([[True], np.diff(values) > 1e-13])
         starts = np.flatnonzero(fresh)
         return values[starts], np.add.reduceat(weights, starts)
+    parts = [
+        (values, weights) for values, weights in parts if not np.isnan(values).all()
+    ]
     low = min(float(np.nanmin(values)) for values, _ in parts)
     high = max(float(np.nanmax(values)) for values, _ in parts)
     mass, moment = np.zeros(MAX_ATOMS), np.zeros(MAX_ATOMS)

@@ -7,24 +7,29 @@ over the map's alternatives, each as likely as the next.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
-from argmetric._calibrate import Calibrator
+from argmetric._calibrate import Calibrator, calibrated_scores
+from argmetric._decide._tables import Tables
+from argmetric._forecast._effects import settle
+from argmetric._forecast._groups import TABLE_LIMIT, Mask
 from argmetric._forecast._laws import ValueLaw, combine
+from argmetric._forecast._parts import table_moments
+from argmetric._forecast._shift import match_prevalence
+from argmetric._layout import Layout
 from argmetric._odds import from_log_odds, logit
-from argmetric._segments import Floats
+from argmetric._segments import Floats, Segments
 from argmetric.metrics import Metric
 
 ATOMS = 48  # of the law of a count, for every map
 CELLS = 512
 FURTHEST = 700.0  # log-odds that are as good as infinite
 NEARLY_NORMAL = 25.0  # variance of a count from which a normal law with skewness does
-
-Mask = npt.NDArray[np.bool_]
+SEGMENTS = 2000
 
 
 @dataclass(frozen=True)
@@ -105,30 +110,142 @@ def _by_fourier(
     return low + np.arange(size, dtype=np.float64), chances / chances.sum()
 
 
-def law_over_maps(
-    metric: Metric,
-    n: int,
-    scores: Floats,
-    known: Floats,
-    selected: Mask,
-    calibrator: Calibrator,
-    *,
-    logits: bool,
-) -> ValueLaw:
-    """Law of the score of one segment, mixed over the calibrator's alternatives."""
-    x = scores if logits else logit(scores)
-    open_, k = np.isnan(known), int(selected.sum())
-    hits = Rows.of(x[open_ & selected], calibrator)
-    misses = Rows.of(x[open_ & ~selected], calibrator)
-    tp = float(np.nansum(known[selected]))
-    fn = float(np.nansum(known[~selected]))
+@dataclass(frozen=True)
+class Batch:
+    """Scores as they were before the map, and all that a forecast is given besides."""
+
+    metric: Metric
+    layout: Layout
+    known: Floats
+    selected: Mask
+    prior: float | None
+    deviation: float
+    logits: bool
+
+    def mapped(self, calibrator: Calibrator) -> tuple[Floats, Floats]:
+        """P and 1-p of every item under a map."""
+        scores = calibrated_scores(calibrator, self.layout.scores, logits=self.logits)
+        p, q = from_log_odds(scores) if self.logits else (scores, 1.0 - scores)
+        if self.prior is not None:
+            # An implicit cell stays a certain negative under any prevalence.
+            p, q = match_prevalence(p, q, self.prior, int(self.layout.sizes.sum()))
+        return p, q
+
+
+def law_over_maps(base: ValueLaw, batch: Batch, calibrator: Calibrator) -> ValueLaw:
+    """The law of the score, mixed over the calibrator's alternatives.
+
+    Counts of one segment have their law under every map. Otherwise the law `base` under
+    the map itself moves by what its mean does.
+    """
     others = calibrator.alternatives
+    if batch.layout.single and batch.prior is None and not batch.deviation:
+        parts = list(_laws_of_one(batch, calibrator, others))
+    else:
+        parts = list(_moved_laws(base, batch, calibrator, others))
+    return combine([(values, weights / len(others)) for values, weights in parts])
 
-    def parts() -> Iterator[tuple[Floats, Floats]]:
-        for other in others:
-            (a, chance_a), (r, chance_r) = hits.law(other), misses.law(other)
-            hit, missed = tp + a[:, None], fn + r
-            weight = chance_a[:, None] * chance_r / len(others)
-            yield metric.value(hit, k, hit + missed, n).ravel(), weight.ravel()
 
-    return combine(list(parts()))
+def _laws_of_one(
+    batch: Batch, calibrator: Calibrator, others: tuple[Calibrator, ...]
+) -> Iterator[tuple[Floats, Floats]]:
+    """Values and chances under every map, from the laws of hits and misses."""
+    scores, known, selected = batch.layout.scores, batch.known, batch.selected
+    x = scores if batch.logits else logit(scores)
+    unknown, k = np.isnan(known), int(selected.sum())
+    hits = Rows.of(x[unknown & selected], calibrator)
+    misses = Rows.of(x[unknown & ~selected], calibrator)
+    tp, fn = float(np.nansum(known[selected])), float(np.nansum(known[~selected]))
+    n = int(batch.layout.sizes[0])
+    for other in others:
+        (a, chance_a), (r, chance_r) = hits.law(other), misses.law(other)
+        hit, missed = tp + a[:, None], fn + r
+        weight = chance_a[:, None] * chance_r
+        yield batch.metric.value(hit, k, hit + missed, n).ravel(), weight.ravel()
+
+
+def _moved_laws(
+    base: ValueLaw,
+    batch: Batch,
+    calibrator: Calibrator,
+    others: tuple[Calibrator, ...],
+) -> Iterator[tuple[Floats, Floats]]:
+    """The law under the map itself, moved by what every other map does to its mean."""
+    sample, tables = _some_segments(batch), Tables(batch.metric)
+    centre = _mean(sample, tables, calibrator)
+    low, high = _range(sample)
+    low, high = min(low, float(base.values[0])), max(high, float(base.values[-1]))
+    chances = base.probabilities * (1.0 - base.p_undefined)
+    for other in others:
+        move = _mean(sample, tables, other) - centre
+        yield np.clip(base.values + move, low, high), chances
+        if base.p_undefined > 0.0:
+            yield np.full(1, math.nan), np.full(1, base.p_undefined)
+
+
+def _some_segments(batch: Batch) -> Batch:
+    """At most SEGMENTS of them: what a map does to a mean shows on a sample."""
+    layout = batch.layout
+    count = layout.sizes.size
+    chosen = np.arange(count)
+    if count > SEGMENTS:
+        chosen = np.sort(np.random.default_rng(0).permutation(count)[:SEGMENTS])
+    lengths = np.diff(layout.indptr)[chosen]
+    indptr = np.concatenate([[0], np.cumsum(lengths)])
+    first = np.repeat(layout.indptr[chosen] - indptr[:-1], lengths)
+    rows = layout.segment_rows(0, count)[np.arange(indptr[-1]) + first]
+    part = replace(
+        layout,
+        scores=layout.scores[rows],
+        indptr=indptr,
+        sizes=layout.sizes[chosen],
+        rows=None,
+    )
+    known, selected = batch.known[rows], batch.selected[rows]
+    return replace(batch, layout=part, known=known, selected=selected)
+
+
+def _mean(batch: Batch, tables: Tables, calibrator: Calibrator) -> float:
+    """Expected mean over segments: from tables, or at the expected counts if long.
+
+    The error of the latter is of the order 1/n, and nearly the same for all maps.
+    """
+    layout, metric = batch.layout, batch.metric
+    p, q = settle(*batch.mapped(calibrator), batch.known)
+    rows = Segments(p, q, layout.indptr, layout.sizes)
+    moments = table_moments(tables, rows, batch.selected)
+    share, first = moments[:, 0], moments[:, 1]
+    long = np.flatnonzero(rows.lengths > TABLE_LIMIT)
+    if long.size:
+        segment = np.repeat(np.arange(rows.n_segments), rows.lengths)
+        tp, k, t = (
+            np.bincount(segment, values, rows.n_segments)[long]
+            for values in (p * batch.selected, batch.selected, p)
+        )
+        values = metric.value(tp, k, t, layout.sizes[long])
+        share[long], first[long] = ~np.isnan(values), np.nan_to_num(values)
+    total = float(share.sum())
+    return float(first.sum()) / total if total > 0.0 else 0.0
+
+
+def _range(batch: Batch) -> tuple[float, float]:
+    """Least and largest mean that counts at the ends of their ranges give."""
+    layout = batch.layout
+    lengths = np.diff(layout.indptr)
+    segment = np.repeat(np.arange(lengths.size), lengths)
+    k = np.bincount(segment, batch.selected, lengths.size)
+    values = np.stack(
+        [
+            batch.metric.value(a * k, k, a * k + r * (lengths - k), layout.sizes)
+            for a in (0.0, 1.0)
+            for r in (0.0, 1.0)
+        ]
+    )
+    low, high = (
+        np.where(np.isnan(values), other, values) for other in (math.inf, -math.inf)
+    )
+    low, high = low.min(axis=0), high.max(axis=0)
+    defined = np.isfinite(low)
+    if not defined.any():
+        return math.inf, -math.inf
+    return float(low[defined].mean()), float(high[defined].mean())

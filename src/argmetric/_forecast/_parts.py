@@ -74,14 +74,14 @@ def parts_of(groups: Groups, tables: Tables) -> tuple[Parts, float]:
     if chosen.size:
         short = groups.take(chosen)
         for weight, rows in short.scenarios():
-            raw = _table_moments(tables, rows, short.selected)
+            raw = table_moments(tables, rows, short.selected)
             parts.raw[chosen] += weight[:, None] * raw
             positives += float(np.repeat(weight, rows.lengths) @ rows.p)
         parts.low[chosen], parts.high[chosen] = _table_ends(short, tables)
     return parts, positives
 
 
-def _table_moments(tables: Tables, rows: Segments, selected: Mask) -> Floats:
+def table_moments(tables: Tables, rows: Segments, selected: Mask) -> Floats:
     """Per segment P(defined) and E[value^j; defined], j = 1, 2, 3."""
     kernels = compiled()
     moments, raw = np.zeros((rows.n_segments, 4)), np.zeros((rows.n_segments, 3))

@@ -26,6 +26,10 @@ class Forecast:
         Shortest interval that holds the score with the asked probability or more.
     coverage : float
         The probability asked for.
+    interval_given_map : tuple of two floats, or None
+        The same interval if the calibrator's map were certain: what is wider is the
+        map's own uncertainty. None where there is no map, or nothing is known of its
+        uncertainty.
     std : float
         Standard deviation of the score.
     values, probabilities : ndarray
@@ -57,6 +61,17 @@ class Forecast:
     n_groups: int | None
     expected_positives: float
     assumptions: tuple[str, ...]
+    interval_given_map: tuple[float, float] | None = None
+
+    @property
+    def share_of_map(self) -> float | None:
+        """Share of the interval's width that is the map's own uncertainty."""
+        if self.interval_given_map is None:
+            return None
+        width, given = (
+            high - low for low, high in (self.interval, self.interval_given_map)
+        )
+        return max(0.0, 1.0 - given / width) if width > 0.0 else 0.0
 
     def cdf(self, x: float) -> float:
         """Probability of a score of at most x."""
@@ -85,6 +100,10 @@ class Forecast:
             ("labels", f"{self.n_positives:,} positive of {self.n:,}"),
             ("expected positives", f"{self.expected_positives:.1f}"),
         ]
+        if self.interval_given_map is not None:
+            a, b = self.interval_given_map
+            share = f"{self.share_of_map:.0%} of the width is the map's"
+            lines.insert(3, ("given the map", f"{a:.4f} to {b:.4f}; {share}"))
         if self.n_groups is not None:
             lines.insert(1, ("mean over", f"{self.n_groups:,} groups"))
         if self.p_undefined > 0:
@@ -110,6 +129,9 @@ class Forecast:
             "mean": self.mean if math.isfinite(self.mean) else None,
             "interval": [x if math.isfinite(x) else None for x in self.interval],
             "coverage": self.coverage,
+            "interval_given_map": self.interval_given_map
+            and list(self.interval_given_map),
+            "share_of_map": self.share_of_map,
             "std": self.std if math.isfinite(self.std) else None,
             "p_undefined": self.p_undefined,
             "n": self.n,
