@@ -108,32 +108,90 @@ def test_threshold_is_the_best_cut_of_the_out_of_fold_scores():
     np.testing.assert_array_equal(fitted.predict(X), p[:, 1] >= fitted.best_threshold_)
 
 
-@pytest.mark.parametrize("method", ["platt", "beta", "temperature", "isotonic"])
-def test_each_fold_is_calibrated_by_the_others(method):
+@pytest.mark.parametrize("method", ["spline", "platt", "beta", "isotonic", "auto"])
+def test_the_rule_is_on_the_scores_and_the_map_beside_it(method):
     """The loop of the class, written out with scikit-learn's and our own functions."""
     fitted = model(GaussianNB(), calibration=method).fit(X, Y)
     scores = cross_val_predict(GaussianNB(), X, Y, method="predict_proba")[:, 1]
-    mapped = np.empty(Y.size)
-    for others, here in StratifiedKFold(5).split(X, Y):
-        one = am.calibrate(Y[others], scores[others], method)
-        mapped[here] = one.apply(scores[here])
+    assert fitted.best_score_ == pytest.approx(best_cut(Y, scores, f1), rel=1e-14)
+    assert fitted.best_threshold_ == am.tune(Y, scores).threshold
     assert fitted.calibrator_ == am.calibrate(Y, scores, method)
-    assert fitted.best_score_ == pytest.approx(best_cut(Y, mapped, f1), rel=1e-14)
-    assert fitted.best_threshold_ == am.tune(Y, mapped).threshold
     raw = GaussianNB().fit(X, Y).predict_proba(X)[:, 1]
+    np.testing.assert_array_equal(fitted.predict(X), raw >= fitted.best_threshold_)
     p = fitted.calibrator_.apply(raw)
     np.testing.assert_allclose(fitted.predict_proba(X)[:, 1], p, rtol=1e-14)
 
 
-def test_automatic_calibration_names_what_it_took():
+def test_a_threshold_does_not_fall_between_the_steps_of_maps():
+    """Scores that separate the classes gave every fold its own two-step map."""
+    rng = np.random.default_rng(0)
+    y = (rng.random(3000) < 0.02).astype(int)
+    x = np.where(y == 1, 4.0, -4.0) + rng.normal(0, 1, y.size)
+    fitted = am.MetricClassifier(
+        LogisticRegression(), "gmean", calibration="isotonic", random_state=0
+    ).fit(x[:, None], y)
+    new = (rng.random(3000) < 0.02).astype(int)
+    z = np.where(new == 1, 4.0, -4.0) + rng.normal(0, 1, new.size)
+    predicted = fitted.predict(z[:, None])
+    assert am.evaluate(new, predicted, "gmean") > 0.99
+    assert predicted.mean() < 0.03
+
+
+def test_the_default_map_and_its_uncertainty_reach_the_forecast():
     fitted = model(GaussianNB()).fit(X, Y)
-    assert fitted.calibrator_.method == "platt"  # 400 rows
+    assert fitted.calibrator_.method == "spline"
     assert fitted.calibrator_.n == 400
+    f = fitted.forecast(X)
+    low, high = f.interval_given_map
+    assert f.interval[0] < low
+    assert f.interval[1] > high
+    assert (
+        model(GaussianNB(), calibration=None).fit(X, Y).forecast(X).interval_given_map
+        is None
+    )
 
 
-def test_the_rule_serves_the_probabilities_it_is_compared_with():
+@pytest.mark.parametrize("inner", [GaussianNB(), LinearSVC(random_state=0)])
+def test_routes_of_a_frozen_threshold(inner):
+    margins = not hasattr(inner, "predict_proba")
+    how = "decision_function" if margins else "predict_proba"
+    scores = cross_val_predict(inner, X, Y, method=how)
+    scores = scores if margins else scores[:, 1]
+    half = model(inner, route="half").fit(X, Y)
+    assert half.best_threshold_ == (0.0 if margins else 0.5)
+    assert half.best_score_ == pytest.approx(f1(Y, scores >= half.best_threshold_))
+    np.testing.assert_array_equal(half.predict(X), half.estimator_.predict(X))
+    decided = model(inner, route="decide").fit(X, Y)
+    p = decided.calibrator_.apply(scores, logits=margins)
+    cut = am.decide(p).best_cut  # the same cut on log-odds and on probabilities
+    np.testing.assert_array_equal(scores >= decided.best_threshold_, p >= cut.threshold)
+    assert decided.best_score_ == pytest.approx(f1(Y, p >= cut.threshold))
+    assert decided.rule_.positive_rate == pytest.approx((p >= cut.threshold).mean())
+    assert (half.route_, decided.route_) == ("half", "decide")
+    assert decided.check_ is None
+
+
+def test_the_route_is_measured():
+    fitted = model(GaussianNB(), route="auto").fit(X, Y)
+    scores = cross_val_predict(GaussianNB(), X, Y, method="predict_proba")[:, 1]
+    check = am.calibration_check(Y, scores, random_state=fitted_seed(0))
+    assert fitted.check_.to_dict() == check.to_dict()
+    taken = {"recalibrate": "decide"}.get(check.route, check.route)
+    assert fitted.route_ == taken
+    assert fitted.predict(X).shape == Y.shape
+    with pytest.raises(ValueError, match="max_positives goes with route='tune'"):
+        model(route="auto", max_positives=0.2).fit(X, Y)
+    with pytest.raises(ValueError, match="route must be one of"):
+        model(route="guess").fit(X, Y)
+
+
+def fitted_seed(random_state):
+    return int(np.random.RandomState(random_state).randint(2**31 - 1))
+
+
+def test_the_rule_serves_the_scores_it_is_compared_with():
     fitted = model(metric="mcc").fit(X, WORDS)
-    p = fitted.predict_proba(X)[:, 1]
+    p = fitted.estimator_.predict_proba(X)[:, 1]
     np.testing.assert_array_equal(fitted.rule_.apply(p), fitted.predict(X))
     assert fitted.rule_.pos_label == "spam"
 
@@ -240,8 +298,9 @@ def test_margins_alone_are_enough():
     calibrated = model(LinearSVC(random_state=0)).fit(X, Y)
     p = calibrated.predict_proba(X)
     assert ((p > 0) & (p < 1)).all()
+    margins = calibrated.estimator_.decision_function(X)
     np.testing.assert_array_equal(
-        calibrated.predict(X), p[:, 1] >= calibrated.best_threshold_
+        calibrated.predict(X), margins >= calibrated.best_threshold_
     )
     plain = model(RidgeClassifier(), calibration=None).fit(X, Y)
     assert not hasattr(plain, "predict_proba")
@@ -405,20 +464,16 @@ def test_weights_act_on_the_model_the_map_and_the_rule():
     weights = np.where(Y == 1, 3.0, 1.0)
     splits = list(StratifiedKFold(4).split(X, Y))
     fitted = model(GaussianNB(), cv=splits).fit(X, Y, sample_weight=weights)
-    scores, mapped = np.empty(Y.size), np.empty(Y.size)
+    scores = np.empty(Y.size)
     for train, test in splits:
         one = GaussianNB().fit(X[train], Y[train], weights[train])
         scores[test] = one.predict_proba(X[test])[:, 1]
-    for others, here in splits:
-        one = am.calibrate(
-            Y[others], scores[others], "platt", sample_weight=weights[others]
-        )
-        mapped[here] = one.apply(scores[here])
 
     def weighted(y, chosen):
         return f1(y, chosen, weights)
 
-    assert fitted.best_score_ == pytest.approx(best_cut(Y, mapped, weighted), rel=1e-12)
+    assert fitted.best_score_ == pytest.approx(best_cut(Y, scores, weighted), rel=1e-12)
+    assert fitted.calibrator_ == am.calibrate(Y, scores, sample_weight=weights)
     whole = GaussianNB().fit(X, Y, weights)
     np.testing.assert_array_equal(fitted.estimator_.theta_, whole.theta_)
 
@@ -611,15 +666,20 @@ def test_a_batch_is_decided_jointly():
 
 def test_the_score_of_a_batch_is_forecast():
     fitted = model(pos_label="ham").fit(X, WORDS)
-    p = fitted.predict_proba(X)[:, 0]
+    p = fitted.estimator_.predict_proba(X)[:, 0]
     predicted = fitted.predict(X)
-    mean = am.forecast(p, predicted == "ham").mean
+    by_hand = am.forecast(p, predicted == "ham", calibrator=fitted.calibrator_)
+    mean = by_hand.mean
     assert fitted.forecast(X).mean == mean
+    assert fitted.forecast(X).interval == by_hand.interval
     assert fitted.forecast(X, predicted).mean == mean
     assert fitted.forecast(X, predicted == "ham", coverage=0.5).coverage == 0.5
     assert fitted.forecast(X, (predicted == "ham").astype(int)).mean == mean
     decision = fitted.decide(X)
-    assert fitted.forecast(X, decision).mean == pytest.approx(decision.expected)
+    # The mean over maps is that of the map itself, nearly.
+    assert fitted.forecast(X, decision).mean == pytest.approx(
+        decision.expected, abs=2e-3
+    )
     with pytest.raises(ValueError, match="'eggs' at row 3"):
         fitted.forecast(X, [*WORDS[:3], "eggs", *WORDS[4:]])
 

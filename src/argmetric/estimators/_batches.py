@@ -25,7 +25,9 @@ class BatchDecisions:
     rule_: Any
     _positive: int | None
 
-    def _scores(self, X: Any) -> Floats:
+    calibrator_: Any
+
+    def _scores(self, X: Any) -> tuple[Floats, bool]:
         raise NotImplementedError
 
     def decide(
@@ -49,7 +51,7 @@ class BatchDecisions:
         Decision
             Its labels are 1 for the positive class and 0 for the other.
         """
-        p = self._positive_probabilities(X, "decide")
+        scores, how = self._positive_scores(X, "decide")
         given = {
             "zero_division": self.zero_division,
             "min_precision": self.min_precision,
@@ -57,7 +59,8 @@ class BatchDecisions:
         }
         if groups is not None and average is None:
             average = self.average
-        return decide(p, self.metric, groups=groups, average=average, **given | options)
+        given |= {"groups": groups, "average": average, **how}
+        return decide(scores, self.metric, **given | options)
 
     def forecast(
         self, X: Any, labels: Any = None, groups: Any = None, **options: Any
@@ -79,17 +82,18 @@ class BatchDecisions:
         -------
         Forecast
         """
-        p = self._positive_probabilities(X, "forecast")
+        scores, how = self._positive_scores(X, "forecast")
         if labels is None:
-            chosen = self.rule_.applies(p)
+            chosen = self.rule_.applies(scores)
         elif isinstance(labels, Decision):
             chosen = labels.labels
         else:
             chosen = self._is_positive(labels)
-        given = {"zero_division": self.zero_division}
-        return forecast(p, chosen, self.metric, groups=groups, **given | options)
+        given = {"zero_division": self.zero_division, "groups": groups, **how}
+        return forecast(scores, chosen, self.metric, **given | options)
 
-    def _positive_probabilities(self, X: Any, verb: str) -> Floats:
+    def _positive_scores(self, X: Any, verb: str) -> tuple[Floats, dict[str, Any]]:
+        """Scores as the estimator gives them, and the map to read them by."""
         check_is_fitted(self)
         if self._positive is None:
             raise ValueError(
@@ -101,7 +105,8 @@ class BatchDecisions:
                 f"{verb} needs probabilities, and the estimator has margins only: set "
                 "a calibration"
             )
-        return self._scores(X)
+        scores, logits = self._scores(X)
+        return scores, {"calibrator": self.calibrator_, "logits": logits}
 
     def _is_positive(self, labels: Any) -> Any:
         """Labels as 1 for the positive class; 0 and 1 pass where they are no class."""

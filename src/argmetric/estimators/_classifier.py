@@ -13,6 +13,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from argmetric._arguments import check_jobs, check_label, check_seed, shown
+from argmetric._calibrate import Method
 from argmetric._suspect import scores_of_a_model, warn_of_common_class
 from argmetric._validation import Floats
 from argmetric.estimators._batches import BatchDecisions
@@ -28,8 +29,6 @@ from argmetric.estimators._folds import out_of_fold, score_all, split_rows
 from argmetric.estimators._responses import distance, response_method, scores_of
 from argmetric.estimators._rows import Labels
 from argmetric.metrics import MetricLike
-
-Calibration = Literal["auto", "platt", "beta", "temperature", "isotonic"]
 
 
 def _has_probabilities(classifier: MetricClassifier) -> bool:
@@ -47,10 +46,12 @@ class MetricClassifier(
 ):
     """A classifier that decides for the metric it is judged by.
 
-    `fit` scores every row by a model that has not seen it, calibrates these scores,
-    finds the threshold with the best metric on them in one exact scan, and fits the
-    classifier once more on all rows. `predict` then cuts the calibrated probability of
-    each row at that frozen threshold; `decide` decodes a whole batch jointly.
+    `fit` scores every row by a model that has not seen it, finds the threshold with the
+    best metric on these scores in one exact scan, fits a map from them to calibrated
+    probabilities, and fits the classifier once more on all rows. `predict` then cuts
+    the score of each row at that frozen threshold; `decide` decodes a whole batch
+    jointly, and `forecast` says what score to expect, both by the calibrated
+    probabilities.
 
     Parameters
     ----------
@@ -62,10 +63,14 @@ class MetricClassifier(
     metric : str, Metric or callable, default="f1"
         A name, an instance, or a function of (tp, k, t, n). With more than two classes
         its mean over the classes, or the multi-class "mcc".
-    calibration : {"auto", "platt", "beta", "temperature", "isotonic"} or None, \
-default="auto"
-        How scores become probabilities. With more than two classes "auto" is
-        "temperature". None leaves the estimator's scores as they are.
+    calibration : str or None, default="spline"
+        How scores become probabilities: a method of `calibrate`. With more than two
+        classes it is "temperature". None leaves the estimator's scores as they are.
+    route : {"tune", "decide", "half", "auto"}, default="tune"
+        Where the threshold comes from. "tune": the best on the labels. "decide": the
+        best in expectation by the calibrated probabilities. "half": 0.5, as the
+        estimator itself. "auto": the one that does best out of fold, as
+        `calibration_check` advises on the held-out scores; see `route_`.
     cv : int, splitter or iterable of splits, default=5
         Folds of the out-of-fold scores. A number means stratified folds, of whole
         groups where `fit` gets groups, and fewer of them where the rarest class has
@@ -100,8 +105,13 @@ default="auto"
     calibrator_ : Calibrator or None
         From its scores to probabilities.
     rule_ : Rule or MultiClassRule
-        The frozen rule on the calibrated probabilities, with the score to expect, its
-        interval and the optimism of tuning.
+        The frozen rule on the estimator's own scores (with more than two classes, on
+        the calibrated probabilities), with the score to expect, its interval and the
+        optimism of tuning.
+    route_ : str
+        Where its threshold came from: "tune", "decide" or "half".
+    check_ : CalibrationCheck or None
+        With ``route="auto"``, how all routes did out of fold.
     best_threshold_ : float
         Threshold of `rule_`; two classes only.
     best_score_ : float
@@ -118,11 +128,12 @@ default="auto"
 
     Notes
     -----
-    `decision_function` is the log-odds of the calibrated probability minus those of the
-    threshold, so its sign is the decision and meta-estimators that look at the sign,
-    such as OneVsRestClassifier, keep the rule. `predict_proba` stays calibrated: a row
-    may be predicted positive at a probability below one half. `score` is the accuracy,
-    as of every classifier in scikit-learn; pass ``scoring=`` to score otherwise.
+    `decision_function` is the log-odds of the estimator's probability minus those of
+    the threshold, so its sign is the decision and meta-estimators that look at the
+    sign, such as OneVsRestClassifier, keep the rule. `predict_proba` is calibrated: a
+    row may be predicted positive at a probability below one half. `score` is the
+    accuracy, as of every classifier in scikit-learn; pass ``scoring=`` to score
+    otherwise.
 
     Examples
     --------
@@ -144,7 +155,8 @@ default="auto"
         estimator: Any = None,
         metric: MetricLike = "f1",
         *,
-        calibration: Calibration | None = "auto",
+        calibration: Method | None = "spline",
+        route: Literal["tune", "decide", "half", "auto"] = "tune",
         cv: Any = 5,
         choice: Literal["best", "one_se"] = "best",
         min_precision: float | None = None,
@@ -159,6 +171,7 @@ default="auto"
         self.estimator = estimator
         self.metric = metric
         self.calibration = calibration
+        self.route = route
         self.cv = cv
         self.choice = choice
         self.min_precision = min_precision
@@ -218,12 +231,13 @@ default="auto"
             splits = split_rows(self.cv, problem, split_params)
             held_out = out_of_fold(estimator, problem, splits, fit_params, self.n_jobs)
         with scores_of_a_model():
-            calibrator, rule = calibrate_and_tune(self, metric, problem, held_out)
+            fitted = calibrate_and_tune(self, metric, problem, held_out)
         if not frozen:
             estimator = clone(estimator).fit(problem.X, problem.y, **fit_params)
         self.estimator_ = estimator
-        self.calibrator_ = calibrator
-        self.rule_ = rule
+        self.calibrator_ = fitted.calibrator
+        self.rule_ = rule = fitted.rule
+        self.route_, self.check_ = fitted.route, fitted.check
         self.classes_ = problem.classes
         self.best_score_ = rule.score
         self._positive = problem.positive
@@ -246,10 +260,11 @@ default="auto"
         -------
         ndarray of shape (n_samples,)
         """
-        scores = self._scores(X)
+        check_is_fitted(self)
         if self._positive is None:
-            number = self.rule_.predicts(scores)
+            number = self.rule_.predicts(self._probabilities(X))
         else:
+            scores, _ = self._scores(X)
             chosen = self.rule_.applies(scores)
             number = np.where(chosen, self._positive, 1 - self._positive)
         return np.asarray(self.classes_[number])
@@ -267,7 +282,7 @@ default="auto"
         -------
         ndarray of shape (n_samples, n_classes)
         """
-        p = self._scores(X)
+        p = self._probabilities(X)
         if self._positive is None:
             return p
         return columns(p, self._positive)
@@ -286,14 +301,15 @@ default="auto"
             Two classes: > 0 exactly where `predict` gives the second one. More: the
             weighted probabilities, of which `predict` takes the largest.
         """
-        scores = self._scores(X)
+        check_is_fitted(self)
         if self._positive is None:
-            return np.asarray(self.rule_.weights * scores)
+            return np.asarray(self.rule_.weights * self._probabilities(X))
+        scores, logits = self._scores(X)
         return distance(
             scores,
             self.rule_.threshold,
             self.rule_.applies(scores),
-            probabilities=_has_probabilities(self),
+            probabilities=not logits,
             positive=self._positive,
         )
 
@@ -319,12 +335,16 @@ default="auto"
             tags.classifier_tags.poor_score = base.classifier_tags.poor_score
         return tags
 
-    def _scores(self, X: Any) -> Floats:
-        """Calibrated scores of the positive class, or of all where there are more."""
+    def _scores(self, X: Any) -> tuple[Floats, bool]:
+        """The estimator's scores of the positive class, or of all; whether margins."""
         check_is_fitted(self)
         method = response_method(self.estimator_)
         scores = scores_of(self.estimator_, X, self.classes_, self._positive, method)
+        return scores, method == "decision_function"
+
+    def _probabilities(self, X: Any) -> Floats:
+        """Calibrated probabilities of the positive class, or of all."""
+        scores, logits = self._scores(X)
         if self.calibrator_ is None:
             return scores
-        logits = method == "decision_function"
-        return self.calibrator_.apply(scores, logits=logits)
+        return np.asarray(self.calibrator_.apply(scores, logits=logits))

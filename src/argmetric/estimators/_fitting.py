@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import warnings
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,9 +15,17 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.validation import has_fit_parameter
 
-from argmetric._calibrate import Calibrator
+from argmetric._calibrate import (
+    DEFAULT,
+    METHODS,
+    Calibrator,
+    IdentityMap,
+    calibrated_scores,
+)
+from argmetric._decide import decide
+from argmetric._reliability import CalibrationCheck, calibration_check
 from argmetric._tune import tune
-from argmetric._validation import check_choice, check_groups
+from argmetric._validation import Floats, check_choice, check_groups
 from argmetric.estimators._calibration import calibrate_held_out
 from argmetric.estimators._folds import HeldOut, Problem
 from argmetric.estimators._rows import (
@@ -30,18 +39,32 @@ from argmetric.metrics import Metric, get_metric
 if TYPE_CHECKING:
     from argmetric.estimators._classifier import MetricClassifier
 
-CALIBRATIONS = ("auto", "platt", "beta", "temperature", "isotonic")
+ROUTES = ("tune", "decide", "half", "auto")
 LIMITS = ("min_precision", "min_recall", "max_positives")
 
 
 def check_settings(classifier: MetricClassifier) -> Metric:
     """Refuse words that no option has; the metric as an object."""
     if classifier.calibration is not None:
-        check_choice(classifier.calibration, "calibration", CALIBRATIONS)
+        check_choice(classifier.calibration, "calibration", METHODS)
     check_choice(classifier.choice, "choice", ("best", "one_se"))
+    check_choice(classifier.route, "route", ROUTES)
+    if classifier.route != "tune":
+        _refuse_beside_route(classifier)
     if classifier.average is not None:
         check_choice(classifier.average, "average", ("groups", "pooled"))
     return get_metric(classifier.metric, zero_division=classifier.zero_division)
+
+
+def _refuse_beside_route(classifier: MetricClassifier) -> None:
+    """Floors, budgets and another choice are those of a tuned cut."""
+    given = [name for name in LIMITS if getattr(classifier, name) is not None]
+    if classifier.choice != "best":
+        given.append("choice")
+    if given:
+        raise ValueError(
+            f"{given[0]} goes with route='tune', not with route={classifier.route!r}"
+        )
 
 
 def base_estimator(estimator: Any) -> Any:
@@ -102,7 +125,11 @@ def _refuse_binary_options(classifier: MetricClassifier, classes: Labels) -> Non
         raise ValueError(
             f"choice={classifier.choice!r} is for two classes, but y has {classes.size}"
         )
-    if classifier.calibration not in (None, "auto", "temperature"):
+    if classifier.route not in ("tune", "auto"):
+        raise ValueError(
+            f"route={classifier.route!r} is for two classes, but y has {classes.size}"
+        )
+    if classifier.calibration not in (None, DEFAULT, "auto", "temperature"):
         raise ValueError(
             f"calibration={classifier.calibration!r} is for two classes, but y has "
             f"{classes.size}: use 'temperature'"
@@ -137,35 +164,138 @@ def route(
     return fit_params, split_params
 
 
+@dataclass(frozen=True)
+class Fitted:
+    """What is learned from held-out scores: the map, the rule, and why that rule."""
+
+    calibrator: Calibrator | None
+    rule: Any
+    route: str
+    check: CalibrationCheck | None
+
+
 def calibrate_and_tune(
     classifier: MetricClassifier, metric: Metric, problem: Problem, held_out: HeldOut
-) -> tuple[Calibrator | None, Any]:
-    """The calibrator, and the rule on scores calibrated without their own labels."""
+) -> Fitted:
+    """The map, and the rule on the scores as the estimator gives them.
+
+    The rule does not sit on mapped scores: maps of different folds have their steps in
+    different places, and a threshold may fall between them.
+    """
     seed = int(check_random_state(classifier.random_state).randint(2**31 - 1))
-    many = problem.positive is None
+    if problem.positive is None:
+        return _fit_classes(classifier, metric, problem, held_out, seed)
+    calibrator = None
+    if classifier.calibration is not None:
+        calibrator = calibrate_held_out(problem, held_out, classifier.calibration)
+    rows = problem.part(held_out.rows)
+    options: dict[str, Any] = {"random_state": seed, "choice": classifier.choice}
+    options["pos_label"] = problem.classes.tolist()[problem.positive]
+    options |= {name: getattr(classifier, name) for name in LIMITS}
+    if problem.groups is not None:
+        rows["average"] = classifier.average or "pooled"
+    y = problem.y[held_out.rows]
+    rule: Any = tune(y, held_out.scores, metric, **options, **rows)
+    if held_out.margins:
+        rule = replace(rule, probabilities=False)  # even if all lie between 0 and 1
+    route: str = classifier.route
+    check = None
+    if route == "auto":
+        check = calibration_check(
+            y == problem.classes[problem.positive],
+            held_out.scores,
+            metric,
+            **rows,
+            method=_method_of(calibrator),
+            random_state=seed,
+            logits=held_out.margins,
+        )
+        route = check.route
+        if route == "decide":  # the scores as they stand, which did better
+            calibrator = IdentityMap() if calibrator is not None else None
+    if route in ("decide", "recalibrate"):
+        rule = _decided_rule(rule, calibrator, metric, held_out, rows)
+        route = "decide"
+    elif route == "half":
+        half = 0.0 if held_out.margins else 0.5
+        why = "the cut at 0.5, as the estimator itself"
+        rule = _at_threshold(rule, half, held_out.scores, why)
+    return Fitted(calibrator, rule, route, check)
+
+
+def _method_of(calibrator: Calibrator | None) -> Any:
+    return "identity" if calibrator is None else calibrator.method
+
+
+def _decided_rule(
+    rule: Any,
+    calibrator: Calibrator | None,
+    metric: Metric,
+    held_out: HeldOut,
+    rows: dict[str, Any],
+) -> Any:
+    """The best single cut in expectation, on the scores as the estimator gives them."""
+    found = decide(
+        held_out.scores,
+        metric,
+        groups=rows["groups"],
+        average=rows.get("average"),
+        calibrator=calibrator,
+        logits=held_out.margins,
+    )
+    mapped = held_out.scores
+    if calibrator is not None:
+        mapped = calibrated_scores(calibrator, mapped, logits=held_out.margins)
+    chosen = mapped >= found.best_cut.threshold
+    inside = held_out.scores[chosen].min(initial=math.inf)
+    outside = held_out.scores[~chosen].max(initial=-math.inf)
+    if math.isinf(inside) or math.isinf(outside):
+        cut = inside if math.isinf(inside) else -math.inf
+    else:
+        cut = (inside + outside) / 2
+    why = "the cut that the calibrated probabilities promise most for"
+    return _at_threshold(rule, cut, held_out.scores, why)
+
+
+def _at_threshold(rule: Any, threshold: float, scores: Floats, why: str) -> Any:
+    """The rule of another threshold, scored on the same rows."""
+    cut = int(np.searchsorted(-rule.thresholds, -threshold, side="right")) - 1
+    return replace(
+        rule,
+        threshold=threshold,
+        score=float(rule.scores[max(cut, 0)]),
+        positive_rate=float((scores >= threshold).mean()),
+        score_interval=None,
+        threshold_interval=None,
+        plateau=None,
+        optimism=math.nan,
+        out_of_fold_score=math.nan,
+        notes=(why,),
+    )
+
+
+def _fit_classes(
+    classifier: MetricClassifier,
+    metric: Metric,
+    problem: Problem,
+    held_out: HeldOut,
+    seed: int,
+) -> Fitted:
+    """One temperature, and weights of the classes on the probabilities it gives."""
     calibrator, scores = None, held_out.scores
     if classifier.calibration is not None:
-        method = "temperature" if many else classifier.calibration
-        calibrator, scores = calibrate_held_out(problem, held_out, method, seed)
-    elif many and held_out.margins:
+        calibrator = calibrate_held_out(problem, held_out, "temperature")
+        scores = calibrator.apply(scores, logits=held_out.margins)
+    elif held_out.margins:
         raise ValueError(
             "Only binary classification is supported for margins that are not "
             "calibrated, as the rule of several classes weighs probabilities: use "
             "calibration='temperature'"
         )
-    options: dict[str, Any] = {"random_state": seed, **problem.part(held_out.rows)}
-    if problem.positive is None:
-        options.pop("groups")  # whole groups make the folds; rules of classes take none
-    else:
-        options["pos_label"] = problem.classes.tolist()[problem.positive]
-        options["choice"] = classifier.choice
-        options |= {name: getattr(classifier, name) for name in LIMITS}
-        if problem.groups is not None:
-            options["average"] = classifier.average or "pooled"
-    rule: Any = tune(problem.y[held_out.rows], scores, metric, **options)
-    if calibrator is None and held_out.margins:
-        rule = replace(rule, probabilities=False)  # even if all lie between 0 and 1
-    return calibrator, rule
+    weight = problem.part(held_out.rows)["sample_weight"]
+    y = problem.y[held_out.rows]
+    rule = tune(y, scores, metric, sample_weight=weight, random_state=seed)
+    return Fitted(calibrator, rule, "tune", None)
 
 
 def columns(p: np.ndarray[Any, Any], positive: int) -> np.ndarray[Any, Any]:
