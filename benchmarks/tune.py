@@ -16,7 +16,7 @@ import sys
 
 from harness import run_sections
 
-SECTIONS = ("speed", "rivals", "ties", "tables", "choice")
+SECTIONS = ("speed", "rivals", "ties", "coverage", "tables", "choice")
 
 if __name__ == "__main__":
     sys.exit(run_sections("tune_parts", SECTIONS, __doc__))

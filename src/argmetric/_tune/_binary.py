@@ -22,6 +22,12 @@ from argmetric._tune._groups import (
 )
 from argmetric._tune._labels import Booleans, Labels
 from argmetric._tune._limits import Limits
+from argmetric._tune._new_rows import (
+    confusion_of,
+    doubled,
+    mean_worth,
+    new_scores,
+)
 from argmetric._tune._resample import Sampler, Sums, cell_sampler
 from argmetric._tune._rule import Rule
 from argmetric._tune._scan import (
@@ -58,10 +64,10 @@ class Settings:
     seed: np.random.SeedSequence
 
     def seeds(self) -> list[np.random.SeedSequence]:
-        """One for samples, one for splits, one for bundles; always the same."""
+        """For samples, splits, bundles and new rows; always the same."""
         root, key = self.seed, self.seed.spawn_key
         return [
-            np.random.SeedSequence(root.entropy, spawn_key=(*key, i)) for i in range(3)
+            np.random.SeedSequence(root.entropy, spawn_key=(*key, i)) for i in range(4)
         ]
 
 
@@ -123,7 +129,17 @@ def search_rows(
     group: Group | None,
     settings: Settings,
 ) -> Search:
-    """Sort once; refuse weights that leave one class without any."""
+    """Sort once; refuse weights that leave one class without any.
+
+    A group without weight is as if it were not there.
+    """
+    if group is not None and weight is not None:
+        weighs = np.bincount(group.code, weight, group.count) > 0
+        if not weighs.all():
+            kept = weighs[group.code]
+            scores, positive, weight = scores[kept], positive[kept], weight[kept]
+            code = (np.cumsum(weighs) - 1)[group.code[kept]]
+            group = Group(code, int(weighs.sum()), group.average)
     rows = sort_rows(scores, positive, weight, order=group is not None)
     cuts = count_cuts(rows)
     if cuts.t <= 0 or cuts.fp[-1] <= 0:
@@ -193,7 +209,8 @@ def tune_metrics(search: Search, metrics: list[Metric]) -> list[Rule]:
 def _rule(search: Search, metric: Metric, curve: Curve, draws: Draws) -> Rule:
     settings, cuts = search.settings, search.cuts
     optimal = runs(curve.optimal)
-    procedure = Procedure(metric, settings.limits, curve.tolerance)
+    limits = settings.limits.of_share(cuts.n)
+    procedure = Procedure(metric, limits, curve.tolerance)
     cut = curve.best
     if settings.choice == "one_se":
         error = _standard_error(procedure, draws, cut)
@@ -208,7 +225,10 @@ def _rule(search: Search, metric: Metric, curve: Curve, draws: Draws) -> Rule:
     spread = None
     if settings.n_bootstrap:
         spread = procedure.bootstrap(draws.samples, draws.cuts, column)
-    outside = procedure.out_of_fold(draws.splits, column) if draws.splits else math.nan
+    held = procedure.out_of_fold(draws.splits, column)
+    outside = math.nan
+    if held:
+        outside = float(np.mean([sums.score(metric)[0, 0] for sums in held]))
     sign = 1.0 if metric.greater_is_better else -1.0
     return Rule(
         metric=metric,
@@ -217,9 +237,7 @@ def _rule(search: Search, metric: Metric, curve: Curve, draws: Draws) -> Rule:
         positive_rate=float(cuts.k[cut]) / cuts.n,
         n=search.rows.n_rows,
         score=score,
-        score_interval=_score_interval(
-            spread, score - outside, metric, cuts, settings.coverage
-        ),
+        score_interval=_score_interval(search, metric, spread, held, cut, outside),
         threshold_interval=_threshold_interval(spread, cuts, settings),
         plateau=cuts.interval(first, last),
         optimal_thresholds=_intervals(cuts, optimal),
@@ -256,14 +274,29 @@ def _intervals(cuts: Cuts, found: Integers) -> Floats:
 
 
 def _score_interval(
-    spread: Spread | None, excess: float, metric: Metric, cuts: Cuts, coverage: float
+    search: Search,
+    metric: Metric,
+    spread: Spread | None,
+    held: list[Sums],
+    cut: int,
+    outside: float,
 ) -> tuple[float, float] | None:
-    """Samples of the score of the cut, less what tuning added to it."""
+    """Of the score on as many new rows, or groups of them."""
     if spread is None:
         return None
-    shift = 0.0 if math.isnan(excess) else excess
-    ends = quantiles(spread.scores - shift, coverage)
-    return within_range(ends, metric, cuts.n)
+    cuts, settings = search.cuts, search.settings
+    if search.grouped is None:
+        counts = [tuple(float(x[0, 0]) for x in sums.counts()) for sums in held]
+        seen = counts or [(float(cuts.tp[cut]), float(cuts.k[cut]), cuts.t, cuts.n)]
+        scores = new_scores(
+            metric,
+            [confusion_of(*four) for four in seen],
+            mean_worth(search.rows.weight),
+            np.random.default_rng(settings.seeds()[3]),
+        )
+    else:
+        scores = doubled(spread.scores, outside)
+    return within_range(quantiles(scores, settings.coverage), metric, cuts.n)
 
 
 def within_range(

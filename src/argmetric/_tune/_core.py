@@ -81,7 +81,8 @@ def tune(
     metric : str, Metric, callable, or a list of them, default="f1"
         What to optimise; a list gives a dict of rules over one sort.
     sample_weight : array-like, optional
-        Weight of each row; counts become sums of weights.
+        Weight of each row; counts become sums of weights. A group whose rows all weigh
+        0 is left out.
     groups : array-like, optional
         Group of each row. The mean of the metric over groups is optimised, with one
         threshold for all; whole groups are resampled.
@@ -90,6 +91,7 @@ def tune(
         pooled.
     max_positives : int or float, optional
         Most positives on these rows: a count, or a share of the rows from 0 to 1.
+        On other numbers of rows a count means the share that it is of these.
     cost : dict or pair, optional
         Costs of "fp", "fn", "tp" and "tn", or the pair (fp, fn), in place of a metric;
         the score is then the negative sum of costs.
@@ -107,8 +109,8 @@ def tune(
         resampled. For a matrix: a rule per label ("macro", default), or one threshold
         for all cells ("micro"), or for the mean over rows ("samples").
     n_bootstrap : int, default=200
-        Samples behind the intervals; 0 leaves them out. More than 4,096 rows are
-        resampled in bins of neighbouring scores.
+        Samples behind the interval of the threshold; 0 leaves both intervals out. More
+        than 4,096 rows are resampled in bins of neighbouring scores.
     coverage : float, default=0.9
         Of both intervals.
     cv : int, default=5

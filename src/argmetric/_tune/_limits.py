@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral
 from typing import Any, NoReturn
 
@@ -29,6 +29,11 @@ class Limits:
     def given(self) -> dict[str, float]:
         """The limits that were set."""
         return {name: x for name, x in vars(self).items() if x is not None}
+
+    def of_share(self, n: float) -> Limits:
+        """The same for any number of rows: a count among n rows is a share of them."""
+        most = self.max_positives
+        return replace(self, max_positives=most / n) if isinstance(most, int) else self
 
     def allowed(self, tp: Floats, k: Floats, t: Numbers, n: Numbers) -> Booleans | None:
         """Which cells obey; an empty prediction passes the floor under precision."""

@@ -18,6 +18,7 @@ from argmetric._segments import Floats, Integers
 from argmetric._tune._binary import FEW_ROWS, Settings, within_range
 from argmetric._tune._groups import running_sum, stable_order, within_groups
 from argmetric._tune._multiclass_rule import MultiClassRule
+from argmetric._tune._new_rows import N_DRAWS, mean_worth, new_tables
 from argmetric._tune._objective import (
     Objective,
     confusion,
@@ -225,13 +226,16 @@ def tune_classes(
     if rows.gain(weights) == -math.inf:
         raise ValueError(f"{metric.name} is undefined on these rows")
     predicted = rows.predict(weights)
-    score = float(score_confusion(rows.objective, rows.table(predicted)))
-    outside = _out_of_fold(rows, settings.cv, np.random.default_rng(seeds[1]))
-    excess = 0.0 if math.isnan(outside) else score - outside
+    score = float(_score(rows, predicted))
+    held = _out_of_fold(rows, settings.cv, np.random.default_rng(seeds[1]))
+    outside = math.nan if held is None else float(_score(rows, held))
     interval = None
     if settings.n_bootstrap:
-        samples = _bootstrap(rows, predicted, settings.n_bootstrap, seeds[0])
-        interval = quantiles(samples - excess, settings.coverage)
+        seen = rows.table(predicted if held is None else held)
+        rng = np.random.default_rng(seeds[3])
+        tables = new_tables(seen, mean_worth(weight), N_DRAWS, rng)
+        scores = score_confusion(rows.objective, tables)
+        interval = quantiles(scores, settings.coverage)
         interval = within_range(interval, metric, float(true.size))
     notes = []
     if true.size < FEW_ROWS:
@@ -251,12 +255,16 @@ def tune_classes(
     )
 
 
-def _out_of_fold(rows: ClassRows, cv: int, rng: np.random.Generator) -> float:
-    """Score of rows by weights found on the other folds, each class dealt evenly."""
+def _score(rows: ClassRows, predicted: Integers) -> Floats:
+    return score_confusion(rows.objective, rows.table(predicted))
+
+
+def _out_of_fold(rows: ClassRows, cv: int, rng: np.random.Generator) -> Integers | None:
+    """Classes of rows by weights found on the other folds, each class dealt evenly."""
     counts = np.bincount(rows.true)
     folds = min(cv, int(counts[counts > 0].min()))
     if folds < 2:
-        return math.nan
+        return None
     fold = deal(rng, rows.true, folds)
     predicted = np.empty(fold.size, dtype=np.int64)
     for f in range(folds):
@@ -266,21 +274,4 @@ def _out_of_fold(rows: ClassRows, cv: int, rng: np.random.Generator) -> float:
         weights = search(rows.take(inside), rng, 0)
         held = np.flatnonzero(fold == f)
         predicted[held] = rows.take(held).predict(weights)
-    return float(score_confusion(rows.objective, rows.table(predicted)))
-
-
-def _bootstrap(
-    rows: ClassRows, predicted: Integers, size: int, seed: np.random.SeedSequence
-) -> Floats:
-    """Scores of samples of the confusion matrix; see `CellSampler` for the weights."""
-    table = rows.table(predicted).ravel()
-    worth = np.ones(table.size)
-    if rows.weight is not None:
-        squares = replace(rows, weight=rows.weight**2).table(predicted).ravel()
-        worth = np.where(table > 0, squares / np.where(table > 0, table, 1.0), 1.0)
-    draws = table / worth
-    rng = np.random.default_rng(seed)
-    total = draws.sum()
-    drawn = rng.multinomial(round(float(total)), draws / total, size=size) * worth
-    tables = drawn.reshape(size, rows.classes, rows.classes)
-    return score_confusion(rows.objective, tables)
+    return predicted

@@ -46,7 +46,7 @@ class MultiClassRule(SavedRule):
     optimism, out_of_fold_score : float
         How much the score exceeds that of weights tuned on other folds; nan if unknown.
     score_interval : (float, float) or None
-        Bootstrap interval of the score on other rows: around `out_of_fold_score`.
+        Interval that holds the score on `n` new rows, as many as it was tuned on.
 
     Examples
     --------
@@ -174,7 +174,7 @@ class MultiClassRule(SavedRule):
         if self.score_interval is not None:
             low, high = self.score_interval
             text = f"{low:.4f} to {high:.4f} ({self.coverage:.0%})"
-            lines.append(("on other rows", text))
+            lines.append((f"on {self.n:,} new rows", text))
         pairs = list(zip(self.classes, self.weights, strict=True))[:SHOWN]
         more = ", ..." if len(self.classes) > SHOWN else ""
         text = ", ".join(f"{name} {weight:.4g}" for name, weight in pairs) + more

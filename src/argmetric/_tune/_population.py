@@ -14,7 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from argmetric._segments import Floats
-from argmetric._tune._binary import FEW_ROWS, Settings
+from argmetric._tune._binary import FEW_ROWS, Settings, within_range
+from argmetric._tune._new_rows import N_DRAWS, confusion_of, mean_worth
 from argmetric._tune._rule import Rule
 from argmetric._tune._uncertainty import quantiles
 from argmetric.metrics import Metric
@@ -190,7 +191,11 @@ def _population_rule(p: Floats, w: Floats, metric: Metric, settings: Settings) -
         found = Optimum(empty, math.inf, ">=")
     threshold = found.threshold
     side = p >= threshold if found.operator == ">=" else p < threshold
-    intervals = _intervals(p, w, metric, settings) if settings.n_bootstrap else None
+    intervals = None
+    if settings.n_bootstrap:
+        tp, k = float((w * p)[side].sum()), float(w[side].sum())
+        seen = confusion_of(tp, k, t, n)
+        intervals = _intervals(p, w, metric, settings, found.value, seen)
     notes = ["tuned without labels: right if the probabilities are calibrated"]
     if p.size < FEW_ROWS:
         notes.append(
@@ -212,9 +217,17 @@ def _population_rule(p: Floats, w: Floats, metric: Metric, settings: Settings) -
 
 
 def _intervals(
-    p: Floats, w: Floats, metric: Metric, settings: Settings
+    p: Floats,
+    w: Floats,
+    metric: Metric,
+    settings: Settings,
+    score: float,
+    seen: Floats,
 ) -> tuple[tuple[float, float] | None, tuple[float, float] | None]:
-    """Bootstrap over the rows, in bins of equal numbers of them."""
+    """Bootstrap over the rows, in bins of equal numbers of them.
+
+    To the noise of these rows that of as many new ones is added.
+    """
     rng = np.random.default_rng(settings.seeds()[0])
     edges = np.unique(np.linspace(0, p.size, min(p.size, BINS) + 1).astype(np.int64))
     rows = np.diff(edges)
@@ -233,7 +246,21 @@ def _intervals(
         if found is not None:
             values.append(found.value)
             thresholds.append(found.threshold)
+    new = _new_scores(seen, metric, mean_worth(w), settings)
+    shifts = np.resize(np.array(values) - score, new.size) if values else 0.0
+    ends = quantiles(new + shifts, settings.coverage)
     return (
-        quantiles(np.array(values), settings.coverage),
+        within_range(ends, metric, float(seen.sum())),
         quantiles(np.array(thresholds), settings.coverage),
     )
+
+
+def _new_scores(
+    seen: Floats, metric: Metric, worth: float, settings: Settings
+) -> Floats:
+    """Scores of new rows whose cells have the expected shares."""
+    rng = np.random.default_rng(settings.seeds()[3])
+    total = float(seen.sum())
+    rows = rng.multinomial(round(total / worth), seen.ravel() / total, N_DRAWS) * worth
+    tn, fp, fn, tp = rows.T
+    return metric.value(tp, tp + fp, tp + fn, tn + fp + fn + tp)

@@ -66,8 +66,10 @@ class Sums:
         """Counts tp, k, t, n; the last cut predicts everything."""
         assert self.tp is not None
         assert self.fp is not None
-        k = self.tp + self.fp
-        return self.tp, k, self.tp[:, -1:], k[:, -1:]
+        # Sums of weights that are rounded each for itself may exceed their total.
+        tp, fp = (np.minimum(part, part[:, -1:]) for part in (self.tp, self.fp))
+        k = tp + fp
+        return tp, k, tp[:, -1:], k[:, -1:]
 
     def score(self, metric: Metric) -> Floats:
         """Value of the metric for every sample and cut."""

@@ -65,8 +65,10 @@ class Rule(SavedRule):
     score : float
         The metric on these rows.
     score_interval : (float, float) or None
-        Bootstrap interval of the score that this rule has on other rows: around
-        `score` less `optimism`.
+        Interval that holds the score of this rule on `n` new rows, as many as it was
+        tuned on (in as many groups): what tuning flatters is taken off, and both the
+        noise of these rows and that of the new ones are in it. The score on very many
+        new rows varies less, by a factor of about √2.
     threshold_interval : (float, float) or None
         Bootstrap interval of the best threshold.
     plateau : (float, float)

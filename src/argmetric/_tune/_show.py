@@ -25,7 +25,7 @@ def score_lines(rule: Rule) -> Lines:
         lines.append(("out of fold", text))
     if rule.score_interval is not None:
         text = f"{span(rule.score_interval, '.4f')} ({rule.coverage:.0%})"
-        lines.append(("on other rows", text))
+        lines.append((f"on {rule.n:,} new rows", text))
     return lines
 
 

@@ -102,18 +102,18 @@ class Procedure:
             scores.append(values[:, column])
         return Spread(np.concatenate(chosen), np.concatenate(scores))
 
-    def out_of_fold(self, splits: Iterable[Sums], column: int) -> float:
-        """Score of rows by cuts that were tuned on the other folds, counts pooled.
+    def out_of_fold(self, splits: Iterable[Sums], column: int) -> list[Sums]:
+        """Sums of rows by cuts that were tuned on the other folds, one per split.
 
         Where the other folds allow nothing, the cut of all rows is taken.
         """
-        scores = []
+        found = []
         for held in splits:
             _, gain = self.values_and_gains(held.total() - held)
             index = choose_cuts(gain, self.tolerance, self.standard_error)
             index = np.where(gain.max(axis=1) > -math.inf, index, column)
-            scores.append(held.at(index).score(self.metric)[0, 0])
-        return float(np.mean(scores))
+            found.append(held.at(index))
+        return found
 
 
 def quantiles(values: Floats, coverage: float) -> tuple[float, float] | None:
