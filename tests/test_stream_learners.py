@@ -235,7 +235,7 @@ def test_large_and_constant_features(rule):
         ({"learner": "omcsl", "metric": "gmean"}, "omcsl is for ratios"),
         ({"learner": "stamp", "rule": "newton"}, "carries its own decision"),
         ({"expired": "keep"}, "expired must be"),
-        ({"hash_bits": 40}, "hash_bits must be an integer"),
+        ({"hash_bits": 40}, "hash_bits must be a whole number"),
         ({"metric": "sec"}, "no threshold rule for sec"),
     ],
 )

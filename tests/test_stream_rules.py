@@ -500,7 +500,7 @@ def test_rules_are_values():
         (lambda: OFORule(forget=5, window=5), "not both"),
         (lambda: HistogramRule(window=5), "forget=None"),
         (lambda: HistogramRule(bins=1), "bins must be"),
-        (lambda: FOFORule(n=0), "n must be an integer"),
+        (lambda: FOFORule(n=0), "n must be a whole number"),
         (lambda: NewtonRule(forget=0), "forget must be a positive number"),
         (lambda: OFORule().init_state("sec"), "no threshold rule for sec"),
         (lambda: OFORule().init_state("precision"), "missed positives"),

@@ -11,9 +11,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, SGDClassifier
 
 import argmetric as am
+from argmetric import sequence, stream
 
 P = [0.9, 0.6, 0.3, 0.1, 0.7, 0.2]
 Y = [1, 1, 0, 0, 0, 1]
@@ -22,6 +23,7 @@ PAIR_Y = [[1, 0], [0, 0], [1, 1], [0, 1]]
 THREE = [[0.5, 0.3, 0.2], [0.6, 0.4, 0], [0.5, 0.1, 0.4], [0.8, 0.1, 0.1]]
 X = np.array([[0.2], [1.0], [2.0], [3.0], [0.4], [2.5]] * 4)
 X_Y = [1, 0, 1, 1, 0, 1] * 4
+CHAIN = sequence.MarkovChain([0.7, 0.3], [[[0.9, 0.1], [0.4, 0.6]]] * 3)
 CALIBRATOR = am.calibrate(Y, P)
 RULE = am.tune(Y, P, n_bootstrap=0, cv=0)
 MULTI_LABEL = am.tune(PAIR_Y, PAIR, n_bootstrap=0, cv=0)
@@ -40,16 +42,26 @@ def fitted(kind: Callable[..., Any], X: Any, y: Any, *names: str) -> Callable[..
     return call
 
 
+def lasting(kind: Callable[..., Any]) -> Callable[..., Any]:
+    """A rule of a stream that decides on a few rows."""
+
+    def call(**arguments: Any) -> Any:
+        rule = kind(**arguments)
+        return rule.run(rule.init_state("f1"), P, Y)
+
+    return call
+
+
 @dataclasses.dataclass(frozen=True)
 class Call:
-    """A function, and arguments with which it works.
-
-    `words` are what messages call an argument, where that is not its name.
-    """
+    """A function, and arguments with which it works."""
 
     function: Callable[..., Any]
     arguments: dict[str, Any]
-    words: dict[str, str] = dataclasses.field(default_factory=dict)
+    # What messages call an argument, where that is not its name
+    words: dict[str, str] = dataclasses.field(
+        default_factory=lambda: {"utility": "utility|metric"}
+    )
 
     def __call__(self, **other: Any) -> Any:
         return self.function(**{**self.arguments, **other})
@@ -262,4 +274,130 @@ CALLS: dict[str, Call] = {
     "Forecast.cdf": of(FORECAST.cdf, x=0.5),
     "Forecast.probability_below": of(FORECAST.probability_below, x=0.5),
     "Forecast.quantile": of(FORECAST.quantile, q=0.5),
+}
+
+
+# ------------------------------------------------------------------------- stream
+
+RUNNING = stream.HistogramRule()
+CALLS |= {
+    "argmetric.stream.FixedRule": of(lasting(stream.FixedRule), threshold=0.3),
+    "argmetric.stream.FOFORule": of(lasting(stream.FOFORule), n=10, start=0.2),
+    "argmetric.stream.OFORule": of(
+        lasting(stream.OFORule), prior=(1, 4), forget=None, window=None
+    ),
+    "argmetric.stream.NewtonRule": of(lasting(stream.NewtonRule), forget=None),
+    "argmetric.stream.HistogramRule": of(
+        lasting(stream.HistogramRule),
+        **{
+            one.name: getattr(RUNNING, one.name)
+            for one in dataclasses.fields(stream.HistogramRule)
+        },
+    ),
+    "ThresholdRule.init_state": of(RUNNING.init_state, metric="f1"),
+    "ThresholdRule.run": of(
+        RUNNING.run,
+        state=RUNNING.init_state("f1"),
+        scores=P,
+        y=Y,
+        sample_weight=[1, 2, 1, 1, 1, 1],
+        logits=False,
+    ),
+    "ThresholdRule.decide": of(
+        RUNNING.decide, state=RUNNING.init_state("f1"), scores=P, logits=False
+    ),
+    "ThresholdRule.threshold_of": of(
+        RUNNING.threshold_of, state=RUNNING.init_state("f1")
+    ),
+    "argmetric.stream.get_rule": of(stream.get_rule, rule="newton"),
+    "argmetric.stream.ProgressiveScore": of(
+        lambda y_true, y_pred, **given: stream.ProgressiveScore(**given).update(
+            y_true, y_pred
+        ),
+        metric="f1",
+        window=5,
+        fading=None,
+        y_true=Y,
+        y_pred=Y,
+    ),
+    "argmetric.stream.OnlineClassifier": of(
+        fitted(stream.OnlineClassifier, X, X_Y, "sample_weight"),
+        metric="f1",
+        rule="histogram",
+        learner="sgd",
+        step=None,
+        average=None,
+        memory=None,
+        fit_intercept=True,
+        hash_bits=None,
+        detector=None,
+        waiting=10,
+        expired="drop",
+        pos_label=1,
+        random_state=0,
+        sample_weight=[1, 2] * 12,
+    ),
+    "argmetric.stream.OnlineThreshold": of(
+        fitted(stream.OnlineThreshold, X, X_Y),
+        model=SGDClassifier(loss="log_loss", random_state=0),
+        metric="f1",
+        rule="histogram",
+        pos_label=1,
+    ),
+}
+
+# ----------------------------------------------------------------------- sequence
+
+CALLS |= {
+    "argmetric.sequence.BoundarySimilarity": of(sequence.BoundarySimilarity),
+    "argmetric.sequence.ZeroOne": of(sequence.ZeroOne),
+    "argmetric.sequence.Hamming": of(sequence.Hamming, normalise=True),
+    "argmetric.sequence.CountUtility": of(sequence.CountUtility, metric="f1"),
+    "argmetric.sequence.Pk": of(sequence.Pk, window=2),
+    "argmetric.sequence.WindowDiff": of(sequence.WindowDiff, window=2),
+    "argmetric.sequence.WindowUtility": of(
+        sequence.WindowUtility,
+        window=2,
+        function=lambda z, y: float(z == y),
+        greater_is_better=True,
+    ),
+    "argmetric.sequence.Independent": of(sequence.Independent, p=P),
+    "argmetric.sequence.MarkovChain": of(
+        sequence.MarkovChain, initial=[0.7, 0.3], transitions=[[[0.9, 0.1], [0.4, 0.6]]]
+    ),
+    "argmetric.sequence.LinearChainCRF": of(
+        sequence.LinearChainCRF,
+        unary=[[1.0, 0.0], [0.0, 0.5]],
+        pairwise=[[0.0, -1.0], [0.0, 1.0]],
+        labels=["a", "b"],
+    ),
+    "argmetric.sequence.decode": of(
+        sequence.decode, metric="f1", model=CHAIN, zero_division=0.0, budget=100
+    ),
+    "argmetric.sequence.distribution": of(
+        sequence.distribution,
+        utility="f1",
+        z=[1, 0, 0, 1],
+        model=CHAIN,
+        max_states=1000,
+    ),
+    "argmetric.sequence.evaluate": of(
+        sequence.evaluate, utility="f1", z=[1, 0, 0, 1], y=[1, 1, 0, 0]
+    ),
+    "argmetric.sequence.expectation": of(
+        sequence.expectation,
+        utility="f1",
+        z=[1, 0, 0, 1],
+        model=CHAIN,
+        beam=None,
+        tol=0.0,
+        max_states=1000,
+    ),
+    "UtilityDistribution.cdf": of(
+        sequence.distribution("f1", [1, 0], sequence.Independent([0.9, 0.2])).cdf, x=0.5
+    ),
+    "UtilityDistribution.quantile": of(
+        sequence.distribution("f1", [1, 0], sequence.Independent([0.9, 0.2])).quantile,
+        q=0.5,
+    ),
 }

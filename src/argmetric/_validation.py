@@ -128,6 +128,8 @@ def is_missing(value: Any) -> bool:
         return True
     try:
         return bool(value != value)
+    except ArithmeticError:  # a signalling nan compares with nothing
+        return True
     except (TypeError, ValueError):  # pandas.NA has no truth value, nor has an array
         return type(value).__name__ == "NAType"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from os import PathLike
 from typing import TYPE_CHECKING, Any
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from argmetric._arguments import shown
 from argmetric._validation import place, to_floats
 from argmetric.sequence._batch import Batch, Floats, Integers, batch_of
 
@@ -63,6 +64,8 @@ class LinearChainCRF:
             )
         _check_scores(self.unary, "unary")
         _check_scores(self.pairwise, "pairwise")
+        if not isinstance(labels, Iterable | None) or getattr(labels, "ndim", 1) == 0:
+            raise TypeError(f"labels must be the names of labels, not {shown(labels)}")
         self.labels = None if labels is None else tuple(map(str, labels))
         if self.labels is not None and len(self.labels) != n_labels:
             raise ValueError(

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from argmetric._arguments import check_count, check_number
 from argmetric.sequence._expectation import check_hypothesis
 from argmetric.sequence._models import Floats, as_chain
 from argmetric.sequence._runs import run
@@ -43,12 +44,12 @@ class UtilityDistribution:
 
     def cdf(self, x: float) -> float:
         """Probability of a utility of at most x."""
+        x = check_number(x, "x", infinite=True)
         return float(self.probabilities[self.values <= x + 1e-12].sum())
 
     def quantile(self, q: float) -> float:
         """Smallest value whose cdf reaches q."""
-        if not 0.0 <= q <= 1.0:
-            raise ValueError(f"q must lie between 0 and 1, not {q!r}")
+        q = check_number(q, "q", low=0.0, high=1.0)
         if not self.values.size:
             return math.nan
         reached = np.searchsorted(np.cumsum(self.probabilities), q - 1e-12)
@@ -90,6 +91,8 @@ def distribution(
     1.0
     """
     function, chain = as_utility(utility), as_chain(model)
+    if max_states is not None:
+        max_states = check_count(max_states, "max_states", low=1)
     hypothesis = check_hypothesis(z, chain)
     function.check(chain.n)
     outcome = run(function, hypothesis, chain, None, max_states)

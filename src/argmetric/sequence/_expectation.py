@@ -8,6 +8,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from argmetric._arguments import check_count, check_number
+from argmetric._validation import to_numpy
 from argmetric.sequence._gfm import affine_mean, is_affine
 from argmetric.sequence._models import Chain, Integers, as_chain, check_sequence
 from argmetric.sequence._runs import Outcome, defined_mean, run, run_mean
@@ -87,7 +89,7 @@ def evaluate(utility: Any, z: Any, y: Any) -> float:
 
 
 def check_hypothesis(z: Any, chain: Chain | None) -> Integers:
-    size = np.size(z) if chain is None else chain.n
+    size = to_numpy(z, "z").size if chain is None else chain.n
     hypothesis = check_sequence(z, "z", size, "the model")
     if not hypothesis.size:
         raise ValueError("z is empty: a sequence has at least one label")
@@ -144,6 +146,9 @@ def expectation(
     function, chain = as_utility(utility), as_chain(model)
     hypothesis = check_hypothesis(z, chain)
     function.check(chain.n)
+    tol = check_number(tol, "tol", low=0.0)
+    if max_states is not None:
+        max_states = check_count(max_states, "max_states", low=1)
     return expected(function, hypothesis, chain, beam, tol, max_states)
 
 
@@ -167,7 +172,7 @@ def expected(
                 mean, total = affine_mean(metric, z, chain)
                 return Expectation(mean, mean, mean, total, True, partial=mean)
         return _bounded(run(function, z, chain, None, max_states), None)
-    if beam == "auto":
+    if isinstance(beam, str) and beam == "auto":
         width = FIRST_WIDTH
         while True:
             result = _bounded(run(function, z, chain, width, max_states), width)

@@ -152,12 +152,10 @@ class MarkovChain:
                 "initial must hold the law of the first m labels, 2**m numbers (2 for "
                 f"order 1, 4 for order 2), but it has shape {initial.shape}"
             )
-        empty = np.size(self.transitions) == 0 if self.transitions is not None else True
-        transitions = (
-            np.zeros((0, size, 2))
-            if empty
-            else to_floats(self.transitions, "transitions")
-        )
+        given = [] if self.transitions is None else self.transitions
+        transitions = to_floats(given, "transitions")
+        if not transitions.size:
+            transitions = np.zeros((0, size, 2))
         if transitions.shape[1:] != (size, 2) or transitions.ndim != 3:
             raise ValueError(
                 f"transitions must have shape (n-m, {size}, 2) beside an initial law "

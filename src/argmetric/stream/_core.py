@@ -16,8 +16,10 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from argmetric._sparse import check_structure, is_sparse
+from argmetric._arguments import check_choice, check_count, check_seed, shown
+from argmetric._sparse import check_structure
 from argmetric._suspect import warn_of_common_class
+from argmetric._validation import is_sparse
 from argmetric.metrics import Metric, MetricLike, get_metric
 from argmetric.stream._features import (
     Vocabulary,
@@ -26,6 +28,7 @@ from argmetric.stream._features import (
 )
 from argmetric.stream._labels import is_positive, order_classes, two_classes
 from argmetric.stream._learners import (
+    LEARNERS,
     OWN_DECISION,
     AverageName,
     Learner,
@@ -90,6 +93,8 @@ class StreamCore(BaseEstimator):  # type: ignore[misc]
         """Empty arrays for rows of this width."""
         self._metric: Metric = get_metric(self.metric)
         seed = 0
+        check_seed(self.random_state, high=2**32 - 1)
+        check_choice(self.learner, "learner", LEARNERS)
         if self.learner == "omcsl":
             seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         self._learner = Learner(
@@ -108,13 +113,12 @@ class StreamCore(BaseEstimator):  # type: ignore[misc]
         else:
             self._rule = get_rule(self.rule)
             self._rule_state = self._rule.init_state(self._metric)
-        if self.waiting != int(self.waiting) or self.waiting < 1:
-            raise ValueError(
-                f"waiting must be an integer of at least 1: {self.waiting!r}"
-            )
-        if self.expired not in ("drop", "negative"):
-            raise ValueError(
-                f"expired must be 'drop' or 'negative', not {self.expired!r}"
+        check_count(self.waiting, "waiting", low=1)
+        check_choice(self.expired, "expired", ("drop", "negative"))
+        if self.detector is not None and not hasattr(self.detector, "drift_detected"):
+            raise TypeError(
+                "detector must have update and drift_detected, as those of river have, "
+                f"and {shown(self.detector)} has not"
             )
         names = getattr(self, "feature_names_in_", None)
         self._vocabulary = Vocabulary(0 if names is not None else width)
@@ -128,10 +132,8 @@ class StreamCore(BaseEstimator):  # type: ignore[misc]
     def _rows(self, X: Any, *, reset: bool, least: int = 0) -> Rows:
         """Checked rows, hashed if asked for."""
         bits = self.hash_bits
-        if bits is not None and bits not in range(1, 31):
-            raise ValueError(
-                f"hash_bits must be an integer between 1 and 30, not {bits!r}"
-            )
+        if bits is not None:
+            bits = check_count(bits, "hash_bits", low=1, high=30)
         check_structure(X, "X")
         options = {"accept_sparse": "csr", "dtype": np.float64, "order": "C"}
         options["ensure_min_samples"] = least

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from argmetric._arguments import check_label
+
 
 def two_classes(
     values: npt.NDArray[Any], classes: Any, *, whole: bool = False
@@ -40,6 +42,7 @@ def order_classes(classes: npt.NDArray[Any], pos_label: Any) -> npt.NDArray[Any]
     """Negative class first; the larger one is positive unless another is named."""
     if pos_label is None:
         return classes
+    check_label(pos_label)
     if pos_label not in classes.tolist():
         raise ValueError(
             f"pos_label={pos_label!r} is not one of the classes {classes.tolist()}"

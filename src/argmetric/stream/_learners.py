@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from argmetric._arguments import check_choice, check_flag, check_number
 from argmetric.metrics import Metric
 from argmetric.stream._metric import coefficients, level_form
 
@@ -100,19 +101,21 @@ class Learner:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.name not in LEARNERS:
-            words = ", ".join(map(repr, LEARNERS))
-            raise ValueError(f"learner must be one of {words}, not {self.name!r}")
-        if self.step is not None and not (0 < self.step < math.inf):
-            raise ValueError(f"step must be a positive number, not {self.step!r}")
-        if self.average not in (None, "polynomial", "suffix"):
-            raise ValueError(
-                f"average must be 'polynomial', 'suffix' or None, not {self.average!r}"
-            )
+        check_choice(self.name, "learner", LEARNERS)
+        if self.step is not None:
+            step = check_number(self.step, "step", low=0.0, strict=True)
+            object.__setattr__(self, "step", step)
+        if self.average is not None:
+            check_choice(self.average, "average", ("polynomial", "suffix"))
         if self.average is not None and self.name not in ("sgd", "adagrad"):
             raise ValueError(f"average is for sgd and adagrad, not for {self.name}")
-        if self.memory is not None and not (1 <= self.memory < math.inf):
-            raise ValueError(f"memory must be at least 1 row, not {self.memory!r}")
+        if self.memory is not None:
+            memory = check_number(self.memory, "memory")
+            if memory < 1.0:
+                raise ValueError(f"memory must be at least 1 row, not {memory!r}")
+            object.__setattr__(self, "memory", memory)
+        flag = check_flag(self.fit_intercept, "fit_intercept")
+        object.__setattr__(self, "fit_intercept", flag)
 
     @property
     def kernels(self) -> ModuleType:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from argmetric._arguments import check_count, check_number
 from argmetric._validation import check_labels
 from argmetric.metrics import MetricLike, get_metric
+from argmetric.stream._rules import LONGEST
 
 Floats = npt.NDArray[np.float64]
 
@@ -45,10 +46,12 @@ class ProgressiveScore:
     ) -> None:
         if window is not None and fading is not None:
             raise ValueError("give window or fading, not both")
-        if window is not None and (window != int(window) or window < 1):
-            raise ValueError(f"window must be an integer of at least 1: {window!r}")
-        if fading is not None and not 1.0 < fading < math.inf:
-            raise ValueError(f"fading must be a number above 1, not {fading!r}")
+        if window is not None:
+            window = check_count(window, "window", low=1, high=LONGEST)
+        if fading is not None:
+            fading = check_number(fading, "fading")
+            if fading <= 1.0:
+                raise ValueError(f"fading must be a number above 1, not {fading!r}")
         self.metric = get_metric(metric)
         self.window, self.fading = window, fading
         self.counts: Floats = np.zeros(4)  # tp, k, t, n
@@ -63,10 +66,8 @@ class ProgressiveScore:
         y_true, y_pred : array-like of shape (n_samples,), or one label each
             Chunks of all sizes lead to the same counts.
         """
-        true = check_labels(np.atleast_1d(np.asarray(y_true)), "y_true")
-        pred = check_labels(
-            np.atleast_1d(np.asarray(y_pred)), "y_pred", true.shape, "y_true"
-        )
+        true = check_labels(_column(y_true), "y_true")
+        pred = check_labels(_column(y_pred), "y_pred", true.shape, "y_true")
         if self.window is not None:
             self._slide(_counts(true, pred)[:, -self.window :])
         elif self.fading is not None:
@@ -111,3 +112,8 @@ class ProgressiveScore:
 def _counts(true: npt.NDArray[np.bool_], pred: npt.NDArray[np.bool_]) -> Floats:
     """One row per count: tp, k, t, n."""
     return np.stack([true & pred, pred, true, np.ones_like(true)]).astype(np.float64)
+
+
+def _column(labels: Any) -> Any:
+    """A label alone as a column of one."""
+    return [labels] if np.isscalar(labels) else labels

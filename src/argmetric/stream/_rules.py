@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from argmetric._arguments import check_count, check_flag, check_number, shown
 from argmetric._validation import check_labels, check_length, check_scores, to_floats
 from argmetric.metrics import MetricLike, get_metric
 from argmetric.stream._metric import LevelForm, level_form
@@ -25,17 +27,7 @@ class RuleRun(NamedTuple):
     thresholds: Floats
 
 
-def _positive(name: str, value: float | None, *, or_zero: bool = False) -> None:
-    if value is None:
-        return
-    if not (math.isfinite(value) and (value > 0 or (or_zero and value == 0))):
-        kind = "0 or a positive number" if or_zero else "a positive number"
-        raise ValueError(f"{name} must be {kind}, not {value!r}")
-
-
-def _whole(name: str, value: int | None, least: int = 1) -> None:
-    if value is not None and (value != int(value) or value < least):
-        raise ValueError(f"{name} must be an integer of at least {least}: {value!r}")
+LONGEST = 2**26  # bins, or rows of a window: 64 million hold a gigabyte
 
 
 @dataclass(frozen=True)
@@ -47,6 +39,13 @@ class ThresholdRule:
     """
 
     name: ClassVar[str] = ""
+
+    def _read(self, check: Callable[..., Any], *names: str, **options: Any) -> None:
+        """Options as plain numbers, refused by name; None stays as it is."""
+        for name in names:
+            value = getattr(self, name)
+            if value is not None:
+                object.__setattr__(self, name, check(value, name, **options))
 
     def init_state(self, metric: MetricLike = "f1") -> Floats:
         """State before the first row.
@@ -115,11 +114,13 @@ class ThresholdRule:
         from argmetric._kernels import stream as kernels
 
         length = kernels.HEADER + self._extra()
+        _check_state(state)
         if np.shape(state) != (length,):  # compiled code would write beyond its end
             raise ValueError(
                 f"the state has the shape {np.shape(state)} in place of ({length},): "
                 "is it that of another rule, or of another version of argmetric?"
             )
+        logits = check_flag(logits, "logits")
         values = to_floats(scores, "scores")
         if values.ndim != 1:
             raise ValueError(f"scores must have one dimension, not {values.ndim}")
@@ -145,6 +146,9 @@ class ThresholdRule:
         """The threshold on probabilities that the next row will meet."""
         from argmetric._kernels import stream as kernels
 
+        _check_state(state)
+        if state.shape < (kernels.HEADER,):
+            raise ValueError(f"the state has the shape {state.shape}: is it of a rule?")
         if state[kernels.RULE] != kernels.HISTOGRAM:
             return float(state[kernels.THETA])
         return 1.0 / (1.0 + math.exp(-float(state[kernels.CUT])))
@@ -152,6 +156,18 @@ class ThresholdRule:
     def to_dict(self) -> dict[str, Any]:
         """Name and parameters, for JSON."""
         return {"rule": self.name} | asdict(self)
+
+
+def _check_state(state: Any) -> None:
+    if (
+        not isinstance(state, np.ndarray)
+        or state.dtype != np.float64
+        or state.ndim != 1
+    ):
+        raise TypeError(
+            "the state must be the array that init_state gave, not "
+            f"{type(state).__name__}"
+        )
 
 
 def check_weight(weights: npt.ArrayLike | None, n: int) -> tuple[Floats, int]:
@@ -192,10 +208,8 @@ class FixedRule(ThresholdRule):
     name: ClassVar[str] = "fixed"
 
     def __post_init__(self) -> None:
-        if not 0.0 <= self.threshold <= 1.0:
-            raise ValueError(
-                f"threshold must lie between 0 and 1, not {self.threshold!r}"
-            )
+        threshold = check_number(self.threshold, "threshold", low=0.0, high=1.0)
+        object.__setattr__(self, "threshold", threshold)
 
     def _fill(self, state: Floats, form: LevelForm, kernels: Any) -> None:
         state[kernels.RULE] = kernels.FIXED
@@ -233,13 +247,14 @@ class OFORule(ThresholdRule):
     name: ClassVar[str] = "ofo"
 
     def __post_init__(self) -> None:
-        a, b = self.prior
-        _positive("prior", a, or_zero=True)
-        _positive("prior", b, or_zero=True)
+        if np.array(self.prior, dtype=object).shape != (2,):
+            raise TypeError(f"prior must be two numbers, not {shown(self.prior)}")
+        a, b = (check_number(x, "prior", low=0.0) for x in self.prior)
+        object.__setattr__(self, "prior", (a, b))
         if 2.0 * a > b:
             raise ValueError(f"prior (a, b) needs 2a ≤ b, an F of at most 1: {a}, {b}")
-        _positive("forget", self.forget)
-        _whole("window", self.window)
+        self._read(check_number, "forget", low=0.0, strict=True)
+        self._read(check_count, "window", low=1, high=LONGEST)
         if self.forget is not None and self.window is not None:
             raise ValueError("give forget or window, not both")
 
@@ -292,9 +307,9 @@ class FOFORule(ThresholdRule):
     name: ClassVar[str] = "fofo"
 
     def __post_init__(self) -> None:
-        _whole("n", self.n)
-        if not 0.0 <= self.start <= 1.0:
-            raise ValueError(f"start must lie between 0 and 1, not {self.start!r}")
+        self._read(check_count, "n", low=1)
+        start = check_number(self.start, "start", low=0.0, high=1.0)
+        object.__setattr__(self, "start", start)
 
     def _fill(self, state: Floats, form: LevelForm, kernels: Any) -> None:
         state[kernels.RULE] = kernels.FOFO
@@ -324,7 +339,7 @@ class NewtonRule(ThresholdRule):
     name: ClassVar[str] = "newton"
 
     def __post_init__(self) -> None:
-        _positive("forget", self.forget)
+        self._read(check_number, "forget", low=0.0, strict=True)
 
     def _fill(self, state: Floats, form: LevelForm, kernels: Any) -> None:
         state[kernels.RULE] = kernels.NEWTON
@@ -395,12 +410,15 @@ class HistogramRule(ThresholdRule):
     name: ClassVar[str] = "histogram"
 
     def __post_init__(self) -> None:
-        _whole("bins", self.bins, 2)
-        _positive("kappa", self.kappa)
-        for name in ("shrink", "lam", "prior"):
-            _positive(name, getattr(self, name), or_zero=True)
-        _positive("forget", self.forget)
-        _whole("window", self.window)
+        for name in ("bins", "kappa", "shrink", "lam", "prior"):
+            if getattr(self, name) is None:
+                raise TypeError(f"{name} must be a number, not None")
+        self._read(check_count, "bins", low=2, high=LONGEST)
+        self._read(check_number, "kappa", low=0.0, strict=True)
+        self._read(check_number, "shrink", "lam", "prior", low=0.0)
+        self._read(check_flag, "grow", "recent")
+        self._read(check_number, "forget", low=0.0, strict=True)
+        self._read(check_count, "window", low=1, high=LONGEST)
         if self.forget is not None and self.window is not None:
             raise ValueError("window replaces forgetting: give forget=None with it")
         if self.recent and self.forget is None:
@@ -449,10 +467,10 @@ def get_rule(rule: RuleName | ThresholdRule | dict[str, Any]) -> ThresholdRule:
         options = {key: value for key, value in rule.items() if key != "rule"}
         if "prior" in options and isinstance(options["prior"], list):
             options["prior"] = tuple(options["prior"])
-        return type(get_rule(rule["rule"]))(**options)
+        return type(get_rule(rule.get("rule")))(**options)  # type: ignore[arg-type]
     if not isinstance(rule, str) or rule not in _RULES:
         words = ", ".join(map(repr, _RULES))
-        raise ValueError(f"rule must be one of {words} or a rule, not {rule!r}")
+        raise ValueError(f"rule must be one of {words} or a rule, not {shown(rule)}")
     return _RULES[rule]()
 
 
