@@ -304,8 +304,8 @@ def test_an_empty_prediction_passes_a_floor_under_precision():
         (1.5, ValueError),
         (True, TypeError),
         ("3", TypeError),
-        (NAN, TypeError),
-        (INF, TypeError),
+        (NAN, ValueError),
+        (INF, ValueError),
     ],
 )
 def test_odd_budgets_are_refused(most, error):
@@ -492,7 +492,7 @@ def test_label_free_input_must_be_probabilities():
         tune(None, [-1.0, 2.0])
     with pytest.raises(ValueError, match="one column"):
         tune(None, [[0.2, 0.8]])
-    with pytest.raises(ValueError, match="every probability is 0"):
+    with pytest.raises(ValueError, match="every p is 0"):
         tune(None, [0.0, 0.0])
 
 

@@ -44,6 +44,8 @@ def check_number(
     """
     number = _finite(_number(value, name, "a number"))
     inside = low < number < high if strict else low <= number <= high
+    if infinite and math.isinf(number):
+        inside = low <= number <= high
     if not inside or not (infinite or math.isfinite(number)):
         wanted = _range_in_words(low, high, strict)
         raise ValueError(f"{name} must {wanted}, not {shown(value)}")
