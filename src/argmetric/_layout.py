@@ -200,6 +200,11 @@ def _sparse(
     _check_matrix_average(groups, average)
     if logits:
         raise ValueError("a sparse matrix holds probabilities: an absent cell is p = 0")
+    if len(p.shape) != 2:
+        raise ValueError(
+            f"{name} is sparse with {len(p.shape)} dimension(s): pass a matrix, or "
+            f"{name}.toarray()"
+        )
     check_structure(p, name)
     matrix = p.tocsc() if average == "macro" else p.tocsr()
     if matrix is p:

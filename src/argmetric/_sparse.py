@@ -22,11 +22,8 @@ def check_structure(matrix: Any, name: str) -> None:
     """
     if not is_sparse(matrix):
         return
-    if len(matrix.shape) != 2:
-        raise ValueError(
-            f"{name} is sparse with {len(matrix.shape)} dimension(s): pass a matrix, "
-            f"or {name}.toarray()"
-        )
+    if len(matrix.shape) != 2:  # a vector: who needs a matrix refuses it
+        return
     if matrix.format == "coo":
         for axis, numbers in (("row", matrix.row), ("column", matrix.col)):
             _check_inside(numbers, matrix.shape[axis == "column"], name, axis)

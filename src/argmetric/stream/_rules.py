@@ -159,11 +159,7 @@ class ThresholdRule:
 
 
 def _check_state(state: Any) -> None:
-    if (
-        not isinstance(state, np.ndarray)
-        or state.dtype != np.float64
-        or state.ndim != 1
-    ):
+    if not isinstance(state, np.ndarray) or state.dtype != np.float64:
         raise TypeError(
             "the state must be the array that init_state gave, not "
             f"{type(state).__name__}"
