@@ -308,7 +308,7 @@ def test_files_that_are_no_rules_or_maps(run: Run, content: bytes) -> None:
 
 
 def test_rules_of_other_shapes_are_refused(run: Run) -> None:
-    am.tune(np.c_[Y, 1 - Y], np.c_[P, 1 - P], "f1").save("r.json")
+    am.tune(np.c_[Y, 1 - Y], np.c_[P, P**2], "f1").save("r.json")
     ended = run("decide", "new.csv", "--rule", "r.json")
     assert ended == Ended(
         1,
