@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ import pytest
 
 import argmetric as am
 from argmetric import io as aio
-from argmetric.cli._progress import progress
+from argmetric.cli._progress import progress, reading
 from argmetric.io import _write
 from command import Ended, Run
 
@@ -751,6 +752,64 @@ def test_progress_waits_and_needs_a_terminal(
     with progress("working"):
         pass
     assert capsys.readouterr().err == ""
+
+
+@pytest.fixture
+def shown(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What a terminal would be shown if the work took long."""
+    texts: list[str] = []
+
+    def status(console: Any, text: str) -> Any:
+        texts.append(text)
+        return SimpleNamespace(start=lambda: None, stop=lambda: None)
+
+    monkeypatch.setattr("rich.console.Console.status", status)
+    terminal = SimpleNamespace(isatty=lambda: True)
+    streams = SimpleNamespace(stderr=terminal, stdin=terminal)
+    monkeypatch.setattr("argmetric.cli._progress.sys", streams)
+    return texts
+
+
+SENTENCES = "the DT B-NP\ncat NN I-NP\nsees VB O\n\n" * 5
+
+
+@pytest.mark.parametrize(
+    ("command", "work"),
+    [
+        ("decide s.csv --decision-column d -o o.csv", "deciding 60 rows, writing"),
+        ("forecast s.csv", "forecasting 60 rows"),
+        ("evaluate s.csv", "evaluating 60 rows"),
+        ("tune s.csv", "tuning on 60 rows"),
+        ("stream s.csv --drop id", ""),
+        ("expect s.csv s.csv --label label", "reading s.csv, expecting f1 of 60 labels"),
+        ("tag train s.txt --task chunk --model t --epochs 1", "training on 5 sentences"),
+        ("tag evaluate s.txt --task pos", "comparing 15 tokens"),
+        ("spans s.jsonl --names O,B-X -o o.jsonl", "decoding 1 sentences"),
+    ],
+)
+def test_every_command_gives_a_sign_of_life(
+    run: Run, shown: list[str], command: str, work: str
+) -> None:
+    write_csv("s.csv", label=Y, decision=DECIDED)
+    Path("s.txt").write_text(SENTENCES)
+    row = {"tokens": ["Ana", "va"], "probabilities": [[0.6, 0.4], [0.9, 0.1]]}
+    Path("s.jsonl").write_text(json.dumps(row) + "\n")
+    words = command.split()
+    assert run(*words).code == 0
+    file = next(word for word in words if word.startswith("s."))
+    assert ", ".join(shown) == f"reading {file}, {work}".removesuffix(", ")
+
+
+def test_someone_who_types_is_left_alone(
+    monkeypatch: pytest.MonkeyPatch, shown: list[str]
+) -> None:
+    with reading("-"):
+        pass
+    assert shown == []
+    monkeypatch.setattr("argmetric.cli._progress.sys.stdin", io.StringIO())
+    with reading("-"):
+        pass
+    assert shown == ["reading standard input"]
 
 
 # Processes

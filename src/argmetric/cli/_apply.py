@@ -16,6 +16,7 @@ from argmetric.cli._load import (
     find_score,
     load_groups,
     optional_labels,
+    read_rows,
     refuse_shared,
 )
 from argmetric.cli._options import Columns, Judge, Recalibration, Scores
@@ -80,7 +81,7 @@ def load_rule_batch(
     is_probability = rule.probabilities or rule.calibrator is not None
     if scores.logits and is_probability:
         raise UsageError("--logits: the rule was tuned on probabilities")
-    table = io.read_table(file, columns.format)
+    table = read_rows(file, columns.format)
     score = find_score(table, scores, taken=[columns.group, columns.label])
     refuse_shared(score=score, group=columns.group, label=columns.label)
     read = io.probabilities if is_probability else io.numbers

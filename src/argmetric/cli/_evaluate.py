@@ -7,7 +7,6 @@ from typing import Annotated
 import numpy as np
 from cyclopts import Parameter
 
-from argmetric import io
 from argmetric.cli import _report
 from argmetric.cli._gate import gate
 from argmetric.cli._load import (
@@ -15,6 +14,7 @@ from argmetric.cli._load import (
     load_decisions,
     load_groups,
     load_labels,
+    read_rows,
     refuse_shared,
 )
 from argmetric.cli._options import (
@@ -28,6 +28,7 @@ from argmetric.cli._options import (
     Flag,
     Judge,
 )
+from argmetric.cli._progress import progress
 from argmetric.cli._summary import Summary, described
 
 
@@ -60,16 +61,17 @@ def evaluate(
     """
     metric = judge.resolved()
     judge.average_for(columns.group)
-    table = io.read_table(file, columns.format)
+    table = read_rows(file, columns.format)
     decision, predicted = load_decisions(table, decision_column, columns.pos_label)
     groups = load_groups(table, columns, judge)
     taken = [name for name in (decision, columns.group) if name is not None]
     label, y = load_labels(table, columns, taken=taken)
     refuse_shared(decision_column=decision, label=label, group=columns.group)
 
-    from argmetric import evaluate as score_of
+    with progress(f"evaluating {table.n_rows:,} rows"):
+        from argmetric import evaluate as score_of
 
-    score = float(score_of(y, predicted, metric, **grouping(groups)))
+        score = float(score_of(y, predicted, metric, **grouping(groups)))
     summary = described(table, metric, groups, decision=decision, label=label)
     true = y != 0
     summary |= {

@@ -10,6 +10,7 @@ from cyclopts import Parameter
 from argmetric import io
 from argmetric.cli import _report
 from argmetric.cli._errors import UsageError
+from argmetric.cli._load import read_rows
 from argmetric.cli._options import (
     DEFAULT_SCORES,
     OUTPUT,
@@ -72,7 +73,7 @@ def expect(
     """
     chosen = _utility(utility, window, zero_division)
     width = _width(beam)
-    table = io.read_table(probabilities)
+    table = read_rows(probabilities)
     score = io.find_column(
         table,
         scores.score,
@@ -81,7 +82,7 @@ def expect(
         option="--score",
     )
     p = io.probabilities(table, score, logits=scores.logits)
-    other = io.read_table(reference)
+    other = read_rows(reference)
     column, z = _labels(other, label)
     if z.size != p.size:
         raise io.DataError(

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from argmetric import io
 from argmetric.cli._errors import UsageError
 from argmetric.cli._options import Average, Columns, Judge, Scores
+from argmetric.cli._progress import reading
 from argmetric.metrics import Metric
 
 if TYPE_CHECKING:
@@ -96,6 +97,12 @@ class Batch:
         return float(score)
 
 
+def read_rows(file: str, format: io.Format | None = None) -> io.Table:
+    """Read a file of rows, with a sign of life."""
+    with reading(file):
+        return io.read_table(file, format)
+
+
 def load_batch(
     file: str,
     scores: Scores,
@@ -124,7 +131,7 @@ def load_batch(
     """
     metric = judge.resolved()
     judge.average_for(columns.group)  # wrong usage comes before the file is read
-    table = io.read_table(file, columns.format)
+    table = read_rows(file, columns.format)
     score = find_score(table, scores, taken=[columns.group, columns.label])
     refuse_shared(score=score, group=columns.group, label=columns.label)
     p = io.probabilities(table, score, logits=scores.logits)

@@ -12,7 +12,13 @@ from argmetric import io
 from argmetric.cli import _report
 from argmetric.cli._errors import DONE, UsageError
 from argmetric.cli._features import check_columns
-from argmetric.cli._load import Floats, Groups, Labels, grouping
+from argmetric.cli._load import (
+    Floats,
+    Groups,
+    Labels,
+    grouping,
+    read_rows,
+)
 from argmetric.cli._models import SavedModel, load_model, sklearn_version
 from argmetric.cli._options import (
     COUNT,
@@ -30,7 +36,7 @@ from argmetric.cli._options import (
     Jobs,
     Target,
 )
-from argmetric.cli._progress import progress
+from argmetric.cli._progress import progress, reading
 from argmetric.cli._rows_out import refuse_shared_output, rows_out
 from argmetric.cli._rules import rule_text
 from argmetric.cli._summary import Summary, described, forecast_values
@@ -112,8 +118,9 @@ def predict(
         raise UsageError("a model is read from a file, not from standard input")
     if score_column == decision_column:
         raise UsageError("--score-column and --decision-column must differ")
-    saved = load_model(model)
-    table = io.read_table(file, format)
+    with reading(model):
+        saved = load_model(model)
+    table = read_rows(file, format)
     check_columns(table, saved.features)
     groups = None
     if group is not None:

@@ -34,3 +34,22 @@ def progress(doing: str) -> Iterator[None]:
         waiting.cancel()
         waiting.join()
         status.stop()
+
+
+@contextlib.contextmanager
+def reading(file: str) -> Iterator[None]:
+    """Show a spinner while a file is read, but not to someone who types it.
+
+    Parameters
+    ----------
+    file : str
+        A path, or ``"-"``.
+    """
+    if file != "-":
+        with progress(f"reading {file}"):
+            yield
+    elif sys.stdin is not None and sys.stdin.isatty():
+        yield
+    else:
+        with progress("reading standard input"):
+            yield

@@ -9,7 +9,7 @@ from cyclopts import Group, Parameter
 from argmetric.cli import _report
 from argmetric.cli._errors import DONE, UsageError
 from argmetric.cli._options import OUTPUT, FilePath, Flag, Judge
-from argmetric.cli._progress import progress
+from argmetric.cli._progress import progress, reading
 from argmetric.cli._summary import Summary
 from argmetric.io import DataError
 from argmetric.sequence._conll import (
@@ -95,7 +95,8 @@ def spans(
         raise UsageError("--json and sentences cannot share standard output: -o FILE")
     measure = Judge(metric=metric, zero_division=zero_division).resolved()
     options: dict[str, Any] = {"format": format, "labels": labels, "scheme": scheme}
-    sentences = read_sentences(file, **options)
+    with reading(file):
+        sentences = read_sentences(file, **options)
     with progress(f"decoding {len(sentences):,} sentences"):
         from argmetric.sequence import decode_spans, recalibrate
 

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from argmetric.cli._errors import INTERRUPTED, TERMINATED
 from argmetric.io import remove_unfinished
 
-GRACE_SECONDS = 1.0
+GRACE_SECONDS = 0.5
 _CODES = {signal.SIGINT: INTERRUPTED, signal.SIGTERM: TERMINATED}
 _SHOW_CURSOR = b"\x1b[?25h"
 _awaited: set[int] = set()

@@ -29,6 +29,7 @@ from argmetric.cli._options import (
     ZeroDivision,
     metric_named,
 )
+from argmetric.cli._progress import reading
 from argmetric.cli._rows_out import refuse_shared_output
 from argmetric.cli._rules import refuse_bad_target
 from argmetric.cli._stream_out import STANDARD_STREAM, Predictions
@@ -206,16 +207,17 @@ def stream(
             folder = stack.enter_context(closing(CheckpointFolder(checkpoint)))
             found = _found(folder, configuration, resume=resume)
         try:
-            rows = open_rows(
-                file,
-                request,
-                format=format,
-                classes=Classes(
-                    pos_label, neg_label, pos_label is not None, one_vs_rest
-                ),
-                resumed=None if found is None else resumed_rows(found),
-                stopped=stopped,
-            )
+            with reading(file):  # features are counted before the first row
+                rows = open_rows(
+                    file,
+                    request,
+                    format=format,
+                    classes=Classes(
+                        pos_label, neg_label, pos_label is not None, one_vs_rest
+                    ),
+                    resumed=None if found is None else resumed_rows(found),
+                    stopped=stopped,
+                )
         except io.DataError:
             if stopped():  # while it waited for the first bytes
                 return stopped.code

@@ -162,9 +162,9 @@ class StreamRun:
 
     def _keep(self) -> bool:
         """Write a checkpoint, if they are wanted: predictions first, then the state."""
-        self.predictions.sync()
         if self.folder is None:
             return False
+        self.predictions.sync()
         position, source = self.position, self.rows.source
         manifest = {
             "configuration": self.configuration,

@@ -10,6 +10,7 @@ from cyclopts import Parameter
 from argmetric.cli import _report
 from argmetric.cli._gate import gate
 from argmetric.cli._options import FRACTION, OUTPUT, FilePath, Flag
+from argmetric.cli._progress import progress
 from argmetric.cli._summary import Summary
 from argmetric.cli._tag_file import Column, Encoding, TagFile, read_tags
 from argmetric.cli._tag_labels import (
@@ -80,12 +81,13 @@ def evaluate(
     }
     # A joint file ends in right tag, right chunk, predicted tag, predicted chunk
     gold = -3 if kind == "joint" else -2
-    if kind == "pos":
-        summary |= _accuracy(text, gold, -1)
-    else:
-        summary |= _chunk_scores(text, gold)
-    if kind == "joint":
-        summary["tag"] = _accuracy(text, -4, -2)
+    with progress(f"comparing {text.n_tokens:,} tokens"):
+        if kind == "pos":
+            summary |= _accuracy(text, gold, -1)
+        else:
+            summary |= _chunk_scores(text, gold)
+        if kind == "joint":
+            summary["tag"] = _accuracy(text, -4, -2)
     if json:
         _report.print_json(summary)
     else:

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from cyclopts import Parameter
 
 from argmetric.cli._errors import UsageError
+from argmetric.cli._progress import reading
 from argmetric.io import DataError, replaced_whole
 from argmetric.io._formats import refuse_other_encodings
 from argmetric.sequence._conll import Sentence, refuse_text, text_hint
@@ -106,6 +107,11 @@ class TagFile:
 
 def read_tags(path: str, encoding: str) -> TagFile:
     """Read a file of tokens; what is wrong with it is told with the line."""
+    with reading(path):
+        return _read_tags(path, encoding)
+
+
+def _read_tags(path: str, encoding: str) -> TagFile:
     name = "standard input" if path == _STREAM else path
     text = _text(path, name, encoding)
     lines = text.split("\n")

@@ -13,7 +13,7 @@ from cyclopts import Parameter
 from argmetric.cli import _report
 from argmetric.cli._errors import DONE, UsageError
 from argmetric.cli._options import OUTPUT, FilePath, Flag, Target
-from argmetric.cli._progress import progress
+from argmetric.cli._progress import progress, reading
 from argmetric.cli._rows_out import refuse_shared_output
 from argmetric.cli._rules import refuse_bad_target
 from argmetric.cli._summary import Summary
@@ -59,7 +59,8 @@ def predict(
         raise UsageError("a tagger is read from a file, not from standard input")
     if output not in (None, "-"):
         refuse_bad_target(output)
-    tagger = load_tagger(model)
+    with reading(model):
+        tagger = load_tagger(model)
     text = read_tags(file, encoding)
     _check_columns(text, tagger, model)
     with progress(f"tagging {text.n_sentences:,} sentences"):

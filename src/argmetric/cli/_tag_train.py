@@ -16,6 +16,7 @@ from cyclopts.validators import Number
 from argmetric.cli import _report
 from argmetric.cli._errors import DONE, INTERRUPTED, UsageError
 from argmetric.cli._options import OUTPUT, FilePath, Flag, Seed
+from argmetric.cli._progress import progress
 from argmetric.cli._rules import refuse_bad_target
 from argmetric.cli._stop import ends_in_order
 from argmetric.cli._summary import Summary
@@ -127,7 +128,8 @@ def train(
     run = _Run(known, held, notes)
     with ends_in_order(signal.SIGINT):
         try:
-            tagger = run.fit(task, table, options)
+            with progress(f"training on {known.text.n_sentences:,} sentences"):
+                tagger = run.fit(task, table, options)
         except KeyboardInterrupt:
             say("interrupted before anything was learned: no tagger is written")
             return INTERRUPTED

@@ -20,6 +20,7 @@ from argmetric.cli._load import (
     find_label,
     load_groups,
     load_weights,
+    read_rows,
     refuse_shared,
 )
 from argmetric.cli._models import SavedModel, save_model, sklearn_version, skops_io
@@ -129,7 +130,7 @@ def train(
     if output is not None:
         refuse_bad_target(output)
         skops_io()
-    table = io.read_table(file, format)
+    table = read_rows(file, format)
     dropped = [io.named_column(table, name) for name in drop or []]
     label = find_label(
         table, target, taken=[group, weight, *dropped], option="--target"

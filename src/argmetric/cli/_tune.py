@@ -14,6 +14,7 @@ from argmetric.cli._load import (
     find_label,
     find_score,
     load_weights,
+    read_rows,
     refuse_shared,
 )
 from argmetric.cli._options import (
@@ -135,7 +136,7 @@ def tune(
     how = Judge(average=average).average_for(columns.group)
     if no_label and columns.label is not None:
         raise UsageError("--no-label and --label exclude each other")
-    table = io.read_table(file, columns.format)
+    table = read_rows(file, columns.format)
     score, p = _scores(table, scores, columns, label_free=no_label)
     label, y, positive = None, None, None
     if not no_label:
