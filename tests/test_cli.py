@@ -770,7 +770,7 @@ def shown(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return texts
 
 
-SENTENCES = "the DT B-NP\ncat NN I-NP\nsees VB O\n\n" * 5
+SENTENCES = "the an DT\ncat an NN\nsees an VB\n\n" * 5
 
 
 @pytest.mark.parametrize(
@@ -781,8 +781,11 @@ SENTENCES = "the DT B-NP\ncat NN I-NP\nsees VB O\n\n" * 5
         ("evaluate s.csv", "evaluating 60 rows"),
         ("tune s.csv", "tuning on 60 rows"),
         ("stream s.csv --drop id", ""),
-        ("expect s.csv s.csv --label label", "reading s.csv, expecting f1 of 60 labels"),
-        ("tag train s.txt --task chunk --model t --epochs 1", "training on 5 sentences"),
+        (
+            "expect s.csv s.csv --label label",
+            "reading s.csv, expecting f1 of 60 labels",
+        ),
+        ("tag train s.txt --task pos --model t --epochs 1", "training on 5 sentences"),
         ("tag evaluate s.txt --task pos", "comparing 15 tokens"),
         ("spans s.jsonl --names O,B-X -o o.jsonl", "decoding 1 sentences"),
     ],

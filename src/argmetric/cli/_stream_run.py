@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import sys
 import time
 from dataclasses import asdict, dataclass, field
@@ -13,8 +14,9 @@ import numpy as np
 from argmetric import io
 from argmetric.cli import _report
 from argmetric.cli._checkpoint import Checkpoint, CheckpointFolder
+from argmetric.cli._stop import ends_in_order
 from argmetric.cli._stream_out import Predictions
-from argmetric.cli._stream_status import Interruption, Status
+from argmetric.cli._stream_status import SIGNALS, Interruption, Status
 from argmetric.io._chunks import BadRowError, Chunk, Classes, Layout, Position
 from argmetric.io._chunks._base import MOST_ROWS
 from argmetric.io._chunks._open import OpenRows, Resumed
@@ -87,10 +89,19 @@ class StreamRun:
 
         A checkpoint is left in all three cases; the error is raised after it.
         """
+        # Before the first chunk, which waits for compilers, there is nothing to keep
+        with contextlib.ExitStack() as in_order:
+            self._go(stopped, status, in_order)
+
+    def _go(
+        self, stopped: Interruption, status: Status, in_order: contextlib.ExitStack
+    ) -> None:
         started = time.monotonic()
         try:
             for chunk in self.rows.reader.chunks():
                 self._take(chunk)
+                if not self.seconds:
+                    in_order.enter_context(ends_in_order(*SIGNALS))
                 self.seconds = time.monotonic() - started
                 if self.position.rows >= MOST_ROWS and not self._warned:
                     self._warned = True

@@ -11,10 +11,9 @@ from types import FrameType
 from typing import Any
 
 from argmetric.cli._errors import INTERRUPTED, TERMINATED
-from argmetric.cli._stop import ends_in_order
 
 _SECONDS = 0.25  # between two looks
-_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class Interruption:
@@ -43,11 +42,10 @@ class Interruption:
         """Take SIGINT and SIGTERM as wishes; only the main thread can."""
         before: dict[int, Any] = {}
         with contextlib.suppress(ValueError):
-            for number in _SIGNALS:
+            for number in SIGNALS:
                 before[number] = signal.signal(number, self._ask)
         try:
-            with ends_in_order(*before):
-                yield
+            yield
         finally:
             for caught, handler in before.items():
                 signal.signal(caught, handler)
