@@ -1,12 +1,12 @@
 """Scores of real models on rows that they have not seen: the cases of every section.
 
 A set is shuffled once and dealt into five parts. In split i part i is the test, and the
-rest is dealt anew into a training part and a reference, 4,000 rows each at most, so that
-tests never overlap; where a set has 60,000 rows or more, nothing does. Of several
-classes the one of median frequency is positive, of two the rarer. Sparse sets keep their
-300 most frequent columns. A reference of 200, 1,000 or 4,000 rows is the first so many
-rows of the reference. A case counts where the test has 20 rows or more of each class and
-the reference 5.
+rest is dealt anew into a training part and a reference, 4,000 rows each at most: tests
+never overlap, and where a set has 60,000 rows or more, nothing does. Of several classes
+the one of median frequency is positive, of two the rarer. Sparse sets keep their 300
+most frequent columns. A reference of 200, 1,000 or 4,000 rows is the first so many of
+its rows. A case counts where the test has 20 rows or more of each class and the
+reference 5.
 """
 
 from __future__ import annotations
@@ -14,13 +14,14 @@ from __future__ import annotations
 import os
 import pickle
 import tempfile
-from collections.abc import Iterator
+import warnings
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-
+from joblib import Parallel, delayed
 from tabular import load
 
 # Two halves: every choice was made on the first, and the second was looked at last.
@@ -72,13 +73,28 @@ class Case:
         return "chosen on" if self.name in CHOSEN_ON else "shown on"
 
 
-def cases(*, quick: bool) -> Iterator[Case]:
-    """Every case, set by set."""
+def over_cases(
+    measure: Callable[[Case], list[dict[str, Any]]], *, quick: bool
+) -> list[dict[str, Any]]:
+    """What `measure` gives for every case, two sets at a time."""
     names = ("mammography", "wdbc") if quick else CHOSEN_ON + SHOWN_ON
-    for name in sorted(names):
-        for split in range(1 if quick else SPLITS):
-            for scored in _scores(name, split):
-                yield from _by_size(scored)
+    splits = range(1 if quick else SPLITS)
+    jobs = (delayed(_of_split)(measure, name, i) for name in names for i in splits)
+    return [row for rows in Parallel(n_jobs=2)(jobs) for row in rows]
+
+
+def _of_split(
+    measure: Callable[[Case], list[dict[str, Any]]], name: str, split: int
+) -> list[dict[str, Any]]:
+    rows = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of folds without a positive, and the like
+        for scored in _scores(name, split):
+            for case in _by_size(scored):
+                about = {"set": name, "split": split, "half": case.half}
+                about |= {"model": case.model, "size": case.size}
+                rows += [about | row for row in measure(case)]
+    return rows
 
 
 def _by_size(scored: Scored) -> Iterator[Case]:

@@ -127,20 +127,21 @@ def apply_rule(
     out = rows_out(batch.table, output, output_format, json=json, new=new)
     with progress(f"deciding {batch.table.n_rows:,} rows"):
         chosen = rule.applies(batch.p)
-        summary = _summary(batch, rule, chosen, coverage)
+        summary = rule_summary(batch, rule, chosen, coverage)
     summary["rule_file"] = path
     added = {decision_column: rule.named(chosen)}
     out.write(batch.table, added, summary, numeric=frozenset({batch.score}))
     if json:
         out.print_json(summary)
     else:
-        _print(summary, tuned_on(rule))
+        print_rule(summary, tuned_on(rule))
     return DONE
 
 
-def _summary(
+def rule_summary(
     batch: Batch, rule: Rule, chosen: npt.NDArray[np.bool_], coverage: float
 ) -> Summary:
+    """Return what a rule gives for a batch, with the score to expect."""
     labels = batch.labels
     summary = described(
         batch.table, batch.metric, batch.groups, score=batch.score, label=labels.column
@@ -174,7 +175,8 @@ def _summary(
     }
 
 
-def _print(summary: Summary, origin: str) -> None:
+def print_rule(summary: Summary, origin: str) -> None:
+    """Print what a rule gives."""
     target = _report.console(stderr=True)
     share = summary["positives"] / summary["rows"]
     forecast = summary["forecast"]

@@ -9,10 +9,16 @@ import numpy as np
 from cyclopts import Parameter
 
 from argmetric.cli import _report
-from argmetric.cli._apply import apply_rule, refuse_beside_rule
+from argmetric.cli._apply import (
+    apply_rule,
+    print_rule,
+    refuse_beside_rule,
+    rule_summary,
+)
 from argmetric.cli._errors import DONE, UsageError
 from argmetric.cli._load import Batch, load_batch
 from argmetric.cli._options import (
+    CALIBRATION,
     COUNT,
     DEFAULT_COLUMNS,
     DEFAULT_JUDGE,
@@ -36,6 +42,7 @@ from argmetric.cli._options import (
 )
 from argmetric.cli._progress import progress
 from argmetric.cli._recalibrate import recalibrated
+from argmetric.cli._route import Route, take_route
 from argmetric.cli._rows_out import refuse_shared_output, rows_out
 from argmetric.cli._summary import (
     Summary,
@@ -58,6 +65,7 @@ def decide(
     columns: Columns = DEFAULT_COLUMNS,
     judge: Judge = DEFAULT_JUDGE,
     recalibration: Recalibration = NO_RECALIBRATION,
+    route: Annotated[Route, Parameter(group=CALIBRATION)] = "recalibrate",
     rule: Annotated[FilePath | None, Parameter(group=RULE)] = None,
     max_positives: Annotated[
         int | None, Parameter(group=LIMITS, validator=COUNT)
@@ -94,6 +102,10 @@ def decide(
     ----------
     file
         One row for each item: CSV, TSV, Parquet, Arrow or JSONL; - is standard input.
+    route
+        With --reference: recalibrate the scores and decide; decide with the scores as
+        they stand; tune one cut on the reference; cut at one half; or auto, which takes
+        the one that does best out of fold on the reference, and says so.
     rule
         A file of `argmetric tune`: its threshold decides, and its metric is forecast.
     max_positives
@@ -131,6 +143,8 @@ def decide(
         "min_precision": min_precision,
         "min_recall": min_recall,
     }
+    if route != "recalibrate":
+        _refuse_beside_route(route, recalibration, limits, rule)
     if rule is not None:
         refuse_beside_rule(judge, recalibration, limits)
         return apply_rule(
@@ -153,23 +167,54 @@ def decide(
     with progress(f"deciding {table.n_rows:,} rows"):
         from argmetric import decide as decide_labels
 
-        batch = recalibrated(batch, recalibration, columns)
-        decision = decide_labels(
-            batch.p,
-            batch.metric,
-            **batch.grouping,
-            **batch.scoring,
-            **limits,
-            n_jobs=jobs,
-        )
-        summary = _summary(batch, decision, coverage)
-    added = {decision_column: decision.labels}
+        taken = None
+        if route == "recalibrate":
+            batch = recalibrated(batch, recalibration, columns)
+        else:
+            taken = take_route(batch, route, recalibration, columns, judge)
+            batch = taken.batch
+        if taken is not None and taken.rule is not None:
+            chosen = taken.rule.applies(batch.p)
+            summary = rule_summary(batch, taken.rule, chosen, coverage)
+            labels = chosen.astype(np.int64)
+        else:
+            decision = decide_labels(
+                batch.p,
+                batch.metric,
+                **batch.grouping,
+                **batch.scoring,
+                **limits,
+                n_jobs=jobs,
+            )
+            summary = _summary(batch, decision, coverage)
+            labels = decision.labels
+    if taken is not None:
+        summary["route"] = taken.name
+        summary["check"] = None if taken.check is None else taken.check.to_dict()
+        summary["notes"] = [taken.note, *summary["notes"]]
+    added = {decision_column: labels}
     out.write(table, added, summary, numeric=frozenset({batch.score}))
     if json:
         out.print_json(summary)
+    elif taken is not None and taken.rule is not None:
+        summary["rule_file"] = recalibration.reference
+        print_rule(summary, f"route {taken.name}")
     else:
         _print(summary)
     return DONE
+
+
+def _refuse_beside_route(
+    route: str, recalibration: Recalibration, limits: dict[str, Any], rule: str | None
+) -> None:
+    if recalibration.reference is None:
+        raise UsageError(f"--route {route} needs labelled rows: pass --reference FILE")
+    if rule is not None:
+        raise UsageError("--rule brings its own threshold; --route has no effect then")
+    given = [name for name, value in limits.items() if value]
+    if route != "decide" and given:
+        option = given[0].replace("_", "-")
+        raise UsageError(f"--{option} bounds a decision: pass --route decide with it")
 
 
 def _summary(batch: Batch, decision: Decision, coverage: float) -> Summary:

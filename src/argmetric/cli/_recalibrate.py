@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from argmetric import io
+from argmetric._validation import Floats, Integers
 from argmetric.cli._errors import UsageError
 from argmetric.cli._load import Batch, find_score, load_labels, refuse_shared
 from argmetric.cli._options import Columns, Recalibration, Scores
@@ -42,6 +45,27 @@ def load_calibrator(
         return None
     from argmetric import calibrate
 
+    known = read_reference(options, score, columns, logits=logits)
+    try:
+        return calibrate(known.y, known.p, logits=logits)
+    except ValueError as error:
+        raise io.DataError(f"{known.table.source}: {error}") from error
+
+
+@dataclass(frozen=True)
+class LabelledRows:
+    """Scores and labels (0 and 1) of a reference."""
+
+    table: io.Table
+    p: Floats
+    y: Integers
+
+
+def read_reference(
+    options: Recalibration, score: str, columns: Columns, *, logits: bool
+) -> LabelledRows:
+    """Read the rows of --reference."""
+    assert options.reference is not None
     table = io.read_table(options.reference)
     label = options.reference_label
     if label is None and columns.label in table.names:
@@ -59,10 +83,7 @@ def load_calibrator(
     p = io.probabilities(table, found, logits=logits)
     columns = replace(columns, label=label)
     _, y = load_labels(table, columns, taken=[found], option="--reference-label")
-    try:
-        return calibrate(y.astype(int), p, logits=logits)
-    except ValueError as error:
-        raise io.DataError(f"{table.source}: {error}") from error
+    return LabelledRows(table, p, y.astype(np.int64))
 
 
 def read_calibrator(path: str) -> Calibrator:

@@ -1,0 +1,117 @@
+"""What `calibration_check` says of a reference, and what comes true on new rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from harness import emit
+
+import argmetric as am
+from trust_parts.cases import Case, over_cases
+
+ROUTES = ("recalibrate", "decide", "tune", "half")
+GROUP = 20  # rows of a group, where rows are grouped
+
+
+def run(*, quick: bool) -> str:
+    rows = over_cases(measure, quick=quick)
+    for half in ("shown on", "chosen on", "both"):
+        part = [row for row in rows if half in (row["half"], "both")]
+        _emit_forecasts([row for row in part if row["kind"] == "one vector"], half)
+        for kind in ("one vector", "groups, 0/0 = 0", "groups, 0/0 = 1"):
+            _emit_routes([row for row in part if row["kind"] == kind], half, kind)
+    return ""
+
+
+def measure(case: Case) -> list[dict[str, Any]]:
+    """Verdicts and routes of the reference, and all routes on the test."""
+    rows = [_row(case, "one vector", {}, {})]
+    if case.size >= 1000:
+        for zero in (0.0, 1.0):
+            options = {"zero_division": zero}
+            groups = {"groups": np.arange(case.reference_y.size) // GROUP}
+            there = {"groups": np.arange(case.y.size) // GROUP, "average": "groups"}
+            kind = f"groups, 0/0 = {zero:g}"
+            rows.append(_row(case, kind, options | groups, options | there))
+    return rows
+
+
+def _row(
+    case: Case, kind: str, here: dict[str, Any], there: dict[str, Any]
+) -> dict[str, Any]:
+    known, p = case.reference_y, case.reference_p
+    check = am.calibration_check(known, p, "f1", **here)
+    plain = {name: there[name] for name in ("zero_division",) if name in there}
+    rule = am.tune(known, p, "f1", n_bootstrap=0, cv=0, **here)
+    decided = am.decide(case.p, "f1", **there)
+    labels = {
+        "recalibrate": am.decide(
+            case.p, "f1", calibrator=am.calibrate(known, p), **there
+        ).labels,
+        "decide": decided.labels,
+        "tune": rule.apply(case.p),
+        "half": (case.p >= 0.5).astype(int),
+    }
+    score = {
+        name: am.evaluate(case.y, one, "f1", **there) for name, one in labels.items()
+    }
+    row: dict[str, Any] = {"kind": kind, "route": check.route}
+    row |= {name: 100 * value for name, value in score.items()}
+    row["auto"] = row[check.route]
+    row["fit to decide"] = check.fit_to_decide
+    row["fit to forecast"] = check.fit_to_forecast
+    if kind == "one vector":
+        f = am.forecast(case.p, decided.labels, "f1", **plain)
+        low, high = f.interval
+        row["held"] = float(low - 1e-9 <= score["decide"] <= high + 1e-9)
+        row["error"] = 100 * (f.mean - score["decide"])
+        row["gap"] = 100 * check.gap
+    return row
+
+
+def _emit_forecasts(rows: list[dict[str, Any]], half: str) -> None:
+    if not rows:
+        return
+    for verdict in ("yes", "no", "too few rows to say"):
+        part = [row for row in rows if row["fit to forecast"] == verdict]
+        held = float(np.mean([row["held"] for row in part])) if part else float("nan")
+        error = float(np.mean([abs(row["error"]) for row in part])) if part else None
+        target = (">=", 0.85) if verdict == "yes" and part else None
+        emit(
+            "verdicts", f"forecasts as it stands hold, called '{verdict}'", held,
+            "share", target, sets=half, cases=len(part), off_by=error,
+        )  # fmt: skip
+    for verdict in ("yes", "no", "too few rows to say"):
+        part = [row for row in rows if row["fit to decide"] == verdict]
+        if part:
+            gain = [row["auto"] - row["decide"] for row in part]
+            emit(
+                "verdicts", f"the advised route gains, called '{verdict}' to decide",
+                float(np.mean(gain)), "points", sets=half, cases=len(part),
+            )  # fmt: skip
+    gap, error = ([abs(row[name]) for row in rows] for name in ("gap", "error"))
+    rank = float(np.corrcoef(_ranks(gap), _ranks(error))[0, 1])
+    emit(
+        "verdicts", "rank correlation of the gap and the error on new rows", rank,
+        "correlation", sets=half, cases=len(rows),
+    )  # fmt: skip
+
+
+def _ranks(values: list[float]) -> np.ndarray:
+    return np.argsort(np.argsort(values))
+
+
+def _emit_routes(rows: list[dict[str, Any]], half: str, kind: str) -> None:
+    if not rows:
+        return
+    base = float(np.mean([row["auto"] for row in rows]))
+    taken = {name: sum(row["route"] == name for row in rows) for name in ROUTES}
+    for name in ROUTES:
+        gain = np.array([row["auto"] - row[name] for row in rows])
+        error = float(gain.std() / np.sqrt(gain.size))
+        emit(
+            "verdicts", f"the measured route over '{name}'", float(gain.mean()),
+            "points", kind=kind, sets=half, cases=len(rows),
+            error=error, taken=taken[name], f1=base,
+        )  # fmt: skip
