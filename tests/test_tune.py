@@ -536,8 +536,8 @@ def test_out_of_fold_scores_equal_a_loop_over_folds():
 
     for name in ("f1", "mcc"):
         procedure = Procedure(am.get_metric(name), Limits(), 0.0)
-        (held,) = procedure.out_of_fold([found[0]], 0)
-        score = held.score(am.get_metric(name))[0, 0]
+        (cuts,) = procedure.held_out_cuts([found[0]], 0)
+        score = found[0].at(cuts).score(am.get_metric(name))[0, 0]
         assert score == pytest.approx(naive_fold_score(y, p, fold, name), abs=1e-12)
 
 
@@ -620,18 +620,33 @@ def test_new_rows_have_the_spread_of_two_samples():
         np.testing.assert_allclose(drawn.var(axis=0), variance, rtol=0.04)
 
 
+def test_new_groups_have_the_spread_of_two_samples():
+    """A mean over 80 groups: their variance over their number, twice, nearly."""
+    from argmetric._tune._groups import GroupSampler
+
+    rng = np.random.default_rng(0)
+    value = rng.random((80, 1))
+    sampler = GroupSampler(
+        np.zeros(1, int), _resample.Sums(None, None, value, value**0)
+    )
+    drawn = sampler.new_scores(am.FBeta(1), np.zeros(80, int), 20_000, rng)
+    assert drawn.mean() == pytest.approx(value.mean(), abs=0.002)
+    variance = value.var() * (1 / 80 + (1 - 1 / 80) / 81)
+    assert drawn.var() == pytest.approx(variance, rel=0.04)
+
+
 def test_groups_cover_as_many_new_groups():
+    """200 groups of 5; of 60 groups it holds .85 for .90, see the docs."""
     hits = []
     for seed in range(120):
         rng = np.random.default_rng(seed)
         parts = []
         for _ in range(2):
-            shift = rng.normal(0, 1, 60).repeat(10)
-            y = (rng.random(600) < 0.3).astype(int)
-            parts.append((y, 1.5 * y + shift + rng.normal(0, 1, 600)))
+            shift = rng.normal(0, 1, 200).repeat(5)
+            y = (rng.random(1000) < 0.3).astype(int)
+            parts.append((y, 1.5 * y + shift + rng.normal(0, 1, 1000)))
         (y, x), (other_y, other_x) = parts
-        g = np.arange(60).repeat(10)
-        rule = tune(y, x, "accuracy", groups=g)
+        rule = tune(y, x, "accuracy", groups=np.arange(200).repeat(5), n_bootstrap=2)
         score = np.mean((other_x >= rule.threshold) == other_y)
         low, high = rule.score_interval
         hits.append(low <= score <= high)

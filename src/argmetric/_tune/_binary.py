@@ -14,6 +14,7 @@ import numpy as np
 from argmetric._segments import Floats, Integers
 from argmetric._tune._groups import (
     GroupedRows,
+    GroupSampler,
     Steps,
     group_rows,
     group_sampler,
@@ -23,8 +24,8 @@ from argmetric._tune._groups import (
 from argmetric._tune._labels import Booleans, Labels
 from argmetric._tune._limits import Limits
 from argmetric._tune._new_rows import (
+    N_GROUP_DRAWS,
     confusion_of,
-    doubled,
     mean_worth,
     new_scores,
 )
@@ -154,11 +155,16 @@ def search_rows(
 
 @dataclass(frozen=True)
 class Draws:
-    """Samples and splits of the rows, and the cuts at which they are counted."""
+    """Samples and splits of the rows, and the cuts at which they are counted.
+
+    With groups, also their sampler and the fold of every unit in every split.
+    """
 
     cuts: Integers
     samples: Iterable[Sums]
-    splits: Iterable[Sums]
+    splits: tuple[Sums, ...]
+    groups: GroupSampler | None = None
+    dealt: Integers | None = None
 
     def column(self, cut: int) -> int:
         """Where a cut is counted; of many, some are: this one, or the one below."""
@@ -176,10 +182,15 @@ def draw(search: Search, keep: Integers, steps: Steps | None, *, once: bool) -> 
     if search.grouped is not None and sampler.n_units < 2:
         return Draws(sampler.cuts, (), ())  # one group, drawn again, is itself
     samples = draw_samples(sampler, settings.n_bootstrap, seeds[0])
-    splits: Iterable[Sums] = ()
+    splits: tuple[Sums, ...] = ()
     if folds > 1:
         splits = tuple(sampler.splits(np.random.default_rng(seeds[1]), folds))
-    return Draws(sampler.cuts, samples if once else tuple(samples), splits)
+    groups, dealt = None, None
+    if isinstance(sampler, GroupSampler):
+        groups = sampler
+        dealt = sampler.deal(np.random.default_rng(seeds[1]), max(folds, 1))
+    kept = samples if once else tuple(samples)
+    return Draws(sampler.cuts, kept, splits, groups, dealt)
 
 
 def tune_metrics(search: Search, metrics: list[Metric]) -> list[Rule]:
@@ -225,7 +236,8 @@ def _rule(search: Search, metric: Metric, curve: Curve, draws: Draws) -> Rule:
     spread = None
     if settings.n_bootstrap:
         spread = procedure.bootstrap(draws.samples, draws.cuts, column)
-    held = procedure.out_of_fold(draws.splits, column)
+    held_cuts = procedure.held_out_cuts(draws.splits, column)
+    held = [sums.at(one) for sums, one in zip(draws.splits, held_cuts, strict=True)]
     outside = math.nan
     if held:
         outside = float(np.mean([sums.score(metric)[0, 0] for sums in held]))
@@ -237,7 +249,7 @@ def _rule(search: Search, metric: Metric, curve: Curve, draws: Draws) -> Rule:
         positive_rate=float(cuts.k[cut]) / cuts.n,
         n=search.rows.n_rows,
         score=score,
-        score_interval=_score_interval(search, metric, spread, held, cut, outside),
+        score_interval=_score_interval(search, metric, draws, held_cuts, cut),
         threshold_interval=_threshold_interval(spread, cuts, settings),
         plateau=cuts.interval(first, last),
         optimal_thresholds=_intervals(cuts, optimal),
@@ -274,28 +286,28 @@ def _intervals(cuts: Cuts, found: Integers) -> Floats:
 
 
 def _score_interval(
-    search: Search,
-    metric: Metric,
-    spread: Spread | None,
-    held: list[Sums],
-    cut: int,
-    outside: float,
+    search: Search, metric: Metric, draws: Draws, held: list[Integers], cut: int
 ) -> tuple[float, float] | None:
-    """Of the score on as many new rows, or groups of them."""
-    if spread is None:
-        return None
+    """Of the score on as many new rows, or groups, by cuts tuned on other folds.
+
+    Without folds, by the cut of all rows: what tuning flatters is then left in.
+    """
     cuts, settings = search.cuts, search.settings
-    if search.grouped is None:
-        counts = [tuple(float(x[0, 0]) for x in sums.counts()) for sums in held]
+    if not settings.n_bootstrap or (search.grouped and draws.groups is None):
+        return None
+    rng = np.random.default_rng(settings.seeds()[3])
+    if draws.groups is None or draws.dealt is None:
+        sums = [one.at(index) for one, index in zip(draws.splits, held, strict=True)]
+        counts = [tuple(float(x[0, 0]) for x in one.counts()) for one in sums]
         seen = counts or [(float(cuts.tp[cut]), float(cuts.k[cut]), cuts.t, cuts.n)]
-        scores = new_scores(
-            metric,
-            [confusion_of(*four) for four in seen],
-            mean_worth(search.rows.weight),
-            np.random.default_rng(settings.seeds()[3]),
-        )
+        tables = [confusion_of(*four) for four in seen]
+        scores = new_scores(metric, tables, mean_worth(search.rows.weight), rng)
     else:
-        scores = doubled(spread.scores, outside)
+        units = [one[fold] for one, fold in zip(held, draws.dealt, strict=False)]
+        units = units or [np.full(draws.groups.n_units, draws.column(cut))]
+        size = -(-N_GROUP_DRAWS // len(units))
+        drawn = [draws.groups.new_scores(metric, one, size, rng) for one in units]
+        scores = np.concatenate(drawn)
     return within_range(quantiles(scores, settings.coverage), metric, cuts.n)
 
 

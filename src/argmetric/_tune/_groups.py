@@ -159,13 +159,31 @@ class GroupSampler:
         units = self.n_units
         return self._mix(rng.multinomial(units, np.full(units, 1 / units), size=size))
 
+    def deal(self, rng: np.random.Generator, folds: int) -> Integers:
+        """Fold of every unit, for several splits."""
+        return np.stack([rng.permutation(self.n_units) % folds for _ in range(SPLITS)])
+
     def splits(self, rng: np.random.Generator, folds: int) -> Iterator[Sums]:
         """Units dealt to folds at random, several times; one product for all."""
-        dealt = np.stack([rng.permutation(self.n_units) % folds for _ in range(SPLITS)])
+        dealt = self.deal(rng, folds)
         held = dealt[:, None, :] == np.arange(folds)[:, None]
         sums = self._mix(held.reshape(-1, self.n_units))
         for i in range(SPLITS):
             yield sums.rows(slice(i * folds, (i + 1) * folds))
+
+    def new_scores(
+        self, metric: Metric, cuts: Integers, size: int, rng: np.random.Generator
+    ) -> Floats:
+        """Scores of as many new units, if each is judged at a cut of its own.
+
+        How likely each unit is to come again is known from the units seen only
+        (Dirichlet), and the new ones are drawn by these shares.
+        """
+        shares = rng.standard_exponential((size, self.n_units))
+        shares /= shares.sum(axis=1, keepdims=True)
+        times = rng.multinomial(self.n_units, shares)
+        drawn = GroupSampler(self.cuts, self.parts.pick(cuts))._mix(times)
+        return drawn.score(metric)[:, 0]
 
     def _mix(self, times: Integers | Booleans) -> Sums:
         weight = times.astype(np.float64)

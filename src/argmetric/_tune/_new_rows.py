@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from argmetric._segments import Floats
 from argmetric.metrics import Metric
 
 N_DRAWS = 4000
+N_GROUP_DRAWS = 1000
 # Rows that every confusion matrix is given beforehand, spread over its cells: half a
 # row per cell of two classes, as in Jeffreys' rule.
 PRIOR_ROWS = 2.0
@@ -55,18 +54,3 @@ def confusion_of(tp: float, k: float, t: float, n: float) -> Floats:
     """The four counts, true classes in rows."""
     table = np.array([[n - k - t + tp, k - tp], [t - tp, tp]])
     return np.asarray(np.maximum(table, 0.0))
-
-
-def doubled(scores: Floats, centre: float) -> Floats:
-    """Samples of a score, moved to a centre, with the noise of new rows beside theirs.
-
-    The score on as many new rows deviates from the true one as far as the score on
-    the rows at hand does, independently.
-    """
-    known = scores[~np.isnan(scores)]
-    if not known.size:
-        return known
-    mean = float(known.mean())
-    around = known - mean
-    middle = mean if math.isnan(centre) else centre
-    return np.asarray(middle + (around[:, None] + around).ravel())

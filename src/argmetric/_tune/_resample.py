@@ -39,18 +39,22 @@ class Sums:
         pairs = zip(vars(self).values(), vars(other).values(), strict=True)
         return Sums(*(None if a is None else a - b for a, b in pairs))
 
-    def at(self, cuts: Integers) -> Sums:
-        """One cut per sample, and the totals in a second column; added up."""
+    def pick(self, cuts: Integers) -> Sums:
+        """One cut per sample, and the totals in a second column."""
         rows = np.arange(cuts.size)
 
-        def pick(a: Floats | None) -> Floats | None:
+        def two(a: Floats | None) -> Floats | None:
             if a is None:
                 return None
             # A single column holds for all cuts.
             column = np.minimum(cuts, a.shape[1] - 1)
-            return np.array([[a[rows, column].sum(), a[:, -1].sum()]])
+            return np.stack([a[rows, column], a[:, -1]], axis=1)
 
-        return Sums(*map(pick, vars(self).values()))
+        return Sums(*map(two, vars(self).values()))
+
+    def at(self, cuts: Integers) -> Sums:
+        """One cut per sample, added up; the totals in a second column."""
+        return self.pick(cuts).total()
 
     def rows(self, chosen: slice) -> Sums:
         """Some of the samples."""

@@ -102,8 +102,8 @@ class Procedure:
             scores.append(values[:, column])
         return Spread(np.concatenate(chosen), np.concatenate(scores))
 
-    def out_of_fold(self, splits: Iterable[Sums], column: int) -> list[Sums]:
-        """Sums of rows by cuts that were tuned on the other folds, one per split.
+    def held_out_cuts(self, splits: Iterable[Sums], column: int) -> list[Integers]:
+        """Cut of every fold that was tuned on the other folds, for every split.
 
         Where the other folds allow nothing, the cut of all rows is taken.
         """
@@ -111,8 +111,7 @@ class Procedure:
         for held in splits:
             _, gain = self.values_and_gains(held.total() - held)
             index = choose_cuts(gain, self.tolerance, self.standard_error)
-            index = np.where(gain.max(axis=1) > -math.inf, index, column)
-            found.append(held.at(index))
+            found.append(np.where(gain.max(axis=1) > -math.inf, index, column))
         return found
 
 
