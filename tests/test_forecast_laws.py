@@ -303,11 +303,12 @@ def test_many_rows_with_an_effect_on_both_sides_of_the_switch(rows):
 
 def test_a_smooth_mixture_by_table_and_by_points(monkeypatch):
     rng = np.random.default_rng(2)
-    p = rng.beta(1, 2, 1200)
+    p = rng.beta(1, 2, 1000)
     labels = (p > 0.4).astype(int)
-    table = forecast(p, labels, overdispersion=0.4)
-    monkeypatch.setattr(_effects, "TABLE_CELLS", 0)
     points = forecast(p, labels, overdispersion=0.4)
+    monkeypatch.setattr(_effects, "FEW_ROWS", 1000)
+    table = forecast(p, labels, overdispersion=0.4)
+    assert points.values.size != table.values.size
     for result in (table, points):
         assert_law(result)
     assert points.mean == pytest.approx(table.mean, abs=1e-5)
