@@ -452,7 +452,7 @@ def test_tasks_refuse_bad_input():
 def test_what_is_no_task_or_no_number_of_labels_is_refused():
     with pytest.raises(TypeError, match="task must be a Task, not str"):
         check_task("chunk", ["a"], ["b"])
-    with pytest.raises(ValueError, match="n_labels must be at least 1, not 0"):
+    with pytest.raises(ValueError, match="n_labels must be a whole number ≥ 1, not 0"):
         MultiLabel(0)
     with pytest.raises(TypeError, match="integer"):
         MultiLabel("ab")

@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 
 import argmetric as am
-from argmetric import sequence, stream
+from argmetric import search, sequence, stream
 
 P = [0.9, 0.6, 0.3, 0.1, 0.7, 0.2]
 Y = [1, 1, 0, 0, 0, 1]
@@ -399,5 +399,89 @@ CALLS |= {
     "UtilityDistribution.quantile": of(
         sequence.distribution("f1", [1, 0], sequence.Independent([0.9, 0.2])).quantile,
         q=0.5,
+    ),
+}
+
+
+# ------------------------------------------------------------------------- search
+
+WORDS, KINDS = ["banana", "onion", "yes"], ["cvcvcv", "vcvvc", "cvc"]
+SPELLING = search.SequenceLabelling("cv")
+SENTENCE = [("the", "DT"), ("cat", "NN"), ("sleeps", "VBZ")]
+TAGS = ["B-NP", "I-NP", "B-VP"]
+CALLS |= {
+    "argmetric.search.LinearLearner": of(
+        search.LinearLearner,
+        kind="svm",
+        epochs=2,
+        step=0.5,
+        target="cheapest",
+        hash_bits=10,
+        quadratic=False,
+    ),
+    "argmetric.search.MultiLabelTagger": of(
+        fitted(search.MultiLabelTagger, np.eye(4), PAIR_Y),
+        metric="f1",
+        roll_in="mixed",
+        beam=1,
+        epochs=1,
+        step=0.5,
+        order=None,
+        random_state=0,
+        verbose=0,
+    ),
+    "argmetric.search.Searn": of(
+        fitted(search.Searn, WORDS, KINDS),
+        task=SPELLING,
+        learner="perceptron",
+        beta=1.0,
+        iterations=1,
+        beam=1,
+        cross_validation=None,
+        patience=1,
+        n_rollouts=1,
+        prediction="draw",
+        beam_scores="log",
+        search_width=1,
+        random_state=0,
+    ),
+    "argmetric.search.Tagger": of(
+        fitted(search.Tagger, [SENTENCE] * 3, [TAGS] * 3),
+        task="chunk",
+        beam=1,
+        epochs=1,
+        step=0.5,
+        dropout=0.0,
+        hash_bits=10,
+        history_value=1.0,
+        random_state=0,
+    ),
+    "argmetric.search.SegmentTagger": of(
+        fitted(search.SegmentTagger, [SENTENCE] * 3, [TAGS] * 3),
+        max_length=3,
+        beam=1,
+        epochs=1,
+        step=0.5,
+        dropout=0.0,
+        hash_bits=10,
+        random_state=0,
+    ),
+    "argmetric.search.MultiLabel": of(search.MultiLabel, n_labels=2, metric="f1"),
+    "argmetric.search.QueueTask": of(
+        search.QueueTask, task=SPELLING, width=2, search_width=2
+    ),
+    "argmetric.search.default_templates": of(search.default_templates, task="chunk"),
+    "argmetric.search.check_task": of(
+        search.check_task,
+        task=SPELLING,
+        X=WORDS,
+        Y=KINDS,
+        n_paths=2,
+        max_outputs=10,
+        max_steps=20,
+        random_state=0,
+    ),
+    "argmetric.search.pixel_pairs": of(
+        search.pixel_pairs, X=[[1, 0, 1, 1]], shape=(2, 2), radius=1
     ),
 }

@@ -42,7 +42,7 @@ def check_number(
 
     Infinities are refused unless `infinite` lets them pass; nan always is.
     """
-    number = _finite(_number(value, name, "a number"))
+    number = to_float(_number(value, name, "a number"))
     inside = low < number < high if strict else low <= number <= high
     if infinite and math.isinf(number):
         inside = low <= number <= high
@@ -59,7 +59,7 @@ def check_count(value: Any, name: str, *, low: int = 0, high: int = MOST) -> int
         wanted = f"a whole number from {low} to {high:,}"
     number = _number(value, name, wanted)
     if not isinstance(number, int):
-        exact = _finite(number)
+        exact = to_float(number)
         whole = math.isfinite(exact) and number == int(number)
         number = int(number) if whole else low - 1
     if number > high and high == MOST:
@@ -141,7 +141,7 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _finite(number: Any) -> float:
+def to_float(number: Any) -> float:
     """As a float; infinite where it is beyond all floats."""
     try:
         return float(number)

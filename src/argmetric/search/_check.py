@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from argmetric._arguments import check_count, check_seed
 from argmetric.search._check_kit import Kit, Problem
 from argmetric.search._iterate import Data, same_number
 from argmetric.search._task import Task, shown
@@ -100,6 +101,10 @@ def check_task(
     """
     if not isinstance(task, Task):
         raise TypeError(f"task must be a Task, not {type(task).__name__}")
+    n_paths = check_count(n_paths, "n_paths", high=100_000)
+    max_outputs = check_count(max_outputs, "max_outputs")
+    max_steps = check_count(max_steps, "max_steps", low=1)
+    check_seed(random_state)
     X, Y = unzipped(X) if Y is None else same_number(X, Y)
     kit = Kit(task, max_outputs, max_steps, np.random.default_rng(random_state))
     for place, (x, y) in enumerate(zip(X, Y, strict=True)):

@@ -1,6 +1,8 @@
-"""The tables of templates that the tasks start from."""
+"""What taggers start from: tables of templates, and the most that makes sense."""
 
 from __future__ import annotations
+
+MOST_EPOCHS = 100_000  # more passes are a slip of the pen
 
 
 def _near(part: str, reach: int) -> str:

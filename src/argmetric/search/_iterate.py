@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Sized
 from typing import Any
 
 import numpy as np
 
+from argmetric._arguments import shown
 from argmetric.search._decisions import (
     Decisions,
     Floats,
@@ -28,7 +29,7 @@ def folds_of(n: int, n_folds: int | None, seed: int) -> Integers | None:
     if n_folds is None:
         return None
     if n < n_folds:
-        raise ValueError(f"{n} inputs make no {n_folds} folds")
+        raise ValueError(f"{n} inputs make no {n_folds} folds: lower cross_validation")
     return np.asarray(np.random.default_rng(seed).permutation(n) % n_folds)
 
 
@@ -81,6 +82,9 @@ def mean_regret(
 
 def same_number(X: Any, Y: Any, what: str = "") -> Data:
     """Refuse unequal numbers of inputs and labels."""
+    for name, values in (("X", X), ("Y", Y)):
+        if not isinstance(values, Sized) or getattr(values, "ndim", 1) == 0:
+            raise TypeError(f"{what}{name} must be a sequence, not {shown(values)}")
     if len(X) != len(Y):
         raise ValueError(f"{what}X has {len(X)} inputs but Y has {len(Y)}")
     return X, Y

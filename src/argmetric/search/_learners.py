@@ -7,7 +7,7 @@ from typing import Any, Literal, Protocol, get_args
 
 import numpy as np
 
-from argmetric._validation import check_choice
+from argmetric._arguments import check_choice, check_count, check_flag, check_number
 from argmetric.search._decisions import (
     Decisions,
     Floats,
@@ -15,6 +15,7 @@ from argmetric.search._decisions import (
     cheapest_regrets,
     largest_regrets,
 )
+from argmetric.search._defaults import MOST_EPOCHS
 from argmetric.search._task import TARGETS, Target
 
 Kind = Literal["logistic", "perceptron", "svm"]
@@ -151,12 +152,10 @@ class LinearLearner:
     def __post_init__(self) -> None:
         check_choice(self.kind, "kind", KINDS)
         check_choice(self.target, "target", TARGETS)
-        if self.epochs < 1:
-            raise ValueError(f"epochs must be at least 1, not {self.epochs!r}")
-        if not self.step > 0:
-            raise ValueError(f"step must be positive, not {self.step!r}")
-        if not 1 <= self.hash_bits <= 30:
-            raise ValueError(f"hash_bits must be 1 to 30, not {self.hash_bits!r}")
+        check_count(self.epochs, "epochs", low=1, high=MOST_EPOCHS)
+        check_number(self.step, "step", low=0.0, strict=True)
+        check_count(self.hash_bits, "hash_bits", low=1, high=30)
+        check_flag(self.quadratic, "quadratic")
 
     def fit(
         self, decisions: Decisions, costs: Floats, rng: np.random.Generator

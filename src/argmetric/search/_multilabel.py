@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from argmetric._arguments import check_number, check_seed
 from argmetric._sparse import check_structure
 from argmetric._validation import Floats, Integers, check_choice
 from argmetric.metrics import MetricLike
@@ -149,6 +150,9 @@ class MultiLabelTagger(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_choice(self.roll_in, "roll_in", get_args(RollIn))
         check_choice(self.costs, "costs", get_args(Costs))
+        check_seed(self.random_state, high=2**32 - 1)
+        if not isinstance(self.verbose, bool):
+            check_number(self.verbose, "verbose")
         check_numbers(step=self.step, epochs=self.epochs, beam=self.beam)
         metric = row_metric(self.metric)
         rows = self._rows(X, reset=True)

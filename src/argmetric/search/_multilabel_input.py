@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from argmetric._validation import Integers, check_labels
+from argmetric._arguments import check_count, shown, to_float
+from argmetric._validation import Integers, check_labels, to_numpy
+from argmetric.search._defaults import MOST_EPOCHS
 
 Labels = npt.NDArray[np.uint8]
 _LARGEST = 1e150  # squares of larger values overflow
@@ -63,14 +65,15 @@ def label_order(order: Any, labels: Labels) -> Integers:
     if order is None:
         counts = labels.sum(axis=0, dtype=np.int64)
         return np.argsort(counts, kind="stable")
-    given = np.asarray(order)
+    given = to_numpy(order, "order") if np.iterable(order) else np.zeros(0)
     if (
         given.shape != (n_labels,)
         or given.dtype.kind not in "iu"
         or not np.array_equal(np.sort(given), np.arange(n_labels))
     ):
         raise ValueError(
-            f"order must have each label from 0 to {n_labels - 1} once, not {order!r}"
+            f"order must have each label from 0 to {n_labels - 1} once, not "
+            f"{shown(order)}"
         )
     return given.astype(np.int64)
 
@@ -78,8 +81,9 @@ def label_order(order: Any, labels: Labels) -> Integers:
 def check_numbers(*, step: Any, **counts: Any) -> None:
     """Refuse a step that is not positive, and counts that are not positive integers."""
     real = isinstance(step, Real) and not isinstance(step, bool)
-    if not (real and 0.0 < float(step) < np.inf):
-        raise ValueError(f"step must be a positive number, not {step!r}")
+    if not (real and 0.0 < to_float(step) < np.inf):
+        raise ValueError(f"step must be a positive number, not {shown(step)}")
     for name, value in counts.items():
         if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
-            raise ValueError(f"{name} must be a positive integer, not {value!r}")
+            raise ValueError(f"{name} must be a positive integer, not {shown(value)}")
+        check_count(value, name, high=MOST_EPOCHS)

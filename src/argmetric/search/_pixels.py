@@ -6,6 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from argmetric._arguments import check_count, shown
+from argmetric._validation import to_floats
+
 
 def matrix_offsets(radius: int) -> list[tuple[int, int]]:
     """Steps down and across from a pixel to the later one of a pair, in order."""
@@ -42,15 +45,16 @@ def pixel_pairs(X: Any, shape: tuple[int, int], *, radius: int = 3) -> Any:
 
     from argmetric._kernels.tagging_features import pixel_rows
 
-    pixels = np.ascontiguousarray(np.asarray(X) != 0)
-    height, width = shape
+    pixels = np.ascontiguousarray(to_floats(X, "X") != 0)
+    if np.array(shape, dtype=object).shape != (2,):
+        raise TypeError(f"shape must be height and width, not {shown(shape)}")
+    height, width = (check_count(size, "shape", low=1) for size in shape)
+    radius = check_count(radius, "radius", high=1000)
     if pixels.ndim != 2 or pixels.shape[1] != height * width:
         raise ValueError(
             f"X has the shape {pixels.shape}, but images of {height} by {width} pixels "
             f"need rows of {height * width}"
         )
-    if radius < 0:
-        raise ValueError(f"radius must not be negative: {radius}")
     n_columns = height * width * (1 + 2 * radius * (radius + 1))
     indptr = np.empty(len(pixels) + 1, dtype=np.int64)
     counted = pixel_rows(

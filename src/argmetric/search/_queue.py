@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from argmetric._arguments import check_count
 from argmetric.search._decisions import read_features
 from argmetric.search._reference import InitialPolicy
 from argmetric.search._task import Features, Task, moves
@@ -63,8 +64,8 @@ class QueueTask(Task):
     """
 
     def __init__(self, task: Task, width: int, *, search_width: int = 10) -> None:
-        if width < 1:
-            raise ValueError(f"width must be at least 1, not {width!r}")
+        width = check_count(width, "width", low=1)
+        search_width = check_count(search_width, "search_width", low=1)
         self.task = task
         self.width = width
         self._initial = InitialPolicy(task, search_width)

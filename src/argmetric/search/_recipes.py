@@ -9,7 +9,8 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from argmetric._validation import check_choice
+from argmetric._arguments import check_choice, shown, to_float
+from argmetric.search._defaults import MOST_EPOCHS
 from argmetric.search._engine import BeamScores
 from argmetric.search._learning import Costs, Learner, Recipe, RollIn
 from argmetric.search._memory import Memory
@@ -21,10 +22,11 @@ Tables = str | Sequence[str] | Mapping[str, str | Sequence[str]]
 
 _PERCEPTRON_STEP = 1.0  # the size of a step does not matter to it
 _MOST = 2**62  # seeds, and what is added to them, are 64 bits
+_LARGEST = 1e30  # what 32-bit weights can bear
 _WHOLE = {
     "beam": (1, _MOST),
-    "epochs": (1, _MOST),
-    "max_length": (1, _MOST),
+    "epochs": (1, MOST_EPOCHS),
+    "max_length": (1, 1000),
     "random_state": (0, _MOST),
     "hash_bits": (8, 28),
 }
@@ -148,18 +150,18 @@ def check_numbers(values: Mapping[str, Any]) -> dict[str, Any]:
         if not whole or not low <= value <= high:
             above = f" to {high}" if high < _MOST or (whole and value > 0) else ""
             raise ValueError(
-                f"{name} must be an integer from {low}{above}, not {value!r}"
+                f"{name} must be an integer from {low}{above}, not {shown(value)}"
             )
         found[name] = int(value)
     for name in ("step", "history_value", "dropout"):
         if name not in values:
             continue
         if not isinstance(values[name], Real):
-            raise ValueError(f"{name} must be a number, not {values[name]!r}")
-        value = float(values[name])
+            raise ValueError(f"{name} must be a number, not {shown(values[name])}")
+        value = to_float(values[name])
         if name == "dropout" and not 0.0 <= value < 1.0:
             raise ValueError(f"dropout must be at least 0 and below 1, not {value}")
-        if name != "dropout" and not 0.0 < value < float("inf"):
+        if name != "dropout" and not 0.0 < value < _LARGEST:
             raise ValueError(f"{name} must be positive and finite, not {value}")
         found[name] = value
     return found

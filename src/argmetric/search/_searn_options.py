@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from numbers import Integral, Real
 from typing import Any
 
-from argmetric._validation import check_choice
+from argmetric._arguments import check_choice, check_count, shown, to_float
 from argmetric.search._costs import COSTS
 from argmetric.search._learners import KINDS
 from argmetric.search._task import Task
@@ -20,6 +20,7 @@ _LEAST = {
     "cross_validation": 2,
     "random_state": 0,
 }
+_MOST = {"iterations": 100_000, "n_rollouts": 100_000}
 _CHOICES = {
     "costs": COSTS,
     "prediction": ("draw", "mean"),
@@ -37,8 +38,8 @@ def check_options(options: Mapping[str, Any]) -> None:
     beta = options["beta"]
     if isinstance(beta, str):
         check_choice(beta, "beta", ("search",))
-    elif not isinstance(beta, Real) or not 0 < float(beta) <= 1:
-        raise ValueError(f"beta must be above 0 and at most 1, not {beta!r}")
+    elif not isinstance(beta, Real) or not 0 < to_float(beta) <= 1:
+        raise ValueError(f"beta must be above 0 and at most 1, not {shown(beta)}")
     if options["iterations"] is None and beta in ("search", 1):
         raise ValueError("iterations=None needs a fixed beta below 1")
     for name, least in _LEAST.items():
@@ -47,8 +48,9 @@ def check_options(options: Mapping[str, Any]) -> None:
             continue
         if not isinstance(value, Integral) or value < least:
             raise ValueError(
-                f"{name} must be an integer of at least {least}, not {value!r}"
+                f"{name} must be an integer of at least {least}, not {shown(value)}"
             )
+        check_count(value, name, high=_MOST.get(name, 2**63 - 1))
 
 
 def _check_learner(learner: Any) -> None:

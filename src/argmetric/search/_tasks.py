@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from operator import index
 from typing import Any, Literal, get_args
 
 import numpy as np
 
+from argmetric._arguments import check_count
 from argmetric._validation import check_choice
 from argmetric.metrics import Metric, MetricLike, get_metric
 from argmetric.search._decisions import read_features
@@ -206,9 +206,7 @@ class MultiLabel(Task):
         *,
         features: Callable[[Any], Features] | None = None,
     ) -> None:
-        if index(n_labels) < 1:
-            raise ValueError(f"n_labels must be at least 1, not {n_labels!r}")
-        self.n_labels = n_labels
+        self.n_labels = check_count(n_labels, "n_labels", low=1)
         self.metric = row_metric(metric)
         self._row_features = features or own_features
 

@@ -10,6 +10,7 @@ from zlib import crc32
 import numpy as np
 import numpy.typing as npt
 
+from argmetric._arguments import shown
 from argmetric.search._defaults import TABLES
 
 _PART = re.compile(r"([a-z]+)(\d*)\[([+-]?\d+)\]")
@@ -53,8 +54,10 @@ def default_templates(task: str) -> str:
     >>> from argmetric.search import Tagger, default_templates
     >>> tagger = Tagger("chunk", templates=default_templates("chunk") + "w[-3]\n")
     """
-    if task not in TABLES:
-        raise ValueError(f"no templates for {task!r}: there are {', '.join(TABLES)}")
+    if not isinstance(task, str) or task not in TABLES:
+        raise ValueError(
+            f"no templates for the task {shown(task)}: there are {', '.join(TABLES)}"
+        )
     return TABLES[task]
 
 
