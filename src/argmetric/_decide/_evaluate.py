@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ def evaluate(
     average: Average | None = None,
     zero_division: float | None = None,
     pos_label: Any = None,
+    forecast: Any = None,
 ) -> float:
     """Realised score of labels against the truth, averaged as in `decide`.
 
@@ -42,6 +44,9 @@ def evaluate(
         Value of 0/0; with nan such segments are left out of the mean.
     pos_label : object, optional
         The label that counts as positive.
+    forecast : Forecast, optional
+        What was forecast of the same labels: a warning tells if its interval does not
+        hold the score.
 
     Examples
     --------
@@ -67,7 +72,19 @@ def evaluate(
             f"{metric.name} is undefined (0/0) on these labels; zero_division=0 or 1 "
             "gives it a value"
         )
+    if forecast is not None:
+        _warn_of_surprise(forecast, score)
     return score
+
+
+def _warn_of_surprise(forecast: Any, score: float) -> None:
+    if not hasattr(forecast, "surprise"):
+        raise TypeError(
+            f"forecast must be what forecast() gave, not {type(forecast).__name__}"
+        )
+    surprise = forecast.surprise(score)
+    if surprise is not None:
+        warnings.warn(surprise, UserWarning, stacklevel=3)
 
 
 def _count(

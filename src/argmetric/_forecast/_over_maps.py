@@ -66,7 +66,8 @@ class Rows:
         if variance < NEARLY_NORMAL:
             return reduced(*_by_fourier(p, self.count, mean, variance))
         skew = float(spread @ (q - p)) / variance**1.5
-        return _nearly_normal(mean, variance, skew)
+        values, chances = _nearly_normal(mean, variance, skew)
+        return np.clip(values, 0.0, self.count.sum()), chances
 
 
 def reduced(values: Floats, chances: Floats) -> tuple[Floats, Floats]:
@@ -100,7 +101,7 @@ def _by_fourier(
     """
     half = int(10 * np.sqrt(variance)) + 20
     low = max(0, int(mean) - half)
-    size = int(mean) + half - low
+    size = min(int(mean) + half, int(count.sum())) - low + 1
     angles = 2 * np.pi * np.arange(size // 2 + 1) / size
     turn = np.exp(1j * angles) - 1.0
     with np.errstate(divide="ignore"):  # a certain row turns by -1 at most

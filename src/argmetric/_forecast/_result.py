@@ -73,6 +73,24 @@ class Forecast:
         )
         return max(0.0, 1.0 - given / width) if width > 0.0 else 0.0
 
+    def surprise(self, score: float) -> str | None:
+        """What to say of a score that the interval does not hold; None if it does.
+
+        Parameters
+        ----------
+        score : float
+            The score that was had in the end.
+        """
+        low, high = self.interval
+        if low - 1e-12 <= score <= high + 1e-12:
+            return None
+        return (
+            f"{self.metric.name} is {score:.4f}, outside of the {self.coverage:.0%} "
+            f"interval {low:.4f} to {high:.4f} that was forecast; now and then that "
+            "is chance, but see whether the probabilities are fit to forecast with: "
+            "calibration_check(y, p)"
+        )
+
     def cdf(self, x: float) -> float:
         """Probability of a score of at most x."""
         x = check_number(x, "x", infinite=True)

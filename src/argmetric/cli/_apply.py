@@ -23,7 +23,7 @@ from argmetric.cli._options import Columns, Judge, Recalibration, Scores
 from argmetric.cli._progress import progress
 from argmetric.cli._rows_out import rows_out
 from argmetric.cli._rules import load_rule, rule_text, tuned_on
-from argmetric.cli._summary import Summary, described, forecast_values
+from argmetric.cli._summary import Summary, described, forecast_values, surprises
 from argmetric.io import Format
 
 if TYPE_CHECKING:
@@ -147,20 +147,21 @@ def rule_summary(
         batch.table, batch.metric, batch.groups, score=batch.score, label=labels.column
     )
     notes = [labels.note] if labels.note else []
+    real = batch.real_score(chosen)
     forecast_: Summary | None = None
     if has_probabilities(batch, rule):
         from argmetric import forecast
 
-        forecast_ = forecast_values(
-            forecast(
-                batch.p,
-                chosen,
-                batch.metric,
-                coverage,
-                **batch.grouping,
-                **batch.scoring,
-            )
+        result = forecast(
+            batch.p,
+            chosen,
+            batch.metric,
+            coverage,
+            **batch.grouping,
+            **batch.scoring,
         )
+        forecast_ = forecast_values(result)
+        notes += surprises(result, real)
     else:
         notes.append("no forecast: the rule was tuned on scores, not on probabilities")
     return summary | {
@@ -170,7 +171,7 @@ def rule_summary(
         "threshold": rule.threshold,
         "operator": rule.operator,
         "rule": rule_text(rule, batch.score),
-        "real": batch.real_score(chosen),
+        "real": real,
         "notes": notes,
     }
 

@@ -50,6 +50,7 @@ from argmetric.cli._summary import (
     forecast_values,
     short_threshold,
     split_ties,
+    surprises,
 )
 from argmetric.io import Format
 
@@ -232,6 +233,8 @@ def _summary(batch: Batch, decision: Decision, coverage: float) -> Summary:
     # That scores were recalibrated is said among the assumptions
     said = tuple(forecast_.assumptions)
     notes = [note for note in decision.notes if not note.startswith(said)]
+    real = batch.real_score(decision.labels)
+    notes += surprises(forecast_, real)
     summary = described(
         batch.table, batch.metric, batch.groups, score=batch.score, label=labels.column
     )
@@ -245,7 +248,7 @@ def _summary(batch: Batch, decision: Decision, coverage: float) -> Summary:
         "ties": split_ties(batch, decision.labels),
         "best_cut": _cut(batch, decision.best_cut),
         "cut_half": _cut(batch, decision.cut_half),
-        "real": batch.real_score(decision.labels),
+        "real": real,
         "calibrator": None if batch.calibrator is None else batch.calibrator.to_dict(),
         "notes": [*notes, *([labels.note] if labels.note else [])],
     }

@@ -7,6 +7,7 @@ from typing import Annotated
 import numpy as np
 from cyclopts import Parameter
 
+from argmetric import io
 from argmetric.cli import _report
 from argmetric.cli._gate import gate
 from argmetric.cli._load import (
@@ -18,6 +19,7 @@ from argmetric.cli._load import (
     refuse_shared,
 )
 from argmetric.cli._options import (
+    COLUMNS,
     DEFAULT_COLUMNS,
     DEFAULT_JUDGE,
     OUTPUT,
@@ -29,7 +31,7 @@ from argmetric.cli._options import (
     Judge,
 )
 from argmetric.cli._progress import progress
-from argmetric.cli._summary import Summary, described
+from argmetric.cli._summary import Summary, described, surprises
 
 
 def evaluate(
@@ -39,6 +41,7 @@ def evaluate(
     columns: Columns = DEFAULT_COLUMNS,
     judge: Judge = DEFAULT_JUDGE,
     decision_column: ColumnName | None = None,
+    score: Annotated[ColumnName | None, Parameter(group=COLUMNS)] = None,
     fail_under: FailUnder = None,
     json: Annotated[bool, Flag, Parameter(group=OUTPUT)] = False,
 ) -> int:
@@ -53,6 +56,9 @@ def evaluate(
     decision_column
         The column of decisions. By default the one called decision, prediction,
         predicted, pred or y_pred.
+    score
+        The column of probabilities behind the decisions: a note tells where the score
+        that they promised is not the one that is had.
     fail_under
         Exit with 3 if the score is worse than this: under it, or over it for a metric
         that is minimised.
@@ -70,12 +76,18 @@ def evaluate(
 
     with progress(f"evaluating {table.n_rows:,} rows"):
         from argmetric import evaluate as score_of
+        from argmetric import forecast
 
-        score = float(score_of(y, predicted, metric, **grouping(groups)))
+        real = float(score_of(y, predicted, metric, **grouping(groups)))
+        notes = []
+        if score is not None:
+            p = io.probabilities(table, io.named_column(table, score))
+            notes = surprises(forecast(p, predicted, metric, **grouping(groups)), real)
     summary = described(table, metric, groups, decision=decision, label=label)
     true = y != 0
     summary |= {
-        "score": score,
+        "score": real,
+        "notes": notes,
         "counts": {
             "tp": int((true & (predicted == 1)).sum()),
             "fp": int((~true & (predicted == 1)).sum()),
@@ -91,7 +103,7 @@ def evaluate(
         _report.print_json(summary)
     else:
         _print(summary)
-    return gate(score, fail_under, metric, metric.name)
+    return gate(real, fail_under, metric, metric.name)
 
 
 def _print(summary: Summary) -> None:
@@ -103,3 +115,4 @@ def _print(summary: Summary) -> None:
         facts.append(("empty", f"{_report.count(empty, 'group')} without a positive"))
     facts.append(("score", _report.number(summary["score"])))
     _report.print_facts(target, "argmetric evaluate", facts)
+    _report.print_notes(target, "note", summary["notes"])

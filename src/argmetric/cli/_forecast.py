@@ -47,7 +47,7 @@ from argmetric.cli._options import (
 from argmetric.cli._progress import progress
 from argmetric.cli._recalibrate import recalibrated
 from argmetric.cli._rules import load_rule, rule_text
-from argmetric.cli._summary import Summary, described, forecast_values
+from argmetric.cli._summary import Summary, described, forecast_values, surprises
 
 
 def forecast(
@@ -155,6 +155,7 @@ def forecast(
             overdispersion=overdispersion,
             **batch.scoring,
         )
+    real = batch.real_score(labels)
     summary = described(
         batch.table,
         batch.metric,
@@ -173,8 +174,11 @@ def forecast(
         "overdispersion": overdispersion,
         "calibrator": None if batch.calibrator is None else batch.calibrator.to_dict(),
         "forecast": forecast_values(result),
-        "real": batch.real_score(labels),
-        "notes": [batch.labels.note] if batch.labels.note else [],
+        "real": real,
+        "notes": [
+            *([batch.labels.note] if batch.labels.note else []),
+            *surprises(result, real),
+        ],
     }
     if json:
         _report.print_json(summary)

@@ -43,10 +43,20 @@ def forecast_values(forecast: Any) -> Summary:
         "mean": forecast.mean,
         "interval": [low, high],
         "coverage": forecast.coverage,
+        "interval_given_map": forecast.interval_given_map,
+        "share_of_map": forecast.share_of_map,
         "std": forecast.std,
         "probability_undefined": forecast.p_undefined,
         "assumptions": list(forecast.assumptions),
     }
+
+
+def surprises(forecast: Any, real: float | None) -> list[str]:
+    """Return a note where the interval does not hold the real score."""
+    said = None if real is None else forecast.surprise(real)
+    if said is None:
+        return []
+    return [said.replace("calibration_check(y, p)", "argmetric calibrate")]
 
 
 def split_ties(batch: Batch, labels: npt.NDArray[Any]) -> dict[str, int]:

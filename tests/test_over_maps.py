@@ -1,0 +1,219 @@
+"""Forecasts over all maps that a reference allows, and scores that surprise."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+import argmetric as am
+import strategies as nasty
+from argmetric._calibrate import IdentityMap, PlattMap
+from argmetric._forecast._laws import law_of_count
+from argmetric._forecast._over_maps import ATOMS, CELLS, NEARLY_NORMAL, Rows, reduced
+
+few = settings(deadline=None, max_examples=60)
+
+
+def expit(x):
+    return 1 / (1 + np.exp(-np.asarray(x, float)))
+
+
+def reference(n, seed=0):
+    rng = np.random.default_rng(seed)
+    x = rng.normal(-2, 1.5, n)
+    return (rng.random(n) < expit(x)).astype(int), expit(1.3 * x + 1)
+
+
+def moments(values, chances):
+    mean = values @ chances
+    return mean, np.sqrt(chances @ (values - mean) ** 2)
+
+
+def log_odds(p):
+    with np.errstate(divide="ignore"):
+        return np.log(p) - np.log1p(-p)
+
+
+@few
+@given(nasty.probability_vectors(min_size=0, max_size=40))
+def test_small_counts_have_their_exact_law(p):
+    values, chances = Rows.of(log_odds(p), IdentityMap()).law(IdentityMap())
+    low, law = law_of_count(np.sort(p), 1 - np.sort(p))
+    exact = np.zeros(200)
+    exact[low : low + law.size] = law
+    if values.size < ATOMS:
+        found = np.zeros(200)
+        found[values.astype(int)] = chances
+        np.testing.assert_allclose(found, exact, atol=1e-9)
+    mean = float(p.sum())
+    assert values @ chances == pytest.approx(mean, abs=1e-9)
+    assert chances.sum() == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("share", [0.02, 0.3])
+@pytest.mark.parametrize("n", [CELLS, CELLS + 1, 20_000])
+def test_counts_on_both_sides_of_every_switch(n, share):
+    """Rows or cells; Fourier or nearly normal."""
+    rng = np.random.default_rng(n)
+    for scale in (1.0, NEARLY_NORMAL / (n * share * (1 - share)) * 1.1, 1e-3):
+        p = np.minimum(rng.beta(0.5, 0.5 / share, n) * scale, 1.0)
+        values, chances = Rows.of(log_odds(p), IdentityMap()).law(IdentityMap())
+        low, law = law_of_count(p, 1 - p)
+        exact = low + np.arange(law.size)
+        mean, spread = moments(exact, law)
+        ours = moments(values, chances)
+        assert ours[0] == pytest.approx(mean, rel=2e-4, abs=1e-6)
+        assert ours[1] == pytest.approx(spread, rel=0.01, abs=1e-6)
+        for q in (0.05, 0.5, 0.95):
+            one = values[np.searchsorted(np.cumsum(chances), q)]
+            assert abs(one - exact[np.searchsorted(np.cumsum(law), q)]) <= max(
+                1.0, 0.12 * spread
+            )
+
+
+def test_reduced_laws_keep_mass_and_mean():
+    rng = np.random.default_rng(0)
+    values, chances = np.arange(1000.0), rng.dirichlet(np.ones(1000))
+    fewer, mass = reduced(values, chances)
+    assert fewer.size <= ATOMS
+    assert mass.sum() == pytest.approx(1.0)
+    assert fewer @ mass == pytest.approx(values @ chances)
+
+
+def mixture(y, p, new, labels, metric, **options):
+    """The same slowly: one exact forecast for every map, mixed."""
+    calibrator = am.calibrate(y, p)
+    laws = [
+        am.forecast(one.apply(new), labels, metric, **options)
+        for one in calibrator.alternatives
+    ]
+    values = np.concatenate([one.values for one in laws])
+    chances = np.concatenate([one.probabilities for one in laws]) / len(laws)
+    order = np.argsort(values)
+    return values[order], chances[order]
+
+
+@pytest.mark.parametrize("metric", ["f1", "mcc", "gmean", "precision", "lift"])
+@pytest.mark.parametrize("n", [30, 2000])
+def test_the_law_is_the_mixture_of_the_laws_under_all_maps(metric, n):
+    y, p = reference(500)
+    _, new = reference(n, seed=1)
+    labels = am.decide(new, "f1", reference=(y, p)).labels
+    ours = am.forecast(new, labels, metric, reference=(y, p))
+    values, chances = mixture(y, p, new, labels, metric)
+    mean, spread = moments(values, chances)
+    assert ours.mean == pytest.approx(mean, abs=0.01 * spread + 1e-12)
+    assert ours.std == pytest.approx(spread, rel=0.02)
+    for q in (0.05, 0.25, 0.5, 0.75, 0.95):
+        one = values[np.searchsorted(np.cumsum(chances), q)]
+        assert ours.quantile(q) == pytest.approx(one, abs=0.1 * spread)
+
+
+@pytest.mark.parametrize("size", [5, 20, 64, 65, 150])
+@pytest.mark.parametrize("zero_division", [0.0, 1.0])
+def test_means_over_groups_move_with_the_map(size, zero_division):
+    """Both sides of the switch from tables to expected counts."""
+    y, p = reference(400)
+    _, new = reference(20 * size, seed=2)
+    options = {"groups": np.arange(new.size) // size, "zero_division": zero_division}
+    labels = am.decide(new, "f1", reference=(y, p), average="groups", **options).labels
+    ours = am.forecast(new, labels, "f1", reference=(y, p), **options)
+    values, chances = mixture(y, p, new, labels, "f1", **options)
+    mean, spread = moments(values, chances)
+    assert ours.mean == pytest.approx(mean, abs=0.1 * spread)
+    assert ours.std == pytest.approx(spread, rel=0.08)
+
+
+def test_many_groups_are_sampled():
+    y, p = reference(400)
+    _, new = reference(50_000, seed=3)
+    groups = np.arange(new.size) // 20
+    labels = am.decide(new, "f1", reference=(y, p), groups=groups, average="groups")
+    ours = am.forecast(new, labels.labels, "f1", reference=(y, p), groups=groups)
+    calibrator = am.calibrate(y, p)
+    means = [
+        am.forecast(one.apply(new), labels.labels, "f1", groups=groups).mean
+        for one in calibrator.alternatives[::6]
+    ]
+    assert ours.std == pytest.approx(np.std(means), rel=0.5)
+    assert ours.interval[0] < min(means) + 0.01
+
+
+@pytest.mark.parametrize("options", [{"prior": 0.3}, {"overdispersion": 0.4}])
+def test_other_assumptions_keep_the_uncertainty_of_the_map(options):
+    y, p = reference(300)
+    _, new = reference(1500, seed=4)
+    labels = am.decide(new, reference=(y, p)).labels
+    f = am.forecast(new, labels, reference=(y, p), **options)
+    low, high = f.interval_given_map
+    assert f.interval[0] < low < high < f.interval[1]
+    alone = am.forecast(am.calibrate(y, p).apply(new), labels, **options)
+    assert alone.interval == pytest.approx((low, high))
+    assert f.mean == pytest.approx(alone.mean, abs=0.01)
+
+
+def test_known_labels_are_not_guessed():
+    y, p = reference(300)
+    truth, new = reference(200, seed=5)
+    labels = am.decide(new, reference=(y, p)).labels
+    f = am.forecast(new, labels, reference=(y, p), known=truth)
+    got = am.evaluate(truth, labels)
+    assert f.interval == pytest.approx((got, got))
+    half = np.where(np.arange(200) < 100, truth, np.nan)
+    some = am.forecast(new, labels, reference=(y, p), known=half)
+    none = am.forecast(new, labels, reference=(y, p))
+    assert some.std < none.std
+
+
+def test_a_saved_calibrator_brings_its_uncertainty_along(tmp_path):
+    y, p = reference(300)
+    _, new = reference(500, seed=6)
+    calibrator = am.calibrate(y, p)
+    calibrator.save(tmp_path / "map.json")
+    again = am.Calibrator.load(tmp_path / "map.json")
+    labels = am.decide(new, calibrator=again).labels
+    here, there = (
+        am.forecast(new, labels, calibrator=one) for one in (calibrator, again)
+    )
+    assert here.interval == there.interval
+    assert here.interval_given_map == there.interval_given_map
+    assert "given the map" in repr(here)
+    assert here.to_dict()["share_of_map"] == here.share_of_map
+
+
+def test_a_map_without_draws_is_taken_as_certain():
+    _, new = reference(100)
+    labels = (new > 0.3).astype(int)
+    f = am.forecast(new, labels, calibrator=PlattMap(0.8, -0.5))
+    assert f.interval_given_map is None
+    assert f.share_of_map is None
+    assert f.assumptions[-1] == "the map is certain: the interval is given the map"
+
+
+def test_the_interval_narrows_to_the_given_map_as_the_reference_grows():
+    _, new = reference(2000, seed=7)
+    labels = am.decide(new, reference=reference(1000)).labels
+    shares = [
+        am.forecast(new, labels, reference=reference(n)).share_of_map
+        for n in (200, 2000, 50_000)
+    ]
+    assert shares[0] > shares[1] > shares[2]
+    assert shares[0] > 0.5
+    assert shares[2] < 0.2
+
+
+def test_a_score_that_surprises_is_told():
+    y, p = reference(3000)
+    labels = am.decide(p).labels
+    f = am.forecast(p, labels)
+    got = am.evaluate(y, labels)
+    assert f.surprise(f.mean) is None
+    assert f.surprise(f.interval[0]) is None
+    assert "outside of the 90% interval" in f.surprise(got)
+    with pytest.warns(UserWarning, match=r"calibration_check\(y, p\)"):
+        assert am.evaluate(y, labels, forecast=f) == got
+    mended = am.forecast(p, labels, reference=reference(3000, seed=8))
+    assert am.evaluate(y, labels, forecast=mended) == got
+    with pytest.raises(TypeError, match="forecast must be what forecast"):
+        am.evaluate(y, labels, forecast=0.3)
