@@ -47,8 +47,10 @@ class Calibrator:
     >>> y = [0, 0, 1, 0, 1, 1, 0, 1]
     >>> p = [0.01, 0.02, 0.03, 0.04, 0.05, 0.2, 0.1, 0.4]
     >>> calibrator = am.calibrate(y, p)
-    >>> calibrator.apply([0.01, 0.1, 0.4]).round(3)
-    array([0.238, 0.594, 0.822])
+    >>> calibrator.apply([0.01, 0.1, 0.4]).round(2)
+    array([0.14, 0.54, 0.85])
+    >>> len(calibrator.alternatives)
+    48
     """
 
     n: int = field(default=0, kw_only=True)
@@ -81,7 +83,8 @@ class Calibrator:
         draws = np.asarray(self.draws, dtype=np.float64)
         if draws.ndim != 2 or not draws.size or not np.isfinite(draws).all():
             raise ValueError("draws must be a matrix of finite numbers, one map a row")
-        self._with(draws[0])  # refuses a row of the wrong length
+        for row in draws:
+            self._with(row)  # refuses what is no map
         return draws
 
     def _with(self, parameters: Floats) -> Calibrator:

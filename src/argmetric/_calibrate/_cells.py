@@ -43,10 +43,16 @@ def cells_of(reference: Reference, most: int = MOST_CELLS) -> Cells:
         mass = np.add.reduceat(w, first)
         middle = np.cumsum(mass) - mass / 2
         number = (most * middle / mass.sum()).astype(np.int64)
-        first = first[np.flatnonzero(np.diff(number, prepend=-1))]
+        opens = np.diff(number, prepend=-1) > 0
+        opens[[1, -1]] = True  # or a lump that is smaller than a cell would drown
+        first = first[opens]
     total = np.add.reduceat(w, first)
+    lowest = x[first]
+    # The mean of equal scores must be that score to the last digit: a lump is known by
+    # standing at the reach.
+    off = x - np.repeat(lowest, np.diff(first, append=x.size))
     return Cells(
-        np.add.reduceat(w * x, first) / total,
+        lowest + np.add.reduceat(w * off, first) / total,
         np.add.reduceat(w * reference.scores[order], first) / total,
         np.add.reduceat(w * y, first),
         total,

@@ -95,10 +95,12 @@ def calibrate(
     >>> p = [0.01, 0.02, 0.03, 0.04, 0.05, 0.2, 0.1, 0.4]
     >>> am.calibrate(y, p)
     Calibrator
-      method               platt
-      map                  logit p' = 0.643 logit p +1.793
+      method               spline
+      map                  logit p' through 8 points of logit p, slope 0.741 beyond
       reference            8 labelled rows, 0.5 positive
-      0.01, 0.1, 0.5, 0.9  become 0.238, 0.594, 0.857, 0.961
+      0.01, 0.1, 0.5, 0.9  become 0.138, 0.542, 0.881, 0.974
+    >>> am.calibrate(y, p, "platt").formula
+    "logit p' = 0.643 logit p +1.793"
     """
     if method is not None:
         check_choice(method, "method", METHODS)
@@ -150,7 +152,7 @@ def calibrate_out_of_fold(
     >>> y = [0, 0, 1, 0, 1, 1, 0, 1]
     >>> p = [0.01, 0.02, 0.03, 0.04, 0.05, 0.2, 0.1, 0.4]
     >>> calibrate_out_of_fold(y, p, cv=2).round(2)
-    array([0.27, 0.4 , 0.38, 0.41, 0.53, 0.61, 0.64, 0.84])
+    array([0.1 , 0.27, 0.22, 0.28, 0.44, 0.6 , 0.59, 0.85])
     """
     check_choice(method, "method", METHODS)
     n_folds = check_folds(cv)

@@ -10,7 +10,7 @@ import numpy as np
 
 from argmetric._calibrate._base import Calibrator
 from argmetric._calibrate._cells import cells_of
-from argmetric._calibrate._draws import N_DRAWS, drawn, rounded
+from argmetric._calibrate._draws import N_DRAWS, drawn
 from argmetric._calibrate._maps import (
     BetaMap,
     IdentityMap,
@@ -143,7 +143,7 @@ def n_distinct(scores: Floats, enough: int = 3) -> int:
 
 def _temperature(reference: Reference, strict: bool) -> Calibrator:
     x, y, w = reference.x, reference.y, reference.weights
-    right = np.where(y, x > 0, x < 0).all()
+    right = np.where(y, x >= 0, x <= 0).all()  # 0 stays 0 whatever the temperature
     # Without a single error the likelihood has no finite optimum.
     target = smoothed_targets(reference) if right else y.astype(np.float64)
     if float(w @ (x * (target - 0.5))) <= 0:
@@ -157,7 +157,8 @@ def _temperature(reference: Reference, strict: bool) -> Calibrator:
     else:
         slope = _root(lambda b: float(w @ (x * (target - expit(b * x)))))
     p = expit(slope * x)
-    error = reference.weight_of_a_row / float(w @ (x**2 * p * (1 - p)))
+    information = float(w @ (x**2 * p * (1 - p))) or np.inf  # it may underflow
+    error = reference.weight_of_a_row / information
     inverse = drawn(np.array([slope]), np.array([[error]]))
     draws = 1 / np.clip(inverse, 1 / HOTTEST, 1 / COOLEST)
     return TemperatureMap(1 / slope, draws=draws, **_described(reference))
@@ -224,7 +225,7 @@ def _refits(reference: Reference, x: Floats) -> Floats:
         there = mass > 0
         height = _heights(hits[there], mass[there].astype(np.float64), reference)
         draws[i] = np.interp(at, p[there], height)
-    return rounded(draws)
+    return np.round(draws, 12)  # six digits would make the lowest heights 0
 
 
 def _identity(reference: Reference, strict: bool) -> Calibrator:

@@ -204,8 +204,6 @@ def calibration_check(
     )
 
 
-
-
 def _binned(p: Floats, ordered: Reference, n_bins: int) -> ReliabilityBins:
     y = ordered.y.astype(np.float64)
     return reliability_bins(p, y, ordered.weights, n_bins)

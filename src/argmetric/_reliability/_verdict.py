@@ -59,7 +59,7 @@ def forecasts(check: CalibrationCheck) -> tuple[Verdict, str]:
         return "too few rows to say", "the promise of p does not know the weights"
     if check.as_is.n_certain_and_wrong or gap > max(BROKEN, error):
         return "no", f"{said}: {how}"
-    if gap + error > KEPT:
+    if not gap + error <= KEPT:  # nor where one of them is not known
         return "too few rows to say", (
             f"{said}, give or take {error:.4f}: too wide to trust; to be safe, {how}"
         )
