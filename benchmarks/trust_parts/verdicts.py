@@ -11,6 +11,7 @@ import argmetric as am
 from trust_parts.cases import Case, over_cases
 
 ROUTES = ("recalibrate", "decide", "tune", "half")
+IN_WORDS = {"decide": "as it stands", "recalibrate": "recalibrated"}
 GROUP = 20  # rows of a group, where rows are grouped
 
 
@@ -42,13 +43,12 @@ def _row(
 ) -> dict[str, Any]:
     known, p = case.reference_y, case.reference_p
     check = am.calibration_check(known, p, "f1", **here)
-    plain = {name: there[name] for name in ("zero_division",) if name in there}
     rule = am.tune(known, p, "f1", n_bootstrap=0, cv=0, **here)
     decided = am.decide(case.p, "f1", **there)
+    calibrator = am.calibrate(known, p)
+    mended = am.decide(case.p, "f1", calibrator=calibrator, **there)
     labels = {
-        "recalibrate": am.decide(
-            case.p, "f1", calibrator=am.calibrate(known, p), **there
-        ).labels,
+        "recalibrate": mended.labels,
         "decide": decided.labels,
         "tune": rule.apply(case.p),
         "half": (case.p >= 0.5).astype(int),
@@ -62,26 +62,35 @@ def _row(
     row["fit to decide"] = check.fit_to_decide
     row["fit to forecast"] = check.fit_to_forecast
     if kind == "one vector":
-        f = am.forecast(case.p, decided.labels, "f1", **plain)
-        low, high = f.interval
-        row["held"] = float(low - 1e-9 <= score["decide"] <= high + 1e-9)
-        row["error"] = 100 * (f.mean - score["decide"])
         row["gap"] = 100 * check.gap
+        for name, decision, how in (
+            ("decide", decided, {}),
+            ("recalibrate", mended, {"calibrator": calibrator}),
+        ):
+            f = am.forecast(case.p, decision.labels, "f1", **how)
+            held = f.surprise(score[name]) is None
+            row[f"{name} held"] = float(held)
+            row[f"{name} off by"] = 100 * abs(f.mean - score[name])
     return row
 
 
 def _emit_forecasts(rows: list[dict[str, Any]], half: str) -> None:
     if not rows:
         return
-    for verdict in ("yes", "no", "too few rows to say"):
+    for verdict in ("yes", "recalibrated", "no", "too few rows to say"):
         part = [row for row in rows if row["fit to forecast"] == verdict]
-        held = float(np.mean([row["held"] for row in part])) if part else float("nan")
-        error = float(np.mean([abs(row["error"]) for row in part])) if part else None
-        target = (">=", 0.85) if verdict == "yes" and part else None
-        emit(
-            "verdicts", f"forecasts as it stands hold, called '{verdict}'", held,
-            "share", target, sets=half, cases=len(part), off_by=error,
-        )  # fmt: skip
+        if not part:
+            continue
+        way = "recalibrate" if verdict == "recalibrated" else "decide"
+        for name in ("decide", "recalibrate"):
+            target = (">=", 0.85) if name == way and verdict != "no" else None
+            emit(
+                "verdicts",
+                f"forecasts hold, {IN_WORDS[name]}, called '{verdict}'",
+                float(np.mean([row[f"{name} held"] for row in part])), "share", target,
+                sets=half, cases=len(part),
+                off_by=float(np.mean([row[f"{name} off by"] for row in part])),
+            )  # fmt: skip
     for verdict in ("yes", "no", "too few rows to say"):
         part = [row for row in rows if row["fit to decide"] == verdict]
         if part:
@@ -90,7 +99,8 @@ def _emit_forecasts(rows: list[dict[str, Any]], half: str) -> None:
                 "verdicts", f"the advised route gains, called '{verdict}' to decide",
                 float(np.mean(gain)), "points", sets=half, cases=len(part),
             )  # fmt: skip
-    gap, error = ([abs(row[name]) for row in rows] for name in ("gap", "error"))
+    gap = [abs(row["gap"]) for row in rows]
+    error = [row["decide off by"] for row in rows]
     rank = float(np.corrcoef(_ranks(gap), _ranks(error))[0, 1])
     emit(
         "verdicts", "rank correlation of the gap and the error on new rows", rank,

@@ -105,15 +105,15 @@ def calibration_check(
     --------
     >>> import argmetric as am, numpy as np
     >>> rng = np.random.default_rng(0)
-    >>> p = rng.beta(0.5, 4, 4000)
-    >>> y = rng.random(4000) < p
+    >>> p = rng.beta(0.5, 4, 60_000)
+    >>> y = rng.random(60_000) < p
     >>> check = am.calibration_check(y, p)
     >>> check.fit_to_decide, check.fit_to_forecast
     ('yes', 'yes')
     >>> odds = 10 * p / (1 - p)
     >>> check = am.calibration_check(y, odds / (1 + odds))
-    >>> check.fit_to_decide, check.route, round(check.loss, 2)
-    ('no', 'recalibrate', 0.11)
+    >>> check.fit_to_decide, check.route, check.fit_to_forecast
+    ('no', 'recalibrate', 'recalibrated')
     """
     metric = get_metric(metric, zero_division=zero_division)
     check_choice(method, "method", METHODS)
@@ -174,18 +174,18 @@ def calibration_check(
     mended = layout.select(mended)[part]
     bins = _binned(ordered.p, ordered, n_bins)
     clustered = units.n_units < layout.scores.size
+    as_is = _quality(ordered.p, _own_losses(ordered), ordered, bins)
+    again = _quality(
+        mended, _log_losses(mended, ordered), ordered, _binned(mended, ordered, n_bins)
+    )
+    better = again.log_loss <= as_is.log_loss
     return CalibrationCheck(
-        route=best_route(judged, names, sign),
+        route=best_route(judged, names, sign, mended=better),
         routes=tuple(routes_of(judged, names, sign)),
         expected=before.expected,
         expected_recalibrated=after.expected,
-        as_is=_quality(ordered.p, _own_losses(ordered), ordered, bins),
-        recalibrated=_quality(
-            mended,
-            _log_losses(mended, ordered),
-            ordered,
-            _binned(mended, ordered, n_bins),
-        ),
+        as_is=as_is,
+        recalibrated=again,
         line=calibration_line(
             ordered.x,
             ordered.y,

@@ -9,7 +9,13 @@ from argmetric._display import Lines, as_html, as_text, json_number
 from argmetric._reliability._bins import ReliabilityBins
 from argmetric._reliability._routes import Route, RouteName
 from argmetric._reliability._slope import Line
-from argmetric._reliability._verdict import Verdict, decides, forecasts, notes_of
+from argmetric._reliability._verdict import (
+    Promise,
+    Verdict,
+    decides,
+    forecasts,
+    notes_of,
+)
 from argmetric._segments import Floats
 from argmetric.metrics import Metric
 
@@ -116,8 +122,8 @@ class CalibrationCheck:
         return decides(self)[0]
 
     @property
-    def fit_to_forecast(self) -> Verdict:
-        """Whether what `p` promises comes true."""
+    def fit_to_forecast(self) -> Promise:
+        """Whether what `p` promises comes true: as it stands, or once recalibrated."""
         return forecasts(self)[0]
 
     @property

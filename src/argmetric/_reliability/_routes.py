@@ -26,6 +26,8 @@ IN_WORDS: dict[RouteName, str] = {
     "half": "cut at 0.5",
 }
 
+CLEARLY = 2.0  # standard errors
+
 Mask = npt.NDArray[np.bool_]
 
 
@@ -143,19 +145,22 @@ def routes_of(judged: Judged, names: tuple[RouteName, ...], sign: float) -> list
     ]
 
 
-def best_route(judged: Judged, names: tuple[RouteName, ...], sign: float) -> RouteName:
-    """The route to take.
+def best_route(
+    judged: Judged, names: tuple[RouteName, ...], sign: float, *, mended: bool
+) -> RouteName:
+    """The route to take; `mended`: recalibration lowered the log-loss out of fold.
 
-    A map that did worse than none is never taken. A cut is taken instead of a decision
-    where it did better by more than one standard error.
+    A map that did worse than none, in the metric or in log-loss, is never taken. A cut
+    is taken instead of a decision where it did clearly better.
     """
     score = sign * judged.scores
     best = names.index("decide")
-    if "recalibrate" in names and score[names.index("recalibrate")] >= score[best]:
-        best = names.index("recalibrate")
+    recalibrate = names.index("recalibrate")
+    if mended and score[recalibrate] >= score[best]:
+        best = recalibrate
     for name in ("tune", "half"):
         if name in names:
             i = names.index(name)
-            if score[i] - score[best] > judged.difference_error(i, best):
+            if score[i] - score[best] > CLEARLY * judged.difference_error(i, best):
                 best = i
     return names[best]

@@ -9,13 +9,14 @@ if TYPE_CHECKING:
     from argmetric._reliability._result import CalibrationCheck
 
 Verdict = Literal["yes", "no", "too few rows to say"]
+Promise = Literal["yes", "recalibrated", "no", "too few rows to say"]
 
 SURE = 2.0  # standard errors from which a loss is not chance
 WORTH = 0.005  # share of the score from which a loss is worth a word
 MATTERS = 0.05  # share of the score from which a loss matters
 FEW = 20  # rows of a class below which only a clear loss is believed
-KEPT = 0.02  # a promise this near to the score, its error counted, is kept
-BROKEN = 0.01  # one further off than this, and than its error, is not
+KEPT = 0.015  # gap, its error counted, up to which a promise is kept
+CHANCE = 0.05  # of the log-odds' line, below which p is not calibrated
 HOW = {
     "recalibrate": "pass reference=(y, p) to decide, or calibrator=calibrate(y, p)",
     "tune": "take the cut of tune(y, p)",
@@ -47,23 +48,35 @@ def decides(check: CalibrationCheck) -> tuple[Verdict, str]:
     return "yes", f"another way would gain {figures}: {HOW[check.route]}"
 
 
-def forecasts(check: CalibrationCheck) -> tuple[Verdict, str]:
-    """Whether what `p` as it stands promises comes true, and advice.
+def forecasts(check: CalibrationCheck) -> tuple[Promise, str]:
+    """Whether what is promised comes true, as it stands or recalibrated, and advice.
 
-    What fails on new rows is what fails here: the gap between promise and score.
+    What fails on new rows is what fails here: the gap between promise and score. As it
+    stands a promise counts as kept where nothing speaks against it and the gap, its
+    error included, is below 1.5 points: the interval of a forecast knows nothing of
+    errors of p, and on real models even small ones break it. Recalibrated it
+    counts as kept where the gap is within two errors, because the interval then holds
+    the uncertainty of the map.
     """
-    gap, error = abs(check.gap), check.score_standard_error
-    said = f"p promises {check.expected:.4f} where {check.score_as_is:.4f} is had"
     how = HOW["recalibrate"].replace("decide", "forecast")
+    said = f"p promises {check.expected:.4f} where {check.score_as_is:.4f} is had"
     if check.weighted:
         return "too few rows to say", "the promise of p does not know the weights"
-    if check.as_is.n_certain_and_wrong or gap > max(BROKEN, error):
-        return "no", f"{said}: {how}"
-    if not gap + error <= KEPT:  # nor where one of them is not known
-        return "too few rows to say", (
-            f"{said}, give or take {error:.4f}: too wide to trust; to be safe, {how}"
-        )
-    return "yes", f"{said}, give or take {error:.4f}"
+    error = check.score_standard_error
+    scale = max(1.0, abs(check.score_as_is))  # of metrics that exceed 1
+    consistent = check.line.p_value >= CHANCE and not check.as_is.n_certain_and_wrong
+    if consistent and abs(check.gap) + error <= KEPT * scale:
+        return "yes", f"{said}, give or take {error:.4f}"
+    again = (
+        f"recalibrated it promises {check.expected_recalibrated:.4f} where "
+        f"{check.score_recalibrated:.4f} is had"
+    )
+    left = abs(check.expected_recalibrated - check.score_recalibrated)
+    if not error < math.inf:
+        return "too few rows to say", f"{said}, and nobody knows how sure that is"
+    if left <= SURE * error:
+        return "recalibrated", f"{said}, give or take {error:.4f}; {again}: {how}"
+    return "no", f"{said}, and {again}, give or take {error:.4f}"
 
 
 def notes_of(check: CalibrationCheck) -> tuple[str, ...]:
