@@ -13,7 +13,7 @@ from sklearn.isotonic import IsotonicRegression
 
 import argmetric as am
 import strategies as nasty
-from argmetric._calibrate import IsotonicMap, PlattMap, resolve_calibrator
+from argmetric._calibrate import IsotonicMap, PlattMap, SplineMap, resolve_calibrator
 
 few = settings(deadline=None, max_examples=30)
 MAP = PlattMap(0.8, -1.5, n=1000, prevalence=0.2)
@@ -87,9 +87,9 @@ def test_matrices_frames_and_sparse_cells(average):
 
 
 def test_scores_beyond_the_reach_of_a_map_keep_their_order():
-    # Below 2^-53 a map of log-odds ties scores: the higher one before it goes first.
+    # A map of log-odds ties what lies beyond its reach: the higher score goes first.
     p = np.array([1e-300, 0.0, 1e-20, 1e-17, 0.9])
-    flat = PlattMap(0.02, 0.5, n=10)
+    flat = PlattMap(0.02, 0.5, reach=36.0, n=10)
     mapped = flat.apply(p)
     assert mapped[0] == mapped[1] == mapped[2] == mapped[3] > 0.3
     decided = am.decide(p, calibrator=flat, max_positives=3)
@@ -99,6 +99,18 @@ def test_scores_beyond_the_reach_of_a_map_keep_their_order():
         np.tile(p, 2), groups=groups, average="groups", calibrator=flat, max_positives=3
     )
     np.testing.assert_array_equal(decided.labels, [0, 0, 1, 1, 1] * 2)
+
+
+def test_the_flat_parts_of_a_curve_keep_their_order():
+    knots, values = np.array([-1.0, 0.0, 1.0]), np.array([-2.0, 0.5, 0.5])
+    flat = SplineMap(knots, values, 0.5, -4.0, 2.0, reach=4.0)
+    x = np.array([0.2, 0.7, 0.5, 0.9, -3.0])
+    for scores, logits in ((x, True), (expit(x), False)):
+        decided = am.decide(scores, calibrator=flat, max_positives=2, logits=logits)
+        np.testing.assert_array_equal(decided.labels, [0, 1, 0, 1, 0])
+    # The same in a chain, whose second map rises.
+    decided = am.decide(x, calibrator=flat.then(MAP), max_positives=2, logits=True)
+    np.testing.assert_array_equal(decided.labels, [0, 1, 0, 1, 0])
 
 
 def test_log_odds_keep_their_tails():
@@ -133,15 +145,40 @@ def test_a_reference_is_a_calibrator_fitted_on_it():
         np.testing.assert_array_equal(
             decision.labels, am.decide(fitted.apply(new)).labels
         )
-        assert "by platt on 600 labelled rows;" in decision.notes[0]
+        assert "by spline on 600 labelled rows;" in decision.notes[0]
         told = am.forecast(new, decision.labels, reference=reference)
-        assert told.mean == pytest.approx(decision.expected, rel=1e-9)
+        assert told.mean == am.forecast(new, decision.labels, calibrator=fitted).mean
+        assert told.mean == pytest.approx(decision.expected, abs=0.001)
         assert told.assumptions[0] + SCALE == decision.notes[0]
     odds = am.decide(np.log(new / (1 - new)), reference=(y, x), logits=True)
     np.testing.assert_array_equal(odds.labels, am.decide(fitted.apply(new)).labels)
-    assert "recalibrated by platt" in repr(decision)
+    assert "recalibrated by spline" in repr(decision)
     grouped = am.decide(new, groups=groups[:200], average="groups", reference=(y, p))
     assert grouped.notes[0] == decision.notes[0]
+
+
+def test_a_forecast_mixes_over_the_maps_that_the_reference_allows():
+    x, groups = batch(600)
+    y = np.random.default_rng(1).random(600) < expit(0.7 * x - 1)
+    new, groups = expit(batch(60, seed=5)[0]), groups[:60]
+    labels = am.decide(new, reference=(y, expit(x))).labels
+    shift = am.adjust_prior(new, prevalence=0.3, reference_prevalence=0.2)
+    for fitted in (
+        am.calibrate(y, expit(x)),
+        am.calibrate(y, expit(x), "platt"),
+        am.calibrate(y, expit(x)).then(shift),
+    ):
+        for options in ({}, {"groups": groups, "average": "groups"}):
+            told = am.forecast(new, labels, calibrator=fitted, **options)
+            alone = [
+                am.forecast(new, labels, calibrator=one, **options)
+                for one in fitted.alternatives
+            ]
+            mean = np.mean([one.mean for one in alone])
+            assert told.mean == pytest.approx(mean, abs=2e-5)
+            # An interval of the mixture is wider than that of a usual map.
+            widths = [one.interval[1] - one.interval[0] for one in alone]
+            assert told.interval[1] - told.interval[0] > np.median(widths)
 
 
 def test_functions_objects_and_chains_are_calibrators():

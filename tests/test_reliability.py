@@ -1,13 +1,15 @@
-"""`calibration_check`: the loss in the decision, against counts row by row."""
+"""`calibration_check`: verdicts and routes, against counts row by row."""
 
 from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from sklearn.calibration import calibration_curve
 from sklearn.linear_model import LogisticRegression
@@ -15,11 +17,13 @@ from sklearn.metrics import brier_score_loss, log_loss
 
 import argmetric as am
 import strategies as nasty
-from argmetric._calibrate import calibrate_out_of_fold
+from argmetric._calibrate import Reference, calibrate_out_of_fold, fold_numbers
 from argmetric._layout import lay_out
 from argmetric._reliability._bins import reliability_bins, wilson
-from argmetric._reliability._judge import Case, judge, units_of
-from argmetric._reliability._slope import calibration_line
+from argmetric._reliability._judge import Case, Judged, judge, units_of
+from argmetric._reliability._result import Quality
+from argmetric._reliability._routes import Route, best_route, routes_of
+from argmetric._reliability._slope import Line, calibration_line
 
 few = settings(deadline=None, max_examples=40)
 
@@ -44,15 +48,17 @@ def queries(n_groups=600, size=20, seed=0):
 # What it is for
 
 
-def test_odds_off_by_ten_lose_more_than_decoding_gains_and_platt_restores_it():
+def test_odds_off_by_ten_lose_more_than_decoding_gains_and_a_map_restores_it():
     y, p, groups = queries()
     off = times(p, 10)
     check = am.calibration_check(y, off, groups=groups)
-    assert check.verdict == "recalibrate"
-    assert check.method == "platt"
+    assert (check.fit_to_decide, check.fit_to_forecast) == ("no", "recalibrated")
+    assert (check.route, check.method) == ("recalibrate", "spline")
+    assert check.loss == check.score_recalibrated - check.score_as_is
     assert check.loss > 0.05
     assert check.loss > 10 * check.loss_standard_error
-    assert check.expected - check.realised > 0.2  # and promises far too much
+    assert check.gap == check.expected - check.realised
+    assert check.gap > 0.2  # it promises far too much
     assert check.intercept == pytest.approx(-math.log(10), abs=0.2)
     assert check.slope == pytest.approx(1, abs=4 * check.slope_standard_error)
     # Against one global cut, tuned on the truth, decoding as it stands loses .05;
@@ -64,7 +70,7 @@ def test_odds_off_by_ten_lose_more_than_decoding_gains_and_platt_restores_it():
     assert check.score_as_is < max(cuts) - 0.05
     assert check.score_recalibrated > max(cuts)
     right = am.calibration_check(y, p, groups=groups)
-    assert right.verdict == "calibrated"
+    assert (right.fit_to_decide, right.fit_to_forecast) == ("yes", "yes")
     assert abs(right.loss) < 0.002
     assert check.score_recalibrated == pytest.approx(right.score_as_is, abs=0.002)
     # And so it goes on rows that were never seen.
@@ -87,27 +93,367 @@ def test_many_errors_of_calibration_cost_nothing():
     assert check.ece > 0.05
     assert abs(check.loss) < 0.003
     assert check.slope == pytest.approx(1 / 3, abs=0.03)
-    assert check.verdict == "recalibrate"
-    assert "before a forecast" in check.advice
-    assert check.expected > check.realised + 0.05
+    assert (check.fit_to_decide, check.fit_to_forecast) == ("yes", "recalibrated")
+    assert "pass reference=(y, p) to forecast" in check.advice[1]
+    assert check.gap > 0.05
+    # Too timid is as wrong, the other way.
+    timid = am.calibration_check(y, expit(x / 3), "accuracy")
+    assert (timid.fit_to_decide, timid.fit_to_forecast) == ("yes", "recalibrated")
+    assert timid.gap < -0.05
 
 
 def test_verdicts():
-    y, p, _ = queries(n_groups=40)
-    small = am.calibration_check(y[:100], p[:100])
-    assert small.verdict == "too few rows to say"
-    assert "a loss of" in small.advice
-    y, p, _ = queries()
+    rng = np.random.default_rng(1)
+    x = rng.normal(-2, 1.5, 50_000)
+    y, p = rng.random(x.size) < expit(x), expit(x)
     fit = am.calibration_check(y, p)
-    assert fit.verdict == "calibrated"
+    assert (fit.fit_to_decide, fit.fit_to_forecast) == ("yes", "yes")
+    assert abs(fit.gap) < 2 * fit.score_standard_error
     assert fit.p_value > 0.001
+    for off in (times(p, 10), expit(3 * x)):
+        wrong = am.calibration_check(y, off)
+        assert (wrong.fit_to_decide, wrong.fit_to_forecast) == ("no", "recalibrated")
+        assert abs(wrong.expected_recalibrated - wrong.score_recalibrated) < 0.01
+        assert wrong.route == "recalibrate"
+        assert wrong.advice[0].endswith(
+            "pass reference=(y, p) to decide, or calibrator=calibrate(y, p)"
+        )
+        best = wrong.score_recalibrated
+        assert best == pytest.approx(fit.score_as_is, abs=0.003)
+    small = am.calibration_check(y[:60], p[:60])
+    assert small.fit_to_decide == "too few rows to say"
+    assert small.fit_to_forecast == "recalibrated"  # whose interval knows of few rows
+    assert "on 60 rows, 8 of them positive, a loss of" in small.advice[0]
+    assert "pass reference=(y, p) to forecast" in small.advice[1]
     # Some 10 positives, but odds off by 1000: the loss speaks for itself.
     rng = np.random.default_rng(0)
     rare = np.concatenate([np.full(2000, 1e-3), np.full(30, 0.5)])
     truth = rng.random(rare.size) < rare
     loud = am.calibration_check(truth, times(rare, 1000))
     assert loud.n_positives < 25
-    assert loud.verdict == "recalibrate"
+    assert (loud.fit_to_decide, loud.fit_to_forecast) == ("no", "recalibrated")
+
+
+def made_up(route="recalibrate", **changes):
+    """A check with figures that were made up."""
+    figures = {
+        "gain": 0.0,
+        "error": 0.001,
+        "expected": 0.6,
+        "again": 0.6,
+        "p_value": 0.5,
+        "score": 0.6,
+        "score_error": 0.005,
+        "n": 1000,
+        "n_positives": 200,
+        "weighted": False,
+        "wrong": 0,
+    } | changes
+    y, p, _ = queries(n_groups=10)
+    score, error, gain = (figures[one] for one in ("score", "score_error", "gain"))
+    return replace(
+        am.calibration_check(y, p, n_bootstrap=2),
+        route=route,
+        routes=(
+            Route(route, score + gain, error, gain, figures["error"]),
+            Route("decide", score, error, 0.0, 0.0),
+            Route("recalibrate", score, error, 0.0, 0.001),
+        ),
+        expected=figures["expected"],
+        expected_recalibrated=figures["again"],
+        line=Line(1.0, 0.1, 0.0, 0.1, figures["p_value"]),
+        n=figures["n"],
+        n_positives=figures["n_positives"],
+        weighted=figures["weighted"],
+        as_is=Quality(0.0, 0.1, 0.3, figures["wrong"]),
+    )
+
+
+@pytest.mark.parametrize(
+    ("route", "how"),
+    [
+        ("recalibrate", "calibrator=calibrate(y, p)"),
+        ("tune", "take the cut of tune(y, p)"),
+        ("half", "cut at 0.5"),
+    ],
+)
+def test_advice_names_the_route(route, how):
+    for gain, verdict, words in (
+        (0.1, "no", "p as it stands loses 0.1000 ± 0.0010 of f1: "),
+        (0.001, "yes", "another way would gain 0.0010 ± 0.0010 of f1: "),
+    ):
+        check = made_up(route, gain=gain)
+        assert check.fit_to_decide == verdict
+        assert words in check.advice[0]
+        assert check.advice[0].endswith(how)
+    stays = made_up("decide")
+    assert stays.fit_to_decide == "yes"
+    assert stays.advice[0] == "no other way to decide does better here in f1"
+
+
+@pytest.mark.parametrize(
+    ("figures", "verdict"),
+    [
+        ({}, "yes"),
+        ({"gain": 0.0199, "error": 0.01}, "too few rows to say"),  # no two errors
+        ({"gain": 0.0201, "error": 0.01}, "no"),
+        ({"gain": 0.0029}, "yes"),  # two errors, but no 0.5 % of .6029
+        ({"gain": 0.0031}, "no"),
+        ({"error": 0.0149}, "yes"),  # two errors below 5 % of .6
+        ({"error": 0.0151}, "too few rows to say"),
+        ({"error": math.nan}, "too few rows to say"),
+        ({"n_positives": 19}, "too few rows to say"),
+        ({"n_positives": 20}, "yes"),
+        ({"n_positives": 981}, "too few rows to say"),
+        ({"n_positives": 19, "gain": 0.1}, "no"),
+    ],
+)
+def test_where_a_loss_speaks(figures, verdict):
+    assert made_up(**figures).fit_to_decide == verdict
+
+
+@pytest.mark.parametrize(
+    ("figures", "verdict"),
+    [
+        ({}, "yes"),
+        ({"expected": 0.6099}, "yes"),  # gap and error are .0149
+        ({"expected": 0.6101}, "recalibrated"),
+        ({"expected": 0.5901}, "yes"),
+        ({"expected": 0.5899}, "recalibrated"),
+        ({"score_error": 0.0149}, "yes"),
+        ({"score_error": 0.0151}, "recalibrated"),
+        ({"p_value": 0.051}, "yes"),
+        ({"p_value": 0.049}, "recalibrated"),
+        ({"p_value": math.nan}, "recalibrated"),
+        ({"wrong": 1}, "recalibrated"),
+        ({"expected": 0.7, "again": 0.6099}, "recalibrated"),  # within two errors
+        ({"expected": 0.7, "again": 0.6101}, "no"),
+        ({"expected": 0.7, "again": 0.5899}, "no"),
+        ({"again": 0.7}, "yes"),  # nobody asks the map
+        ({"score_error": math.nan}, "too few rows to say"),
+        ({"expected": math.nan}, "recalibrated"),
+        ({"weighted": True}, "too few rows to say"),
+        # A metric that exceeds 1 is allowed the same share.
+        ({"score": 10.0, "expected": 10.14, "again": 10.0}, "yes"),
+        ({"score": 10.0, "expected": 10.15, "again": 10.0}, "recalibrated"),
+    ],
+)
+def test_where_a_promise_is_kept(figures, verdict):
+    assert made_up(**figures).fit_to_forecast == verdict
+
+
+# Routes: four ways to labels, row by row
+
+
+def f1(y, labels):
+    hits = int((y & labels).sum())
+    size = int(y.sum() + labels.sum())
+    return 2 * hits / size if size else 0.0
+
+
+def out_of_fold(y, p, fold, fit):
+    """Every row by what was fitted on the other folds; fit gives a function of p."""
+    found = np.empty(p.shape)
+    for number in range(int(fold.max()) + 1):
+        inside = fold == number
+        found[inside] = fit(y[~inside], p[~inside])(p[inside])
+    return found
+
+
+def best_cut(score):
+    """The cut in the middle between distinct scores that does best, by trying all."""
+
+    def fit(y, p):
+        levels = np.unique(p)
+        middles = (levels[1:] + levels[:-1]) / 2
+        cuts = [np.inf, *middles[::-1], -np.inf]  # ties go to fewer positives
+        values = [score(y, p >= cut) for cut in cuts]
+        cut = cuts[int(np.argmax(np.round(values, 12)))]
+        return lambda new: new >= cut
+
+    return fit
+
+
+def scores_of(check):
+    return {one.name: one.score for one in check.routes}
+
+
+@pytest.mark.parametrize("logits", [False, True])
+@pytest.mark.parametrize("off", [1.0, 4.0])
+def test_routes_are_what_they_say_row_by_row(off, logits):
+    y, p, _ = queries(n_groups=15)
+    p = times(p, off)
+    fold = fold_numbers(y, 5)
+    mended = out_of_fold(y, p, fold, lambda y, p: am.calibrate(y, p).apply)
+    tuned = out_of_fold(y, p, fold, best_cut(f1)) == 1
+    given_ = p
+    if logits:
+        given_ = np.log(p / (1 - p))
+        mended = out_of_fold(
+            y, given_, fold, lambda y, x: am.calibrate(y, x, logits=True).apply_logits
+        )
+        tuned = out_of_fold(y, given_, fold, best_cut(f1)) == 1
+        mended = expit(mended)
+    check = am.calibration_check(y, given_, logits=logits)
+    expected = {
+        "recalibrate": f1(y, am.decide(mended).labels == 1),
+        "decide": f1(y, am.decide(p).labels == 1),
+        "tune": f1(y, tuned),
+        "half": f1(y, p >= 0.5),
+    }
+    assert scores_of(check) == pytest.approx(expected, rel=1e-12)
+    assert len(set(expected.values())) == 4
+    for one in check.routes:
+        assert one.gain == one.score - expected["decide"]
+        assert (one.gain_standard_error == 0) == (one.name == "decide")
+
+
+def test_routes_of_groups():
+    y, p, groups = queries(n_groups=40)
+    p = times(p, 4)
+    fold = fold_numbers(y, 5, groups)
+    mended = out_of_fold(y, p, fold, lambda y, p: am.calibrate(y, p).apply)
+    decided = {"groups": groups, "average": "groups"}
+    labels = {
+        "recalibrate": am.decide(mended, **decided).labels,
+        "decide": am.decide(p, **decided).labels,
+        "half": p >= 0.5,
+    }
+    tuned = np.empty(y.size)
+    for number in range(5):
+        rest = fold != number
+
+        def score(y, labels, rest=rest):
+            return am.evaluate(y, labels, groups=groups[rest])
+
+        tuned[~rest] = best_cut(score)(y[rest], p[rest])(p[~rest])
+    labels["tune"] = tuned
+    check = am.calibration_check(y, p, groups=groups)
+    expected = {
+        name: am.evaluate(y, np.asarray(one) == 1, groups=groups)
+        for name, one in labels.items()
+    }
+    assert scores_of(check) == pytest.approx(expected, rel=1e-12)
+    pooled = am.calibration_check(y, p, groups=groups, average="pooled")
+    expected = {
+        "recalibrate": f1(y, am.decide(mended).labels == 1),
+        "decide": f1(y, am.decide(p).labels == 1),
+        "tune": f1(y, out_of_fold(y, p, fold, best_cut(f1)) == 1),
+        "half": f1(y, p >= 0.5),
+    }
+    assert scores_of(pooled) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("average", ["samples", "macro", "micro"])
+def test_routes_of_matrices(average):
+    rng = np.random.default_rng(5)
+    P = rng.beta(1, 3, (60, 3))
+    Y, P = rng.random(P.shape) < P, times(P, 4)
+    fold = fold_numbers(Y.ravel(), 5, np.repeat(np.arange(60), 3))[::3]
+    mended = out_of_fold(Y, P, fold, lambda y, p: am.calibrate(y, p).apply)
+
+    def score(y, labels):
+        return am.evaluate(y, labels, average=average)
+
+    if average == "macro":  # a cut for each column
+        columns = [
+            out_of_fold(Y[:, j], P[:, j], fold, best_cut(f1)) == 1 for j in range(3)
+        ]
+        tuned = np.stack(columns, axis=1)
+    else:
+        tuned = out_of_fold(Y, P, fold, best_cut(score)) == 1
+    expected = {
+        "recalibrate": score(Y, am.decide(mended, average=average).labels),
+        "decide": score(Y, am.decide(P, average=average).labels),
+        "tune": score(Y, tuned),
+        "half": score(Y, P >= 0.5),
+    }
+    check = am.calibration_check(Y, P, average=average)
+    assert scores_of(check) == pytest.approx(expected, rel=1e-12)
+
+
+def test_routes_with_whole_weights_are_judged_on_repeated_rows():
+    y, p, _ = queries(n_groups=15)
+    p, w = times(p, 4), np.random.default_rng(0).integers(1, 4, y.size)
+    rows = np.repeat(np.arange(y.size), w)
+    check = am.calibration_check(y, p, sample_weight=w)
+    mended = calibrate_out_of_fold(y, p, sample_weight=w)
+    fold, tuned = fold_numbers(y, 5), np.empty(y.size)
+    for number in range(5):
+        copies = rows[fold[rows] != number]
+        inside = fold == number
+        tuned[inside] = best_cut(f1)(y[copies], p[copies])(p[inside])
+    labels = {
+        "recalibrate": am.decide(mended).labels == 1,
+        "decide": am.decide(p).labels == 1,
+        "tune": tuned == 1,
+        "half": p >= 0.5,
+    }
+    expected = {name: f1(y[rows], one[rows]) for name, one in labels.items()}
+    assert scores_of(check) == pytest.approx(expected, rel=1e-12)
+    assert check.fit_to_forecast == "too few rows to say"
+
+
+def test_a_cut_is_not_tuned_where_a_label_has_one_class():
+    rng = np.random.default_rng(3)
+    P = rng.beta(1, 3, (40, 2))
+    Y = rng.random(P.shape) < P
+    Y[:, 1] = np.arange(40) == 0
+    check = am.calibration_check(Y, P, average="macro")
+    assert [one.name for one in check.routes] == ["recalibrate", "decide", "half"]
+
+
+@pytest.mark.parametrize("metric", ["f1", "accuracy", "mcc"])
+@pytest.mark.parametrize("seed", range(10))
+def test_no_route_is_advised_that_did_worse_than_none(metric, seed):
+    """Few rows, nearly calibrated: most maps do a little harm."""
+    rng = np.random.default_rng(seed)
+    p = rng.beta(1, 2, 80)
+    y = rng.random(80) < p
+    check = am.calibration_check(y, p, metric, n_bootstrap=50)
+    gain = {one.name: one.gain for one in check.routes}
+    assert check.loss == gain[check.route] >= 0
+    if check.route == "recalibrate":
+        assert check.score_recalibrated >= check.score_as_is
+        assert check.recalibrated.log_loss <= check.log_loss
+    elif gain["recalibrate"] >= 0 and check.recalibrated.log_loss <= check.log_loss:
+        assert check.route in ("tune", "half")  # which was better still
+        assert check.loss > gain["recalibrate"]
+
+
+def test_the_harm_of_maps_on_few_rows_is_there():
+    """So that the test before this one has something to find."""
+    harmed = 0
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        p = rng.beta(1, 2, 80)
+        y = rng.random(80) < p
+        check = am.calibration_check(y, p, n_bootstrap=50)
+        if check.score_recalibrated < check.score_as_is:
+            assert check.route != "recalibrate"
+            harmed += 1
+    assert harmed >= 3
+
+
+@few
+@given(st.lists(st.floats(-1, 1), min_size=4, max_size=4), st.floats(0.01, 0.5))
+def test_the_route_by_hand(scores, noise):
+    """In turn: the map if no worse, then any cut that is better by two errors."""
+    samples = np.random.default_rng(0).normal(scores, noise, (30, 4))
+    judged = Judged(np.array(scores), samples)
+    names = ("recalibrate", "decide", "tune", "half")
+    for sign, mended in product((1.0, -1.0), (False, True)):
+        value = dict(zip(names, sign * np.array(scores), strict=True))
+        best = "decide"
+        if mended and value["recalibrate"] >= value["decide"]:
+            best = "recalibrate"
+        for cut in ("tune", "half"):
+            pair = samples[:, names.index(cut)] - samples[:, names.index(best)]
+            if value[cut] - value[best] > 2 * pair.std(ddof=1):
+                best = cut
+        assert best_route(judged, names, sign, mended=mended) == best
+    assume(scores[1] != scores[3])
+    assert routes_of(judged, names, -1.0)[3].gain == scores[1] - scores[3]
 
 
 # Scores and standard errors, row by row
@@ -170,7 +516,8 @@ def test_scores_equal_a_count_row_by_row(case):
     judged = judge(
         Case(metric, units, y, (first, second), weights), 3, np.random.default_rng(0)
     )
-    for ours, labels in ((judged.as_is, first), (judged.recalibrated, second)):
+    assert judged.samples.shape == (3, 2)
+    for ours, labels in zip(judged.scores, (first, second), strict=True):
         theirs = twin(metric, units, y, labels, weights)
         assert ours == pytest.approx(theirs, rel=1e-12, nan_ok=True)
 
@@ -208,10 +555,30 @@ def test_standard_errors_equal_a_bootstrap_unit_by_unit(kind):
         ]
         singles.append(scores[0])
         differences.append(scores[1] - scores[0])
-    assert judged.as_is_error == pytest.approx(np.std(singles, ddof=1), rel=1e-12)
-    assert judged.difference_error == pytest.approx(
-        np.std(differences, ddof=1), rel=1e-12
+    assert judged.error(0) == pytest.approx(np.std(singles, ddof=1), rel=1e-12)
+    for i, j in ((0, 1), (1, 0)):
+        assert judged.difference_error(i, j) == pytest.approx(
+            np.std(differences, ddof=1), rel=1e-12
+        )
+
+
+@few
+@given(cases(), st.integers(1, 5))
+def test_any_number_of_label_sets_is_judged_as_each_alone(case, count):
+    kind, metric, y, first, second, weights, groups = case
+    weights = weights + 1.0
+    layout, groups = laid_out(kind, groups)
+    units = units_of(layout, groups)
+    sets = [first, second, first | second, first & second, ~first][:count]
+    every = judge(
+        Case(metric, units, y, tuple(sets), weights), 4, np.random.default_rng(0)
     )
+    assert every.scores.shape == (count,)
+    for i, labels in enumerate(sets):
+        case = Case(metric, units, y, (labels,), weights)
+        alone = judge(case, 4, np.random.default_rng(0))
+        np.testing.assert_array_equal(alone.scores, every.scores[i : i + 1])
+        np.testing.assert_array_equal(alone.samples[:, 0], every.samples[:, i])
 
 
 def test_standard_errors_in_blocks_are_those_of_single_rows():
@@ -222,7 +589,7 @@ def test_standard_errors_in_blocks_are_those_of_single_rows():
     case = Case(am.Accuracy(), units, y, (first, second), None)
     judged = judge(case, 400, np.random.default_rng(0))
     difference = (second == y).astype(float) - (first == y)
-    assert judged.difference_error == pytest.approx(
+    assert judged.difference_error(1, 0) == pytest.approx(
         difference.std() / math.sqrt(100_000), rel=0.15
     )
 
@@ -264,8 +631,9 @@ def test_a_loss_is_a_loss_for_a_metric_that_is_minimised():
     y, p, _ = queries(n_groups=100)
     check = am.calibration_check(y, times(p, 5), am.SquaredCountError())
     assert check.score_recalibrated < check.score_as_is
+    assert check.route == "recalibrate"
     assert check.loss == check.score_as_is - check.score_recalibrated
-    assert check.verdict == "recalibrate"
+    assert check.fit_to_decide == "no"
 
 
 # Log-odds, and labels of other kinds
@@ -280,8 +648,11 @@ def test_log_odds_labels_and_seeds():
     assert words.to_dict() == first.to_dict()
     assert am.calibration_check(y.tolist(), off.tolist()).to_dict() == first.to_dict()
     assert odds.score_as_is == first.score_as_is
-    for name in ("loss", "log_loss", "brier", "ece", "slope", "intercept"):
+    for name in ("log_loss", "brier", "ece", "expected"):
         assert getattr(odds, name) == pytest.approx(getattr(first, name), rel=1e-6)
+    # Probabilities are cut off near 0 and 1, log-odds are not; here that is little.
+    for name in ("loss", "slope", "intercept"):
+        assert getattr(odds, name) == pytest.approx(getattr(first, name), abs=0.002)
     other = am.calibration_check(y, off, random_state=1)
     assert other.loss_standard_error != first.loss_standard_error
     i = np.arange(60)
@@ -296,7 +667,9 @@ def test_whole_weights_are_repeated_rows():
     w = np.random.default_rng(6).integers(0, 3, y.size)
     ours = am.calibration_check(y, off, sample_weight=w)
     rows = np.repeat(np.arange(y.size), w)
-    line = calibration_line(np.log(off[rows] / (1 - off[rows])), y[rows], None, None)
+    reach = Reference(off[rows], y[rows], None, False).reach
+    x = np.clip(np.log(off / (1 - off)), -reach, reach)
+    line = calibration_line(x[rows], y[rows], None, None)
     assert (ours.slope, ours.intercept) == pytest.approx((line.slope, line.intercept))
     assert ours.brier == pytest.approx(((off - y) ** 2)[rows].mean())
     assert ours.log_loss == pytest.approx(log_loss(y[rows], off[rows]))
@@ -420,13 +793,14 @@ def test_certain_rows_and_separated_classes_are_said():
     assert check.as_is.n_certain_and_wrong == 2
     assert any("2 rows were certain" in note for note in check.notes)
     assert check.to_dict()["log_loss"] == "inf"
-    assert "f1" in check.advice
+    assert "f1" in check.advice[0]
+    assert check.fit_to_forecast == "recalibrated"
     with pytest.warns(UserWarning, match="are these predicted labels"):
         sure = am.calibration_check(
             [0, 1, 0, 1, 1, 0, 1, 0] * 5, [0, 1, 0, 1, 1, 0, 1, 1] * 5
         )
     assert sure.expected == 1.0
-    assert sure.verdict == "recalibrate"  # 5 of 40 rows were certain and wrong
+    assert sure.fit_to_forecast != "yes"  # 5 of 40 rows were certain and wrong
     apart = am.calibration_check(y, 0.2 + 0.5 * y + 0.01 * (np.arange(40) % 3))
     assert apart.slope == math.inf
     assert any("separate the classes" in note for note in apart.notes)
@@ -443,17 +817,26 @@ def test_printed_forms_and_plot():
     import matplotlib.pyplot as plt
 
     y, p, groups = queries(n_groups=60)
-    check = am.calibration_check(y, times(p, 10), groups=groups)
+    check = am.calibration_check(y, times(p, 30), groups=groups)
     text = repr(check)
-    assert text.startswith("CalibrationCheck\n  verdict       recalibrate\n")
+    assert text.startswith("CalibrationCheck\n  fit to decide with?    no\n")
+    assert "  fit to forecast with?  recalibrated\n" in text
     assert "pass reference=(y, p) to decide" in text
-    assert len(text.splitlines()) == 12
+    assert text.count(", advised") == 1
+    assert len(text.splitlines()) == 15
     assert "<table>" in check._repr_html_()
     plain = json.loads(json.dumps(check.to_dict(), allow_nan=False))
     assert plain["loss"] == check.loss
-    assert plain["verdict"] == "recalibrate"
+    assert plain["fit_to_decide"] == check.fit_to_decide == "no"
+    assert plain["fit_to_forecast"] == check.fit_to_forecast == "recalibrated"
+    assert plain["advice"] == list(check.advice)
+    assert plain["route"] == "recalibrate"
+    assert plain["routes"]["recalibrate"]["gain"] == check.loss
+    assert list(plain["routes"]) == ["recalibrate", "decide", "tune", "half"]
+    assert plain["gap"] == check.gap
     assert len(plain["bins"]["rate"]) == len(check.bins)
     ax = check.plot()
+    assert ax.get_title() == "fit to decide with: no; to forecast with: recalibrated"
     assert ax.get_ylabel() == "share of positives"
     assert check.plot(ax) is ax
     plt.close("all")
