@@ -3,9 +3,10 @@ Wrap any classifier
 ===================
 
 A classifier is fitted for likelihood and cut at 0.5; it is judged by F1.
-`MetricClassifier` wraps it: every row is scored by a model that has not seen it, these
-scores are calibrated, the threshold with the best F1 on them is found exactly, and the
-classifier is fitted once more on all rows. What comes out is a scikit-learn classifier.
+`MetricClassifier` wraps it: every row is scored by a model that has not seen it, the
+threshold with the best F1 on these scores is found exactly, a map makes calibrated
+probabilities of them, and the classifier is fitted once more on all rows. What comes out
+is a scikit-learn classifier.
 """
 
 # %%
@@ -65,7 +66,7 @@ for name, learner in learners.items():
     plain[name] = f1_score(y_new, wrapped.estimator_.predict(X_new))
     tuned[name] = f1_score(y_new, wrapped.predict(X_new))
     method = wrapped.calibrator_.method
-    cut = f"p >= {wrapped.best_threshold_:.3f}"
+    cut = f"score >= {wrapped.best_threshold_:.3f}"
     print(f"{name:12} {plain[name]:.3f} -> {tuned[name]:.3f}   {cut}, {method}")
 
 # %%
@@ -85,7 +86,7 @@ curve.annotate(
 )
 curve.axvline(0.5, ymax=0.82, color=GREY, linestyle="--", linewidth=1.5)
 curve.set(
-    xlabel="threshold on the calibrated probability",
+    xlabel="threshold on the classifier's probability",
     ylabel="F1, out-of-fold scores",
     xlim=(0, 1),
     ylim=(0, 1.15 * rule.score),

@@ -91,6 +91,7 @@ def save_model(saved: SavedModel, path: str) -> None:
     # As their own plain values, which are checked when they are read
     bare.rule_ = bare.rule_.to_dict()
     bare.calibrator_ = bare.calibrator_.to_dict()
+    bare.check_ = None  # it was for those who trained
     content = {
         "kind_of_file": _MARK,
         "format": _FORMAT,

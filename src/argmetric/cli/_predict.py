@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +13,6 @@ from argmetric.cli import _report
 from argmetric.cli._errors import DONE, UsageError
 from argmetric.cli._features import check_columns
 from argmetric.cli._load import (
-    Floats,
     Groups,
     Labels,
     grouping,
@@ -39,9 +38,12 @@ from argmetric.cli._options import (
 from argmetric.cli._progress import progress, reading
 from argmetric.cli._rows_out import refuse_shared_output, rows_out
 from argmetric.cli._rules import rule_text
-from argmetric.cli._summary import Summary, described, forecast_values
+from argmetric.cli._summary import Summary, described, forecast_values, surprises
 from argmetric.io import Format
 from argmetric.metrics import Metric
+
+if TYPE_CHECKING:
+    from argmetric import Forecast
 
 
 def predict(
@@ -138,10 +140,12 @@ def predict(
             decision = saved.model.decide(X, **grouping(groups), **limits)
             chosen = np.asarray(decision.labels).astype(np.bool_)
         else:
-            chosen = saved.model.rule_.applies(p)
+            chosen = saved.model.predict(X) == saved.classes[1]
         labels = _target(table, saved)
         summary = described(table, metric, groups, target=labels.column)
-        summary |= _summary(saved, metric, p, chosen, groups, labels, coverage)
+        how = {**grouping(groups), "coverage": coverage}
+        forecast = saved.model.forecast(X, chosen, **how)
+        summary |= _summary(saved, metric, forecast, chosen, groups, labels)
     summary |= {"model": model, "joint": joint}
     summary["notes"] += [*_unknown_columns(table, saved, group), *_age(saved)]
     decided = saved.model.rule_.named(chosen)
@@ -156,26 +160,27 @@ def predict(
 def _summary(
     saved: SavedModel,
     metric: Metric,
-    p: Floats,
+    forecast: Forecast,
     chosen: npt.NDArray[np.bool_],
     groups: Groups | None,
     labels: Labels,
-    coverage: float,
 ) -> Summary:
-    from argmetric import evaluate, forecast
+    from argmetric import evaluate
 
-    forecast_ = forecast(p, chosen, metric, coverage, **grouping(groups))
     real = None
     if labels.values is not None:
         real = float(evaluate(labels.values, chosen, metric, **grouping(groups)))
     return {
         "positives": int(chosen.sum()),
-        "expected_positives": forecast_.expected_positives,
-        "rule": rule_text(saved.model.rule_, "score"),
+        "expected_positives": forecast.expected_positives,
+        "rule": rule_text(saved.model.rule_, "model score"),
         "classes": list(saved.classes),
-        "forecast": forecast_values(forecast_),
+        "forecast": forecast_values(forecast),
         "real": real,
-        "notes": [labels.note] if labels.note else [],
+        "notes": [
+            *([labels.note] if labels.note else []),
+            *surprises(forecast, real),
+        ],
     }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import warnings
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
@@ -27,6 +27,7 @@ from argmetric.cli._models import SavedModel, save_model, sklearn_version, skops
 from argmetric.cli._options import (
     COLUMNS,
     DEFAULT_JUDGE,
+    METRIC,
     OUTPUT,
     Choice,
     ColumnName,
@@ -67,6 +68,9 @@ def train(
     weight: Weight = None,
     format: InputFormat = None,
     judge: Judge = DEFAULT_JUDGE,
+    route: Annotated[
+        Literal["tune", "decide", "half", "auto"], Parameter(group=METRIC)
+    ] = "tune",
     choice: Choice = "best",
     max_positives: ShareOrCount = None,
     min_precision: Share = None,
@@ -102,6 +106,10 @@ def train(
         The column of weights of the rows.
     format
         The format of the input, where neither its name nor its content says it.
+    route
+        Where the threshold comes from: tuned on the labels of held-out rows, best in
+        expectation by the calibrated probabilities (decide), one half, or auto, which
+        takes the one that does best out of fold, and says so.
     choice
         "best" is the threshold with the best score, "one-se" the one with the fewest
         positives whose score is within a standard error of it.
@@ -150,6 +158,7 @@ def train(
         seed=seed,
         zero_division=None if judge.zero_division is None else metric.zero_division,
         average="groups" if average == "groups" else None,
+        route=route,
         choice="best" if choice == "best" else "one_se",
         min_precision=min_precision,
         min_recall=min_recall,
@@ -209,6 +218,7 @@ def _threads(n_rows: int) -> Iterator[None]:
 def _found(saved: SavedModel, notes: list[str]) -> Summary:
     rule: Any = saved.model.rule_
     calibrator: Any = saved.model.calibrator_
+    check: Any = saved.model.check_
     left_out = [f"{name!r}: {why}" for name, why in saved.features.left_out.items()]
     return {
         "model": saved.kind,
@@ -217,7 +227,9 @@ def _found(saved: SavedModel, notes: list[str]) -> Summary:
         "categories": len(saved.features.places("category")),
         "classes": list(saved.classes),
         "calibrator": calibrator.to_dict(),
-        "rule": rule_values(rule, "score", None),
+        "rule": rule_values(rule, "model score", None),
+        "route": saved.model.route_,
+        "check": None if check is None else check.to_dict(),
         "notes": [*(f"left out {one}" for one in left_out), *rule.notes, *notes],
     }
 

@@ -19,7 +19,6 @@ from argmetric._calibrate import (
     DEFAULT,
     METHODS,
     Calibrator,
-    IdentityMap,
     calibrated_scores,
 )
 from argmetric._decide import decide
@@ -211,10 +210,10 @@ def calibrate_and_tune(
             logits=held_out.margins,
         )
         route = check.route
-        if route == "decide":  # the scores as they stand, which did better
-            calibrator = IdentityMap() if calibrator is not None else None
     if route in ("decide", "recalibrate"):
-        rule = _decided_rule(rule, calibrator, metric, held_out, rows)
+        # Measured, "decide" is with the scores as they stand, which did better.
+        used = None if check is not None and route == "decide" else calibrator
+        rule = _decided_rule(rule, used, metric, held_out, rows)
         route = "decide"
     elif route == "half":
         half = 0.0 if held_out.margins else 0.5
@@ -253,7 +252,8 @@ def _decided_rule(
         cut = inside if math.isinf(inside) else -math.inf
     else:
         cut = (inside + outside) / 2
-    why = "the cut that the calibrated probabilities promise most for"
+    kind = "calibrated probabilities" if calibrator is not None else "scores"
+    why = f"the cut that the {kind} promise most for"
     return _at_threshold(rule, cut, held_out.scores, why)
 
 
