@@ -142,11 +142,11 @@ def _plain(value: Any) -> Any:
 
 
 def to_float(number: Any) -> float:
-    """As a float; infinite where it is beyond all floats."""
+    """As a float; nan where it is beyond all floats."""
     try:
         return float(number)
     except (OverflowError, ValueError):  # a huge int, a signalling nan
-        return math.inf
+        return math.nan
 
 
 def _range_in_words(low: float, high: float, strict: bool) -> str:

@@ -122,7 +122,7 @@ class Calibrator:
             Probabilities in the shape of `p`.
         """
         logits = check_flag(logits, "logits")
-        values = _values(p, logits=logits)
+        values = _values(p, "p", logits=logits)
         mapped = expit(self._map(values)) if logits else self._map_p(values)
         return mapped[0] if _is_number(p) else mapped
 
@@ -139,7 +139,7 @@ class Calibrator:
         ndarray
             Log-odds in the shape of `x`, infinite where the map gives 0 or 1.
         """
-        values = _values(x, logits=True)
+        values = _values(x, "x", logits=True)
         mapped = self._map(values)
         return mapped[0] if _is_number(x) else mapped
 
@@ -290,9 +290,8 @@ class Calibrator:
 _COMMON = ("n", "prevalence", "draws")
 
 
-def _values(p: Any, *, logits: bool) -> Floats:
+def _values(p: Any, name: str, *, logits: bool) -> Floats:
     """Checked scores; a single number becomes a vector of one."""
-    name = "x" if logits else "p"
     values = to_floats([p] if _is_number(p) else p, name)
     return check_scores(values, name, logits=logits)
 

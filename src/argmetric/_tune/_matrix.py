@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from argmetric._arguments import shown
 from argmetric._layout import column_names
 from argmetric._segments import Floats, Integers
 from argmetric._suspect import refuse_two_classes
@@ -52,8 +53,10 @@ def tune_matrix(
         return _tune_labels(
             y, p, scores, weight, metrics, settings, average, calibrator
         )
-    if average not in (None, "macro"):
-        raise ValueError(f"classes are averaged by 'macro', not by {average!r}")
+    if not (average is None or (isinstance(average, str) and average == "macro")):
+        raise ValueError(
+            f"average={shown(average)}: classes are averaged by 'macro' alone"
+        )
     if settings.limits.given or settings.choice != "best":
         what = ", ".join(settings.limits.given) or "choice='one_se'"
         raise ValueError(f"{what} is not there for several classes")
@@ -94,10 +97,10 @@ def _classes(y: Any, p: Any, scores: Floats) -> tuple[Integers, tuple[Any, ...]]
     if set(classes) <= set(columns):
         place = np.array([columns[name] for name in classes])
         return place[code], tuple(columns)
-    shown = ", ".join(map(repr, classes[:SHOWN]))
+    some = ", ".join(map(repr, classes[:SHOWN]))
     more = ", ..." if len(classes) > SHOWN else ""
     raise ValueError(
-        f"p has {scores.shape[1]} columns but y has {len(classes)} classes ({shown}"
+        f"p has {scores.shape[1]} columns but y has {len(classes)} classes ({some}"
         f"{more}): one column per class is needed, in sorted order, or a frame whose "
         "columns are named like the classes"
     )

@@ -116,6 +116,8 @@ def check_task(
 
 def unzipped(pairs: Iterable[Any]) -> Data:
     """Inputs and what outputs are compared with, from pairs of the two."""
+    if not isinstance(pairs, Iterable) or getattr(pairs, "ndim", 1) == 0:
+        raise TypeError(f"X must be a sequence of pairs (x, y), not {shown(pairs)}")
     pairs = list(pairs)  # zip(X, Y) can be read once only
     for place, pair in enumerate(pairs):
         if not isinstance(pair, tuple) or len(pair) != 2:

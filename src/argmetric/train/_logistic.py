@@ -288,9 +288,9 @@ class MetricLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[
     def _check_parameters(self) -> None:
         check_choice(self.objective, "objective", ("soft", "expected"))
         check_number(self.tol, "tol", low=0.0, high=1e100, strict=True)
-        for name in ("C", "gamma"):
-            check_number(getattr(self, name), name, low=0.0, strict=True, infinite=True)
-        if not np.isfinite(float(self.gamma)):
+        check_number(self.C, "C", low=0.0, strict=True, infinite=True)
+        gamma = check_number(self.gamma, "gamma", low=0.0, strict=True, infinite=True)
+        if not np.isfinite(gamma):
             raise ValueError("gamma must be finite: raise C for harder counts")
         check_count(self.n_restarts, "n_restarts", low=1, high=100_000)
         check_count(self.max_iter, "max_iter", low=1)
