@@ -366,7 +366,7 @@ def test_labels_of_a_matrix_are_checked():
     ("options", "message"),
     [
         ({"hash_bits": 99}, "hash_bits must be an integer from 8 to 28, not 99"),
-        ({"max_length": 2.5}, "max_length must be an integer from 1, not 2.5"),
+        ({"max_length": 2.5}, "max_length must be an integer from 1 to 1000, not 2.5"),
         ({"beam": 0}, "beam must be an integer from 1, not 0"),
         ({"step": -1.0}, "step must be positive"),
         ({"dropout": 2.0}, "dropout must be at least 0 and below 1"),

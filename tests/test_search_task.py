@@ -454,5 +454,5 @@ def test_what_is_no_task_or_no_number_of_labels_is_refused():
         check_task("chunk", ["a"], ["b"])
     with pytest.raises(ValueError, match="n_labels must be a whole number ≥ 1, not 0"):
         MultiLabel(0)
-    with pytest.raises(TypeError, match="integer"):
+    with pytest.raises(TypeError, match="whole number"):
         MultiLabel("ab")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from argmetric._arguments import check_count, shown, to_float
+from argmetric._arguments import MOST, check_count, shown, to_float
 from argmetric._validation import Integers, check_labels, to_numpy
 from argmetric.search._defaults import MOST_EPOCHS
 
@@ -65,7 +65,8 @@ def label_order(order: Any, labels: Labels) -> Integers:
     if order is None:
         counts = labels.sum(axis=0, dtype=np.int64)
         return np.argsort(counts, kind="stable")
-    given = to_numpy(order, "order") if np.iterable(order) else np.zeros(0)
+    listed = np.iterable(order) and not isinstance(order, str)
+    given = to_numpy(order, "order") if listed else np.zeros(0)
     if (
         given.shape != (n_labels,)
         or given.dtype.kind not in "iu"
@@ -86,4 +87,4 @@ def check_numbers(*, step: Any, **counts: Any) -> None:
     for name, value in counts.items():
         if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
             raise ValueError(f"{name} must be a positive integer, not {shown(value)}")
-        check_count(value, name, high=MOST_EPOCHS)
+        check_count(value, name, high=MOST_EPOCHS if name == "epochs" else MOST)
