@@ -463,22 +463,24 @@ def spline_twin(y, x, reach, sizes=(0.1, 0.3, 1.0, 3.0)):
         evidence.append(-loss(found) + np.log(precision).sum() / 2 - volume / 2)
     share = np.exp(np.array(evidence) - max(evidence))
     theta = np.average(modes, axis=0, weights=share)
-    climbed = np.append(0, np.cumsum(theta[2 : knots.size + 1]))
-    values = theta[0] + theta[1] * knots + climbed
     inner = np.abs(x) < far
-    nearest = np.abs(x[inner][:, None] - knots).argmin(axis=1)
-    mass = np.bincount(nearest, minlength=knots.size)
+    places = np.unique([*knots, x[inner].min(), x[inner].max()])
+    ramps = [np.interp(places, step, [0, 1]) for step in steps]
+    climbed = sum((h * ramp for h, ramp in zip(theta[2:], ramps, strict=False)), 0.0)
+    values = theta[0] + theta[1] * places + climbed
+    nearest = np.abs(x[inner][:, None] - places).argmin(axis=1)
+    mass = np.bincount(nearest, minlength=places.size)
     slope = max(theta[1], 0.0)
     if reach is not None:
         sides = [int(np.sign(x[lump][0])) for lump in lumps]
         own = dict(zip(sides, theta[theta.size - len(lumps) :], strict=True))
-        low = values[0] - slope * (reach + knots[0]) + own.get(-1, 0.0)
-        high = values[-1] + slope * (reach - knots[-1]) + own.get(1, 0.0)
+        low = values[0] - slope * (reach + places[0]) + own.get(-1, 0.0)
+        high = values[-1] + slope * (reach - places[-1]) + own.get(1, 0.0)
         values = np.array([low, *values, high])
         mass = np.array([(x <= -reach).sum(), *mass, (x >= reach).sum()])
     points, chance = np.arange(values.size), expit(values)
     pooled = IsotonicRegression().fit(points, chance, np.maximum(mass, 1e-9))
-    return knots, logit(pooled.predict(points)), slope
+    return places, logit(pooled.predict(points)), slope
 
 
 def forest(n=1500, seed=5, votes=16):
@@ -544,7 +546,8 @@ def test_sizes_of_the_curve_are_averaged_by_shares_that_sum_to_one(monkeypatch):
 
 def test_knots_hold_equal_shares_of_the_information():
     y, x = sample(n=8000, slope=1.0, intercept=-4.0)
-    knots = am.calibrate(y, x, logits=True).knots
+    lowest, *knots, highest = am.calibrate(y, x, logits=True).knots
+    assert (lowest, highest) == (x.min(), x.max())
     slope, intercept = unpenalised([x], platt_targets(y, x * 0 + 1), x * 0 + 1)
     c = expit(slope * x + intercept)
     below = [(c * (1 - c))[x <= knot].sum() for knot in knots]
@@ -614,7 +617,7 @@ def test_few_distinct_scores_get_their_own_shares(distinct):
     share = np.round(4000 * expit(0.4 * logit(p) + p**3)) / 4000
     y = np.concatenate([np.arange(4000) < 4000 * one for one in share])
     fitted = am.calibrate(y, np.repeat(p, 4000))
-    assert fitted.knots.size == min(distinct, 8)
+    assert fitted.knots.size == min(distinct, 10)
     error = np.sqrt(share * (1 - share) / 4000)
     # One standard error; two where a straight line joins several scores.
     most = error if distinct <= 8 else 2 * error
@@ -625,10 +628,10 @@ def test_one_knot_is_a_line():
     y, p = np.arange(1002) % 2 == 0, np.full(1002, 0.5)
     p[:2], y[:2] = [0.2, 0.9], [False, True]
     fitted = am.calibrate(y, p)
-    assert fitted.knots.tolist() == [0.0]
+    np.testing.assert_allclose(fitted.knots, logit(np.array([0.2, 0.5, 0.9])))
     assert fitted.apply(0.5) == pytest.approx(0.5, abs=0.01)
     inner = [0.15, 0.3, 0.8, 0.9]
-    expected = fitted.values[0] + fitted.slope * logit(np.array(inner))
+    expected = fitted.values[1] + fitted.slope * logit(np.array(inner))
     np.testing.assert_allclose(fitted.apply(inner), expit(expected), rtol=1e-12)
     assert len(fitted.alternatives) == N_DRAWS
 
@@ -792,6 +795,59 @@ def test_the_mean_chance_of_the_draws_is_that_of_the_map():
         )
         # The mean of the log-odds is another matter: chances are skewed.
         assert fitted.draws[:, 0].mean() < fitted.values[0] - 0.01
+
+
+def test_a_lump_above_its_neighbours_lifts_few_of_them():
+    """Of 60 zeros 30 are positive: monotone, they must share that with some others."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(-4, 1.5, 50_000)
+    y, p = rng.random(x.size) < expit(x), np.clip(expit(x), 1e-3, 1)
+    p[:60], y[:60] = 0.0, np.arange(60) < 30
+    mapped = am.calibrate(y, p).apply(p)
+    low, next_ = (p > 0) & (p < 0.01), (p > 0.02) & (p < 0.05)
+    assert y[low].sum() < mapped[low].sum() < y[low].sum() + 3 * 30
+    assert mapped[next_].sum() == pytest.approx(y[next_].sum(), rel=0.1)
+
+
+@pytest.mark.parametrize("method", ["spline", "platt"])
+@pytest.mark.parametrize("factor", [1e-3, 1e-4, 1e-6, 1e4])
+def test_scores_on_another_scale_keep_their_order(method, factor):
+    """The cut near 0 and 1 is for rare tails, not for where the positives are."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(-2, 1.5, 12_000)
+    y, off = rng.random(x.size) < expit(x), expit(x + math.log(factor))
+    fitted = am.calibrate(y[:2000], off[:2000], method)
+    mended = am.decide(off[2000:], calibrator=fitted).labels
+    right = am.decide(expit(x[2000:])).labels
+    assert am.evaluate(y[2000:], mended) > am.evaluate(y[2000:], right) - 0.02
+
+
+@pytest.mark.parametrize("changes", [{"low": math.nan}, {"high": "x"}, {"slope": "2"}])
+def test_damaged_ends_are_refused(changes):
+    rng = np.random.default_rng(0)
+    p = rng.random(200)
+    values = am.calibrate(rng.random(200) < p, p).to_dict()
+    with pytest.raises((TypeError, ValueError), match=next(iter(changes))):
+        am.Calibrator.from_dict(values | {"draws": None} | changes)
+    with pytest.raises(ValueError, match="high must be a finite number of at least 50"):
+        am.Calibrator.from_dict(values | {"draws": None, "low": 50.0})
+
+
+def test_draws_do_not_depend_on_the_unit_of_log_odds():
+    rng = np.random.default_rng(0)
+    x = rng.normal(-2, 1.5, 2000)
+    y = rng.random(2000) < expit(x)
+    one, other = (am.calibrate(y, x * s, "platt", logits=True) for s in (1, 1e6))
+    np.testing.assert_allclose(other.draws[:, 0] * 1e6, one.draws[:, 0], rtol=1e-5)
+    np.testing.assert_allclose(other.draws[:, 1], one.draws[:, 1], rtol=1e-5)
+
+
+def test_folds_of_groups_that_leave_one_class_are_refused():
+    y = np.array([1] * 5 + [0] * 2 + [1] * 7 + [0] * 2 + [1] * 2)
+    groups = np.repeat([0, 1, 2, 3], [7, 4, 5, 2])
+    p = np.random.default_rng(0).random(y.size) * 0.5 + 0.4 * y
+    with pytest.raises(ValueError, match="rows of both classes outside of every fold"):
+        calibrate_out_of_fold(y, p, groups=groups, cv=2)
 
 
 @few

@@ -7,6 +7,7 @@ import numpy as np
 from argmetric._segments import Floats
 
 N_DRAWS = 48
+SINGULAR = 1e-9  # added to correlations, which rounding may have made those of no law
 
 
 def standard_normal(size: int, dimension: int) -> Floats:
@@ -18,13 +19,19 @@ def standard_normal(size: int, dimension: int) -> Floats:
 
 
 def drawn(mean: Floats, covariance: Floats) -> Floats:
-    """Draws of a normal law, in rows; some variances may be 0."""
-    values, vectors = np.linalg.eigh(covariance)
-    root = vectors * np.sqrt(np.maximum(values, 0.0))
+    """Draws of a normal law, in rows; some variances may be 0.
+
+    By the root of the correlations: draws do not depend on the units of the mean.
+    """
+    deviation = np.sqrt(np.diag(covariance))
+    unit = np.where(deviation > 0.0, deviation, 1.0)
+    correlation = covariance / np.outer(unit, unit)
+    np.fill_diagonal(correlation, 1.0 + SINGULAR)
+    root = deviation[:, None] * np.linalg.cholesky(correlation)
     return rounded(mean + standard_normal(N_DRAWS, mean.size) @ root.T)
 
 
 def rounded(draws: Floats) -> Floats:
-    """Six digits, so that a file stays small and gives the same draws back."""
-    size = np.abs(draws).max(initial=1e-300)
-    return np.round(draws, max(0, 5 - int(np.floor(np.log10(size)))) + 1)
+    """Seven digits of each, so that a file stays small and gives the same back."""
+    scale = 10.0 ** (6 - np.floor(np.log10(np.maximum(np.abs(draws), 1e-290))))
+    return np.asarray(np.round(draws * scale) / scale)

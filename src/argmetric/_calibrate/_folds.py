@@ -61,6 +61,12 @@ def out_of_fold_scores(reference: Reference, method: str, fold: Integers) -> Flo
     result = np.empty(reference.n)
     for number in range(int(fold.max()) + 1):
         inside = fold == number
+        others = reference.y[~inside]
+        if others.all() or not others.any():
+            raise ValueError(
+                "out-of-fold calibration needs rows of both classes outside of every "
+                "fold: there are too few groups that have both"
+            )
         fitted = fit_map(reference.take(~inside), method, strict=False)
         scores = reference.scores[inside]
         result[inside] = (

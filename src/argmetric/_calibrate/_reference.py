@@ -26,6 +26,7 @@ from argmetric._validation import (
 Mask = npt.NDArray[np.bool_]
 
 FURTHEST = 36.7  # log-odds of the double next to 1
+FAR = 100.0  # times less likely than the usual row of its class
 FEWEST = 100  # rows that a reference counts as at least when scores are kept from 0
 
 
@@ -56,8 +57,10 @@ class Reference:
 
         A score of 0 or 1 is neither certain nor 37 units of log-odds away. It stands at
         half the least distance from 0 or 1 that another score has, and never nearer
-        than 1/4m, as m rows do not tell smaller chances apart. Log-odds that were given
-        stay as they are, unless some are infinite: those go as far as the furthest.
+        than 1/4m, as m rows do not tell smaller chances apart; but where the scores of
+        positives themselves are that small (or of negatives that large), and so on
+        another scale, only far below them. Log-odds that were given stay as they are,
+        unless some are infinite: those go as far as the furthest.
         """
         if self.logits:
             finite = np.isfinite(self.scores)
@@ -66,7 +69,9 @@ class Reference:
             return float(np.abs(self.scores[finite]).max(initial=FURTHEST))
         distance = np.minimum(self.scores, 1.0 - self.scores)
         seen = float(distance.min(initial=0.5, where=distance > 0.0))
-        nearest = max(seen / 2, 1 / (4 * max(sum(self.counts), FEWEST)))
+        rows = max(sum(self.counts), FEWEST)
+        usual = np.median(self.scores[self.y]), np.median(1.0 - self.scores[~self.y])
+        nearest = max(seen / 2, min(1 / (4 * rows), min(usual) / FAR))
         return float(np.log1p(-nearest) - np.log(nearest))
 
     @cached_property

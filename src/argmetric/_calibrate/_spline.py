@@ -19,7 +19,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from argmetric._calibrate._base import Calibrator
+from argmetric._calibrate._base import Calibrator, check_finite
 from argmetric._calibrate._cells import Cells, cells_of
 from argmetric._calibrate._draws import N_DRAWS, rounded, standard_normal
 from argmetric._calibrate._maps import LogOddsMap
@@ -30,6 +30,7 @@ from argmetric._segments import Floats, expit
 
 N_KNOTS = 8
 INTERCEPT, SLOPE, LUMP = 2.0, 0.7, 1.5  # standard deviations of the prior
+SUREST = 36.0  # log-odds beyond which a chance would be 1 as a double
 CURVES = (0.1, 0.3, 1.0, 3.0)  # of f from the first knot to the last, each as likely
 
 
@@ -68,10 +69,12 @@ class SplineMap(LogOddsMap):
             raise ValueError("knots and values must be finite")
         if not ((np.diff(knots) > 0).all() and (np.diff(values) >= 0).all()):
             raise ValueError("knots must rise, and values must not fall")
-        if not (np.isfinite(self.slope) and self.slope >= 0):
-            raise ValueError(f"slope must be finite and not negative: {self.slope!r}")
+        check_finite("slope", self.slope, 0.0)
         if (self.reach is None) != (self.low is None or self.high is None):
             raise ValueError("low and high go with a reach")
+        if self.low is not None:
+            check_finite("low", self.low)
+            check_finite("high", self.high, self.low)
         object.__setattr__(self, "knots", knots)
         object.__setattr__(self, "values", values)
 
@@ -121,13 +124,16 @@ class Basis:
         Where scores are cut off.
     lumps : tuple of bool
         Whether scores pile up at the lower and at the upper end.
+    points : ndarray
+        The knots, and the lowest and the highest score that is in no lump.
     mass : ndarray
-        Rows about each point: the lower end, the knots, the upper end.
+        Rows in the lower lump, about each point, and in the upper lump.
     """
 
     knots: Floats
     reach: float | None
     lumps: tuple[bool, bool]
+    points: Floats
     mass: Floats
 
     @classmethod
@@ -142,16 +148,23 @@ class Basis:
         ends = cells.x <= -far, cells.x >= far
         low, high = (float(cells.total[end].sum()) for end in ends)
         inner = ~(ends[0] | ends[1])
-        nearest = np.searchsorted((knots[1:] + knots[:-1]) / 2, cells.x[inner])
-        about = np.bincount(nearest, cells.total[inner], knots.size)
+        x = cells.x[inner]
+        points = np.unique(np.concatenate([knots, x[:1], x[-1:]]))
+        nearest = np.searchsorted((points[1:] + points[:-1]) / 2, x)
+        about = np.bincount(nearest, cells.total[inner], points.size)
         mass = about if reach is None else np.concatenate([[low], about, [high]])
         lumps = (low >= 2, high >= 2)
-        return cls(knots, reach, lumps, np.maximum(mass, 1e-9))
+        return cls(knots, reach, lumps, points, np.maximum(mass, 1e-9))
 
-    def design(self, x: Floats) -> Floats:
+    def curve(self, x: Floats) -> Floats:
+        """The columns without the lumps."""
         columns = [np.ones_like(x), x]
         for a, b in pairwise(self.knots):
             columns.append(np.clip((x - a) / (b - a), 0.0, 1.0))
+        return np.stack(columns)
+
+    def design(self, x: Floats) -> Floats:
+        columns = list(self.curve(x))
         if self.reach is not None:
             ends = (x <= -self.reach, x >= self.reach)
             lumps = zip(ends, self.lumps, strict=True)
@@ -178,24 +191,22 @@ class Basis:
     def levels(self, theta: Floats) -> tuple[Floats, Floats]:
         """Rows of coefficients as rows of log-odds at all points, and the slopes.
 
-        The points are the lower end, the knots and the upper end; without a reach
-        there are no ends.
+        With a reach the two ends stand around the points.
         """
-        count = self.knots.size
-        steps = np.zeros((theta.shape[0], count))
-        np.cumsum(theta[:, 2 : count + 1], axis=1, out=steps[:, 1:])
-        values = theta[:, :1] + theta[:, 1:2] * self.knots + steps
+        count = self.knots.size + 1
+        values = theta[:, :count] @ self.curve(self.points)
         slope = np.maximum(theta[:, 1], 0.0)
         if self.reach is None:
             return values, slope
-        low = values[:, 0] - slope * (self.reach + self.knots[0])
-        high = values[:, -1] + slope * (self.reach - self.knots[-1])
-        lumps = iter(theta[:, count + 1 :].T)
+        low = values[:, 0] - slope * (self.reach + self.points[0])
+        high = values[:, -1] + slope * (self.reach - self.points[-1])
+        lumps = iter(theta[:, count:].T)
         if self.lumps[0]:
             low = low + next(lumps)
         if self.lumps[1]:
             high = high + next(lumps)
-        return np.column_stack([low, values, high]), slope
+        levels = np.column_stack([low, values, high])
+        return np.clip(levels, -SUREST, SUREST), slope
 
     def parameters(self, levels: Floats, slope: Floats) -> Floats:
         """Values, slope and ends, as a map holds them."""
@@ -241,10 +252,10 @@ def fit_spline(reference: Reference) -> SplineMap:
     levels[:1] = _risen(levels[:1], basis.mass)
     levels[1:] = _risen(_centred(levels[1:], levels[0]), basis.mass)
     rows = basis.parameters(levels, slope)
-    count = basis.knots.size
+    count = basis.points.size
     ends = rows[0, count + 1 :].tolist() or [None, None]
     return SplineMap(
-        basis.knots,
+        basis.points,
         rows[0, :count],
         float(rows[0, count]),
         *ends,

@@ -160,6 +160,11 @@ class CalibrationCheck:
         return self._route("decide").standard_error
 
     @property
+    def recalibrated_standard_error(self) -> float:
+        """Standard error of `score_recalibrated`."""
+        return self._route("recalibrate").standard_error
+
+    @property
     def score_recalibrated(self) -> float:
         """What `decide` scores with `p` recalibrated out of fold."""
         return self._route("recalibrate").score

@@ -72,11 +72,12 @@ def forecasts(check: CalibrationCheck) -> tuple[Promise, str]:
         f"{check.score_recalibrated:.4f} is had"
     )
     left = abs(check.expected_recalibrated - check.score_recalibrated)
-    if not error < math.inf:
+    error_left = check.recalibrated_standard_error
+    if not error_left < math.inf:
         return "too few rows to say", f"{said}, and nobody knows how sure that is"
-    if left <= SURE * error:
+    if left <= SURE * error_left:
         return "recalibrated", f"{said}, give or take {error:.4f}; {again}: {how}"
-    return "no", f"{said}, and {again}, give or take {error:.4f}"
+    return "no", f"{said}, and {again}, give or take {error_left:.4f}"
 
 
 def notes_of(check: CalibrationCheck) -> tuple[str, ...]:
