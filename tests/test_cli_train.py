@@ -22,6 +22,7 @@ from threadpoolctl import threadpool_limits
 import argmetric as am
 from argmetric import io as aio
 from argmetric.cli import main
+from argmetric.cli._models import load_model
 from argmetric.io import _write
 from command import Ended, Run
 
@@ -93,7 +94,36 @@ def words(text: str) -> str:
     return " ".join(text.split())
 
 
+class model_of:  # noqa: N801
+    """The methods of a saved model on the rows of a file."""
+
+    def __init__(self, path: str, file: str) -> None:
+        self.saved = load_model(path)
+        self.X = self.saved.features.matrix(aio.read_table(file))
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda *given, **how: getattr(self.saved.model, name)(
+            self.X, *given, **how
+        )
+
+
 # train
+
+
+def test_the_route_is_measured_and_told(run: Run) -> None:
+    arguments = ["data.csv", "--target", "y", "--drop", "id", "--model", "logistic"]
+    ended = run("train", *arguments, "--route", "auto", "-o", "m.skops", "--json")
+    assert (ended.code, ended.err) == (0, "")
+    found = json.loads(ended.out)
+    names = {"recalibrate": "decide"}
+    assert found["route"] == names.get(*[found["check"]["route"]] * 2)
+    assert load_model("m.skops").model.check_ is None
+    ended = run("train", *arguments, "--route", "half", "-o", "m.skops")
+    assert "rule model score >= 0.5" in words(ended.out)
+    assert run("predict", "m.skops", "data.csv", "-o", "out.csv").code == 0
+    ended = run("train", *arguments, "--route", "half", "--min-recall", "0.5")
+    assert ended.code != 0
+    assert "min_recall goes with route='tune'" in ended.err
 
 
 @pytest.mark.parametrize("kind", ["boosting", "logistic", "soft", "expected"])
@@ -113,7 +143,9 @@ def test_train_and_predict(run: Run, kind: str) -> None:
     assert run("predict", "m.skops", "data.csv", "-o", "out.csv").code == 0
     p = np.array(column("out.csv", "score"), dtype=float)
     decided = np.array(column("out.csv", "decision"), dtype=int)
-    assert np.array_equal(decided, (p >= rule["threshold"]).astype(int))
+    assert np.array_equal(decided, model_of("m.skops", "data.csv").predict())
+    # The rule is on the model's own score, which the map does not turn round.
+    assert p[decided == 1].min() >= p[decided == 0].max()
     assert am.evaluate(Y, decided) > 0.6
     assert column("out.csv", "id") == [f"u{i}" for i in range(N)]
 
@@ -147,7 +179,7 @@ def test_train_summary(run: Run) -> None:
         "features 2 columns of numbers, 1 column of words",
         "model logistic",
         f"classes positive 1 ({100 * Y.mean():.1f} % of the rows), else 0",
-        "rule score >= ",
+        "rule model score >= ",
         "on held-out rows",
         "other rows ",
         "note: left out 'id': every word in it is different",
@@ -173,10 +205,8 @@ def test_words_groups_and_weights(run: Run) -> None:
     chosen = np.array(decided) == "spam"
     how: dict[str, Any] = {"groups": GROUP, "average": "groups", "zero_division": 1.0}
     assert f"real score {am.evaluate(Y, chosen, 'f1', **how):.4f}" in words(ended.err)
-    p = np.array(column("out.csv", "score"), dtype=float)
-    assert f"expected {am.forecast(p, chosen, 'f1', **how).mean:.4f}" in words(
-        ended.err
-    )
+    f = model_of("m.skops", "d.csv").forecast(chosen, groups=GROUP, average="groups")
+    assert f"expected {f.mean:.4f}" in words(ended.err)
 
 
 def test_weights_reach_the_model(run: Run) -> None:
@@ -255,15 +285,18 @@ def test_predict_summary(run: Run, kind: str) -> None:
     ended = run("predict", f"{kind}.skops", "data.csv", "-o", "out.jsonl")
     table = aio.read_table("out.jsonl")
     p, decided = aio.numbers(table, "score"), aio.labels(table, "decision")
-    f = am.forecast(p, decided, "f1")
+    model = model_of(f"{kind}.skops", "data.csv")
+    np.testing.assert_array_equal(p, model.predict_proba()[:, 1])
+    f = model.forecast(decided)
     low, high = f.interval
+    assert f.interval_given_map is not None
     for line in (
         "rows 160 rows of data.csv (target 'y')",
         f"model {kind}.skops",
         f"positives {int(decided.sum())} (",
         f"expected {f.mean:.4f}, 90 % interval {low:.4f} to {high:.4f}",
         f"real score {am.evaluate(Y, decided):.4f}",
-        "assumes: probabilities are calibrated",
+        "assumes: probabilities recalibrated by spline on 160 labelled rows",
         "written: out.jsonl",
     ):
         assert line in words(ended.err)
@@ -307,11 +340,13 @@ def test_joint_decisions(run: Run) -> None:
     arguments = ["--joint", "--groups", "city", "--max-positives", "5", "-o", "out.csv"]
     ended = run("predict", "logistic.skops", "data.csv", *arguments)
     assert ended.code == 0
+    model = model_of("logistic.skops", "data.csv")
     p = np.array(column("out.csv", "score"), dtype=float)
     d = am.decide(p, "f1", groups=CITY, average="groups", max_positives=5)
     assert column("out.csv", "decision") == [str(x) for x in d.labels]
     assert "decided each group jointly" in words(ended.err)
-    assert f"expected {d.expected:.4f}" in words(ended.err)
+    f = model.forecast(d.labels, groups=CITY)
+    assert f"expected {f.mean:.4f}" in words(ended.err)
     arguments = ["--groups", "city", "--average", "pooled", "--joint", "-o", "out.csv"]
     run("predict", "logistic.skops", "data.csv", *arguments)
     assert column("out.csv", "decision") == [str(x) for x in am.decide(p).labels]

@@ -236,7 +236,7 @@ def test_decide_by_a_rule_with_a_map_in_it(run: Run) -> None:
     assert "rule calibrated p >= " in words(ended.err)
     mean = am.forecast(NEW, rule.applies(NEW), "f1", calibrator=rule.calibrator).mean
     assert f"expected {mean:.4f}" in words(ended.err)
-    assert "recalibrated by platt on 400 labelled rows" in ended.err
+    assert "recalibrated by spline on 400 labelled rows" in ended.err
 
 
 def test_rule_on_margins(run: Run) -> None:
@@ -344,8 +344,8 @@ def test_decide_with_a_reference(run: Run) -> None:
     assert column("out.csv", "decision") == [str(x) for x in d.labels]
     shown = words(ended.err)
     assert "threshold calibrated p >= " in shown
-    assert "assumes: probabilities recalibrated by platt on 400 labelled rows" in shown
-    assert shown.count("recalibrated by platt") == 1
+    assert "assumes: probabilities recalibrated by spline on 400 labelled rows" in shown
+    assert shown.count("recalibrated by spline") == 1
     assert f"expected {d.expected:.4f}" in shown
 
 
@@ -366,7 +366,11 @@ def test_a_map_and_a_reference_give_the_same(run: Run) -> None:
     assert found[2] == found[3]
     d = am.decide(NEW, "jaccard", calibrator=am.calibrate(Y, P))
     assert found[0]["expected"] == pytest.approx(d.expected, rel=1e-12)
-    assert found[2]["forecast"]["mean"] == pytest.approx(d.expected, rel=1e-9)
+    f = am.forecast(NEW, d.labels, "jaccard", calibrator=am.calibrate(Y, P))
+    assert found[2]["forecast"]["mean"] == pytest.approx(f.mean, rel=1e-9)
+    assert found[2]["forecast"]["interval_given_map"] == pytest.approx(
+        f.interval_given_map
+    )
 
 
 def test_reference_columns(run: Run) -> None:
@@ -420,9 +424,12 @@ def test_calibrate_prints_the_check(run: Run) -> None:
     assert (ended.code, ended.err) == (0, "")
     shown = words(ended.out)
     for line in (
-        f"verdict {check.verdict}: ",
-        f"loss {check.loss:.4f} ± {check.loss_standard_error:.4f} f2",
-        f"as it is {check.score_as_is:.4f}, promised {check.expected:.4f}",
+        f"fit to decide with? {check.fit_to_decide}: ",
+        f"fit to forecast with? {check.fit_to_forecast}: ",
+        f"decide, as it stands {check.score_as_is:.4f}, promised {check.expected:.4f}",
+        f"decide, recalibrated {check.score_recalibrated:.4f}, promised ",
+        "one tuned cut 0.",
+        ", advised",
         f"slope {check.slope:.4f} ± {check.slope_standard_error:.4f}, 1 is right",
         f"intercept {check.intercept:.4f} ± ",
         f"ECE {check.ece:.4f}, mended",
@@ -435,13 +442,80 @@ def test_calibrate_prints_the_check(run: Run) -> None:
     assert found["output"] is None
 
 
-@pytest.mark.parametrize("method", ["platt", "beta", "temperature", "isotonic"])
+@pytest.mark.parametrize("route", ["auto", "tune", "half", "decide", "recalibrate"])
+@pytest.mark.parametrize("grouped", [False, True])
+def test_routes_of_a_reference(run: Run, route: str, grouped: bool) -> None:
+    new = am.calibrate(Y, P, "identity").apply(P[::2])
+    columns = {"p": new, "group": GROUP[::2], "y": Y[::2]}
+    pq.write_table(pa.table(columns), "rows.parquet")
+    arguments = ["rows.parquet", "--reference", "val.parquet", "--label", "y"]
+    arguments += ["--route", route, "--json", "-o", "out.csv"]
+    here: dict[str, Any] = {"groups": GROUP} if grouped else {}
+    there: dict[str, Any] = {}
+    if grouped:
+        arguments += ["--group", "group"]
+        there = {"groups": GROUP[::2], "average": "groups"}
+    ended = run("decide", *arguments)
+    assert ended.code == 0, ended.err
+    found = json.loads(ended.out)
+    taken = route
+    if route == "auto":
+        check = am.calibration_check(Y, P, "f1", **here)
+        assert found["check"] == json.loads(json.dumps(check.to_dict()))
+        taken = check.route
+    if route != "recalibrate":
+        assert found["route"] == taken
+        assert found["notes"][0].startswith(f"route: {taken}, ")
+    calibrator = am.calibrate(Y, P)
+    labels = {
+        "recalibrate": lambda: am.decide(new, calibrator=calibrator, **there).labels,
+        "decide": lambda: am.decide(new, **there).labels,
+        "tune": lambda: am.tune(Y, P, **here).apply(new),
+        "half": lambda: (new >= 0.5).astype(int),
+    }[taken]()
+    assert column("out.csv", "decision") == [str(x) for x in labels]
+    map_ = None if taken == "decide" else calibrator
+    f = am.forecast(new, labels, calibrator=map_, **there)
+    assert found["forecast"]["interval"] == pytest.approx(f.interval)
+    said = f.surprise(am.evaluate(Y[::2], labels, **there))
+    assert (said is None) == (not any("outside" in note for note in found["notes"]))
+
+
+def test_routes_need_a_reference(run: Run) -> None:
+    ended = run("decide", "new.csv", "--route", "auto")
+    assert ended.code == 2
+    assert "--route auto needs labelled rows: pass --reference FILE" in ended.err
+    arguments = ["--reference", "val.parquet", "--reference-label", "y"]
+    ended = run("decide", "new.csv", *arguments, "--route", "tune", "--min-recall=0.5")
+    assert "--min-recall bounds a decision: pass --route decide" in words(ended.err)
+    ended = run("decide", "new.csv", "--rule", "r", "--route", "auto", *arguments)
+    assert "--route has no effect then" in words(ended.err)
+
+
+def test_evaluate_tells_of_a_broken_promise(run: Run) -> None:
+    labels = am.decide(P).labels
+    pq.write_table(pa.table({"p": P, "y": Y, "decision": labels}), "done.parquet")
+    ended = run("evaluate", "done.parquet", "--score", "p")
+    assert ended.code == 0
+    said = am.forecast(P, labels).surprise(am.evaluate(Y, labels))
+    assert said is not None
+    assert words(said).split(";")[0] in words(ended.out)
+    assert "argmetric calibrate" in ended.out
+    assert "note" not in run("evaluate", "done.parquet").out
+
+
+@pytest.mark.parametrize(
+    "method",
+    ["spline", "platt", "beta", "temperature", "isotonic", "identity", "auto"],
+)
 def test_calibrate_methods_and_their_use(run: Run, method: str) -> None:
     arguments = ["val.parquet", "--label", "kind", "--pos-label", "spam"]
     arguments += ["--weight", "w", "--groups", "group", "--method", method]
     assert run("calibrate", *arguments, "-o", "m.json").code == 0
     calibrator = am.calibrate(Y, P, method, sample_weight=WEIGHT)
     assert am.Calibrator.load("m.json") == calibrator
+    found = json.loads(run("calibrate", *arguments, "--json").out)
+    assert found["check"]["method"] == calibrator.method
     ended = run("calibrate", "new.csv", "--map", "m.json", "-o", "out.csv")
     assert ended.code == 0
     mended = [float(x) for x in column("out.csv", "calibrated")]

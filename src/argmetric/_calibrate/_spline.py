@@ -205,13 +205,13 @@ class Basis:
             low = low + next(lumps)
         if self.lumps[1]:
             high = high + next(lumps)
-        levels = np.column_stack([low, values, high])
-        return np.clip(levels, -SUREST, SUREST), slope
+        return np.column_stack([low, values, high]), slope
 
     def parameters(self, levels: Floats, slope: Floats) -> Floats:
         """Values, slope and ends, as a map holds them."""
         if self.reach is None:
             return np.column_stack([levels, slope])
+        levels = np.clip(levels, -SUREST, SUREST)
         return np.column_stack([levels[:, 1:-1], slope, levels[:, 0], levels[:, -1]])
 
 
