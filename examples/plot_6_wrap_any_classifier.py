@@ -5,8 +5,8 @@ Wrap any classifier
 A classifier is fitted for likelihood and cut at 0.5; it is judged by F1.
 `MetricClassifier` wraps it: every row is scored by a model that has not seen it, the
 threshold with the best F1 on these scores is found exactly, a map makes calibrated
-probabilities of them, and the classifier is fitted once more on all rows. What comes out
-is a scikit-learn classifier.
+probabilities of them, and the classifier is fitted once more on all rows. What comes
+out is a scikit-learn classifier.
 """
 
 # %%
