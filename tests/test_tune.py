@@ -816,3 +816,21 @@ def test_cost_of_resampling_does_not_grow_with_the_rows():
     assert sampler.rows.size <= 2 * (_resample.BINS + 3)
     assert sampler.rows.sum() == 200_000
     assert len(list(sampler.splits(np.random.default_rng(0), 5))) == 1
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_rows_of_weight_0_are_not_there(grouped):
+    rng = np.random.default_rng(3)
+    p = rng.random(300)
+    y, weight = rng.random(300) < p, rng.integers(0, 3, 300).astype(float)
+    kept = weight > 0
+    groups = np.arange(300) // 10 if grouped else None
+    whole = am.tune(y, p, "f1", sample_weight=weight, groups=groups)
+    part = am.tune(
+        y[kept],
+        p[kept],
+        "f1",
+        sample_weight=weight[kept],
+        groups=None if groups is None else groups[kept],
+    )
+    assert whole == part

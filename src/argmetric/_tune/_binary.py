@@ -132,20 +132,22 @@ def search_rows(
 ) -> Search:
     """Sort once; refuse weights that leave one class without any.
 
-    A group without weight is as if it were not there.
+    A row without weight is as if it were not there, and so is a group of such rows.
     """
-    if group is not None and weight is not None:
-        weighs = np.bincount(group.code, weight, group.count) > 0
-        if not weighs.all():
-            kept = weighs[group.code]
-            scores, positive, weight = scores[kept], positive[kept], weight[kept]
+    if weight is not None and not weight.all():
+        kept = weight > 0.0
+        scores, positive, weight = scores[kept], positive[kept], weight[kept]
+        if group is not None:
+            weighs = np.bincount(group.code[kept], minlength=group.count) > 0
             code = (np.cumsum(weighs) - 1)[group.code[kept]]
             group = Group(code, int(weighs.sum()), group.average)
+        if positive.all() or not positive.any():
+            which = "negative" if positive.any() else "positive"
+            raise ValueError(
+                f"sample_weight is 0 on every {which} row: nothing to tune on"
+            )
     rows = sort_rows(scores, positive, weight, order=group is not None)
     cuts = count_cuts(rows)
-    if cuts.t <= 0 or cuts.fp[-1] <= 0:
-        which = "positive" if cuts.t <= 0 else "negative"
-        raise ValueError(f"sample_weight is 0 on every {which} row: nothing to tune on")
     grouped = None
     if group is not None:
         grouped = group_rows(rows, group.code, group.count)
