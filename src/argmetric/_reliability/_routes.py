@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -13,6 +14,7 @@ from argmetric._decide import Decision, decide
 from argmetric._layout import Layout
 from argmetric._reliability._judge import Judged
 from argmetric._segments import Floats, Integers
+from argmetric._suspect import scores_of_a_model
 from argmetric._tune import tune
 from argmetric.metrics import Metric
 
@@ -102,14 +104,16 @@ def tuned_labels(problem: Problem, folds: Integers) -> Mask | None:
     None where a label of a matrix has one class only and so no cut.
     """
     labels = np.zeros(problem.scores.shape, dtype=bool)
-    for number in range(int(folds.max()) + 1):
-        inside = folds == number
-        try:
-            labels[inside] = tuned_rule(problem, ~inside).applies(
-                problem.scores[inside]
-            )
-        except ValueError:
-            return None
+    # What is odd about the scores is said of all of them, not of every fold.
+    with scores_of_a_model(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for number in range(int(folds.max()) + 1):
+            inside = folds == number
+            try:
+                rule = tuned_rule(problem, ~inside)
+            except ValueError:
+                return None
+            labels[inside] = rule.applies(problem.scores[inside])
     return labels
 
 
