@@ -19,7 +19,7 @@ from argmetric._validation import check_scores, to_floats
 if TYPE_CHECKING:
     from argmetric._calibrate._composed import ChainedMap
 
-FORMAT = 1  # of the saved form
+FORMAT = 2  # of the saved form; 1 had neither reach nor draws
 SHOWN = (0.01, 0.1, 0.5, 0.9)  # probabilities whose images are printed
 
 
@@ -211,6 +211,8 @@ class Calibrator:
             )
         made = Calibrator._kinds[kind]
         wanted = {one.name for one in fields(made)}
+        if version == 1:
+            values |= {name: None for name in ("reach", "draws") if name in wanted}
         if set(values) != wanted:
             odd = sorted(set(values) ^ wanted)
             raise ValueError(f"a saved {kind} map with missing or unknown keys: {odd}")

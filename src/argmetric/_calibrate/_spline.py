@@ -242,7 +242,9 @@ def fit_spline(reference: Reference) -> SplineMap:
     for size in CURVES:
         prior = basis.prior(line, size)
         rate = cells.positive / cells.total
-        mode = likeliest(basis.design(cells.x), rate, cells.total, prior.mean, prior)
+        # From the line: at a slope of 1 margins of a large scale are all saturated.
+        start = np.concatenate([[line[1], line[0]], prior.mean[2:]])
+        mode = likeliest(basis.design(cells.x), rate, cells.total, start, prior)
         modes.append(mode)
         evidence.append(_log_evidence(mode, prior))
     share = np.exp(np.array(evidence) - max(evidence))

@@ -29,7 +29,7 @@ ATOMS = 48  # of the law of a count, for every map
 CELLS = 512
 FURTHEST = 700.0  # log-odds that are as good as infinite
 NEARLY_NORMAL = 25.0  # variance of a count from which a normal law with skewness does
-SEGMENTS = 2000
+SHORT, LONG = 2000, 32  # segments that are looked at under every map
 
 
 @dataclass(frozen=True)
@@ -41,33 +41,37 @@ class Rows:
 
     @classmethod
     def of(cls, x: Floats, calibrator: Calibrator) -> Rows:
-        """Cells with equal shares of rows and of expected positives.
+        """One cell for each distinct score, or CELLS of them where there are more.
 
-        The log-odds that stand for a cell have its mean chance under the map itself:
-        under a map not far from it the sums of chances are right, nearly.
+        Those hold equal shares of rows and of the positives that the map expects.
         """
-        x = np.sort(x)
-        if x.size <= CELLS:
-            return cls(x, np.ones(x.size))
-        p = from_log_odds(calibrator._map(x))[0]
-        share = np.cumsum(p) / p.sum() + np.arange(1, x.size + 1) / x.size
-        number = np.minimum((CELLS * share / 2).astype(np.int64), CELLS - 1)
+        values, counts = np.unique(np.clip(x, -FURTHEST, FURTHEST), return_counts=True)
+        count = counts.astype(np.float64)
+        if values.size <= CELLS:
+            return cls(values, count)
+        mass = count * from_log_odds(calibrator._map(values))[0]
+        share = np.cumsum(count) / count.sum()
+        if mass.sum() > 0.0:
+            share = (share + np.cumsum(mass) / mass.sum()) / 2
+        number = np.minimum((CELLS * share).astype(np.int64), CELLS - 1)
         first = np.flatnonzero(np.diff(number, prepend=-1))
-        count = np.diff(np.append(first, x.size))
-        mean = np.add.reduceat(p, first) / count
-        middle = np.interp(mean, p, np.clip(x, -FURTHEST, FURTHEST))
-        return cls(middle, count.astype(np.float64))
+        total = np.add.reduceat(count, first)
+        return cls(np.add.reduceat(count * values, first) / total, total)
 
     def law(self, calibrator: Calibrator) -> tuple[Floats, Floats]:
         """Number of positives under a map: at most ATOMS values with their chances."""
-        p, q = from_log_odds(calibrator._map(self.x))
-        spread = self.count * p * q
-        mean, variance = float(self.count @ p), float(spread.sum())
-        if variance < NEARLY_NORMAL:
-            return reduced(*_by_fourier(p, self.count, mean, variance))
-        skew = float(spread @ (q - p)) / variance**1.5
-        values, chances = _nearly_normal(mean, variance, skew)
-        return np.clip(values, 0.0, self.count.sum()), chances
+        return law_of_positives(*from_log_odds(calibrator._map(self.x)), self.count)
+
+
+def law_of_positives(p: Floats, q: Floats, count: Floats) -> tuple[Floats, Floats]:
+    """Number of positives among cells of rows: at most ATOMS values, and chances."""
+    spread = count * p * q
+    mean, variance = float(count @ p), float(spread.sum())
+    if variance < NEARLY_NORMAL:
+        return reduced(*_by_fourier(p, count, mean, variance))
+    skew = float(spread @ (q - p)) / variance**1.5
+    values, chances = _nearly_normal(mean, variance, skew)
+    return np.clip(values, 0.0, count.sum()), chances
 
 
 def reduced(values: Floats, chances: Floats) -> tuple[Floats, Floats]:
@@ -172,81 +176,104 @@ def _moved_laws(
     others: tuple[Calibrator, ...],
 ) -> Iterator[tuple[Floats, Floats]]:
     """The law under the map itself, moved by what every other map does to its mean."""
-    sample, tables = _some_segments(batch), Tables(batch.metric)
-    centre = _mean(sample, tables, calibrator)
-    low, high = _range(sample)
+    sample = Sample.of(batch)
+    centre = sample.mean(calibrator)
+    low, high = sample.range()
     low, high = min(low, float(base.values[0])), max(high, float(base.values[-1]))
     chances = base.probabilities * (1.0 - base.p_undefined)
     for other in others:
-        move = _mean(sample, tables, other) - centre
+        move = sample.mean(other) - centre
         yield np.clip(base.values + move, low, high), chances
         if base.p_undefined > 0.0:
             yield np.full(1, math.nan), np.full(1, base.p_undefined)
 
 
-def _some_segments(batch: Batch) -> Batch:
-    """At most SEGMENTS of them: what a map does to a mean shows on a sample."""
-    layout = batch.layout
-    count = layout.sizes.size
-    chosen = np.arange(count)
-    if count > SEGMENTS:
-        chosen = np.sort(np.random.default_rng(0).permutation(count)[:SEGMENTS])
-    lengths = np.diff(layout.indptr)[chosen]
-    indptr = np.concatenate([[0], np.cumsum(lengths)])
-    first = np.repeat(layout.indptr[chosen] - indptr[:-1], lengths)
-    rows = layout.segment_rows(0, count)[np.arange(indptr[-1]) + first]
-    part = replace(
-        layout,
-        scores=layout.scores[rows],
-        indptr=indptr,
-        sizes=layout.sizes[chosen],
-        rows=None,
-    )
-    known, selected = batch.known[rows], batch.selected[rows]
-    return replace(batch, layout=part, known=known, selected=selected)
+@dataclass(frozen=True)
+class Sample:
+    """Some segments: what a map does to a mean over all shows on them.
 
-
-def _mean(batch: Batch, tables: Tables, calibrator: Calibrator) -> float:
-    """Expected mean over segments: from tables, or at the expected counts if long.
-
-    The error of the latter is of the order 1/n, and nearly the same for all maps.
+    `weight` is how many segments each of them stands for.
     """
-    layout, metric = batch.layout, batch.metric
-    p, q = settle(*batch.mapped(calibrator), batch.known)
-    rows = Segments(p, q, layout.indptr, layout.sizes)
-    moments = table_moments(tables, rows, batch.selected)
-    share, first = moments[:, 0], moments[:, 1]
-    long = np.flatnonzero(rows.lengths > TABLE_LIMIT)
-    if long.size:
-        segment = np.repeat(np.arange(rows.n_segments), rows.lengths)
-        tp, k, t = (
-            np.bincount(segment, values, rows.n_segments)[long]
-            for values in (p * batch.selected, batch.selected, p)
+
+    batch: Batch
+    weight: Floats
+    tables: Tables
+
+    @classmethod
+    def of(cls, batch: Batch) -> Sample:
+        layout, rng = batch.layout, np.random.default_rng(0)
+        lengths = np.diff(layout.indptr)
+        chosen, weight = [], []
+        for kind, most in (
+            (lengths <= TABLE_LIMIT, SHORT),
+            (lengths > TABLE_LIMIT, LONG),
+        ):
+            members = np.flatnonzero(kind)
+            taken = rng.permutation(members)[:most]
+            chosen.append(taken)
+            weight.append(np.full(taken.size, members.size / max(taken.size, 1)))
+        segments = np.concatenate(chosen)
+        lengths = lengths[segments]
+        indptr = np.concatenate([[0], np.cumsum(lengths)])
+        first = np.repeat(layout.indptr[segments] - indptr[:-1], lengths)
+        rows = layout.segment_rows(0, layout.sizes.size)[np.arange(indptr[-1]) + first]
+        part = replace(
+            layout,
+            scores=layout.scores[rows],
+            indptr=indptr,
+            sizes=layout.sizes[segments],
+            rows=None,
         )
-        values = metric.value(tp, k, t, layout.sizes[long])
-        share[long], first[long] = ~np.isnan(values), np.nan_to_num(values)
-    total = float(share.sum())
-    return float(first.sum()) / total if total > 0.0 else 0.0
+        known, selected = batch.known[rows], batch.selected[rows]
+        batch = replace(batch, layout=part, known=known, selected=selected)
+        return cls(batch, np.concatenate(weight), Tables(batch.metric))
 
+    def mean(self, calibrator: Calibrator) -> float:
+        """Expected mean over all segments under a map."""
+        batch, layout = self.batch, self.batch.layout
+        p, q = settle(*batch.mapped(calibrator), batch.known)
+        rows = Segments(p, q, layout.indptr, layout.sizes)
+        moments = table_moments(self.tables, rows, batch.selected)
+        for g in np.flatnonzero(rows.lengths > TABLE_LIMIT).tolist():
+            part = slice(rows.indptr[g], rows.indptr[g + 1])
+            size = int(layout.sizes[g])
+            moments[g, :2] = self._mean_of_one(p[part], q[part], part, size)
+        share, first = self.weight @ moments[:, 0], self.weight @ moments[:, 1]
+        return float(first / share) if share > 0.0 else 0.0
 
-def _range(batch: Batch) -> tuple[float, float]:
-    """Least and largest mean that counts at the ends of their ranges give."""
-    layout = batch.layout
-    lengths = np.diff(layout.indptr)
-    segment = np.repeat(np.arange(lengths.size), lengths)
-    k = np.bincount(segment, batch.selected, lengths.size)
-    values = np.stack(
-        [
-            batch.metric.value(a * k, k, a * k + r * (lengths - k), layout.sizes)
-            for a in (0.0, 1.0)
-            for r in (0.0, 1.0)
-        ]
-    )
-    low, high = (
-        np.where(np.isnan(values), other, values) for other in (math.inf, -math.inf)
-    )
-    low, high = low.min(axis=0), high.max(axis=0)
-    defined = np.isfinite(low)
-    if not defined.any():
-        return math.inf, -math.inf
-    return float(low[defined].mean()), float(high[defined].mean())
+    def _mean_of_one(
+        self, p: Floats, q: Floats, part: slice, size: int
+    ) -> tuple[float, float]:
+        """P(defined) and E[value; defined] of one segment."""
+        chosen = self.batch.selected[part]
+        a, chance_a = law_of_positives(p[chosen], q[chosen], np.ones(chosen.sum()))
+        r, chance_r = law_of_positives(p[~chosen], q[~chosen], np.ones((~chosen).sum()))
+        hit, weight = a[:, None], chance_a[:, None] * chance_r
+        values = self.batch.metric.value(hit, int(chosen.sum()), hit + r, size)
+        defined = ~np.isnan(values)
+        return float(weight[defined].sum()), float(
+            (weight * np.nan_to_num(values)).sum()
+        )
+
+    def range(self) -> tuple[float, float]:
+        """Least and largest mean that counts at the ends of their ranges give."""
+        layout = self.batch.layout
+        lengths = np.diff(layout.indptr)
+        segment = np.repeat(np.arange(lengths.size), lengths)
+        k = np.bincount(segment, self.batch.selected, lengths.size)
+        value = self.batch.metric.value
+        values = np.stack(
+            [
+                value(a * k, k, a * k + r * (lengths - k), layout.sizes)
+                for a in (0.0, 1.0)
+                for r in (0.0, 1.0)
+            ]
+        )
+        low, high = (
+            np.where(np.isnan(values), other, values) for other in (math.inf, -math.inf)
+        )
+        low, high = low.min(axis=0), high.max(axis=0)
+        defined = np.isfinite(low)
+        if not defined.any():
+            return math.inf, -math.inf
+        return float(low[defined].mean()), float(high[defined].mean())

@@ -27,14 +27,19 @@ def match_prevalence(
             f"and {impossible:.3g} are 0, which no prevalence changes"
         )
     x = log_odds(p, q)
-    low, high = -800.0, 800.0
-    for _ in range(100):
-        middle = (low + high) / 2
-        if from_log_odds(x + middle)[0].sum() < prior * n:
-            low = middle
-        else:
-            high = middle
-    return from_log_odds(x + (low + high) / 2)
+    low, high, shift = -800.0, 800.0, 0.0
+    for _ in range(100):  # Newton's method, kept between the ends
+        p, q = from_log_odds(x + shift)
+        gap = float(p.sum()) - prior * n
+        low, high = (low, shift) if gap > 0.0 else (shift, high)
+        slope = float(p @ q)
+        tried = shift - gap / slope if slope > 0.0 else math.nan
+        if not low < tried < high:
+            tried = (low + high) / 2
+        if abs(tried - shift) <= 1e-15 * max(1.0, abs(shift)):
+            break
+        shift = tried
+    return from_log_odds(x + shift)
 
 
 def effect_step(deviation: float) -> float:

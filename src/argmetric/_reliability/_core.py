@@ -128,6 +128,8 @@ def calibration_check(
     refuse_two_classes(scores, "p")
     positive = binary_labels(y, "y", pos_label, scores.shape)
     weight = check_weight(sample_weight, scores.shape)
+    if weight is not None and weight.min() == weight.max() > 0.0:
+        weight = None  # all rows alike
     reference = check_reference(positive, scores, weight, logits=logits)
     layout = lay_out(scores, groups=groups, average=average, logits=logits)
     ids = None if groups is None else check_groups(groups, scores.size)

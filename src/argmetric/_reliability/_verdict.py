@@ -75,7 +75,7 @@ def forecasts(check: CalibrationCheck) -> tuple[Promise, str]:
     error_left = check.recalibrated_standard_error
     if not error_left < math.inf:
         return "too few rows to say", f"{said}, and nobody knows how sure that is"
-    if left <= SURE * error_left:
+    if left <= SURE * error_left + 1e-9 * scale:
         return "recalibrated", f"{said}, give or take {error:.4f}; {again}: {how}"
     return "no", f"{said}, and {again}, give or take {error_left:.4f}"
 

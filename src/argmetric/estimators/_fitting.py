@@ -60,6 +60,11 @@ def _refuse_beside_route(classifier: MetricClassifier) -> None:
     given = [name for name in LIMITS if getattr(classifier, name) is not None]
     if classifier.choice != "best":
         given.append("choice")
+    if classifier.route == "auto" and classifier.average == "groups":
+        raise ValueError(
+            "route='auto' compares decisions group by group, which predict does not "
+            "make: pass route='tune' or 'decide' with average='groups'"
+        )
     if given:
         raise ValueError(
             f"{given[0]} goes with route='tune', not with route={classifier.route!r}"
@@ -199,6 +204,11 @@ def calibrate_and_tune(
         rule = replace(rule, probabilities=False)  # even if all lie between 0 and 1
     route: str = classifier.route
     check = None
+    if route in ("decide", "auto") and calibrator is None and held_out.margins:
+        raise ValueError(
+            f"route={route!r} needs probabilities, and the estimator has margins only: "
+            "set a calibration"
+        )
     if route == "auto":
         check = calibration_check(
             y == problem.classes[problem.positive],

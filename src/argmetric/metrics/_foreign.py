@@ -62,7 +62,8 @@ def refuse_ranking(plain: str, name: str) -> None:
 
 def refuse_foreign_function(metric: Any) -> None:
     """Refuse a metric or scorer of scikit-learn, with what it is called here."""
-    function = getattr(metric, "_score_func", metric)  # of a scorer
+    function = getattr(metric, "func", metric)  # of a partial
+    function = getattr(function, "_score_func", function)  # of a scorer
     library = (getattr(function, "__module__", None) or "").partition(".")[0]
     if library == "argmetric" and hasattr(metric, "metric"):
         raise TypeError(
