@@ -1545,3 +1545,24 @@ def test_a_temperature_cannot_mend_a_constant():
         am.calibrate(y, x, "temperature", logits=True)
     assert am.calibrate(y, x, "platt", logits=True).slope > 0
     assert np.isfinite(calibrate_out_of_fold(y, x, logits=True)).all()
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e3, 1e6, 1e9])
+def test_margins_of_any_scale(scale):
+    """A slope of 1 saturates margins in the millions: the fit starts elsewhere."""
+    y, x = sample(n=3000)
+    wanted = expit(0.6 * np.array([-4.0, -2, 0, 2]) - 1.0)
+    fitted = am.calibrate(y, x * scale, logits=True)
+    mapped = fitted.apply(np.array([-4.0, -2, 0, 2]) * scale, logits=True)
+    np.testing.assert_allclose(mapped, wanted, atol=0.05)
+
+
+def test_maps_of_the_first_format_are_read():
+    old = {"calibrator": "platt", "format": 1, "n": 8, "prevalence": 0.5}
+    again = am.Calibrator.from_dict(old | {"slope": 0.6, "intercept": 1.0})
+    assert again == PlattMap(0.6, 1.0, n=8, prevalence=0.5)
+
+
+def test_auto_changes_nothing_where_nothing_can_be_compared():
+    y, p = [0] * 50 + [1], np.linspace(0, 1, 51)
+    assert am.calibrate(y, p, "auto").method == "identity"

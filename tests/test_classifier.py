@@ -183,6 +183,11 @@ def test_the_route_is_measured():
         model(route="auto", max_positives=0.2).fit(X, Y)
     with pytest.raises(ValueError, match="route must be one of"):
         model(route="guess").fit(X, Y)
+    with pytest.raises(ValueError, match="group by group, which predict does not"):
+        model(route="auto", average="groups").fit(X, Y, groups=np.arange(Y.size) // 5)
+    for route in ("auto", "decide"):
+        with pytest.raises(ValueError, match="has margins only: set a calibration"):
+            model(LinearSVC(), calibration=None, route=route).fit(X, Y)
 
 
 def fitted_seed(random_state):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 import pickle
 
@@ -586,7 +587,8 @@ def test_a_metric_that_is_undefined_throughout():
 def test_a_function_of_scikit_learn_is_named_as_ours(name, ours):
     function = getattr(sklearn.metrics, name)
     message = f'metric is {name} of scikit-learn, .* counts: pass metric="{ours}"'
-    for metric in (function, sklearn.metrics.make_scorer(function)):
+    made = sklearn.metrics.make_scorer(function), functools.partial(function)
+    for metric in (function, *made):
         with pytest.raises(TypeError, match=message):
             am.decide(P, metric)
     assert am.get_metric(ours).name == ours

@@ -110,6 +110,49 @@ def test_the_law_is_the_mixture_of_the_laws_under_all_maps(metric, n):
         assert ours.quantile(q) == pytest.approx(one, abs=0.1 * spread)
 
 
+@pytest.mark.parametrize("method", ["spline", "platt", "isotonic"])
+def test_tied_scores_and_plateaus(method):
+    """Votes of a forest: 11 distinct scores on more rows than there are cells."""
+    rng = np.random.default_rng(0)
+    votes = rng.binomial(10, rng.beta(0.4, 3, 4000)) / 10
+    y = (rng.random(4000) < 0.05 + 0.8 * votes).astype(int)
+    calibrator = am.calibrate(y[:600], votes[:600], method)
+    new = votes[600:]
+    labels = (calibrator.apply(new) > 0.3).astype(int)
+    ours = am.forecast(new, labels, calibrator=calibrator)
+    laws = [am.forecast(one.apply(new), labels) for one in calibrator.alternatives]
+    means = np.array([one.mean for one in laws])
+    assert ours.mean == pytest.approx(means.mean(), abs=1e-4)
+    within = np.mean([one.std**2 for one in laws])
+    assert ours.std == pytest.approx(np.sqrt(means.var() + within), rel=0.01)
+
+
+def test_long_groups_where_nothing_is_predicted_move_too():
+    """With 0/0 = 1 the score of an empty prediction is P(no positive)."""
+    rng = np.random.default_rng(3)
+    p = rng.beta(0.5, 4, 400)
+    calibrator = am.calibrate(rng.random(400) < p, p)
+    new = rng.beta(0.05, 4, 9800) * 0.3
+    shares = []
+    for length in (56, 70):  # both sides of the limit of the tables
+        groups = np.arange(new.size) // length
+        f = am.forecast(
+            new, new > 0.2, groups=groups, zero_division=1.0, calibrator=calibrator
+        )
+        shares.append(f.share_of_map)
+    assert shares[1] == pytest.approx(shares[0], abs=0.1)
+    assert shares[0] > 0.4
+
+
+def test_scores_that_all_become_0():
+    y, p = reference(300)
+    x = np.log(p / (1 - p))
+    f = am.forecast(
+        np.full(1000, -900.0), np.zeros(1000, int), reference=(y, x), logits=True
+    )
+    assert f.mean == 0.0
+
+
 @pytest.mark.parametrize("size", [5, 20, 64, 65, 150])
 @pytest.mark.parametrize("zero_division", [0.0, 1.0])
 def test_means_over_groups_move_with_the_map(size, zero_division):

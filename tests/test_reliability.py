@@ -869,3 +869,22 @@ def test_sparse_scores_are_refused():
     sparse = pytest.importorskip("scipy.sparse")
     with pytest.raises(TypeError, match="dense"):
         am.calibration_check(np.eye(3), sparse.csr_array(np.eye(3)), average="samples")
+
+
+def test_a_promise_that_is_met_exactly_is_kept():
+    rng = np.random.default_rng(1)
+    p = rng.beta(0.5, 4, 3000)
+    check = am.calibration_check(rng.random(3000) < p, p**0.5, "recall")
+    assert check.score_recalibrated == 1.0
+    assert check.expected_recalibrated == pytest.approx(1.0, rel=1e-14)
+    assert check.fit_to_forecast == "recalibrated"
+
+
+def test_equal_weights_are_none():
+    rng = np.random.default_rng(1)
+    p = rng.beta(0.5, 4, 3000)
+    y = rng.random(3000) < p
+    plain = am.calibration_check(y, p)
+    assert am.calibration_check(y, p, sample_weight=np.full(3000, 7.0)).to_dict() == (
+        plain.to_dict()
+    )

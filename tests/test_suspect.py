@@ -11,9 +11,11 @@ import scipy.sparse as sp
 from hypothesis import assume, given
 from hypothesis import strategies as st
 from sklearn.datasets import make_classification
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.model_selection import cross_val_predict
 from sklearn.multioutput import MultiOutputClassifier
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 import argmetric as am
@@ -269,3 +271,35 @@ def test_nothing_is_said_of_real_probabilities(name, data_folder):
         am.tune(columns[:, 0], p[:, 0], n_bootstrap=2)
         am.calibration_check(columns[:, 0], p[:, 0], n_bootstrap=2)
         am.calibrate(columns[:, 0], margins[:, 0], logits=True)
+
+
+REAL = ("annthyroid", "breastw", "letter", "magic", "mammography", "spambase", "wdbc")
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("name", REAL)
+def test_nothing_is_said_of_real_models_of_any_kind(name, data_folder):
+    """Lumps at 0 and 1 of forests and neighbours are probabilities like others."""
+    stored = np.load(data_folder / "tabular" / f"{name}.npz")
+    part = np.random.default_rng(0).permutation(len(stored["y"]))[:1200]
+    X, y = stored["X"][part].astype(float), stored["y"][part]
+    y = (y == np.unique(y)[-1]).astype(int)
+    half = len(y) // 2
+    models = (
+        RandomForestClassifier(20, random_state=0),
+        HistGradientBoostingClassifier(max_iter=20, random_state=0),
+        KNeighborsClassifier(15),
+    )
+    for model in models:
+        p = model.fit(X[:half], y[:half]).predict_proba(X[half:])[:, 1]
+        truth = y[half:]
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            calibrator = am.calibrate(truth, p)
+            labels = am.decide(p, calibrator=calibrator).labels
+            f = am.forecast(p, labels, calibrator=calibrator)
+            assert 0.0 < am.evaluate(truth, labels) <= 1.0
+            assert f.interval[0] <= f.mean <= f.interval[1]
+            assert am.decide(p).n == truth.size
+            am.tune(truth, p, n_bootstrap=2)
+            am.calibration_check(truth, p, n_bootstrap=2)
