@@ -91,3 +91,33 @@ def test_flags_and_words():
 def test_long_values_are_not_printed_in_full():
     with pytest.raises(TypeError, match=r"size .* not a value of type ndarray"):
         arguments.check_count(np.zeros(1000), "size")
+
+
+@pytest.mark.parametrize("items", [["a", "b"], ("a", "b"), np.array(["a", "b"])])
+def test_items_come_in_their_order(items):
+    assert arguments.check_items(items, "words", "a list") == ["a", "b"]
+    assert arguments.check_texts(iter(items), "words") == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    "wrong", ["ab", b"ab", bytearray(b"ab"), {"a": 1}, {"a"}, 3, None, np.array(3)]
+)
+def test_what_has_no_items_or_no_order_is_refused(wrong):
+    with pytest.raises(TypeError, match="words must be a list of text, not "):
+        arguments.check_texts(wrong, "words")
+
+
+def test_what_is_no_text_is_named_with_its_place():
+    with pytest.raises(TypeError, match=r"words must .* not None at position 1"):
+        arguments.check_texts(["a", None], "words")
+
+
+def test_names_of_files(tmp_path):
+    assert arguments.check_path(tmp_path) == str(tmp_path)
+    assert arguments.check_path("-") == "-"
+    for wrong in (3, None, b"a"):
+        with pytest.raises(TypeError, match="path must be the name of a file, not "):
+            arguments.check_path(wrong)
+    for wrong in ("", "a\0b"):
+        with pytest.raises(ValueError, match="path must be the name of a file, not "):
+            arguments.check_path(wrong)

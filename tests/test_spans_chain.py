@@ -270,7 +270,7 @@ def test_chunks_come_back_from_their_labels(scheme):
     assert [tuple(c) for c in read_chunks(labels, scheme)] == chunks
     with pytest.raises(ValueError, match="overlaps"):
         write_labels([(0, 2, "X"), (1, 3, "X")], 4)
-    with pytest.raises(ValueError, match="not within 4 tokens"):
+    with pytest.raises(ValueError, match="not within n=4 tokens"):
         write_labels([(3, 5, "X")], 4)
     with pytest.raises(ValueError, match="label 'Z' is not of"):
         read_chunks(["Z"], scheme)
@@ -482,7 +482,7 @@ def test_bad_requests_are_refused():
     rng = np.random.default_rng(0)
     model = random_crf(rng, 3)
     for options, message in (
-        ({"metric": "mcc"}, "F-measure, not for 'mcc'"),
+        ({"metric": "mcc"}, "metric must be an F-measure for spans, not 'mcc'"),
         ({"scheme": "IOB1"}, "scheme must be one of"),
         ({"level": "page"}, "level must be one of"),
         ({"documents": [1]}, "level='document'"),
@@ -544,12 +544,12 @@ def test_every_sentence_needs_its_document_and_its_tokens():
 
     models = [random_crf(np.random.default_rng(0), 1)] * 2
     for options, message in (
-        ({"documents": [1, 2, 3]}, "documents has 3 sentences but the model has 2"),
+        ({"documents": [1, 2, 3]}, "documents has 3 rows but model has 2"),
         (
             {"documents": [1, 2], "tokens": [["a"]]},
             "tokens has 1 sentences but the model has 2",
         ),
-        ({"metric": FBeta(1.0, zero_division=np.nan)}, "0 or 1, not of nan"),
+        ({"metric": FBeta(1.0, zero_division=np.nan)}, "0 or 1 for spans, not nan"),
     ):
         with pytest.raises(ValueError, match=message):
             decode_spans(models, level="document", **options)

@@ -13,6 +13,7 @@ from argmetric.io import DataError
 from argmetric.sequence import (
     LinearChainCRF,
     Recalibration,
+    Sentence,
     _spans,
     decode_spans,
     read_chunks,
@@ -375,6 +376,54 @@ def test_a_bad_development_set_is_refused():
     low = token_model([[0.9, 0.1], [0.1, 0.9]], ["O", "B-X"])
     with pytest.raises(ValueError, match="more probable spans are true less often"):
         recalibrate([low] * 9, [write_labels([(0, 1, "X")], 2)] * 8 + [["O", "B-X"]])
+
+
+def test_what_is_wrong_is_said_with_its_sentence():
+    model = token_model([[0.4, 0.6]] * 2, ["O", "B-X"])
+    with pytest.raises(ValueError, match=r"gold\[1\]: label 'X' is not of IOB2"):
+        recalibrate([model] * 2, [["O", "B-X"], ["X", "O"]])
+    with pytest.raises(TypeError, match=r"tokens\[1\] .* not 5 at position 0"):
+        decode_spans([model] * 2, [["a", "b"], [5, "b"]])
+    with pytest.raises(TypeError, match=r"model .* not None at position 1"):
+        span_marginals([model, None])
+    with pytest.raises(ValueError, match="documents has a missing value at row 1"):
+        decode_spans([model] * 2, level="document", documents=["a", None])
+    with pytest.raises(ValueError, match=r"columns\[1\] has 1 values for 2 words"):
+        standard_features([["a", "b"], ["X"]])
+
+
+def test_spans_that_are_none_are_refused():
+    with pytest.raises(ValueError, match="span 1 to 4 is not within n=3 tokens"):
+        write_labels([(1, 4, "X")], 3)
+    with pytest.raises(ValueError, match=r"the stop of chunks\[1\] must be a whole"):
+        write_labels([(0, 1, "X"), (1, 1.5, "X")], 3)
+    with pytest.raises(TypeError, match=r"chunks .* not \(0, 1\) at position 0"):
+        write_labels([(0, 1)], 3)
+    with pytest.raises(ValueError, match="n must be a whole number from 0 to 100,000,"):
+        write_labels([], 10**9)
+
+
+def test_labels_that_do_not_fit_the_tokens_are_not_written(tmp_path):
+    sentence = Sentence((["a", "b"],))
+    with pytest.raises(ValueError, match=r"predicted\[1\] has 1 labels for 2 tokens"):
+        write_sentences(tmp_path / "out", [sentence] * 2, [["O", "O"], ["O"]])
+    with pytest.raises(TypeError, match=r"spans\[0\] must be a list of Span, not 3"):
+        write_sentences(tmp_path / "out", [sentence], [["O", "O"]], spans=[[3]])
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_model_that_is_not_there_is_named(tmp_path):
+    with pytest.raises(DataError, match=r"cannot read .*gone: No such file"):
+        LinearChainCRF.from_crfsuite(tmp_path / "gone")
+
+
+def test_values_of_features_are_finite_numbers(model_file):
+    model = LinearChainCRF.from_crfsuite(model_file)
+    for wrong in (None, np.nan, np.inf, 10**400):
+        with pytest.raises(ValueError, match="sentence 0: features: the value of 'w'"):
+            model.sentence([{"w": wrong}])
+    with pytest.raises(ValueError, match="sentence 1: the features of a token are nam"):
+        model.sentences([[["w=a"]], [[["w=a"]]]])
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Iterable, Mapping, Set
 from decimal import Decimal
 from numbers import Integral, Real
 from typing import Any
@@ -127,6 +128,39 @@ def check_jobs(value: Any, name: str = "n_jobs") -> int:
     return number if number > 0 else max(1, (os.cpu_count() or 1) + 1 + number)
 
 
+def check_items(value: Any, name: str, wanted: str) -> list[Any]:
+    """Elements of a list, an array or another collection with an order; no text."""
+    unordered = isinstance(value, str | bytes | bytearray | Mapping | Set)
+    # An array of no dimension is an Iterable that cannot be iterated over
+    if unordered or not isinstance(value, Iterable) or getattr(value, "ndim", 1) == 0:
+        raise TypeError(f"{name} must be {wanted}, not {shown(value)}")
+    return list(value)
+
+
+def check_texts(value: Any, name: str, wanted: str = "a list of text") -> list[str]:
+    """Elements that are all text."""
+    items = check_items(value, name, wanted)
+    for position, item in enumerate(items):
+        if not isinstance(item, str):
+            raise TypeError(
+                f"{name} must be {wanted}, not {shown(item)} at position {position}"
+            )
+    return items
+
+
+def check_path(value: Any, name: str = "path") -> str:
+    """Name of a file."""
+    try:
+        path = os.fspath(value)
+    except TypeError:
+        path = None
+    if not isinstance(path, str):
+        raise TypeError(f"{name} must be the name of a file, not {shown(value)}")
+    if not path or "\0" in path:
+        raise ValueError(f"{name} must be the name of a file, not {shown(value)}")
+    return path
+
+
 def _number(value: Any, name: str, wanted: str) -> Any:
     plain = _plain(value)
     if isinstance(plain, bool) or not isinstance(plain, Real | Decimal):
@@ -142,10 +176,10 @@ def _plain(value: Any) -> Any:
 
 
 def to_float(number: Any) -> float:
-    """As a float; nan where it is beyond all floats."""
+    """As a float; nan where it is beyond all floats, or no number at all."""
     try:
         return float(number)
-    except (OverflowError, ValueError):  # a huge int, a signalling nan
+    except (OverflowError, ValueError, TypeError):  # a huge int, a signalling nan
         return math.nan
 
 

@@ -282,12 +282,14 @@ class Groups:
     rows: Integers | None
 
 
-def check_groups(groups: Any, n: int, other: str = "p") -> npt.NDArray[Any]:
+def check_groups(
+    groups: Any, n: int, other: str = "p", name: str = "groups"
+) -> npt.NDArray[Any]:
     """Group ids as an array: one per row, none missing, all hashable."""
-    values = _to_ids(groups)
+    values = _to_ids(groups, name)
     if values.ndim != 1:
-        raise ValueError(f"groups must have one dimension, not {values.ndim}")
-    check_length(values, "groups", n, other)
+        raise ValueError(f"{name} must have one dimension, not {values.ndim}")
+    check_length(values, name, n, other)
     missing = np.zeros(0, dtype=np.int64)
     if values.dtype.kind in "fc":
         missing = np.flatnonzero(np.isnan(values))
@@ -302,16 +304,16 @@ def check_groups(groups: Any, n: int, other: str = "p") -> npt.NDArray[Any]:
                 hash(value)
             except TypeError:
                 raise TypeError(
-                    f"groups has an id at row {i} that cannot be hashed: {value!r}"
+                    f"{name} has an id at row {i} that cannot be hashed: {value!r}"
                 ) from None
     if missing.size:
-        raise ValueError(f"groups has a missing value at row {missing[0]}")
+        raise ValueError(f"{name} has a missing value at row {missing[0]}")
     if values.dtype.kind == "O":
-        _refuse_equal_ids(values)
+        _refuse_equal_ids(values, name)
     return values
 
 
-def _refuse_equal_ids(values: npt.NDArray[Any]) -> None:
+def _refuse_equal_ids(values: npt.NDArray[Any], name: str) -> None:
     """Refuse 1 beside True or 1.0: they hash alike, and one group is not meant."""
     if len({_kind_of_number(kind) for kind in set(map(type, values))} - {""}) < 2:
         return
@@ -321,7 +323,7 @@ def _refuse_equal_ids(values: npt.NDArray[Any]) -> None:
         kinds = {_kind_of_number(type(values[i])) for i in (first, row)}
         if len(kinds) == 2:
             raise ValueError(
-                f"groups has {values[first]!r} at row {first} and {value!r} at row "
+                f"{name} has {values[first]!r} at row {first} and {value!r} at row "
                 f"{row}: equal, but of different types; make them one type first, such "
                 "as text by astype(str)"
             )
@@ -336,12 +338,12 @@ def _kind_of_number(kind: type) -> str:
     return "f" if issubclass(kind, Number) else ""
 
 
-def _to_ids(groups: Any) -> npt.NDArray[Any]:
+def _to_ids(groups: Any, name: str) -> npt.NDArray[Any]:
     """Ids as they are: numpy would make text of 1 next to "1", and rows of tuples."""
     if isinstance(groups, str | bytes):
-        raise TypeError(f"groups must hold one id per row, not the text {groups!r}")
+        raise TypeError(f"{name} must hold one id per row, not the text {groups!r}")
     if not isinstance(groups, list | tuple):
-        values = to_numpy(groups, "groups")
+        values = to_numpy(groups, name)
         return values.astype(object) if values.dtype.kind == "T" else values
     types = set(map(type, groups))
     if len(types) == 1:
@@ -357,9 +359,9 @@ def _to_ids(groups: Any) -> npt.NDArray[Any]:
     return np.fromiter(groups, dtype=object, count=len(groups))
 
 
-def code_groups(groups: Any, n: int, other: str = "p") -> Groups:
+def code_groups(groups: Any, n: int, other: str = "p", name: str = "groups") -> Groups:
     """Group ids of any kind, in any order, as rows behind each other."""
-    values = check_groups(groups, n, other)
+    values = check_groups(groups, n, other, name)
     if n == 0:
         return Groups(values, np.zeros(1, dtype=np.int64), None)
     starts = np.flatnonzero(np.concatenate([[True], values[1:] != values[:-1]]))

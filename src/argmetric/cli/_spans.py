@@ -170,10 +170,7 @@ def _chains(
     from argmetric.sequence import standard_features, token_model
 
     if model is not None:
-        try:
-            crf = LinearChainCRF.from_crfsuite(model)
-        except OSError as error:
-            raise DataError(f"cannot read {model}: {error.strerror}") from None
+        crf = LinearChainCRF.from_crfsuite(model)
         features = (
             s.extra["features"]
             if "features" in s.extra

@@ -8,12 +8,15 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
+from argmetric._arguments import check_items, check_path, check_texts, shown
+from argmetric._validation import check_choice
 from argmetric.io import DataError, replaced_whole
 from argmetric.io._formats import refuse_other_encodings
 from argmetric.io._json import parsed
-from argmetric.sequence._schemes import SchemeName, split_label
+from argmetric.sequence._schemes import SCHEMES, SchemeName, split_label
+from argmetric.sequence._span_decision import Span
 
 CorpusFormat = Literal["conll", "jsonl"]
 HasLabels = Literal["auto", "yes", "no"]
@@ -100,8 +103,11 @@ def read_sentences(
     DataError
         With the number of the line that is wrong.
     """
-    name = "standard input" if os.fspath(path) == _STREAM else os.fspath(path)
-    kind = format or corpus_format(path)
+    path = check_path(path)
+    kind = _format_of(path, format)
+    check_choice(labels, "labels", get_args(HasLabels))
+    check_choice(scheme, "scheme", SCHEMES)
+    name = "standard input" if path == _STREAM else path
     lines = _lines(path, name)
     read = _from_json(lines, name) if kind == "jsonl" else _from_columns(lines, name)
     sentences = list(read)
@@ -117,12 +123,16 @@ def read_sentences(
     return sentences
 
 
-def _lines(path: str | os.PathLike[str], name: str) -> list[str]:
+def _format_of(path: str, given: CorpusFormat | None) -> CorpusFormat:
+    if given is None:
+        return corpus_format(path)
+    check_choice(given, "format", get_args(CorpusFormat))
+    return given
+
+
+def _lines(path: str, name: str) -> list[str]:
     try:
-        if os.fspath(path) == _STREAM:
-            data = sys.stdin.buffer.read()
-        else:
-            data = Path(path).read_bytes()
+        data = sys.stdin.buffer.read() if path == _STREAM else Path(path).read_bytes()
     except OSError as error:
         raise DataError(f"cannot read {name}: {error.strerror}") from None
     refuse_other_encodings(data, name)
@@ -268,26 +278,70 @@ def write_sentences(
     format : {"conll", "jsonl"}, optional
         By default what the extension says.
     """
-    kind = format or corpus_format(path)
-    if len(predicted) != len(sentences):
-        raise ValueError(
-            f"predicted has {len(predicted)} sentences but there are {len(sentences)}"
-        )
-    chosen: Sequence[Any] = [None] * len(sentences) if spans is None else spans
+    path = check_path(path)
+    kind = _format_of(path, format)
+    sentences = _sentences(sentences)
+    predicted = _predicted(predicted, sentences)
+    chosen = [None] * len(sentences) if spans is None else _spans(spans, sentences)
     parts = (
         _json_text(s, p, c) if kind == "jsonl" else _column_text(s, p)
         for s, p, c in zip(sentences, predicted, chosen, strict=True)
     )
     text = _with_documents(parts, sentences) if kind == "conll" else "".join(parts)
-    if os.fspath(path) == _STREAM:
+    if path == _STREAM:
         sys.stdout.buffer.write(text.encode())
         sys.stdout.buffer.flush()
         return
     try:
-        with replaced_whole(os.fspath(path)) as stream:
+        with replaced_whole(path) as stream:
             stream.write(text.encode())
     except OSError as error:
         raise DataError(f"cannot write {path}: {error.strerror or error}") from error
+
+
+def _sentences(given: Any) -> list[Sentence]:
+    wanted = "a list of Sentence"
+    sentences = check_items(given, "sentences", wanted)
+    for i, sentence in enumerate(sentences):
+        if not isinstance(sentence, Sentence):
+            raise TypeError(
+                f"sentences must be {wanted}, not {shown(sentence)} at position {i}"
+            )
+    return sentences
+
+
+def _predicted(given: Any, sentences: Sequence[Sentence]) -> list[list[str]]:
+    """Labels of every sentence, one for each token."""
+    labels = check_items(given, "predicted", "a list of labels for each sentence")
+    _same_number(labels, "predicted", sentences)
+    found = [check_texts(one, f"predicted[{i}]") for i, one in enumerate(labels)]
+    for i, (one, sentence) in enumerate(zip(found, sentences, strict=True)):
+        if len(one) != len(sentence):
+            raise ValueError(
+                f"predicted[{i}] has {len(one)} labels for {len(sentence)} tokens"
+            )
+    return found
+
+
+def _spans(given: Any, sentences: Sequence[Sentence]) -> list[list[Span]]:
+    spans = check_items(given, "spans", "a list of Span for each sentence")
+    _same_number(spans, "spans", sentences)
+    wanted = "a list of Span"
+    found = [check_items(one, f"spans[{i}]", wanted) for i, one in enumerate(spans)]
+    for i, one in enumerate(found):
+        for span in one:
+            if not isinstance(span, Span):
+                raise TypeError(f"spans[{i}] must be {wanted}, not {shown(span)} in it")
+    return found
+
+
+def _same_number(
+    given: Sequence[Any], name: str, sentences: Sequence[Sentence]
+) -> None:
+    if len(given) != len(sentences):
+        raise ValueError(
+            f"{name} has {len(given)} sentences but there are {len(sentences)}"
+        )
 
 
 def _column_text(sentence: Sentence, predicted: Sequence[str]) -> str:

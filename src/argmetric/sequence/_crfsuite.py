@@ -6,15 +6,18 @@ them, and reading it needs no crfsuite.
 
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
-from os import PathLike, fspath
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from argmetric._arguments import check_items, check_path, shown, to_float
+from argmetric.io import DataError
 from argmetric.sequence._batch import Floats, Integers
 from argmetric.sequence._crf import LinearChainCRF
 
@@ -47,8 +50,11 @@ class CrfsuiteModel:
     """
 
     def __init__(self, path: str | PathLike[str]) -> None:
-        name = fspath(path)
-        data = Path(path).read_bytes()
+        name = check_path(path)
+        try:
+            data = Path(name).read_bytes()
+        except OSError as error:
+            raise DataError(f"cannot read {name}: {error.strerror}") from None
         try:
             header = _HEADER.unpack_from(data)
             if header[0] != b"lCRF" or header[2] != b"FOMC":
@@ -125,10 +131,14 @@ class CrfsuiteModel:
         values: dict[int, float] = {}  # the few that are not 1
         ends: list[int] = []
         lengths: list[int] = []
-        for features in sentences:
+        for number, sentence in enumerate(sentences):
+            where = f"sentence {number}"
+            features = check_items(
+                sentence, f"{where}: features", "a list with an element for each token"
+            )
             for token in features:
                 if isinstance(token, Mapping):
-                    for name, value in _flat(token):
+                    for name, value in _flat(token, where):
                         if value != 1.0:
                             values[len(found)] = value
                         found.append(known(name, -1))
@@ -136,14 +146,20 @@ class CrfsuiteModel:
                             unknown = name
                 elif isinstance(token, str) or not isinstance(token, Iterable):
                     raise ValueError(
-                        f"sentence {len(lengths)}: the features of a token are a list "
-                        f"or a dict, not {token!r}"
+                        f"{where}: the features of a token are a list or a dict, not "
+                        f"{shown(token)}"
                     )
                 else:
                     names = list(token)
-                    found.extend([known(name, -1) for name in names])
+                    try:
+                        found.extend([known(name, -1) for name in names])
+                    except TypeError:  # what is no text may not be hashable
+                        raise ValueError(
+                            f"{where}: the features of a token are names, not "
+                            f"{shown(names)}"
+                        ) from None
                     if names and found[-1] < 0:
-                        unknown = names[-1]
+                        unknown = str(names[-1])
                 ends.append(len(found))
             lengths.append(len(features))
         numbers = np.array(found, dtype=np.int64)
@@ -183,11 +199,11 @@ def _starts(ends: list[int]) -> Integers:
     return np.array([0, *ends], dtype=np.int64)
 
 
-def _flat(features: Mapping[str, Any]) -> Iterable[tuple[str, float]]:
+def _flat(features: Mapping[str, Any], where: str) -> Iterable[tuple[str, float]]:
     """Attributes and values of a dict, by the rules of python-crfsuite."""
     for key, value in features.items():
         if isinstance(value, Mapping):
-            for name, inner in _flat(value):
+            for name, inner in _flat(value, where):
                 yield f"{key}:{name}", inner
         elif isinstance(value, str):
             yield f"{key}:{value}", 1.0
@@ -195,7 +211,13 @@ def _flat(features: Mapping[str, Any]) -> Iterable[tuple[str, float]]:
             for item in value:
                 yield f"{key}:{item}", 1.0
         else:
-            yield key, float(value)
+            amount = to_float(value)
+            if not math.isfinite(amount):
+                raise ValueError(
+                    f"{where}: features: the value of {key!r} must be a finite number, "
+                    f"text, a list of text or a dict, not {shown(value)}"
+                )
+            yield key, amount
 
 
 def _names(data: bytes, offset: int) -> list[str]:

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from argmetric._arguments import check_flag, check_items, check_texts, shown
 from argmetric._validation import check_choice, code_groups
 from argmetric.metrics import FBeta, Metric, get_metric
 from argmetric.sequence._batch import Floats, Integers, segment_sums
@@ -19,6 +20,7 @@ from argmetric.sequence._schemes import SchemeName, write_labels
 from argmetric.sequence._span_decision import Span, SpanDecision
 from argmetric.sequence._spans import (
     SpanMarginals,
+    check_models,
     log_chance_of_none,
     span_marginals,
 )
@@ -95,18 +97,27 @@ def decode_spans(
     chosen_metric = get_metric(metric)
     if not isinstance(chosen_metric, FBeta):
         raise ValueError(
-            f"spans are decoded for an F-measure, not for {chosen_metric.name!r}: "
+            f"metric must be an F-measure for spans, not {chosen_metric.name!r}: "
             "there are no true negatives among spans"
         )
     if math.isnan(chosen_metric.zero_division):
-        raise ValueError("spans are decoded with a zero_division of 0 or 1, not of nan")
+        raise ValueError(
+            "metric must have a zero_division of 0 or 1 for spans, not nan"
+        )
     check_choice(level, "level", ("corpus", "document"))
     check_choice(method, "method", ("auto", "exact", "counts"))
+    per_type = check_flag(per_type, "per_type")
+    if not isinstance(recalibration, Recalibration | None):
+        raise TypeError(
+            f"recalibration must be what recalibrate gives, not {shown(recalibration)}"
+        )
     if documents is not None and level != "document":
         raise ValueError("documents are for level='document'")
     single = isinstance(model, LinearChainCRF)
-    if isinstance(model, LinearChainCRF):
-        model, tokens = [model], None if tokens is None else [tokens]
+    if not isinstance(model, SpanMarginals):
+        model = check_models(model)
+    if tokens is not None:
+        tokens = _words([tokens] if single else tokens)
     if documents is None:
         if not isinstance(model, SpanMarginals):
             model = span_marginals(
@@ -118,12 +129,11 @@ def decode_spans(
     elif isinstance(model, SpanMarginals):
         raise ValueError("documents need the models themselves, not SpanMarginals")
     else:
-        for name, given in (("documents", documents), ("tokens", tokens)):
-            if given is not None and len(given) != len(model):
-                raise ValueError(
-                    f"{name} has {len(given)} sentences but the model has {len(model)}"
-                )
-        groups = code_groups(documents, len(model))
+        if tokens is not None and len(tokens) != len(model):
+            raise ValueError(
+                f"tokens has {len(tokens)} sentences but the model has {len(model)}"
+            )
+        groups = code_groups(documents, len(model), "model", "documents")
         cuts = groups.indptr
         order = np.arange(len(model)) if groups.rows is None else groups.rows
         model = span_marginals(
@@ -141,6 +151,15 @@ def decode_spans(
         spans=[found.spans[i] for i in back],
         labels=[found.labels[i] for i in back],
     )
+
+
+def _words(tokens: Any) -> list[list[str]]:
+    """The words of every sentence."""
+    sentences = check_items(tokens, "tokens", "a list of words for each sentence")
+    return [
+        check_texts(words, f"tokens[{number}]", "a list of words")
+        for number, words in enumerate(sentences)
+    ]
 
 
 def _decide(

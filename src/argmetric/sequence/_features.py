@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
+from argmetric._arguments import check_items, check_texts
+
 _NEIGHBOURS = (-2, -1, 1, 2)
 _AFFIXES = (1, 2, 3, 4)
 _EDGE = "<edge>"
@@ -47,7 +49,7 @@ def standard_features(columns: Sequence[Sequence[str]]) -> list[list[str]]:
     >>> standard_features([["Hola", "Ana"], ["I", "NP"]])[1][:5]
     ['bias', 'w=Ana', 'lower=ana', 'shape=Xx', 'tag1=NP']
     """
-    words, tags = columns[0], columns[1:]
+    words, *tags = _texts(columns)
     n = len(words)
     lower = [word.lower() for word in words]
     shapes = [word_shape(word) for word in words]
@@ -72,3 +74,20 @@ def standard_features(columns: Sequence[Sequence[str]]) -> list[list[str]]:
                 ]
         result.append(row)
     return result
+
+
+def _texts(columns: Sequence[Sequence[str]]) -> list[list[str]]:
+    """Columns of text, all as long as the words."""
+    wanted = "a list of columns, words first"
+    found = [
+        check_texts(column, f"columns[{number}]")
+        for number, column in enumerate(check_items(columns, "columns", wanted))
+    ]
+    if not found:
+        raise ValueError(f"columns must be {wanted}; there is none")
+    for number, column in enumerate(found):
+        if len(column) != len(found[0]):
+            raise ValueError(
+                f"columns[{number}] has {len(column)} values for {len(found[0])} words"
+            )
+    return found

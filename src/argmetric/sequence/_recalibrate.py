@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from argmetric._arguments import check_items, check_texts
 from argmetric._validation import check_fraction
 from argmetric.sequence._batch import Floats
 from argmetric.sequence._crf import LinearChainCRF
-from argmetric.sequence._schemes import SchemeName, read_chunks
+from argmetric.sequence._schemes import Chunk, SchemeName, read_chunks
 from argmetric.sequence._spans import SpanMarginals, span_marginals
 
 _NEWTON_STEPS = 50
@@ -64,6 +65,7 @@ def true_spans(
 ) -> tuple[npt.NDArray[np.bool_], int]:
     """Which listed spans are there according to the gold labels, and how many are."""
     n = marginals.batch.n_sentences
+    gold = check_items(gold, "gold", "a list of labels for each sentence")
     if len(gold) != n:
         raise ValueError(f"gold has {len(gold)} sentences but the model has {n}")
     starts = marginals.batch.indptr
@@ -71,18 +73,26 @@ def true_spans(
     there: set[tuple[int, int, int]] = set()
     n_gold = 0
     for g, labels in enumerate(gold):
+        labels = check_texts(labels, f"gold[{g}]")
         length = int(starts[g + 1] - starts[g])
         if len(labels) != length:
             raise ValueError(
                 f"sentence {g}: gold has {len(labels)} labels but the model has "
                 f"{length} tokens"
             )
-        for start, stop, kind in read_chunks(labels, marginals.scheme):
+        for start, stop, kind in _gold_chunks(labels, g, marginals.scheme):
             n_gold += 1
             at = int(starts[g])
             there.add((at + start, at + stop, kinds.get(kind, -1)))
     found = [tuple(span) in there for span in marginals.flat.tolist()]
     return np.array(found, dtype=bool), n_gold
+
+
+def _gold_chunks(labels: list[str], g: int, scheme: SchemeName) -> list[Chunk]:
+    try:
+        return read_chunks(labels, scheme)
+    except ValueError as error:
+        raise ValueError(f"gold[{g}]: {error}") from None
 
 
 def recalibrate(
@@ -106,7 +116,7 @@ def recalibrate(
         Spans that are less probable do not take part: there are very many of them, and
         no metric of interest would choose them.
     """
-    check_fraction(floor, "floor")
+    floor = check_fraction(floor, "floor")
     if not isinstance(model, SpanMarginals):
         model = span_marginals(model, scheme=scheme, min_probability=floor)
     truth, n_gold = true_spans(model, gold)
@@ -120,8 +130,9 @@ def recalibrate(
     slope, intercept = _fit(logit(model.probability[part]), y)
     if slope <= 0:
         raise ValueError(
-            f"slope {slope:.3g}: on the development set more probable spans are true "
-            "less often; these are not the labels of these sentences"
+            f"slope {slope:.3g} above floor={floor:g}: on the development set more "
+            "probable spans are true less often; these are not the labels of these "
+            "sentences"
         )
     return Recalibration(slope, intercept, floor, n_gold / float(y.sum()))
 

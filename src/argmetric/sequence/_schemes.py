@@ -9,12 +9,14 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 import numpy.typing as npt
 
+from argmetric._arguments import check_count, check_items, check_texts, shown
 from argmetric._validation import check_choice
 
 SchemeName = Literal["IOB2", "BIOES"]
 SCHEMES: tuple[str, ...] = get_args(SchemeName)
 _PREFIXES = {"IOB2": "BI", "BIOES": "BIES"}
 _OUTSIDE = "O"
+_MOST_TOKENS = 10**8  # of a sentence; more would fill the memory
 
 Booleans = npt.NDArray[np.bool_]
 Integers = npt.NDArray[np.int64]
@@ -108,7 +110,7 @@ def read_chunks(labels: Sequence[str], scheme: SchemeName = "IOB2") -> list[Chun
     [Chunk(start=0, stop=2, type='PER'), Chunk(start=4, stop=5, type='LOC')]
     """
     check_choice(scheme, "scheme", SCHEMES)
-    parts = [split_label(label, scheme) for label in labels]
+    parts = [split_label(label, scheme) for label in check_texts(labels, "labels")]
     chunks: list[Chunk] = []
     start: int | None = None
     for i, (prefix, kind) in enumerate([*parts, (_OUTSIDE, "")]):
@@ -149,17 +151,30 @@ def write_labels(
     ['B-PER', 'E-PER', 'O']
     """
     check_choice(scheme, "scheme", SCHEMES)
+    n = check_count(n, "n", high=_MOST_TOKENS)
     labels = [_OUTSIDE] * n
-    for start, stop, kind, *_ in chunks:
+    for number, chunk in enumerate(check_items(chunks, "chunks", "a list of spans")):
+        start, stop, kind = _borders_and_type(chunk, number)
         if not 0 <= start < stop <= n:
-            raise ValueError(f"span {start} to {stop} is not within {n} tokens")
+            raise ValueError(
+                f"chunks: span {start} to {stop} is not within n={n} tokens"
+            )
         if any(label != _OUTSIDE for label in labels[start:stop]):
-            raise ValueError(f"span {start} to {stop} overlaps another one")
+            raise ValueError(f"chunks: span {start} to {stop} overlaps another one")
         labels[start:stop] = [f"B-{kind}"] + [f"I-{kind}"] * (stop - start - 1)
         if scheme == "BIOES":
             last = "S" if stop == start + 1 else "E"
             labels[stop - 1] = f"{last}-{kind}"
     return labels
+
+
+def _borders_and_type(chunk: Any, number: int) -> tuple[int, int, Any]:
+    wanted = "chunks must hold (start, stop, type)"
+    if not isinstance(chunk, Sequence) or isinstance(chunk, str) or len(chunk) < 3:
+        raise TypeError(f"{wanted}, not {shown(chunk)} at position {number}")
+    name = f"the {{}} of chunks[{number}]"
+    start = check_count(chunk[0], name.format("start"))
+    return start, check_count(chunk[1], name.format("stop")), chunk[2]
 
 
 def well_formed(

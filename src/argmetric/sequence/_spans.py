@@ -10,10 +10,22 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from argmetric._validation import check_fraction, check_scores, to_floats
+from argmetric._arguments import check_flag, check_items, check_texts, shown
+from argmetric._validation import (
+    check_choice,
+    check_fraction,
+    check_scores,
+    to_floats,
+)
 from argmetric.sequence._batch import Batch, Floats, Integers, batch_of
 from argmetric.sequence._crf import LinearChainCRF
-from argmetric.sequence._schemes import Roles, SchemeName, roles_of, well_formed
+from argmetric.sequence._schemes import (
+    SCHEMES,
+    Roles,
+    SchemeName,
+    roles_of,
+    well_formed,
+)
 
 MOST_SPANS = 200_000  # of a sentence
 
@@ -120,11 +132,17 @@ def token_model(
     array([[0.17, 0.83, 0.  ],
            [0.64, 0.11, 0.25]])
     """
+    labels = check_texts(labels, "labels", "a list of names")
+    check_choice(scheme, "scheme", SCHEMES)
+    well_formed_only = check_flag(well_formed_only, "well_formed_only")
     values = to_floats(p, "p")
     if values.shape == (0,):  # a sentence without tokens
         values = values.reshape(0, len(labels))
     if values.ndim != 2 or values.shape[1] != len(labels):
-        raise ValueError(f"p has shape {values.shape}, not (n, {len(labels)})")
+        raise ValueError(
+            f"p has shape {values.shape}, not (n, {len(labels)}), as there are "
+            f"{len(labels)} labels"
+        )
     values = check_scores(values, "p", logits=False)
     sums = values.sum(axis=1)
     wrong = np.flatnonzero(np.abs(sums - 1.0) > 1e-4)
@@ -179,7 +197,7 @@ def span_marginals(
     from argmetric._kernels import chains
 
     least = check_fraction(min_probability, "min_probability")
-    models = [model] if isinstance(model, LinearChainCRF) else list(model)
+    models = check_models(model)
     for number, one in enumerate(models):
         if one.labels != models[0].labels:
             raise ValueError(f"sentence {number} has other labels than sentence 0")
@@ -216,6 +234,20 @@ def span_marginals(
         reach + int(roles.closed),  # which takes one token more for the end
         float(unlisted[0]),
     )
+
+
+def check_models(model: Any) -> list[LinearChainCRF]:
+    """The model of every sentence."""
+    if isinstance(model, LinearChainCRF):
+        return [model]
+    wanted = "a LinearChainCRF or a list of them"
+    models = check_items(model, "model", wanted)
+    for number, one in enumerate(models):
+        if not isinstance(one, LinearChainCRF):
+            raise TypeError(
+                f"model must be {wanted}, not {shown(one)} at position {number}"
+            )
+    return models
 
 
 def tilted_spans(marginals: SpanMarginals, tilt: float) -> tuple[Floats, Floats]:

@@ -1,0 +1,149 @@
+"""Valid calls of what takes sentences, spans, files and tasks: whole structures.
+
+Files are written to the current folder, which is to be an empty one.
+"""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from argmetric import sequence
+from valid_calls import Call, of
+
+LABELS = ["O", "B-X", "I-X"]
+CHANCES = [[0.5, 0.5, 0.0], [0.6, 0.1, 0.3], [0.2, 0.7, 0.1]]
+SENTENCE = sequence.token_model(CHANCES, LABELS)
+MAP = sequence.Recalibration(slope=0.9, intercept=0.1, floor=0.01, missed=1.0)
+COLUMNS = (["the", "cat"], ["DT", "NN"])
+TAGGED = sequence.Sentence(COLUMNS, ["B-X", "I-X"])
+CORPUS = "the DT B-X\ncat NN I-X\n\nit PRP B-X\n"
+
+
+def name_table(names: list[str]) -> bytes:
+    """Names by number, as files of crfsuite have them."""
+    records, places = b"", []
+    for number, name in enumerate(names):
+        places.append(24 + len(records))
+        records += struct.pack("<II", number, len(name) + 1) + name.encode() + b"\0"
+    head = struct.pack("<4s5I", b"CQDB", 0, 0, 0, len(names), 24 + len(records))
+    return head + records + np.array(places, "<u4").tobytes()
+
+
+def crfsuite_file() -> bytes:
+    """One feature and one transition."""
+    weights = struct.pack("<IIId", 0, 0, 1, 0.5) + struct.pack("<IIId", 1, 0, 1, -0.5)
+    features = struct.pack("<4sII", b"FEAT", 0, 2) + weights
+    labels, attributes = name_table(LABELS), name_table(["w=the"])
+    at_labels = 48 + len(features)
+    offsets = (48, at_labels, at_labels + len(labels), 0, 0)
+    head = struct.pack("<4sI4s9I", b"lCRF", 0, b"FOMC", 100, 2, 3, 1, *offsets)
+    return head + features + labels + attributes
+
+
+def crfsuite_model(path: Any) -> Any:
+    Path("tiny.crfsuite").write_bytes(crfsuite_file())
+    return sequence.CrfsuiteModel(path)
+
+
+def sentence_of_crfsuite(features: Any) -> Any:
+    return crfsuite_model("tiny.crfsuite").sentence(features)
+
+
+def read_sentences(**given: Any) -> Any:
+    Path("corpus.conll").write_text(CORPUS)
+    return sequence.read_sentences(**given)
+
+
+# What is wrong with a file is said of the file
+A_FILE = {"path": r"\bpath\b|cannot read|cannot write|has no sentences|not a model"}
+STRUCTURES: dict[str, Call] = {
+    "argmetric.sequence.read_chunks": Call(
+        sequence.read_chunks,
+        {"labels": ["B-X", "I-X", "O"], "scheme": "IOB2"},
+        {"labels": "label"},
+    ),
+    "argmetric.sequence.write_labels": of(
+        sequence.write_labels, chunks=[(0, 2, "X")], n=3, scheme="BIOES"
+    ),
+    "argmetric.sequence.standard_features": of(
+        sequence.standard_features, columns=COLUMNS
+    ),
+    "argmetric.sequence.token_model": Call(
+        sequence.token_model,
+        {"p": CHANCES, "labels": LABELS, "scheme": "IOB2", "well_formed_only": True},
+        {"labels": "label"},
+    ),
+    "argmetric.sequence.span_marginals": of(
+        sequence.span_marginals,
+        model=[SENTENCE, SENTENCE],
+        scheme="IOB2",
+        min_probability=1e-3,
+    ),
+    "argmetric.sequence.recalibrate": Call(
+        sequence.recalibrate,
+        {
+            "model": [SENTENCE, SENTENCE],
+            "gold": [["B-X", "I-X", "O"], ["O", "O", "B-X"]],
+            "scheme": "IOB2",
+            "floor": 0.01,
+        },
+        {"gold": "gold|development set"},
+    ),
+    "argmetric.sequence.decode_spans": of(
+        sequence.decode_spans,
+        model=[SENTENCE, SENTENCE],
+        tokens=[["a", "b", "c"]] * 2,
+        metric="f1",
+        scheme="IOB2",
+        level="document",
+        documents=["x", "y"],
+        per_type=False,
+        recalibration=None,
+        method="auto",
+        min_probability=1e-3,
+    ),
+    "decode_spans, one sentence": Call(
+        sequence.decode_spans,
+        {
+            "model": SENTENCE,
+            "tokens": ["a", "b", "c"],
+            "metric": "f2",
+            "level": "corpus",
+            "per_type": True,
+            "recalibration": MAP,
+            "method": "counts",
+        },
+        {"model": "model|tokens"},  # words of one sentence are none of several
+    ),
+    "argmetric.sequence.read_sentences": Call(
+        read_sentences,
+        {"path": "corpus.conll", "format": "conll", "labels": "yes", "scheme": "IOB2"},
+        A_FILE,
+    ),
+    "argmetric.sequence.write_sentences": Call(
+        sequence.write_sentences,
+        {
+            "path": "out.jsonl",
+            "sentences": [TAGGED],
+            "predicted": [["B-X", "O"]],
+            "spans": [[sequence.Span(0, 1, "X", 0.5)]],
+            "format": "jsonl",
+        },
+        A_FILE,
+    ),
+    "write_sentences, columns": Call(
+        sequence.write_sentences,
+        {"path": "out.conll", "sentences": [TAGGED], "predicted": [["B-X", "O"]]},
+        A_FILE,
+    ),
+    "argmetric.sequence.CrfsuiteModel": Call(
+        crfsuite_model, {"path": "tiny.crfsuite"}, A_FILE
+    ),
+    "CrfsuiteModel.sentence": of(
+        sentence_of_crfsuite, features=[["w=the"], {"w=the": 0.5}]
+    ),
+}
