@@ -329,7 +329,7 @@ def test_costing_keeps_rows_in_proportion_to_their_weight():
     proba = costing.predict_proba(X)
     assert proba.shape == (3, 2)
     np.testing.assert_allclose(proba.sum(axis=1), 1.0)
-    with pytest.raises(ValueError, match="positive weight"):
+    with pytest.raises(ValueError, match="positive sample_weight"):
         Costing(Perceptron()).fit(X, y, sample_weight=np.zeros(3))
 
 
@@ -420,3 +420,16 @@ def test_options_are_checked():
     ]:
         with pytest.raises(ValueError, match=words):
             LinearLearner(**options)
+
+
+def test_what_cannot_be_trained_is_refused():
+    X = np.array([[0.0], [1.0]])
+    for wrong in (None, "svm", LogisticRegression):
+        with pytest.raises(TypeError, match="estimator must be a classifier or regr"):
+            Costing(wrong).fit(X, [0, 1])
+    with pytest.raises(ValueError, match="n_draws must be a whole number from 1 to"):
+        Costing(LogisticRegression(), n_draws=10**12).fit(X, [0, 1])
+    with pytest.raises(ValueError, match="sample_weight is -1 at row 1"):
+        Costing(LogisticRegression()).fit(X, [0, 1], [1, -1])
+    with pytest.raises(ValueError, match=r"y has shape \(3,\) but X has 2 rows"):
+        Costing(LogisticRegression()).fit(X, [0, 1, 1])

@@ -19,6 +19,8 @@ from argmetric.search import (
     Task,
     WordChunking,
     check_task,
+    span_features,
+    token_features,
 )
 from argmetric.search._decisions import Situation, describe, hash_name, read_features
 from argmetric.search._reference import InitialPolicy
@@ -456,3 +458,25 @@ def test_what_is_no_task_or_no_number_of_labels_is_refused():
         MultiLabel(0)
     with pytest.raises(TypeError, match="whole number"):
         MultiLabel("ab")
+
+
+def test_odd_parts_of_tasks_are_refused_by_name():
+    spelling = SequenceLabelling("cv")
+    with pytest.raises(TypeError, match=r"labels must be hashable, not \[\] at .* 1"):
+        SequenceLabelling(["a", []])
+    with pytest.raises(ValueError, match="labels must be distinct and not empty"):
+        LearnedOrder("cc")
+    with pytest.raises(TypeError, match="second must be a Task, not str"):
+        JointTask(spelling, "cv")
+    with pytest.raises(ValueError, match="weights must be a pair of numbers, not 3"):
+        JointTask(spelling, spelling, weights=(1, 1, 1))
+    with pytest.raises(TypeError, match="mirror must be a function or None, not 3"):
+        RightToLeft(spelling, mirror=3)
+    with pytest.raises(TypeError, match="task must be a Task, not int"):
+        QueueTask(3, 2)
+    with pytest.raises(TypeError, match="types must be a list of text, not 'NP'"):
+        WordChunking("NP")
+    with pytest.raises(ValueError, match="i=2 is not within the 2 tokens of x"):
+        token_features(["a", "cat"], 2)
+    with pytest.raises(ValueError, match="start=1 to stop=3 is not within the 2 tok"):
+        span_features(["a", "cat"], 1, 3)

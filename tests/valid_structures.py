@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.linear_model import LogisticRegression, Ridge
 
-from argmetric import sequence
-from valid_calls import Call, of
+from argmetric import search, sequence
+from valid_calls import KINDS, WORDS, X_Y, Call, X, fitted, of
 
 LABELS = ["O", "B-X", "I-X"]
 CHANCES = [[0.5, 0.5, 0.0], [0.6, 0.1, 0.3], [0.2, 0.7, 0.1]]
@@ -145,5 +146,97 @@ STRUCTURES: dict[str, Call] = {
     ),
     "CrfsuiteModel.sentence": of(
         sentence_of_crfsuite, features=[["w=the"], {"w=the": 0.5}]
+    ),
+}
+
+
+# ------------------------------------------------------------------------- search
+
+
+def trained(kind: Any, inputs: Any, outputs: Any) -> Any:
+    """A task, and a search that is trained for it."""
+
+    def call(**given: Any) -> Any:
+        searn = search.Searn(kind(**given), beta=1.0, iterations=1, random_state=0)
+        return searn.fit(inputs, outputs)
+
+    return call
+
+
+def learned(kind: Any) -> Any:
+    """A reduction that learns from a few words."""
+
+    def call(**given: Any) -> Any:
+        task = search.SequenceLabelling("cv")
+        searn = search.Searn(task, kind(**given), beta=1.0, iterations=1)
+        return searn.fit(WORDS, KINDS)
+
+    return call
+
+
+SPELLING = search.SequenceLabelling("cv")
+BARKS, CHUNKS = [["big", "dogs", "bark"]], [["B-NP", "I-NP", "O"]]
+A_LABEL = {"labels": "label"}
+TOKENS = {"x": r"\bx\b|feature"}  # a token that is no word is a list of features
+STRUCTURES |= {
+    "argmetric.search.AllPairs": of(
+        learned(search.AllPairs), estimator=LogisticRegression(), quadratic=False
+    ),
+    "argmetric.search.OneAgainstAll": of(
+        learned(search.OneAgainstAll), estimator=Ridge(), quadratic=False
+    ),
+    "argmetric.search.Costing": of(
+        fitted(search.Costing, X, X_Y, "sample_weight"),
+        estimator=LogisticRegression(),
+        n_draws=2,
+        random_state=0,
+        sample_weight=[1, 2] * 12,
+    ),
+    "Costing.fit": of(
+        search.Costing(LogisticRegression(), n_draws=2).fit,
+        X=X,
+        y=X_Y,
+        sample_weight=None,
+    ),
+    "argmetric.search.SequenceLabelling": Call(
+        trained(search.SequenceLabelling, WORDS, KINDS),
+        {"labels": "cv", "features": None, "history": 2, "order": "left"},
+        A_LABEL,
+    ),
+    "argmetric.search.LearnedOrder": Call(
+        trained(search.LearnedOrder, WORDS[2:], KINDS[2:]),
+        {"labels": "cv", "features": None},
+        A_LABEL,
+    ),
+    "argmetric.search.RightToLeft": of(
+        trained(search.RightToLeft, WORDS, KINDS), task=SPELLING, mirror=None
+    ),
+    "argmetric.search.WordChunking": of(
+        trained(search.WordChunking, BARKS, CHUNKS),
+        types=["NP"],
+        dangling="forbid",
+        metric="f1",
+        features=None,
+        history=2,
+    ),
+    "argmetric.search.SpanChunking": of(
+        trained(search.SpanChunking, BARKS, CHUNKS),
+        types=["NP"],
+        max_length=3,
+        metric="f1",
+        features=None,
+    ),
+    "argmetric.search.JointTask": of(
+        trained(search.JointTask, BARKS, [("JNV", "JNV")]),
+        first=search.SequenceLabelling("JNV"),
+        second=search.SequenceLabelling("JNV"),
+        weights=(1.0, 2.0),
+        search_width=2,
+    ),
+    "argmetric.search.token_features": Call(
+        search.token_features, {"x": ["a", "cat"], "i": 1}, TOKENS
+    ),
+    "argmetric.search.span_features": Call(
+        search.span_features, {"x": ["a", "cat"], "start": 0, "stop": 1}, TOKENS
     ),
 }

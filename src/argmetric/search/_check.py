@@ -11,7 +11,7 @@ import numpy as np
 from argmetric._arguments import check_count, check_seed
 from argmetric.search._check_kit import Kit, Problem
 from argmetric.search._iterate import Data, same_number
-from argmetric.search._task import Task, shown
+from argmetric.search._task import Task, check_is_task, shown
 
 
 @dataclass(frozen=True)
@@ -99,8 +99,7 @@ def check_task(
       goes on (input 0, state ())
       best: costs lead to a loss of 2 where 0 is in reach (input 0, state ())
     """
-    if not isinstance(task, Task):
-        raise TypeError(f"task must be a Task, not {type(task).__name__}")
+    check_is_task(task)
     n_paths = check_count(n_paths, "n_paths", high=100_000)
     max_outputs = check_count(max_outputs, "max_outputs")
     max_steps = check_count(max_steps, "max_steps", low=1)

@@ -8,7 +8,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from argmetric._arguments import check_count, check_seed, shown
+from argmetric._labels import label_numbers
+from argmetric._validation import check_weight
 from argmetric.search._decisions import Floats
+
+_MOST_DRAWS = 100_000
 
 
 @dataclass(frozen=True)
@@ -20,6 +25,16 @@ class Always:
     def predict(self, X: Any) -> Floats:
         """The same for every row."""
         return np.full(X.shape[0], self.value)
+
+
+def check_estimator(estimator: Any) -> None:
+    """Refuse what cannot be trained, a class in place of an instance among it."""
+    able = hasattr(estimator, "fit") and hasattr(estimator, "predict")
+    if not able or isinstance(estimator, type):
+        raise TypeError(
+            "estimator must be a classifier or regressor of scikit-learn, not "
+            f"{shown(estimator)}"
+        )
 
 
 class Costing:
@@ -79,16 +94,23 @@ class Costing:
         """
         from sklearn.base import clone
 
-        labels = np.asarray(y, dtype=np.float64)
-        weight = np.ones(labels.size)
-        if sample_weight is not None:
-            weight = np.asarray(sample_weight, dtype=np.float64)
+        check_estimator(self.estimator)
+        n_draws = check_count(self.n_draws, "n_draws", low=1, high=_MOST_DRAWS)
+        check_seed(self.random_state)
+        if len(getattr(X, "shape", ())) != 2:
+            raise TypeError(f"X must be a matrix of rows, not {shown(X)}")
+        labels = label_numbers(y, "y")
+        if labels.shape != (X.shape[0],):
+            raise ValueError(f"y has shape {labels.shape} but X has {X.shape[0]} rows")
+        weight = check_weight(sample_weight, labels.shape, "y")
+        if weight is None:
+            weight = np.ones(labels.size)
         if labels.size == 0 or not weight.max() > 0:
-            raise ValueError("Costing needs a row with a positive weight")
+            raise ValueError("Costing needs a row with a positive sample_weight")
         rng = np.random.default_rng(self.random_state)
         self.classes_ = np.array([0.0, 1.0])
         self.estimators_: list[Any] = []
-        for _ in range(self.n_draws):
+        for _ in range(n_draws):
             kept = np.flatnonzero(rng.random(labels.size) * weight.max() < weight)
             found = labels[kept]
             if (found == found[0]).all():  # the row of greatest weight is always kept

@@ -6,8 +6,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from argmetric.search._decisions import read_features
-from argmetric.search._task import Features, Target, Task, shown
-from argmetric.search._tasks import TokenFeatures, same_length, token_features
+from argmetric.search._task import Features, Target, Task, check_is_task, shown
+from argmetric.search._tasks import (
+    TokenFeatures,
+    check_callable,
+    distinct_labels,
+    same_length,
+    token_features,
+)
 
 
 def _reversed(sequence: Any) -> Any:
@@ -36,6 +42,8 @@ class RightToLeft(Task):
     def __init__(
         self, task: Task, *, mirror: Callable[[Any], Any] | None = None
     ) -> None:
+        check_is_task(task)
+        check_callable(mirror, "mirror")
         self.task = task
         self.target = task.target
         own: Callable[[Any], Any] = getattr(task, "mirrored", _reversed)
@@ -124,7 +132,8 @@ class LearnedOrder(Task):
     def __init__(
         self, labels: Sequence[Any], *, features: TokenFeatures | None = None
     ) -> None:
-        self.labels = tuple(labels)
+        check_callable(features, "features")
+        self.labels = distinct_labels(labels)
         self._token_features = features or token_features
 
     def start(self, x: Any) -> Any:

@@ -10,7 +10,7 @@ import numpy as np
 from argmetric._arguments import check_count
 from argmetric.search._decisions import read_features
 from argmetric.search._reference import InitialPolicy
-from argmetric.search._task import Features, Task, moves
+from argmetric.search._task import Features, Task, check_is_task, moves
 
 _MOST_LISTS = 200_000  # of features that are kept
 _MOST_INPUTS = 100_000  # whose least losses are kept
@@ -64,6 +64,7 @@ class QueueTask(Task):
     """
 
     def __init__(self, task: Task, width: int, *, search_width: int = 10) -> None:
+        check_is_task(task)
         width = check_count(width, "width", low=1)
         search_width = check_count(search_width, "search_width", low=1)
         self.task = task

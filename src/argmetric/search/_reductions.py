@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from argmetric._arguments import check_flag
 from argmetric.search._columns import (
     Columns,
     class_table,
@@ -15,7 +16,7 @@ from argmetric.search._columns import (
     joint_rows,
     pairs_of,
 )
-from argmetric.search._costing import Always
+from argmetric.search._costing import Always, check_estimator
 from argmetric.search._decisions import (
     Decisions,
     Floats,
@@ -152,7 +153,8 @@ class AllPairs:
         self, decisions: Decisions, costs: Floats, rng: np.random.Generator
     ) -> _PairModels | _DifferenceModel:
         """Learn from decisions and the cost of each action."""
-        decisions = expanded(decisions, self.quadratic)
+        check_estimator(self.estimator)
+        decisions = expanded(decisions, check_flag(self.quadratic, "quadratic"))
         values = all_pairs_values(np.asarray(costs, dtype=float), decisions.indptr)
         if has_pairs(decisions):
             return self._fit_differences(decisions, values)
@@ -269,7 +271,8 @@ class OneAgainstAll:
         self, decisions: Decisions, costs: Floats, rng: np.random.Generator
     ) -> _CostModels:
         """Learn from decisions and the cost of each action."""
-        decisions = expanded(decisions, self.quadratic)
+        check_estimator(self.estimator)
+        decisions = expanded(decisions, check_flag(self.quadratic, "quadratic"))
         regrets = cheapest_regrets(np.asarray(costs, dtype=float), decisions.indptr)
         # Not the largest of all decisions: beside it most regrets would look like 0
         most = largest_regrets(regrets, decisions.indptr)[decisions.owners]

@@ -9,7 +9,7 @@ from typing import Any
 from argmetric._arguments import check_choice, check_count, shown, to_float
 from argmetric.search._costs import COSTS
 from argmetric.search._learners import KINDS
-from argmetric.search._task import Task
+from argmetric.search._task import check_is_task
 
 _LEAST = {
     "iterations": 1,
@@ -30,8 +30,7 @@ _CHOICES = {
 
 def check_options(options: Mapping[str, Any]) -> None:
     """Check all arguments of the constructor."""
-    if not isinstance(options["task"], Task):
-        raise TypeError(f"task must be a Task, not {type(options['task']).__name__}")
+    check_is_task(options["task"])
     _check_learner(options["learner"])
     for name, choices in _CHOICES.items():
         check_choice(options[name], name, choices)

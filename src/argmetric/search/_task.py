@@ -150,6 +150,12 @@ class Task:
         return -sum(losses) / len(losses) if losses else 0.0
 
 
+def check_is_task(value: Any, name: str = "task") -> None:
+    """Refuse what is no task."""
+    if not isinstance(value, Task):
+        raise TypeError(f"{name} must be a Task, not {type(value).__name__}")
+
+
 def shown(value: Any) -> str:
     """A value in an error message, cut to a line."""
     text = repr(value)

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence, Set, Sized
 from typing import Any, Literal, get_args
 
 import numpy as np
 
-from argmetric._arguments import check_count
+from argmetric._arguments import check_count, check_items
 from argmetric._validation import check_choice
 from argmetric.metrics import Metric, MetricLike, get_metric
 from argmetric.search._decisions import read_features
@@ -23,10 +23,42 @@ def own_features(token: Any) -> list[tuple[Any, float]]:
     if isinstance(token, str):
         return [(("is", token), 1.0), (("ends", token[-3:].lower()), 1.0)]
     if isinstance(token, np.ndarray):
+        if token.ndim != 1:
+            raise ValueError(
+                f"features of a token must have one dimension, not {token.ndim}"
+            )
         return [(int(i), float(token[i])) for i in np.flatnonzero(token)]
     if isinstance(token, Mapping | list | tuple):
         return list(read_features(token))
     return [(("is", token), 1.0)]
+
+
+def check_tokens(x: Any) -> int:
+    """Number of tokens of what can be looked at token by token."""
+    sized = isinstance(x, Sized) and getattr(x, "ndim", 1) > 0
+    if not sized or isinstance(x, Mapping | Set):
+        raise TypeError(f"x must be a sequence of tokens, not {shown(x)}")
+    return len(x)
+
+
+def distinct_labels(labels: Any) -> tuple[Any, ...]:
+    """All labels of a task; a text stands for its letters."""
+    text = isinstance(labels, str)
+    found = tuple(labels if text else check_items(labels, "labels", "a list of labels"))
+    for position, label in enumerate(found):
+        if not isinstance(label, Hashable):
+            raise TypeError(
+                f"labels must be hashable, not {shown(label)} at position {position}"
+            )
+    if not found or len(set(found)) < len(found):
+        raise ValueError(f"labels must be distinct and not empty: {shown(labels)}")
+    return found
+
+
+def check_callable(value: Any, name: str) -> None:
+    """Refuse what is neither a function nor None."""
+    if value is not None and not callable(value):
+        raise TypeError(f"{name} must be a function or None, not {shown(value)}")
 
 
 def token_features(x: Sequence[Any], i: int) -> Features:
@@ -45,9 +77,13 @@ def token_features(x: Sequence[Any], i: int) -> Features:
     >>> token_features(["a", "cat"], 1)[:2]
     [(('is', 'cat'), 1.0), (('ends', 'cat'), 1.0)]
     """
+    n = check_tokens(x)
+    i = check_count(i, "i")
+    if i >= n:
+        raise ValueError(f"i={i} is not within the {n} tokens of x")
     found = own_features(x[i])
     for offset in (-1, 1):
-        if 0 <= i + offset < len(x):
+        if 0 <= i + offset < n:
             near = own_features(x[i + offset])
             found += [((offset, name), value) for name, value in near]
         else:
@@ -97,12 +133,9 @@ class SequenceLabelling(Task):
         order: Order = "left",
     ) -> None:
         check_choice(order, "order", ORDERS)
-        if history < 0:
-            raise ValueError(f"history must not be negative, not {history!r}")
-        self.labels = tuple(labels)
-        if not self.labels or len(set(self.labels)) < len(self.labels):
-            raise ValueError(f"labels must be distinct and not empty: {shown(labels)}")
-        self.history = history
+        check_callable(features, "features")
+        self.labels = distinct_labels(labels)
+        self.history = check_count(history, "history")
         self.order = order
         self._token_features = features or token_features
 
@@ -208,6 +241,7 @@ class MultiLabel(Task):
     ) -> None:
         self.n_labels = check_count(n_labels, "n_labels", low=1)
         self.metric = row_metric(metric)
+        check_callable(features, "features")
         self._row_features = features or own_features
 
     def start(self, x: Any) -> Any:

@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
+from argmetric._arguments import check_count, check_texts
 from argmetric._validation import check_choice
 from argmetric.metrics import FBeta, Jaccard, Metric, MetricLike, Tversky, get_metric
 from argmetric.search._decisions import read_features
@@ -15,6 +16,8 @@ from argmetric.search._task import Features, Task
 from argmetric.search._tasks import (
     SequenceLabelling,
     TokenFeatures,
+    check_callable,
+    check_tokens,
     own_features,
     same_length,
 )
@@ -155,8 +158,8 @@ class WordChunking(_ChunkScore, SequenceLabelling):
         history: int = 2,
     ) -> None:
         check_choice(dangling, "dangling", DANGLING)
-        self.types = tuple(types)
-        labels = [_OUT, *(f"{p}-{kind}" for kind in types for p in "BI")]
+        self.types = tuple(check_texts(types, "types"))
+        labels = [_OUT, *(f"{p}-{kind}" for kind in self.types for p in "BI")]
         super().__init__(labels, features=features, history=history)
         self.dangling = dangling
         self.metric = chunk_metric(metric)
@@ -218,6 +221,12 @@ def span_features(x: Sequence[Any], start: int, stop: int) -> Features:
     >>> span_features(["big", "dogs", "bark"], 0, 2)[-2:]
     [(('length', 2), 1.0), (('whole', 'big', 'dogs'), 1.0)]
     """
+    n = check_tokens(x)
+    start, stop = check_count(start, "start"), check_count(stop, "stop")
+    if not start <= stop <= n:
+        raise ValueError(
+            f"start={start} to stop={stop} is not within the {n} tokens of x"
+        )
     found: list[tuple[Any, float]] = []
     for i in range(start, stop):
         own = own_features(x[i])
@@ -226,7 +235,7 @@ def span_features(x: Sequence[Any], start: int, stop: int) -> Features:
         if i == stop - 1:
             found += [(("at the end", name), value) for name, value in own]
     for side, i in (("before", start - 1), ("after", stop)):
-        near = own_features(x[i]) if 0 <= i < len(x) else [("end", 1.0)]
+        near = own_features(x[i]) if 0 <= i < n else [("end", 1.0)]
         found += [((side, name), value) for name, value in near]
     found.append((("length", stop - start), 1.0))
     if all(isinstance(token, str) for token in x[start:stop]):
@@ -273,10 +282,9 @@ class SpanChunking(_ChunkScore, Task):
         metric: MetricLike = "f1",
         features: SpanFeatures | None = None,
     ) -> None:
-        if max_length < 1:
-            raise ValueError(f"max_length must be at least 1, not {max_length!r}")
-        self.types = tuple(types)
-        self.max_length = max_length
+        check_callable(features, "features")
+        self.types = tuple(check_texts(types, "types"))
+        self.max_length = check_count(max_length, "max_length", low=1)
         self.metric = chunk_metric(metric)
         self._span_features = features or span_features
 

@@ -7,9 +7,18 @@ from typing import Any
 
 import numpy as np
 
+from argmetric._arguments import check_count, check_items, check_number
 from argmetric.search._decisions import read_features
 from argmetric.search._reference import InitialPolicy
-from argmetric.search._task import Features, Task, moves
+from argmetric.search._task import Features, Task, check_is_task, moves
+
+
+def _weights(given: Any) -> tuple[float, float]:
+    weights = check_items(given, "weights", "a pair of numbers")
+    if len(weights) != 2:
+        raise ValueError(f"weights must be a pair of numbers, not {len(weights)}")
+    first, second = (check_number(one, "weights", low=0.0) for one in weights)
+    return first, second
 
 
 class JointTask(Task):
@@ -47,10 +56,11 @@ class JointTask(Task):
         weights: tuple[float, float] = (1.0, 1.0),
         search_width: int = 10,
     ) -> None:
-        if min(weights) < 0:
-            raise ValueError(f"weights must not be negative: {weights}")
+        check_is_task(first, "first")
+        check_is_task(second, "second")
+        search_width = check_count(search_width, "search_width", low=1)
         self.tasks = (first, second)
-        self.weights = weights
+        self.weights = _weights(weights)
         self._initial = tuple(InitialPolicy(task, search_width) for task in self.tasks)
 
     def start(self, x: Any) -> Any:
