@@ -78,7 +78,7 @@ MADE_BY_THE_PACKAGE = {
 }
 BASES = {"SimpleFunction", "ThresholdRule", "Task"}  # to be derived from
 WITHOUT_ARGUMENTS = {"metric_names", "warmup"}
-AN_EXTRA = {"RiverClassifier"}  # of OnlineClassifier's arguments, where river is there
+AN_EXTRA = {"RiverClassifier"}  # called where river is there
 
 
 @pytest.fixture(autouse=True)

@@ -210,6 +210,19 @@ def test_hashed_features_take_any_width():
     assert named.predict_proba_one({"a": 1.0})[True] > 0.5
 
 
+def test_one_row_is_named_features_and_one_label():
+    model = OnlineClassifier()
+    with pytest.raises(
+        TypeError, match=r"x must be a dict of features by name, not \["
+    ):
+        model.learn_one([1.0], True)
+    with pytest.raises(TypeError, match="y must be one label, not "):
+        model.learn_one({"a": 1.0}, [True])
+    for wrong in (np.nan, 10**400):
+        with pytest.raises(ValueError, match=r"feature 'a' is .*; drop or fill it"):
+            model.learn_one({"a": wrong}, True)
+
+
 def test_river_checks():
     pytest.importorskip("river")
     from river import checks

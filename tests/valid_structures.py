@@ -6,14 +6,17 @@ Files are written to the current folder, which is to be an empty one.
 from __future__ import annotations
 
 import struct
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from joblib import parallel_config
 from sklearn.linear_model import LogisticRegression, Ridge
 
-from argmetric import search, sequence
-from valid_calls import KINDS, WORDS, X_Y, Call, X, fitted, of
+import argmetric as am
+from argmetric import search, sequence, stream
+from valid_calls import CALLS, KINDS, WORDS, X_Y, Call, X, fitted, of
 
 LABELS = ["O", "B-X", "I-X"]
 CHANCES = [[0.5, 0.5, 0.0], [0.6, 0.1, 0.3], [0.2, 0.7, 0.1]]
@@ -240,3 +243,30 @@ STRUCTURES |= {
         search.span_features, {"x": ["a", "cat"], "start": 0, "stop": 1}, TOKENS
     ),
 }
+
+
+# ------------------------------------------------------------------------- others
+
+
+def by_threads(**given: Any) -> Any:
+    """A fit that starts no processes, whatever n_jobs is."""
+    with parallel_config(backend="threading"):
+        return am.MetricClassifier(LogisticRegression(), cv=2, **given).fit(X, X_Y)
+
+
+def one_row(x: Any, y: Any) -> Any:
+    """A row at a time, as river gives them."""
+    model = stream.OnlineClassifier(hash_bits=8)
+    model.learn_one(x, y)
+    return model.predict_one(x)
+
+
+STRUCTURES |= {
+    "MetricClassifier, n_jobs": of(by_threads, n_jobs=1),
+    "OnlineClassifier.learn_one": of(one_row, x={"a": 1.0, "b": "text"}, y=True),
+}
+if find_spec("river"):
+    STRUCTURES["argmetric.stream.RiverClassifier"] = of(
+        fitted(stream.RiverClassifier, X, X_Y, "sample_weight"),
+        **CALLS["argmetric.stream.OnlineClassifier"].arguments,
+    )

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from argmetric._arguments import shown, to_float
 from argmetric.stream._learners import Floats, SparseRows, to_sparse
 
 
@@ -62,6 +63,8 @@ class Vocabulary:
         """One row; text becomes an indicator, unknown names grow the vocabulary."""
         found: list[tuple[int, float]] = []
         new: dict[Hashable, int] = {}  # taken up when the whole row is right
+        if not isinstance(x, Mapping):
+            raise TypeError(f"x must be a dict of features by name, not {shown(x)}")
         for name, value in x.items():
             if isinstance(value, str):
                 name, value = f"{name}={value}", 1.0
@@ -69,9 +72,11 @@ class Vocabulary:
                 raise TypeError(
                     f"feature {name!r} is {value!r}: a number or text is needed"
                 )
-            number = float(value)
+            number = to_float(value)
             if not math.isfinite(number):
-                raise ValueError(f"feature {name!r} is {number}; drop or fill it first")
+                raise ValueError(
+                    f"feature {name!r} is {shown(value)}; drop or fill it first"
+                )
             if bits is not None:
                 if isinstance(name, int | np.integer):
                     column = int(hash_columns(np.array([name]), bits)[0])

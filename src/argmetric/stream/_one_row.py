@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from argmetric._arguments import check_label
 from argmetric.stream._core import NO_LABELS, ONE, StreamCore, sigmoid
 from argmetric.stream._labels import order_classes, two_classes
 from argmetric.stream._rules import undecided
@@ -26,6 +27,7 @@ class OneRow(StreamCore):
         y : bool, or a label
             Its label.
         """
+        check_label(y, "y")
         if not self._started():
             if not hasattr(self, "classes_"):
                 found = two_classes(np.asarray([y]), None)
