@@ -33,6 +33,8 @@ def warmup() -> None:
         )
         forecast(p, decision.labels, metric, groups=groups)
     forecast(p, decision.labels)
+    many = np.arange(p.size) // 10  # groups whose laws are added on a grid
+    forecast(p, p > 0.5, groups=many)
     _warm_streams()
 
 
