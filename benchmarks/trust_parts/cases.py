@@ -74,12 +74,15 @@ class Case:
 
 
 def over_cases(
-    measure: Callable[[Case], list[dict[str, Any]]], *, quick: bool
+    measure: Callable[[Case], list[dict[str, Any]]],
+    *,
+    quick: bool,
+    splits: int = SPLITS,
 ) -> list[dict[str, Any]]:
-    """What `measure` gives for every case, two sets at a time."""
+    """What `measure` gives for every case of some splits, two at a time."""
     names = ("mammography", "wdbc") if quick else CHOSEN_ON + SHOWN_ON
-    splits = range(1 if quick else SPLITS)
-    jobs = (delayed(_of_split)(measure, name, i) for name in names for i in splits)
+    numbers = range(1 if quick else splits)
+    jobs = (delayed(_of_split)(measure, name, i) for name in names for i in numbers)
     return [row for rows in Parallel(n_jobs=2)(jobs) for row in rows]
 
 
