@@ -4,8 +4,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from command import Ended
+
+# The first example compiles kernels, and machines are noisy: no time limits.
+settings.register_profile("argmetric", deadline=None)
+settings.load_profile("argmetric")
 
 
 @pytest.fixture(scope="session")
