@@ -1,14 +1,16 @@
 """Hold what the numbers promise against what comes true, on real models.
 
-    python benchmarks/trust.py                # everything, about forty minutes
+    python benchmarks/trust.py                # everything, about an hour
+    python benchmarks/trust.py short --table  # one split, F1 alone: some minutes
     python benchmarks/trust.py maps verdicts  # some sections
     python benchmarks/trust.py --quick        # a smoke run: figures mean nothing
     python benchmarks/trust.py maps --table   # the tables of the docs, last
 
 maps: what a map costs or gains in F1, MCC and G-mean, and whether the 90 % interval of
-a forecast holds the score that is had. verdicts: whether what `calibration_check` says
-of a reference holds on new rows, and what its route is worth. generated: the same on
-scores that are right already. stop: how soon commands end after a signal.
+a forecast holds the score that is had. short: the same on the first split, in F1 alone.
+verdicts: whether what `calibration_check` says of a reference holds on new rows, and
+what its route is worth. generated: the same on scores that are right already. stop: how
+soon commands end after a signal.
 
 Every line is one JSON object. All choices were made on one half of the sets; figures
 are given for both. Models are fitted once, and their scores are kept in the temporary
@@ -21,7 +23,7 @@ import sys
 
 from harness import run_sections
 
-SECTIONS = ("maps", "verdicts", "generated", "stop")
+SECTIONS = ("short", "maps", "verdicts", "generated", "stop")
 
 if __name__ == "__main__":
     sys.exit(run_sections("trust_parts", SECTIONS, __doc__))

@@ -17,7 +17,11 @@ SAMPLES = 200
 
 
 def run(*, quick: bool) -> str:
-    rows = over_cases(measure, quick=quick)
+    return report(over_cases(measure, quick=quick))
+
+
+def report(rows: list[dict[str, Any]]) -> str:
+    """Print every figure, for both halves of the sets and for all of them."""
     for half in ("shown on", "chosen on", "both"):
         part = [row for row in rows if half in (row["half"], "both")]
         _emit_losses(part, half)
@@ -25,13 +29,13 @@ def run(*, quick: bool) -> str:
     return _table(rows)
 
 
-def measure(case: Case) -> list[dict[str, Any]]:
+def measure(case: Case, metrics: tuple[str, ...] = METRICS) -> list[dict[str, Any]]:
     """Loss of every map and of a tuned cut; the interval of the default."""
     fitted = {
         name: am.calibrate(case.reference_y, case.reference_p, name) for name in MAPS
     }
     rows = []
-    for metric in METRICS:
+    for metric in metrics:
         best = _best(case, metric)
         row: dict[str, Any] = {"metric": metric, "best": best}
         for name, calibrator in fitted.items():
@@ -82,6 +86,8 @@ def _emit_losses(rows: list[dict[str, Any]], half: str) -> None:
     about = {"sets": half}
     for metric in METRICS:
         part = [row for row in rows if row["metric"] == metric]
+        if not part:
+            continue
         about |= {"metric": metric, "cases": len(part)}
         for name in (*MAPS, "tuned"):
             target = None
@@ -110,6 +116,8 @@ def _emit_losses(rows: list[dict[str, Any]], half: str) -> None:
 def _emit_coverage(rows: list[dict[str, Any]], half: str) -> None:
     for metric in METRICS:
         part = [row for row in rows if row["metric"] == metric]
+        if not part:
+            continue
         about = {"sets": half, "metric": metric, "cases": len(part)}
         width, other = _mean(part, "interval width"), _mean(part, "resampled width")
         emit(
