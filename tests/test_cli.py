@@ -968,30 +968,3 @@ with _stop.ends_in_order(signal.SIGINT):
             assert process.stdout.readline() == said
             process.send_signal(signal.SIGINT)
         assert process.wait(timeout=60) == 130
-
-
-def test_an_interrupt_that_was_lost_is_raised_again():
-    """As in a finaliser of a library, which prints it and goes on."""
-    script = """
-import os, signal, threading, time
-from argmetric.cli import _stop
-
-_stop.AGAIN_SECONDS = 0.2
-signal.signal(signal.SIGINT, signal.default_int_handler)
-_stop.end_soon_after_signals()
-heard = 0
-with _stop.ends_in_order(signal.SIGINT):
-    threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
-    while heard < 2:
-        try:
-            while True:
-                time.sleep(0.01)
-        except KeyboardInterrupt:
-            heard += 1
-time.sleep(1.0)  # longer than what a second signal would have left
-print("heard", heard)
-"""
-    ended = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, timeout=60, check=False
-    )
-    assert (ended.returncode, ended.stdout) == (0, b"heard 2\n"), ended.stderr

@@ -642,7 +642,12 @@ def test_a_real_signal(run: Run) -> None:
     ]
     write("big.txt", columns(corpus(300), 0, 1))
     started = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ}
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ},
+        # Ignored, where tests run in the background: a child would inherit that.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     assert started.stderr is not None
     assert b"left, epoch 1: " in started.stderr.readline()

@@ -7,7 +7,6 @@ ends the process.
 
 from __future__ import annotations
 
-import _thread
 import contextlib
 import os
 import signal
@@ -20,12 +19,9 @@ from argmetric.cli._errors import INTERRUPTED, TERMINATED
 from argmetric.io import remove_unfinished
 
 GRACE_SECONDS = 0.5
-AGAIN_SECONDS = 3.0  # after which an interrupt that had no effect is raised again
 _CODES = {signal.SIGINT: INTERRUPTED, signal.SIGTERM: TERMINATED}
 _SHOW_CURSOR = b"\x1b[?25h"
 _awaited: set[int] = set()
-_in_order: set[int] = set()
-_repeated: set[int] = set()
 
 
 def end_soon_after_signals() -> None:
@@ -42,38 +38,20 @@ def end_soon_after_signals() -> None:
 def ends_in_order(*numbers: int) -> Iterator[None]:
     """Leave the answer to a first signal to the command, which keeps what it has."""
     _awaited.update(numbers)
-    _in_order.update(numbers)
     try:
         yield
     finally:
         _awaited.difference_update(numbers)
-        _in_order.difference_update(numbers)
 
 
 def _watch(reading: int) -> None:
     while True:
         number = os.read(reading, 1)[0]
-        if number in _repeated:
-            _repeated.discard(number)
-        elif number in _awaited:
+        if number in _awaited:
             _awaited.discard(number)
-            again = threading.Timer(AGAIN_SECONDS, _interrupt_again, [number])
-            again.daemon = True
-            again.start()
         elif number in _CODES:
             time.sleep(GRACE_SECONDS)
             _leave(_CODES[signal.Signals(number)])
-
-
-def _interrupt_again(number: int) -> None:
-    """Raise KeyboardInterrupt once more where the first one was lost.
-
-    One that is raised in a finaliser or a callback of a library is printed there, and
-    the command goes on as if nothing had been said.
-    """
-    if number in _in_order and signal.getsignal(number) is signal.default_int_handler:
-        _repeated.add(number)
-        _thread.interrupt_main(signal.Signals(number))
 
 
 def _leave(code: int) -> None:

@@ -133,8 +133,8 @@ def train(
         except KeyboardInterrupt:
             say("interrupted before anything was learned: no tagger is written")
             return INTERRUPTED
-    tagger.save(model)
-    summary = run.summary(tagger, task, templates, model)
+        tagger.save(model)
+        summary = run.summary(tagger, task, templates, model)
     if json:
         _report.print_json(summary)
     else:
