@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import struct
+import tokenize
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 _FORMAT = "argmetric tagger"
 _VERSION = 1
 _DAMAGED = (
+    tokenize.TokenError,  # of the header of an array
+    SyntaxError,
     ValueError,
     LookupError,
     TypeError,
