@@ -953,9 +953,12 @@ with _stop.ends_in_order(signal.SIGINT):
         time.sleep(600)
     except KeyboardInterrupt:
         time.sleep(_stop.GRACE_SECONDS + 1)
-        print("kept", flush=True)
+    told = False
     while True:
-        try:
+        try:  # the second signal may come as soon as this is read
+            if not told:
+                told = True
+                print("kept", flush=True)
             {COMPILED}
         except KeyboardInterrupt:
             pass
