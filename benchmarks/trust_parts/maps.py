@@ -107,6 +107,13 @@ def _emit_losses(rows: list[dict[str, Any]], half: str) -> None:
                 "maps", "spline over none", gain, "points", (">=", -1.0),
                 model=model, **about,
             )  # fmt: skip
+        for size in SIZES:
+            one = [row for row in part if row["size"] == size]
+            lost = {name: _mean(one, name) for name in ("identity", "tuned")}
+            emit(
+                "maps", "points lost, spline", _mean(one, "spline"), "points",
+                size=size, **about | {"cases": len(one)} | lost,
+            )  # fmt: skip
         for name in MAPS:
             error = float(np.mean([abs(row[f"{name} promised"]) for row in part]))
             bias = _mean(part, f"{name} promised")
