@@ -5,7 +5,7 @@ import math
 import numpy as np
 
 from argmetric.search import MultiLabel
-from argmetric.search._learning import gold_share
+from argmetric.search._common import gold_share
 
 
 def sigmoid(score):

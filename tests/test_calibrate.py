@@ -36,7 +36,7 @@ from argmetric._calibrate import (
     Reference,
     SplineMap,
     TemperatureMap,
-    _core,
+    _calibrate,
     _spline,
     calibrate_out_of_fold,
     choose_method,
@@ -1085,7 +1085,7 @@ def test_auto_by_hand(monkeypatch):
         "isotonic": np.full(400, 0.59),
     }
     monkeypatch.setattr(
-        _core, "_log_losses", lambda reference, name, fold: losses[name]
+        _calibrate, "_log_losses", lambda reference, name, fold: losses[name]
     )
     assert choose_method(reference, "auto") == "beta"
     losses["beta"] = np.full(400, 0.7)
@@ -1097,7 +1097,7 @@ def test_auto_by_hand(monkeypatch):
 
 
 def test_auto_compares_on_a_thinned_reference_that_stands_for_the_whole():
-    from argmetric._calibrate._core import thinned
+    from argmetric._calibrate._calibrate import thinned
 
     y, x = sample(n=5000, intercept=-3)
     whole = Reference(x, y == 1, None, True)

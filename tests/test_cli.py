@@ -20,9 +20,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import argmetric as am
-from argmetric import io as aio
+from argmetric import _files as aio
+from argmetric._files import _write
 from argmetric.cli._progress import progress, reading
-from argmetric.io import _write
 from command import Ended, Run
 
 N = 60
@@ -913,7 +913,7 @@ def test_interruption_leaves_no_temporary_file(
     program = f"""
 import hashlib, signal, sys, time
 from argmetric.cli import main
-from argmetric.io import _write
+from argmetric._files import _write
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
 

@@ -25,11 +25,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
+from argmetric._files.chunks import Classes, Request, _base, _bytes, open_rows
+from argmetric._files.chunks._jsonl import hashed_name
 from argmetric.cli import main
-from argmetric.cli._checkpoint import CheckpointFolder, packed, read_checkpoint
-from argmetric.cli._stream_out import Predictions
-from argmetric.io._chunks import Classes, Request, _base, _bytes, open_rows
-from argmetric.io._chunks._jsonl import hashed_name
+from argmetric.cli.stream._checkpoint import CheckpointFolder, packed, read_checkpoint
+from argmetric.cli.stream._out import Predictions
 from argmetric.stream import OnlineClassifier
 from command import Ended, Run
 
@@ -168,8 +168,8 @@ def test_chunks_do_not_matter(
     assert run(*options, "one").code == 0
     whole = Path("out.jsonl").read_bytes()
     monkeypatch.setattr(_base, "MOST_ROWS", 13)
-    monkeypatch.setattr("argmetric.io._chunks._text.BLOCK", 257)
-    monkeypatch.setattr("argmetric.io._chunks._parquet.MOST_ROWS", 13)
+    monkeypatch.setattr("argmetric._files.chunks._text.BLOCK", 257)
+    monkeypatch.setattr("argmetric._files.chunks._parquet.MOST_ROWS", 13)
     assert run(*options, "two", "--every", "31").code == 0
     assert Path("out.jsonl").read_bytes() == whole
     same_state(newest("one"), newest("two"))
@@ -214,7 +214,7 @@ def test_quoted_cells_across_blocks(run: Run, monkeypatch: pytest.MonkeyPatch) -
         for i, row in enumerate(rows)
     ]
     write("rows.csv", ['"id, or\nso",' + header, *quoted])
-    monkeypatch.setattr("argmetric.io._chunks._text.BLOCK", 64)
+    monkeypatch.setattr("argmetric._files.chunks._text.BLOCK", 64)
     ended = run("rows.csv", "--drop", "id, or\nso", "-o", "out.jsonl")
     assert ended.code == 0, ended.err
     write("plain.csv", [header, *rows])

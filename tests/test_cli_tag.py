@@ -17,9 +17,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from argmetric.cli import _tag_train, main
-from argmetric.cli._tag_file import read_tags
-from argmetric.cli._tag_labels import ChunkLabels, chunk_counts
+from argmetric.cli import main
+from argmetric.cli.tag import _train
+from argmetric.cli.tag._file import read_tags
+from argmetric.cli.tag._labels import ChunkLabels, chunk_counts
 from argmetric.search import Tagger, default_templates
 from argmetric.sequence import read_chunks, read_sentences
 from command import Run
@@ -436,7 +437,7 @@ def test_counts_equal_the_slow_ones(
     ],
 )
 def test_sizes_of_models_are_never_nought(n_bytes: int, text: str) -> None:
-    assert _tag_train._size_text(n_bytes) == text
+    assert _train._size_text(n_bytes) == text
 
 
 # -- bad input -----------------------------------------------------------------
@@ -610,7 +611,7 @@ def test_an_interrupt_keeps_the_best_so_far(
         if len(told) == 2:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(_tag_train, "say", say)
+    monkeypatch.setattr(_train, "say", say)
     ended = run("train", "train.txt", "--task", "chunk", "--model", "m.tag", *QUICK)
     assert ended.code == 130
     assert "note: interrupted: this is the best tagger so far" in ended.out

@@ -20,10 +20,10 @@ import pytest
 from threadpoolctl import threadpool_limits
 
 import argmetric as am
-from argmetric import io as aio
+from argmetric import _files as aio
+from argmetric._files import _write
 from argmetric.cli import main
-from argmetric.cli._models import load_model
-from argmetric.io import _write
+from argmetric.cli.models._saved import load_model
 from command import Ended, Run
 
 skops = pytest.importorskip("skops.io")

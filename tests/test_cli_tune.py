@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import argmetric as am
-from argmetric import io as aio
+from argmetric import _files as aio
 from command import Ended, Run
 
 N = 400

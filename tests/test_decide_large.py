@@ -5,7 +5,7 @@ import pytest
 
 import argmetric as am
 import oracle
-from argmetric._decide import _affine, _curves
+from argmetric._expected import _affine, _curves
 
 SMOOTH = {
     "uniform": lambda rng, n: rng.random(n),

@@ -19,10 +19,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from argmetric import io as aio
-from argmetric.io import _read, _write
-from argmetric.io._arrow import text_array
-from argmetric.io._formats import sniff
+from argmetric import _files as aio
+from argmetric._files import _read, _write
+from argmetric._files._arrow import text_array
+from argmetric._files._formats import sniff
 
 CELLS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=8)
 CSV = 'id,score,note\n007,0.10,"a, b"\n08,1e-3,\n9,.5,"say ""hi"""\n'
@@ -742,7 +742,7 @@ def test_import_loads_nothing_heavy_and_reading_loads_no_pandas(folder: Path) ->
     put("in.csv", CSV)
     code = """
 import sys
-import argmetric.io as aio
+import argmetric._files as aio
 heavy = {"pyarrow", "pandas", "scipy", "sklearn", "numba", "narwhals", "rich"}
 assert not heavy & set(sys.modules), heavy & set(sys.modules)
 table = aio.read_table("in.csv").with_column("decision", [0, 1, 1])

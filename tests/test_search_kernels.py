@@ -14,13 +14,13 @@ from argmetric._kernels import (
     tagging_train,
 )
 from argmetric._kernels.tagging_layout import Settings
-from argmetric.search._engine import Policy, beam, greedy, score_candidates
-from argmetric.search._features import Extractor
-from argmetric.search._learning import Learning, Recipe
-from argmetric.search._pixels import matrix_offsets, pixel_pairs
-from argmetric.search._scheme import Stream, make_scheme
-from argmetric.search._segment_templates import read_span_templates
-from argmetric.search._templates import read_templates
+from argmetric.search._tagging._engine import Policy, beam, greedy, score_candidates
+from argmetric.search._tagging._features import Extractor
+from argmetric.search._tagging._learning import Learning, Recipe
+from argmetric.search._tagging._pixels import matrix_offsets, pixel_pairs
+from argmetric.search._tagging._scheme import Stream, make_scheme
+from argmetric.search._tagging._segment_templates import read_span_templates
+from argmetric.search._tagging._templates import read_templates
 
 LABELS = ("B-X", "B-Y", "I-X", "I-Y", "O")
 TABLE = """

@@ -20,8 +20,8 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import argmetric as am
 from argmetric._kernels import multilabel as kernels
 from argmetric.search import MultiLabel, MultiLabelTagger
-from argmetric.search._multilabel_losses import loss_table
-from argmetric.search._tasks import row_metric
+from argmetric.search._common import row_metric
+from argmetric.search._multilabel._losses import loss_table
 from multilabel_oracle import (
     greedy_walk,
     in_columns,

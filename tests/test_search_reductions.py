@@ -19,15 +19,15 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import search_oracle as oracle
 from argmetric.search import AllPairs, Costing, LinearLearner, OneAgainstAll
-from argmetric.search._columns import Columns, joint_rows, pairs_of
-from argmetric.search._decisions import (
+from argmetric.search._searn._columns import Columns, joint_rows, pairs_of
+from argmetric.search._searn._decisions import (
     Decisions,
     Rows,
     best_actions,
     cheapest_regrets,
 )
-from argmetric.search._learners import flat, importance_scale, with_products
-from argmetric.search._reductions import all_pairs_values, log_odds_of_zero
+from argmetric.search._searn._learners import flat, importance_scale, with_products
+from argmetric.search._searn._reductions import all_pairs_values, log_odds_of_zero
 
 
 def rows_of(lists):

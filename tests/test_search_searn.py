@@ -28,12 +28,12 @@ from argmetric.search import (
     WordChunking,
     check_task,
 )
-from argmetric.search._beam import beam_search
-from argmetric.search._costs import rollout_costs
-from argmetric.search._decisions import Situation, describe
-from argmetric.search._policy import mixture_weights, without_first
-from argmetric.search._reference import InitialPolicy
-from argmetric.search._walk import draw, make_keys, run, start_walks
+from argmetric.search._searn._beam import beam_search
+from argmetric.search._searn._costs import rollout_costs
+from argmetric.search._searn._decisions import Situation, describe
+from argmetric.search._searn._policy import mixture_weights, without_first
+from argmetric.search._searn._reference import InitialPolicy
+from argmetric.search._searn._walk import draw, make_keys, run, start_walks
 
 fractions = st.fractions(0, 1)
 

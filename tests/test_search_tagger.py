@@ -12,20 +12,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from argmetric.io import DataError
+from argmetric._files import DataError
 from argmetric.search import (
     SegmentTagger,
     Tagger,
-    _labeller,
     default_templates,
     pixel_pairs,
 )
-from argmetric.search._codec import Codec
-from argmetric.search._combine import combine
-from argmetric.search._engine import Policy, beam
-from argmetric.search._learning import Learning
-from argmetric.search._model import recode
-from argmetric.search._scheme import Stream
+from argmetric.search._tagging import _labeller
+from argmetric.search._tagging._codec import Codec
+from argmetric.search._tagging._combine import combine
+from argmetric.search._tagging._engine import Policy, beam
+from argmetric.search._tagging._learning import Learning
+from argmetric.search._tagging._model import recode
+from argmetric.search._tagging._scheme import Stream
 from argmetric.sequence import read_chunks, read_sentences, write_labels
 from argmetric.sequence._conll import Sentence
 
@@ -426,7 +426,7 @@ def test_an_interrupt_behind_the_first_pass_keeps_it(monkeypatch, name):
         raise KeyboardInterrupt
 
     sentences, tags = text()
-    monkeypatch.setattr(f"argmetric.search._training.{name}", stop)
+    monkeypatch.setattr(f"argmetric.search._tagging._training.{name}", stop)
     with pytest.warns(UserWarning, match="interrupted"):
         tagger = small("ner").fit(sentences, tags)
     assert tagger.interrupted_
@@ -641,7 +641,7 @@ def test_two_directions_take_the_best_product_of_all_candidates():
 
 
 def test_memory_tells_what_the_word_was_elsewhere(monkeypatch):
-    monkeypatch.setattr("argmetric.search._memory._WINDOW", 200)
+    monkeypatch.setattr("argmetric.search._tagging._memory._WINDOW", 200)
 
     # "x" is a name in one half of the text and none in the other: only the sentences
     # near by tell which

@@ -22,8 +22,13 @@ from argmetric.search import (
     span_features,
     token_features,
 )
-from argmetric.search._decisions import Situation, describe, hash_name, read_features
-from argmetric.search._reference import InitialPolicy
+from argmetric.search._searn._decisions import (
+    Situation,
+    describe,
+    hash_name,
+    read_features,
+)
+from argmetric.search._searn._reference import InitialPolicy
 
 
 def assert_exact(task, x, y, loss=None):

@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from argmetric._files import DataError
 from argmetric.cli import main
-from argmetric.cli._tag_file import read_tags
-from argmetric.io import DataError
+from argmetric.cli.tag._file import read_tags
 from argmetric.sequence import (
     LinearChainCRF,
     Recalibration,

@@ -9,7 +9,7 @@ import numpy as np
 from harness import emit, longdouble_name
 
 import argmetric as am
-from argmetric._decide import _curves
+from argmetric._expected import _curves
 from decide_parts.references import Reference
 from decide_parts.references_long import sampled_curves
 

@@ -9,7 +9,8 @@ import numpy.typing as npt
 
 from argmetric._arguments import check_label, shown
 from argmetric._sparse import is_sparse, to_dense
-from argmetric._validation import Floats, is_missing, place, to_floats, to_numpy
+from argmetric._types import Floats
+from argmetric._validation import is_missing, place, to_floats, to_numpy
 
 SOME = 4  # labels that a message lists
 

@@ -9,9 +9,9 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from argmetric._segments import Floats, Integers
 from argmetric._sparse import check_structure, entry_place
 from argmetric._suspect import refuse_two_classes
+from argmetric._types import Floats, Integers
 from argmetric._validation import (
     check_choice,
     check_groups,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from argmetric._segments import Floats
+from argmetric._types import Floats
 
 # Probabilities of 0 and 1 have no finite log-odds. A fitted map takes them, and what
 # lies beyond, to be this far from 0 and 1: doubles below 1 end there.

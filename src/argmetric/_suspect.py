@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from argmetric._validation import ROUNDING, Floats
+from argmetric._types import Floats
+from argmetric._validation import ROUNDING
 
 ENOUGH = 20  # values of which none is a fraction by accident
 MAJORITY = 0.7  # share of the rows from which a class is plainly the common one

@@ -17,9 +17,7 @@ from argmetric._arguments import check_fraction as check_fraction
 from argmetric._arguments import shown
 from argmetric._sparse import is_sparse as is_sparse
 from argmetric._sparse import to_dense
-
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
+from argmetric._types import Floats, Integers
 
 # 32-bit floats round at 1.2e-7, and a softmax in them adds up a few of that.
 ROUNDING = 1e-6

@@ -1,14 +1,14 @@
 """Are my probabilities fit to decide with? The repair: monotone maps."""
 
 from argmetric._calibrate._base import Calibrator
-from argmetric._calibrate._classes import fit_class_temperature
-from argmetric._calibrate._composed import ChainedMap, FunctionMap
-from argmetric._calibrate._core import (
+from argmetric._calibrate._calibrate import (
     DEFAULT,
     calibrate,
     calibrate_out_of_fold,
     choose_method,
 )
+from argmetric._calibrate._classes import fit_class_temperature
+from argmetric._calibrate._composed import ChainedMap, FunctionMap
 from argmetric._calibrate._fit import METHODS, Method, fit_map
 from argmetric._calibrate._folds import deal, fold_numbers
 from argmetric._calibrate._hook import (

@@ -13,7 +13,8 @@ import numpy as np
 from argmetric._arguments import check_flag, check_number
 from argmetric._display import Lines, as_html, as_text
 from argmetric._odds import logit
-from argmetric._segments import Floats, expit
+from argmetric._segments import expit
+from argmetric._types import Floats
 from argmetric._validation import check_scores, to_floats
 
 if TYPE_CHECKING:
@@ -230,7 +231,7 @@ class Calibrator:
         path : str or path
             The file.
         """
-        from argmetric.io import save_json
+        from argmetric._files import save_json
 
         save_json(path, self.to_dict())
 
@@ -243,7 +244,7 @@ class Calibrator:
         path : str or path
             The file.
         """
-        from argmetric.io import load_json
+        from argmetric._files import load_json
 
         return Calibrator.from_dict(load_json(path, "calibrator"))
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from argmetric._calibrate._reference import Reference
-from argmetric._segments import Floats
+from argmetric._types import Floats
 
 MOST_CELLS = 4096
 

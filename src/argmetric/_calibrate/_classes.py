@@ -10,7 +10,7 @@ from argmetric._calibrate._fit import HOTTEST, _root
 from argmetric._calibrate._maps import ClassTemperatureMap, log_softmax
 from argmetric._calibrate._reference import refuse_missing, row_count
 from argmetric._odds import NEAREST
-from argmetric._segments import Floats, Integers
+from argmetric._types import Floats, Integers
 from argmetric._validation import check_length, check_weight, to_numpy
 
 

@@ -22,7 +22,8 @@ from argmetric._calibrate._maps import (
 from argmetric._calibrate._newton import fit_logistic
 from argmetric._calibrate._reference import Reference
 from argmetric._calibrate._spline import fit_spline
-from argmetric._segments import Floats, expit
+from argmetric._segments import expit
+from argmetric._types import Floats
 
 Method = Literal[
     "spline", "platt", "beta", "temperature", "isotonic", "identity", "auto"

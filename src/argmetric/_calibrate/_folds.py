@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from argmetric._calibrate._fit import fit_map
-from argmetric._calibrate._reference import Mask, Reference
-from argmetric._segments import Floats, Integers
+from argmetric._calibrate._reference import Reference
+from argmetric._types import Booleans, Floats, Integers
 from argmetric._validation import check_groups, factorize
 
 
@@ -19,7 +19,7 @@ def check_folds(cv: Any) -> int:
 
 
 def fold_numbers(
-    y: Mask, cv: int, groups: Any = None, random_state: int | None = 0
+    y: Booleans, cv: int, groups: Any = None, random_state: int | None = 0
 ) -> Integers:
     """Number of the fold of every row: each class, or each group, spread evenly.
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from argmetric._calibrate._base import Calibrator
+from argmetric._calibrate._calibrate import calibrate
 from argmetric._calibrate._composed import FunctionMap
-from argmetric._calibrate._core import calibrate
 from argmetric._calibrate._maps import ClassTemperatureMap
 from argmetric._calibrate._reference import refuse_other_labels
-from argmetric._segments import Floats
+from argmetric._types import Floats
 from argmetric._validation import is_frame_like
 
 

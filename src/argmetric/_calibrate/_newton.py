@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from argmetric._segments import Floats
+from argmetric._types import Floats
 
 STEPS = 200
 

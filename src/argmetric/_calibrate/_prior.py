@@ -10,8 +10,8 @@ import numpy as np
 from argmetric._arguments import check_flag, check_share
 from argmetric._calibrate._base import Calibrator
 from argmetric._odds import from_log_odds, logit
-from argmetric._segments import Floats
 from argmetric._suspect import warn_of_scale
+from argmetric._types import Floats
 from argmetric._validation import check_scores, to_floats
 
 STEPS = 200

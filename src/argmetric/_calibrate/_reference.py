@@ -10,9 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from argmetric._odds import logit
-from argmetric._segments import Floats, Integers, expit
+from argmetric._segments import expit
 from argmetric._sparse import to_dense
 from argmetric._suspect import refuse_two_classes
+from argmetric._types import Booleans, Floats, Integers
 from argmetric._validation import (
     check_labels,
     check_scores,
@@ -22,8 +23,6 @@ from argmetric._validation import (
     to_floats,
     to_numpy,
 )
-
-Mask = npt.NDArray[np.bool_]
 
 FURTHEST = 36.7  # log-odds of the double next to 1
 FAR = 100.0  # times less likely than the usual row of its class
@@ -47,7 +46,7 @@ class Reference:
     """
 
     scores: Floats
-    y: Mask
+    y: Booleans
     weight: Floats | None
     logits: bool
 
@@ -112,7 +111,7 @@ class Reference:
     def prevalence(self) -> float:
         return self.masses[1] / sum(self.masses)
 
-    def take(self, rows: Mask | Integers) -> Reference:
+    def take(self, rows: Booleans | Integers) -> Reference:
         weight = None if self.weight is None else self.weight[rows]
         return Reference(self.scores[rows], self.y[rows], weight, self.logits)
 
@@ -128,7 +127,7 @@ def row_count(weight: Floats) -> float:
 
 def binary_labels(
     y: Any, name: str = "y", pos_label: Any = None, shape: tuple[int, ...] | None = None
-) -> Mask:
+) -> Booleans:
     """Which labels are positive: of 0/1, booleans or -1/1, or as `pos_label` says."""
     if is_sparse(y):
         y = to_dense(y, name)

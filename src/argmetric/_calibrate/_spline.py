@@ -26,7 +26,8 @@ from argmetric._calibrate._maps import LogOddsMap
 from argmetric._calibrate._newton import Mode, Prior, fit_logistic, likeliest
 from argmetric._calibrate._reference import Reference
 from argmetric._odds import NEAREST, logit
-from argmetric._segments import Floats, expit
+from argmetric._segments import expit
+from argmetric._types import Floats
 
 N_KNOTS = 8
 INTERCEPT, SLOPE, LUMP = 2.0, 0.7, 1.5  # standard deviations of the prior

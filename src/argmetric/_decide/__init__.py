@@ -1,7 +1,18 @@
 """Which labels should I hand in?"""
 
-from argmetric._decide._core import decide
+from argmetric._decide._calibrated import calibration_note, recalibrated
+from argmetric._decide._decide import decide
 from argmetric._decide._evaluate import evaluate
 from argmetric._decide._result import Cut, Decision
+from argmetric._decide._task import TIE, threshold_between
 
-__all__ = ["Cut", "Decision", "decide", "evaluate"]
+__all__ = [
+    "TIE",
+    "Cut",
+    "Decision",
+    "calibration_note",
+    "decide",
+    "evaluate",
+    "recalibrated",
+    "threshold_between",
+]

@@ -7,10 +7,10 @@ from dataclasses import replace
 import numpy as np
 
 from argmetric._calibrate import Calibrator, calibrated_scores
-from argmetric._decide._curves import compiled
+from argmetric._expected import compiled
 from argmetric._layout import Layout
 from argmetric._odds import logit
-from argmetric._segments import Floats
+from argmetric._types import Floats
 from argmetric._validation import check_scores
 
 

@@ -11,8 +11,8 @@ import numpy as np
 from argmetric._decide._groups import mean_defined
 from argmetric._labels import check_pos_label, label_numbers
 from argmetric._layout import Average, lay_out
-from argmetric._segments import Floats, Integers
 from argmetric._sparse import check_structure, entry_place, is_sparse
+from argmetric._types import Floats, Integers
 from argmetric.metrics import MetricLike, get_metric, require_defined
 
 

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from argmetric._decide._curves import compiled
 from argmetric._decide._result import Cut, Decision
 from argmetric._decide._task import (
     Task,
@@ -20,7 +19,9 @@ from argmetric._decide._task import (
     refuse_empty_range,
     threshold_between,
 )
-from argmetric._segments import Floats, Integers, Segments
+from argmetric._expected import compiled
+from argmetric._segments import Segments
+from argmetric._types import Floats, Integers
 
 CHUNK = 1 << 18  # rows worked on at a time: they stay in the cache
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from argmetric._arguments import check_choice, check_label, shown
 from argmetric._display import as_html, as_text, json_number
-from argmetric._segments import Floats, Integers
+from argmetric._types import Floats, Integers
 from argmetric.metrics import Metric
 
 

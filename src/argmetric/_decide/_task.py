@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from argmetric._arguments import check_count, check_fraction
-from argmetric._decide._curves import compiled, expected_curves
-from argmetric._decide._tables import Tables
+from argmetric._expected import Tables, compiled, expected_curves
 from argmetric._layout import Layout
-from argmetric._segments import Floats, Integers, Method, Segments, expit
+from argmetric._segments import Method, Segments, expit
+from argmetric._types import Floats, Integers
 from argmetric.metrics import Metric, Recall
 
 TIE = 1e-12  # values this close, relatively, are ties: the smaller k wins

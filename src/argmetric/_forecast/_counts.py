@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from argmetric._decide._hermite import bernoulli_cumulants
+from argmetric._expected import bernoulli_cumulants
 from argmetric._forecast._laws import law_of_count
 from argmetric._odds import from_log_odds
-from argmetric._segments import Floats
+from argmetric._types import Floats
 
 LONGEST_TILT = 1.0  # standard deviations by which a law is tilted before it is anew
 NEGLIGIBLE = 1e-13

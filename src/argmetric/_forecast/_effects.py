@@ -9,7 +9,7 @@ import numpy as np
 from argmetric._forecast._counts import CountLaws
 from argmetric._forecast._laws import ValueLaw, combine
 from argmetric._forecast._shift import REACH, effect_step
-from argmetric._segments import Floats
+from argmetric._types import Floats
 from argmetric.metrics import Metric
 
 LARGEST_EFFECT = 5.0  # beyond, labels are all but copies of each other

@@ -13,12 +13,11 @@ from argmetric._forecast._effects import mixed_law, settle
 from argmetric._forecast._laws import ValueLaw, law_of_values
 from argmetric._forecast._shift import centre_log_odds, effect_step, effects
 from argmetric._odds import from_log_odds
-from argmetric._segments import Floats, Integers, Segments
+from argmetric._segments import Segments
+from argmetric._types import Booleans, Floats, Integers
 from argmetric.metrics import Metric
 
 TABLE_LIMIT = 64
-
-Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -36,7 +35,7 @@ class Groups:
     metric: Metric
     rows: Segments
     known: Floats
-    selected: Mask
+    selected: Booleans
     deviation: float
 
     @property
@@ -49,7 +48,7 @@ class Groups:
         weights = values.astype(np.float64)
         return np.bincount(group, weights, self.size).astype(np.float64)
 
-    def open(self) -> Mask:
+    def open(self) -> Booleans:
         """Groups with a row whose label is neither known nor certain."""
         rows = self.rows
         unsure = np.isnan(self.known) & (rows.p > 0.0) & (rows.q > 0.0)
@@ -126,7 +125,7 @@ def law_of_one(
     p: Floats,
     q: Floats,
     known: Floats,
-    selected: Mask,
+    selected: Booleans,
     deviation: float,
 ) -> tuple[ValueLaw, float]:
     """Law of the score of one segment, and its expected positives."""

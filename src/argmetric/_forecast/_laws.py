@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from argmetric._decide._curves import SMALL, compiled, numpy_twins
-from argmetric._decide._general import TOLERANCE, window_width
-from argmetric._segments import Floats
+from argmetric._expected import SMALL, TOLERANCE, compiled, numpy_twins, window_width
+from argmetric._types import Floats
 from argmetric.metrics import Metric
 
 BLOCK = 2048  # items added one by one before laws are convolved

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from argmetric._decide._tables import Tables
+from argmetric._expected import Tables
 from argmetric._forecast._grid import GridLaws, added, total
 from argmetric._forecast._groups import Groups
 from argmetric._forecast._laws import (
@@ -23,7 +23,7 @@ from argmetric._forecast._parts import (
     parts_of,
     parts_of_laws,
 )
-from argmetric._segments import Floats
+from argmetric._types import Floats
 
 FEW_GROUPS = 256  # up to so many open groups their laws are made one by one
 FEW_MIXTURES = 24  # the same where each is a mixture

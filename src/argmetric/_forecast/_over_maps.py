@@ -14,15 +14,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from argmetric._calibrate import Calibrator, calibrated_scores
-from argmetric._decide._tables import Tables
+from argmetric._expected import Tables
 from argmetric._forecast._effects import settle
-from argmetric._forecast._groups import TABLE_LIMIT, Mask
+from argmetric._forecast._groups import TABLE_LIMIT
 from argmetric._forecast._laws import ValueLaw, combine
 from argmetric._forecast._parts import table_moments
 from argmetric._forecast._shift import match_prevalence
 from argmetric._layout import Layout
 from argmetric._odds import from_log_odds, logit
-from argmetric._segments import Floats, Segments
+from argmetric._segments import Segments
+from argmetric._types import Booleans, Floats
 from argmetric.metrics import Metric
 
 ATOMS = 48  # of the law of a count, for every map
@@ -122,7 +123,7 @@ class Batch:
     metric: Metric
     layout: Layout
     known: Floats
-    selected: Mask
+    selected: Booleans
     prior: float | None
     deviation: float
     logits: bool

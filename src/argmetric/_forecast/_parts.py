@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from argmetric._decide._curves import compiled
-from argmetric._decide._tables import Tables, by_size
+from argmetric._expected import Tables, by_size, compiled
 from argmetric._forecast._grid import GridLaws, centred
-from argmetric._forecast._groups import TABLE_LIMIT, Groups, Mask
+from argmetric._forecast._groups import TABLE_LIMIT, Groups
 from argmetric._forecast._laws import ValueLaw
-from argmetric._segments import Floats, Integers, Segments
+from argmetric._segments import Segments
+from argmetric._types import Booleans, Floats, Integers
 
 COARSE_ATOMS = 512  # values by which the law of one of many long groups is kept
 UNLIKELY = 1e-13  # ends of a law that do not widen the grid
@@ -81,7 +81,7 @@ def parts_of(groups: Groups, tables: Tables) -> tuple[Parts, float]:
     return parts, positives
 
 
-def table_moments(tables: Tables, rows: Segments, selected: Mask) -> Floats:
+def table_moments(tables: Tables, rows: Segments, selected: Booleans) -> Floats:
     """Per segment P(defined) and E[value^j; defined], j = 1, 2, 3."""
     kernels = compiled()
     moments, raw = np.zeros((rows.n_segments, 4)), np.zeros((rows.n_segments, 3))
@@ -97,7 +97,7 @@ def table_moments(tables: Tables, rows: Segments, selected: Mask) -> Floats:
     return moments
 
 
-def _reached(tables: Tables, m: int, n: int) -> tuple[Floats, Mask]:
+def _reached(tables: Tables, m: int, n: int) -> tuple[Floats, Booleans]:
     """Values at [k, a, r], and which of these counts are possible and defined."""
     table, defined = tables.of(m, n)
     possible = _possible(m)
@@ -234,7 +234,7 @@ def _table_cells(
     return np.where(defined, cell, cells.count), np.where(defined, rest, 0.0)
 
 
-def _possible(m: int) -> Mask:
+def _possible(m: int) -> Booleans:
     """Which counts [k, a, r] can occur."""
     k, a, r = np.ogrid[: m + 1, : m + 1, : m + 1]
     return (a <= k) & (r <= m - k)

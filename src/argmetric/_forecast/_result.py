@@ -10,7 +10,7 @@ import numpy as np
 
 from argmetric._arguments import check_number
 from argmetric._display import as_html, as_text
-from argmetric._segments import Floats
+from argmetric._types import Floats
 from argmetric.metrics import Metric
 
 

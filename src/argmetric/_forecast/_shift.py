@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from argmetric._odds import from_log_odds, log_odds
-from argmetric._segments import Floats
+from argmetric._types import Floats
 
 REACH = 8.5  # standard deviations of an effect beyond which nothing is left of it
 ROWS = 1 << 14

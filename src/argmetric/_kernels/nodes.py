@@ -13,9 +13,8 @@ import math
 from functools import cache
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from argmetric._types import Floats
 
 TOLERANCE = 1e-14
 TAIL_SCALE = 4.0  # c of the error bound (c/4)^(2m)/(2m)! · 4c^α/Γ(α)

@@ -8,8 +8,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
+from argmetric._types import Floats, Integers
 
 
 def log_phi(p: Floats, q: Floats, u: Floats) -> Floats:

@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from argmetric._types import Floats
+
 Level = Callable[[float, float, float, float], float | None]
 
 

@@ -16,10 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from argmetric._kernels._jit import kernel
+from argmetric._types import Bytes, Floats, Integers
 
-Bytes = npt.NDArray[np.uint8]
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 Columns = npt.NDArray[np.int32]
 
 # Places in `found`

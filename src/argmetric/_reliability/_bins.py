@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._segments import Floats
+from argmetric._types import Floats
 
 Z = 1.959963984540054  # 97.5 % point of the normal law
 

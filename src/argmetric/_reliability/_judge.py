@@ -6,17 +6,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from argmetric._layout import Layout
-from argmetric._segments import Floats, Integers
+from argmetric._types import Booleans, Floats, Integers
 from argmetric._validation import check_groups, factorize
 from argmetric.metrics import Metric
 
 MOST_BLOCKS = 1024  # units are drawn in this many blocks, or one by one if fewer
 MOST_CELLS = 1 << 23
-
-Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -65,11 +62,11 @@ class Case:
 
     metric: Metric
     units: Units
-    y: Mask
-    labels: tuple[Mask, ...]
+    y: Booleans
+    labels: tuple[Booleans, ...]
     weight: Floats | None
 
-    def added(self, code: Integers, mask: Mask, size: int) -> Floats:
+    def added(self, code: Integers, mask: Booleans, size: int) -> Floats:
         """Weight of the items of a mask, by code."""
         values = mask.astype(np.float64) if self.weight is None else mask * self.weight
         return np.bincount(code, values, size).astype(np.float64, copy=False)
@@ -156,7 +153,7 @@ def _judged(case: Case, table: Floats) -> Floats:
     return np.stack(means, axis=1)
 
 
-def _mean(values: Floats, there: Mask) -> Floats:
+def _mean(values: Floats, there: Booleans) -> Floats:
     """Mean over the segments in which the metric is defined."""
     defined = ~np.isnan(values) & there
     with np.errstate(invalid="ignore"):

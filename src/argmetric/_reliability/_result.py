@@ -16,7 +16,7 @@ from argmetric._reliability._verdict import (
     forecasts,
     notes_of,
 )
-from argmetric._segments import Floats
+from argmetric._types import Floats
 from argmetric.metrics import Metric
 
 FIGURES = (

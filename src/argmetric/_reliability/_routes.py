@@ -13,9 +13,9 @@ from argmetric._calibrate import fold_numbers
 from argmetric._decide import Decision, decide
 from argmetric._layout import Layout
 from argmetric._reliability._judge import Judged
-from argmetric._segments import Floats, Integers
 from argmetric._suspect import scores_of_a_model
 from argmetric._tune import tune
+from argmetric._types import Booleans, Floats, Integers
 from argmetric.metrics import Metric
 
 RouteName = Literal["recalibrate", "decide", "tune", "half"]
@@ -29,8 +29,6 @@ IN_WORDS: dict[RouteName, str] = {
 }
 
 CLEARLY = 2.0  # standard errors
-
-Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -64,7 +62,7 @@ class Problem:
     """Labelled scores in the shape they were given in, and how they are judged."""
 
     scores: Floats
-    y: Mask
+    y: Booleans
     weight: Floats | None
     groups: npt.NDArray[Any] | None
     layout: Layout
@@ -98,7 +96,7 @@ def decisions(problem: Problem, mended: Floats) -> tuple[Decision, Decision]:
     )
 
 
-def tuned_labels(problem: Problem, folds: Integers) -> Mask | None:
+def tuned_labels(problem: Problem, folds: Integers) -> Booleans | None:
     """Labels by cuts that were tuned on the other folds.
 
     None where a label of a matrix has one class only and so no cut.
@@ -117,7 +115,7 @@ def tuned_labels(problem: Problem, folds: Integers) -> Mask | None:
     return labels
 
 
-def tuned_rule(problem: Problem, rows: Mask) -> Any:
+def tuned_rule(problem: Problem, rows: Booleans) -> Any:
     """The best cut on some rows, without its uncertainty."""
     weight = None if problem.weight is None else problem.weight[rows]
     if weight is not None and weight.ndim == 2:

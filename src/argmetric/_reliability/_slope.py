@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from argmetric._calibrate import fit_logistic
-from argmetric._segments import Floats, Integers, expit
+from argmetric._segments import expit
+from argmetric._types import Floats, Integers
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._segments import Floats, Integers
 from argmetric._tune._groups import (
     GroupedRows,
     GroupSampler,
@@ -21,7 +20,7 @@ from argmetric._tune._groups import (
     mean_curve,
     steps_of,
 )
-from argmetric._tune._labels import Booleans, Labels
+from argmetric._tune._labels import Labels
 from argmetric._tune._limits import Limits
 from argmetric._tune._new_rows import (
     N_GROUP_DRAWS,
@@ -48,6 +47,7 @@ from argmetric._tune._uncertainty import (
     plateaus,
     quantiles,
 )
+from argmetric._types import Booleans, Floats, Integers
 from argmetric.metrics import Metric
 
 FEW_ROWS = 50  # below this a note says that a tuned threshold is a guess

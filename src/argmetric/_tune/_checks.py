@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from argmetric._arguments import check_count, check_number, shown
-from argmetric._segments import Floats
 from argmetric._tune._binary import Group, Settings
 from argmetric._tune._files import calibrated
+from argmetric._types import Floats
 from argmetric._validation import (
     check_choice,
     check_groups,

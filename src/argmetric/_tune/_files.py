@@ -7,8 +7,8 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from argmetric._segments import Floats
-from argmetric.metrics._saved import plain_number
+from argmetric._types import Floats
+from argmetric.metrics import plain_number
 
 FORMAT = 1  # of the saved form
 NAME = "argmetric rule"

@@ -11,10 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from argmetric._segments import Floats, Integers
-from argmetric._tune._labels import Booleans
 from argmetric._tune._resample import SPLITS, Sums, some_cuts
 from argmetric._tune._scan import Cuts, SortedRows, means
+from argmetric._types import Booleans, Floats, Integers
 from argmetric.metrics import Metric
 
 UNITS = 512  # groups up to which each is drawn for itself; beyond, random bundles

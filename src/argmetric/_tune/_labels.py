@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from argmetric._types import Booleans
 from argmetric._validation import is_missing, is_sparse, to_floats, to_numpy
 
-Booleans = npt.NDArray[np.bool_]
 SHOWN = 5  # labels that a message lists
 
 

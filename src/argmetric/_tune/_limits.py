@@ -9,10 +9,9 @@ from typing import Any, NoReturn
 import numpy as np
 
 from argmetric._arguments import check_fraction, check_number
-from argmetric._decide._task import TIE
-from argmetric._segments import Floats
-from argmetric._tune._labels import Booleans
+from argmetric._decide import TIE
 from argmetric._tune._scan import Cuts
+from argmetric._types import Booleans, Floats
 
 Numbers = Floats | float
 

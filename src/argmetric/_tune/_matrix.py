@@ -9,7 +9,6 @@ import numpy as np
 
 from argmetric._arguments import shown
 from argmetric._layout import column_names
-from argmetric._segments import Floats, Integers
 from argmetric._suspect import refuse_two_classes
 from argmetric._tune._binary import Group, Settings, finish, search_rows, tune_metrics
 from argmetric._tune._checks import LOGITS
@@ -17,6 +16,7 @@ from argmetric._tune._labels import binary_labels, label_array, plain_label
 from argmetric._tune._multiclass import tune_classes
 from argmetric._tune._multiclass_rule import MultiClassRule
 from argmetric._tune._multilabel_rule import MultiLabelRule
+from argmetric._types import Floats, Integers
 from argmetric._validation import (
     check_choice,
     check_labels,

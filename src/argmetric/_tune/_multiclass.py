@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from argmetric._calibrate import deal
-from argmetric._segments import Floats, Integers
 from argmetric._tune._binary import FEW_ROWS, Settings, within_range
 from argmetric._tune._groups import running_sum, stable_order, within_groups
 from argmetric._tune._multiclass_rule import MultiClassRule
@@ -26,6 +25,7 @@ from argmetric._tune._objective import (
     score_confusion,
 )
 from argmetric._tune._uncertainty import quantiles
+from argmetric._types import Floats, Integers
 from argmetric.metrics import Metric
 
 SWEEPS = 50  # over all classes; a search stops when one changes nothing

@@ -10,7 +10,6 @@ import numpy as np
 import numpy.typing as npt
 
 from argmetric._display import Lines
-from argmetric._segments import Floats
 from argmetric._tune import _files
 from argmetric._tune._files import (
     FrozenDict,
@@ -20,9 +19,9 @@ from argmetric._tune._files import (
 )
 from argmetric._tune._labels import plain_label
 from argmetric._tune._saved_rule import SavedRule
+from argmetric._types import Floats
 from argmetric._validation import check_scores, to_floats
-from argmetric.metrics import Metric
-from argmetric.metrics._saved import metric_from_dict, metric_to_dict
+from argmetric.metrics import Metric, metric_from_dict, metric_to_dict
 
 SHOWN = 8  # classes in the printed form
 

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from argmetric._display import Lines
-from argmetric._segments import Floats
 from argmetric._tune import _files
-from argmetric._tune._labels import Booleans, plain_label
+from argmetric._tune._labels import plain_label
 from argmetric._tune._rule import Rule
 from argmetric._tune._saved_rule import SavedRule
+from argmetric._types import Booleans, Floats
 from argmetric._validation import same_kind, to_floats
 from argmetric.metrics import Metric
 

@@ -13,13 +13,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from argmetric._segments import Floats
 from argmetric._tune._binary import FEW_ROWS, Settings, within_range
 from argmetric._tune._new_rows import N_DRAWS, confusion_of, mean_worth
 from argmetric._tune._rule import Rule
 from argmetric._tune._uncertainty import quantiles
-from argmetric.metrics import Metric
-from argmetric.metrics._forms import MeanForm
+from argmetric._types import Floats
+from argmetric.metrics import MeanForm, Metric
 
 STEPS = 100  # of Dinkelbach's iteration: superlinear, a handful are needed
 SAME = 1e-9  # relative error at which a probed metric counts as linear-fractional

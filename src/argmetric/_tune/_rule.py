@@ -11,7 +11,6 @@ import numpy as np
 import numpy.typing as npt
 
 from argmetric._display import Lines
-from argmetric._segments import Floats
 from argmetric._tune import _files
 from argmetric._tune._files import (
     FrozenDict,
@@ -19,11 +18,17 @@ from argmetric._tune._files import (
     current_versions,
     read_only,
 )
-from argmetric._tune._labels import Booleans, plain_label
+from argmetric._tune._labels import plain_label
 from argmetric._tune._saved_rule import CURVE, SavedRule
+from argmetric._types import Booleans, Floats
 from argmetric._validation import check_choice, check_scores, same_kind, to_floats
-from argmetric.metrics import Metric, MetricLike, get_metric
-from argmetric.metrics._saved import metric_from_dict, metric_to_dict
+from argmetric.metrics import (
+    Metric,
+    MetricLike,
+    get_metric,
+    metric_from_dict,
+    metric_to_dict,
+)
 
 Operator = Literal[">=", "<"]
 KEPT_POINTS = 2000  # of the curve, in a pickle

@@ -50,7 +50,7 @@ class SavedRule:
         path : str or path
             The file.
         """
-        from argmetric.io import save_json
+        from argmetric._files import save_json
 
         save_json(path, self.to_dict())
 
@@ -63,7 +63,7 @@ class SavedRule:
         path : str or path
             The file.
         """
-        from argmetric.io import load_json
+        from argmetric._files import load_json
 
         values = load_json(path, "rule")
         try:

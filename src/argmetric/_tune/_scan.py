@@ -11,9 +11,8 @@ from functools import cached_property
 
 import numpy as np
 
-from argmetric._decide._task import TIE, threshold_between
-from argmetric._segments import Floats, Integers
-from argmetric._tune._labels import Booleans
+from argmetric._decide import TIE, threshold_between
+from argmetric._types import Booleans, Floats, Integers
 from argmetric.metrics import Metric
 
 

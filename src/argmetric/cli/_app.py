@@ -6,21 +6,21 @@ from cyclopts import App
 
 from argmetric import __version__
 
-_COMMANDS = (
-    "decide",
-    "forecast",
-    "evaluate",
-    "tune",
-    "calibrate",
-    "train",
-    "predict",
-    "expect",
-    "stream",
-    "spans",
-    "tag",
-    "metrics",
-    "demo",
-)
+_COMMANDS = {
+    "decide": "scores._decide",
+    "forecast": "scores._forecast",
+    "evaluate": "scores._evaluate",
+    "tune": "scores._tune",
+    "calibrate": "scores._calibrate",
+    "train": "models._train",
+    "predict": "models._predict",
+    "expect": "scores._expect",
+    "stream": "stream._command",
+    "spans": "_spans",
+    "tag": "tag._commands",
+    "metrics": "_metrics",
+    "demo": "_demo",
+}
 
 app = App(
     name="argmetric",
@@ -33,5 +33,5 @@ app = App(
     "Files: CSV, TSV, Parquet, Arrow (Feather) and JSONL; `-` is standard input or "
     "output. `--debug` (or `ARGMETRIC_DEBUG=1`) shows the traceback of a failure.",
 )
-for _place, _command in enumerate(_COMMANDS):
-    app.command(f"argmetric.cli._{_command}:{_command}", name=_command, sort_key=_place)
+for _place, (_command, _module) in enumerate(_COMMANDS.items()):
+    app.command(f"argmetric.cli.{_module}:{_command}", name=_command, sort_key=_place)

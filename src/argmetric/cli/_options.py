@@ -10,8 +10,8 @@ from typing import Annotated, Any, Literal
 from cyclopts import Group, Parameter, Token
 from cyclopts.validators import Number
 
+from argmetric._files import Format
 from argmetric.cli._errors import UsageError
-from argmetric.io import Format
 from argmetric.metrics import Metric, get_metric
 
 Average = Literal["groups", "pooled"]

@@ -6,12 +6,12 @@ from typing import Annotated, Any, Literal
 
 from cyclopts import Group, Parameter
 
+from argmetric._files import DataError
 from argmetric.cli import _report
 from argmetric.cli._errors import DONE, UsageError
 from argmetric.cli._options import OUTPUT, FilePath, Flag, Judge
 from argmetric.cli._progress import progress, reading
 from argmetric.cli._summary import Summary
-from argmetric.io import DataError
 from argmetric.sequence._conll import (
     CorpusFormat,
     HasLabels,

@@ -15,8 +15,8 @@ import threading
 import time
 from collections.abc import Iterator
 
+from argmetric._files import remove_unfinished
 from argmetric.cli._errors import INTERRUPTED, TERMINATED
-from argmetric.io import remove_unfinished
 
 GRACE_SECONDS = 0.5
 _CODES = {signal.SIGINT: INTERRUPTED, signal.SIGTERM: TERMINATED}

@@ -9,15 +9,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from argmetric import io
-from argmetric.cli._load import Batch, Floats, Groups
+from argmetric import _files as files
+from argmetric._types import Floats
+from argmetric.cli.scores._load import Batch, Groups
 from argmetric.metrics import Metric
 
 Summary = dict[str, Any]
 
 
 def described(
-    table: io.Table, metric: Metric, groups: Groups | None, **columns: str | None
+    table: files.Table, metric: Metric, groups: Groups | None, **columns: str | None
 ) -> Summary:
     """Return what was asked: file, rows, columns used, groups, metric, convention."""
     zero_division = metric.zero_division

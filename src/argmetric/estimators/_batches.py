@@ -10,7 +10,8 @@ from sklearn.utils.validation import check_is_fitted
 from argmetric._decide import Decision, decide
 from argmetric._forecast import Forecast, forecast
 from argmetric._layout import Average
-from argmetric._validation import Floats, to_numpy
+from argmetric._types import Floats
+from argmetric._validation import to_numpy
 
 
 class BatchDecisions:

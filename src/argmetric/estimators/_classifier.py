@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from argmetric._arguments import check_jobs, check_label, check_seed, shown
 from argmetric._calibrate import Method
 from argmetric._suspect import scores_of_a_model, warn_of_common_class
-from argmetric._validation import Floats
+from argmetric._types import AnyArray, Floats
 from argmetric.estimators._batches import BatchDecisions
 from argmetric.estimators._fitting import (
     base_estimator,
@@ -27,7 +27,6 @@ from argmetric.estimators._fitting import (
 )
 from argmetric.estimators._folds import out_of_fold, score_all, split_rows
 from argmetric.estimators._responses import distance, response_method, scores_of
-from argmetric.estimators._rows import Labels
 from argmetric.metrics import MetricLike
 
 
@@ -198,7 +197,7 @@ class MetricClassifier(
         X : array-like, sparse matrix or frame of shape (n_samples, n_features)
             The rows; whatever the estimator takes.
         y : array-like of shape (n_samples,)
-            Labels of two or more classes.
+            AnyArray of two or more classes.
         sample_weight : array-like of shape (n_samples,), optional
             Weights for the estimator, the calibration and the rule.
         groups : array-like of shape (n_samples,), optional
@@ -248,7 +247,7 @@ class MetricClassifier(
                 setattr(self, name, getattr(estimator, name))
         return self
 
-    def predict(self, X: Any) -> Labels:
+    def predict(self, X: Any) -> AnyArray:
         """The class of each row by the frozen rule.
 
         Parameters

@@ -24,15 +24,11 @@ from argmetric._calibrate import (
 from argmetric._decide import decide
 from argmetric._reliability import CalibrationCheck, calibration_check
 from argmetric._tune import tune
-from argmetric._validation import Floats, check_choice, check_groups
+from argmetric._types import AnyArray, Floats
+from argmetric._validation import check_choice, check_groups
 from argmetric.estimators._calibration import calibrate_held_out
 from argmetric.estimators._folds import HeldOut, Problem
-from argmetric.estimators._rows import (
-    Labels,
-    check_rows,
-    check_weights,
-    code_classes,
-)
+from argmetric.estimators._rows import check_rows, check_weights, code_classes
 from argmetric.metrics import Metric, get_metric
 
 if TYPE_CHECKING:
@@ -87,7 +83,7 @@ def pose(
     y: Any,
     sample_weight: Any,
     groups: Any,
-    known_classes: Labels | None,
+    known_classes: AnyArray | None,
 ) -> Problem:
     """Check the rows once."""
     X, y = check_rows(X, y, type(classifier).__name__)
@@ -105,7 +101,7 @@ def pose(
     return Problem(X, y, classes, codes, positive, weights, groups)
 
 
-def positive_class(classes: Labels, pos_label: Any) -> int | None:
+def positive_class(classes: AnyArray, pos_label: Any) -> int | None:
     """Number of the positive one of two classes; None where there are more."""
     if classes.size == 2 and pos_label is None:
         return 1
@@ -121,7 +117,7 @@ def positive_class(classes: Labels, pos_label: Any) -> int | None:
     return int(names.index(pos_label))
 
 
-def _refuse_binary_options(classifier: MetricClassifier, classes: Labels) -> None:
+def _refuse_binary_options(classifier: MetricClassifier, classes: AnyArray) -> None:
     for name in (*LIMITS, "average"):
         if getattr(classifier, name) is not None:
             raise ValueError(f"{name} is for two classes, but y has {classes.size}")

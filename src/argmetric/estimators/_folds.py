@@ -13,9 +13,10 @@ from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 from sklearn.utils.parallel import Parallel, delayed
 
 from argmetric._arguments import shown
-from argmetric._validation import Floats, Integers, factorize
+from argmetric._types import AnyArray, Floats, Integers
+from argmetric._validation import factorize
 from argmetric.estimators._responses import Method, response_method, scores_of
-from argmetric.estimators._rows import Labels, take_parameters, take_rows
+from argmetric.estimators._rows import take_parameters, take_rows
 
 Split = tuple[Integers, Integers]
 
@@ -25,12 +26,12 @@ class Problem:
     """The labelled rows, and which class is positive (None: more than two)."""
 
     X: Any
-    y: Labels
-    classes: Labels
+    y: AnyArray
+    classes: AnyArray
     codes: Integers
     positive: int | None
     weights: Floats | None
-    groups: Labels | None
+    groups: AnyArray | None
 
     def part(self, rows: Integers) -> dict[str, Any]:
         """Weights and groups of some rows."""
@@ -88,7 +89,7 @@ def _given_splits(cv: Any, n: int) -> list[Split]:
 
 
 def stratified(
-    codes: Integers, classes: Labels, groups: Any, folds: int, seed: int | None = None
+    codes: Integers, classes: AnyArray, groups: Any, folds: int, seed: int | None = None
 ) -> list[Split]:
     """Folds with the same shares of the classes, of whole groups if there are any.
 

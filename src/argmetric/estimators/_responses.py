@@ -9,8 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from argmetric._odds import log_odds
-from argmetric._validation import Floats
-from argmetric.estimators._rows import Labels
+from argmetric._types import AnyArray, Floats
 
 Method = Literal["predict_proba", "decision_function"]
 
@@ -33,7 +32,7 @@ def response_method(estimator: Any) -> Method:
 
 
 def scores_of(
-    estimator: Any, X: Any, classes: Labels, positive: int | None, method: Method
+    estimator: Any, X: Any, classes: AnyArray, positive: int | None, method: Method
 ) -> Floats:
     """Score of the positive class, or of every class where `positive` is None."""
     scores = np.asarray(getattr(estimator, method)(X), dtype=np.float64)

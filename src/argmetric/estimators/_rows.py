@@ -5,17 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.utils import assert_all_finite, column_or_1d, indexable
 from sklearn.utils.multiclass import check_classification_targets
 
 from argmetric._sparse import check_structure
-from argmetric._validation import Floats, Integers, check_weight, is_frame_like
+from argmetric._types import AnyArray, Floats, Integers
+from argmetric._validation import check_weight, is_frame_like
 
-Labels = npt.NDArray[Any]
 
-
-def check_rows(X: Any, y: Any, owner: str) -> tuple[Any, Labels]:
+def check_rows(X: Any, y: Any, owner: str) -> tuple[Any, AnyArray]:
     """X that rows can be taken from, and one label per row as an array."""
     if y is None:
         raise ValueError(f"{owner} requires y to be passed, but the target y is None")
@@ -37,7 +35,9 @@ def check_rows(X: Any, y: Any, owner: str) -> tuple[Any, Labels]:
     return X, y
 
 
-def code_classes(y: Labels, known: Labels | None = None) -> tuple[Labels, Integers]:
+def code_classes(
+    y: AnyArray, known: AnyArray | None = None
+) -> tuple[AnyArray, Integers]:
     """The sorted classes and each row's number among them."""
     if y.size == 0:
         raise ValueError("y is empty: there is nothing to learn from")
@@ -59,7 +59,7 @@ def code_classes(y: Labels, known: Labels | None = None) -> tuple[Labels, Intege
     return classes, codes.astype(np.int64)
 
 
-def check_weights(values: Any, codes: Integers, classes: Labels) -> Floats | None:
+def check_weights(values: Any, codes: Integers, classes: AnyArray) -> Floats | None:
     """One weight ≥ 0 per row, and some weight in two classes at least."""
     weights = check_weight(values, codes.shape, "y")
     if weights is None:

@@ -10,16 +10,16 @@ from sklearn.utils.metadata_routing import UNUSED
 
 from argmetric._arguments import check_label
 from argmetric._suspect import scores_of_a_model, warn_of_common_class
-from argmetric._tune import tune
-from argmetric._tune._limits import Limits, check_tune_limits
-from argmetric._tune._scan import count_cuts, curve_of, sort_rows
-from argmetric._validation import (
-    Floats,
-    check_length,
-    check_scores,
-    check_weight,
-    to_numpy,
+from argmetric._tune import (
+    Limits,
+    check_tune_limits,
+    count_cuts,
+    curve_of,
+    sort_rows,
+    tune,
 )
+from argmetric._types import Floats
+from argmetric._validation import check_length, check_scores, check_weight, to_numpy
 from argmetric.estimators._fitting import positive_class
 from argmetric.estimators._responses import response_method, scores_of
 from argmetric.metrics import Metric, MetricLike, get_metric

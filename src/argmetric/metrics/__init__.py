@@ -13,6 +13,7 @@ from argmetric.metrics._counts import (
     SquaredCountError,
     Utility,
 )
+from argmetric.metrics._derivatives import slopes as slopes
 from argmetric.metrics._forms import (
     AffineForm,
     Form,
@@ -39,6 +40,9 @@ from argmetric.metrics._rates import (
     Specificity,
     Youden,
 )
+from argmetric.metrics._saved import metric_from_dict as metric_from_dict
+from argmetric.metrics._saved import metric_to_dict as metric_to_dict
+from argmetric.metrics._saved import plain_number as plain_number
 
 __all__ = [
     "MCC",

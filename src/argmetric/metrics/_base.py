@@ -12,8 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from argmetric._arguments import check_flag, shown
+from argmetric._types import Floats
 from argmetric._validation import check_labels
-from argmetric.metrics._forms import Floats, Form
+from argmetric.metrics._forms import Form
 from argmetric.metrics._ranking import RankingPrinciple, search_violation
 
 

@@ -7,8 +7,8 @@ import math
 import numpy as np
 
 from argmetric._arguments import check_count
+from argmetric._types import Floats
 from argmetric.metrics._base import CustomMetric, Metric
-from argmetric.metrics._forms import Floats
 from argmetric.metrics._names import MetricLike, get_metric
 from argmetric.metrics._ranking import EXHAUSTIVE_LIMIT, RankingPrinciple
 

@@ -9,8 +9,9 @@ from typing import ClassVar
 import numpy as np
 
 from argmetric._arguments import check_number
+from argmetric._types import Floats
 from argmetric.metrics._base import Metric, ratio, true_negatives
-from argmetric.metrics._forms import AffineForm, Floats, Form, ItemForm, MeanForm
+from argmetric.metrics._forms import AffineForm, Form, ItemForm, MeanForm
 from argmetric.metrics._ranking import RankingPrinciple, search_violation
 
 

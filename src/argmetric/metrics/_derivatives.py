@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from argmetric._types import Floats
 from argmetric.metrics._base import Metric
-from argmetric.metrics._forms import Coefficients, Floats, RatioForm
+from argmetric.metrics._forms import Coefficients, RatioForm
 
 # Five points of a central difference, and their weights: error h⁴·f⁗/30.
 STEPS = np.array([-2.0, -1.0, 1.0, 2.0])

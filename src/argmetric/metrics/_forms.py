@@ -14,7 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
+from argmetric._types import Floats
+
 Coefficients = tuple[float, float, float, float]
 
 

@@ -9,8 +9,9 @@ from typing import ClassVar
 import numpy as np
 
 from argmetric._arguments import check_number, shown
+from argmetric._types import Floats
 from argmetric.metrics._base import Metric, ratio
-from argmetric.metrics._forms import Coefficients, Floats, Form, MeanForm, RatioForm
+from argmetric.metrics._forms import Coefficients, Form, MeanForm, RatioForm
 from argmetric.metrics._ranking import RankingPrinciple, search_violation
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from argmetric.metrics._forms import Floats
+from argmetric._types import Floats
 
 # n³/6 cells: 1.3 million at 200, a tenth of a second. Beyond, a grid of cells.
 EXHAUSTIVE_LIMIT = 200

@@ -8,8 +8,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from argmetric._types import Floats
 from argmetric.metrics._base import Metric, ratio, true_negatives
-from argmetric.metrics._forms import Floats, Form, ItemForm
+from argmetric.metrics._forms import Form, ItemForm
 
 
 class _Rates(Metric):

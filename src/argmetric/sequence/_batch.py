@@ -8,13 +8,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
+
+from argmetric._types import Floats, Integers
 
 if TYPE_CHECKING:
     from argmetric.sequence._crf import LinearChainCRF
-
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, eq=False)

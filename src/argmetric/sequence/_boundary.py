@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from argmetric.sequence._models import Integers
+from argmetric._types import Integers
 from argmetric.sequence._simple import SimpleFunction, Tables
 
 

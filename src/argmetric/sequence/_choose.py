@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-import numpy.typing as npt
 
-from argmetric.sequence._batch import Floats, Integers, segment_sums
+from argmetric._types import Booleans, Floats, Integers
+from argmetric.sequence._batch import segment_sums
 from argmetric.sequence._spans import SpanMarginals, tilted_spans
 
-Booleans = npt.NDArray[np.bool_]
 _ROUNDS = 100
 _STEPS_AT_ONCE = 50_000_000  # some tenths of a second, in which no signal is heard
 

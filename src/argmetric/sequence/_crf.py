@@ -11,8 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from argmetric._arguments import shown
+from argmetric._types import Floats, Integers
 from argmetric._validation import place, to_floats
-from argmetric.sequence._batch import Batch, Floats, Integers, batch_of
+from argmetric.sequence._batch import Batch, batch_of
 
 if TYPE_CHECKING:
     from argmetric.sequence._crfsuite import CrfsuiteModel

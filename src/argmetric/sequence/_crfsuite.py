@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from argmetric._arguments import check_items, check_path, shown, to_float
-from argmetric.io import DataError
-from argmetric.sequence._batch import Floats, Integers
+from argmetric._files import DataError
+from argmetric._types import Floats, Integers
 from argmetric.sequence._crf import LinearChainCRF
 
 _HEADER = struct.Struct("<4sI4s9I")

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from argmetric._types import Floats, Integers
 from argmetric.metrics import Metric
 from argmetric.sequence._distribution import UtilityDistribution, distribution
 from argmetric.sequence._expectation import expected
 from argmetric.sequence._gfm import is_affine, maximise
-from argmetric.sequence._models import Chain, Floats, Independent, Integers, as_chain
+from argmetric.sequence._models import Chain, Independent, as_chain
 from argmetric.sequence._search import CLOSED, search
 from argmetric.sequence._simple import SimpleFunction
 from argmetric.sequence._utilities import CountUtility, as_utility

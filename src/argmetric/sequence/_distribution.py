@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from argmetric._arguments import check_count, check_number
+from argmetric._types import Floats
 from argmetric.sequence._expectation import check_hypothesis
-from argmetric.sequence._models import Floats, as_chain
+from argmetric.sequence._models import as_chain
 from argmetric.sequence._runs import run
 from argmetric.sequence._utilities import as_utility
 

@@ -9,9 +9,10 @@ from typing import Any, Literal
 import numpy as np
 
 from argmetric._arguments import check_count, check_number
+from argmetric._types import Integers
 from argmetric._validation import to_numpy
 from argmetric.sequence._gfm import affine_mean, is_affine
-from argmetric.sequence._models import Chain, Integers, as_chain, check_sequence
+from argmetric.sequence._models import Chain, as_chain, check_sequence
 from argmetric.sequence._runs import Outcome, defined_mean, run, run_mean
 from argmetric.sequence._simple import SimpleFunction
 from argmetric.sequence._utilities import CountUtility, as_utility

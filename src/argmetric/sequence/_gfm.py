@@ -15,8 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from argmetric._kernels.nodes import exponential_sum
+from argmetric._types import Floats, Integers
 from argmetric.metrics import AffineForm, ItemForm, MeanForm, Metric, RatioForm
-from argmetric.sequence._models import Chain, Floats, Integers
+from argmetric.sequence._models import Chain
 
 BLOCK = 256  # columns of Δ at a time
 SMALL_TABLE = 60  # sizes up to which all cells of a custom metric are looked at

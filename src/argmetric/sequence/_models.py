@@ -6,12 +6,9 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
-import numpy.typing as npt
 
+from argmetric._types import Floats, Integers
 from argmetric._validation import check_scores, to_floats
-
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 TOLERANCE = 1e-6  # rows of 32-bit floats sum to one no better than that
 

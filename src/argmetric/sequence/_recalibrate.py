@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from argmetric._arguments import check_items, check_texts
+from argmetric._types import Floats
 from argmetric._validation import check_fraction
-from argmetric.sequence._batch import Floats
 from argmetric.sequence._crf import LinearChainCRF
 from argmetric.sequence._schemes import Chunk, SchemeName, read_chunks
 from argmetric.sequence._spans import SpanMarginals, span_marginals

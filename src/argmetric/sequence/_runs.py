@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from argmetric.sequence._models import Chain, Floats, Integers
+from argmetric._types import Floats, Integers
+from argmetric.sequence._models import Chain
 from argmetric.sequence._simple import SimpleFunction, Tables
 
 MAX_STATES = 50_000_000  # (history, state) pairs of a layer, in arrays

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
-import numpy.typing as npt
 
 from argmetric._arguments import check_count, check_items, check_texts, shown
+from argmetric._types import Booleans, Integers
 from argmetric._validation import check_choice
 
 SchemeName = Literal["IOB2", "BIOES"]
@@ -17,9 +17,6 @@ SCHEMES: tuple[str, ...] = get_args(SchemeName)
 _PREFIXES = {"IOB2": "BI", "BIOES": "BIES"}
 _OUTSIDE = "O"
 _MOST_TOKENS = 10**8  # of a sentence; more would fill the memory
-
-Booleans = npt.NDArray[np.bool_]
-Integers = npt.NDArray[np.int64]
 
 
 class Chunk(NamedTuple):

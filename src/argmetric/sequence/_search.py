@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from argmetric._types import Floats, Integers
 from argmetric.metrics import Metric
 from argmetric.sequence._expectation import expected
 from argmetric.sequence._gfm import count_laws, largest
-from argmetric.sequence._models import Chain, Floats, Integers
+from argmetric.sequence._models import Chain
 from argmetric.sequence._simple import SimpleFunction
 from argmetric.sequence._utilities import CountUtility
 from argmetric.sequence._windows import most_probable

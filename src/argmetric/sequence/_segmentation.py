@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from argmetric.sequence._models import Floats, Integers
+from argmetric._types import Floats, Integers
 from argmetric.sequence._simple import SimpleFunction, Tables, remaining
 
 MAX_WINDOW = 20  # 2**window entries of a table

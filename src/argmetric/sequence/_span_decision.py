@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from argmetric._types import Floats
 from argmetric.metrics import Metric
-from argmetric.sequence._batch import Floats
 from argmetric.sequence._schemes import SchemeName
 
 

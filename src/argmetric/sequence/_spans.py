@@ -11,13 +11,14 @@ import numpy as np
 import numpy.typing as npt
 
 from argmetric._arguments import check_flag, check_items, check_texts, shown
+from argmetric._types import Floats, Integers
 from argmetric._validation import (
     check_choice,
     check_fraction,
     check_scores,
     to_floats,
 )
-from argmetric.sequence._batch import Batch, Floats, Integers, batch_of
+from argmetric.sequence._batch import Batch, batch_of
 from argmetric.sequence._crf import LinearChainCRF
 from argmetric.sequence._schemes import (
     SCHEMES,

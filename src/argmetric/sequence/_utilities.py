@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from argmetric._types import Integers
 from argmetric.metrics import Metric, MetricLike, get_metric
-from argmetric.sequence._models import Integers
 from argmetric.sequence._simple import SimpleFunction, Tables, remaining
 
 

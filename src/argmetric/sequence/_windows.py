@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from argmetric.sequence._models import Chain, Floats, Integers
+from argmetric._types import Floats, Integers
+from argmetric.sequence._models import Chain
 from argmetric.sequence._segmentation import (
     Pk,
     WindowDiff,

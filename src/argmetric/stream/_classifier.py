@@ -9,8 +9,9 @@ import numpy.typing as npt
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from argmetric._types import BinaryLabels, Floats
 from argmetric.metrics import MetricLike
-from argmetric.stream._core import NO_LABELS, ONE, Detector, Floats, Labels, sigmoid
+from argmetric.stream._core import NO_LABELS, ONE, Detector, sigmoid
 from argmetric.stream._delayed import DelayedLabels
 from argmetric.stream._learners import AverageName, LearnerName, count_rows
 from argmetric.stream._one_row import OneRow
@@ -133,7 +134,7 @@ class OnlineClassifier(ClassifierMixin, OneRow, DelayedLabels, Saved):  # type: 
         X : array-like or CSR matrix of shape (n_samples, n_features)
             Rows.
         y : array-like of shape (n_samples,)
-            Labels of two classes.
+            BinaryLabels of two classes.
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the rows.
         """
@@ -153,7 +154,7 @@ class OnlineClassifier(ClassifierMixin, OneRow, DelayedLabels, Saved):  # type: 
         X : array-like or CSR matrix of shape (n_samples, n_features)
             Rows.
         y : array-like of shape (n_samples,)
-            Labels.
+            BinaryLabels.
         classes : array-like of two labels, optional
             Needed at the first call if the chunk may hold one class alone and labels
             are not 0 and 1. With them the first chunk may be empty, `X[:0]`: for
@@ -193,7 +194,7 @@ class OnlineClassifier(ClassifierMixin, OneRow, DelayedLabels, Saved):  # type: 
 
     def _learn(
         self, X: Any, y: Any, classes: Any, sample_weight: Any, *, whole: bool = False
-    ) -> tuple[Labels, Floats]:
+    ) -> tuple[BinaryLabels, Floats]:
         if not self._started():  # of a first call that failed
             self.__dict__.pop("classes_", None)
         first = not self._started()
@@ -207,13 +208,13 @@ class OnlineClassifier(ClassifierMixin, OneRow, DelayedLabels, Saved):  # type: 
             self._start(width)
         return self._run(rows, truth, weight, pace)
 
-    def _predicted(self, X: Any) -> tuple[Labels, Floats]:
+    def _predicted(self, X: Any) -> tuple[BinaryLabels, Floats]:
         check_is_fitted(self)
         rows = self._rows(X, reset=False)
         return self._chunk(rows, NO_LABELS, ONE, 0, learn=False)
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """Labels under the model and the threshold as they stand."""
+        """BinaryLabels under the model and the threshold as they stand."""
         labels, _ = self._predicted(X)
         return np.asarray(self.classes_.take(labels))
 

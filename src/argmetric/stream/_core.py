@@ -19,6 +19,7 @@ from sklearn.utils.validation import (
 from argmetric._arguments import check_choice, check_count, check_seed, shown
 from argmetric._sparse import check_structure
 from argmetric._suspect import warn_of_common_class
+from argmetric._types import BinaryLabels, Floats
 from argmetric._validation import is_sparse
 from argmetric.metrics import Metric, MetricLike, get_metric
 from argmetric.stream._features import (
@@ -40,9 +41,7 @@ from argmetric.stream._learners import (
 from argmetric.stream._rules import RuleName, ThresholdRule, get_rule
 from argmetric.stream._waiting import WaitingRows
 
-Floats = npt.NDArray[np.float64]
-Labels = npt.NDArray[np.uint8]
-NO_LABELS: Labels = np.zeros(0, dtype=np.uint8)
+NO_LABELS: BinaryLabels = np.zeros(0, dtype=np.uint8)
 ONE = np.ones(1)
 _BLOCK = 256  # rows between two looks at the detector
 
@@ -165,7 +164,9 @@ class StreamCore(BaseEstimator):  # type: ignore[misc]
         with np.errstate(all="ignore"):
             return bool(np.isfinite(values.sum()))
 
-    def _truth(self, y: Any, classes: Any, n: int, *, whole: bool = False) -> Labels:
+    def _truth(
+        self, y: Any, classes: Any, n: int, *, whole: bool = False
+    ) -> BinaryLabels:
         """1 for the positive class, 0 for the negative one; others are refused."""
         if y is None:
             raise ValueError(
@@ -195,8 +196,8 @@ class StreamCore(BaseEstimator):  # type: ignore[misc]
             )
 
     def _run(
-        self, rows: Rows, truth: Labels, weight: Floats, pace: int
-    ) -> tuple[Labels, Floats]:
+        self, rows: Rows, truth: BinaryLabels, weight: Floats, pace: int
+    ) -> tuple[BinaryLabels, Floats]:
         """Predict and learn, watched by the detector if there is one."""
         if self.detector_ is None:
             return self._chunk(rows, truth, weight, pace)
@@ -207,8 +208,13 @@ class StreamCore(BaseEstimator):  # type: ignore[misc]
         return labels, logits
 
     def _chunk(
-        self, rows: Rows, truth: Labels, weight: Floats, pace: int, learn: bool = True
-    ) -> tuple[Labels, Floats]:
+        self,
+        rows: Rows,
+        truth: BinaryLabels,
+        weight: Floats,
+        pace: int,
+        learn: bool = True,
+    ) -> tuple[BinaryLabels, Floats]:
         if not self._rule_state.flags.writeable:  # loaded from a memory map
             self._rule_state = self._rule_state.copy()
             self._state = ModelState(*(one.copy() for one in self._state.arrays))
@@ -226,11 +232,11 @@ class StreamCore(BaseEstimator):  # type: ignore[misc]
     def _watched(
         self,
         rows: Rows,
-        truth: Labels,
+        truth: BinaryLabels,
         weight: Floats,
         pace: int,
         start: int,
-        labels: Labels,
+        labels: BinaryLabels,
         logits: Floats,
     ) -> int:
         """Learn up to the next drift, at most a block; returns the next row.

@@ -1,4 +1,4 @@
-"""Labels that come later, in any order, or never."""
+"""BinaryLabels that come later, in any order, or never."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
-from argmetric.stream._core import NO_LABELS, ONE, Labels, StreamCore
+from argmetric._types import BinaryLabels
+from argmetric.stream._core import NO_LABELS, ONE, StreamCore
 from argmetric.stream._learners import SparseRows
 
 
@@ -61,7 +62,9 @@ class DelayedLabels(StreamCore):
             self._late(rows, labels, truth[known])
         return int(known.sum())
 
-    def _late(self, rows: SparseRows, predicted: Labels, truth: Labels) -> None:
+    def _late(
+        self, rows: SparseRows, predicted: BinaryLabels, truth: BinaryLabels
+    ) -> None:
         """Learn, and let the score count the predictions that were handed out."""
         now, _ = self._run(rows, truth, ONE, 0)
         change = predicted.astype(np.int64) - now

@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from argmetric._arguments import shown, to_float
-from argmetric.stream._learners import Floats, SparseRows, to_sparse
+from argmetric._types import Floats
+from argmetric.stream._learners import SparseRows, to_sparse
 
 
 def sparse_rows(matrix: Any, bits: int | None = None) -> SparseRows:

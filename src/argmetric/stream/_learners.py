@@ -11,10 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from argmetric._arguments import check_choice, check_flag, check_number
+from argmetric._types import Floats
 from argmetric.metrics import Metric
 from argmetric.stream._metric import coefficients, level_form
 
-Floats = npt.NDArray[np.float64]
 LearnerName = Literal["mixture", "sgd", "adagrad", "stamp", "omcsl"]
 AverageName = Literal["polynomial", "suffix"]
 LEARNERS = ("mixture", "sgd", "adagrad", "stamp", "omcsl")

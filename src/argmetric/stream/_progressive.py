@@ -8,11 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from argmetric._arguments import check_count, check_number
+from argmetric._types import Floats
 from argmetric._validation import check_labels
 from argmetric.metrics import MetricLike, get_metric
 from argmetric.stream._rules import LONGEST
-
-Floats = npt.NDArray[np.float64]
 
 
 class ProgressiveScore:

@@ -11,11 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from argmetric._arguments import check_count, check_flag, check_number, shown
+from argmetric._types import Floats
 from argmetric._validation import check_labels, check_length, check_scores, to_floats
 from argmetric.metrics import MetricLike, get_metric
 from argmetric.stream._metric import LevelForm, level_form
 
-Floats = npt.NDArray[np.float64]
 RuleName = Literal["fixed", "ofo", "fofo", "newton", "histogram"]
 _ONE = np.ones(1)
 

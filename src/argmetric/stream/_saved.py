@@ -10,8 +10,9 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
+from argmetric._types import Floats
 from argmetric.metrics import get_metric
-from argmetric.stream._core import Floats, StreamCore
+from argmetric.stream._core import StreamCore
 from argmetric.stream._features import Vocabulary
 from argmetric.stream._learners import OWN_DECISION, ModelState
 from argmetric.stream._rules import get_rule

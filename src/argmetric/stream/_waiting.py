@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from argmetric._types import BinaryLabels, Floats
 from argmetric.stream._learners import Rows, SparseRows, to_sparse
 
-Floats = npt.NDArray[np.float64]
-Labels = npt.NDArray[np.uint8]
 _Row = tuple[npt.NDArray[np.int32], Floats, int]
 
 
@@ -23,7 +22,7 @@ class WaitingRows:
         self.next_id = 0
         self.expired_below = 0
 
-    def add(self, rows: Rows, labels: Labels) -> npt.NDArray[np.int64]:
+    def add(self, rows: Rows, labels: BinaryLabels) -> npt.NDArray[np.int64]:
         """Keep the rows; returns their ids."""
         sparse = rows if isinstance(rows, SparseRows) else to_sparse(rows)
         ids = np.arange(self.next_id, self.next_id + sparse.n)
@@ -39,7 +38,7 @@ class WaitingRows:
         self.next_id += sparse.n
         return ids
 
-    def expire(self, most: int) -> tuple[SparseRows, Labels] | None:
+    def expire(self, most: int) -> tuple[SparseRows, BinaryLabels] | None:
         """Take out the oldest rows beyond `most`."""
         extra = len(self.rows) - most
         if extra <= 0:
@@ -65,7 +64,7 @@ class WaitingRows:
                 raise ValueError(f"id {key} {what}")
         return np.array([key in self.rows for key in keys], dtype=bool)
 
-    def take(self, ids: npt.NDArray[Any]) -> tuple[SparseRows, Labels]:
+    def take(self, ids: npt.NDArray[Any]) -> tuple[SparseRows, BinaryLabels]:
         """Take rows out, in the order of the ids."""
         found = [self.rows.pop(key) for key in ids.tolist()]
         lengths = [indices.size for indices, _, _ in found]

@@ -15,12 +15,12 @@ from sklearn.utils.validation import (
 )
 
 from argmetric._suspect import warn_of_common_class
+from argmetric._types import Floats
 from argmetric._validation import is_sparse
 from argmetric.metrics import MetricLike, get_metric
 from argmetric.stream._labels import is_positive, order_classes, two_classes
 from argmetric.stream._rules import RuleName, ThresholdRule, get_rule, undecided
 
-Floats = npt.NDArray[np.float64]
 _BLOCK = 256  # rows of `fit` between two steps of the model
 
 

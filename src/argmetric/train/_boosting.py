@@ -10,11 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from argmetric._segments import expit
+from argmetric._types import Floats
 from argmetric._validation import check_choice, to_floats
-from argmetric.metrics import Metric, MetricLike, get_metric
-from argmetric.metrics._derivatives import slopes
+from argmetric.metrics import Metric, MetricLike, get_metric, slopes
 from argmetric.train._expected import Gold, expected_f, squared_beta
-from argmetric.train._rows import Floats
 
 Kind = Literal["weighted", "soft", "expected"]
 LEAST_SLOPE = 0.01  # of g' in the second derivative: rows beyond |z| = 4.6 move less

@@ -10,8 +10,9 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
+from argmetric._types import Floats
 from argmetric.metrics import Metric, RatioForm
-from argmetric.train._rows import Floats, Rows, in_blocks
+from argmetric.train._rows import Rows, in_blocks
 
 FEW = 32  # distinct weights whose powers fit in a small table
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from argmetric._types import Floats
 from argmetric._validation import check_weight
-from argmetric.train._rows import Floats
 
 
 @dataclass(frozen=True)

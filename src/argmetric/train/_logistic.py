@@ -24,11 +24,12 @@ from argmetric._arguments import (
 from argmetric._segments import expit
 from argmetric._sparse import check_structure
 from argmetric._suspect import warn_of_common_class
+from argmetric._types import Floats
 from argmetric.metrics import MetricLike, get_metric
 from argmetric.train._expected import ExpectedMetric, squared_beta
 from argmetric.train._fit import Fit, Settings, fit
 from argmetric.train._labels import read_labels, read_weights
-from argmetric.train._rows import Floats, Rows
+from argmetric.train._rows import Rows
 from argmetric.train._soft import MetricGoal, SoftMetric
 
 FLAT = 14.0  # a margin beyond which a row no longer moves the objective: g' < 1e-6

@@ -11,8 +11,8 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
+from argmetric._types import Floats, Integers
+
 Result = TypeVar("Result")
 
 BLOCK = 16_384  # rows whose sums are formed together, whatever the number of threads

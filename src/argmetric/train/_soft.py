@@ -9,9 +9,9 @@ from typing import Protocol
 
 import numpy as np
 
-from argmetric.metrics import Metric
-from argmetric.metrics._derivatives import slopes
-from argmetric.train._rows import Floats, Rows
+from argmetric._types import Floats
+from argmetric.metrics import Metric, slopes
+from argmetric.train._rows import Rows
 
 UNDEFINED = -2.0  # below every value of an objective over its scale
 

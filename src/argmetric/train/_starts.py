@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from argmetric._types import Floats
 from argmetric.metrics import Metric
-from argmetric.train._rows import Floats, Rows
+from argmetric.train._rows import Rows
 
 if TYPE_CHECKING:
     from argmetric.train._fit import Scaling

@@ -10,9 +10,9 @@ import numpy.typing as npt
 
 from argmetric._display import new_axes
 from argmetric._segments import expit
+from argmetric._types import Floats
 from argmetric._validation import check_choice, check_labels, check_length, to_floats
 from argmetric.metrics import MetricLike, get_metric
-from argmetric.train._rows import Floats
 
 CELLS = 2**22  # margins held at a time
 

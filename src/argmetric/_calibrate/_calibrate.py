@@ -1,0 +1,252 @@
+"""calibrate: the map that makes scores fit labels."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from argmetric._arguments import check_flag
+from argmetric._calibrate._base import Calibrator
+from argmetric._calibrate._classes import fit_class_temperature
+from argmetric._calibrate._fit import METHODS, Method, fit_map, n_distinct
+from argmetric._calibrate._folds import check_folds, fold_numbers, out_of_fold_scores
+from argmetric._calibrate._reference import (
+    Reference,
+    check_reference,
+    check_score_array,
+)
+from argmetric._labels import check_pos_label
+from argmetric._segments import expit
+from argmetric._suspect import warn_of_scale
+from argmetric._types import Floats, Integers
+from argmetric._validation import check_choice, check_groups, check_weight, to_numpy
+
+DEFAULT: Method = "spline"
+SIMPLE_FIRST: tuple[Method, ...] = (
+    "identity",
+    "temperature",
+    "platt",
+    "beta",
+    "spline",
+    "isotonic",
+)
+N_FOLDS = 5
+ENOUGH = 50_000  # rows of each class on which methods are compared
+
+
+def calibrate(
+    y: Any,
+    p: Any,
+    method: Method | None = None,
+    *,
+    sample_weight: Any = None,
+    pos_label: Any = None,
+    logits: bool = False,
+) -> Calibrator:
+    """Fit a map that makes probabilities fit the labels of a reference.
+
+    The reference must not have been used to train the model that gave the scores.
+
+    Parameters
+    ----------
+    y : array-like
+        Labels: 0/1, booleans, -1/1, or any others with `pos_label`.
+    p : array-like
+        Probabilities of the positive class, in the shape of `y`; a matrix gets one map
+        for all its cells. A matrix of class probabilities with one label per row (the
+        columns in the order of the sorted classes) gets one temperature.
+    method : str, optional
+        "spline", the default: a smooth curve of the log-odds, pulled towards no change,
+        with levels of their own for scores that pile up at 0 and 1. It was the best
+        map on real models of every kind, small references included. "platt": slope and
+        intercept on the log-odds, with Platt's smoothed targets. "beta": three
+        parameters, for scores that are too sure on one side. "temperature": slope only;
+        the one for a matrix of class probabilities, and the default there. "isotonic":
+        any non-decreasing map; it needs thousands of rows and makes ties. "identity":
+        none. "auto": the simplest of all these whose log-loss out of fold comes within
+        one standard error of the least, never one that did worse than none.
+    sample_weight : array-like, optional
+        Weights of the rows.
+    pos_label : object, optional
+        The label that counts as positive.
+    logits : bool, default=False
+        Whether `p` holds log-odds.
+
+    Returns
+    -------
+    Calibrator
+
+    Notes
+    -----
+    A score of 0 or 1 is neither certain nor infinitely far away: scores are kept from
+    both ends by half the least distance that any other score has, and by 1/4m on a
+    reference of m rows, in the fit and when the map is applied. Log-odds that are given
+    stand as they are. An isotonic map stays between π/(m+1) and 1 - (1-π)/(m+1), π the
+    share of positives.
+
+    How far the map may be off is kept as `draws`: other maps that these labels allow.
+
+    Examples
+    --------
+    >>> import argmetric as am
+    >>> y = [0, 0, 1, 0, 1, 1, 0, 1]
+    >>> p = [0.01, 0.02, 0.03, 0.04, 0.05, 0.2, 0.1, 0.4]
+    >>> am.calibrate(y, p)
+    Calibrator
+      method               spline
+      map                  logit p' through 8 points of logit p, slope 0.741 beyond
+      reference            8 labelled rows, 0.5 positive
+      0.01, 0.1, 0.5, 0.9  become 0.138, 0.542, 0.881, 0.974
+    >>> am.calibrate(y, p, "platt").formula
+    "logit p' = 0.643 logit p +1.793"
+    """
+    if method is not None:
+        check_choice(method, "method", METHODS)
+    logits = check_flag(logits, "logits")
+    check_pos_label(pos_label, y=y)
+    if _is_multi_class(y, p):
+        _check_multi_class(method, pos_label)
+        scores = check_score_array(p, logits=logits)
+        warn_of_scale(scores, logits=logits)
+        return fit_class_temperature(y, scores, sample_weight, logits=logits)
+    reference = check_reference(y, p, sample_weight, pos_label, logits=logits)
+    warn_of_scale(reference.scores, logits=logits)
+    return fit_map(reference, choose_method(reference, method or DEFAULT))
+
+
+def calibrate_out_of_fold(
+    y: Any,
+    p: Any,
+    method: Method = DEFAULT,
+    *,
+    cv: int = 5,
+    groups: Any = None,
+    sample_weight: Any = None,
+    random_state: int | None = 0,
+    logits: bool = False,
+) -> Floats:
+    """Probabilities recalibrated by maps that did not see the row's own label.
+
+    Parameters
+    ----------
+    y, p, method, sample_weight, logits
+        As for `calibrate`; "auto" chooses one method for all folds.
+    cv : int, default=5
+        Number of folds, in which each class is spread evenly; fewer where a class has
+        fewer rows.
+    groups : array-like, optional
+        Group of each row: whole groups then make the folds.
+    random_state : int, optional
+        Seed of the folds.
+
+    Returns
+    -------
+    ndarray
+        Probabilities in the shape of `p`.
+
+    Examples
+    --------
+    >>> from argmetric._calibrate import calibrate_out_of_fold
+    >>> y = [0, 0, 1, 0, 1, 1, 0, 1]
+    >>> p = [0.01, 0.02, 0.03, 0.04, 0.05, 0.2, 0.1, 0.4]
+    >>> calibrate_out_of_fold(y, p, cv=2).round(2)
+    array([0.1 , 0.27, 0.22, 0.28, 0.44, 0.6 , 0.59, 0.85])
+    """
+    check_choice(method, "method", METHODS)
+    n_folds = check_folds(cv)
+    scores = check_score_array(p, logits=logits)
+    reference = check_reference(y, p, sample_weight, None, logits=logits)
+    chosen = choose_method(reference, method)
+    whole = fit_map(reference, chosen)
+    weight = check_weight(sample_weight, scores.shape)
+    part = np.ones(scores.size, bool) if weight is None else weight.ravel() > 0
+    units = None if groups is None else _per_cell(groups, scores.shape)[part]
+    fold = fold_numbers(reference.y, n_folds, units, random_state)
+    # A row of weight 0 had no say in any map.
+    mapped = whole._map(scores.ravel()) if logits else whole._map_p(scores.ravel())
+    mapped[part] = out_of_fold_scores(reference, chosen, fold)
+    return (expit(mapped) if logits else mapped).reshape(scores.shape)
+
+
+def _per_cell(groups: Any, shape: tuple[int, ...]) -> npt.NDArray[Any]:
+    """Groups of the rows, for each cell of a matrix."""
+    return np.repeat(check_groups(groups, shape[0]), shape[1] if len(shape) == 2 else 1)
+
+
+def choose_method(reference: Reference, method: Method) -> Method:
+    """The method itself, or what "auto" stands for on this reference.
+
+    Out of fold, the simplest whose log-loss comes within one standard error of the
+    least, and none that did worse than no map at all.
+    """
+    if method != "auto":
+        return method
+    if min(int(reference.y.sum()), int((~reference.y).sum())) < 2:
+        return "identity"  # nothing can be compared out of fold
+    reference = thinned(reference)
+    fold = fold_numbers(reference.y, N_FOLDS)
+    losses = {
+        name: _log_losses(reference, name, fold)
+        for name in SIMPLE_FIRST
+        if name != "beta" or n_distinct(reference.scores) > 2
+    }
+    w = reference.weights / reference.weights.sum()
+    none = float(w @ losses["identity"])
+    allowed = {name: one for name, one in losses.items() if float(w @ one) <= none}
+    least = min(allowed.values(), key=lambda one: float(w @ one))
+    for name, one in allowed.items():
+        gap = one - least
+        mean = float(w @ gap)
+        if mean <= float(np.sqrt(w**2 @ (gap - mean) ** 2)):
+            return name
+    raise AssertionError("the least loss is within its own error")
+
+
+def thinned(reference: Reference, most: int = ENOUGH) -> Reference:
+    """At most so many rows of each class, weighted so that they stand for all."""
+    rng, y = np.random.default_rng(0), reference.y
+    if max(int(y.sum()), int((~y).sum())) <= most:
+        return reference
+    rows, weights = [], []
+    for members in (np.flatnonzero(y), np.flatnonzero(~y)):
+        kept = rng.permutation(members)[:most]
+        rows.append(kept)
+        weights.append(reference.weights[kept] * (members.size / kept.size))
+    part = reference.take(np.concatenate(rows))
+    return replace(part, weight=np.concatenate(weights))
+
+
+def _log_losses(reference: Reference, method: str, fold: Integers) -> Floats:
+    """Log-loss of every row out of fold.
+
+    A frequency of 0 among n rows says no more than about 1/2n.
+    """
+    mapped = out_of_fold_scores(reference, method, fold)
+    p = expit(mapped) if reference.logits else mapped
+    margin = 1 / (2 * reference.n)
+    p = np.clip(p, margin, 1 - margin)
+    return -np.where(reference.y, np.log(p), np.log1p(-p))
+
+
+def _is_multi_class(y: Any, p: Any) -> bool:
+    """A matrix of scores with one label per row."""
+    sizes = [
+        len(getattr(values, "shape", ()) or to_numpy(values, name).shape)
+        for name, values in (("y", y), ("p", p))
+    ]
+    return sizes == [1, 2]
+
+
+def _check_multi_class(method: str | None, pos_label: Any) -> None:
+    if pos_label is not None:
+        raise ValueError(
+            "pos_label goes with the scores of one class: pass that column alone"
+        )
+    if method not in (None, "auto", "temperature"):
+        raise ValueError(
+            f"method={method!r} takes the scores of one class; for a matrix of class "
+            "probabilities there is method='temperature'"
+        )

@@ -1,0 +1,209 @@
+"""decide: which labels to hand in."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from argmetric._arguments import check_choice, check_flag, check_jobs
+from argmetric._calibrate import resolve_calibrator
+from argmetric._decide._calibrated import calibration_note, recalibrated
+from argmetric._decide._groups import decide_groups
+from argmetric._decide._result import Cut, Decision
+from argmetric._decide._task import (
+    Task,
+    allowed_range,
+    check_limits,
+    choose,
+    convention_note,
+    error_note,
+    refuse_empty_range,
+    require_no_zeros_chosen,
+    require_ranking,
+    threshold_between,
+)
+from argmetric._expected import Tables
+from argmetric._layout import Average, lay_out
+from argmetric._segments import Method, Segments
+from argmetric._suspect import warn_of_scale
+from argmetric.metrics import MetricLike, get_metric, require_defined
+
+
+def decide(
+    p: Any,
+    metric: MetricLike = "f1",
+    *,
+    groups: Any = None,
+    average: Average | None = None,
+    zero_division: float | None = None,
+    min_positives: int = 0,
+    max_positives: int | None = None,
+    min_precision: float | None = None,
+    min_recall: float | None = None,
+    logits: bool = False,
+    calibrator: Any = None,
+    reference: Any = None,
+    method: Method = "auto",
+    check: bool = True,
+    n_jobs: int | None = None,
+) -> Decision:
+    """Choose the labels with the highest expected metric.
+
+    The labels are taken to be independent with the given probabilities. The expected
+    metric is computed exactly for every number k of predicted positives, none
+    included, and the best k is taken; ties go to the smaller one.
+
+    Parameters
+    ----------
+    p : array-like
+        Probability of the positive class: one per row (list, array, series), or a
+        matrix (array, frame, sparse) with one column per label. An absent cell of a
+        sparse matrix is p = 0 and is never chosen.
+    metric : str, Metric or callable, default="f1"
+        A name, an instance, or a function of (tp, k, t, n): true positives, predicted
+        positives, actual positives, size.
+    groups : array-like, optional
+        Group of each row (order, query, document), of any kind and in any order.
+    average : {"groups", "pooled", "samples", "macro", "micro"}, optional
+        With groups: the mean over groups, or all rows pooled. For a matrix: the mean
+        over rows, the mean over columns, or all cells together.
+    zero_division : {0.0, 1.0, nan}, optional
+        Value of 0/0, by default the metric's own, 0.0. With nan such outcomes are left
+        out: the expectation is over the outcomes in which the metric is defined.
+    min_positives, max_positives : int, optional
+        Bounds on the number of predicted positives, in each segment.
+    min_precision, min_recall : float, optional
+        Floors under expected precision (an empty prediction passes) and under expected
+        recall given that there is a positive, in each segment.
+    logits : bool, default=False
+        Whether `p` holds log-odds instead of probabilities.
+    calibrator : Calibrator or callable, optional
+        A map that `p` passes through first: one that `calibrate` or `adjust_prior`
+        made, a function of p, or an object with a method `apply`. Thresholds are then
+        on the calibrated scale.
+    reference : pair (y, p), optional
+        Labels (0/1) and their scores, on the scale of `p`: the map is fitted on them,
+        as by `calibrate(y, p)`.
+    method : {"auto", "windows", "reference"}, default="auto"
+        The near-linear algorithms; windowed sums with a rigorous error bound; or the
+        published quadratic and cubic algorithms, for study.
+    check : bool, default=True
+        Refuse a metric for which the best decision need not be a top-k set.
+    n_jobs : int, optional
+        Threads for groups: None is 1, -1 all cores. Results do not depend on it.
+
+    Returns
+    -------
+    Decision
+
+    Examples
+    --------
+    >>> import argmetric as am
+    >>> d = am.decide([0.9, 0.45, 0.4, 0.1])
+    >>> d.labels
+    array([1, 1, 1, 0])
+    >>> round(d.expected, 3)
+    0.69
+
+    Per group, where the right answer may be "none":
+
+    >>> d = am.decide([0.9, 0.4, 0.1, 0.1], groups=["a", "a", "b", "b"],
+    ...               average="groups", zero_division=1.0)
+    >>> d.labels
+    array([1, 0, 0, 0])
+    """
+    metric = get_metric(metric, zero_division=zero_division)
+    check_choice(method, "method", ("auto", "windows", "reference"))
+    logits, check = check_flag(logits, "logits"), check_flag(check, "check")
+    n_threads = check_jobs(n_jobs)
+    limits = check_limits(min_positives, max_positives, min_precision, min_recall)
+    layout = lay_out(p, groups=groups, average=average, logits=logits)
+    found = resolve_calibrator(calibrator, reference, logits=logits)
+    if found is None:
+        warn_of_scale(layout.scores, logits=logits, zeros=layout.sparse)
+    else:
+        layout = recalibrated(layout, found, logits=logits)
+    require_defined(metric, int(layout.sizes.max()))
+    if check:
+        require_ranking(metric, layout.sizes)
+        if layout.sparse:
+            require_no_zeros_chosen(metric, int(layout.sizes.max()))
+    task = Task(layout, metric, method, limits, logits, Tables(metric))
+    decision = decide_one(task) if layout.single else decide_groups(task, n_threads)
+    # Without any chance of a positive "none" is right, whatever it is worth.
+    if math.isnan(decision.expected) and layout.scores.max(initial=0.0) > 0.0:
+        raise ValueError(
+            f"{metric.name} is undefined for every number of positives that is allowed "
+            "here; zero_division=0 or 1 gives it a value"
+        )
+    if found is None:
+        return decision
+    note = f"{calibration_note(found)}; thresholds refer to these"
+    return replace(decision, notes=(note, *decision.notes))
+
+
+def decide_one(task: Task) -> Decision:
+    layout = task.layout
+    scores = layout.scores
+    key = np.sort(scores)[::-1].copy()
+    segments = task.segments(key, layout.indptr, layout.sizes)
+    low, high = allowed_range(task, segments)
+    refuse_empty_range(task, low, high, segments, 0)
+    curve, errors = task.curves(segments)
+    floor = float(task.tie_floor(segments)[0])
+    k = choose(task, curve, int(low[0]), int(high[0]), floor)
+    # Cuts between distinct scores, and the empty and the full prediction.
+    whole = np.concatenate([[True], key[1:] != key[:-1], [True]])
+    best = choose(task, curve, 0, key.size, floor, whole)
+    at_half = int(np.searchsorted(-key, -task.half, side="right"))
+    threshold = threshold_between(key, k)
+    labels = np.zeros(scores.size, dtype=np.int64)
+    if threshold is not None:
+        labels[scores >= threshold] = 1
+    else:
+        labels[scores > key[k]] = 1
+        order = layout.segment_rows(0, 1)
+        tied = order[scores[order] == key[k]]
+        labels[tied[: k - int(labels.sum())]] = 1
+    notes = []
+    if threshold is None:
+        tied_count = int((key == key[k]).sum())
+        first = "the first in order" if layout.rows is None else "by p as given"
+        notes.append(
+            f"{tied_count:,} items share the score {key[k]:.6g} at the cut and some of "
+            f"them are chosen, {first}: no threshold gives these labels"
+        )
+    notes += convention_note(task, np.array([_chance_of_none(segments)]))
+    notes += error_note(float(errors[0]))
+    cut = threshold_between(key, best)
+    assert cut is not None  # no tie is split at such a k
+    best_cut = Cut(cut, best, float(curve[best]))
+    return Decision(
+        labels=layout.restore(labels),
+        n_positives=k,
+        threshold=threshold,
+        expected=float(curve[k]),
+        curve=curve,
+        error=float(errors[0]),
+        metric=task.metric,
+        n=int(layout.sizes[0]),
+        average=layout.average,
+        group_ids=None,
+        group_n_positives=None,
+        group_expected=None,
+        cut_half=Cut(task.half, at_half, float(curve[at_half])),
+        notes=tuple(notes),
+        _best_cut=lambda: best_cut,
+        _curve_of=lambda g: curve,
+    )
+
+
+def _chance_of_none(segments: Segments) -> float:
+    """P(no positive) of one segment."""
+    p, q = segments.p, segments.q
+    with np.errstate(divide="ignore"):
+        logs = np.where(p < 0.5, np.log1p(-np.minimum(p, 0.5)), np.log(q))
+    return float(np.exp(logs.sum()))

@@ -1,0 +1,18 @@
+"""The engine: the expected metric for every number of predicted positives."""
+
+from argmetric._expected._curves import SMALL, compiled, expected_curves, numpy_twins
+from argmetric._expected._general import TOLERANCE, window_width
+from argmetric._expected._hermite import bernoulli_cumulants
+from argmetric._expected._tables import Tables, by_size
+
+__all__ = [
+    "SMALL",
+    "TOLERANCE",
+    "Tables",
+    "bernoulli_cumulants",
+    "by_size",
+    "compiled",
+    "expected_curves",
+    "numpy_twins",
+    "window_width",
+]

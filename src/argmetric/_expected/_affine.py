@@ -1,0 +1,164 @@
+"""Metrics that are affine in tp: E[slope(k, T)·tp] from the law of T without one item.
+
+E[slope(k, T)·tp] = Σ_{i≤k} p_i·E[slope(k, 1 + T_{-i})]. The weights that T_{-i} puts on
+the points of T depend on i through p_i alone. For k past the middle the sum runs over
+the misses instead: tp = T - fn, which keeps small values accurate.
+"""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+import numpy as np
+
+from argmetric._expected._general import TOLERANCE, window_width
+from argmetric._expected._hermite import (
+    MAX_NODES,
+    bernoulli_cumulants,
+    points_and_weights,
+    without_one,
+)
+from argmetric._segments import Segments
+from argmetric._types import Floats
+from argmetric.metrics import AffineForm
+
+SWITCH = 100.0  # variance of T from which eight points err by less than 1e-13
+ROWS = 4096
+# E[weight] is a polynomial in p whose coefficients fall like deviation^-degree; this
+# degree reaches rounding error at the switch, where the deviation is 10.
+DEGREE = 9
+
+
+def combine(
+    form: AffineForm,
+    n: float,
+    k: Floats,
+    t: Floats,
+    law: Floats,
+    joint: Floats,
+    joint_t: Floats,
+    *,
+    missed: bool,
+) -> Floats:
+    """E[slope·tp + intercept] from the law on `t` and the joint sums on `joint_t`."""
+    column = k[:, None]
+    part: Floats = (form.slope(column, joint_t[None, :], n) * joint).sum(axis=1)
+    whole = form.intercept(column, t[None, :], n)
+    result: Floats
+    if missed:
+        result = (whole + form.slope(column, t[None, :], n) * t) @ law - part
+    else:
+        result = whole @ law + part
+    return result
+
+
+def affine_curve(segment: Segments, form: AffineForm, backend: ModuleType) -> Floats:
+    """Curve over 0 < k < n of the outcomes with 0 < T < n; 0 at other k."""
+    variance = float(segment.p @ segment.q)
+    walk = smooth_curve if variance >= SWITCH else window_curve
+    return walk(segment, form, backend)
+
+
+def all_hit(form: AffineForm, segment: Segments, t: Floats, law: Floats) -> float:
+    """Value at k = m, where tp = T; 0 if that is the last k of all."""
+    m, n = segment.p.size, float(segment.sizes[0])
+    if m == n:
+        return 0.0
+    k = np.full(1, float(m))
+    values: Floats = form.intercept(k, t, n) + form.slope(k, t, n) * t
+    return float(values @ law)
+
+
+def window_curve(segment: Segments, form: AffineForm, backend: ModuleType) -> Floats:
+    """Exact sums over the window of T. O(m·W)."""
+    p, q, n = segment.p, segment.q, float(segment.sizes[0])
+    m = p.size
+    buffer = np.zeros(window_width(float(p @ q)) + 2)
+    low, length, _ = backend.law_of_sum(p, q, TOLERANCE, buffer)
+    assert length > 0, "the window was made too narrow"
+    law = buffer[:length]
+    if low > 0:  # without an item the sum can be one lower
+        low, length, law = low - 1, length + 1, np.concatenate([[0.0], law])
+    t = low + np.arange(length, dtype=np.float64)
+    inside = (t > 0) & (t < n)
+    curve = np.zeros(m + 1)
+    middle = max(m // 2, 1)
+    spare, joint = np.zeros(length), np.zeros(length)
+    rows = np.zeros((ROWS, length))
+    arguments = (law, length, joint, spare, rows)
+
+    def fill(start: int, stop: int, *, missed: bool) -> None:
+        k = np.arange(start, stop, dtype=np.float64)
+        chosen = np.flatnonzero((k > 0) & (k < m))
+        part = rows[chosen][:, inside]
+        curve[start + chosen] = combine(
+            form, n, k[chosen], t[inside], law[inside], part, t[inside], missed=missed
+        )
+
+    for start in range(0, middle, ROWS):
+        stop = min(start + ROWS, middle)
+        backend.joint_rows(p, q, start, stop, *arguments)
+        fill(start, stop, missed=False)
+    joint[:] = 0.0
+    for stop in range(m, middle, -ROWS):
+        start = max(stop - ROWS, middle)
+        backend.missed_rows(p, q, start, stop, *arguments)
+        fill(start, stop, missed=True)
+    curve[m] = all_hit(form, segment, t[inside], law[inside])
+    return curve
+
+
+def smooth_curve(segment: Segments, form: AffineForm, _: ModuleType) -> Floats:
+    """Quadrature over T with weights that are polynomials in p_i. O(m)."""
+    p, q, n = segment.p, segment.q, float(segment.sizes[0])
+    m = p.size
+    cumulants = np.zeros(MAX_NODES - 1)
+    for first in range(0, m, ROWS):
+        part = slice(first, first + ROWS)
+        cumulants += bernoulli_cumulants(p[part], q[part]).sum(axis=1)
+    points, weights = points_and_weights(cumulants[:, None], MAX_NODES)
+    t, law = points[:, 0], weights[:, 0]
+    powers = weight_polynomials(cumulants)
+    curve = np.zeros(m + 1)
+    middle = max(m // 2, 1)
+
+    def walk(items: slice, first_k: int, step: int, *, missed: bool) -> None:
+        """Rows in the order of the items, carrying the sums of powers along."""
+        carried = np.zeros(powers.shape[0])
+        order_p = p[items]
+        for first in range(0, order_p.size, ROWS):
+            chunk = order_p[first : first + ROWS]
+            sums = np.empty((powers.shape[0], chunk.size))
+            term = chunk
+            for degree in range(powers.shape[0]):
+                np.cumsum(term, out=sums[degree])
+                sums[degree] += carried[degree]
+                carried[degree] += term.sum()
+                term = term * chunk
+            k = first_k + step * np.arange(first, first + chunk.size)
+            joint = sums.T @ powers
+            inside = (k > 0) & (k < m)
+            curve[k[inside]] = combine(
+                form,
+                n,
+                k[inside].astype(np.float64),
+                t,
+                law,
+                joint[inside],
+                t + 1.0,
+                missed=missed,
+            )
+
+    walk(slice(0, middle), 1, 1, missed=False)
+    walk(slice(None, middle, -1), m - 1, -1, missed=True)
+    curve[m] = all_hit(form, segment, t, law)
+    return curve
+
+
+def weight_polynomials(cumulants: Floats) -> Floats:
+    """Coefficients (degree, node) in p of the weights of T without an item."""
+    chebyshev = np.polynomial.chebyshev.chebpts1(DEGREE + 1)
+    p = (chebyshev + 1) / 2
+    values = without_one(cumulants, p, MAX_NODES)
+    coefficients = np.linalg.solve(np.vander(p, increasing=True), values.T)
+    return np.asarray(coefficients)

@@ -1,0 +1,308 @@
+"""The expected metric for every k of every segment, by the form of the metric.
+
+Each driver sums the regular part of the metric. What a metric is worth where it is
+0/0 happens at T = 0 and T = n, or at k = 0 and k = n, and is settled here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from types import ModuleType
+
+import numpy as np
+
+from argmetric._expected._affine import affine_curve
+from argmetric._expected._exponential import item_curves, ratio_curves, ratio_range
+from argmetric._expected._general import SWITCH, general_curve
+from argmetric._expected._tables import (
+    Tables,
+    affine_tables,
+    harmonic_curves,
+    small_fraction,
+    table_curves,
+)
+from argmetric._segments import Method, Segments
+from argmetric._types import Floats, Integers
+from argmetric.metrics import (
+    AffineForm,
+    Form,
+    ItemForm,
+    MeanForm,
+    Metric,
+    RatioForm,
+)
+
+RELATIVE_ERROR = 1e-12  # of all routes but the general one, generously
+# Up to these sizes a table of all cells is quickest: cubic, but a handful of products.
+TABLE_LIMIT = 32
+GENERAL_TABLE_LIMIT = 64
+HARMONIC_LIMIT = 96  # quadratic sums, for F_β with a simple β
+AFFINE_TABLE_LIMIT = 512  # quadratic tables; longer segments are worth a call each
+SMALL = 4096  # one segment of so few items runs in numpy, without loading numba
+
+
+def compiled() -> ModuleType:
+    """The compiled kernels under one name."""
+    from argmetric._kernels import compiled as backend
+
+    return backend
+
+
+def numpy_twins() -> ModuleType:
+    """Their plain twins."""
+    from argmetric._kernels import reference
+
+    return reference
+
+
+def choose_backend(segments: Segments) -> ModuleType:
+    """Numpy for one small segment, else numba: by size, not by what is loaded."""
+    small = segments.n_segments == 1 and segments.p.size <= SMALL
+    return numpy_twins() if small else compiled()
+
+
+def usable_form(metric: Metric, segments: Segments) -> Form | None:
+    """The metric's form, or None where its denominator can vanish inside."""
+    form = metric.form
+    if isinstance(form, RatioForm):
+        low, _ = ratio_range(form, segments)
+        sizes = np.unique(segments.sizes).tolist()
+        if (low <= 0).any() or not all(map(form.positive_inside, sizes)):
+            return None
+    return form
+
+
+def loses_digits(metric: Metric, form: Form | None, segments: Segments) -> bool:
+    """Whether a defined outcome is so rare that leaving out the others cancels.
+
+    Two rates of which one is undefined at T = 0 and the other at T = n: the sums
+    over all outcomes then hold almost nothing but what has to be taken out again.
+    """
+    if not (isinstance(form, ItemForm) and form.hits and form.rejections):
+        return False
+    if not math.isnan(metric.zero_division):
+        return False
+    none, every, *_ = edge_chances(segments, choose_backend(segments))
+    return bool((np.maximum(none, every)[segments.lengths > TABLE_LIMIT] > 0.9).any())
+
+
+def expected_curves(
+    segments: Segments,
+    metric: Metric,
+    *,
+    method: Method = "auto",
+    tables: Tables | None = None,
+) -> tuple[Floats, Floats]:
+    """E[metric | metric defined] for every k, flat, and the error of every segment.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from argmetric import FBeta
+    >>> p = np.array([0.9, 0.6, 0.2])
+    >>> segments = Segments(p, 1 - p, np.array([0, 3]), np.array([3]))
+    >>> expected_curves(segments, FBeta(1))[0].round(4)
+    array([0.    , 0.678 , 0.7844, 0.6928])
+    """
+    backend = choose_backend(segments)
+    tables = tables or Tables(metric)
+    out = np.zeros(segments.p.size + segments.n_segments)
+    errors = np.zeros(segments.n_segments)
+    if method == "reference":
+        from argmetric._expected._papers import paper_curve
+
+        for g in range(segments.n_segments):
+            out[segments.place(g)] = paper_curve(segments.one(g), metric)
+        return out, errors
+    form = usable_form(metric, segments)
+    if loses_digits(metric, form, segments):
+        form = None
+    if isinstance(form, MeanForm):
+        mean_curves(segments, metric, form, out, backend)
+        return out, RELATIVE_ERROR * np.maximum.reduceat(
+            np.abs(np.nan_to_num(out)), segments.indptr[:-1] + np.arange(errors.size)
+        )
+    steps = None
+    if isinstance(form, RatioForm) and method == "auto":
+        steps = None if math.isnan(metric.zero_division) else small_fraction(form)
+    limit = GENERAL_TABLE_LIMIT if form is None else TABLE_LIMIT
+    limit = HARMONIC_LIMIT if steps else limit
+    errors[:] = RELATIVE_ERROR  # of a metric of size 1; scaled below
+    long = np.flatnonzero(segments.lengths > limit)
+    if long.size and (form is None or method == "windows"):
+        switch = SWITCH if method == "auto" else math.inf
+        for g in long.tolist():
+            curve, errors[g] = general_curve(
+                segments.one(g), metric, backend, switch=switch
+            )
+            out[segments.place(g)] = curve
+    elif long.size:
+        assert form is not None
+        part = segments.take(long)
+        segments.put(long, regular_curves(part, metric, form, backend), out)
+    if steps:
+        assert isinstance(form, RatioForm)
+        harmonic_curves(segments, metric, form, steps, limit, out, backend)
+    else:
+        table_curves(segments, tables, limit, out, backend)
+    if form is not None and method == "auto":
+        errors *= max(1.0, float(np.nanmax(np.abs(out), initial=0.0)))
+    return out, errors
+
+
+def regular_curves(
+    segments: Segments, metric: Metric, form: Form, backend: ModuleType
+) -> Floats:
+    """Curves of segments too long for tables, by the driver of the metric's form."""
+    out = np.zeros(segments.p.size + segments.n_segments)
+    if isinstance(form, RatioForm):
+        ratio_curves(segments, form, out, backend)
+    elif isinstance(form, ItemForm):
+        item_curves(segments, form, out, backend)
+    elif isinstance(form, AffineForm):
+        affine_tables(segments, form, AFFINE_TABLE_LIMIT, out, backend)
+        for g in np.flatnonzero(segments.lengths > AFFINE_TABLE_LIMIT).tolist():
+            out[segments.place(g)] = affine_curve(segments.one(g), form, backend)
+    settle_edges(segments, metric, form, out, edge_chances(segments, backend))
+    return out
+
+
+def mean_curves(
+    segments: Segments,
+    metric: Metric,
+    form: MeanForm,
+    out: Floats,
+    backend: ModuleType,
+) -> None:
+    """Curves of a metric that is affine in tp and quadratic in t, from three means."""
+    k, n = segments.flat_counts()
+    if form.cells is not None and form.scale is not None:
+        for weight, mean in zip(form.cells, cell_means(segments, backend), strict=True):
+            if weight:
+                out += weight * mean()
+        out /= form.scale(k, n)
+        return
+    hits = running_sums(segments.p, segments.indptr, backend)
+    moments = np.empty((segments.n_segments, 4))
+    backend.segment_moments(segments.p, segments.q, segments.indptr, moments)
+    mean, variance = np.repeat(moments[:, :2], segments.lengths + 1, axis=0).T
+    out[:] = metric.value(hits, k, mean, n)
+    if form.curvature is not None:
+        out += form.curvature(k, n) * variance
+
+
+def running_sums(terms: Floats, indptr: Integers, backend: ModuleType) -> Floats:
+    """Flat sums of the first k terms of every segment."""
+    out = np.empty(terms.size + indptr.size - 1)
+    backend.prefix_means(terms, indptr, out)
+    return out
+
+
+def cell_means(
+    segments: Segments, backend: ModuleType
+) -> tuple[Callable[[], Floats], ...]:
+    """Expected TP, FP, FN and TN along k, each made when called."""
+    p, q, indptr = segments.p, segments.q, segments.indptr
+    backwards = p.size - indptr[::-1]
+
+    def before(terms: Floats) -> Floats:
+        return running_sums(terms, indptr, backend)
+
+    def after(terms: Floats) -> Floats:
+        mirrored = np.ascontiguousarray(terms[::-1])
+        return running_sums(mirrored, backwards, backend)[::-1]
+
+    implicit = np.repeat(segments.sizes - segments.lengths, segments.lengths + 1)
+    return (
+        lambda: before(p),
+        lambda: before(q),
+        lambda: after(p),
+        lambda: after(q) + implicit,
+    )
+
+
+def edge_chances(segments: Segments, backend: ModuleType) -> tuple[Floats, ...]:
+    """P(T = 0), P(T = n), P(T > 0), P(T < n), P(0 < T < n) of segments, accurately."""
+    moments = np.empty((segments.n_segments, 4))
+    backend.segment_moments(segments.p, segments.q, segments.indptr, moments)
+    full = segments.sizes == segments.lengths
+    log_none, log_all = moments[:, 2], np.where(full, moments[:, 3], -math.inf)
+    none, every = np.exp(log_none), np.exp(log_all)
+    some, not_every = -np.expm1(log_none), -np.expm1(log_all)
+    inside = np.where(every > none, not_every - none, some - every)
+    return none, every, some, not_every, np.maximum(inside, 0.0)
+
+
+def settle_edges(
+    segments: Segments,
+    metric: Metric,
+    form: Form,
+    out: Floats,
+    chances: tuple[Floats, ...],
+) -> None:
+    """Add what the metric is worth at T = 0 and T = n, and at k = 0 (and k = n).
+
+    At k = 0, and for affine forms at k = n, the value is the same for all 0 < T < n.
+    """
+    none, every, *_ = chances
+    if (none > 0).any() or (every > 0).any():
+        k, n = segments.flat_counts()
+        none_, every_, some_, not_every_, inside_ = (
+            np.repeat(chance, segments.lengths + 1) for chance in chances
+        )
+        at_none, at_all = metric.value(0, k, 0, n), metric.value(k, k, n, n)
+        regular_none, regular_all = regular_at_edges(form, metric, k, n)
+        out += none_ * (np.nan_to_num(at_none) - regular_none)
+        out += every_ * (np.nan_to_num(at_all) - regular_all)
+        if math.isnan(metric.zero_division):
+            no_none, no_all = np.isnan(at_none), np.isnan(at_all)
+            mass = np.where(no_none, some_, 1.0)
+            mass = np.where(no_all, np.where(no_none, inside_, not_every_), mass)
+            np.divide(out, mass, out=out, where=mass > 0)
+            out[mass <= 0] = math.nan
+    if isinstance(form, RatioForm) and not form.counts_hits_only:
+        return
+    first = segments.indptr[:-1] + np.arange(segments.n_segments)
+    sizes = segments.sizes.astype(np.float64)
+    out[first] = edge_values(metric, np.zeros_like(sizes), sizes, chances)
+    if isinstance(form, AffineForm):
+        full = segments.sizes == segments.lengths
+        last = (first + segments.lengths)[full]
+        parts = tuple(chance[full] for chance in chances)
+        out[last] = edge_values(metric, sizes[full], sizes[full], parts)
+
+
+def regular_at_edges(
+    form: Form, metric: Metric, k: Floats, n: Floats
+) -> tuple[Floats, Floats]:
+    """What the drivers counted at T = 0 and at T = n."""
+    zero = np.zeros_like(k)
+    if isinstance(form, ItemForm):
+        scale = n**-form.exponent
+        rejections = form.rejections(k, n) * (n - k) if form.rejections else zero
+        hits = form.hits(k, n) * k if form.hits else zero
+        return form.offset + scale * rejections, form.offset + scale * hits
+    if isinstance(form, RatioForm):
+        at_all = np.nan_to_num(metric.value(k, k, n, n))
+        at_none = np.nan_to_num(metric.value(0, k, 0, n))
+        return (zero if form.counts_hits_only else at_none), at_all
+    return zero, zero
+
+
+def edge_values(
+    metric: Metric, k: Floats, n: Floats, chances: tuple[Floats, ...]
+) -> Floats:
+    """E[value | defined] at k = 0 or k = n, constant in T for 0 < T < n."""
+    none, every, _, _, inside = chances
+    hit = np.minimum(k, 1.0)
+    values = np.stack(
+        [metric.value(0, k, 0, n), metric.value(hit, k, 1, n), metric.value(k, k, n, n)]
+    )
+    weights = np.stack([none, inside, every])
+    weights = np.where(np.isnan(values), 0.0, weights)
+    mass = weights.sum(axis=0)
+    total = (weights * np.nan_to_num(values)).sum(axis=0)
+    result = np.full(k.size, math.nan)
+    np.divide(total, mass, out=result, where=mass > 0)
+    return result

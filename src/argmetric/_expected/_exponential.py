@@ -1,0 +1,112 @@
+"""Drivers of the exponential sums: ratios of affine functions, and item weights."""
+
+from __future__ import annotations
+
+from functools import cache
+from types import ModuleType
+
+import numpy as np
+
+from argmetric._kernels.nodes import exponential_sum
+from argmetric._segments import Segments
+from argmetric._types import Floats, Integers
+from argmetric.metrics import ItemForm, RatioForm
+
+
+@cache
+def node_table(alpha: float, n_rules: int) -> tuple[Integers, Floats, Floats]:
+    """Nodes for denominators in [1, 2^j], j = 0…n_rules-1, behind each other."""
+    rules = [exponential_sum(alpha, 1.0, 2.0**j) for j in range(n_rules)]
+    ends = np.cumsum([0] + [nodes.size for nodes, _ in rules])
+    nodes = np.concatenate([nodes for nodes, _ in rules])
+    return ends, nodes, np.concatenate([weights for _, weights in rules])
+
+
+def choose_rules(
+    alpha: float, low: Floats, high: Floats
+) -> tuple[Integers, Integers, Floats, Floats]:
+    """Rule of every segment, and the table of rules it points into."""
+    rule = np.ceil(np.log2(np.maximum(high / low, 1.0))).astype(np.int64)
+    return rule, *node_table(alpha, int(rule.max(initial=0)) + 1)
+
+
+def ratio_range(form: RatioForm, segments: Segments) -> tuple[Floats, Floats]:
+    """Smallest and largest denominator of every segment, over the cells summed."""
+    return form.denominator_range(segments.lengths, segments.sizes)
+
+
+def ratio_curves(
+    segments: Segments, form: RatioForm, out: Floats, backend: ModuleType
+) -> None:
+    """Curves of (c·counts)/(d·counts), 0/0 taken as 0, into `out`."""
+    low, high = ratio_range(form, segments)
+    rule, rules, nodes, weights = choose_rules(1.0, low, high)
+    d0, d1, d2, d3 = form.d
+    common = (segments.p, segments.q, segments.indptr, rule, rules)
+    if form.counts_hits_only and d1 == 0:
+        base = d0 * segments.sizes.astype(np.float64)
+        backend.hit_curves(*common, nodes, weights, 1.0, base, d2, d3, low, high, out)
+        out *= form.c[1]
+    else:
+        c, d = np.array(form.c), np.array(form.d)
+        backend.ratio_curves(
+            *common, nodes, weights, c, d, segments.sizes, low, high, out
+        )
+
+
+def weight_sums(segments: Segments, exponent: float, backend: ModuleType) -> Floats:
+    """E[tp / t^exponent] for every k, where the implicit members add to t.
+
+    The implicit members are certain positives here: see `item_curves`.
+    """
+    out = segments.empty_curves()
+    base = (segments.sizes - segments.lengths).astype(np.float64)
+    low, high = base + 1.0, base + np.maximum(segments.lengths, 1)
+    rule, rules, nodes, weights = choose_rules(exponent, low, high)
+    backend.hit_curves(
+        segments.p,
+        segments.q,
+        segments.indptr,
+        rule,
+        rules,
+        nodes,
+        weights,
+        exponent,
+        base,
+        0.0,
+        1.0,
+        low,
+        high,
+        out,
+    )
+    return out
+
+
+def item_curves(
+    segments: Segments, form: ItemForm, out: Floats, backend: ModuleType
+) -> None:
+    """Curves of hits·tp/t^e + rejections·tn/(n-t)^e + offset, 0/0 taken as 0.
+
+    The second term is the first of the problem with p and q exchanged and the order
+    reversed, in which the implicit certain negatives count as certain positives. With
+    b of them it lacks b·E[1/(n-t)] = 1 - E[(n-t-b)/(n-t)], the last value of its curve.
+    """
+    k, n = segments.flat_counts()
+    out[:] = form.offset
+    if form.hits is not None:
+        explicit = Segments(segments.p, segments.q, segments.indptr, segments.lengths)
+        sums = weight_sums(explicit, form.exponent, backend)
+        out += form.hits(k, n) * sums
+    if form.rejections is not None:
+        mirrored = Segments(
+            np.ascontiguousarray(segments.q[::-1]),
+            np.ascontiguousarray(segments.p[::-1]),
+            segments.p.size - segments.indptr[::-1],
+            segments.sizes[::-1],
+        )
+        sums = weight_sums(mirrored, form.exponent, backend)[::-1]
+        if (segments.sizes > segments.lengths).any():
+            all_rejected = sums[segments.indptr[:-1] + np.arange(segments.n_segments)]
+            missing = np.where(segments.sizes > segments.lengths, 1.0 - all_rejected, 0)
+            sums = sums + np.repeat(missing, segments.lengths + 1)
+        out += form.rejections(k, n) * sums

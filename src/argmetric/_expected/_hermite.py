@@ -1,0 +1,83 @@
+"""Quadrature for sums of many independent labels, from their cumulants.
+
+With N fixed Gauss-Hermite nodes x and weights w, the sum S with mean μ and standard
+deviation σ is replaced by the points μ + σ·x with weights w·Σ_{l<N} g_l·He_l(x), where
+g_l = E[He_l((S-μ)/σ)]/l! follows from the cumulants. The rule is exact for polynomials
+below degree N. Orders and nodes run along the first axis, sums along the second.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import cache
+
+import numpy as np
+from numpy.polynomial.hermite_e import hermegauss, hermevander
+
+from argmetric._types import Floats
+
+MAX_NODES = 8
+
+
+def bernoulli_cumulants(p: Floats, q: Floats, n_cumulants: int = 7) -> Floats:
+    """Cumulants 1, 2, … (at most 7) of single labels, one row each."""
+    rows = np.empty((n_cumulants, p.size))
+    v, d = p * q, q - p
+    rows[0], rows[1] = p, v
+    if n_cumulants > 2:
+        rows[2] = v * d
+    if n_cumulants > 3:
+        rows[3] = v * (1 - 6 * v)
+    if n_cumulants > 4:
+        rows[4] = rows[2] * (1 - 12 * v)
+        rows[5:6] = v * (1 - v * (30 - 120 * v))
+        rows[6:7] = rows[2] * (1 - v * (60 - 360 * v))
+    return rows
+
+
+@cache
+def hermite_rule(n_nodes: int) -> tuple[Floats, Floats]:
+    """Nodes, and the matrix that takes g_0…g_{N-1} to the weights."""
+    nodes, weights = hermegauss(n_nodes)
+    matrix = (weights / weights.sum())[:, None] * hermevander(nodes, n_nodes - 1)
+    return nodes, np.ascontiguousarray(matrix)
+
+
+def hermite_moments(reduced: Floats, n_nodes: int, lowest: int) -> Floats:
+    """g_0…g_{N-1} from the reduced cumulants of order `lowest` and above.
+
+    exp(Σ_j c_j·z^j/j!) = Σ_l g_l·z^l, so l·g_l = Σ_j j·(c_j/j!)·g_{l-j}.
+    """
+    g = np.zeros((n_nodes, reduced.shape[1]))
+    g[0] = 1.0
+    for order in range(lowest, n_nodes):
+        for j in range(lowest, order + 1):
+            if order - j == 0 or order - j >= lowest:
+                g[order] += reduced[j - 1] / math.factorial(j - 1) * g[order - j]
+        g[order] /= order
+    return g
+
+
+def points_and_weights(cumulants: Floats, n_nodes: int) -> tuple[Floats, Floats]:
+    """Rules (nodes, sums) of the sums whose cumulants stand in the columns."""
+    deviation = np.sqrt(cumulants[1])
+    scale = 1.0 / deviation
+    power = scale * scale
+    reduced = np.zeros((n_nodes - 1, deviation.size))  # orders 1 and 2 reduce to 0
+    for order in range(3, n_nodes):
+        power = power * scale
+        reduced[order - 1] = cumulants[order - 1] * power
+    nodes, matrix = hermite_rule(n_nodes)
+    points = nodes[:, None] * deviation
+    points += cumulants[0]
+    return points, matrix @ hermite_moments(reduced, n_nodes, 3)
+
+
+def without_one(cumulants: Floats, p: Floats, n_nodes: int) -> Floats:
+    """Weights, on the nodes of the whole sum, of the sum without an item of each p."""
+    deviation = math.sqrt(cumulants[1])
+    rest = cumulants[:, None] - bernoulli_cumulants(p, 1.0 - p, cumulants.size)
+    rest[0] -= cumulants[0]
+    rest[1] -= cumulants[1]
+    reduced = rest / deviation ** np.arange(1, cumulants.size + 1)[:, None]
+    return hermite_rule(n_nodes)[1] @ hermite_moments(reduced, n_nodes, 1)

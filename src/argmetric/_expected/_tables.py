@@ -1,0 +1,141 @@
+"""Short segments: tables of the metric's values, one per size."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from fractions import Fraction
+from types import ModuleType
+
+import numpy as np
+
+from argmetric._segments import Segments
+from argmetric._types import Floats, Integers
+from argmetric.metrics import AffineForm, Metric, RatioForm
+
+MAX_STEPS = 6  # jk + jt of the quadratic sums: F1, F2 and F0.5
+
+
+class Tables:
+    """Values of one metric on all cells of a size, made when first asked for."""
+
+    def __init__(self, metric: Metric) -> None:
+        self.metric = metric
+        self._kept: dict[tuple[int, int], tuple[Floats, Floats | None]] = {}
+
+    def of(self, m: int, n: int) -> tuple[Floats, Floats | None]:
+        """value(a, k, a+r, n) at [k, a, r], 0 where undefined; and 1 where defined.
+
+        The second is None where every cell is defined.
+        """
+        if (m, n) not in self._kept:
+            k, a, r = np.ogrid[: m + 1, : m + 1, : m + 1]
+            cells = np.nonzero((a <= k) & (r <= m - k))
+            values = self.metric.value(cells[1], cells[0], cells[1] + cells[2], n)
+            if np.isinf(values).any():
+                raise ValueError(
+                    f"{self.metric.name} is infinite on some counts: see check_metric"
+                )
+            table = np.zeros((m + 1, m + 1, m + 1))
+            table[cells] = np.nan_to_num(values, nan=0.0)
+            defined = None
+            if np.isnan(values).any():
+                defined = np.zeros_like(table)
+                defined[cells] = ~np.isnan(values)
+            self._kept[m, n] = table, defined
+        return self._kept[m, n]
+
+
+def by_size(segments: Segments, longest: int) -> Iterator[tuple[int, int, Integers]]:
+    """(m, n, segments of that size) for all sizes m up to `longest`."""
+    lengths = segments.lengths
+    chosen = np.flatnonzero(lengths <= longest)
+    if not chosen.size:
+        return
+    keys = np.stack([segments.sizes[chosen], lengths[chosen]])
+    order = (
+        np.lexsort(keys)
+        if (keys[0] != keys[1]).any()
+        else np.argsort(keys[1].astype(np.uint16), kind="stable")
+    )
+    chosen, keys = chosen[order], keys[:, order]
+    ends = np.flatnonzero(np.diff(keys, axis=1).any(axis=0)) + 1
+    for group in np.split(np.arange(chosen.size), ends):
+        n, m = keys[:, group[0]]
+        yield int(m), int(n), chosen[group]
+
+
+def table_curves(
+    segments: Segments, tables: Tables, longest: int, out: Floats, backend: ModuleType
+) -> None:
+    """E[value | defined] of every segment of at most `longest` items, into `out`."""
+    mass = None
+    for m, n, chosen in by_size(segments, longest):
+        table, defined = tables.of(m, n)
+        arguments = (segments.p, segments.q, segments.indptr, chosen)
+        backend.table_curves(*arguments, table, out)
+        if defined is not None:
+            if mass is None:
+                mass = np.ones_like(out)
+            backend.table_curves(*arguments, defined, mass)
+    if mass is not None:
+        divide_defined(out, mass)
+
+
+def divide_defined(out: Floats, mass: Floats) -> None:
+    """From E[value; defined] to E[value | defined], in place."""
+    undefined = mass <= 0.0
+    mass[undefined] = 1.0
+    np.divide(out, mass, out=out, where=mass != 1.0)
+    out[undefined] = math.nan
+
+
+def small_fraction(form: RatioForm) -> tuple[int, int] | None:
+    """(jk, jt) with the denominator a multiple of jk·k + jt·t, where they are small."""
+    d0, d1, d2, d3 = form.d
+    if not (form.counts_hits_only and d0 == d1 == 0 and d2 > 0 and d3 > 0):
+        return None
+    fraction = Fraction(d3 / d2).limit_denominator(MAX_STEPS)
+    if fraction.numerator + fraction.denominator > MAX_STEPS:
+        return None
+    exact = fraction.denominator * d3 == fraction.numerator * d2
+    return (fraction.denominator, fraction.numerator) if exact else None
+
+
+def harmonic_curves(
+    segments: Segments,
+    metric: Metric,
+    form: RatioForm,
+    steps: tuple[int, int],
+    longest: int,
+    out: Floats,
+    backend: ModuleType,
+) -> None:
+    """E[value] of c1·tp / (d2·k + d3·t) for short segments, quadratic."""
+    scale = form.c[1] * steps[0] / form.d[2]
+    empty = float(metric.value(0, 0, 0, 1))
+    backend.harmonic_curves(
+        segments.p, segments.q, segments.indptr, longest, *steps, scale, empty, out
+    )
+
+
+def affine_tables(
+    segments: Segments, form: AffineForm, longest: int, out: Floats, backend: ModuleType
+) -> None:
+    """Curves over 0 < k < n of the outcomes with 0 < T < n, for middling segments."""
+    for m, n, chosen in by_size(segments, longest):
+        slope, intercept = np.zeros((2, m + 1, m + 1))
+        inner = slice(1, min(m + 1, n))  # 0 < k < n and 0 < t < n
+        counts = np.arange(m + 1.0)[inner]
+        k, t = counts[:, None], counts[None, :]
+        slope[inner, inner] = form.slope(k, t, float(n))
+        intercept[inner, inner] = form.intercept(k, t, float(n))
+        backend.affine_curves(
+            segments.p,
+            segments.q,
+            segments.indptr,
+            chosen,
+            slope,
+            intercept,
+            out,
+        )

@@ -1,0 +1,63 @@
+"""Rows in, the same rows out: CSV, TSV, Parquet, Arrow and JSON lines.
+
+Columns are found and checked here, once; pyarrow is loaded when a file is read, not
+when this module is imported.
+"""
+
+from argmetric._files._columns import (
+    DECISION_NAMES,
+    LABEL_NAMES,
+    LOGIT_NAMES,
+    SCORE_NAMES,
+    default_columns,
+    find_column,
+    named_column,
+    repeated,
+)
+from argmetric._files._features import Kind, categories, kind_of, sparse_numbers
+from argmetric._files._formats import FORMATS, DataError, Format
+from argmetric._files._labels import classes, labels
+from argmetric._files._read import read_table
+from argmetric._files._saved import load_json, save_json
+from argmetric._files._table import Table
+from argmetric._files._values import groups, numbers, probabilities, weights
+from argmetric._files._write import (
+    output_format,
+    refuse_terminal,
+    remove_unfinished,
+    replaced_whole,
+    write_table,
+)
+
+__all__ = [
+    "DECISION_NAMES",
+    "FORMATS",
+    "LABEL_NAMES",
+    "LOGIT_NAMES",
+    "SCORE_NAMES",
+    "DataError",
+    "Format",
+    "Kind",
+    "Table",
+    "categories",
+    "classes",
+    "default_columns",
+    "find_column",
+    "groups",
+    "kind_of",
+    "labels",
+    "load_json",
+    "named_column",
+    "numbers",
+    "output_format",
+    "probabilities",
+    "read_table",
+    "refuse_terminal",
+    "remove_unfinished",
+    "repeated",
+    "replaced_whole",
+    "save_json",
+    "sparse_numbers",
+    "weights",
+    "write_table",
+]

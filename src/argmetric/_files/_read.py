@@ -1,0 +1,248 @@
+"""Read a file or standard input into a `Table`."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import os
+import stat
+import sys
+from difflib import get_close_matches
+from io import StringIO
+from pathlib import Path
+from typing import Any, get_args
+
+from argmetric._files._formats import (
+    BINARY_FORMATS,
+    FORMATS,
+    STANDARD_STREAM,
+    UTF8_MARK,
+    DataError,
+    Format,
+    binary_format,
+    format_by_name,
+    refuse_other_encodings,
+    sniff,
+)
+from argmetric._files._table import Table
+
+_CSV_BLOCK_BYTES = 1 << 23
+_SHOWN_CHARACTERS = 40
+
+
+def read_table(source: str | os.PathLike[str], format: Format | None = None) -> Table:
+    """Read rows from a file, or from standard input for ``"-"``.
+
+    Parameters
+    ----------
+    source : str or path
+        CSV, TSV, Parquet, Arrow IPC (Feather) or JSONL; ``"-"`` is standard input.
+    format : str, optional
+        The format, where the extension does not say it. Standard input and pipes are
+        recognised by their first bytes.
+
+    Returns
+    -------
+    Table
+
+    Raises
+    ------
+    DataError
+        If the file is missing, empty, damaged or of an unknown kind.
+    """
+    path = os.fspath(source)
+    if format is not None and format not in FORMATS:
+        known = ", ".join(get_args(Format))
+        raise DataError(f"unknown format {format!r}; known: {known}")
+    name = "standard input" if path == STANDARD_STREAM else path
+    is_plain = _is_plain_file(path)
+    if format is None and is_plain:
+        format = format_by_name(path, option="--format")
+    data = _all_bytes(path)
+    if not data.strip():
+        raise DataError(f"{name} is empty")
+    format = _agreed_format(name, format, data)
+    if format not in BINARY_FORMATS:
+        refuse_other_encodings(data, name)
+    table = _parse(data, format, name)
+    if table.n_rows == 0:
+        raise DataError(f"{name} has no rows")
+    return table
+
+
+def _is_plain_file(path: str) -> bool:
+    """Tell files, which have names to go by, from standard input and pipes."""
+    if path == STANDARD_STREAM:
+        return False
+    try:
+        return stat.S_ISREG(os.stat(path).st_mode)
+    except FileNotFoundError:
+        raise DataError(f"{path}: no such file{_similar_file(path)}") from None
+    except OSError:
+        return True
+
+
+def _all_bytes(path: str) -> bytes:
+    try:
+        if path == STANDARD_STREAM:
+            if sys.stdin is None:
+                raise DataError("standard input is closed")
+            return sys.stdin.buffer.read()
+        return Path(path).read_bytes()
+    except IsADirectoryError:
+        raise DataError(f"{path} is a folder; pass a file") from None
+    except OSError as error:
+        raise DataError(f"cannot read {path}: {error.strerror}") from None
+
+
+def _similar_file(path: str) -> str:
+    try:
+        siblings = os.listdir(os.path.dirname(path) or ".")
+    except OSError:
+        return ""
+    similar = get_close_matches(os.path.basename(path), siblings, n=1)
+    return f"; did you mean {similar[0]!r}?" if similar else ""
+
+
+def _agreed_format(name: str, format: Format | None, data: bytes) -> Format:
+    """Settle the format; what is announced and what the bytes show must not differ."""
+    shown = binary_format(data)
+    if format is None:
+        format = sniff(data)
+        if format is None:
+            known = ", ".join(FORMATS)
+            raise DataError(
+                f"cannot tell the format of {name}; pass --format with one of {known}"
+            )
+    if format in ("arrow", "arrow-stream") and shown in ("arrow", "arrow-stream"):
+        return shown
+    if shown is not None and shown != format:
+        raise DataError(f"{name} is read as {format} but holds {shown}; pass --format")
+    return format
+
+
+def _parse(data: bytes, format: Format, name: str) -> Table:
+    import pyarrow as pa
+
+    try:
+        if format == "parquet":
+            return Table(_parquet(data), format, name)
+        if format in ("arrow", "arrow-stream"):
+            return Table(_arrow(data, format), format, name)
+        if format == "jsonl":
+            from argmetric._files._jsonl import read_jsonl
+
+            columns, lines = read_jsonl(data, name)
+            return Table(columns, format, name, lines=lines)
+        columns, delimiter = _delimited(data, "\t" if format == "tsv" else ",", name)
+        return Table(columns, format, name, delimiter=delimiter)
+    except pa.ArrowException as error:
+        raise DataError(_explained(error, format, name)) from error
+    except OSError as error:
+        # pyarrow reports damaged compressed pages as an OSError without a number
+        raise DataError(_explained(error, format, name)) from error
+
+
+def _explained(error: Exception, format: Format, name: str) -> str:
+    """Return pyarrow's complaint as one line that says what to do."""
+    reason = str(error).splitlines()[0].strip() if str(error) else repr(error)
+    if "invalid UTF8" in reason:
+        return f"{name} is not UTF-8 text; convert it first, for instance with iconv"
+    if format in ("csv", "tsv"):
+        return f"{name}: {reason.removeprefix('CSV parse error: ')}"
+    if format == "jsonl":
+        return f"{name}: {reason.removeprefix('JSON parse error: ')}"
+    return f"{name} is not a whole {format} file, perhaps cut short: {reason}"
+
+
+def _parquet(data: bytes) -> Any:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    return pq.ParquetFile(pa.py_buffer(data)).read(use_pandas_metadata=False)
+
+
+def _arrow(data: bytes, format: Format) -> Any:
+    import pyarrow as pa
+
+    opener = pa.ipc.open_stream if format == "arrow-stream" else pa.ipc.open_file
+    return opener(pa.py_buffer(data)).read_all()
+
+
+def _delimited(data: bytes, delimiter: str, name: str) -> tuple[Any, str]:
+    """Read every cell as the text it is; what a column means is decided later."""
+    import pyarrow as pa
+    import pyarrow.csv as pc
+
+    header, delimiter = _header(data, delimiter, name)
+    # Names are attached afterwards, because a header may repeat one
+    types = {f"f{i}": pa.large_string() for i in range(len(header))}
+    try:
+        table = pc.read_csv(
+            pa.BufferReader(pa.py_buffer(data)),
+            read_options=pc.ReadOptions(
+                autogenerate_column_names=True, block_size=_CSV_BLOCK_BYTES
+            ),
+            parse_options=pc.ParseOptions(
+                delimiter=delimiter,
+                newlines_in_values=True,
+                # In a file of one column an empty line is a row with an empty cell
+                ignore_empty_lines=len(header) > 1,
+            ),
+            convert_options=pc.ConvertOptions(
+                column_types=types, strings_can_be_null=False
+            ),
+        )
+    except pa.ArrowInvalid:
+        _refuse_ragged(data, len(header), delimiter, name)
+        raise
+    table = table.slice(1).rename_columns(header)
+    _refuse_open_quote(data, table, name)
+    return table, delimiter
+
+
+def _header(data: bytes, delimiter: str, name: str) -> tuple[list[str], str]:
+    start = data.removeprefix(UTF8_MARK).lstrip(b"\r\n")
+    try:
+        text = start[: 1 << 20].decode(errors="ignore")
+        line = text.splitlines()[0]
+        if delimiter not in line:
+            # Only where a single other delimiter is possible: never a guess
+            others = [mark for mark in ",;\t" if mark in line]
+            delimiter = others[0] if len(others) == 1 else delimiter
+        names = next(csv.reader(StringIO(text), delimiter=delimiter))
+        _refuse_endless(names[-1], data, f"{name}: the header line")
+        return names, delimiter
+    except (IndexError, StopIteration, csv.Error):
+        raise DataError(f"{name} has no header line") from None
+
+
+def _refuse_ragged(data: bytes, width: int, delimiter: str, name: str) -> None:
+    """Refuse the first row with more or fewer cells than the header, by its line."""
+    text = data.removeprefix(UTF8_MARK).decode(errors="replace")
+    rows = csv.reader(StringIO(text, newline=""), delimiter=delimiter)
+    line = 1
+    with contextlib.suppress(csv.Error):
+        for cells in rows:
+            if cells and len(cells) != width:
+                _refuse_endless(cells[-1], data, f"{name}, line {line}")
+                count = f"{len(cells)} cell{'s' * (len(cells) > 1)}"
+                start = delimiter.join(cells)[:_SHOWN_CHARACTERS]
+                raise DataError(
+                    f"{name}, line {line}: {count}, but the header has {width}: "
+                    f"{start!r}"
+                )
+            line = rows.line_num + 1
+
+
+def _refuse_open_quote(data: bytes, table: Any, name: str) -> None:
+    """Refuse a quote that is never closed: it swallows the rest of the file."""
+    if not table.num_rows:
+        return
+    last = table.column(table.num_columns - 1)[-1].as_py()
+    _refuse_endless(last, data, f"{name}: row {table.num_rows}")
+
+
+def _refuse_endless(cell: str, data: bytes, where: str) -> None:
+    if "\n" in cell and data.count(b'"') % 2:
+        raise DataError(f"{where} opens a quote that never closes")

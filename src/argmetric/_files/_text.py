@@ -1,0 +1,144 @@
+"""Columns as text: the cells of CSV, the values of JSON, and types from text."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from argmetric._files._arrow import text_array, text_scalar
+from argmetric._files._formats import DataError
+
+_WHOLE = r"^-?(0|[1-9]\d*)$"
+# No leading zero and no trailing one but in ".0": text that a float gives back
+_FLOAT = r"^-?(0|[1-9]\d*)(\.(0|\d*[1-9]))?([eE][+-]?\d+)?$"
+_FLOAT_DIGITS = 17
+_TRUTH = r"^(true|false)$"
+_TO_ESCAPE_IN_JSON = r'[\x00-\x1f"\\]'
+
+
+def inferred(table: Any, numeric: frozenset[str]) -> Any:
+    """Give types to columns of text where no cell loses anything by it.
+
+    Parameters
+    ----------
+    table : pyarrow.Table
+        Columns, those of CSV as text.
+    numeric : frozenset of str
+        Columns that are known to hold numbers, however written.
+
+    Returns
+    -------
+    pyarrow.Table
+        Columns whose every cell is written as a program writes whole numbers, floats
+        or truth values have that type, empty cells are null; ``007`` and ``1.10``
+        stay text.
+    """
+    import pyarrow as pa
+
+    arrays = []
+    for name, column in zip(table.column_names, table.columns, strict=True):
+        is_text = pa.types.is_large_string(column.type)
+        arrays.append(_inferred_column(column, name in numeric) if is_text else column)
+    return pa.Table.from_arrays(arrays, names=table.column_names)
+
+
+def _inferred_column(column: Any, numeric: bool) -> Any:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if numeric:
+        return pc.cast(pc.utf8_trim_whitespace(column), pa.float64())
+    filled = pc.equal(column, text_scalar(""))
+    cells = pc.if_else(filled, _no_text(), column)
+    present = cells.drop_null()
+    if not len(present):
+        return column
+
+    def all_match(pattern: str) -> bool:
+        return bool(pc.all(pc.match_substring_regex(present, pattern=pattern)).as_py())
+
+    digits = pc.max(pc.utf8_length(pc.replace_substring_regex(
+        present, pattern=r"[eE].*$|\D", replacement=""
+    ))).as_py()  # fmt: skip
+    for pattern, type_, fits in (
+        (_WHOLE, pa.int64(), True),
+        (_FLOAT, pa.float64(), digits <= _FLOAT_DIGITS),
+        (_TRUTH, pa.bool_(), True),
+    ):
+        if fits and all_match(pattern):
+            try:
+                return pc.cast(cells, type_)
+            except pa.ArrowInvalid:  # a whole number beyond 64 bits
+                return column
+    return column
+
+
+def cells(column: Any, name: str) -> Any:
+    """Return a column as text cells, null where a value is missing."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_dictionary(column.type):
+        column = pc.cast(column, column.type.value_type)
+    try:
+        text = pc.cast(column, pa.large_string())
+    except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
+        raise DataError(
+            f"column {name!r} of type {column.type} has no place in a CSV file; "
+            "write Parquet, Arrow or JSONL"
+        ) from None
+    return _with_point(text) if pa.types.is_floating(column.type) else text
+
+
+def _with_point(text: Any) -> Any:
+    """Write 1.0, not 1, so that a column of floats is one when it is read again."""
+    import pyarrow.compute as pc
+
+    return pc.replace_substring_regex(text, pattern=r"^(-?\d+)$", replacement=r"\1.0")
+
+
+def json_values(column: Any) -> Any:
+    """Return a column as JSON values, ``null`` where a value is missing."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    type_ = (
+        column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    )
+    if type_ != column.type:
+        column = pc.cast(column, type_)
+    if pa.types.is_integer(type_) or pa.types.is_boolean(type_):
+        text = pc.cast(column, pa.large_string())
+    elif pa.types.is_floating(type_):
+        # JSON has neither NaN nor infinities
+        column = pc.if_else(pc.is_finite(column), column, _null_like(column))
+        text = _with_point(pc.cast(column, pa.large_string()))
+    elif pa.types.is_string(type_) or pa.types.is_large_string(type_):
+        text = _json_strings(pc.cast(column, pa.large_string()))
+    else:
+        values = column.to_pylist()
+        text = text_array([json.dumps(value, default=str) for value in values])
+    return pc.fill_null(text, text_scalar("null"))
+
+
+def _json_strings(column: Any) -> Any:
+    import pyarrow.compute as pc
+
+    odd = pc.match_substring_regex(column, pattern=_TO_ESCAPE_IN_JSON)
+    if pc.any(odd).as_py():
+        values = column.to_pylist()
+        return text_array([json.dumps(v, ensure_ascii=False) for v in values])
+    quote = text_scalar('"')
+    return pc.binary_join_element_wise(quote, column, quote, text_scalar(""))
+
+
+def _no_text() -> Any:
+    import pyarrow as pa
+
+    return pa.nulls(1, pa.large_string())[0]
+
+
+def _null_like(column: Any) -> Any:
+    import pyarrow as pa
+
+    return pa.nulls(1, column.type)[0]

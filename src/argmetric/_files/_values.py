@@ -1,0 +1,210 @@
+"""What a column holds: numbers, probabilities, weights or groups."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from argmetric._files._arrow import flat, mask_to_numpy, to_numpy
+from argmetric._files._formats import DataError
+from argmetric._files._table import Table
+
+_NUMBER = r"(?i)^[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|nan|inf|infinity)$"
+_SHOWN_VALUES = 5
+_SHOWN_CHARACTERS = 40
+
+
+def numbers(table: Table, name: str) -> npt.NDArray[np.float64]:
+    """Return a column as finite floats.
+
+    Parameters
+    ----------
+    table : Table
+        The rows.
+    name : str
+        A column of numbers, or of text that reads as numbers.
+
+    Raises
+    ------
+    DataError
+        With row, column and value of the first cell that is no finite number.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    column = _plain(table, name)
+    if column.null_count:
+        _refuse(table, name, mask_to_numpy(pc.is_null(column)), "is empty")
+    if pa.types.is_large_string(column.type):
+        column = pc.utf8_trim_whitespace(column)
+        legible = mask_to_numpy(pc.match_substring_regex(column, pattern=_NUMBER))
+        _refuse(table, name, ~legible, "is not a number")
+    elif not _is_numeric(column.type):
+        raise DataError(f"{_place(table, name)} holds {column.type}, not numbers")
+    # float64 by way of text would be exact for no type but text itself
+    values = to_numpy(pc.cast(column, pa.float64(), safe=False), np.float64)
+    _refuse(table, name, ~np.isfinite(values), "is not a finite number")
+    return values
+
+
+def probabilities(
+    table: Table, name: str, *, logits: bool = False
+) -> npt.NDArray[np.float64]:
+    """Return a column of probabilities, or of logits where that is said.
+
+    Parameters
+    ----------
+    table : Table
+        The rows.
+    name : str
+        The column.
+    logits : bool, optional
+        Whether the column holds logits, which may be any finite number.
+
+    Raises
+    ------
+    DataError
+        With row, column and value of the first cell outside [0, 1].
+    """
+    values = numbers(table, name)
+    if logits:
+        return values
+    outside = ~((values >= 0) & (values <= 1))
+    if outside.any():
+        low, high = values.min(), values.max()
+        hint = "looks like logits: pass --logits" if low < 0 else _scale_hint(high)
+        problem = f"is outside [0, 1] (range seen: {low:.6g} to {high:.6g}); {hint}"
+        _refuse(table, name, outside, problem)
+    return values
+
+
+def _scale_hint(high: float) -> str:
+    return (
+        "looks like percentages: divide by 100" if high <= 100 else "not a probability"
+    )
+
+
+def weights(table: Table, name: str) -> npt.NDArray[np.float64]:
+    """Return a column of weights: finite, none below 0, not all 0."""
+    values = numbers(table, name)
+    _refuse(table, name, values < 0, "is below 0; a weight is not")
+    if not values.any():
+        raise DataError(f"{_place(table, name)} holds no weight above 0")
+    return values
+
+
+def groups(table: Table, name: str) -> tuple[npt.NDArray[np.int64], list[Any]]:
+    """Return a column of ids of any kind as group numbers.
+
+    Parameters
+    ----------
+    table : Table
+        The rows.
+    name : str
+        The column; groups may come in any order and need not be contiguous.
+
+    Returns
+    -------
+    codes : ndarray of int64
+        For each row the number of its group, in order of first appearance.
+    ids : list
+        The ids as they are in the file.
+    """
+    coded = _coded(table, name)
+    gaps = np.array([_is_gap(value) for value in coded.values], dtype=np.bool_)
+    empty = coded.spread(gaps, of_null=True)
+    _refuse(table, name, empty, "is empty; every row needs a group")
+    return coded.codes, coded.values
+
+
+@dataclass(frozen=True)
+class _Coded:
+    """Rows as numbers of distinct values; -1 for null."""
+
+    codes: npt.NDArray[np.int64]
+    values: list[Any]
+
+    def spread(self, worth: npt.NDArray[Any], *, of_null: Any) -> npt.NDArray[Any]:
+        """Give each row what its value is worth."""
+        return np.append(worth, of_null)[self.codes]
+
+
+def _coded(table: Table, name: str) -> _Coded:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    column = _plain(table, name)
+    try:
+        encoded = flat(pc.dictionary_encode(column))
+    except pa.ArrowNotImplementedError:
+        raise DataError(
+            f"{_place(table, name)} holds {column.type}, which cannot be told apart"
+        ) from None
+    codes = to_numpy(pc.cast(encoded.indices, pa.int64()), np.int64)
+    if column.null_count:
+        codes = np.where(mask_to_numpy(pc.is_null(column)), -1, codes)
+    return _Coded(codes, encoded.dictionary.to_pylist())
+
+
+def _plain(table: Table, name: str) -> Any:
+    """Return a column with text as large_string and dictionaries decoded."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    column = flat(table.columns.column(table.names.index(name)))
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if pa.types.is_string(column.type) or pa.types.is_string_view(column.type):
+        column = pc.cast(column, pa.large_string())
+    return column
+
+
+def _is_numeric(type_: Any) -> bool:
+    from pyarrow import types
+
+    return bool(
+        types.is_integer(type_)
+        or types.is_floating(type_)
+        or types.is_decimal(type_)
+        or types.is_boolean(type_)
+    )
+
+
+def _is_gap(value: Any) -> bool:
+    """Whether a value is no value at all: an empty cell or NaN."""
+    is_nan = isinstance(value, float) and math.isnan(value)
+    return is_nan or (isinstance(value, str) and not value.strip())
+
+
+def _refuse(table: Table, name: str, bad: npt.NDArray[np.bool_], problem: str) -> None:
+    """Raise for the first bad row, with its column and value; return if none is."""
+    if not bad.any():
+        return
+    row = int(np.argmax(bad))
+    value = table.columns.column(table.names.index(name))[row].as_py()
+    shown = "" if value is None or value == "" else f"{_clipped(value)} "
+    count = int(bad.sum())
+    more = f" ({count} such rows)" if count > 1 else ""
+    raise DataError(
+        f"{_place(table, name)}, row {row + 1}: {shown}{problem}{more}; "
+        "rows are counted from 1, without the header"
+    )
+
+
+def _clipped(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= _SHOWN_CHARACTERS else text[:_SHOWN_CHARACTERS] + "…"
+
+
+def _shown(values: list[Any]) -> str:
+    shown = ", ".join(_clipped(value) for value in values[:_SHOWN_VALUES])
+    more = len(values) - _SHOWN_VALUES
+    return f"{shown} and {more} more values" if more > 0 else shown
+
+
+def _place(table: Table, name: str) -> str:
+    return f"{table.source}: column {name!r}"

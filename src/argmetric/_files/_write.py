@@ -1,0 +1,268 @@
+"""Write a `Table`: a file is replaced whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import stat
+import sys
+import tempfile
+from collections.abc import Iterator
+from typing import IO, Any
+
+from argmetric._files._arrow import flat, text_bytes, text_scalar
+from argmetric._files._formats import (
+    BINARY_FORMATS,
+    STANDARD_STREAM,
+    DataError,
+    Format,
+    format_by_name,
+)
+from argmetric._files._table import Table
+from argmetric._files._text import cells, inferred, json_values
+
+_ROWS_AT_ONCE = 65_536
+_unfinished: set[str] = set()  # temporary files
+
+
+def write_table(
+    table: Table,
+    target: str | os.PathLike[str],
+    format: Format | None = None,
+    *,
+    numeric: frozenset[str] = frozenset(),
+) -> None:
+    """Write rows to a file, or to standard output for ``"-"``.
+
+    Parameters
+    ----------
+    table : Table
+        The rows.
+    target : str or path
+        The file, which is replaced in one step once all is on the disk; ``"-"`` is
+        standard output.
+    format : str, optional
+        The format; by default the one that the extension says, and on standard
+        output the one that was read.
+    numeric : frozenset of str, optional
+        Columns of CSV that are written as numbers where the new format has types.
+
+    Raises
+    ------
+    DataError
+        If the file cannot be written; what was there before is still there.
+    """
+    path = os.fspath(target)
+    if format is None:
+        format = output_format(table, path)
+    if path == STANDARD_STREAM:
+        stream = sys.stdout.buffer
+        if format in BINARY_FORMATS and stream.isatty():
+            raise DataError(
+                f"{format} is not for a terminal; pass -o FILE or use a pipe"
+            )
+        _write(table, stream, format, numeric)
+        stream.flush()
+        return
+    try:
+        with replaced_whole(path) as stream:
+            _write(table, stream, format, numeric)
+    except OSError as error:
+        raise DataError(f"cannot write {path}: {error.strerror or error}") from error
+
+
+def refuse_terminal(format: Format) -> None:
+    """Refuse to put bytes on a terminal that no one can read."""
+    if format in BINARY_FORMATS and sys.stdout.isatty():
+        raise DataError(f"{format} is not for a terminal; pass -o FILE or use a pipe")
+
+
+def output_format(table: Table, path: str) -> Format:
+    """Return the format in which rows go to a path, if nothing else is said."""
+    if path == STANDARD_STREAM or _is_special(path):
+        return table.format
+    if os.path.isdir(path):
+        raise DataError(f"cannot write {path}: it is a folder")
+    folder = os.path.dirname(path) or "."
+    if not os.path.isdir(folder):
+        raise DataError(f"cannot write {path}: there is no folder {folder}")
+    return format_by_name(path, option="--output-format")
+
+
+@contextlib.contextmanager
+def replaced_whole(path: str) -> Iterator[IO[bytes]]:
+    """Open a file for writing that takes its name only when all went well.
+
+    Parameters
+    ----------
+    path : str
+        The file to make or replace. Pipes and devices are written to as they are.
+    """
+    if _is_special(path):
+        with open(path, "wb") as stream:
+            yield stream
+        return
+    path = os.path.realpath(path)  # a link stays a link
+    folder, name = os.path.split(path)
+    if not os.path.isdir(folder):
+        # Otherwise the error would name the temporary file
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), folder)
+    mode = _mode_of(path)
+    handle, temporary = tempfile.mkstemp(dir=folder, prefix=f".{name}.", suffix=".tmp")
+    _unfinished.add(temporary)
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.chmod(temporary, mode)
+        os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(temporary)
+        raise
+    finally:
+        _unfinished.discard(temporary)
+    _sync_folder(folder)
+
+
+def remove_unfinished() -> None:
+    """Remove files that were begun, where the process ends without clean-up code."""
+    for temporary in tuple(_unfinished):
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+
+
+def _is_special(path: str) -> bool:
+    try:
+        mode = os.stat(path).st_mode
+    except OSError:
+        return False
+    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
+
+
+def _mode_of(path: str) -> int:
+    """Return the permissions of the file that is replaced, or those of a new one."""
+    try:
+        status = os.stat(path)
+    except FileNotFoundError:
+        mask = os.umask(0)
+        os.umask(mask)
+        return 0o666 & ~mask
+    if stat.S_ISDIR(status.st_mode):
+        raise IsADirectoryError(None, "it is a folder")
+    return stat.S_IMODE(status.st_mode)
+
+
+def _sync_folder(folder: str) -> None:
+    """Make the new name last; not every system can open a folder for this."""
+    with contextlib.suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def _write(
+    table: Table, stream: IO[bytes], format: Format, numeric: frozenset[str]
+) -> None:
+    import pyarrow as pa
+
+    columns = table.columns
+    if format in ("csv", "tsv"):
+        same = format == table.format
+        delimiter = table.delimiter if same else "\t" if format == "tsv" else ","
+        _write_delimited(columns, stream, delimiter)
+    elif format == "jsonl":
+        _write_jsonl(table, stream, numeric)
+    else:
+        typed = inferred(columns, numeric) if _is_text(table) else columns
+        if format == "parquet":
+            import pyarrow.parquet as pq
+
+            pq.write_table(typed, stream)
+        else:
+            new = pa.ipc.new_stream if format == "arrow-stream" else pa.ipc.new_file
+            with new(stream, typed.schema) as writer:
+                writer.write_table(typed)
+
+
+def _is_text(table: Table) -> bool:
+    return table.format in ("csv", "tsv")
+
+
+def _batches(columns: Any) -> Iterator[list[Any]]:
+    for start in range(0, columns.num_rows, _ROWS_AT_ONCE):
+        part = columns.slice(start, _ROWS_AT_ONCE)
+        yield [flat(column) for column in part.columns]
+
+
+def _write_lines(stream: IO[bytes], lines: Any) -> None:
+    import pyarrow.compute as pc
+
+    ended = pc.binary_join_element_wise(lines, text_scalar(""), text_scalar("\n"))
+    stream.write(text_bytes(ended))
+
+
+def _write_delimited(columns: Any, stream: IO[bytes], delimiter: str) -> None:
+    import pyarrow.compute as pc
+
+    names = columns.column_names
+    alone = len(names) == 1
+    header = delimiter.join(_quoted_name(name, delimiter) for name in names)
+    stream.write(f"{header}\n".encode())
+    for arrays in _batches(columns):
+        texts = [
+            _quoted(cells(array, name), delimiter, alone=alone)
+            for array, name in zip(arrays, names, strict=True)
+        ]
+        separator = text_scalar(delimiter)
+        _write_lines(stream, pc.binary_join_element_wise(*texts, separator))
+
+
+def _quoted_name(name: str, delimiter: str) -> str:
+    if any(mark in name for mark in (delimiter, '"', "\n", "\r")):
+        return '"' + name.replace('"', '""') + '"'
+    return name
+
+
+def _quoted(column: Any, delimiter: str, *, alone: bool) -> Any:
+    """Put quotes around the cells that need them, and around no others."""
+    import pyarrow.compute as pc
+
+    column = pc.fill_null(column, text_scalar(""))
+    # An empty cell with no other beside it would be an empty line, which is no row
+    pattern = rf'["\r\n{delimiter}]' + ("|^$" if alone else "")
+    needed = pc.match_substring_regex(column, pattern=pattern)
+    if not pc.any(needed).as_py():
+        return column
+    doubled = pc.replace_substring(column, pattern='"', replacement='""')
+    quote = text_scalar('"')
+    quoted = pc.binary_join_element_wise(quote, doubled, quote, text_scalar(""))
+    return pc.if_else(needed, quoted, column)
+
+
+def _write_jsonl(table: Table, stream: IO[bytes], numeric: frozenset[str]) -> None:
+    import json
+
+    import pyarrow.compute as pc
+
+    if table.lines is not None:
+        _write_lines(stream, table.lines)
+        return
+    columns = inferred(table.columns, numeric) if _is_text(table) else table.columns
+    keys = [text_scalar(json.dumps(name) + ": ") for name in columns.column_names]
+    comma, nothing = text_scalar(", "), text_scalar("")
+    for arrays in _batches(columns):
+        values = [json_values(array) for array in arrays]
+        members = [
+            pc.binary_join_element_wise(key, value, nothing)
+            for key, value in zip(keys, values, strict=True)
+        ]
+        inside = pc.binary_join_element_wise(*members, comma)
+        lines = pc.binary_join_element_wise(
+            text_scalar("{"), inside, text_scalar("}"), nothing
+        )
+        _write_lines(stream, lines)

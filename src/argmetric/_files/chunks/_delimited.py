@@ -1,0 +1,178 @@
+"""CSV and TSV: one header line, then cells of numbers and a label."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from argmetric._files._columns import LABEL_NAMES, find_column, named_column
+from argmetric._files._formats import UTF8_MARK, DataError
+from argmetric._files._read import _header
+from argmetric._files._table import Table
+from argmetric._files.chunks._base import (
+    BadRowError,
+    Chunk,
+    Layout,
+    Request,
+    RowFormat,
+    shown,
+)
+from argmetric._files.chunks._bytes import LONGEST_ROW, ByteSource
+from argmetric._files.chunks._text import TextReader, exact
+
+
+def chosen_columns(
+    names: list[str], source: str, format: RowFormat, request: Request
+) -> tuple[str, tuple[str, ...]]:
+    """Return the column of labels and those of features."""
+    import pyarrow as pa
+
+    empty = pa.Table.from_arrays([pa.nulls(0)] * len(names), names=names)
+    table = Table(empty, "csv" if format == "svmlight" else format, source)
+    dropped = [named_column(table, name) for name in request.drop]
+    target = find_column(
+        table,
+        request.target,
+        LABEL_NAMES,
+        role="label",
+        option="--target",
+        taken=dropped,
+    )
+    if target in dropped:
+        raise DataError(f"--drop and --target both name column {target!r}")
+    features = [name for name in names if name != target and name not in dropped]
+    for name in features:
+        named_column(table, name)  # a name that two columns have is refused
+    if not features:
+        raise DataError(f"{source} has no column to learn from beside {target!r}")
+    return target, tuple(features)
+
+
+def delimited_layout(
+    source: ByteSource, request: Request, format: RowFormat
+) -> tuple[Layout, int, int]:
+    """Read the header line.
+
+    Returns
+    -------
+    layout : Layout
+    offset, lines : int
+        Bytes and lines up to the first row.
+    """
+    head = source.head
+    names, delimiter = _header(head, "\t" if format == "tsv" else ",", source.name)
+    start = len(UTF8_MARK) if head.startswith(UTF8_MARK) else 0
+    while head[start : start + 1] in (b"\r", b"\n"):
+        start += 1
+    end = start
+    while True:
+        end = head.find(b"\n", end) + 1
+        if not end:
+            raise DataError(f"{source.name} has a header line, and no rows after it")
+        if head.count(b'"', start, end) % 2 == 0:
+            break
+    names = [name.strip() for name in names]
+    target, features = chosen_columns(names, source.name, format, request)
+    layout = Layout(
+        format, len(features), features, target, tuple(names), delimiter=delimiter
+    )
+    return layout, end, head.count(b"\n", 0, end)
+
+
+class DelimitedReader(TextReader):
+    """Chunks of dense matrices."""
+
+    def _parsed(self, limit: int) -> tuple[Chunk | None, BadRowError | None]:
+        from argmetric._kernels import text_rows as kernels
+
+        layout = self.layout
+        size = self._stop - self._next
+        limit = min(limit, size // (2 * len(layout.columns)) + 1)  # "1,1\n"
+        X, y = np.empty((limit, layout.n_features)), np.empty(limit, np.uint8)
+        later, ends = np.empty(size, np.uint8), np.empty(X.size + 1, np.int64)
+        targets, found = np.empty(X.size, np.int64), np.zeros(8, np.int64)
+        classes = self._position.classes
+        kernels.delimited(
+            self._text,
+            self._next,
+            self._stop,
+            limit,
+            ord(layout.delimiter),
+            self._roles(kernels),
+            classes.worths(),
+            *classes.words(),
+            classes.rest,
+            y,
+            X,
+            later,
+            ends,
+            targets,
+            found,
+        )
+        rows = int(found[kernels.ROWS])
+        exact(X, later, ends, targets, int(found[kernels.LATER]))
+        first = self._position.rows + 1
+        self._consumed(int(found[kernels.NEXT]), int(found[kernels.LINES]), rows)
+        problem = self._problem(kernels, found)
+        numbers = np.arange(first, first + rows)
+        return Chunk(X[:rows], y[:rows], numbers, self._position), problem
+
+    def _roles(self, kernels: Any) -> Any:
+        features, target = set(self.layout.names), self.layout.target
+        return np.array(
+            [
+                kernels.TARGET
+                if name == target
+                else kernels.VALUE
+                if name in features
+                else kernels.SKIPPED
+                for name in self.layout.columns
+            ],
+            dtype=np.int8,
+        )
+
+    def _problem(self, kernels: Any, found: Any) -> BadRowError | None:
+        status, where = int(found[kernels.STATUS]), int(found[kernels.WHERE])
+        if status == kernels.DONE:
+            return None
+        if status == kernels.OPEN_QUOTE:
+            return self._open_quote()
+        column = int(found[kernels.COLUMN])
+        quoted = self._buffer[where - 1 : where] == b'"'
+        stops = b'"' if quoted else self.layout.delimiter.encode() + b"\r\n"
+        cell = self._token(where, stops)
+        if status == kernels.LABEL:
+            message = self._unknown_label(cell)
+            if message is None:
+                return None
+        else:
+            message = self._message(kernels, status, column, shown(cell))
+        begin = self._next
+        end = self._buffer.find(b"\n", where) + 1
+        lines = self._buffer.count(b"\n", begin, end)
+        return self._bad(message, lines=lines, end=end)
+
+    def _open_quote(self) -> BadRowError | None:
+        """Read on, where a quoted cell goes on behind the buffer."""
+        if not self._ended and len(self._buffer) - self._next < LONGEST_ROW // 4:
+            self._stop = self._next  # forces a longer buffer
+            return None
+        end = self._buffer.find(b"\n", self._next) + 1
+        return self._bad("it opens a quote that never closes", end=end)
+
+    def _message(self, kernels: Any, status: int, column: int, cell: str) -> str:
+        columns = self.layout.columns
+        if status == kernels.CELLS:
+            if column >= len(columns):
+                return f"it has more cells than the {len(columns)} of the header"
+            return f"it has {column} cells, the header has {len(columns)}"
+        place = f"column {columns[column]!r}"
+        return {
+            kernels.NO_LABEL: "it has no label",
+            kernels.EMPTY: f"{place} is empty; fill it in, or pass --drop",
+            kernels.NUMBER: f"{place}: {cell} is not a number; pass --drop for columns "
+            "that are no features",
+            kernels.NOT_FINITE: f"{place}: {cell} is not finite; fill it in",
+            kernels.TOO_LARGE: f"{place}: {cell} is beyond 1e308",
+        }[status]

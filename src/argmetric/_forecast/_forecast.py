@@ -1,0 +1,208 @@
+"""forecast: what score will these labels get?"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from argmetric._arguments import check_flag, check_number, check_share
+from argmetric._calibrate import Calibrator, resolve_calibrator
+from argmetric._decide import calibration_note, recalibrated
+from argmetric._forecast._effects import LARGEST_EFFECT
+from argmetric._forecast._groups import Groups, law_of_one
+from argmetric._forecast._laws import ValueLaw, shortest_interval
+from argmetric._forecast._means import law_of_mean
+from argmetric._forecast._over_maps import Batch, law_over_maps
+from argmetric._forecast._result import Forecast
+from argmetric._forecast._shift import match_prevalence
+from argmetric._labels import check_pos_label, label_numbers
+from argmetric._layout import Average, Layout, lay_out
+from argmetric._segments import Segments, expit
+from argmetric._suspect import warn_of_scale
+from argmetric._types import Booleans, Floats
+from argmetric._validation import is_sparse
+from argmetric.metrics import Metric, MetricLike, get_metric, require_defined
+
+
+def forecast(
+    p: Any,
+    labels: Any,
+    metric: MetricLike = "f1",
+    coverage: float = 0.9,
+    *,
+    groups: Any = None,
+    average: Average | None = None,
+    known: Any = None,
+    prior: float | None = None,
+    overdispersion: float = 0.0,
+    zero_division: float | None = None,
+    logits: bool = False,
+    calibrator: Any = None,
+    reference: Any = None,
+    pos_label: Any = None,
+) -> Forecast:
+    """Forecast the score of given labels before the truth is known.
+
+    Parameters
+    ----------
+    p : array-like
+        Probabilities, as for `decide`.
+    labels : array-like
+        The labels that are handed in, in any way they were found: 0/1, booleans, -1/1,
+        or any others with `pos_label`.
+    metric : str, Metric or callable, default="f1"
+        What they are judged by.
+    coverage : float, default=0.9
+        Probability that the interval should hold.
+    groups, average
+        As for `decide`; groups alone mean the mean over groups.
+    known : array-like, optional
+        True labels that have arrived already; nan or None for the others.
+    prior : float, optional
+        Prevalence that is known to hold now: one constant is added to all log-odds so
+        that the mean of p meets it. (`adjust_prior` adds the constant that Bayes' rule
+        gives for a change of prevalence, whatever the mean of these rows.)
+    overdispersion : float, default=0.0
+        Standard deviation, at most 5, of a normal effect on the log-odds that all rows
+        share (all rows of a group, where there are groups). The probability of each
+        single row stays as given, unless known labels tell of the effect; the interval
+        widens.
+    zero_division : {0.0, 1.0, nan}, optional
+        Value of 0/0, by default the metric's own. With nan the forecast is for the
+        outcomes in which the metric is defined.
+    logits : bool, default=False
+        Whether `p` holds log-odds.
+    calibrator, reference
+        A map that `p` passes through first, or labelled rows to fit one on, as for
+        `decide`.
+    pos_label : object, optional
+        The one of `labels` and `known` that counts as positive.
+
+    Returns
+    -------
+    Forecast
+
+    Examples
+    --------
+    >>> import argmetric as am
+    >>> f = am.forecast([0.9, 0.6, 0.2, 0.1], [1, 1, 0, 0])
+    >>> round(f.mean, 3), [round(x, 3) for x in f.interval]
+    (0.768, [0.5, 1.0])
+    """
+    metric = get_metric(metric, zero_division=zero_division)
+    coverage = check_share(coverage, "coverage")
+    high = LARGEST_EFFECT
+    overdispersion = check_number(overdispersion, "overdispersion", low=0.0, high=high)
+    prior = None if prior is None else check_share(prior, "prior")
+    logits = check_flag(logits, "logits")
+    if groups is not None and average is None:
+        average = "groups"
+    layout = lay_out(p, groups=groups, average=average, logits=logits)
+    found = resolve_calibrator(calibrator, reference, logits=logits)
+    if found is None:
+        warn_of_scale(layout.scores, logits=logits, zeros=layout.sparse)
+    else:
+        before, layout = layout, recalibrated(layout, found, logits=logits)
+    check_pos_label(pos_label, labels=labels, known=() if known is None else known)
+    chosen = label_numbers(labels, "labels", pos_label, shape=layout.shape) == 1.0
+    selected = layout.select(chosen)
+    if layout.sparse and selected.sum() != chosen.sum():
+        raise ValueError("a label is 1 where the sparse p has no entry")
+    scores = layout.scores
+    p_, q = (expit(scores), expit(-scores)) if logits else (scores, 1.0 - scores)
+    if prior is not None:
+        # An implicit cell stays a certain negative under any prevalence.
+        p_, q = match_prevalence(p_, q, prior, int(layout.sizes.sum()))
+    require_defined(metric, int(layout.sizes.max()))
+    known_ = _arrived(known, pos_label, layout)
+    law, positives = law_of_score(
+        metric, layout, p_, q, known_, selected, overdispersion
+    )
+    if not law.values.size:
+        raise ValueError(
+            f"{metric.name} is undefined (0/0) for these labels, whatever the truth; "
+            "zero_division=0 or 1 gives it a value"
+        )
+    given_map = None
+    if found is not None and found.alternatives:
+        given_map = shortest_interval(law.values, law.probabilities, coverage)
+        batch = Batch(metric, before, known_, selected, prior, overdispersion, logits)
+        law = law_over_maps(law, batch, found)
+    return Forecast(
+        mean=law.mean,
+        interval=shortest_interval(law.values, law.probabilities, coverage),
+        interval_given_map=given_map,
+        coverage=coverage,
+        std=math.sqrt(max(law.variance, 0.0)),
+        values=law.values,
+        probabilities=law.probabilities,
+        p_undefined=law.p_undefined,
+        metric=metric,
+        n=int(layout.sizes.sum()),
+        n_positives=int(selected.sum()),
+        n_groups=None if layout.single else int(layout.sizes.size),
+        expected_positives=positives,
+        assumptions=_assumptions(prior, overdispersion, known_, found),
+    )
+
+
+def _assumptions(
+    prior: float | None,
+    overdispersion: float,
+    known: Floats,
+    found: Calibrator | None,
+) -> tuple[str, ...]:
+    lines = ["probabilities are calibrated"]
+    since = "training"
+    if found is not None:
+        lines, since = [calibration_note(found)], "calibration"
+    if prior is None:
+        lines.append(f"no shift since {since}")
+    else:
+        lines.append(f"prevalence is {prior:g}, all else as in {since}")
+    if overdispersion:
+        lines.append(
+            f"labels depend on each other through one normal effect of sd "
+            f"{overdispersion:g} on the log-odds"
+        )
+    else:
+        lines.append("labels independent given the scores")
+    if found is not None and not found.alternatives:
+        lines.append("the map is certain: the interval is given the map")
+    arrived = int((~np.isnan(known)).sum())
+    return (*lines, f"{arrived:,} labels are known") if arrived else tuple(lines)
+
+
+def _arrived(known: Any, pos_label: Any, layout: Layout) -> Floats:
+    """Known labels per explicit item, nan where unknown."""
+    if known is None:
+        return np.full(layout.scores.size, math.nan)
+    if is_sparse(known):
+        raise TypeError(
+            "known must be dense: an array with nan where a label has not arrived"
+        )
+    values = label_numbers(known, "known", pos_label, shape=layout.shape, missing=True)
+    explicit = np.asarray(layout.select(values), dtype=np.float64)
+    if layout.sparse and np.nansum(values) != np.nansum(explicit):
+        raise ValueError("known is 1 where the sparse p has no entry")
+    return explicit
+
+
+def law_of_score(
+    metric: Metric,
+    layout: Layout,
+    p: Floats,
+    q: Floats,
+    known: Floats,
+    selected: Booleans,
+    deviation: float,
+) -> tuple[ValueLaw, float]:
+    """Law of the score of the selected labels, and the expected positives."""
+    if layout.single:
+        n = int(layout.sizes[0])
+        return law_of_one(metric, n, p, q, known, selected, deviation)
+    order = layout.segment_rows(0, layout.indptr.size - 1)
+    rows = Segments(p[order], q[order], layout.indptr, layout.sizes)
+    return law_of_mean(Groups(metric, rows, known[order], selected[order], deviation))

@@ -1,0 +1,240 @@
+"""calibration_check: what does it cost to decide with these probabilities?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from argmetric._arguments import check_count, check_flag, check_seed
+from argmetric._calibrate import (
+    DEFAULT,
+    METHODS,
+    Method,
+    Reference,
+    binary_labels,
+    calibrate_out_of_fold,
+    check_reference,
+    check_score_array,
+    choose_method,
+)
+from argmetric._labels import check_pos_label
+from argmetric._layout import Average, lay_out
+from argmetric._reliability._bins import ReliabilityBins, reliability_bins
+from argmetric._reliability._judge import Case, judge, units_of
+from argmetric._reliability._result import CalibrationCheck, Quality
+from argmetric._reliability._routes import (
+    ROUTES,
+    Problem,
+    RouteName,
+    best_route,
+    decisions,
+    routes_of,
+    tuned_labels,
+)
+from argmetric._reliability._slope import calibration_line
+from argmetric._suspect import refuse_two_classes
+from argmetric._types import Floats
+from argmetric._validation import check_choice, check_groups, check_weight
+from argmetric.metrics import MetricLike, get_metric
+
+HISTOGRAM = 40
+N_FOLDS = 5
+MOST = 100_000  # bins or samples
+
+
+def calibration_check(
+    y: Any,
+    p: Any,
+    metric: MetricLike = "f1",
+    *,
+    groups: Any = None,
+    average: Average | None = None,
+    sample_weight: Any = None,
+    pos_label: Any = None,
+    method: Method = DEFAULT,
+    n_bins: int = 10,
+    n_bootstrap: int = 200,
+    random_state: int | None = 0,
+    logits: bool = False,
+    zero_division: float | None = None,
+) -> CalibrationCheck:
+    """Say whether these probabilities are fit to decide and to forecast with.
+
+    Labels are found in four ways, nothing being fitted on the rows that it labels:
+    `decide` with `p` as it stands, `decide` with `p` recalibrated, one tuned cut, and
+    the cut at one half. All are judged on `y`, in the metric itself: many errors of
+    calibration do not change a decision, and some change it much. What `p` promised for
+    its decision is held against what it got: a promise that is kept here is kept on new
+    rows.
+
+    Parameters
+    ----------
+    y : array-like
+        Labels: 0/1, booleans, -1/1, or any others with `pos_label`.
+    p : array-like
+        Probabilities that were given without knowledge of `y`, as for `decide`.
+    metric : str, Metric or callable, default="f1"
+        What the labels are judged by.
+    groups, average
+        As for `decide`; groups alone mean the mean over groups. Whole groups make
+        the folds and are drawn again for the standard errors.
+    sample_weight : array-like, optional
+        Weights of the rows in the fit, the scores and the bins. The decision itself
+        does not know them.
+    pos_label : object, optional
+        The label that counts as positive.
+    method : str, default="spline"
+        How to recalibrate, as for `calibrate`.
+    n_bins : int, default=10
+        Bins of equal mass for the reliability table.
+    n_bootstrap : int, default=200
+        Samples drawn for the standard errors of the scores, the labels held fixed.
+    random_state : int, optional
+        Seed of folds and samples.
+    logits : bool, default=False
+        Whether `p` holds log-odds.
+    zero_division : {0.0, 1.0, nan}, optional
+        Value of 0/0, by default the metric's own.
+
+    Returns
+    -------
+    CalibrationCheck
+
+    Examples
+    --------
+    >>> import argmetric as am, numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.beta(0.5, 4, 60_000)
+    >>> y = rng.random(60_000) < p
+    >>> check = am.calibration_check(y, p)
+    >>> check.fit_to_decide, check.fit_to_forecast
+    ('yes', 'yes')
+    >>> odds = 10 * p / (1 - p)
+    >>> check = am.calibration_check(y, odds / (1 + odds))
+    >>> check.fit_to_decide, check.route, check.fit_to_forecast
+    ('no', 'recalibrate', 'recalibrated')
+    """
+    metric = get_metric(metric, zero_division=zero_division)
+    check_choice(method, "method", METHODS)
+    n_bins = check_count(n_bins, "n_bins", low=2, high=MOST)
+    n_bootstrap = check_count(n_bootstrap, "n_bootstrap", low=2, high=MOST)
+    check_seed(random_state)
+    logits = check_flag(logits, "logits")
+    check_pos_label(pos_label, y=y)
+    if groups is not None and average is None:
+        average = "groups"
+    scores = check_score_array(p, logits=logits)
+    refuse_two_classes(scores, "p")
+    positive = binary_labels(y, "y", pos_label, scores.shape)
+    weight = check_weight(sample_weight, scores.shape)
+    if weight is not None and weight.min() == weight.max() > 0.0:
+        weight = None  # all rows alike
+    reference = check_reference(positive, scores, weight, logits=logits)
+    layout = lay_out(scores, groups=groups, average=average, logits=logits)
+    ids = None if groups is None else check_groups(groups, scores.size)
+    problem = Problem(scores, positive, weight, ids, layout, metric, logits)
+    chosen = choose_method(reference, method)
+    mended = calibrate_out_of_fold(
+        positive,
+        scores,
+        chosen,
+        cv=N_FOLDS,
+        groups=np.arange(len(scores)) if scores.ndim == 2 else ids,
+        sample_weight=weight,
+        random_state=random_state,
+        logits=logits,
+    )
+    before, after = decisions(problem, mended)
+    labels: dict[RouteName, Any] = {
+        "recalibrate": after.labels,
+        "decide": before.labels,
+        "tune": tuned_labels(problem, problem.folds(N_FOLDS, random_state)),
+        "half": scores >= (0.0 if logits else 0.5),
+    }
+    names = tuple(name for name in ROUTES if labels[name] is not None)
+    units = units_of(layout, groups)
+    truth = layout.select(positive)
+    placed = None if weight is None else layout.select(weight)
+    case = Case(
+        metric,
+        units,
+        truth,
+        tuple(layout.select(np.asarray(labels[name])) == 1 for name in names),
+        placed,
+    )
+    judged = judge(case, n_bootstrap, np.random.default_rng(random_state))
+    sign = 1.0 if metric.greater_is_better else -1.0
+    # Bins and lines do not care for the order of rows, but leave out those of weight 0.
+    part: Any = slice(None) if placed is None else placed > 0
+    ordered = Reference(
+        layout.scores[part],
+        truth[part],
+        None if placed is None else placed[part],
+        logits,
+    )
+    mended = layout.select(mended)[part]
+    bins = _binned(ordered.p, ordered, n_bins)
+    clustered = units.n_units < layout.scores.size
+    as_is = _quality(ordered.p, _own_losses(ordered), ordered, bins)
+    again = _quality(
+        mended, _log_losses(mended, ordered), ordered, _binned(mended, ordered, n_bins)
+    )
+    better = again.log_loss <= as_is.log_loss
+    return CalibrationCheck(
+        route=best_route(judged, names, sign, mended=better),
+        routes=tuple(routes_of(judged, names, sign)),
+        expected=before.expected,
+        expected_recalibrated=after.expected,
+        as_is=as_is,
+        recalibrated=again,
+        line=calibration_line(
+            ordered.x,
+            ordered.y,
+            ordered.weight,
+            units.unit[part] if clustered else None,
+        ),
+        bins=bins,
+        method=chosen,
+        metric=metric,
+        average=layout.average,
+        n=ordered.n,
+        n_positives=int(ordered.y.sum()),
+        n_units=units.n_units if clustered else None,
+        weighted=weight is not None,
+        histogram=_histogram(ordered),
+    )
+
+
+def _binned(p: Floats, ordered: Reference, n_bins: int) -> ReliabilityBins:
+    y = ordered.y.astype(np.float64)
+    return reliability_bins(p, y, ordered.weights, n_bins)
+
+
+def _own_losses(ordered: Reference) -> Floats:
+    """Log-loss of every row as it stands, from log-odds where there are some."""
+    if not ordered.logits:
+        return _log_losses(ordered.scores, ordered)
+    return np.logaddexp(0.0, np.where(ordered.y, -1.0, 1.0) * ordered.scores)
+
+
+def _log_losses(p: Floats, ordered: Reference) -> Floats:
+    with np.errstate(divide="ignore"):
+        return -np.where(ordered.y, np.log(p), np.log1p(-p))
+
+
+def _quality(
+    p: Floats, losses: Floats, ordered: Reference, bins: ReliabilityBins
+) -> Quality:
+    share = ordered.weights / ordered.weights.sum()
+    return Quality(
+        ece=bins.ece,
+        brier=float(share @ (p - ordered.y) ** 2),
+        log_loss=float(share @ losses),
+        n_certain_and_wrong=int(np.isinf(losses).sum()),
+    )
+
+
+def _histogram(ordered: Reference) -> Floats:
+    counts = np.histogram(ordered.p, HISTOGRAM, (0.0, 1.0), weights=ordered.weights)[0]
+    return np.asarray(counts, dtype=np.float64)

@@ -1,0 +1,1 @@
+"""Commands that learn from tables and apply what was learned: train, predict."""

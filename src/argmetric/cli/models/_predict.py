@@ -1,0 +1,240 @@
+"""``argmetric predict``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+import numpy.typing as npt
+from cyclopts import Parameter
+
+from argmetric import _files as files
+from argmetric._files import Format
+from argmetric.cli import _report
+from argmetric.cli._errors import DONE, UsageError
+from argmetric.cli._options import (
+    COUNT,
+    FORECAST,
+    INNER_FRACTION,
+    LIMITS,
+    METRIC,
+    OUTPUT,
+    Average,
+    ColumnName,
+    FilePath,
+    Flag,
+    GroupColumn,
+    InputFormat,
+    Jobs,
+    Target,
+)
+from argmetric.cli._progress import progress, reading
+from argmetric.cli._summary import Summary, described, forecast_values, surprises
+from argmetric.cli.models._features import check_columns
+from argmetric.cli.models._saved import SavedModel, load_model, sklearn_version
+from argmetric.cli.scores._load import (
+    Groups,
+    Labels,
+    grouping,
+    read_rows,
+)
+from argmetric.cli.scores._rows_out import refuse_shared_output, rows_out
+from argmetric.cli.scores._rules import rule_text
+from argmetric.metrics import Metric
+
+if TYPE_CHECKING:
+    from argmetric import Forecast
+
+
+def predict(
+    model: FilePath,
+    file: FilePath,
+    /,
+    *,
+    group: GroupColumn = None,
+    format: InputFormat = None,
+    average: Annotated[Average | None, Parameter(group=METRIC)] = None,
+    joint: Annotated[bool, Flag, Parameter(group=METRIC)] = False,
+    max_positives: Annotated[
+        int | None, Parameter(group=LIMITS, validator=COUNT)
+    ] = None,
+    coverage: Annotated[
+        float, Parameter(group=FORECAST, validator=INNER_FRACTION)
+    ] = 0.9,
+    output: Target = None,
+    output_format: Annotated[Format | None, Parameter(group=OUTPUT)] = None,
+    score_column: Annotated[ColumnName, Parameter(group=OUTPUT)] = "score",
+    decision_column: Annotated[ColumnName, Parameter(group=OUTPUT)] = "decision",
+    json: Annotated[bool, Flag, Parameter(group=OUTPUT)] = False,
+    jobs: Jobs = None,
+) -> int:
+    """Score and label new rows by a model of `argmetric train`.
+
+    The rows come out as they went in, in the same order, with the calibrated
+    probability of the positive class and the decision added. Columns are found by
+    name, in any order; words that the model has not seen are no reason to fail. A
+    summary goes to standard error: the positives chosen, the score to expect with its
+    interval and assumptions, and the real score where the target is known.
+
+    Parameters
+    ----------
+    model
+        The file of the model. Nothing in it is run, and types that `argmetric train`
+        does not use are refused.
+    file
+        The rows: CSV, TSV, Parquet, Arrow or JSONL; - is standard input.
+    group
+        The column of group ids; the metric is then averaged as --average says.
+    format
+        The format of the input, where neither its name nor its content says it.
+    average
+        With --group: "groups" is the mean of the metric over groups, "pooled" is the
+        metric of all rows together. [default: groups]
+    joint
+        Decide the whole batch jointly, as `argmetric decide` does, instead of row by
+        row with the threshold of the model; with --group, group by group.
+    max_positives
+        With --joint: choose at most this many; with --group, in each group.
+    coverage
+        The probability with which the interval holds the score.
+    output
+        The file to write, replaced whole or not at all. By default, or for -, the rows
+        go to standard output in the format of the input.
+    output_format
+        The format of the output, where its name does not say it.
+    score_column
+        The name of the column of probabilities that is added.
+    decision_column
+        The name of the column of decisions that is added.
+    json
+        Print the summary as JSON to standard output.
+    jobs
+        The number of threads for groups with --joint, -1 for one on each core.
+    """
+    refuse_shared_output(output, json=json)
+    if average is not None and group is None:
+        raise UsageError("--average is about groups: pass --group COLUMN too")
+    if max_positives is not None and not joint:
+        raise UsageError("--max-positives is about the whole batch: pass --joint too")
+    if model == "-":
+        raise UsageError("a model is read from a file, not from standard input")
+    if score_column == decision_column:
+        raise UsageError("--score-column and --decision-column must differ")
+    with reading(model):
+        saved = load_model(model)
+    table = read_rows(file, format)
+    check_columns(table, saved.features)
+    groups = None
+    if group is not None:
+        codes, ids = files.groups(table, files.named_column(table, group))
+        groups = Groups(group, codes, ids, average or "groups")
+    new = {score_column: "--score-column", decision_column: "--decision-column"}
+    out = rows_out(table, output, output_format, json=json, new=new)
+    metric = saved.model.rule_.metric
+    with progress(f"predicting {table.n_rows:,} rows"):
+        X = saved.features.matrix(table)
+        place = saved.model.classes_.tolist().index(saved.classes[1])
+        p = saved.model.predict_proba(X)[:, place]
+        if joint:
+            limits: dict[str, Any] = {"max_positives": max_positives, "n_jobs": jobs}
+            decision = saved.model.decide(X, **grouping(groups), **limits)
+            chosen = np.asarray(decision.labels).astype(np.bool_)
+        else:
+            chosen = saved.model.predict(X) == saved.classes[1]
+        labels = _target(table, saved)
+        summary = described(table, metric, groups, target=labels.column)
+        how = {**grouping(groups), "coverage": coverage}
+        forecast = saved.model.forecast(X, chosen, **how)
+        summary |= _summary(saved, metric, forecast, chosen, groups, labels)
+    summary |= {"model": model, "joint": joint}
+    summary["notes"] += [*_unknown_columns(table, saved, group), *_age(saved)]
+    decided = saved.model.rule_.named(chosen)
+    out.write(table, {score_column: p, decision_column: decided}, summary)
+    if json:
+        out.print_json(summary)
+    else:
+        _print(summary)
+    return DONE
+
+
+def _summary(
+    saved: SavedModel,
+    metric: Metric,
+    forecast: Forecast,
+    chosen: npt.NDArray[np.bool_],
+    groups: Groups | None,
+    labels: Labels,
+) -> Summary:
+    from argmetric import evaluate
+
+    real = None
+    if labels.values is not None:
+        real = float(evaluate(labels.values, chosen, metric, **grouping(groups)))
+    return {
+        "positives": int(chosen.sum()),
+        "expected_positives": forecast.expected_positives,
+        "rule": rule_text(saved.model.rule_, "model score"),
+        "classes": list(saved.classes),
+        "forecast": forecast_values(forecast),
+        "real": real,
+        "notes": [
+            *([labels.note] if labels.note else []),
+            *surprises(forecast, real),
+        ],
+    }
+
+
+def _target(table: files.Table, saved: SavedModel) -> Labels:
+    """Return what came true, if the rows know it already; never a reason to fail."""
+    if table.names.count(saved.target) != 1:
+        return Labels()
+    positive: Any = saved.classes[1]
+    words = None if saved.classes == (0, 1) else str(positive)
+    try:
+        y = files.labels(table, saved.target, pos_label=words, one_sided=True)
+        return Labels(saved.target, y)
+    except files.DataError as error:
+        return Labels(note=f"labels not used: {error}")
+
+
+def _unknown_columns(
+    table: files.Table, saved: SavedModel, group: str | None
+) -> list[str]:
+    known = {feature.name for feature in saved.features.used}
+    known |= {saved.target, *saved.ignored}
+    others = [repr(name) for name in table.names if name not in known and name != group]
+    if not others:
+        return []
+    return [f"the model does not know, and does not use, {', '.join(others)}"]
+
+
+def _age(saved: SavedModel) -> list[str]:
+    here = sklearn_version()
+    if saved.made_by == here:
+        return []
+    return [f"trained with scikit-learn {saved.made_by}, read with {here}"]
+
+
+def _print(summary: Summary) -> None:
+    target = _report.console(stderr=True)
+    share = summary["positives"] / summary["rows"]
+    how = "all rows jointly" if summary["joint"] else summary["rule"]
+    if summary["joint"] and summary["average"] == "groups":
+        how = "each group jointly"
+    facts = [
+        *_report.asked(summary),
+        ("model", summary["model"]),
+        ("decided", how),
+        ("positives", f"{summary['positives']:,} ({100 * share:.1f} % of the rows)"),
+        (
+            "expected",
+            _report.expectation(summary["forecast"]["mean"], summary["forecast"]),
+        ),
+    ]
+    if summary["real"] is not None:
+        facts.append(("real score", _report.number(summary["real"])))
+    _report.print_facts(target, "argmetric predict", facts)
+    _report.print_notes(target, "assumes", summary["forecast"]["assumptions"])
+    _report.print_notes(target, "note", summary["notes"])
+    if summary["output"] not in (None, "-"):
+        _report.print_notes(target, "written", [summary["output"]])

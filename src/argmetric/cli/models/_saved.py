@@ -1,0 +1,298 @@
+"""Models in files that can be opened without running anything that is in them.
+
+A model is a file of skops: arrays, and a description of the objects around them. Only
+types that are named here are made from it, none before all of them are known, and what
+compiled code would follow blindly is checked.
+"""
+
+from __future__ import annotations
+
+import copy
+import io as streams
+import json
+import warnings
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from argmetric import __version__
+from argmetric import _files as files
+from argmetric.cli.models._features import Features
+
+if TYPE_CHECKING:
+    from argmetric import MetricClassifier
+
+_MARK = "argmetric model"
+_FORMAT = 1
+_SCHEMA = "schema.json"
+_ZIP = b"PK"
+_SHOWN_TYPES = 5
+
+# Of scikit-learn, what `argmetric train` makes and nothing else; a dot at the end
+# stands for all that skops itself trusts below that name
+_LEARNED = (
+    "sklearn._loss.",
+    "sklearn.compose._column_transformer.ColumnTransformer",
+    "sklearn.ensemble._hist_gradient_boosting.",
+    "sklearn.impute._base.SimpleImputer",
+    "sklearn.linear_model._logistic.LogisticRegression",
+    "sklearn.pipeline.Pipeline",
+    "sklearn.preprocessing._data.StandardScaler",
+    "sklearn.preprocessing._encoders.OneHotEncoder",
+    "sklearn.preprocessing._function_transformer.FunctionTransformer",
+    "sklearn.preprocessing._label.LabelEncoder",
+)
+# skops does not trust trees, since their nodes are followed blindly: see _check_trees
+_TREES = "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor"
+_ARRAYS = "numpy.dtype"
+
+
+@dataclass(frozen=True)
+class SavedModel:
+    """A model and what the columns of a file mean to it.
+
+    Attributes
+    ----------
+    model : MetricClassifier
+        Fitted.
+    features : Features
+        From a file to what `model` takes.
+    target : str
+        The column that it predicts.
+    ignored : list of str
+        Columns that were there in training but are no features.
+    kind : str
+        What `--model` said.
+    made_by : str
+        The version of scikit-learn that trained it.
+    """
+
+    model: MetricClassifier
+    features: Features
+    target: str
+    ignored: list[str]
+    kind: str
+    made_by: str
+
+    @property
+    def classes(self) -> tuple[Any, Any]:
+        """The negative and the positive class."""
+        names = self.model.classes_.tolist()
+        place = names.index(self.model.rule_.pos_label)
+        return names[1 - place], names[place]
+
+
+def save_model(saved: SavedModel, path: str) -> None:
+    """Write a model to a file, which is replaced whole or not at all."""
+    bare: Any = copy.copy(saved.model)
+    # As their own plain values, which are checked when they are read
+    bare.rule_ = bare.rule_.to_dict()
+    bare.calibrator_ = bare.calibrator_.to_dict()
+    bare.check_ = None  # it was for those who trained
+    content = {
+        "kind_of_file": _MARK,
+        "format": _FORMAT,
+        "version": __version__,
+        "model": bare,
+        "features": saved.features.to_list(),
+        "target": saved.target,
+        "ignored": saved.ignored,
+        "kind": saved.kind,
+        "made_by": saved.made_by,
+    }
+    data = skops_io().dumps(content, compression=zipfile.ZIP_DEFLATED)
+    try:
+        with files.replaced_whole(path) as stream:
+            stream.write(data)
+    except OSError as error:
+        raise files.DataError(
+            f"cannot write {path}: {error.strerror or error}"
+        ) from error
+
+
+def load_model(path: str) -> SavedModel:
+    """Read a model that `argmetric train` wrote; anything else is refused unopened.
+
+    Raises
+    ------
+    DataError
+        If the file is none, or holds a type that is not on the list of those allowed.
+    """
+    data = _all_bytes(path)
+    skops = skops_io()
+    try:
+        _refuse_foreign(path, _sklearn_types(data))
+        trusted = _trusted()
+        untrusted = skops.get_untrusted_types(data=data)
+        _refuse_foreign(path, [name for name in untrusted if name not in trusted])
+        with warnings.catch_warnings():
+            # Said once and in our own words, not for every part of the model
+            warnings.filterwarnings("ignore", message=".*unpickle estimator")
+            content = skops.loads(data, trusted=trusted)
+        return _checked(content)
+    except files.DataError:
+        raise
+    except Exception as error:  # whatever a file that was tampered with may cause
+        reason = " ".join(str(error).split())
+        raise files.DataError(
+            f"{path} is not a whole model of argmetric train: {reason}"
+        ) from error
+
+
+def sklearn_version() -> str:
+    """Return the version of scikit-learn at hand."""
+    import sklearn
+
+    return str(sklearn.__version__)
+
+
+def skops_io() -> Any:
+    """Return the module that reads and writes models."""
+    try:
+        import skops.io
+    except ImportError:
+        raise files.DataError(
+            "models are kept in files of skops: pip install 'argmetric[models]'"
+        ) from None
+    return skops.io
+
+
+def _all_bytes(path: str) -> bytes:
+    try:
+        data = Path(path).read_bytes()
+    except OSError as error:
+        raise files.DataError(f"cannot read {path}: {error.strerror}") from None
+    if not data.startswith(_ZIP):
+        raise files.DataError(
+            f"{path} is not a model of argmetric train (a file of skops). A pickle is "
+            "never opened: that would run whatever code is in it"
+        )
+    return data
+
+
+def _sklearn_types(data: bytes) -> list[str]:
+    """Return the names of scikit-learn in a file that no model of ours has."""
+    with zipfile.ZipFile(streams.BytesIO(data)) as archive:
+        schema = json.loads(archive.read(_SCHEMA))
+    names = {name for name in _named(schema) if name.startswith("sklearn.")}
+    return sorted(name for name in names if not _is_learned(name))
+
+
+def _named(node: Any) -> Iterator[str]:
+    """Walk through a schema, and yield the full name of every type in it."""
+    waiting = [node]
+    while waiting:
+        node = waiting.pop()
+        if isinstance(node, dict):
+            if "__class__" in node:
+                yield f"{node.get('__module__')}.{node['__class__']}"
+            waiting.extend(node.values())
+        elif isinstance(node, list):
+            waiting.extend(node)
+
+
+def _is_learned(name: str) -> bool:
+    return any(
+        name.startswith(known) if known.endswith(".") else name == known
+        for known in _LEARNED
+    )
+
+
+def _trusted() -> list[str]:
+    """Return what may be made from a file besides what skops trusts anyway."""
+    from argmetric import MetricClassifier, MetricLogisticRegression
+
+    own: tuple[type, ...] = (MetricClassifier, MetricLogisticRegression)
+    return [_TREES, _ARRAYS, *(f"{one.__module__}.{one.__qualname__}" for one in own)]
+
+
+def _refuse_foreign(path: str, names: list[str]) -> None:
+    if not names:
+        return
+    shown = ", ".join(sorted(names)[:_SHOWN_TYPES])
+    more = f" and {len(names) - _SHOWN_TYPES} more" if len(names) > _SHOWN_TYPES else ""
+    raise files.DataError(
+        f"{path} holds types that no model of argmetric train has: {shown}{more}; "
+        "nothing in it was run"
+    )
+
+
+def _checked(content: Any) -> SavedModel:
+    """Return a model that is safe to call, or raise ValueError."""
+    from argmetric import Calibrator, MetricClassifier, Rule
+
+    if not isinstance(content, dict) or content.get("kind_of_file") != _MARK:
+        raise ValueError("it holds something else")
+    if content["format"] != _FORMAT:
+        raise ValueError(f"its format is {content['format']}; {_FORMAT} is known here")
+    model = content["model"]
+    if not isinstance(model, MetricClassifier):
+        raise ValueError(f"it holds a {type(model).__name__}")
+    for part in _parts(model):
+        _check_trees(part)
+    model.calibrator_ = Calibrator.from_dict(vars(model)["calibrator_"])
+    model.rule_ = Rule.from_dict(vars(model)["rule_"])
+    if type(model.rule_) is not Rule:
+        raise ValueError("its rule is not one of two classes")
+    return SavedModel(
+        model,
+        Features.from_list(content["features"]),
+        str(content["target"]),
+        [str(name) for name in content["ignored"]],
+        str(content["kind"]),
+        str(content["made_by"]),
+    )
+
+
+def _parts(whole: Any) -> Iterator[Any]:
+    """Yield an object and all that hangs on it."""
+    seen: set[int] = set()
+    waiting = [whole]
+    while waiting:
+        part = waiting.pop()
+        if id(part) in seen or isinstance(part, (str, bytes, np.ndarray, type)):
+            continue
+        seen.add(id(part))
+        if isinstance(part, dict):
+            waiting.extend(part.values())
+        elif isinstance(part, (list, tuple, set)):
+            waiting.extend(part)
+        elif hasattr(part, "__dict__"):
+            yield part
+            waiting.extend(vars(part).values())
+
+
+def _check_trees(part: Any) -> None:
+    """Refuse a boosted model whose nodes lead out of a tree, or round in circles.
+
+    Compiled code follows the numbers in them without looking. Children come after
+    their parent, which also means that every path ends.
+    """
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    flags = getattr(part, "is_categorical_", None)
+    if flags is not None and np.any(flags):
+        raise ValueError("its trees are none of argmetric train's")
+    if not isinstance(part, HistGradientBoostingClassifier):
+        return
+    for tree in _parts(part):
+        if f"{type(tree).__module__}.{type(tree).__qualname__}" != _TREES:
+            continue
+        if not _is_sound(tree.nodes, part.n_features_in_):
+            raise ValueError("its trees are damaged")
+
+
+def _is_sound(nodes: Any, n_features: int) -> bool:
+    if nodes.ndim != 1 or nodes.size == 0 or nodes["is_categorical"].any():
+        return False
+    inner = np.flatnonzero(nodes["is_leaf"] == 0)
+    feature = nodes["feature_idx"][inner]
+    sound = bool(((feature >= 0) & (feature < n_features)).all())
+    for side in ("left", "right"):
+        child = nodes[side][inner].astype(np.int64)
+        sound &= bool(((child > inner) & (child < nodes.size)).all())
+    return sound

@@ -1,0 +1,264 @@
+"""``argmetric train``."""
+
+from __future__ import annotations
+
+import contextlib
+import warnings
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from cyclopts import Parameter
+
+from argmetric import _files as files
+from argmetric._types import Floats
+from argmetric.cli import _report
+from argmetric.cli._errors import DONE, UsageError
+from argmetric.cli._options import (
+    COLUMNS,
+    DEFAULT_JUDGE,
+    METRIC,
+    OUTPUT,
+    Choice,
+    ColumnName,
+    Columns,
+    FilePath,
+    Flag,
+    GroupColumn,
+    InputFormat,
+    Jobs,
+    Judge,
+    PosLabel,
+    Seed,
+    Share,
+    ShareOrCount,
+    Target,
+    Weight,
+)
+from argmetric.cli._progress import progress
+from argmetric.cli._summary import Summary, described
+from argmetric.cli.models._features import Features, learn_features
+from argmetric.cli.models._learners import STEP, Learner, build_model
+from argmetric.cli.models._saved import (
+    SavedModel,
+    save_model,
+    sklearn_version,
+    skops_io,
+)
+from argmetric.cli.scores._load import (
+    Groups,
+    find_label,
+    load_groups,
+    load_weights,
+    read_rows,
+    refuse_shared,
+)
+from argmetric.cli.scores._rules import refuse_bad_target, rule_facts, rule_values
+
+if TYPE_CHECKING:
+    from argmetric import MetricClassifier
+
+_MANY_ROWS = 10_000
+
+
+def train(
+    file: FilePath,
+    /,
+    *,
+    target: Annotated[ColumnName | None, Parameter(group=COLUMNS)] = None,
+    pos_label: PosLabel = None,
+    drop: Annotated[
+        list[str] | None, Parameter(group=COLUMNS, metavar="COLUMN")
+    ] = None,
+    group: GroupColumn = None,
+    weight: Weight = None,
+    format: InputFormat = None,
+    judge: Judge = DEFAULT_JUDGE,
+    route: Annotated[
+        Literal["tune", "decide", "half", "auto"], Parameter(group=METRIC)
+    ] = "tune",
+    choice: Choice = "best",
+    max_positives: ShareOrCount = None,
+    min_precision: Share = None,
+    min_recall: Share = None,
+    model: Learner = "boosting",
+    seed: Seed = 0,
+    output: Target = None,
+    json: Annotated[bool, Flag, Parameter(group=OUTPUT)] = False,
+    jobs: Jobs = None,
+) -> int:
+    """Train a classifier that decides for the metric, and keep it in a file.
+
+    All other columns are features: numbers as they are, words as categories, empty
+    cells allowed. Every row is scored by a model that has not seen it; on these scores
+    the probabilities are calibrated and the threshold is found. The answer goes to
+    standard output. `argmetric predict` uses the model.
+
+    Parameters
+    ----------
+    file
+        One row for each item: CSV, TSV, Parquet, Arrow or JSONL; - is standard input.
+    target
+        The column to predict: 0 and 1, true and false, or two values with --pos-label.
+        By default the one called label, y, y_true or target.
+    pos_label
+        The value that means "positive" where the target is not 0/1 or true/false.
+    drop
+        A column that is no feature, such as an id; repeat it for several.
+    group
+        The column of group ids (orders, queries, customers). Rows of a group stay
+        together when rows are held out, and the metric is averaged as --average says.
+    weight
+        The column of weights of the rows.
+    format
+        The format of the input, where neither its name nor its content says it.
+    route
+        Where the threshold comes from: tuned on the labels of held-out rows, best in
+        expectation by the calibrated probabilities (decide), one half, or auto, which
+        takes the one that does best out of fold, and says so.
+    choice
+        "best" is the threshold with the best score, "one-se" the one with the fewest
+        positives whose score is within a standard error of it.
+    max_positives
+        Choose at most this many of these rows, or this share of them: 500, or 0.05.
+    min_precision
+        Keep the precision on held-out rows at or above this.
+    min_recall
+        Keep the recall on held-out rows at or above this.
+    model
+        What is trained: boosted trees, a logistic regression, or a logistic regression
+        whose coefficients maximise the metric itself, by smooth counts (soft) or its
+        expectation (expected).
+    seed
+        The seed of all that is drawn.
+    output
+        The file for the model (.skops), replaced whole or not at all. Without it the
+        answer is printed and the model is lost.
+    json
+        Print the answer as JSON.
+    jobs
+        The number of folds trained at a time, -1 for one on each core.
+    """
+    metric = judge.resolved()
+    average = judge.average_for(group)
+    if output is not None:
+        refuse_bad_target(output)
+        skops_io()
+    table = read_rows(file, format)
+    dropped = [files.named_column(table, name) for name in drop or []]
+    label = find_label(
+        table, target, taken=[group, weight, *dropped], option="--target"
+    )
+    refuse_shared(target=label, group=group, weight=weight)
+    if label in dropped:
+        raise UsageError(f"--drop and --target both name column {label!r}")
+    y, positive = files.classes(table, label, pos_label)
+    groups = load_groups(table, Columns(group=group), judge)
+    weights = load_weights(table, weight)
+    ignored = [name for name in (*dropped, group, weight) if name is not None]
+    features = learn_features(table, {*ignored, label})
+    learner = build_model(
+        model,
+        features,
+        metric.name,
+        seed=seed,
+        zero_division=None if judge.zero_division is None else metric.zero_division,
+        average="groups" if average == "groups" else None,
+        route=route,
+        choice="best" if choice == "best" else "one_se",
+        min_precision=min_precision,
+        min_recall=min_recall,
+        max_positives=max_positives,
+        pos_label=positive,
+        n_jobs=jobs,
+    )
+    with progress(f"training on {table.n_rows:,} rows"):
+        notes = _fit(learner, features, table, y, weights, groups)
+    ignored += features.left_out
+    saved = SavedModel(learner, features, label, ignored, model, sklearn_version())
+    if output is not None:
+        with progress("writing"):
+            save_model(saved, output)
+    summary = described(table, metric, groups, target=label, weight=weight)
+    summary |= _found(saved, notes) | {"output": output}
+    if json:
+        _report.print_json(summary)
+    else:
+        _print(summary)
+    return DONE
+
+
+def _fit(
+    learner: MetricClassifier,
+    features: Features,
+    table: files.Table,
+    y: Any,
+    weights: Floats | None,
+    groups: Groups | None,
+) -> list[str]:
+    """Fit a model, and return what was remarkable about it."""
+    options: dict[str, Any] = {}
+    if weights is not None:
+        options = {"sample_weight": weights, f"{STEP}__sample_weight": weights}
+    if groups is not None:
+        options["groups"] = groups.codes
+    X = features.matrix(table)
+    with warnings.catch_warnings(record=True) as caught, _threads(table.n_rows):
+        warnings.simplefilter("always")
+        # The pipeline has no weights of its own; its last step gets them by name
+        warnings.filterwarnings("ignore", message=".* takes no sample_weight")
+        learner.fit(X, y, **options)
+    said = (" ".join(str(warning.message).split()) for warning in caught)
+    return list(dict.fromkeys(said))
+
+
+@contextlib.contextmanager
+def _threads(n_rows: int) -> Iterator[None]:
+    """Keep to one thread for few rows: there, threads mostly wait for each other."""
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(1 if n_rows < _MANY_ROWS else None):
+        yield
+
+
+def _found(saved: SavedModel, notes: list[str]) -> Summary:
+    rule: Any = saved.model.rule_
+    calibrator: Any = saved.model.calibrator_
+    check: Any = saved.model.check_
+    left_out = [f"{name!r}: {why}" for name, why in saved.features.left_out.items()]
+    return {
+        "model": saved.kind,
+        "features": [feature.name for feature in saved.features.used],
+        "numbers": len(saved.features.places("number")),
+        "categories": len(saved.features.places("category")),
+        "classes": list(saved.classes),
+        "calibrator": calibrator.to_dict(),
+        "rule": rule_values(rule, "model score", None),
+        "route": saved.model.route_,
+        "check": None if check is None else check.to_dict(),
+        "notes": [*(f"left out {one}" for one in left_out), *rule.notes, *notes],
+    }
+
+
+def _print(summary: Summary) -> None:
+    target = _report.console(stderr=False)
+    negative, positive = summary["classes"]
+    rule = summary["rule"]
+    numbers = _report.count(summary["numbers"], "column")
+    words = _report.count(summary["categories"], "column")
+    facts = [
+        *_report.asked(summary),
+        ("features", f"{numbers} of numbers, {words} of words"),
+        ("model", summary["model"]),
+        (
+            "classes",
+            f"positive {positive!r} ({100 * rule['prevalence']:.1f} % of the rows), "
+            f"else {negative!r}",
+        ),
+        *rule_facts(rule, rows="held-out rows"),
+    ]
+    _report.print_facts(target, "argmetric train", facts)
+    _report.print_notes(target, "note", summary["notes"])
+    if summary["output"] is None:
+        _report.print_notes(target, "note", ["the model is not kept: pass -o FILE"])
+    else:
+        _report.print_notes(target, "written", [summary["output"]])

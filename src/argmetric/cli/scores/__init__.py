@@ -1,0 +1,1 @@
+"""Commands on files of scores: decide, forecast, evaluate, tune, calibrate, expect."""

@@ -1,0 +1,274 @@
+"""``argmetric calibrate``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from cyclopts import Parameter
+
+from argmetric import _files as files
+from argmetric._files import Format
+from argmetric.cli import _report
+from argmetric.cli._errors import DONE, UsageError
+from argmetric.cli._options import (
+    CALIBRATION,
+    DEFAULT_COLUMNS,
+    DEFAULT_JUDGE,
+    DEFAULT_SCORES,
+    OUTPUT,
+    ColumnName,
+    Columns,
+    FilePath,
+    Flag,
+    Judge,
+    Scores,
+    Seed,
+    Target,
+    Weight,
+)
+from argmetric.cli._progress import progress
+from argmetric.cli._summary import Summary, described
+from argmetric.cli.scores._load import (
+    find_score,
+    grouping,
+    load_groups,
+    load_labels,
+    load_weights,
+    refuse_shared,
+)
+from argmetric.cli.scores._recalibrate import read_calibrator
+from argmetric.cli.scores._rows_out import refuse_shared_output, rows_out
+from argmetric.cli.scores._rules import refuse_bad_target
+
+if TYPE_CHECKING:
+    from argmetric import CalibrationCheck
+    from argmetric._reliability import Route
+
+Method = Literal[
+    "spline", "platt", "beta", "temperature", "isotonic", "identity", "auto"
+]
+
+
+def calibrate(
+    file: FilePath,
+    /,
+    *,
+    scores: Scores = DEFAULT_SCORES,
+    columns: Columns = DEFAULT_COLUMNS,
+    weight: Weight = None,
+    judge: Judge = DEFAULT_JUDGE,
+    method: Annotated[Method | None, Parameter(group=CALIBRATION)] = None,
+    map: Annotated[FilePath | None, Parameter(group=CALIBRATION)] = None,
+    seed: Seed = 0,
+    output: Target = None,
+    output_format: Annotated[Format | None, Parameter(group=OUTPUT)] = None,
+    calibrated_column: Annotated[ColumnName, Parameter(group=OUTPUT)] = "calibrated",
+    json: Annotated[bool, Flag, Parameter(group=OUTPUT)] = False,
+) -> int:
+    """Check probabilities against labels and fit a map that mends them, or apply one.
+
+    Without --map: what deciding with the probabilities as they stand costs, in units of
+    the metric, goes to standard output, and the map goes to --output. The labels must
+    be ones that the model has not been trained on. `argmetric decide --calibrator` and
+    `argmetric forecast --calibrator` use the map.
+
+    With --map: the rows come out as they went in, with a column of calibrated
+    probabilities added.
+
+    Parameters
+    ----------
+    file
+        One row for each item: CSV, TSV, Parquet, Arrow or JSONL; - is standard input.
+    weight
+        The column of weights of the rows.
+    method
+        The kind of map: spline (a smooth curve, pulled towards no change), platt
+        (slope and intercept of the log-odds), beta (three parameters), temperature
+        (slope only), isotonic (any that rises), identity (none), or auto, which is the
+        simplest of them that does as well as the best out of fold. [default: spline]
+    map
+        Apply this map, which an earlier call wrote, instead of fitting one.
+    seed
+        The seed of folds and samples behind the check.
+    output
+        The file for the map (JSON), or with --map for the rows; replaced whole or not
+        at all. Rows go to standard output by default.
+    output_format
+        With --map: the format of the rows, where the name of the file does not say it.
+    calibrated_column
+        With --map: the name of the column that is added.
+    json
+        Print the check as JSON; with --map a summary.
+    """
+    if map is not None:
+        _refuse_beside_map(columns, judge, weight, method)
+        refuse_shared_output(output, json=json)
+        return _apply(
+            file, map, scores, columns, output, output_format, calibrated_column, json
+        )
+    if output_format is not None:
+        raise UsageError("--output-format is about rows: pass --map too")
+    metric = judge.resolved()
+    judge.average_for(columns.group)
+    if output is not None:
+        refuse_bad_target(output)
+    table = files.read_table(file, columns.format)
+    score = find_score(table, scores, taken=[columns.group, columns.label, weight])
+    taken = [score, columns.group, weight]
+    label, y = load_labels(table, columns, taken=taken)
+    refuse_shared(score=score, label=label, group=columns.group, weight=weight)
+    p = files.probabilities(table, score, logits=scores.logits)
+    groups = load_groups(table, columns, judge)
+    weights = load_weights(table, weight)
+    with progress(f"calibrating on {table.n_rows:,} rows"):
+        from argmetric import calibrate as fitted
+        from argmetric import calibration_check
+
+        labels = y.astype(bool)
+        how: dict[str, Any] = {"sample_weight": weights, "logits": scores.logits}
+        how["method"] = method or "spline"
+        calibrator = fitted(labels, p, **how)
+        check = calibration_check(
+            labels, p, metric, **grouping(groups), **how, random_state=seed
+        )
+    if output is not None:
+        try:
+            calibrator.save(output)
+        except OSError as error:
+            reason = error.strerror or error
+            raise files.DataError(f"cannot write {output}: {reason}") from error
+    summary = described(table, metric, groups, score=score, label=label, weight=weight)
+    summary |= {
+        "calibrator": calibrator.to_dict(),
+        "formula": calibrator.formula,
+        "check": check.to_dict(),
+        "output": output,
+    }
+    if json:
+        _report.print_json(summary)
+    else:
+        _print_check(summary, check)
+    return DONE
+
+
+def _refuse_beside_map(
+    columns: Columns, judge: Judge, weight: str | None, method: str | None
+) -> None:
+    given = {
+        "--method": method,
+        "--weight": weight,
+        "--label": columns.label,
+        "--pos-label": columns.pos_label,
+        "--group": columns.group,
+        "--metric": judge.metric,
+        "--average": judge.average,
+        "--zero-division": judge.zero_division,
+    }
+    for option, value in given.items():
+        if value is not None:
+            raise UsageError(
+                f"--map is applied as it is; {option} has no effect beside it"
+            )
+
+
+def _apply(
+    file: str,
+    path: str,
+    scores: Scores,
+    columns: Columns,
+    output: str | None,
+    output_format: Format | None,
+    name: str,
+    json: bool,
+) -> int:
+    calibrator = read_calibrator(path)
+    table = files.read_table(file, columns.format)
+    score = find_score(table, scores)
+    p = files.probabilities(table, score, logits=scores.logits)
+    new = {name: "--calibrated-column"}
+    out = rows_out(table, output, output_format, json=json, new=new)
+    mended = calibrator.apply(p, logits=scores.logits)
+    summary: Summary = {
+        "file": table.source,
+        "format": table.format,
+        "rows": table.n_rows,
+        "columns": {"score": score},
+        "calibrator": calibrator.to_dict(),
+        "formula": calibrator.formula,
+        "mean_before": None if scores.logits else float(p.mean()),
+        "mean": float(mended.mean()),
+    }
+    out.write(table, {name: mended}, summary, numeric=frozenset({score}))
+    if json:
+        out.print_json(summary)
+        return DONE
+    target = _report.console(stderr=True)
+    before = summary["mean_before"]
+    was = "" if before is None else f", was {_report.number(before)}"
+    facts = [
+        ("rows", _report.rows_asked(summary)),
+        ("map", f"{calibrator.formula} ({calibrator.summary})"),
+        ("mean", f"{_report.number(summary['mean'])}{was}"),
+    ]
+    _report.print_facts(target, "argmetric calibrate", facts)
+    if summary["output"] != "-":
+        _report.print_notes(target, "written", [summary["output"]])
+    return DONE
+
+
+def _print_check(summary: Summary, check: CalibrationCheck) -> None:
+    target = _report.console(stderr=False)
+    share = check.n_positives / check.n
+    decides, forecasts = _advice(check)
+    promised = {"decide": check.expected, "recalibrate": check.expected_recalibrated}
+    facts = [
+        *_report.asked(summary),
+        ("truth", f"{check.n_positives:,} positive ({100 * share:.1f} % of the rows)"),
+        ("fit to decide with?", f"{check.fit_to_decide}: {decides}"),
+        ("fit to forecast with?", f"{check.fit_to_forecast}: {forecasts}"),
+        *(
+            (one.words, _scored(one, promised.get(one.name), check.route))
+            for one in check.routes
+        ),
+        ("slope", f"{_pair(check.slope, check.slope_standard_error)}, 1 is right"),
+        (
+            "intercept",
+            f"{_pair(check.intercept, check.intercept_standard_error)}, 0 is right",
+        ),
+        ("ECE", f"{check.ece:.4f}, mended {check.recalibrated.ece:.4f}"),
+        ("map", summary["formula"]),
+    ]
+    _report.print_facts(target, "argmetric calibrate", facts)
+    _report.print_notes(target, "note", check.notes)
+    if summary["output"] is not None:
+        _report.print_notes(target, "written", [summary["output"]])
+
+
+def _advice(check: CalibrationCheck) -> tuple[str, str]:
+    """Return both sentences of advice in terms of commands."""
+    from argmetric._reliability import HOW
+
+    commands = {
+        HOW["recalibrate"]: "pass the map as --calibrator",
+        HOW["recalibrate"].replace(
+            "decide", "forecast"
+        ): "pass the map as --calibrator",
+        HOW["tune"]: "take the cut of argmetric tune",
+    }
+    first, second = check.advice
+    for words, command in commands.items():
+        first, second = first.replace(words, command), second.replace(words, command)
+    return first, second
+
+
+def _scored(route: Route, promised: float | None, advised: str) -> str:
+    text = _report.number(route.score)
+    if promised is not None:
+        text += f", promised {_report.number(promised)}"
+    if route.name != "decide":
+        text += f" ({route.gain:+.4f} ± {route.gain_standard_error:.4f})"
+    return f"{text}, advised" if route.name == advised else text
+
+
+def _pair(value: float, error: float) -> str:
+    return f"{value:.4f} ± {error:.4f}"

@@ -1,0 +1,328 @@
+"""``argmetric decide``."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Annotated, Any
+
+import numpy as np
+from cyclopts import Parameter
+
+from argmetric._files import Format
+from argmetric.cli import _report
+from argmetric.cli._errors import DONE, UsageError
+from argmetric.cli._options import (
+    CALIBRATION,
+    COUNT,
+    DEFAULT_COLUMNS,
+    DEFAULT_JUDGE,
+    DEFAULT_SCORES,
+    FORECAST,
+    FRACTION,
+    INNER_FRACTION,
+    LIMITS,
+    NO_RECALIBRATION,
+    OUTPUT,
+    RULE,
+    ColumnName,
+    Columns,
+    FilePath,
+    Flag,
+    Jobs,
+    Judge,
+    Recalibration,
+    Scores,
+    Target,
+)
+from argmetric.cli._progress import progress
+from argmetric.cli._summary import (
+    Summary,
+    described,
+    forecast_values,
+    short_threshold,
+    split_ties,
+    surprises,
+)
+from argmetric.cli.scores._apply import (
+    apply_rule,
+    print_rule,
+    refuse_beside_rule,
+    rule_summary,
+)
+from argmetric.cli.scores._load import Batch, load_batch
+from argmetric.cli.scores._recalibrate import recalibrated
+from argmetric.cli.scores._route import Route, take_route
+from argmetric.cli.scores._rows_out import refuse_shared_output, rows_out
+
+if TYPE_CHECKING:
+    from argmetric import Decision
+
+
+def decide(
+    file: FilePath,
+    /,
+    *,
+    scores: Scores = DEFAULT_SCORES,
+    columns: Columns = DEFAULT_COLUMNS,
+    judge: Judge = DEFAULT_JUDGE,
+    recalibration: Recalibration = NO_RECALIBRATION,
+    route: Annotated[Route, Parameter(group=CALIBRATION)] = "recalibrate",
+    rule: Annotated[FilePath | None, Parameter(group=RULE)] = None,
+    max_positives: Annotated[
+        int | None, Parameter(group=LIMITS, validator=COUNT)
+    ] = None,
+    min_positives: Annotated[int, Parameter(group=LIMITS, validator=COUNT)] = 0,
+    min_precision: Annotated[
+        float | None, Parameter(group=LIMITS, validator=FRACTION)
+    ] = None,
+    min_recall: Annotated[
+        float | None, Parameter(group=LIMITS, validator=FRACTION)
+    ] = None,
+    coverage: Annotated[
+        float, Parameter(group=FORECAST, validator=INNER_FRACTION)
+    ] = 0.9,
+    output: Target = None,
+    output_format: Annotated[Format | None, Parameter(group=OUTPUT)] = None,
+    decision_column: Annotated[ColumnName, Parameter(group=OUTPUT)] = "decision",
+    json: Annotated[bool, Flag, Parameter(group=OUTPUT)] = False,
+    jobs: Jobs = None,
+) -> int:
+    """Choose the labels that maximise the expected metric, and write them to the rows.
+
+    The rows come out as they went in, in the same order, with a column of 0 and 1
+    added. A summary goes to standard error: what was asked, the positives chosen, the
+    score to expect with its interval and its assumptions, what a cut at 0.5 and the
+    best single cut would score, and the real score where labels are known.
+
+    With --rule each row is decided by itself, by a rule of `argmetric tune`.
+
+    With --json the summary goes to standard output instead, as JSON; the rows are then
+    written only where --output names a file.
+
+    Parameters
+    ----------
+    file
+        One row for each item: CSV, TSV, Parquet, Arrow or JSONL; - is standard input.
+    route
+        With --reference: recalibrate the scores and decide; decide with the scores as
+        they stand; tune one cut on the reference; cut at one half; or auto, which takes
+        the one that does best out of fold on the reference, and says so.
+    rule
+        A file of `argmetric tune`: its threshold decides, and its metric is forecast.
+    max_positives
+        Choose at most this many; with --group, in each group.
+    min_positives
+        Choose at least this many; with --group, in each group.
+    min_precision
+        Keep the expected precision at or above this; with --group, in each group.
+    min_recall
+        Keep the expected recall at or above this; with --group, in each group.
+    coverage
+        The probability with which the interval holds the score.
+    output
+        The file to write, replaced whole or not at all. By default, or for -, the rows
+        go to standard output in the format of the input.
+    output_format
+        The format of the output, where its name does not say it.
+    decision_column
+        The name of the column that is added.
+    json
+        Print the summary as JSON to standard output.
+    jobs
+        The number of threads for groups, -1 for one on each core; results do not
+        depend on it.
+    """
+    refuse_shared_output(output, json=json)
+    recalibration.check()
+    if max_positives is not None and max_positives < min_positives:
+        raise UsageError(
+            f"--max-positives {max_positives} is below --min-positives {min_positives}"
+        )
+    limits: dict[str, Any] = {
+        "min_positives": min_positives,
+        "max_positives": max_positives,
+        "min_precision": min_precision,
+        "min_recall": min_recall,
+    }
+    if route != "recalibrate":
+        _refuse_beside_route(route, recalibration, limits, rule)
+    if rule is not None:
+        refuse_beside_rule(judge, recalibration, limits)
+        return apply_rule(
+            file,
+            rule,
+            scores,
+            columns,
+            judge,
+            coverage=coverage,
+            output=output,
+            output_format=output_format,
+            decision_column=decision_column,
+            json=json,
+        )
+    shared = recalibration.reference is not None
+    batch = load_batch(file, scores, columns, judge, shared=shared)
+    table = batch.table
+    new = {decision_column: "--decision-column"}
+    out = rows_out(table, output, output_format, json=json, new=new)
+    with progress(f"deciding {table.n_rows:,} rows"):
+        from argmetric import decide as decide_labels
+
+        taken = None
+        if route == "recalibrate":
+            batch = recalibrated(batch, recalibration, columns)
+        else:
+            taken = take_route(batch, route, recalibration, columns, judge)
+            batch = taken.batch
+        if taken is not None and taken.rule is not None:
+            chosen = taken.rule.applies(batch.p)
+            summary = rule_summary(batch, taken.rule, chosen, coverage)
+            labels = chosen.astype(np.int64)
+        else:
+            decision = decide_labels(
+                batch.p,
+                batch.metric,
+                **batch.grouping,
+                **batch.scoring,
+                **limits,
+                n_jobs=jobs,
+            )
+            summary = _summary(batch, decision, coverage)
+            labels = decision.labels
+    if taken is not None:
+        summary["route"] = taken.name
+        summary["check"] = None if taken.check is None else taken.check.to_dict()
+        summary["notes"] = [taken.note, *summary["notes"]]
+    added = {decision_column: labels}
+    out.write(table, added, summary, numeric=frozenset({batch.score}))
+    if json:
+        out.print_json(summary)
+    elif taken is not None and taken.rule is not None:
+        summary["rule_file"] = recalibration.reference
+        print_rule(summary, f"route {taken.name}")
+    else:
+        _print(summary)
+    return DONE
+
+
+def _refuse_beside_route(
+    route: str, recalibration: Recalibration, limits: dict[str, Any], rule: str | None
+) -> None:
+    if recalibration.reference is None:
+        raise UsageError(f"--route {route} needs labelled rows: pass --reference FILE")
+    if rule is not None:
+        raise UsageError("--rule brings its own threshold; --route has no effect then")
+    given = [name for name, value in limits.items() if value]
+    if route != "decide" and given:
+        option = given[0].replace("_", "-")
+        raise UsageError(f"--{option} bounds a decision: pass --route decide with it")
+
+
+def _summary(batch: Batch, decision: Decision, coverage: float) -> Summary:
+    from argmetric import forecast
+
+    forecast_ = forecast(
+        batch.p,
+        decision.labels,
+        batch.metric,
+        coverage,
+        **batch.grouping,
+        **batch.scoring,
+    )
+    labels = batch.labels
+    # That scores were recalibrated is said among the assumptions
+    said = tuple(forecast_.assumptions)
+    notes = [note for note in decision.notes if not note.startswith(said)]
+    real = batch.real_score(decision.labels)
+    notes += surprises(forecast_, real)
+    summary = described(
+        batch.table, batch.metric, batch.groups, score=batch.score, label=labels.column
+    )
+    return summary | {
+        "positives": decision.n_positives,
+        "expected": decision.expected,
+        "error": decision.error,
+        "forecast": forecast_values(forecast_),
+        "threshold": decision.threshold,
+        "rule": _rule(batch, decision.threshold),
+        "ties": split_ties(batch, decision.labels),
+        "best_cut": _cut(batch, decision.best_cut),
+        "cut_half": _cut(batch, decision.cut_half),
+        "real": real,
+        "calibrator": None if batch.calibrator is None else batch.calibrator.to_dict(),
+        "notes": [*notes, *([labels.note] if labels.note else [])],
+    }
+
+
+def _rule(batch: Batch, threshold: float | None) -> str | None:
+    """Return a cut as people write it down, None where there is none."""
+    if threshold is None or not math.isfinite(threshold):
+        return None
+    return f"{batch.scale_name} >= {short_threshold(batch.scale, threshold)}"
+
+
+def _cut(batch: Batch, cut: Any) -> Summary:
+    return {
+        "threshold": cut.threshold,
+        "rule": _rule(batch, cut.threshold),
+        "positives": cut.n_positives,
+        "expected": cut.expected,
+        "real": batch.real_score((batch.scale >= cut.threshold).astype(np.int64)),
+    }
+
+
+def _print(summary: Summary) -> None:
+    target = _report.console(stderr=True)
+    share = summary["positives"] / summary["rows"]
+    facts = [
+        *_report.asked(summary),
+        ("positives", f"{summary['positives']:,} ({100 * share:.1f} % of the rows)"),
+        ("expected", _report.expectation(summary["expected"], summary["forecast"])),
+        ("threshold", _threshold(summary)),
+        ("ties", _ties(summary)),
+    ]
+    if summary["real"] is not None:
+        facts.append(("real score", _report.number(summary["real"])))
+    _report.print_facts(target, "argmetric decide", facts)
+    header = ["rule", "positives", "expected"]
+    rows = [
+        ("this decision", summary["positives"], summary["expected"], summary["real"])
+    ]
+    for name, cut in (("best single cut", "best_cut"), ("cut at 0.5", "cut_half")):
+        values = summary[cut]
+        nothing = "a tie is split" if values["positives"] else "nothing"
+        rule = f"{name}: {values['rule'] or nothing}"
+        rows.append((rule, values["positives"], values["expected"], values["real"]))
+    if summary["real"] is not None:
+        header.append("real")
+    table = [
+        [rule, f"{positives:,}", _report.number(expected), _report.number(real)]
+        for rule, positives, expected, real in rows
+    ]
+    _report.print_table(target, header, [row[: len(header)] for row in table])
+    _report.print_notes(target, "assumes", summary["forecast"]["assumptions"])
+    _report.print_notes(target, "note", summary["notes"])
+    if summary["output"] not in (None, "-"):
+        _report.print_notes(target, "written", [summary["output"]])
+
+
+def _threshold(summary: Summary) -> str:
+    if summary["rule"] is not None:
+        return f"{summary['rule']} gives the same labels"
+    if summary["positives"] == 0:
+        return "none: nothing is predicted positive"
+    if summary["average"] == "groups":
+        return "none: each group has its own cut"
+    return "none: a tie is split"
+
+
+def _ties(summary: Summary) -> str:
+    ties = summary["ties"]
+    if not ties["rows"]:
+        return "no tie is split"
+    where = f" in {_report.count(ties['groups'], 'group')}" if summary["groups"] else ""
+    first = "earlier rows" if summary["calibrator"] is None else "higher scores"
+    return (
+        f"{_report.count(ties['rows'], 'row')}{where} left out with the same score as "
+        f"a row that was chosen ({first} come first)"
+    )

@@ -1,0 +1,118 @@
+"""``argmetric evaluate``."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import numpy as np
+from cyclopts import Parameter
+
+from argmetric import _files as files
+from argmetric.cli import _report
+from argmetric.cli._gate import gate
+from argmetric.cli._options import (
+    COLUMNS,
+    DEFAULT_COLUMNS,
+    DEFAULT_JUDGE,
+    OUTPUT,
+    ColumnName,
+    Columns,
+    FailUnder,
+    FilePath,
+    Flag,
+    Judge,
+)
+from argmetric.cli._progress import progress
+from argmetric.cli._summary import Summary, described, surprises
+from argmetric.cli.scores._load import (
+    grouping,
+    load_decisions,
+    load_groups,
+    load_labels,
+    read_rows,
+    refuse_shared,
+)
+
+
+def evaluate(
+    file: FilePath,
+    /,
+    *,
+    columns: Columns = DEFAULT_COLUMNS,
+    judge: Judge = DEFAULT_JUDGE,
+    decision_column: ColumnName | None = None,
+    score: Annotated[ColumnName | None, Parameter(group=COLUMNS)] = None,
+    fail_under: FailUnder = None,
+    json: Annotated[bool, Flag, Parameter(group=OUTPUT)] = False,
+) -> int:
+    """Score a column of decisions against the true labels.
+
+    The answer goes to standard output.
+
+    Parameters
+    ----------
+    file
+        One row for each item: CSV, TSV, Parquet, Arrow or JSONL; - is standard input.
+    decision_column
+        The column of decisions. By default the one called decision, prediction,
+        predicted, pred or y_pred.
+    score
+        The column of probabilities behind the decisions: a note tells where the score
+        that they promised is not the one that is had.
+    fail_under
+        Exit with 3 if the score is worse than this: under it, or over it for a metric
+        that is minimised.
+    json
+        Print the score as JSON.
+    """
+    metric = judge.resolved()
+    judge.average_for(columns.group)
+    table = read_rows(file, columns.format)
+    decision, predicted = load_decisions(table, decision_column, columns.pos_label)
+    groups = load_groups(table, columns, judge)
+    taken = [name for name in (decision, columns.group) if name is not None]
+    label, y = load_labels(table, columns, taken=taken)
+    refuse_shared(decision_column=decision, label=label, group=columns.group)
+
+    with progress(f"evaluating {table.n_rows:,} rows"):
+        from argmetric import evaluate as score_of
+        from argmetric import forecast
+
+        real = float(score_of(y, predicted, metric, **grouping(groups)))
+        notes = []
+        if score is not None:
+            p = files.probabilities(table, files.named_column(table, score))
+            notes = surprises(forecast(p, predicted, metric, **grouping(groups)), real)
+    summary = described(table, metric, groups, decision=decision, label=label)
+    true = y != 0
+    summary |= {
+        "score": real,
+        "notes": notes,
+        "counts": {
+            "tp": int((true & (predicted == 1)).sum()),
+            "fp": int((~true & (predicted == 1)).sum()),
+            "fn": int((true & (predicted == 0)).sum()),
+            "tn": int((~true & (predicted == 0)).sum()),
+        },
+    }
+    if groups is not None:
+        summary["groups_without_positives"] = len(groups.ids) - int(
+            np.unique(groups.codes[true]).size
+        )
+    if json:
+        _report.print_json(summary)
+    else:
+        _print(summary)
+    return gate(real, fail_under, metric, metric.name)
+
+
+def _print(summary: Summary) -> None:
+    target = _report.console(stderr=False)
+    counts = ", ".join(f"{name} {n:,}" for name, n in summary["counts"].items())
+    facts = [*_report.asked(summary), ("counts", counts)]
+    empty = summary.get("groups_without_positives", 0)
+    if empty:
+        facts.append(("empty", f"{_report.count(empty, 'group')} without a positive"))
+    facts.append(("score", _report.number(summary["score"])))
+    _report.print_facts(target, "argmetric evaluate", facts)
+    _report.print_notes(target, "note", summary["notes"])

@@ -1,0 +1,196 @@
+"""``argmetric expect``."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from cyclopts import Parameter
+
+from argmetric import _files as files
+from argmetric.cli import _report
+from argmetric.cli._errors import UsageError
+from argmetric.cli._options import (
+    DEFAULT_SCORES,
+    OUTPUT,
+    ColumnName,
+    FilePath,
+    Flag,
+    Scores,
+    ZeroDivision,
+)
+from argmetric.cli._progress import progress
+from argmetric.cli.scores._load import read_rows
+
+_QUANTILES = (0.05, 0.5, 0.95)
+_REFERENCE_NAMES = (*files.LABEL_NAMES, *files.DECISION_NAMES, "reference", "boundary")
+_WINDOWED = ("pk", "windowdiff")
+
+
+def expect(
+    probabilities: FilePath,
+    reference: FilePath,
+    /,
+    *,
+    utility: Annotated[str, Parameter(alias="-u", metavar="NAME")] = "f1",
+    window: int | None = None,
+    zero_division: ZeroDivision | None = None,
+    beam: Annotated[str | None, Parameter(metavar="L")] = None,
+    scores: Scores = DEFAULT_SCORES,
+    label: Annotated[ColumnName | None, Parameter(group="Columns")] = None,
+    quantiles: Annotated[bool, Flag, Parameter(group=OUTPUT)] = False,
+    json: Annotated[bool, Flag, Parameter(group=OUTPUT)] = False,
+) -> int:
+    """Expected utility of one label sequence when the other is drawn from a model.
+
+    The labels of the first file are independent with the given probabilities; the
+    second file holds the labels to compare with, one row for each position in the same
+    order. The answer goes to standard output.
+
+    Parameters
+    ----------
+    probabilities
+        The probability of a 1 at every position: CSV, TSV, Parquet, Arrow or JSONL.
+    reference
+        The labels, 0 and 1, for as many positions.
+    utility
+        pk, windowdiff, boundary_similarity, hamming or zero_one, or any metric of
+        `argmetric metrics`, such as f1.
+    window
+        The number of labels in a window, for pk and windowdiff.
+    zero_division
+        What 0/0 counts, for metrics: 0, 1, or nan to leave the case out. [default: 0]
+    beam
+        Keep so many states at every position, or "auto"; gives bounds. By default the
+        expectation is exact.
+    label
+        The column of labels in the second file. By default its only column, or the one
+        called label, y, decision, prediction, reference, boundary or the like.
+    quantiles
+        Print the 5 %, 50 % and 95 % quantiles of the utility too.
+    json
+        Print the answer as JSON.
+    """
+    chosen = _utility(utility, window, zero_division)
+    width = _width(beam)
+    table = read_rows(probabilities)
+    score = files.find_column(
+        table,
+        scores.score,
+        files.SCORE_NAMES + (files.LOGIT_NAMES if scores.logits else ()),
+        role="score",
+        option="--score",
+    )
+    p = files.probabilities(table, score, logits=scores.logits)
+    other = read_rows(reference)
+    column, z = _labels(other, label)
+    if z.size != p.size:
+        raise files.DataError(
+            f"{other.source} has {z.size:,} rows but {table.source} has {p.size:,}"
+        )
+    from argmetric._segments import expit
+    from argmetric.sequence import Independent, distribution, expectation
+
+    model = Independent(expit(p) if scores.logits else p)
+    with progress(f"expecting {chosen.name} of {p.size:,} labels"):
+        found = expectation(chosen, z, model, width)
+        law = distribution(chosen, z, model) if quantiles else None
+    summary: dict[str, Any] = {
+        "probabilities": table.source,
+        "reference": other.source,
+        "columns": {"score": score, "label": column},
+        "rows": int(p.size),
+        "utility": chosen.name,
+        "window": window,
+        "greater_is_better": chosen.greater_is_better,
+        "value": found.value,
+        "lower": found.lower,
+        "upper": found.upper,
+        "exact": found.exact,
+        "states": found.n_states,
+    }
+    if law is not None:
+        summary["quantiles"] = {f"{q:g}": law.quantile(q) for q in _QUANTILES}
+    if json:
+        _report.print_json(summary)
+    else:
+        _print(summary)
+    return 0
+
+
+def _utility(name: str, window: int | None, zero_division: str | None) -> Any:
+    """The automaton of a name, with what it needs and nothing else."""
+    from argmetric import sequence
+
+    key = name.strip().lower().replace("-", "_").replace(" ", "_")
+    windowed = {"pk": sequence.Pk, "windowdiff": sequence.WindowDiff}
+    windowed |= {"p_k": sequence.Pk, "window_diff": sequence.WindowDiff}
+    plain = {
+        "boundary_similarity": sequence.BoundarySimilarity,
+        "hamming": sequence.Hamming,
+        "zero_one": sequence.ZeroOne,
+    }
+    if zero_division is not None and key in windowed | plain:
+        raise UsageError(f"--zero-division is for metrics of counts, not {name}")
+    try:
+        if key in windowed:
+            if window is None:
+                raise UsageError(f"--utility {name} needs --window")
+            return windowed[key](window)
+        if window is not None:
+            raise UsageError(f"--window is for {' and '.join(_WINDOWED)}, not {name}")
+        if key in plain:
+            return plain[key]()
+        utility = sequence.CountUtility(name)
+    except ValueError as error:
+        raise UsageError(
+            f"{error}; utilities: {', '.join((*_WINDOWED, *plain))}"
+        ) from error
+    if zero_division is None:
+        return utility
+    metric = utility.counts.with_zero_division(float(zero_division))
+    return sequence.CountUtility(metric)
+
+
+def _width(beam: str | None) -> int | Literal["auto"] | None:
+    if beam is None or beam == "auto":
+        return "auto" if beam else None
+    if not beam.isdigit() or int(beam) < 1:
+        raise UsageError(
+            f'--beam takes a positive whole number or "auto", not {beam!r}'
+        )
+    return int(beam)
+
+
+def _labels(table: files.Table, name: str | None) -> tuple[str, Any]:
+    if name is None and len(table.names) == 1:
+        name = table.names[0]
+    column = files.find_column(
+        table, name, _REFERENCE_NAMES, role="label", option="--label"
+    )
+    return column, files.labels(table, column).astype(np.int64)
+
+
+def _print(summary: dict[str, Any]) -> None:
+    target = _report.console(stderr=False)
+    columns = summary["columns"]
+    better = "" if summary["greater_is_better"] else ", smaller is better"
+    window = "" if summary["window"] is None else f", window {summary['window']}"
+    value = _report.number(summary["value"])
+    if not summary["exact"]:
+        low, high = _report.number(summary["lower"]), _report.number(summary["upper"])
+        value = f"between {low} and {high}"
+    facts = [
+        ("labels", _report.count(summary["rows"])),
+        ("model", f"{columns['score']!r} of {summary['probabilities']}, independent"),
+        ("reference", f"{columns['label']!r} of {summary['reference']}"),
+        ("utility", f"{summary['utility']}{window}{better}"),
+        ("expected", value),
+    ]
+    if "quantiles" in summary:
+        texts = [
+            f"{float(q):.0%} {_report.number(x)}"
+            for q, x in summary["quantiles"].items()
+        ]
+        facts.append(("quantiles", ", ".join(texts)))
+    _report.print_facts(target, "argmetric expect", facts)

@@ -1,0 +1,241 @@
+"""``argmetric forecast``."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from cyclopts import Parameter
+from cyclopts.validators import Number
+
+from argmetric import _files as files
+from argmetric._types import Integers
+from argmetric.cli import _report
+from argmetric.cli._errors import UsageError
+from argmetric.cli._gate import gate
+from argmetric.cli._options import (
+    DEFAULT_COLUMNS,
+    DEFAULT_JUDGE,
+    DEFAULT_SCORES,
+    FINITE,
+    FORECAST,
+    INNER_FRACTION,
+    NO_RECALIBRATION,
+    OUTPUT,
+    RULE,
+    ColumnName,
+    Columns,
+    FailUnder,
+    FilePath,
+    Flag,
+    Jobs,
+    Judge,
+    Recalibration,
+    Scores,
+)
+from argmetric.cli._progress import progress
+from argmetric.cli._summary import Summary, described, forecast_values, surprises
+from argmetric.cli.scores._apply import (
+    has_probabilities,
+    load_rule_batch,
+    refuse_beside_rule,
+)
+from argmetric.cli.scores._load import Batch, load_batch, load_decisions, refuse_shared
+from argmetric.cli.scores._recalibrate import recalibrated
+from argmetric.cli.scores._rules import load_rule, rule_text
+
+
+def forecast(
+    file: FilePath,
+    /,
+    *,
+    scores: Scores = DEFAULT_SCORES,
+    columns: Columns = DEFAULT_COLUMNS,
+    judge: Judge = DEFAULT_JUDGE,
+    recalibration: Recalibration = NO_RECALIBRATION,
+    rule: Annotated[FilePath | None, Parameter(group=RULE)] = None,
+    decision_column: Annotated[ColumnName | None, Parameter(group=FORECAST)] = None,
+    threshold: Annotated[
+        float | None, Parameter(group=FORECAST, validator=FINITE)
+    ] = None,
+    coverage: Annotated[
+        float, Parameter(group=FORECAST, validator=INNER_FRACTION)
+    ] = 0.9,
+    known: Annotated[ColumnName | None, Parameter(group=FORECAST)] = None,
+    prior: Annotated[
+        float | None, Parameter(group=FORECAST, validator=INNER_FRACTION)
+    ] = None,
+    overdispersion: Annotated[
+        float, Parameter(group=FORECAST, validator=Number(gte=0, lte=5))
+    ] = 0.0,
+    fail_under: FailUnder = None,
+    fail_on: Annotated[Literal["mean", "interval"], Parameter(group=OUTPUT)] = "mean",
+    json: Annotated[bool, Flag, Parameter(group=OUTPUT)] = False,
+    jobs: Jobs = None,
+) -> int:
+    """Forecast the score of a decision before its labels are known.
+
+    The decision is that of --decision-column, --threshold or --rule, else that of a
+    column called decision, prediction, predicted, pred or y_pred, else the one that
+    `argmetric decide` would make. The answer goes to standard output.
+
+    Parameters
+    ----------
+    file
+        One row for each item: CSV, TSV, Parquet, Arrow or JSONL; - is standard input.
+    rule
+        A file of `argmetric tune`: forecast its decisions, by its metric.
+    decision_column
+        The column of decisions, 0 and 1.
+    threshold
+        Forecast the rule "score >= threshold" instead; scores as they are in the file.
+    coverage
+        The probability with which the interval holds the score.
+    known
+        The column of labels that have arrived, empty where they have not: they are
+        used as they are, and the interval shrinks.
+    prior
+        The share of positives now, if it is known to differ from the one that the
+        probabilities stand for.
+    overdispersion
+        The standard deviation of an effect on the log-odds that all rows share; widens
+        the interval.
+    fail_under
+        Exit with 3 if the forecast is worse than this: under it, or over it for a
+        metric that is minimised.
+    fail_on
+        What --fail-under judges: the mean of the forecast, or the worse end of its
+        interval.
+    json
+        Print the forecast as JSON.
+    jobs
+        The number of threads for groups, -1 for one on each core; results do not
+        depend on it.
+    """
+    _refuse_two(decision_column=decision_column, threshold=threshold, rule=rule)
+    recalibration.check()
+    frozen = None
+    if rule is None:
+        shared = known is not None or recalibration.reference is not None
+        batch = load_batch(file, scores, columns, judge, taken=[known], shared=shared)
+    else:
+        refuse_beside_rule(judge)
+        frozen = load_rule(rule)
+        batch = load_rule_batch(file, frozen, scores, columns, judge, taken=(known,))
+    refuse_shared(score=batch.score, known=known, decision_column=decision_column)
+    arrived = _arrived(batch.table, known, columns.pos_label)
+    with progress(f"forecasting {batch.table.n_rows:,} rows"):
+        from argmetric import forecast as forecast_score
+
+        if recalibration.wanted:
+            batch = recalibrated(batch, recalibration, columns)
+        if frozen is not None:
+            if not has_probabilities(batch, frozen):
+                raise files.DataError(
+                    f"{rule} was tuned on scores, not on probabilities: pass "
+                    "--reference to make them probabilities, or --logits"
+                )
+            source = f"{rule_text(frozen, batch.score)} ({rule})"
+            column, labels = None, frozen.applies(batch.p).astype(np.int64)
+        else:
+            source, column, labels = _decided(batch, decision_column, threshold, jobs)
+        result = forecast_score(
+            batch.p,
+            labels,
+            batch.metric,
+            coverage,
+            **batch.grouping,
+            known=arrived,
+            prior=prior,
+            overdispersion=overdispersion,
+            **batch.scoring,
+        )
+    real = batch.real_score(labels)
+    summary = described(
+        batch.table,
+        batch.metric,
+        batch.groups,
+        score=batch.score,
+        decision=column,
+        label=batch.labels.column,
+        known=known,
+    )
+    summary |= {
+        "decision": source,
+        "positives": int(labels.sum()),
+        "expected_positives": result.expected_positives,
+        "known": None if arrived is None else int(np.isfinite(arrived).sum()),
+        "prior": prior,
+        "overdispersion": overdispersion,
+        "calibrator": None if batch.calibrator is None else batch.calibrator.to_dict(),
+        "forecast": forecast_values(result),
+        "real": real,
+        "notes": [
+            *([batch.labels.note] if batch.labels.note else []),
+            *surprises(result, real),
+        ],
+    }
+    if json:
+        _report.print_json(summary)
+    else:
+        _print(summary)
+    low, high = result.interval
+    worse_end = low if batch.metric.greater_is_better else high
+    judged = {"mean": result.mean, "interval": worse_end}[fail_on]
+    what = {"mean": "the mean", "interval": "the worse end of the interval"}[fail_on]
+    return gate(judged, fail_under, batch.metric, f"{what} of the forecast")
+
+
+def _refuse_two(**chosen: Any) -> None:
+    given = [
+        f"--{name.replace('_', '-')}" for name, x in chosen.items() if x is not None
+    ]
+    if len(given) > 1:
+        raise UsageError(f"{given[0]} and {given[1]} exclude each other")
+
+
+def _arrived(table: files.Table, known: str | None, pos_label: str | None) -> Any:
+    if known is None:
+        return None
+    name = files.named_column(table, known)
+    return files.labels(table, name, pos_label=pos_label, missing=True, one_sided=True)
+
+
+def _decided(
+    batch: Batch, column: str | None, threshold: float | None, jobs: int | None
+) -> tuple[str, str | None, Integers]:
+    """Return where the decision is from, in words and as a column, and its labels."""
+    if threshold is not None:
+        labels = (batch.p >= threshold).astype(np.int64)
+        return f"{batch.score} >= {threshold:g}", None, labels
+    if column is not None or files.default_columns(batch.table, files.DECISION_NAMES):
+        column, labels = load_decisions(batch.table, column, None)
+        return f"column {column!r}", column, labels
+
+    from argmetric import decide
+
+    decision = decide(
+        batch.p, batch.metric, **batch.grouping, **batch.scoring, n_jobs=jobs
+    )
+    return f"optimal for {batch.metric.name}", None, np.asarray(decision.labels)
+
+
+def _print(summary: Summary) -> None:
+    target = _report.console(stderr=False)
+    positives = _report.count(summary["positives"], "positive")
+    facts = [
+        *_report.asked(summary),
+        ("decision", f"{summary['decision']}, {positives}"),
+        ("truth", f"{summary['expected_positives']:,.1f} positives are expected"),
+    ]
+    if summary["known"] is not None:
+        facts.append(("known", f"{_report.count(summary['known'], 'label')} arrived"))
+    forecast_ = summary["forecast"]
+    facts.append(("forecast", _report.expectation(forecast_["mean"], forecast_)))
+    if chance := forecast_["probability_undefined"]:
+        facts.append(("left out", f"0/0, with probability {chance:.4g}"))
+    if summary["real"] is not None:
+        facts.append(("real score", _report.number(summary["real"])))
+    _report.print_facts(target, "argmetric forecast", facts)
+    _report.print_notes(target, "assumes", summary["forecast"]["assumptions"])
+    _report.print_notes(target, "note", summary["notes"])

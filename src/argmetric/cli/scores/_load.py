@@ -1,0 +1,268 @@
+"""From a file and options to arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from argmetric import _files as files
+from argmetric._types import Floats, Integers
+from argmetric.cli._errors import UsageError
+from argmetric.cli._options import Average, Columns, Judge, Scores
+from argmetric.cli._progress import reading
+from argmetric.metrics import Metric
+
+if TYPE_CHECKING:
+    from argmetric import Calibrator
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Which rows belong together, and how the metric is averaged over groups."""
+
+    column: str
+    codes: Integers
+    ids: list[Any]
+    average: Average
+
+
+@dataclass(frozen=True)
+class Labels:
+    """True labels, or a note on why a column was not taken for them."""
+
+    column: str | None = None
+    values: Floats | None = None
+    note: str | None = None
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Scored rows, and what decisions on them are judged by.
+
+    Attributes
+    ----------
+    p : ndarray
+        The scores as they are in the file.
+    calibrator : Calibrator or None
+        What they go through first.
+    """
+
+    table: files.Table
+    metric: Metric
+    score: str
+    p: Floats
+    logits: bool
+    groups: Groups | None
+    labels: Labels
+    calibrator: Calibrator | None = None
+
+    @cached_property
+    def scale(self) -> Floats:
+        """The scores on the scale of thresholds: recalibrated, if they are."""
+        if self.calibrator is None:
+            return self.p
+        if self.logits:
+            return self.calibrator.apply_logits(self.p)
+        return self.calibrator.apply(self.p)
+
+    @property
+    def scale_name(self) -> str:
+        """What thresholds are compared with, in words."""
+        return self.score if self.calibrator is None else f"calibrated {self.score}"
+
+    @property
+    def scoring(self) -> dict[str, Any]:
+        """How scores are to be read, as the functions of the package take it."""
+        return {"logits": self.logits, "calibrator": self.calibrator}
+
+    @property
+    def grouping(self) -> dict[str, Any]:
+        """Groups as the functions of the package take them."""
+        return grouping(self.groups)
+
+    def real_score(self, decision: npt.NDArray[Any]) -> float | None:
+        """Return the score of a decision against the labels, None without labels."""
+        if self.labels.values is None:
+            return None
+        from argmetric import evaluate
+
+        score = evaluate(self.labels.values, decision, self.metric, **self.grouping)
+        return float(score)
+
+
+def read_rows(file: str, format: files.Format | None = None) -> files.Table:
+    """Read a file of rows, with a sign of life."""
+    with reading(file):
+        return files.read_table(file, format)
+
+
+def load_batch(
+    file: str,
+    scores: Scores,
+    columns: Columns,
+    judge: Judge,
+    *,
+    taken: Iterable[str | None] = (),
+    shared: bool = False,
+) -> Batch:
+    """Read scored rows.
+
+    Parameters
+    ----------
+    file : str
+        A path, or ``"-"``.
+    scores : Scores
+        The options about scores.
+    columns : Columns
+        The options about other columns.
+    judge : Judge
+        The options that name the metric.
+    taken : iterable of str or None, optional
+        Columns with another purpose, which are no labels.
+    shared : bool, optional
+        Whether --pos-label is about the labels of other rows too.
+    """
+    metric = judge.resolved()
+    judge.average_for(columns.group)  # wrong usage comes before the file is read
+    table = read_rows(file, columns.format)
+    score = find_score(table, scores, taken=[columns.group, columns.label])
+    refuse_shared(score=score, group=columns.group, label=columns.label)
+    p = files.probabilities(table, score, logits=scores.logits)
+    groups = load_groups(table, columns, judge)
+    used = [name for name in (score, columns.group, *taken) if name is not None]
+    labels = optional_labels(table, columns, taken=used, shared=shared)
+    return Batch(table, metric, score, p, scores.logits, groups, labels)
+
+
+def find_score(
+    table: files.Table,
+    scores: Scores,
+    *,
+    taken: Iterable[str | None] = (),
+    option: str = "--score",
+) -> str:
+    """Return the column of scores."""
+    return files.find_column(
+        table,
+        scores.score,
+        files.SCORE_NAMES + (files.LOGIT_NAMES if scores.logits else ()),
+        role="score",
+        option=option,
+        taken=[name for name in taken if name is not None],
+    )
+
+
+def load_groups(table: files.Table, columns: Columns, judge: Judge) -> Groups | None:
+    """Return the groups that were asked for, if any."""
+    average = judge.average_for(columns.group)
+    if columns.group is None or average is None:
+        return None
+    name = files.named_column(table, columns.group)
+    codes, ids = files.groups(table, name)
+    return Groups(name, codes, ids, average)
+
+
+def grouping(groups: Groups | None) -> dict[str, Any]:
+    """Return groups as keywords for the functions of the package."""
+    if groups is None:
+        return {"groups": None, "average": None}
+    return {"groups": groups.codes, "average": groups.average}
+
+
+def optional_labels(
+    table: files.Table,
+    columns: Columns,
+    *,
+    taken: Iterable[str],
+    shared: bool = False,
+    one_sided: bool = False,
+) -> Labels:
+    """Return labels that were asked for, or that a column plainly offers.
+
+    A column that only has the name of a label is no reason to fail, unless --pos-label
+    can be about no other column.
+    """
+    if columns.label is not None:
+        return Labels(*load_labels(table, columns, one_sided=one_sided))
+    found = files.default_columns(table, files.LABEL_NAMES, taken=taken)
+    if not found:
+        return Labels()
+    try:
+        name, y = load_labels(table, columns, taken=taken, one_sided=one_sided)
+        return Labels(name, y)
+    except files.DataError as error:
+        if columns.pos_label is not None and not shared:
+            raise
+        return Labels(note=f"labels not used: {error}")
+
+
+def load_labels(
+    table: files.Table,
+    columns: Columns,
+    *,
+    taken: Iterable[str | None] = (),
+    option: str = "--label",
+    one_sided: bool = False,
+) -> tuple[str, Floats]:
+    """Return the label column and its values; there must be one."""
+    name = find_label(table, columns.label, taken=taken, option=option)
+    positive = columns.pos_label
+    return name, files.labels(table, name, pos_label=positive, one_sided=one_sided)
+
+
+def find_label(
+    table: files.Table,
+    name: str | None,
+    *,
+    taken: Iterable[str | None] = (),
+    option: str = "--label",
+) -> str:
+    """Return the column of labels."""
+    return files.find_column(
+        table,
+        name,
+        files.LABEL_NAMES,
+        role="label" if option != "--target" else "target",
+        option=option,
+        taken=[one for one in taken if one is not None],
+    )
+
+
+def load_weights(table: files.Table, name: str | None) -> Floats | None:
+    """Return a column of weights, if one was named."""
+    return (
+        None if name is None else files.weights(table, files.named_column(table, name))
+    )
+
+
+def load_decisions(
+    table: files.Table, name: str | None, pos_label: str | None
+) -> tuple[str, Integers]:
+    """Return a column of decisions and its values: 0 and 1, else as labels are."""
+    name = files.find_column(
+        table, name, files.DECISION_NAMES, role="decision", option="--decision-column"
+    )
+    try:
+        values = files.labels(table, name)
+    except files.DataError:
+        if pos_label is None:
+            raise
+        values = files.labels(table, name, pos_label=pos_label, one_sided=True)
+    return name, values.astype(np.int64)
+
+
+def refuse_shared(**chosen: str | None) -> None:
+    """Refuse one column for two purposes, each given by the name of its option."""
+    seen: dict[str, str] = {}
+    for option, name in chosen.items():
+        if name is None:
+            continue
+        shown = option.replace("_", "-")
+        if name in seen:
+            raise UsageError(f"--{seen[name]} and --{shown} both name column {name!r}")
+        seen[name] = shown

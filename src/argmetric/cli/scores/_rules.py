@@ -1,0 +1,194 @@
+"""Rules: as values, as lines for people, from and to files."""
+
+from __future__ import annotations
+
+import math
+import os
+from typing import TYPE_CHECKING, Any
+
+from argmetric import _files as files
+from argmetric._types import Floats
+from argmetric.cli._errors import UsageError
+from argmetric.cli._report import count, number
+from argmetric.cli._summary import Summary, short_threshold
+
+if TYPE_CHECKING:
+    from argmetric import Rule
+
+_SHOWN_OPTIMA = 5
+_KINDS = {"MultiClassRule": "several classes", "MultiLabelRule": "several labels"}
+
+
+def refuse_bad_target(path: str) -> None:
+    """Refuse an output that cannot be before the work, not after it."""
+    if path == "-":
+        raise UsageError("the output is a file, not standard output: -o FILE")
+    if os.path.isdir(path):
+        raise files.DataError(f"cannot write {path}: it is a folder")
+    folder = os.path.dirname(path) or "."
+    if not os.path.isdir(folder):
+        raise files.DataError(f"cannot write {path}: there is no folder {folder}")
+
+
+def save_rule(rule: Rule, path: str) -> None:
+    """Write a rule to a file."""
+    try:
+        rule.save(path)
+    except OSError as error:
+        raise files.DataError(
+            f"cannot write {path}: {error.strerror or error}"
+        ) from error
+
+
+def load_rule(path: str) -> Rule:
+    """Read a rule for one column of scores."""
+    from argmetric import Rule
+
+    if path == "-":
+        raise UsageError("a rule is read from a file, not from standard input")
+    try:
+        rule = Rule.load(path)
+    except OSError as error:
+        raise files.DataError(f"cannot read {path}: {error.strerror}") from None
+    except (ValueError, TypeError, KeyError) as error:
+        reason = str(error).removeprefix(f"{path}: ")
+        reason = reason.removeprefix(f"{path} is no rule, or ")
+        raise files.DataError(
+            f"{path} is not a rule of argmetric tune: {reason}"
+        ) from None
+    if not isinstance(rule, Rule):
+        what = _KINDS.get(type(rule).__name__, "something else")
+        raise files.DataError(
+            f"{path} is a rule for {what}; here there is one column of scores"
+        )
+    return rule
+
+
+def rule_values(rule: Rule, score: str, p: Floats | None) -> Summary:
+    """Return a rule as plain values.
+
+    Parameters
+    ----------
+    rule : Rule
+        The rule.
+    score : str
+        What the threshold is compared with.
+    p : ndarray or None
+        The scores it was tuned on, so that the threshold can be shown with no more
+        digits than cut them in the same place.
+    """
+    return {
+        "metric": rule.metric.name,
+        "greater_is_better": rule.metric.greater_is_better,
+        "rule": rule_text(rule, score, p),
+        "threshold": rule.threshold,
+        "operator": rule.operator,
+        "pos_label": rule.pos_label,
+        "neg_label": rule.neg_label,
+        "calibrator": None if rule.calibrator is None else rule.calibrator.summary,
+        "n": rule.n,
+        "prevalence": rule.prevalence,
+        "positive_rate": rule.positive_rate,
+        "score": rule.score,
+        "out_of_fold_score": rule.out_of_fold_score,
+        "optimism": rule.optimism,
+        "score_interval": rule.score_interval,
+        "coverage": rule.coverage,
+        "threshold_interval": rule.threshold_interval,
+        "plateau": rule.plateau,
+        "optimal_thresholds": rule.optimal_thresholds.tolist(),
+        "choice": rule.choice,
+        "constraints": dict(rule.constraints),
+        "notes": list(rule.notes),
+    }
+
+
+def rule_text(rule: Rule, score: str, p: Floats | None = None) -> str:
+    """Return a rule as people write it down."""
+    everything, nothing = "every row", "no row"
+    if not math.isfinite(rule.threshold):
+        above = rule.threshold < 0
+        return everything if above == (rule.operator == ">=") else nothing
+    cut = rule.threshold
+    shown = f"{cut:.6g}" if p is None else short_threshold(p, cut)
+    what = score if rule.calibrator is None else f"calibrated {score}"
+    return f"{what} {rule.operator} {shown}"
+
+
+def rule_facts(values: Summary, *, rows: str = "these rows") -> list[tuple[str, str]]:
+    """Return the lines that tell of a rule.
+
+    Parameters
+    ----------
+    values : dict
+        What `rule_values` gave.
+    rows : str, optional
+        What the rows are called that it was tuned on.
+    """
+    facts = [("rule", f"{values['rule']} is positive{_labels(values)}")]
+    facts.append(("score", f"{number(values['score'])} on {rows}{_share(values)}"))
+    if _is_known(values["out_of_fold_score"]):
+        facts.append(("other rows", _other_rows(values)))
+    if values["threshold_interval"] is not None:
+        facts.append(("best cut", _interval(values, "threshold_interval", _digits)))
+    if values["plateau"] is not None:
+        facts.append(("plateau", _plateau(values)))
+    optima = values["optimal_thresholds"]
+    if len(optima) > 1:
+        shown = ", ".join(_span(pair) for pair in optima[:_SHOWN_OPTIMA])
+        more = f" and {len(optima) - _SHOWN_OPTIMA:,} more" * (
+            len(optima) > _SHOWN_OPTIMA
+        )
+        facts.append(("optima", f"{shown}{more}: equally good"))
+    if values["constraints"]:
+        limits = [f"{key} {value:g}" for key, value in values["constraints"].items()]
+        facts.append(("limits", ", ".join(limits).replace("_", " ")))
+    return facts
+
+
+def _labels(values: Summary) -> str:
+    names = values["pos_label"], values["neg_label"]
+    return "" if names == (1, 0) else f": {names[0]!r}, else {names[1]!r}"
+
+
+def _share(values: Summary) -> str:
+    share = values["positive_rate"]
+    return f", {100 * share:.1f} % of them chosen" if _is_known(share) else ""
+
+
+def _other_rows(values: Summary) -> str:
+    gap = values["optimism"] if values["greater_is_better"] else -values["optimism"]
+    text = f"{number(values['out_of_fold_score'])} (tuning flatters by {number(gap)})"
+    if values["score_interval"] is None:
+        return text
+    return f"{text}, {_interval(values, 'score_interval', number)}"
+
+
+def _interval(values: Summary, name: str, shown: Any) -> str:
+    low, high = values[name]
+    return f"{100 * values['coverage']:g} % interval {shown(low)} to {shown(high)}"
+
+
+def _plateau(values: Summary) -> str:
+    same = {"best": "is as good", "one_se": "is within one standard error"}
+    return f"any threshold in {_span(values['plateau'])} {same[values['choice']]}"
+
+
+def _span(pair: Any) -> str:
+    return f"({_digits(pair[0])}, {_digits(pair[1])}]"
+
+
+def _digits(value: float) -> str:
+    return f"{value:.4g}"
+
+
+def _is_known(value: float | None) -> bool:
+    return value is not None and not math.isnan(value)
+
+
+def tuned_on(rule: Rule) -> str:
+    """Return where a rule comes from, in a few words."""
+    known = (
+        f", {rule.metric.name} {number(rule.score)}" if _is_known(rule.score) else ""
+    )
+    return f"tuned on {count(rule.n, 'row')}{known}" if rule.n else "not tuned"

@@ -1,0 +1,272 @@
+"""``argmetric tune``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from argmetric import _files as files
+from argmetric._types import Floats
+from argmetric.cli import _report
+from argmetric.cli._errors import DONE, UsageError
+from argmetric.cli._options import (
+    AMOUNT,
+    DEFAULT_COLUMNS,
+    DEFAULT_SCORES,
+    FORECAST,
+    INNER_FRACTION,
+    METRIC,
+    OUTPUT,
+    Average,
+    Choice,
+    Columns,
+    FilePath,
+    Flag,
+    Judge,
+    Scores,
+    Seed,
+    Share,
+    ShareOrCount,
+    Target,
+    Weight,
+    ZeroDivision,
+    metric_named,
+)
+from argmetric.cli._progress import progress
+from argmetric.cli._summary import Summary
+from argmetric.cli.scores._load import (
+    find_label,
+    find_score,
+    load_weights,
+    read_rows,
+    refuse_shared,
+)
+from argmetric.cli.scores._rules import (
+    refuse_bad_target,
+    rule_facts,
+    rule_values,
+    save_rule,
+)
+
+if TYPE_CHECKING:
+    from argmetric import Rule
+
+_PLACEHOLDER = "{metric}"
+
+
+def tune(
+    file: FilePath,
+    /,
+    *,
+    scores: Scores = DEFAULT_SCORES,
+    columns: Columns = DEFAULT_COLUMNS,
+    weight: Weight = None,
+    no_label: Annotated[bool, Flag, Parameter(group=METRIC)] = False,
+    metric: Annotated[
+        list[str] | None, Parameter(alias="-m", metavar="NAME", group=METRIC)
+    ] = None,
+    zero_division: Annotated[ZeroDivision | None, Parameter(group=METRIC)] = None,
+    cost_fp: Annotated[float | None, Parameter(group=METRIC, validator=AMOUNT)] = None,
+    cost_fn: Annotated[float | None, Parameter(group=METRIC, validator=AMOUNT)] = None,
+    average: Annotated[Average | None, Parameter(group=METRIC)] = None,
+    choice: Choice = "best",
+    max_positives: ShareOrCount = None,
+    min_precision: Share = None,
+    min_recall: Share = None,
+    coverage: Annotated[
+        float, Parameter(group=FORECAST, validator=INNER_FRACTION)
+    ] = 0.9,
+    seed: Seed = 0,
+    output: Target = None,
+    json: Annotated[bool, Flag, Parameter(group=OUTPUT)] = False,
+) -> int:
+    """Find the threshold with the best score on labelled rows, and keep it as a rule.
+
+    Every cut between two different scores is tried, so none is better. The answer goes
+    to standard output: the rule, its score here and the score to expect on other rows,
+    with bootstrap intervals, and how far the threshold can move without loss.
+    `argmetric decide --rule` applies the rule.
+
+    Parameters
+    ----------
+    file
+        One row for each item: CSV, TSV, Parquet, Arrow or JSONL; - is standard input.
+    weight
+        The column of weights of the rows.
+    no_label
+        Use no labels: the threshold that is best for a large population with these
+        probabilities, if they are calibrated. For f1, jaccard and other fractions.
+    metric
+        The metric: f1, f2, f0.5 (f with any beta), jaccard, mcc, gmean and more; see
+        `argmetric metrics`. Repeat it for several metrics, each with its own rule.
+        [default: f1]
+    zero_division
+        What 0/0 counts (a group with no positive, and none predicted): 0, 1, or nan to
+        leave the case out. [default: 0]
+    average
+        With --group: "groups" is the mean of the metric over groups, "pooled" is the
+        metric of all rows together. [default: groups]
+    cost_fp
+        The cost of a false alarm; with --cost-fn, instead of a metric.
+    cost_fn
+        The cost of a miss; with --cost-fp, instead of a metric.
+    choice
+        "best" is the cut with the best score, "one-se" the one with the fewest
+        positives whose score is within a standard error of it.
+    max_positives
+        Choose at most this many of these rows, or this share of them: 500, or 0.05.
+    min_precision
+        Keep the precision on these rows at or above this.
+    min_recall
+        Keep the recall on these rows at or above this.
+    coverage
+        The coverage of the intervals.
+    seed
+        The seed of the bootstrap and of the folds.
+    output
+        The file for the rule, JSON, replaced whole or not at all. With several metrics
+        its name must hold {metric}, as in rule-{metric}.json.
+    json
+        Print the answer as JSON.
+    """
+    cost = _cost(cost_fp, cost_fn, metric)
+    metrics = [metric_named(name, zero_division) for name in metric or ["f1"]]
+    targets = _targets(output, [one.name for one in metrics] if not cost else ["cost"])
+    how = Judge(average=average).average_for(columns.group)
+    if no_label and columns.label is not None:
+        raise UsageError("--no-label and --label exclude each other")
+    table = read_rows(file, columns.format)
+    score, p = _scores(table, scores, columns, label_free=no_label)
+    label, y, positive = None, None, None
+    if not no_label:
+        taken = [score, columns.group, weight]
+        label = find_label(table, columns.label, taken=taken)
+        y, positive = files.classes(table, label, columns.pos_label)
+    refuse_shared(score=score, label=label, group=columns.group, weight=weight)
+    codes = ids = None
+    if columns.group is not None:
+        codes, ids = files.groups(table, files.named_column(table, columns.group))
+    weights = load_weights(table, weight)
+    with progress(f"tuning on {table.n_rows:,} rows"):
+        from argmetric import tune as tuned
+
+        rules: Any = tuned(
+            y,
+            p,
+            None if cost else [*metrics],
+            sample_weight=weights,
+            groups=codes,
+            average=how,
+            min_precision=min_precision,
+            min_recall=min_recall,
+            max_positives=max_positives,
+            cost=cost,
+            pos_label=positive,
+            choice="best" if choice == "best" else "one_se",
+            coverage=coverage,
+            random_state=seed,
+        )
+    found: list[Rule] = list(rules.values()) if isinstance(rules, dict) else [rules]
+    for rule, target in zip(found, targets, strict=bool(targets)):
+        save_rule(rule, target)
+    used = {"score": score, "label": label, "group": columns.group, "weight": weight}
+    summary: Summary = {
+        "file": table.source,
+        "format": table.format,
+        "rows": table.n_rows,
+        "columns": {role: name for role, name in used.items() if name is not None},
+        "groups": None if ids is None else len(ids),
+        "average": how,
+        "prevalence": found[0].prevalence,
+        "cost": cost,
+        "rules": [rule_values(rule, score, p) for rule in found],
+        "output": targets,
+    }
+    if json:
+        _report.print_json(summary)
+    else:
+        _print(summary)
+    return DONE
+
+
+def _cost(
+    fp: float | None, fn: float | None, metric: list[str] | None
+) -> dict[str, float] | None:
+    if fp is None and fn is None:
+        return None
+    if fp is None or fn is None:
+        raise UsageError("--cost-fp and --cost-fn go together")
+    if metric is not None:
+        raise UsageError("--cost-fp and --cost-fn take the place of --metric")
+    return {"fp": fp, "fn": fn}
+
+
+def _targets(output: str | None, names: list[str]) -> list[str]:
+    """Return the file of every rule; one that cannot be is refused before the work."""
+    if len(set(names)) < len(names):
+        raise UsageError("--metric names the same metric twice")
+    if output is None:
+        return []
+    if len(names) > 1 and _PLACEHOLDER not in output:
+        raise UsageError(
+            "several metrics make several rules: put {metric} into the name of the "
+            "file, as in -o 'rule-{metric}.json'"
+        )
+    targets = [output.replace(_PLACEHOLDER, name) for name in names]
+    for target in targets:
+        refuse_bad_target(target)
+    return targets
+
+
+def _scores(
+    table: files.Table, scores: Scores, columns: Columns, *, label_free: bool
+) -> tuple[str, Floats]:
+    """Return the column of scores: any numbers, but probabilities without labels."""
+    score = find_score(table, scores, taken=[columns.group, columns.label])
+    if not label_free:
+        return score, files.numbers(table, score)
+    if scores.logits:
+        raise UsageError("--no-label works on probabilities, not on --logits")
+    return score, files.probabilities(table, score)
+
+
+def _print(summary: Summary) -> None:
+    target = _report.console(stderr=False)
+    rules = summary["rules"]
+    facts = [("rows", _report.rows_asked(summary))]
+    facts += _report.groups_asked(summary)
+    share = f"{100 * summary['prevalence']:.1f} % positive"
+    source = "" if "label" in summary["columns"] else ", if the probabilities are right"
+    facts.append(("truth", f"{share}{source}"))
+    if len(rules) == 1:
+        metric = rules[0]["metric"] if summary["cost"] is None else _costs(summary)
+        rows = "these rows" if "label" in summary["columns"] else "such rows, expected"
+        facts += [("metric", metric), *rule_facts(rules[0], rows=rows)]
+        _report.print_facts(target, "argmetric tune", facts)
+    else:
+        _report.print_facts(target, "argmetric tune", facts)
+        header = ["metric", "rule", "positives", "score", "other rows", "interval"]
+        _report.print_table(target, header, map(_row, rules), numbers_from=2)
+    notes = dict.fromkeys(note for rule in rules for note in rule["notes"])
+    _report.print_notes(target, "note", notes)
+    _report.print_notes(target, "written", summary["output"])
+
+
+def _costs(summary: Summary) -> str:
+    cost = summary["cost"]
+    alarm, miss = f"false alarm {cost['fp']:g}", f"miss {cost['fn']:g}"
+    return f"minus the cost of all rows; {alarm}, {miss}"
+
+
+def _row(rule: Summary) -> list[str]:
+    interval = rule["score_interval"]
+    shown = "" if interval is None else " to ".join(map(_report.number, interval))
+    return [
+        rule["metric"],
+        rule["rule"],
+        f"{100 * rule['positive_rate']:.1f} %",
+        _report.number(rule["score"]),
+        _report.number(rule["out_of_fold_score"]),
+        shown,
+    ]

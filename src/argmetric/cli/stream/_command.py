@@ -1,0 +1,339 @@
+"""``argmetric stream``."""
+
+from __future__ import annotations
+
+import contextlib
+import json as js
+import math
+import os
+from contextlib import closing
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from cyclopts import Group, Parameter
+from cyclopts.validators import Number
+
+from argmetric import _files as files
+from argmetric._files.chunks import Classes, Request, RowFormat, open_rows
+from argmetric.cli import _report
+from argmetric.cli._errors import DONE, UsageError
+from argmetric.cli._options import (
+    COLUMNS,
+    METRIC,
+    OUTPUT,
+    RULE,
+    ColumnName,
+    FilePath,
+    Flag,
+    Seed,
+    Target,
+    ZeroDivision,
+    metric_named,
+)
+from argmetric.cli._progress import reading
+from argmetric.cli.scores._rows_out import refuse_shared_output
+from argmetric.cli.scores._rules import refuse_bad_target
+from argmetric.cli.stream._checkpoint import Checkpoint, CheckpointFolder
+from argmetric.cli.stream._out import STANDARD_STREAM, Predictions
+from argmetric.cli.stream._report import print_stream, stream_summary
+from argmetric.cli.stream._run import (
+    Counts,
+    StreamRun,
+    refuse_other_options,
+    resumed_rows,
+    say,
+)
+from argmetric.cli.stream._status import Interruption, Status
+from argmetric.metrics import Metric
+
+if TYPE_CHECKING:
+    from argmetric.stream import OnlineClassifier
+
+RuleName = Literal["histogram", "newton", "ofo", "fofo", "fixed"]
+LearnerName = Literal["mixture", "sgd", "adagrad", "stamp", "omcsl"]
+_OWN_DECISION = ("stamp", "omcsl")
+
+_CHECKPOINTS = Group("Checkpoints", sort_key=6)
+_POSITIVE = Number(gt=0, lt=math.inf)
+_WIDTH = Number(gt=0, lt=2**31)
+_Column = Parameter(group=COLUMNS)
+_Model = Parameter(group=RULE)
+_Kept = Parameter(group=_CHECKPOINTS)
+_Label = Annotated[str | None, Parameter(group=COLUMNS, metavar="VALUE")]
+
+
+def stream(
+    file: FilePath,
+    /,
+    *,
+    metric: Annotated[str, Parameter(alias="-m", metavar="NAME", group=METRIC)] = "f1",
+    zero_division: Annotated[ZeroDivision | None, Parameter(group=METRIC)] = None,
+    target: Annotated[ColumnName | None, _Column] = None,
+    pos_label: _Label = None,
+    neg_label: _Label = None,
+    one_vs_rest: Annotated[bool, Flag, _Column] = False,
+    drop: Annotated[list[str] | None, _Column, Parameter(metavar="COLUMN")] = None,
+    features: Annotated[int | None, _Column, Parameter(validator=_WIDTH)] = None,
+    hash_bits: Annotated[
+        int | None, _Column, Parameter(validator=Number(gte=1, lte=30))
+    ] = None,
+    zero_based: Annotated[bool, Flag, _Column] = False,
+    format: Annotated[RowFormat | None, _Column] = None,
+    on_error: Annotated[Literal["stop", "skip"], _Column] = "stop",
+    rule: Annotated[RuleName | None, _Model] = None,
+    learner: Annotated[LearnerName, _Model] = "mixture",
+    step: Annotated[float | None, _Model, Parameter(validator=_POSITIVE)] = None,
+    memory: Annotated[
+        float | None,
+        _Model,
+        Parameter(validator=Number(gte=1, lt=math.inf), metavar="ROWS"),
+    ] = None,
+    seed: Annotated[Seed, _Model] = 0,
+    checkpoint: Annotated[
+        FilePath | None, _Kept, Parameter(metavar="FOLDER", show_default=False)
+    ] = None,
+    every: Annotated[
+        int, _Kept, Parameter(validator=_POSITIVE, metavar="ROWS")
+    ] = 100_000,
+    resume: Annotated[bool, Flag, _Kept] = False,
+    output: Target = None,
+    json: Annotated[bool, Flag, Parameter(group=OUTPUT)] = False,
+) -> int:
+    """Learn from a stream in one pass, for the metric; every row is predicted first.
+
+    Model and threshold are learned together. Each row is predicted before its label is
+    seen, so the score is an honest one. Memory does not grow with the number of rows.
+    The answer goes to standard output; on a terminal, score, threshold and rate are
+    shown on the way. Ctrl-C ends it in order.
+
+    Parameters
+    ----------
+    file
+        Rows of libsvm (svmlight) text, CSV, TSV, JSONL or Parquet; - is standard input.
+    metric
+        The metric: f1, f2, f0.5 (f with any beta), jaccard, mcc, gmean and more; see
+        `argmetric metrics`.
+    zero_division
+        What 0/0 counts: 0, 1, or nan. [default: 0]
+    target
+        The column, or key, of the labels. By default the one called label, y, y_true or
+        target. libsvm has labels of its own.
+    pos_label
+        The label that means "positive" where labels are not 0/1, -1/1 or true/false.
+    neg_label
+        The other label. Without it, the first label that is not --pos-label.
+    one_vs_rest
+        All labels but --pos-label are negative.
+    drop
+        A column that is no feature, such as an id; repeat it for several.
+    features
+        The number of features of libsvm text: the largest index. Without it a file is
+        looked through first; standard input cannot be.
+    hash_bits
+        Hash features to 2^B columns: libsvm indices of any size; JSONL with any keys,
+        missing ones 0 and text as categories.
+    zero_based
+        Indices of libsvm text begin with 0, not 1.
+    format
+        The format of the input, where neither its name nor its content says it.
+    on_error
+        A row that cannot be used: "stop", or "skip" and count it.
+    rule
+        How the threshold is learned. [default: histogram]
+    learner
+        How the probability is learned; the mixture needs no step. "stamp" and "omcsl"
+        carry their own decision.
+    step
+        The step size of the learner, or a factor for all steps of the mixture.
+    memory
+        The rows that the learner remembers, where the stream drifts.
+    seed
+        The seed of what is drawn ("omcsl").
+    checkpoint
+        Keep the state in this folder: every --every rows, at the end, and when a signal
+        or a bad row stops the run. The one before the last stays too.
+    every
+        Rows between two checkpoints.
+    resume
+        Go on from the newest checkpoint; without one, begin. Predictions and state are
+        then those of a run that was never stopped, whatever stopped it. Standard input
+        has to begin anew.
+    output
+        The file for predictions (JSONL): row, score (the probability), decision and
+        label; - is standard output.
+    json
+        Print the answer as JSON.
+    """
+    judge = metric_named(metric, zero_division)
+    refuse_shared_output(output, json=json)
+    _check_options(locals())
+    _check_metric(judge, rule)
+    if output is not None and output != STANDARD_STREAM:
+        refuse_bad_target(output)
+        with contextlib.suppress(FileNotFoundError):
+            if os.path.samefile(file, output):
+                raise UsageError(f"-o {output} is the input: it would be overwritten")
+    configuration: dict[str, Any] = {
+        "metric": judge.name,
+        "zero_division": str(judge.zero_division),
+        "target": target,
+        "pos_label": pos_label,
+        "neg_label": neg_label,
+        "one_vs_rest": one_vs_rest,
+        "drop": sorted(drop or []),
+        "features": features,
+        "hash_bits": hash_bits,
+        "zero_based": zero_based,
+        "rule": None if learner in _OWN_DECISION else rule or "histogram",
+        "learner": learner,
+        "step": step,
+        "memory": memory,
+        "seed": seed if learner == "omcsl" else None,
+        "output": output is not None,
+    }
+    request = Request(
+        target,
+        tuple(drop or ()),
+        features,
+        hash_bits,
+        zero_based,
+        on_error,
+        every if checkpoint is not None else None,
+    )
+    stopped = Interruption()
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(stopped.listening())
+        folder = found = None
+        if checkpoint is not None:
+            folder = stack.enter_context(closing(CheckpointFolder(checkpoint)))
+            found = _found(folder, configuration, resume=resume)
+        try:
+            with reading(file):  # features are counted before the first row
+                rows = open_rows(
+                    file,
+                    request,
+                    format=format,
+                    classes=Classes(
+                        pos_label, neg_label, pos_label is not None, one_vs_rest
+                    ),
+                    resumed=None if found is None else resumed_rows(found),
+                    stopped=stopped,
+                )
+        except files.DataError:
+            if stopped():  # while it waited for the first bytes
+                return stopped.code
+            raise
+        stack.enter_context(closing(rows.source))
+        model = _model(judge, configuration, rows.reader.layout.format, seed)
+        if found is not None and found.arrays:
+            model.set_state(found.arrays)
+        length = None if found is None else int(found.manifest["output"])
+        names = _names(pos_label, neg_label)
+        predictions = stack.enter_context(closing(Predictions(output, names, length)))
+        run = StreamRun(model, rows, predictions, configuration, folder, every)
+        if found is not None and folder is not None:
+            run.counts = Counts(**found.manifest["counts"])
+            folder.set_aside_newer(found)
+            say(f"going on after {run.position.rows:,} rows, from {found.path}")
+        run.go(stopped, Status())
+    if not run.counts.rows and not stopped():
+        raise files.DataError(f"no row of {rows.source.name} could be used")
+    if run.finished and run.absence is not None:
+        raise files.DataError(run.absence)
+    summary = stream_summary(run, judge, stopped, output)
+    if json:
+        _report.print_json(summary)
+    else:
+        print_stream(summary, stderr=output == STANDARD_STREAM)
+    return stopped.code or DONE
+
+
+def _check_options(options: dict[str, Any]) -> None:
+    """Refuse options that contradict each other or have nothing to act on."""
+    if options["learner"] in _OWN_DECISION and options["rule"] is not None:
+        raise UsageError(f"{options['learner']} carries its own decision: no --rule")
+    if options["features"] is not None and options["hash_bits"] is not None:
+        raise UsageError("--features and --hash-bits exclude each other")
+    if options["pos_label"] is None:
+        for name in ("neg_label", "one_vs_rest"):
+            if options[name]:
+                option = f"--{name.replace('_', '-')}"
+                raise UsageError(f"{option} is about --pos-label: pass it too")
+    if options["one_vs_rest"] and options["neg_label"] is not None:
+        raise UsageError("--one-vs-rest and --neg-label exclude each other")
+    if options["pos_label"] is not None and (
+        options["pos_label"] == options["neg_label"]
+    ):
+        raise UsageError("--pos-label and --neg-label are the same")
+    if options["checkpoint"] is None:
+        if options["resume"]:
+            raise UsageError("--resume is about --checkpoint: pass the folder too")
+    elif options["output"] == STANDARD_STREAM:
+        raise UsageError(
+            "standard output cannot be cut back to a checkpoint: -o FILE, or no "
+            "--checkpoint"
+        )
+
+
+def _check_metric(metric: Metric, rule: RuleName | None) -> None:
+    """Refuse a metric that no threshold can be learned for."""
+    from argmetric.stream import get_rule
+
+    try:
+        get_rule(rule or "histogram").init_state(metric)
+    except ValueError as error:
+        raise UsageError(str(error)) from error
+
+
+def _found(
+    folder: CheckpointFolder, configuration: dict[str, Any], *, resume: bool
+) -> Checkpoint | None:
+    """Return the checkpoint to go on from."""
+    folder.remove_leftovers()
+    if not resume:
+        if not folder.empty:
+            raise files.DataError(
+                f"{folder.path} holds checkpoints: pass --resume to go on, or another "
+                "folder to begin anew"
+            )
+        return None
+    newest = folder.newest()
+    if newest is None:
+        say(f"no checkpoint in {folder.path} yet: beginning with the first row")
+    else:
+        refuse_other_options(newest, configuration)
+    return newest
+
+
+def _model(
+    metric: Metric, options: dict[str, Any], format: RowFormat, seed: int
+) -> OnlineClassifier:
+    from argmetric.stream import OnlineClassifier
+
+    return OnlineClassifier(
+        metric,
+        rule=options["rule"] or "histogram",
+        learner=options["learner"],
+        step=options["step"],
+        memory=options["memory"],
+        # names are hashed by the reader of JSONL
+        hash_bits=options["hash_bits"] if format == "svmlight" else None,
+        random_state=seed,
+    )
+
+
+def _names(pos_label: str | None, neg_label: str | None) -> tuple[str, str]:
+    """Return the classes as JSON: 0 and 1, unless both were named.
+
+    A class that is found on the way may be needed before it is known.
+    """
+    if pos_label is None or neg_label is None:
+        return "0", "1"
+    return _as_json(neg_label), _as_json(pos_label)
+
+
+def _as_json(label: str) -> str:
+    try:
+        number = js.loads(label)
+    except ValueError:
+        number = label
+    return js.dumps(label if isinstance(number, list | dict) else number)

@@ -1,0 +1,137 @@
+"""Predictions as JSON lines, written in order and cut back to a known length."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Iterator
+from typing import IO, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from argmetric import _files as files
+from argmetric._files._arrow import (
+    float_array,
+    integer_array,
+    text_array,
+    text_bytes,
+    text_scalar,
+)
+
+STANDARD_STREAM = "-"
+
+
+class Predictions:
+    """A file of predictions, or nothing.
+
+    Parameters
+    ----------
+    target : str or None
+        The file, "-" for standard output, None for nothing.
+    names : pair of str
+        The negative and the positive class as JSON.
+    length : int or None
+        Go on with a file that has this length, or more: what is behind it is removed.
+    """
+
+    def __init__(
+        self, target: str | None, names: tuple[str, str], length: int | None = None
+    ) -> None:
+        self.target = target
+        self._names = names
+        self.length = length or 0
+        self._stream = self._opened(length)
+
+    def _opened(self, length: int | None) -> IO[bytes] | None:
+        if self.target is None:
+            return None
+        if self.target == STANDARD_STREAM:
+            return sys.stdout.buffer
+        if length is None:
+            return open(self.target, "wb")
+        try:
+            stream = open(self.target, "r+b")  # noqa: SIM115 -- closed by `close`
+        except FileNotFoundError:
+            raise files.DataError(
+                f"{self.target} is gone: the checkpoint goes on with it at byte "
+                f"{length:,}"
+            ) from None
+        size = os.fstat(stream.fileno()).st_size
+        if size < length:
+            stream.close()
+            raise files.DataError(
+                f"{self.target} has {size:,} bytes, the checkpoint goes on at byte "
+                f"{length:,}: it is another file, or was changed"
+            )
+        stream.truncate(length)
+        stream.seek(length)
+        return stream
+
+    def write(
+        self,
+        numbers: npt.NDArray[np.int64],
+        scores: npt.NDArray[np.float64],
+        decisions: npt.NDArray[Any],
+        labels: npt.NDArray[Any],
+    ) -> None:
+        """Write one object for each row."""
+        if self._stream is None or not numbers.size:
+            return
+        data = text_bytes(self._lines(numbers, scores, decisions, labels))
+        with self._named():
+            self._stream.write(data)
+        self.length += len(data)
+
+    def _lines(self, numbers: Any, scores: Any, decisions: Any, labels: Any) -> Any:
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        text = pa.large_string()
+        ends = text_array(
+            [
+                f',"decision":{decision},"label":{label}}}\n'
+                for decision in self._names
+                for label in self._names
+            ]
+        )
+        return pc.binary_join_element_wise(
+            text_scalar('{"row":'),
+            pc.cast(integer_array(numbers), text),
+            text_scalar(',"score":'),
+            pc.cast(float_array(scores), text),
+            ends.take(integer_array(2 * decisions.astype(np.int64) + labels)),
+            text_scalar(""),
+        )
+
+    def sync(self) -> None:
+        """Bring all that was written to the disk."""
+        if self._stream is None:
+            return
+        with self._named():
+            self._stream.flush()
+        if self.target != STANDARD_STREAM:
+            with contextlib.suppress(OSError):  # a pipe has no disk
+                os.fsync(self._stream.fileno())
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._stream is None:
+            return
+        with self._named():
+            if self.target == STANDARD_STREAM:
+                self._stream.flush()
+            else:
+                self._stream.close()
+
+    @contextlib.contextmanager
+    def _named(self) -> Iterator[None]:
+        """Let an error tell which file it is about; the system does not."""
+        try:
+            yield
+        except OSError as error:
+            if self.target == STANDARD_STREAM:
+                raise
+            reason = error.strerror or error
+            raise files.DataError(f"cannot write {self.target}: {reason}") from error

@@ -1,0 +1,98 @@
+"""What a pass over a stream found, for people and for programs."""
+
+from __future__ import annotations
+
+from argmetric.cli import _report
+from argmetric.cli._summary import Summary
+from argmetric.cli.stream._out import STANDARD_STREAM
+from argmetric.cli.stream._run import StreamRun
+from argmetric.cli.stream._status import Interruption
+from argmetric.metrics import Metric
+
+
+def stream_summary(
+    run: StreamRun, metric: Metric, stopped: Interruption, output: str | None
+) -> Summary:
+    """Return the answer as plain values."""
+    layout, position, counts = run.rows.reader.layout, run.position, run.counts
+    classes = position.classes
+    empty = not counts.rows
+    return {
+        "file": run.rows.source.name,
+        "format": layout.format,
+        "rows": counts.rows,
+        "skipped": position.skipped,
+        "errors": list(position.errors),
+        "features": None if run.configuration["hash_bits"] else layout.n_features,
+        "hash_bits": run.configuration["hash_bits"],
+        "target": layout.target,
+        "classes": [classes.negative, classes.positive],
+        "metric": metric.name,
+        "zero_division": run.configuration["zero_division"],
+        "learner": run.configuration["learner"],
+        "rule": run.configuration["rule"],
+        "counts": {name: getattr(counts, name) for name in ("tp", "fp", "fn", "tn")},
+        "score": None if empty else float(run.model.score_),
+        "threshold": None if empty else float(run.model.threshold_),
+        "seconds": run.seconds,
+        "rows_per_second": run.learned / run.seconds if run.seconds else None,
+        "finished": run.finished,
+        "signal": {0: None, 130: "SIGINT", 143: "SIGTERM"}[stopped.code],
+        "checkpoint": run.kept,
+        "output": output,
+    }
+
+
+def print_stream(summary: Summary, *, stderr: bool) -> None:
+    """Print the answer for people."""
+    target = _report.console(stderr=stderr)
+    _report.print_facts(
+        target, "argmetric stream", [*_asked(summary), *_found(summary)]
+    )
+    _report.print_notes(target, "skipped", summary["errors"])
+    if summary["skipped"] > len(summary["errors"]):
+        more = summary["skipped"] - len(summary["errors"])
+        _report.print_notes(target, "skipped", [f"{more:,} more"])
+    if summary["signal"]:
+        _report.print_notes(
+            target, "note", [f"stopped by {summary['signal']} before the end"]
+        )
+    if summary["checkpoint"] is not None:
+        _report.print_notes(target, "checkpoint", [summary["checkpoint"]])
+    if summary["output"] not in (None, STANDARD_STREAM):
+        _report.print_notes(target, "written", [summary["output"]])
+
+
+def _asked(summary: Summary) -> list[tuple[str, str]]:
+    how = summary["learner"]
+    if summary["rule"] is not None:
+        how += f", threshold by {summary['rule']}"
+    if summary["hash_bits"]:
+        width = f"hashed to {summary['hash_bits']} bits"
+    else:
+        width = _report.count(summary["features"], "feature")
+    rows = f"{_report.count(summary['rows'], 'row')} of {summary['file']}"
+    return [
+        ("rows", f"{rows} ({summary['format']}, {width})"),
+        ("metric", summary["metric"]),
+        ("model", how),
+    ]
+
+
+def _found(summary: Summary) -> list[tuple[str, str]]:
+    counts, rows, facts = summary["counts"], summary["rows"], []
+    if rows:
+        share = 100 / rows
+        truth, chosen = counts["tp"] + counts["fn"], counts["tp"] + counts["fp"]
+        score = _report.number(summary["score"])
+        facts = [
+            ("truth", f"{truth:,} positive ({share * truth:.1f} % of the rows)"),
+            ("predicted", f"{chosen:,} positive ({share * chosen:.1f} %)"),
+            ("score", f"{score}, every row predicted before its label was seen"),
+            ("threshold", _report.number(summary["threshold"])),
+        ]
+    if summary["skipped"]:
+        facts.append(("skipped", _report.count(summary["skipped"], "bad row")))
+    if summary["rows_per_second"]:
+        facts.append(("rate", f"{summary['rows_per_second']:,.0f} rows a second"))
+    return facts

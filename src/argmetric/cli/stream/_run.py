@@ -1,0 +1,232 @@
+"""One pass over a stream: predict, learn, write, keep."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import sys
+import time
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from argmetric import _files as files
+from argmetric._files.chunks import BadRowError, Chunk, Classes, Layout, Position
+from argmetric._files.chunks._base import MOST_ROWS
+from argmetric._files.chunks._open import OpenRows, Resumed
+from argmetric.cli import _report
+from argmetric.cli._stop import ends_in_order
+from argmetric.cli.stream._checkpoint import Checkpoint, CheckpointFolder
+from argmetric.cli.stream._out import Predictions
+from argmetric.cli.stream._status import SIGNALS, Interruption, Status
+
+if TYPE_CHECKING:
+    from argmetric.stream import OnlineClassifier
+
+
+@dataclass
+class Counts:
+    """The confusion matrix of all predictions, each made before its label was seen."""
+
+    tp: int = 0
+    fp: int = 0
+    fn: int = 0
+    tn: int = 0
+
+    def add(self, decisions: Any, labels: Any) -> None:
+        """Count the rows of a chunk."""
+        found = np.bincount(2 * decisions.astype(np.int64) + labels, minlength=4)
+        tn, fn, fp, tp = found.tolist()
+        self.tp, self.fp = self.tp + tp, self.fp + fp
+        self.fn, self.tn = self.fn + fn, self.tn + tn
+
+    @property
+    def rows(self) -> int:
+        """All of them."""
+        return self.tp + self.fp + self.fn + self.tn
+
+
+@dataclass
+class StreamRun:
+    """A pass over the rows of an input.
+
+    Attributes
+    ----------
+    model : OnlineClassifier
+        Predicts and learns.
+    rows : OpenRows
+        The input.
+    predictions : Predictions
+        Where predictions go.
+    configuration : dict
+        The options that a checkpoint must agree with.
+    folder : CheckpointFolder or None
+        Where checkpoints go.
+    every : int
+        Rows between two of them.
+    """
+
+    model: OnlineClassifier
+    rows: OpenRows
+    predictions: Predictions
+    configuration: dict[str, Any]
+    folder: CheckpointFolder | None
+    every: int
+    counts: Counts = field(default_factory=Counts)
+    finished: bool = False
+    seconds: float = 0.0
+    learned: int = 0  # rows of this process
+    kept: str | None = None  # the last checkpoint
+
+    def __post_init__(self) -> None:
+        self.position = self.rows.start
+        self._saved_rows = self.position.rows
+        self._warned = False
+
+    def go(self, stopped: Interruption, status: Status) -> None:
+        """Run until the input ends, a signal comes, or a row is wrong.
+
+        A checkpoint is left in all three cases; the error is raised after it.
+        """
+        # Before the first chunk, which waits for compilers, there is nothing to keep
+        with contextlib.ExitStack() as in_order:
+            self._go(stopped, status, in_order)
+
+    def _go(
+        self, stopped: Interruption, status: Status, in_order: contextlib.ExitStack
+    ) -> None:
+        started = time.monotonic()
+        try:
+            for chunk in self.rows.reader.chunks():
+                self._take(chunk)
+                if not self.seconds:
+                    in_order.enter_context(ends_in_order(*SIGNALS))
+                self.seconds = time.monotonic() - started
+                if self.position.rows >= MOST_ROWS and not self._warned:
+                    self._warned = True
+                    self._warn(status)
+                if status.due():
+                    status.show(self._line())
+                if stopped():
+                    break
+                if self._is_due():
+                    self._keep()
+            self.finished = not stopped()
+        except BadRowError as error:
+            if self._keep():
+                raise files.DataError(
+                    f"{error}. The {self.position.rows:,} rows before it are in "
+                    "the checkpoint: mend the line, or pass --on-error skip, and "
+                    "--resume"
+                ) from error
+            raise
+        finally:
+            status.close()
+        self._keep()
+
+    def _take(self, chunk: Chunk) -> None:
+        self.position = chunk.position
+        if not chunk.y.size:
+            return
+        decisions, scores = self.model.progressive(
+            chunk.X, chunk.y, classes=[0, 1], return_proba=True
+        )
+        decisions = np.asarray(decisions)
+        self.counts.add(decisions, chunk.y)
+        self.predictions.write(chunk.numbers, scores, decisions, chunk.y)
+        self.learned += chunk.y.size
+
+    def _line(self) -> str:
+        rate = self.learned / max(self.seconds, 1e-9)
+        return (
+            f"{self.counts.rows:,} rows · {self.configuration['metric']} "
+            f"{_report.number(self.model.score_)} · threshold "
+            f"{_report.number(self.model.threshold_)} · {rate:,.0f} rows/s"
+        )
+
+    # -- a positive class that does not come ------------------------------------
+
+    @property
+    def absence(self) -> str | None:
+        """What is to be said if no row was positive; None if that may well be."""
+        classes = self.position.classes
+        both_named = self.configuration["neg_label"] is not None
+        if self.counts.tp + self.counts.fn or both_named or not classes.doubtful:
+            return None
+        others = "other labels" if classes.negative is None else repr(classes.negative)
+        return (
+            f"{self.rows.source.name}: none of {self.counts.rows:,} rows has the label "
+            f"{classes.positive!r}, which --pos-label names; they hold {others}"
+        )
+
+    def _warn(self, status: Status) -> None:
+        if self.absence is not None:
+            status.close()
+            say(f"so far, {self.absence}")
+
+    # -- checkpoints ------------------------------------------------------------
+
+    def _is_due(self) -> bool:
+        rows = self.position.rows
+        return rows % self.every == 0 and rows > self._saved_rows
+
+    def _keep(self) -> bool:
+        """Write a checkpoint, if they are wanted: predictions first, then the state."""
+        if self.folder is None:
+            return False
+        self.predictions.sync()
+        position, source = self.position, self.rows.source
+        manifest = {
+            "configuration": self.configuration,
+            "layout": self.rows.reader.layout.to_dict(),
+            "position": saved_position(position),
+            "input": source.mark(position.offset, position.tail),
+            "output": self.predictions.length,
+            "counts": asdict(self.counts),
+            "finished": self.finished,
+        }
+        arrays = self.model.get_state() if self.counts.rows else {}
+        self.kept = self.folder.save(position.rows, manifest, arrays)
+        self._saved_rows = position.rows
+        return True
+
+
+def saved_position(position: Position) -> dict[str, Any]:
+    """Return a position as plain values."""
+    tail = base64.b64encode(position.tail).decode()
+    return asdict(position) | {"tail": tail, "errors": list(position.errors)}
+
+
+def resumed_rows(checkpoint: Checkpoint) -> Resumed:
+    """Return where a checkpoint stood in its input."""
+    values = dict(checkpoint.manifest["position"])
+    values["classes"] = Classes(**values["classes"])
+    values["errors"] = tuple(values["errors"])
+    values["tail"] = base64.b64decode(values["tail"])
+    layout = Layout.from_dict(checkpoint.manifest["layout"])
+    return Resumed(Position(**values), layout, checkpoint.manifest["input"])
+
+
+def refuse_other_options(checkpoint: Checkpoint, configuration: dict[str, Any]) -> None:
+    """Refuse a checkpoint of a run with other options."""
+    saved = checkpoint.manifest["configuration"]
+    for name in sorted(saved.keys() | configuration.keys()):
+        before, now = saved.get(name), configuration.get(name)
+        if before != now:
+            option = f"--{name.replace('_', '-')}"
+            raise files.DataError(
+                f"{checkpoint.path} is of a run with {option} {_shown(before)}, not "
+                f"{_shown(now)}: pass the same options, or another folder"
+            )
+
+
+def _shown(value: Any) -> str:
+    if value is None or value is False:
+        return "left out"
+    return "given" if value is True else str(value)
+
+
+def say(message: str) -> None:
+    """Tell something that is neither an error nor the answer."""
+    print(f"argmetric: {message}", file=sys.stderr)

@@ -1,0 +1,1 @@
+"""``argmetric tag``: train, predict, evaluate and templates of taggers."""

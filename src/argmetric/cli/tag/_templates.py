@@ -1,0 +1,97 @@
+"""``argmetric tag templates``, and tables of templates in files."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from argmetric._files import DataError
+from argmetric.cli._errors import DONE
+from argmetric.cli.tag._labels import TagTask
+
+STREAMS = "tag", "chunk"  # of the joint task, in the order of their columns
+
+
+def templates(task: TagTask, /) -> int:
+    """Print the templates of a task, to be extended and passed to `train`.
+
+    Parameters
+    ----------
+    task
+        The task.
+    """
+    from argmetric.search import default_templates
+
+    if task != "joint":
+        sys.stdout.write(default_templates(task).lstrip())
+        return DONE
+    for name in STREAMS:
+        sys.stdout.write(f"[{name}]\n{default_templates(f'joint {name}').lstrip()}")
+    return DONE
+
+
+def read_table(path: str, task: TagTask) -> Any:
+    """Read and check a table; that of a joint task has a part for each stream."""
+    from argmetric.search._tagging._recipes import read_tables
+
+    try:
+        text = Path(path).read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise DataError(f"cannot read {path}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise DataError(f"{path} is not UTF-8 text") from None
+    table = _parts(text.splitlines(), path) if task == "joint" else text
+    try:
+        tables = read_tables(task, table)
+    except ValueError as error:
+        raise DataError(f"{path}: {error}") from None
+    if not any(tables):
+        raise DataError(f"{path} has no templates")
+    return table
+
+
+def _parts(lines: list[str], path: str) -> dict[str, list[str]]:
+    """Lines under ``[tag]`` and ``[chunk]``; the others empty, to keep the count."""
+    heads = {f"[{name}]": name for name in STREAMS}
+    parts: dict[str, list[str]] = {}
+    name = None
+    for number, line in enumerate(lines):
+        text = line.partition("#")[0].strip()
+        if text in heads:
+            name = heads[text]
+            parts.setdefault(name, [""] * number).append("")
+        elif name is not None:
+            part = parts[name]
+            part += [""] * (number - len(part)) + [line]
+        elif text:
+            raise DataError(
+                f"{path}, line {number + 1}: templates of the joint task stand under a "
+                f"line {' or '.join(heads)}"
+            )
+    return parts
+
+
+def fitting_table(task: TagTask, n_columns: int) -> tuple[list[str] | None, list[str]]:
+    """The task's templates without those that read a column which is not there.
+
+    Returns
+    -------
+    table, notes
+        No table where all of them can be used.
+    """
+    from argmetric.search._tagging._recipes import read_tables
+    from argmetric.search._tagging._templates import column_of
+
+    if task == "joint":  # reads nothing but words
+        return None, []
+    (table,) = read_tables(task, None)
+    kept = [
+        template.text
+        for template in table
+        if all((column_of(name) or 0) < n_columns for name, _ in template.parts)
+    ]
+    if len(kept) == len(table):
+        return None, []
+    lost = len(table) - len(kept)
+    return kept, [f"no column of parts of speech: {lost} of {len(table)} templates out"]

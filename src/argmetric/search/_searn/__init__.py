@@ -1,0 +1,1 @@
+"""SEARN for any task and loss: tasks, policies, learners and the search itself."""

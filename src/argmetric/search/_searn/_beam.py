@@ -1,0 +1,93 @@
+"""Beam search for prediction."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from argmetric._types import Floats, Hashes
+from argmetric.search._searn._decisions import Situation
+from argmetric.search._searn._policy import BeamScores, Mixture
+from argmetric.search._searn._reference import endless
+from argmetric.search._searn._task import Task, moves
+from argmetric.search._searn._walk import draw
+
+
+class _Hypothesis(NamedTuple):
+    total: float
+    state: Any
+
+
+def beam_search(
+    mixture: Mixture,
+    X: Sequence[Any],
+    *,
+    width: int,
+    form: BeamScores = "log",
+    keys: Hashes | None = None,
+) -> list[Any]:
+    """Final states of the best path of each input; width 1 is greedy search.
+
+    All inputs advance together. Finished paths stay in the beam with their scores.
+    With `keys`, one policy is drawn at every depth of an input; without, the mean of
+    all policies decides.
+    """
+    task = mixture.task
+    beams = [[_Hypothesis(0.0, task.start(x))] for x in X]
+    active = list(range(len(X)))
+    limits = [task.most_steps(x) for x in X]
+    for depth in itertools.count():
+        situations: list[Situation] = []
+        of_input: list[tuple[int, float]] = []
+        done: dict[int, list[_Hypothesis]] = {}
+        free: dict[int, list[_Hypothesis]] = {}
+        for i in active:
+            for total, state in beams[i]:
+                legal = moves(task, X[i], state)
+                if not legal:
+                    done.setdefault(i, []).append(_Hypothesis(total, state))
+                elif depth >= limits[i]:
+                    raise ValueError(endless(task, i, X[i], state))
+                elif len(legal) == 1:
+                    child = task.step(X[i], state, legal[0])
+                    free.setdefault(i, []).append(_Hypothesis(total, child))
+                else:
+                    situations.append(Situation(i, X[i], None, state, legal, depth))
+                    of_input.append((i, total))
+        active = sorted({i for i, _ in of_input} | set(free))
+        if not active:
+            break
+        pool = {i: [*done.get(i, []), *free.get(i, [])] for i in active}
+        children: dict[int, list[tuple[float, Any, Any]]] = {i: [] for i in active}
+        if situations:
+            draws = _draws(keys, [i for i, _ in of_input], depth)
+            scores, indptr = mixture.action_scores(situations, draws, form)
+            for number, (i, total) in enumerate(of_input):
+                one = situations[number]
+                part = scores[indptr[number] : indptr[number + 1]]
+                for a in np.argsort(-part, kind="stable")[:width]:
+                    children[i].append((total + part[a], one.state, one.actions[a]))
+        for i in active:
+            ranked: list[tuple[float, Any]] = [
+                *((one.total, one) for one in pool[i]),
+                *((child[0], child) for child in children[i]),
+            ]
+            ranked.sort(key=lambda pair: -pair[0])
+            beams[i] = [_grown(task, X[i], one) for _, one in ranked[:width]]
+    return [beam[0].state for beam in beams]
+
+
+def _draws(keys: Hashes | None, places: list[int], depth: int) -> Floats | None:
+    if keys is None:
+        return None
+    return draw(keys[places], np.full(len(places), depth))
+
+
+def _grown(task: Task, x: Any, one: Any) -> _Hypothesis:
+    if isinstance(one, _Hypothesis):
+        return one
+    total, state, action = one
+    return _Hypothesis(total, task.step(x, state, action))

@@ -1,0 +1,219 @@
+"""Features of decisions as flat arrays: names are hashed to 64 bits."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from argmetric._types import Floats, Hashes, Integers
+from argmetric.search._searn._task import Features, Task, shown
+
+_BIAS = "bias"
+_MOST_NAMES = 4_000_000
+_known: dict[Any, int] = {}
+
+
+class Situation(NamedTuple):
+    """A decision to be taken: where, in which state, among which actions."""
+
+    place: int  # row of X
+    x: Any
+    y: Any
+    state: Any
+    actions: tuple[Any, ...]
+    depth: int = 0  # decisions taken before
+    fold: int = -1  # -1: not an input of the training set
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Sparse rows: hashed names and values, one row behind the other."""
+
+    indptr: Integers
+    hashes: Hashes
+    values: Floats
+
+    def take(self, rows: Integers) -> Rows:
+        """Some of the rows."""
+        sizes = np.diff(self.indptr)[rows]
+        indptr = np.concatenate([[0], np.cumsum(sizes)])
+        where = np.arange(indptr[-1]) + np.repeat(
+            self.indptr[rows] - indptr[:-1], sizes
+        )
+        return Rows(indptr, self.hashes[where], self.values[where])
+
+
+@dataclass(frozen=True, eq=False)
+class Decisions:
+    """States with their features, and their actions with theirs.
+
+    Actions of decision i are `indptr[i]:indptr[i + 1]`; `codes` are their hashes, and
+    `pairs` holds one row of action features for each of them.
+    """
+
+    states: Rows
+    indptr: Integers
+    codes: Hashes
+    pairs: Rows
+
+    def __len__(self) -> int:
+        return self.indptr.size - 1
+
+    @property
+    def owners(self) -> Integers:
+        """The decision that each action belongs to."""
+        return np.repeat(np.arange(len(self)), np.diff(self.indptr))
+
+    def take(self, rows: Integers) -> Decisions:
+        """Some of the decisions."""
+        sizes = np.diff(self.indptr)[rows]
+        indptr = np.concatenate([[0], np.cumsum(sizes)])
+        where = np.arange(indptr[-1]) + np.repeat(
+            self.indptr[rows] - indptr[:-1], sizes
+        )
+        return Decisions(
+            self.states.take(rows), indptr, self.codes[where], self.pairs.take(where)
+        )
+
+
+def _plain(name: Any) -> Any:
+    """The same name without numpy's types, whose printed form differs."""
+    if isinstance(name, tuple):
+        return tuple(_plain(part) for part in name)
+    return name.item() if isinstance(name, np.generic) else name
+
+
+def hash_name(name: Any) -> int:
+    """64 bits of a name or an action, the same in every process."""
+    try:
+        found = _known.get(name)
+    except TypeError:
+        raise TypeError(
+            f"{shown(name)} is not hashable: names of features and actions are text, "
+            "integers or tuples of these"
+        ) from None
+    if found is None:
+        if len(_known) >= _MOST_NAMES:
+            _known.clear()
+        text = repr(_plain(name)).encode("utf-8", "surrogatepass")
+        found = int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little")
+        _known[name] = found
+    return found
+
+
+def read_features(features: Features) -> Iterable[tuple[Any, float]]:
+    """Names and values; anything else is refused by name."""
+    items = features.items() if isinstance(features, Mapping) else features
+    for item in items:
+        if isinstance(item, tuple):
+            if len(item) != 2:
+                raise ValueError(
+                    f"{shown(item)} is no (name, value) pair: write a name of several "
+                    "parts as text, or as a key of a mapping"
+                )
+            name, value = item
+            plain = type(value) is float  # quick to tell; all other kinds are not
+            if not (plain or isinstance(value, Real)) or not math.isfinite(value):
+                raise ValueError(
+                    f"feature {shown(name)} has the value {shown(value)}: values are "
+                    "finite numbers"
+                )
+            yield name, float(value)
+        elif isinstance(item, str | int | np.integer):
+            yield item, 1.0
+        else:
+            raise TypeError(
+                f"{shown(item)} is no feature: give names (text or integers) and "
+                "(name, value) pairs"
+            )
+
+
+class _Gatherer:
+    """Grows sparse rows."""
+
+    def __init__(self) -> None:
+        self.ends = [0]
+        self.hashes: list[int] = []
+        self.values: list[float] = []
+
+    def add(self, features: Features | None, bias: bool = False) -> None:
+        if features is not None:
+            for name, value in read_features(features):
+                self.hashes.append(hash_name(name))
+                self.values.append(value)
+            if bias:
+                self.hashes.append(hash_name((_BIAS,)))
+                self.values.append(1.0)
+        self.ends.append(len(self.hashes))
+
+    def rows(self) -> Rows:
+        return Rows(
+            np.array(self.ends, dtype=np.int64),
+            np.array(self.hashes, dtype=np.uint64),
+            np.array(self.values, dtype=np.float64),
+        )
+
+
+def describe(task: Task, situations: Sequence[Situation]) -> Decisions:
+    """Features of decisions; a state's own have a constant among them."""
+    states, pairs = _Gatherer(), _Gatherer()
+    codes: list[int] = []
+    ends = [0]
+    plain = type(task).action_features is Task.action_features
+    for place, x, _, state, actions, *_ in situations:
+        try:
+            n_before = len(pairs.hashes)
+            features = task.features(x, state)
+            states.add(features, bias=True)
+            codes += map(hash_name, actions)
+            if not plain:
+                for action in actions:
+                    pairs.add(task.action_features(x, state, action))
+        except (TypeError, ValueError) as error:
+            error.add_note(f"at input {place}, state {shown(state)}")
+            raise
+        ends.append(len(codes))
+        if features is None and (plain or len(pairs.hashes) == n_before):
+            raise ValueError(
+                f"no features at input {place}, state {shown(state)}: the task must "
+                "define features(x, state) or action_features(x, state, action)"
+            )
+    if plain:
+        pairs.ends = [0] * (len(codes) + 1)
+    return Decisions(
+        states.rows(),
+        np.array(ends, dtype=np.int64),
+        np.array(codes, dtype=np.uint64),
+        pairs.rows(),
+    )
+
+
+def cheapest_regrets(costs: Floats, indptr: Integers) -> Floats:
+    """Costs of actions above the least of their decision."""
+    if costs.size == 0:
+        return costs
+    least = np.minimum.reduceat(costs, indptr[:-1])
+    return np.asarray(costs - np.repeat(least, np.diff(indptr)))
+
+
+def largest_regrets(regrets: Floats, indptr: Integers) -> Floats:
+    """The largest regret of each decision."""
+    if regrets.size == 0:
+        return regrets
+    return np.asarray(np.maximum.reduceat(regrets, indptr[:-1]))
+
+
+def best_actions(scores: Floats, indptr: Integers) -> Integers:
+    """Index of the first best action of each decision, counted within it."""
+    if scores.size == 0:
+        return np.zeros(0, dtype=np.int64)
+    most = np.maximum.reduceat(scores, indptr[:-1])
+    where = np.flatnonzero(scores == np.repeat(most, np.diff(indptr)))
+    first = where[np.searchsorted(where, indptr[:-1])]
+    return np.asarray(first - indptr[:-1])

@@ -1,0 +1,301 @@
+"""Cost-sensitive learning with any classifier or regressor of scikit-learn."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from argmetric._arguments import check_flag
+from argmetric._types import Floats, Hashes, Integers
+from argmetric.search._searn._columns import (
+    Columns,
+    class_table,
+    has_pairs,
+    joint_rows,
+    pairs_of,
+)
+from argmetric.search._searn._costing import Always, check_estimator
+from argmetric.search._searn._decisions import (
+    Decisions,
+    cheapest_regrets,
+    largest_regrets,
+)
+from argmetric.search._searn._learners import expanded
+
+_LEAST_CHANCE, _MOST_CHANCE = 1e-300, 1 - 1e-16
+
+
+def all_pairs_values(costs: Floats, indptr: Integers) -> Floats:
+    """V of weighted all pairs, whose differences are the importances of pairs.
+
+    v_(1) = 0 and v_(i) = v_(i-1) + (c_(i) - c_(i-1)) / (i - 1), costs in rising order:
+    the integral of 1/|{j : c_j ≤ t}| from the least cost to c_i.
+    """
+    owners = np.repeat(np.arange(indptr.size - 1), np.diff(indptr))
+    order = np.lexsort((costs, owners))
+    rank = np.arange(costs.size) - indptr[owners]  # of the sorted costs, from 0
+    sorted_costs = costs[order]
+    steps = np.diff(sorted_costs, prepend=sorted_costs[:1])
+    steps = np.where(rank > 0, steps / np.maximum(rank, 1), 0.0)
+    total = np.cumsum(steps)
+    values = np.empty_like(total)
+    values[order] = total
+    if costs.size:
+        values -= np.repeat(np.minimum.reduceat(values, indptr[:-1]), np.diff(indptr))
+    return values
+
+
+def fitted(estimator: Any, X: Any, y: Floats, weight: Floats) -> Any:
+    """A clone fitted to weighted rows, or a constant where there is one answer only."""
+    from sklearn.base import clone
+    from sklearn.utils.validation import has_fit_parameter
+
+    if not has_fit_parameter(estimator, "sample_weight"):
+        raise TypeError(
+            f"{type(estimator).__name__} takes no sample_weight: wrap it in Costing()"
+        )
+    keep = np.flatnonzero(weight > 0)
+    y, weight = y[keep], weight[keep]
+    if keep.size == 0 or (y == y[0]).all():
+        return Always(float(y[0]) if keep.size else 0.5)
+    weight = weight / weight.mean()  # a learner's own penalty keeps its meaning
+    return clone(estimator).fit(X[keep], y, sample_weight=weight)
+
+
+def chance_of_one(model: Any, X: Any) -> Floats:
+    """Probability of class 1, or the decision itself where there is none."""
+    if isinstance(model, Always) or not hasattr(model, "predict_proba"):
+        return np.asarray(model.predict(X), dtype=np.float64)
+    return np.asarray(model.predict_proba(X)[:, 1], dtype=np.float64)
+
+
+def log_odds_of_zero(chance: Floats) -> Floats:
+    """log((1 - p) / p), finite where p is 0 or 1.
+
+    Sure models differ in p by less than a softmax can tell, not in the log odds.
+    """
+    low, high = np.maximum(chance, _LEAST_CHANCE), np.minimum(chance, _MOST_CHANCE)
+    return np.asarray(np.log1p(-high) - np.log(low))
+
+
+@dataclass(frozen=True, eq=False)
+class _PairModels:
+    columns: Columns
+    classes: Hashes
+    models: dict[tuple[int, int], Any]
+    quadratic: bool
+
+    def scores(self, decisions: Decisions) -> Floats:
+        decisions = expanded(decisions, self.quadratic)
+        table = class_table(decisions, self.classes)
+        X = self.columns.matrix(decisions.states)
+        wins = np.zeros(decisions.codes.size)
+        for (i, j), model in self.models.items():
+            rows = np.flatnonzero((table[:, i] >= 0) & (table[:, j] >= 0))
+            if rows.size:
+                first = np.asarray(model.predict(X[rows])) > 0.5
+                wins[np.where(first, table[rows, i], table[rows, j])] += 1
+        return wins
+
+
+@dataclass(frozen=True, eq=False)
+class _DifferenceModel:
+    columns: Columns
+    model: Any
+    quadratic: bool
+
+    def scores(self, decisions: Decisions) -> Floats:
+        decisions = expanded(decisions, self.quadratic)
+        X = self.columns.matrix(joint_rows(decisions))
+        i, j = pairs_of(decisions.indptr)
+        wins = np.zeros(decisions.codes.size)
+        if i.size:
+            first = np.asarray(self.model.predict(X[i] - X[j])) > 0.5
+            np.add.at(wins, np.where(first, i, j), 1)
+        return wins
+
+
+@dataclass(frozen=True)
+class AllPairs:
+    """Weighted all pairs: one weighted binary classifier for each two actions.
+
+    The importance of a pair is abs(v_i - v_j) (see `all_pairs_values`), its label the
+    cheaper action; the action with most wins is taken. The regret is at most twice the
+    total importance of the pairs that come out wrong. Where actions have features of
+    their own, one classifier is trained on differences of features.
+
+    Parameters
+    ----------
+    estimator : classifier of scikit-learn
+        Takes sample weights; one that does not is wrapped in `Costing`.
+    quadratic : bool, default=False
+        Whether products of two features are features too.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from argmetric.search import AllPairs, Searn, SequenceLabelling
+    >>> task = SequenceLabelling(["c", "v"])
+    >>> searn = Searn(task, AllPairs(LogisticRegression()), beta=1.0, iterations=1)
+    >>> searn.fit(["banana", "onion"], ["cvcvcv", "vcvvc"]).predict(["onion"])
+    [('v', 'c', 'v', 'v', 'c')]
+    """
+
+    estimator: Any
+    quadratic: bool = False
+
+    def fit(
+        self, decisions: Decisions, costs: Floats, rng: np.random.Generator
+    ) -> _PairModels | _DifferenceModel:
+        """Learn from decisions and the cost of each action."""
+        check_estimator(self.estimator)
+        decisions = expanded(decisions, check_flag(self.quadratic, "quadratic"))
+        values = all_pairs_values(np.asarray(costs, dtype=float), decisions.indptr)
+        if has_pairs(decisions):
+            return self._fit_differences(decisions, values)
+        columns = Columns.of(decisions.states)
+        X = columns.matrix(decisions.states)
+        classes = np.unique(decisions.codes)
+        table = class_table(decisions, classes)
+        models = {}
+        for i, j in itertools.combinations(range(classes.size), 2):
+            rows = np.flatnonzero((table[:, i] >= 0) & (table[:, j] >= 0))
+            difference = values[table[rows, j]] - values[table[rows, i]]
+            if not difference.any():
+                continue  # nothing to say about these two
+            labels = (difference > 0).astype(np.float64)
+            models[i, j] = fitted(self.estimator, X[rows], labels, np.abs(difference))
+        return _PairModels(columns, classes, models, self.quadratic)
+
+    def _fit_differences(
+        self, decisions: Decisions, values: Floats
+    ) -> _DifferenceModel:
+        from scipy.sparse import vstack
+
+        rows = joint_rows(decisions)
+        columns = Columns.of(rows)
+        X = columns.matrix(rows)
+        i, j = pairs_of(decisions.indptr)
+        differences = X[i] - X[j]
+        labels = (values[j] > values[i]).astype(np.float64)
+        both = vstack([differences, -differences]).tocsr()  # no side is favored
+        weight = np.abs(values[i] - values[j])
+        model = fitted(
+            self.estimator,
+            both,
+            np.concatenate([labels, 1 - labels]),
+            np.concatenate([weight, weight]),
+        )
+        return _DifferenceModel(columns, model, self.quadratic)
+
+
+@dataclass(frozen=True, eq=False)
+class _CostModels:
+    columns: Columns
+    classes: Hashes
+    models: list[Any]
+    quadratic: bool
+    are_classifiers: bool
+
+    def scores(self, decisions: Decisions) -> Floats:
+        decisions = expanded(decisions, self.quadratic)
+        if has_pairs(decisions):
+            X = self.columns.matrix(joint_rows(decisions))
+            return self._scores_by(self.models[0], X)
+        table = class_table(decisions, self.classes)
+        X = self.columns.matrix(decisions.states)
+        scores = np.full(decisions.codes.size, -np.inf)  # never seen: never taken
+        for number, model in enumerate(self.models):
+            rows = np.flatnonzero(table[:, number] >= 0)
+            if rows.size:
+                scores[table[rows, number]] = self._scores_by(model, X[rows])
+        return scores
+
+    def _scores_by(self, model: Any, X: Any) -> Floats:
+        if self.are_classifiers:
+            return log_odds_of_zero(chance_of_one(model, X))
+        return -np.asarray(model.predict(X), dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class OneAgainstAll:
+    """One-against-all regression: the cost of each action is predicted on its own.
+
+    A regressor is fitted to the regrets c_a, and the score of an action is minus its
+    prediction. A classifier learns probabilities: c_a is the weight of label 1 and
+    m - c_a that of label 0, m the largest regret of the same decision. In the limit
+    label 1 has the probability E[c_a | x] / E[m | x], least for the action of least
+    expected cost, and the score of an action is the log odds of label 0. Where actions
+    have features of their own, one model is trained for all of them.
+
+    Parameters
+    ----------
+    estimator : regressor or classifier of scikit-learn
+        Takes sample weights; a classifier that does not is wrapped in `Costing`.
+    quadratic : bool, default=False
+        Whether products of two features are features too.
+
+    Notes
+    -----
+    An action that is half as bad as the worst has both labels at once. Learners of
+    large steps (SGDClassifier with a small `alpha`) settle on such rows slowly; where
+    most costs lie in between, as regrets of F1 do, `Ridge`, `LogisticRegression` and
+    `AllPairs` are the surer choice. Costs that a regressor predicts are no log odds:
+    in a beam, sum them up (`beam_scores="raw"`).
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import Ridge
+    >>> from argmetric.search import OneAgainstAll, Searn, SequenceLabelling
+    >>> task = SequenceLabelling(["c", "v"])
+    >>> searn = Searn(task, OneAgainstAll(Ridge()), beta=1.0, iterations=1)
+    >>> searn.fit(["banana", "onion"], ["cvcvcv", "vcvvc"]).predict(["onion"])
+    [('v', 'c', 'v', 'v', 'c')]
+    """
+
+    estimator: Any
+    quadratic: bool = False
+
+    @property
+    def _classifies(self) -> bool:
+        return hasattr(self.estimator, "predict_proba") or hasattr(
+            self.estimator, "decision_function"
+        )
+
+    def fit(
+        self, decisions: Decisions, costs: Floats, rng: np.random.Generator
+    ) -> _CostModels:
+        """Learn from decisions and the cost of each action."""
+        check_estimator(self.estimator)
+        decisions = expanded(decisions, check_flag(self.quadratic, "quadratic"))
+        regrets = cheapest_regrets(np.asarray(costs, dtype=float), decisions.indptr)
+        # Not the largest of all decisions: beside it most regrets would look like 0
+        most = largest_regrets(regrets, decisions.indptr)[decisions.owners]
+        if has_pairs(decisions):
+            joint = joint_rows(decisions)
+            columns = Columns.of(joint)
+            classes = np.zeros(0, dtype=np.uint64)
+            models = [self._fit_one(columns.matrix(joint), regrets, most)]
+        else:
+            columns = Columns.of(decisions.states)
+            X = columns.matrix(decisions.states)
+            classes = np.unique(decisions.codes)
+            table = class_table(decisions, classes)
+            models = []
+            for number in range(classes.size):
+                rows = np.flatnonzero(table[:, number] >= 0)
+                own = table[rows, number]
+                models.append(self._fit_one(X[rows], regrets[own], most[own]))
+        return _CostModels(columns, classes, models, self.quadratic, self._classifies)
+
+    def _fit_one(self, X: Any, regrets: Floats, most: Floats) -> Any:
+        if not self._classifies:
+            return fitted(self.estimator, X, regrets, np.ones(regrets.size))
+        from scipy.sparse import vstack
+
+        labels = np.repeat([1.0, 0.0], regrets.size)
+        weight = np.concatenate([regrets, most - regrets])
+        return fitted(self.estimator, vstack([X, X]).tocsr(), labels, weight)

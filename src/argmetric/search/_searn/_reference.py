@@ -1,0 +1,170 @@
+"""The initial policy: from costs, from a reference, or found by search."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from argmetric._types import Floats, Integers
+from argmetric.search._searn._decisions import Situation
+from argmetric.search._searn._task import Task, find_action, moves, named, shown
+
+
+class InitialPolicy:
+    """Actions and costs that are known because the right output is (Definition 2).
+
+    Parameters
+    ----------
+    task : Task
+        If it gives costs, the first cheapest action is taken; if it gives a reference
+        action, that one, and costs are losses at the end of following it. If neither,
+        a beam search that is steered by `task.estimate` looks for the least loss
+        (section 3.4.2).
+    width : int
+        Width of that beam.
+
+    Notes
+    -----
+    What is found is kept under the number of the input (`Situation.place`): one object
+    serves one list of inputs. A negative number keeps nothing.
+    """
+
+    def __init__(self, task: Task, width: int = 10) -> None:
+        self.task = task
+        self.width = width
+        self._values: dict[int, dict[Any, float]] = {}
+        self._costs: dict[tuple[int, Any], list[float]] = {}
+
+    def choose(self, situations: list[Situation], draws: Floats) -> Integers:
+        """The best action of each situation, as its number."""
+        found = [self.best(situation) for situation in situations]
+        return np.array(found, dtype=np.int64)
+
+    def best(self, situation: Situation) -> int:
+        """Number of the best action; of the first, where several are."""
+        place, x, y, state, actions, *_ = situation
+        action = self.task.reference(x, y, state)
+        if action is not None:
+            return find_action(actions, action, place, state)
+        costs = self.costs(situation)
+        return costs.index(min(costs))
+
+    def costs(self, situation: Situation) -> list[float]:
+        """Cost of each action if all later ones are best (optimal approximation)."""
+        key = situation.place, situation.state
+        if key in self._costs:  # asked for the roll-in, and again for the examples
+            return self._costs[key]
+        found = self._new_costs(situation)
+        if situation.place >= 0:
+            self._costs[key] = found
+        return found
+
+    def _new_costs(self, situation: Situation) -> list[float]:
+        place, x, y, state, actions, *_ = situation
+        given = self.task.costs(x, y, state)
+        if given is not None:
+            return check_costs(given, situation)
+        children = [self.task.step(x, state, action) for action in actions]
+        follows = self.task.reference(x, y, state) is not None
+        value = self._followed if follows else self._searched
+        return check_costs([value(place, x, y, child) for child in children], situation)
+
+    def forget(self) -> None:
+        """Give up what is kept."""
+        self._values.clear()
+        self._costs.clear()
+
+    def reach(
+        self, place: int, x: Any, y: Any, state: Any, known: dict[Any, float]
+    ) -> float:
+        """Loss at the end of the policy's path from a state; `known` is added to."""
+        path = []
+        for _ in range(self.task.most_steps(x) + 1):
+            value = known.get(state)
+            if value is not None:
+                break
+            path.append(state)
+            legal = moves(self.task, x, state)
+            if not legal:
+                value = final_loss(self.task, place, x, y, state)
+                break
+            best = self.best(Situation(place, x, y, state, legal))
+            state = self.task.step(x, state, legal[best])
+        else:
+            raise ValueError(endless(self.task, place, x, state))
+        known.update(dict.fromkeys(path, value))
+        return value
+
+    def _followed(self, place: int, x: Any, y: Any, state: Any) -> float:
+        """Loss at the end of following the reference."""
+        return self.reach(place, x, y, state, self._kept(place))
+
+    def _searched(self, place: int, x: Any, y: Any, state: Any) -> float:
+        """Least loss that a beam search finds."""
+        known = self._kept(place)
+        if state not in known:
+            known[state] = least_loss(self.task, place, x, y, state, self.width)
+        return known[state]
+
+    def _kept(self, place: int) -> dict[Any, float]:
+        return {} if place < 0 else self._values.setdefault(place, {})
+
+
+def least_loss(task: Task, place: int, x: Any, y: Any, state: Any, width: int) -> float:
+    """Least loss found by beam search from a state; ties in the order of actions."""
+    least = math.inf
+    beam = [state]
+    for _ in range(task.most_steps(x) + 1):
+        children: dict[Any, float] = {}
+        for one in beam:
+            legal = moves(task, x, one)
+            if not legal:
+                least = min(least, final_loss(task, place, x, y, one))
+            for action in legal:
+                child = task.step(x, one, action)
+                if child not in children:
+                    children[child] = task.estimate(x, y, child)
+        if not children:
+            return least
+        beam = sorted(children, key=children.__getitem__)[:width]
+    raise ValueError(endless(task, place, x, beam[0]))
+
+
+def final_loss(task: Task, place: int, x: Any, y: Any, state: Any) -> float:
+    """Loss of a final state; one that is not finite is refused with its input."""
+    loss = float(task.loss(y, task.output(x, state)))
+    if not math.isfinite(loss):
+        raise ValueError(
+            f"the loss of {named(place)} at state {shown(state)} is {loss}"
+        )
+    return loss
+
+
+def endless(task: Task, place: int, x: Any, state: Any) -> str:
+    """What to say of a search that does not end."""
+    return (
+        f"{named(place)} is not finished after {task.most_steps(x)} decisions, at "
+        f"state {shown(state)}: does step() come back to a state it left, or actions() "
+        "never run out? If outputs take more decisions, let most_steps(x) of "
+        f"{type(task).__name__} return how many"
+    )
+
+
+def check_costs(costs: Iterable[Any], situation: Situation) -> list[float]:
+    """Costs as floats; a wrong number of them and non-finite ones are refused."""
+    found = [float(cost) for cost in costs]
+    n = len(situation.actions)
+    if len(found) == n and math.isfinite(sum(found)):
+        return found
+    where = f"of {named(situation.place)} in state {shown(situation.state)}"
+    if len(found) != n:
+        raise ValueError(
+            f"{len(found)} costs {where}: one for each of {n} actions is needed"
+        )
+    for action, cost in zip(situation.actions, found, strict=True):
+        if not math.isfinite(cost):
+            raise ValueError(f"the cost {where} of action {shown(action)} is {cost}")
+    return found  # only their sum is too large

@@ -1,0 +1,323 @@
+"""SEARN: search and learning in turn."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from argmetric.search._searn._costs import CostKind, costs_under
+from argmetric.search._searn._decisions import describe
+from argmetric.search._searn._decoder import Decoder, Prediction
+from argmetric.search._searn._history import History, Iteration
+from argmetric.search._searn._iterate import (
+    Data,
+    folds_of,
+    learn_policy,
+    mean_regret,
+    roll_in,
+    same_number,
+    split,
+)
+from argmetric.search._searn._learners import CostSensitiveLearner, Kind, LinearLearner
+from argmetric.search._searn._options import check_options
+from argmetric.search._searn._policy import BeamScores, LearnedPolicy, Mixture
+from argmetric.search._searn._queue import QueueTask
+from argmetric.search._searn._reference import InitialPolicy
+from argmetric.search._searn._task import Task
+
+_GRID = (1.0, 0.7, 0.5, 0.3, 0.2, 0.1, 0.05)  # values of β that are tried
+_NEGLIGIBLE = 0.05  # chance that the initial policy still decides on a path
+_MOST_ITERATIONS = 10_000
+
+
+@dataclass(frozen=True, eq=False)
+class _Best:
+    """The mixture to keep, and where it came from."""
+
+    mixture: Mixture
+    number: int
+    loss: float
+
+
+class Searn:
+    """Learn to search: a policy that builds structured outputs of low loss.
+
+    SEARN (Daumé, Langford and Marcu 2009, Fig. 1): the current policy is run over the
+    training inputs; at each state it meets, every action is given its regret; a
+    cost-sensitive classifier is trained on these, and gets a share β of all decisions
+    in the next policy. The first policy knows the labels; it is removed at the end.
+
+    Parameters
+    ----------
+    task : Task
+        The problem.
+    learner : {"logistic", "perceptron", "svm"} or learner, default="logistic"
+        `LinearLearner` of this kind, with the task's `target`; or any object with
+        `fit(decisions, costs, rng)`: `LinearLearner`, `AllPairs`, `OneAgainstAll`.
+    costs : {"optimal", "rollout", "tied"}, default="optimal"
+        Cost of an action: the loss if the initial policy takes over (exact where the
+        task gives costs); the mean loss of `n_rollouts` paths under the current policy;
+        the loss of one path, with the same draws for all actions.
+    beta : float or "search", default=0.3
+        Share of a new classifier. 1 is pure policy iteration: the last classifier
+        alone. "search": the share of least loss on development inputs, largest first
+        (so 1 in the first iteration, where shares change nothing).
+    iterations : int or None, default=10
+        Number of iterations. None: until T (1 - β)^i, a bound on the chance that the
+        initial policy has a say in a path of T decisions, is below 0.05 (Lemma 2).
+    beam : int, default=1
+        Width of the beam at prediction; 1 is greedy.
+    train_beam : bool, default=False
+        Whether to train for the beam, by search among queues (see `QueueTask`).
+    cross_validation : int, optional
+        Number of folds (section 7): training inputs are run by classifiers that did
+        not see them, since policies look better on inputs they were trained on.
+    patience : int, default=5
+        Iterations without a better loss on development inputs before the fit stops.
+    n_rollouts : int, default=5
+        Paths for each action if `costs="rollout"`.
+    prediction : {"draw", "mean"}, default="draw"
+        At prediction one of the policies is drawn for every decision, as in training
+        and in the theory (draws depend on `random_state` and the row of X); or the mean
+        of their probabilities decides. That leaves nothing to chance, but it is not
+        the policy whose mistakes were learned from: where decisions lean on earlier
+        ones it can get stuck. Development loss tells.
+    beam_scores : {"log", "raw"}, default="log"
+        What is added up along a path: logarithms of probabilities, or bare scores.
+    search_width : int, default=10
+        Width of the search for the initial policy where the task gives neither costs
+        nor a reference.
+    random_state : int, default=0
+        Seed; equal seeds give equal policies.
+    verbose : int, default=0
+        1 writes a line for each iteration to standard error.
+
+    Attributes
+    ----------
+    policy_ : Mixture
+        The learned policies and their weights, which sum to 1.
+    history_ : History
+        Loss, β, examples and seconds of each iteration; `history_.plot()`.
+
+    Notes
+    -----
+    An interrupt (Ctrl-C) keeps the best policy so far.
+
+    Examples
+    --------
+    >>> from argmetric.search import Searn, SequenceLabelling
+    >>> X = ["banana", "onion", "order", "yes", "bread"]
+    >>> Y = ["cvcvcv", "vcvvc", "vccvc", "cvc", "ccvvc"]
+    >>> searn = Searn(SequenceLabelling("cv"), beta=0.5, iterations=3).fit(X, Y)
+    >>> searn.predict(["bard", ""])
+    [('c', 'v', 'c', 'c'), ()]
+    >>> searn.policy_
+    Mixture(weights=[0.143, 0.286, 0.571])
+    """
+
+    def __init__(
+        self,
+        task: Task,
+        learner: Kind | CostSensitiveLearner = "logistic",
+        *,
+        costs: CostKind = "optimal",
+        beta: float | Literal["search"] = 0.3,
+        iterations: int | None = 10,
+        beam: int = 1,
+        train_beam: bool = False,
+        cross_validation: int | None = None,
+        patience: int = 5,
+        n_rollouts: int = 5,
+        prediction: Prediction = "draw",
+        beam_scores: BeamScores = "log",
+        search_width: int = 10,
+        random_state: int = 0,
+        verbose: int = 0,
+    ) -> None:
+        self.task = task
+        self.learner = learner
+        self.costs = costs
+        self.beta = beta
+        self.iterations = iterations
+        self.beam = beam
+        self.train_beam = train_beam
+        self.cross_validation = cross_validation
+        self.patience = patience
+        self.n_rollouts = n_rollouts
+        self.prediction = prediction
+        self.beam_scores = beam_scores
+        self.search_width = search_width
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def get_params(self) -> dict[str, Any]:
+        """The arguments of the constructor."""
+        names = list(inspect.signature(Searn).parameters)
+        return {name: getattr(self, name) for name in names}
+
+    def __repr__(self) -> str:
+        parameters = inspect.signature(Searn).parameters
+        shown = [
+            f"{name}={value!r}"
+            for name, value in self.get_params().items()
+            if name != "task" and value != parameters[name].default
+        ]
+        return f"Searn({', '.join([type(self.task).__name__, *shown])})"
+
+    def fit(
+        self, X: Sequence[Any], Y: Sequence[Any], dev: Data | float | None = None
+    ) -> Searn:
+        """Learn a policy.
+
+        Parameters
+        ----------
+        X : sequence
+            Inputs.
+        Y : sequence
+            What `task.loss` compares outputs with, one for each input.
+        dev : (X, Y) or float, optional
+            Development inputs, or the share of the inputs to take for it. Their loss
+            chooses the iteration to keep, when to stop, and β if asked to.
+        """
+        check_options(self.get_params())
+        rng = np.random.default_rng(self.random_state)
+        data, dev_data = split(same_number(X, Y), dev, rng)
+        if self.beta == "search" and dev_data is None:
+            raise ValueError('beta="search" needs development inputs: pass dev=(X, Y)')
+        self._search_task = self.task
+        if self.train_beam:
+            width = self.search_width
+            self._search_task = QueueTask(self.task, self.beam, search_width=width)
+        self._loop(data, dev_data, rng)
+        return self
+
+    def _decoder(self) -> Decoder:
+        beam = 1 if self.train_beam else self.beam  # a queue is a beam by itself
+        form, prediction, seed = self.beam_scores, self.prediction, self.random_state
+        return Decoder(self._search_task, beam, form, prediction, seed)
+
+    def _loop(self, data: Data, dev: Data | None, rng: np.random.Generator) -> None:
+        """Fig. 1, until the iterations are done or the losses say stop."""
+        initial = InitialPolicy(self._search_task, self.search_width)
+        mixture = Mixture(initial)
+        rows: list[Iteration] = []
+        best: _Best | None = None
+        stopped = "all iterations done"
+        try:
+            for number in range(1, (self.iterations or _MOST_ITERATIONS) + 1):
+                mixture, row, longest = self._iterate(number, mixture, data, dev, rng)
+                rows.append(row)
+                self._tell(row)
+                value = math.inf if row.dev_loss is None else row.dev_loss
+                if best is None or dev is None or value < best.loss:
+                    best = _Best(mixture, number, value)
+                elif number - best.number >= self.patience:
+                    stopped = f"no better loss in {self.patience} iterations"
+                    break
+                left = longest * row.initial_weight
+                if self.iterations is None and left < _NEGLIGIBLE:
+                    stopped = "the initial policy has hardly a say any more"
+                    break
+        except KeyboardInterrupt:
+            if best is None:
+                raise
+            stopped = "interrupted"
+        assert best is not None
+        self.policy_ = best.mixture.without_initial()
+        self.history_ = History(tuple(rows), best.number, stopped)
+
+    def _iterate(
+        self,
+        number: int,
+        mixture: Mixture,
+        data: Data,
+        dev: Data | None,
+        rng: np.random.Generator,
+    ) -> tuple[Mixture, Iteration, int]:
+        """The next mixture, what happened, and the longest path."""
+        begin = time.perf_counter()
+        task, n_folds = self._search_task, self.cross_validation
+        initial = mixture.initial
+        assert initial is not None
+        initial.forget()
+        seed = self.random_state + 7919 * number
+        folds = folds_of(len(data[0]), n_folds, self.random_state)
+        situations, loss = roll_in(task, mixture, data, folds, seed)
+        decisions = describe(task, situations)
+        costs = costs_under(
+            self.costs, mixture, situations, n_rollouts=self.n_rollouts, seed=seed + 1
+        )
+        learner = self.learner
+        if isinstance(learner, str):
+            learner = LinearLearner(learner, target=task.target)
+        policy = learn_policy(task, learner, situations, decisions, costs, n_folds, rng)
+        regret = mean_regret(policy, situations, decisions, costs)
+        beta, dev_loss = self._share(mixture, policy, dev)
+        mixture = mixture.interpolate(policy, beta)
+        seconds = time.perf_counter() - begin
+        row = Iteration(
+            number,
+            beta,
+            len(situations),
+            regret,
+            loss,
+            dev_loss,
+            mixture.initial_weight,
+            seconds,
+        )
+        longest = max((one.depth + 1 for one in situations), default=0)
+        return mixture, row, longest
+
+    def _share(
+        self, mixture: Mixture, policy: LearnedPolicy, dev: Data | None
+    ) -> tuple[float, float | None]:
+        """β, and the loss on development inputs that it comes to."""
+        if dev is None:
+            return float(self.beta), None
+        fixed = self.beta != "search" or not mixture.learned
+        grid = _GRID if not fixed else (1.0 if self.beta == "search" else self.beta,)
+        tried = []
+        for beta in grid:
+            after = mixture.interpolate(policy, float(beta)).without_initial()
+            tried.append((self._decoder().mean_loss(after, *dev), float(beta)))
+        loss, beta = min(tried, key=lambda pair: pair[0])
+        return beta, loss
+
+    def _tell(self, row: Iteration) -> None:
+        if self.verbose:
+            dev = "" if row.dev_loss is None else f", dev loss {row.dev_loss:.4f}"
+            sys.stderr.write(
+                f"iteration {row.number}: {row.examples} examples, regret "
+                f"{row.regret:.4f}, roll-in loss {row.roll_in_loss:.4f}{dev}, beta "
+                f"{row.beta:g}, {row.seconds:.1f} s\n"
+            )
+
+    def predict(self, X: Sequence[Any]) -> list[Any]:
+        """Outputs for inputs.
+
+        Parameters
+        ----------
+        X : sequence
+            Inputs.
+        """
+        if not hasattr(self, "policy_"):
+            raise ValueError("this Searn is not fitted yet: call fit(X, Y) first")
+        return self._decoder().outputs(self.policy_, X)
+
+    def score(self, X: Sequence[Any], Y: Sequence[Any]) -> float:
+        """`task.score` of the predictions; by default minus the mean loss.
+
+        Parameters
+        ----------
+        X, Y : sequence
+            Inputs, and what outputs are compared with.
+        """
+        X, Y = same_number(X, Y)
+        return float(self.task.score(Y, self.predict(X)))

@@ -1,0 +1,283 @@
+"""Built-in tasks: labels of a sequence, labels of a row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence, Set, Sized
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from argmetric._arguments import check_count, check_items
+from argmetric._validation import check_choice
+from argmetric.metrics import MetricLike
+from argmetric.search._common import row_losses, row_metric
+from argmetric.search._searn._decisions import read_features
+from argmetric.search._searn._task import Features, Task, shown
+
+Order = Literal["left", "right"]
+ORDERS: tuple[str, ...] = get_args(Order)
+TokenFeatures = Callable[[Any, int], Features]
+
+
+def own_features(token: Any) -> list[tuple[Any, float]]:
+    """Features of a token by itself: of a word, a vector, a mapping or a list."""
+    if isinstance(token, str):
+        return [(("is", token), 1.0), (("ends", token[-3:].lower()), 1.0)]
+    if isinstance(token, np.ndarray):
+        if token.ndim != 1:
+            raise ValueError(
+                f"features of a token must have one dimension, not {token.ndim}"
+            )
+        return [(int(i), float(token[i])) for i in np.flatnonzero(token)]
+    if isinstance(token, Mapping | list | tuple):
+        return list(read_features(token))
+    return [(("is", token), 1.0)]
+
+
+def check_tokens(x: Any) -> int:
+    """Number of tokens of what can be looked at token by token."""
+    sized = isinstance(x, Sized) and getattr(x, "ndim", 1) > 0
+    if not sized or isinstance(x, Mapping | Set):
+        raise TypeError(f"x must be a sequence of tokens, not {shown(x)}")
+    return len(x)
+
+
+def distinct_labels(labels: Any) -> tuple[Any, ...]:
+    """All labels of a task; a text stands for its letters."""
+    text = isinstance(labels, str)
+    found = tuple(labels if text else check_items(labels, "labels", "a list of labels"))
+    for position, label in enumerate(found):
+        if not isinstance(label, Hashable):
+            raise TypeError(
+                f"labels must be hashable, not {shown(label)} at position {position}"
+            )
+    if not found or len(set(found)) < len(found):
+        raise ValueError(f"labels must be distinct and not empty: {shown(labels)}")
+    return found
+
+
+def check_callable(value: Any, name: str) -> None:
+    """Refuse what is neither a function nor None."""
+    if value is not None and not callable(value):
+        raise TypeError(f"{name} must be a function or None, not {shown(value)}")
+
+
+def token_features(x: Sequence[Any], i: int) -> Features:
+    """Features of token i and of its neighbors.
+
+    Parameters
+    ----------
+    x : sequence
+        Tokens: words, mappings or lists of features, or vectors.
+    i : int
+        Which one.
+
+    Examples
+    --------
+    >>> from argmetric.search import token_features
+    >>> token_features(["a", "cat"], 1)[:2]
+    [(('is', 'cat'), 1.0), (('ends', 'cat'), 1.0)]
+    """
+    n = check_tokens(x)
+    i = check_count(i, "i")
+    if i >= n:
+        raise ValueError(f"i={i} is not within the {n} tokens of x")
+    found = own_features(x[i])
+    for offset in (-1, 1):
+        if 0 <= i + offset < n:
+            near = own_features(x[i + offset])
+            found += [((offset, name), value) for name, value in near]
+        else:
+            found.append(((offset, "end"), 1.0))
+    return found
+
+
+def history_features(labels: Sequence[Any], length: int) -> list[tuple[Any, float]]:
+    """The last labels: one, two, up to `length` of them."""
+    tail = tuple(labels[-length:]) if length else ()
+    return [(("last", *tail[-n:]), 1.0) for n in range(1, len(tail) + 1)]
+
+
+class SequenceLabelling(Task):
+    """One label for each token of a sequence; the loss is the number of wrong ones.
+
+    Costs are exact: an action costs 1 if it is wrong, whatever came before.
+
+    Parameters
+    ----------
+    labels : sequence
+        All labels.
+    features : callable, optional
+        `features(x, i)` of token i; by default `token_features`. The last labels are
+        added.
+    history : int, default=2
+        How many labels decided before are looked at: the last one, the last two, ...
+    order : {"left", "right"}, default="left"
+        The end of the sequence that is labelled first. See also `LearnedOrder`.
+
+    Examples
+    --------
+    >>> from argmetric.search import Searn, SequenceLabelling
+    >>> X = [["the", "cat", "sleeps"], ["a", "dog", "sleeps"]]
+    >>> Y = [["D", "N", "V"], ["D", "N", "V"]]
+    >>> searn = Searn(SequenceLabelling("DNV"), beta=1.0, iterations=1).fit(X, Y)
+    >>> searn.predict([["the", "dog", "sleeps"], []])
+    [('D', 'N', 'V'), ()]
+    """
+
+    def __init__(
+        self,
+        labels: Sequence[Any],
+        *,
+        features: TokenFeatures | None = None,
+        history: int = 2,
+        order: Order = "left",
+    ) -> None:
+        check_choice(order, "order", ORDERS)
+        check_callable(features, "features")
+        self.labels = distinct_labels(labels)
+        self.history = check_count(history, "history")
+        self.order = order
+        self._token_features = features or token_features
+
+    def start(self, x: Any) -> Any:
+        """No label yet."""
+        return ()
+
+    def position(self, x: Any, state: Any) -> int:
+        """The token that is labelled next."""
+        return len(state) if self.order == "left" else len(x) - 1 - len(state)
+
+    def actions(self, x: Any, state: Any) -> Sequence[Any]:
+        """All labels."""
+        return self.labels if len(state) < len(x) else ()
+
+    def step(self, x: Any, state: Any, action: Any) -> Any:
+        """One label more."""
+        return (*state, action)
+
+    def features(self, x: Any, state: Any) -> Features:
+        """Those of the token, and the last labels."""
+        found = self._token_features(x, self.position(x, state))
+        return [*read_features(found), *history_features(state, self.history)]
+
+    def output(self, x: Any, state: Any) -> Any:
+        """The labels, in the order of the tokens."""
+        return state if self.order == "left" else state[::-1]
+
+    def loss(self, y: Any, output: Any) -> float:
+        """Number of wrong labels; those that are missing do not count."""
+        return float(sum(a != b for a, b in zip(y, output, strict=False)))
+
+    def costs(self, x: Any, y: Any, state: Any) -> Sequence[float]:
+        """1 for wrong labels, 0 for the right one."""
+        same_length(x, y)
+        right = y[self.position(x, state)]
+        if right not in self.labels:
+            raise ValueError(f"label {shown(right)} is not among {shown(self.labels)}")
+        return [float(label != right) for label in self.labels]
+
+    def score(self, Y: Sequence[Any], outputs: Sequence[Any]) -> float:
+        """Accuracy over all tokens."""
+        n = sum(len(y) for y in Y)
+        wrong = sum(self.loss(y, o) for y, o in zip(Y, outputs, strict=True))
+        return 1.0 - wrong / n if n else 1.0
+
+
+def same_length(x: Any, y: Any) -> None:
+    """Refuse labels that are not one for each token."""
+    if len(x) != len(y):
+        raise ValueError(f"{len(x)} tokens have {len(y)} labels")
+
+
+class MultiLabel(Task):
+    """Labels of a row, each on or off, decided one after the other for any metric.
+
+    The loss is 1 - metric of the row's labels (or the metric itself, if less is
+    better). Costs are exact for every metric of the confusion matrix: the best way to
+    go on is looked for among all numbers of true and false positives still possible.
+    `MultiLabelTagger` is the compiled path.
+
+    Parameters
+    ----------
+    n_labels : int
+        Number of labels; y is a sequence of as many 0 and 1.
+    metric : str, Metric or callable, default="f1"
+        What the row is judged by; 0/0 counts as 1 unless the metric says otherwise.
+    features : callable, optional
+        `features(x)` of a row; by default x is a mapping or list of features, or a
+        vector. The labels decided before are added.
+
+    Examples
+    --------
+    >>> from argmetric.search import MultiLabel, Searn
+    >>> X = [["red", "round"], ["red"], ["round"], ["blue"]]
+    >>> Y = [(1, 1), (1, 0), (0, 1), (0, 0)]
+    >>> Searn(MultiLabel(2), beta=1.0, iterations=2).fit(X, Y).predict(X)
+    [(1, 1), (1, 0), (0, 1), (0, 0)]
+    """
+
+    def __init__(
+        self,
+        n_labels: int,
+        metric: MetricLike = "f1",
+        *,
+        features: Callable[[Any], Features] | None = None,
+    ) -> None:
+        self.n_labels = check_count(n_labels, "n_labels", low=1)
+        self.metric = row_metric(metric)
+        check_callable(features, "features")
+        self._row_features = features or own_features
+
+    def start(self, x: Any) -> Any:
+        """No label yet."""
+        return ()
+
+    def actions(self, x: Any, state: Any) -> Sequence[Any]:
+        """Off or on, for the next label."""
+        return (0, 1) if len(state) < self.n_labels else ()
+
+    def step(self, x: Any, state: Any, action: Any) -> Any:
+        """One label more."""
+        return (*state, action)
+
+    def features(self, x: Any, state: Any) -> Features:
+        """Those of the row for this label, and the labels that are on or off."""
+        number = len(state)
+        row = [((number, name), v) for name, v in read_features(self._row_features(x))]
+        before = [((number, other, on), 1.0) for other, on in enumerate(state)]
+        return [*row, *before, ((number,), 1.0)]
+
+    def output(self, x: Any, state: Any) -> Any:
+        """The labels."""
+        return state
+
+    def most_steps(self, x: Any) -> int:
+        """One decision for each label, whatever the size of x."""
+        return max(self.n_labels, super().most_steps(x))
+
+    def _losses(self, tp: Any, k: Any, t: int) -> Any:
+        return row_losses(self.metric, tp, k, t, self.n_labels)
+
+    def loss(self, y: Any, output: Any) -> float:
+        """1 - metric, labels not yet decided off."""
+        tp = sum(1 for a, b in zip(y, output, strict=False) if a and b)
+        return float(self._losses(tp, sum(output), int(sum(y))))
+
+    def costs(self, x: Any, y: Any, state: Any) -> Sequence[float]:
+        """Least loss over all counts that the labels to come can add."""
+        if len(y) != self.n_labels:
+            raise ValueError(f"y has {len(y)} labels, the task has {self.n_labels}")
+        done = len(state)
+        tp = sum(1 for a, b in zip(y, state, strict=False) if a and b)
+        k = sum(state)
+        right = sum(1 for label in y[done + 1 :] if label)
+        wrong = self.n_labels - done - 1 - right
+        more = np.arange(right + 1)[:, None]
+        extra = np.arange(wrong + 1)[None, :]
+        t = int(sum(y))
+        found = []
+        for on in (0, 1):
+            hits = tp + on * bool(y[done]) + more
+            found.append(float(np.min(self._losses(hits, k + on + more + extra, t))))
+        return found

@@ -1,0 +1,340 @@
+"""Built-in tasks: chunks, word-at-a-time and chunk-at-a-time, under F1 of chunks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from typing import Any, Literal, NamedTuple, get_args
+
+import numpy as np
+
+from argmetric._arguments import check_count, check_texts
+from argmetric._validation import check_choice
+from argmetric.metrics import FBeta, Jaccard, Metric, MetricLike, Tversky, get_metric
+from argmetric.search._searn._decisions import read_features
+from argmetric.search._searn._task import Features, Task
+from argmetric.search._searn._tasks import (
+    SequenceLabelling,
+    TokenFeatures,
+    check_callable,
+    check_tokens,
+    own_features,
+    same_length,
+)
+from argmetric.sequence import read_chunks, write_labels
+
+Dangling = Literal["forbid", "open", "ignore"]
+DANGLING: tuple[str, ...] = get_args(Dangling)
+SpanFeatures = Callable[[Any, int, int], Features]
+Span = tuple[int, int, str]
+_OUT = "O"
+
+
+def chunk_metric(metric: MetricLike) -> Metric:
+    """A metric that never falls when a right chunk is added; 0/0 is 1 (no chunks)."""
+    found = get_metric(metric)
+    if not isinstance(found, FBeta | Jaccard | Tversky):
+        raise ValueError(
+            f"chunks are judged by FBeta, Jaccard or Tversky, not by {found.name}: the "
+            "number of true negatives has no meaning here"
+        )
+    return found.with_zero_division(1.0)
+
+
+def chunk_losses(
+    metric: Metric, hits: Sequence[int], predicted: Sequence[int], gold: int
+) -> list[float]:
+    """1 - metric of counts of chunks."""
+    n = np.asarray(predicted) + gold
+    losses: list[float] = (1.0 - metric.value(hits, predicted, gold, n)).tolist()
+    return losses
+
+
+class _Reading(NamedTuple):
+    """Labels read so far: closed right chunks, opened chunks, the open one."""
+
+    hits: int
+    opened: int
+    start: int | None
+    kind: str
+
+
+def _read_on(
+    reading: _Reading, t: int, label: str, gold: frozenset[Span], dangling: str
+) -> _Reading:
+    """The reading after label t."""
+    prefix, _, kind = label.partition("-")
+    hits, opened, start, open_kind = reading
+    if prefix == "I" and start is not None and kind == open_kind:
+        return reading
+    if start is not None:
+        hits += (start, t, open_kind) in gold
+    if prefix == "B" or (prefix == "I" and dangling == "open"):
+        return _Reading(hits, opened + 1, t, kind)
+    return _Reading(hits, opened, None, "")
+
+
+def spans_of(labels: Sequence[str], dangling: Dangling) -> tuple[Span, ...]:
+    """Chunks of labels; a dangling I-X opens one, or is passed over."""
+    return _spans_of(tuple(labels), dangling)
+
+
+@lru_cache(maxsize=4096)  # costs ask for the same labels at every state
+def _spans_of(labels: tuple[str, ...], dangling: Dangling) -> tuple[Span, ...]:
+    if dangling != "open":
+        return tuple((a, b, kind) for a, b, kind in read_chunks(labels))
+    found: list[Span] = []
+    start, open_kind = None, ""
+    for t, label in enumerate([*labels, _OUT]):
+        prefix, _, kind = label.partition("-")
+        if prefix == "I" and start is not None and kind == open_kind:
+            continue
+        if start is not None:
+            found.append((start, t, open_kind))
+        start, open_kind = (None, "") if prefix == _OUT else (t, kind)
+    return tuple(found)
+
+
+class _ChunkScore:
+    """Loss of a sentence, and score over all sentences."""
+
+    metric: Metric
+    dangling: Dangling
+
+    def _counts(self, y: Any, output: Any) -> tuple[int, int, int]:
+        gold = frozenset(spans_of(y, self.dangling))
+        found = spans_of(output, self.dangling)
+        return sum(span in gold for span in found), len(found), len(gold)
+
+    def loss(self, y: Any, output: Any) -> float:
+        """1 - F1 of the chunks of a sentence; 0 where there are none at all."""
+        hits, predicted, gold = self._counts(y, output)
+        return chunk_losses(self.metric, [hits], [predicted], gold)[0]
+
+    def score(self, Y: Sequence[Any], outputs: Sequence[Any]) -> float:
+        """F1 of the chunks of all sentences together."""
+        counts = [self._counts(y, o) for y, o in zip(Y, outputs, strict=True)]
+        hits, predicted, gold = (sum(c[i] for c in counts) for i in range(3))
+        return 1.0 - chunk_losses(self.metric, [hits], [predicted], gold)[0]
+
+
+class WordChunking(_ChunkScore, SequenceLabelling):
+    """Chunks by labels B-X, I-X and O, one word at a time, under F1 of whole chunks.
+
+    Costs are exact regrets of F1 (or of the metric given): after t labels, I closed
+    chunks are right, P were opened, `alive` is 1 if the open one can still become right
+    and `fut` gold chunks start later; the best in reach is F1 with I + alive + fut hits
+    among P + fut chunks.
+
+    Parameters
+    ----------
+    types : sequence of str
+        Types of chunks.
+    dangling : {"forbid", "open", "ignore"}, default="forbid"
+        An I-X that continues no chunk of type X: not among the actions; opens a chunk
+        (conlleval, and seqeval's default); or belongs to no chunk (strict).
+    metric : str or Metric, default="f1"
+        F-measure, Jaccard or Tversky index of chunks.
+    features, history
+        As of `SequenceLabelling`.
+
+    Examples
+    --------
+    >>> from argmetric.search import Searn, WordChunking
+    >>> X = [["big", "dogs", "bark"], ["dogs", "bark"]]
+    >>> Y = [["B-NP", "I-NP", "O"], ["B-NP", "O"]]
+    >>> searn = Searn(WordChunking(["NP"]), beta=1.0, iterations=2).fit(X, Y)
+    >>> searn.predict([["big", "dogs", "bark"]]), searn.score(X, Y)
+    ([('B-NP', 'I-NP', 'O')], 1.0)
+    """
+
+    def __init__(
+        self,
+        types: Sequence[str],
+        *,
+        dangling: Dangling = "forbid",
+        metric: MetricLike = "f1",
+        features: TokenFeatures | None = None,
+        history: int = 2,
+    ) -> None:
+        check_choice(dangling, "dangling", DANGLING)
+        self.types = tuple(check_texts(types, "types"))
+        labels = [_OUT, *(f"{p}-{kind}" for kind in self.types for p in "BI")]
+        super().__init__(labels, features=features, history=history)
+        self.dangling = dangling
+        self.metric = chunk_metric(metric)
+        self._legal = {label: self._legal_after(label) for label in ["", *labels]}
+
+    def _legal_after(self, last: str) -> tuple[str, ...]:
+        if self.dangling != "forbid":
+            return self.labels
+        inner = f"I-{last[2:]}"
+        return tuple(s for s in self.labels if s[0] != "I" or s == inner)
+
+    def actions(self, x: Any, state: Any) -> Sequence[Any]:
+        """All labels, or those that may follow."""
+        if len(state) == len(x):
+            return ()
+        return self._legal[state[-1] if state else ""]
+
+    def costs(self, x: Any, y: Any, state: Any) -> Sequence[float]:
+        """Least loss in reach after each label."""
+        same_length(x, y)
+        spans = spans_of(y, self.dangling)
+        gold = frozenset(spans)
+        stops = {(start, kind): stop for start, stop, kind in spans}
+        reading = _Reading(0, 0, None, "")
+        for t, label in enumerate(state):
+            reading = _read_on(reading, t, label, gold, self.dangling)
+        t = len(state) + 1
+        future = sum(start >= t for start, _, _ in spans)
+        hits, opened = [], []
+        for label in self.actions(x, state):
+            after = _read_on(reading, t - 1, label, gold, self.dangling)
+            stop = (
+                -1 if after.start is None else stops.get((after.start, after.kind), -1)
+            )
+            hits.append(after.hits + (stop >= t) + future)
+            opened.append(after.opened + future)
+        return chunk_losses(self.metric, hits, opened, len(spans))
+
+    def mirrored(self, labels: Sequence[str]) -> tuple[str, ...]:
+        """Labels of the sentence read backwards: B-X then marks the end of a chunk."""
+        n = len(labels)
+        spans = [(n - b, n - a, kind) for a, b, kind in spans_of(labels, self.dangling)]
+        return tuple(write_labels(spans, n))
+
+
+def span_features(x: Sequence[Any], start: int, stop: int) -> Features:
+    """Features of a whole chunk: its words, its neighbors, all of it, its length.
+
+    Parameters
+    ----------
+    x : sequence
+        Tokens.
+    start, stop : int
+        The chunk, from start up to and not including stop.
+
+    Examples
+    --------
+    >>> from argmetric.search import span_features
+    >>> span_features(["big", "dogs", "bark"], 0, 2)[-2:]
+    [(('length', 2), 1.0), (('whole', 'big', 'dogs'), 1.0)]
+    """
+    n = check_tokens(x)
+    start, stop = check_count(start, "start"), check_count(stop, "stop")
+    if not start <= stop <= n:
+        raise ValueError(
+            f"start={start} to stop={stop} is not within the {n} tokens of x"
+        )
+    found: list[tuple[Any, float]] = []
+    for i in range(start, stop):
+        own = own_features(x[i])
+        found += [(("in", name), value) for name, value in own]
+        found += [((i - start, name), value) for name, value in own]
+        if i == stop - 1:
+            found += [(("at the end", name), value) for name, value in own]
+    for side, i in (("before", start - 1), ("after", stop)):
+        near = own_features(x[i]) if 0 <= i < n else [("end", 1.0)]
+        found += [((side, name), value) for name, value in near]
+    found.append((("length", stop - start), 1.0))
+    if all(isinstance(token, str) for token in x[start:stop]):
+        found.append((("whole", *x[start:stop]), 1.0))
+    return found
+
+
+class SpanChunking(_ChunkScore, Task):
+    """Chunks, one at a time: each action is a type and a length, or one word outside.
+
+    Features may look at the whole chunk. Costs are exact regrets: with I right chunks
+    among P so far and `fut` gold chunks that start later and are not too long, the best
+    in reach is F1 with I + fut hits among P + fut chunks.
+
+    Parameters
+    ----------
+    types : sequence of str
+        Types of chunks.
+    max_length : int, default=8
+        Longest chunk; longer ones in the labels are out of reach and count as missed.
+    metric : str or Metric, default="f1"
+        F-measure, Jaccard or Tversky index of chunks.
+    features : callable, optional
+        `features(x, start, stop)` of a chunk; by default `span_features`. Each is
+        joined with the type; the type of the chunk before is added.
+
+    Examples
+    --------
+    >>> from argmetric.search import Searn, SpanChunking
+    >>> X = [["big", "dogs", "bark"], ["dogs", "bark"]]
+    >>> Y = [["B-NP", "I-NP", "O"], ["B-NP", "O"]]
+    >>> searn = Searn(SpanChunking(["NP"], 3), beta=1.0, iterations=2).fit(X, Y)
+    >>> searn.predict([["big", "dogs", "bark"]])
+    [('B-NP', 'I-NP', 'O')]
+    """
+
+    dangling: Dangling = "ignore"
+
+    def __init__(
+        self,
+        types: Sequence[str],
+        max_length: int = 8,
+        *,
+        metric: MetricLike = "f1",
+        features: SpanFeatures | None = None,
+    ) -> None:
+        check_callable(features, "features")
+        self.types = tuple(check_texts(types, "types"))
+        self.max_length = check_count(max_length, "max_length", low=1)
+        self.metric = chunk_metric(metric)
+        self._span_features = features or span_features
+
+    def start(self, x: Any) -> Any:
+        """Position 0, no chunks."""
+        return 0, ()
+
+    def actions(self, x: Any, state: Any) -> Sequence[Any]:
+        """Outside, and every type with every length that still fits."""
+        position, _ = state
+        left = len(x) - position
+        if left == 0:
+            return ()
+        sizes = range(1, min(self.max_length, left) + 1)
+        return [(_OUT, 1), *((kind, m) for kind in self.types for m in sizes)]
+
+    def step(self, x: Any, state: Any, action: Any) -> Any:
+        """Behind the chunk."""
+        position, spans = state
+        kind, length = action
+        stop = position + length
+        return stop, spans if kind == _OUT else (*spans, (position, stop, kind))
+
+    def action_features(self, x: Any, state: Any, action: Any) -> Features:
+        """Features of the chunk, joined with its type."""
+        position, spans = state
+        kind, length = action
+        found = self._span_features(x, position, position + length)
+        last = spans[-1][2] if spans and spans[-1][1] == position else _OUT
+        return [
+            *(((kind, name), value) for name, value in read_features(found)),
+            (("last", last, kind), 1.0),
+        ]
+
+    def output(self, x: Any, state: Any) -> Any:
+        """Labels B-X, I-X and O."""
+        return tuple(write_labels(state[1], len(x)))
+
+    def costs(self, x: Any, y: Any, state: Any) -> Sequence[float]:
+        """Least loss in reach after each action."""
+        same_length(x, y)
+        position, spans = state
+        gold = spans_of(y, self.dangling)
+        known = frozenset(gold)
+        hits = sum(span in known for span in spans)
+        starts = [a for a, b, _ in gold if b - a <= self.max_length]
+        right, opened = [], []
+        for kind, length in self.actions(x, state):
+            stop = position + length
+            future = sum(start >= stop for start in starts)
+            right.append(hits + ((position, stop, kind) in known) + future)
+            opened.append(len(spans) + (kind != _OUT) + future)
+        return chunk_losses(self.metric, right, opened, len(gold))

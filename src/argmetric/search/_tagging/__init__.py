@@ -1,0 +1,1 @@
+"""Compiled taggers: labels token by token, or segment by segment."""

@@ -1,0 +1,131 @@
+"""Labels as numbers, in both directions of reading."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from argmetric._types import Integers
+from argmetric.search._tagging._scheme import Stream
+from argmetric.sequence._schemes import split_label
+
+_OUTSIDE = "O"
+_ROLES = {"O": 0, "B": 1, "I": 2}
+
+
+@dataclass(frozen=True, eq=False)
+class Codec:
+    """Numbers for the labels of a stream.
+
+    Read from right to left, the END of a chunk begins it: the labels of a reversed
+    sentence are those that IOB2 gives to the mirrored chunks.
+    """
+
+    stream: Stream
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """The labels, in the order of their numbers."""
+        return self.stream.labels
+
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        return {label: number for number, label in enumerate(self.labels)}
+
+    def encode(self, labels: Sequence[str]) -> Integers:
+        """Numbers of labels, -1 for an unknown one."""
+        get = self._numbers.get
+        return np.fromiter((get(v, -1) for v in labels), np.int64, len(labels))
+
+    @cached_property
+    def _tables(self) -> tuple[Integers, Integers, Integers, Integers]:
+        """Role and type of each label; the labels that begin and go on in a type."""
+        roles, kinds = roles_and_kinds(self.labels)
+        n = int(kinds.max(initial=-1)) + 1
+        begins, insides = np.full((2, max(n, 1)), -1, dtype=np.int64)
+        begins[kinds[roles == 1]] = np.flatnonzero(roles == 1)
+        insides[kinds[roles == 2]] = np.flatnonzero(roles == 2)
+        return roles, kinds, begins, insides
+
+    def mirrored(self, numbers: Integers, sentences: Integers) -> Integers:
+        """Labels of the reversed sentences; `numbers` has tokens along its last axis.
+
+        Its own inverse.
+        """
+        back = reversal(sentences)
+        if not self.stream.spans:
+            return numbers[..., back]
+        roles, kinds, begins, insides = self._tables
+        role = roles[numbers]
+        ends = np.ones(numbers.shape, dtype=np.bool_)
+        ends[..., :-1] = role[..., 1:] != 2
+        ends[..., sentences[1:][np.diff(sentences) > 0] - 1] = True
+        kind = kinds[numbers]
+        other = np.where(ends, begins[kind], insides[kind])
+        return np.where(role == 0, numbers, other)[..., back]
+
+
+def reversal(sentences: Integers) -> Integers:
+    """Token numbers in the order of the reversed sentences."""
+    lengths = np.diff(sentences)
+    ends = np.repeat(sentences[1:] - 1, lengths)
+    starts = np.repeat(sentences[:-1], lengths)
+    return ends - (np.arange(len(ends)) - starts)
+
+
+def roles_and_kinds(
+    labels: Sequence[str], types: dict[str, int] | None = None
+) -> tuple[Integers, Integers]:
+    """Role (0 outside, 1 begin, 2 inside) and type of each label of IOB2."""
+    known = {} if types is None else types
+    parts = [split_label(label, "IOB2") for label in labels]
+    roles = [_ROLES[prefix] for prefix, _ in parts]
+    kinds = [known.setdefault(kind, len(known)) if kind else -1 for _, kind in parts]
+    return np.array(roles, dtype=np.int64), np.array(kinds, dtype=np.int64)
+
+
+def dangling(roles: Integers, kinds: Integers, sentences: Integers) -> Integers:
+    """Tokens that go on with a chunk which is not open."""
+    before = np.concatenate([[0], roles[:-1]])
+    same = np.concatenate([[False], kinds[1:] == kinds[:-1]])
+    begins = sentences[:-1][np.diff(sentences) > 0]
+    before[begins] = 0
+    return np.flatnonzero((roles == 2) & ~((before > 0) & same))
+
+
+def codec_of(
+    name: str, labels: Sequence[str], sentences: Integers, *, spans: bool
+) -> tuple[Codec, Integers]:
+    """The codec of training labels, and their numbers.
+
+    Labels of chunks are put right first: I-X with no X open before it is read as B-X,
+    as conlleval does, with a warning.
+    """
+    kinds_of = sorted(set(labels))
+    if not spans:
+        codec = Codec(Stream(name, tuple(kinds_of), False))
+        return codec, codec.encode(labels)
+    first = {_OUTSIDE, *kinds_of}
+    first |= {f"B-{label[2:]}" for label in kinds_of if label.startswith("I-")}
+    codec = Codec(Stream(name, tuple(sorted(first)), True))
+    numbers = codec.encode(labels)
+    roles, kinds = roles_and_kinds(codec.labels)
+    wrong = dangling(roles[numbers], kinds[numbers], sentences)
+    if wrong.size:
+        s = int(np.searchsorted(sentences, wrong[0], side="right")) - 1
+        warnings.warn(
+            "labels that go on with a chunk which is not open are read as its "
+            f"beginning: {wrong.size} of them, the first in sentence {s}, token "
+            f"{wrong[0] - sentences[s]} ({labels[int(wrong[0])]})",
+            UserWarning,
+            stacklevel=4,
+        )
+        begin = {
+            k: n for n, (r, k) in enumerate(zip(roles, kinds, strict=True)) if r == 1
+        }
+        numbers[wrong] = [begin[k] for k in kinds[numbers[wrong]]]
+    return codec, numbers

@@ -1,0 +1,229 @@
+"""Taggers in files: one archive of arrays and JSON, nothing that is executed."""
+
+from __future__ import annotations
+
+import json
+import os
+import struct
+import tokenize
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from argmetric._files import DataError, replaced_whole
+from argmetric.search._tagging._codec import Codec
+from argmetric.search._tagging._engine import Policy
+from argmetric.search._tagging._features import Extractor
+from argmetric.search._tagging._learning import Recipe
+from argmetric.search._tagging._matrix import MatrixModel
+from argmetric.search._tagging._model import Side, TextModel
+from argmetric.search._tagging._recipes import DEFAULTS, Options
+from argmetric.search._tagging._scheme import Stream, make_scheme, size_of
+from argmetric.search._tagging._templates import Template, read_templates
+from argmetric.search._tagging._training import without_memory
+
+if TYPE_CHECKING:
+    from argmetric.search._tagging._tagger import Tagger
+
+_FORMAT = "argmetric tagger"
+_VERSION = 1
+_DAMAGED = (
+    tokenize.TokenError,  # of the header of an array
+    SyntaxError,
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    EOFError,
+    NotImplementedError,  # a method of compression that there is not
+    RuntimeError,  # an archive that asks for a password
+    struct.error,
+    zipfile.BadZipFile,
+    zlib.error,
+)
+Arrays = dict[str, npt.NDArray[Any]]
+
+
+def save(tagger: Tagger, path: str | os.PathLike[str]) -> None:
+    """Write a tagger; the file is replaced whole or not at all."""
+    model = tagger._learned_model()
+    options = tagger._options
+    arrays: Arrays = {}
+    sides = list(model.sides)
+    first = model.first[1] if isinstance(model, TextModel) and model.first else None
+    for number, side in enumerate([*sides, *([first] if first else [])]):
+        arrays |= sparse(f"side{number}", side.policy.weights)
+    header = {
+        "arguments": tagger.get_params(),
+        "history": tagger.history_,
+        "interrupted": tagger.interrupted_,
+        "streams": [asdict(codec.stream) for codec in model.codecs],
+        "tables": [[template.text for template in t] for t in options.tables],
+        "options": {
+            name: getattr(options, name)
+            for name in (
+                "hash_bits",
+                "memory",
+                "beam",
+                "beam_scores",
+                "history_value",
+                "random_state",
+            )
+        },
+        "right_weight": options.defaults.right_weight,
+        "recipe": asdict(options.recipe),
+        "reverse": [side.reverse for side in sides],
+        "first_pass": first is not None,
+        "n_columns": model.n_columns if isinstance(model, MatrixModel) else None,
+    }
+    write_archive(path, _FORMAT, header, arrays)
+
+
+def write_archive(
+    path: str | os.PathLike[str], kind: str, header: Mapping[str, Any], arrays: Arrays
+) -> None:
+    """Write JSON and arrays; the file is replaced whole or not at all."""
+    whole = {"format": kind, "version": _VERSION, **header}
+    text = json.dumps(whole, default=_plain).encode()
+    coded = {"header": np.frombuffer(text, dtype=np.uint8), **arrays}
+    try:
+        with replaced_whole(os.fspath(path)) as stream:
+            np.savez_compressed(stream, allow_pickle=False, **coded)
+    except OSError as error:
+        raise DataError(f"cannot write {path}: {error.strerror or error}") from error
+
+
+def _plain(value: Any) -> Any:
+    """Arguments of other types than those of JSON."""
+    return dict(value) if isinstance(value, Mapping) else value.item()
+
+
+def sparse(name: str, weights: npt.NDArray[np.float32]) -> Arrays:
+    """Which weights are not zero, one bit each, and these, as half floats if exact."""
+    values: npt.NDArray[Any] = weights[weights != 0]
+    with np.errstate(over="ignore"):
+        halves = values.astype(np.float16)
+    if np.array_equal(halves.astype(np.float32), values):
+        values = halves
+    return {f"{name}_places": np.packbits(weights != 0), f"{name}_weights": values}
+
+
+def dense(name: str, arrays: Arrays, n: int) -> npt.NDArray[np.float32]:
+    """The weights that `sparse` took apart."""
+    weights = np.zeros(n, dtype=np.float32)
+    places = np.unpackbits(arrays[f"{name}_places"], count=n).view(np.bool_)
+    weights[places] = arrays[f"{name}_weights"]
+    return weights
+
+
+def load(path: str | os.PathLike[str]) -> Tagger:
+    """Read a tagger."""
+    from argmetric.search._tagging._tagger import Tagger
+
+    header, arrays = read_archive(path, _FORMAT)
+    with whole_archive(path):
+        return _tagger(Tagger, header, arrays)
+
+
+def _tagger(cls: type[Tagger], header: Mapping[str, Any], arrays: Arrays) -> Tagger:
+    streams = [
+        Stream(s["name"], tuple(s["labels"]), s["spans"]) for s in header["streams"]
+    ]
+    names = [stream.name for stream in streams]
+    tables = tuple(read_templates(table, names) for table in header["tables"])
+    recipe = Recipe(**header["recipe"])
+    arguments = header["arguments"]
+    defaults = replace(
+        DEFAULTS[arguments["task"]],
+        streams=tuple(names),
+        spans=tuple(stream.spans for stream in streams),
+        right_weight=header["right_weight"],
+    )
+    options = Options(
+        defaults, recipe, tables, tuple(header["reverse"]), **header["options"]
+    )
+    tagger = cls(**arguments)
+    tagger._options = options
+    tagger._model = _model(header, arrays, streams, options)
+    tagger.history_ = header["history"]
+    tagger.interrupted_ = header["interrupted"]
+    return tagger
+
+
+def read_archive(
+    path: str | os.PathLike[str], kind: str
+) -> tuple[dict[str, Any], Arrays]:
+    """Read JSON and arrays of a kind of file."""
+    try:
+        # Where it is cut off, np.load would leave a file open that it opened itself
+        with open(path, "rb") as stream:
+            if not zipfile.is_zipfile(stream):
+                raise DataError(
+                    f"{path} is not a tagger of argmetric, or it is cut off"
+                )
+            stream.seek(0)
+            with whole_archive(path), np.load(stream, allow_pickle=False) as archive:
+                arrays = {name: archive[name] for name in archive.files}
+    except OSError as error:
+        raise DataError(f"cannot read {path}: {error.strerror or error}") from None
+    if "header" not in arrays:
+        raise DataError(f"{path} is not a tagger of argmetric")
+    with whole_archive(path):
+        header = json.loads(arrays["header"].tobytes())
+        found, version = header["format"], header["version"]
+    if found != kind:
+        raise DataError(f"{path} holds {found!r}, not {kind!r}")
+    if version != _VERSION:
+        raise DataError(
+            f"{path} has version {version} of the format of taggers; this release "
+            f"reads version {_VERSION}"
+        )
+    return header, arrays
+
+
+@contextmanager
+def whole_archive(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Whatever a damaged file makes fail, as one error."""
+    try:
+        yield
+    except _DAMAGED:
+        raise DataError(f"{path} is damaged: the tagger in it is not whole") from None
+
+
+def _model(
+    header: Mapping[str, Any],
+    arrays: Arrays,
+    streams: list[Stream],
+    options: Options,
+) -> TextModel | MatrixModel:
+    codecs = tuple(Codec(stream) for stream in streams)
+    base = header["n_columns"] or 0
+    tables, plain = options.tables, without_memory(options.tables)
+    if header["n_columns"] is None and not header["first_pass"]:
+        tables = plain
+
+    def side(number: int, reverse: bool, own: tuple[tuple[Template, ...], ...]) -> Side:
+        scheme = make_scheme(
+            streams,
+            own,
+            hash_bits=options.hash_bits,
+            base=base,
+            value=options.history_value,
+        )
+        weights = dense(f"side{number}", arrays, size_of(scheme))
+        return Side(reverse, Policy(scheme, weights))
+
+    sides = tuple(side(n, r, tables) for n, r in enumerate(header["reverse"]))
+    if header["n_columns"] is not None:
+        return MatrixModel(codecs, sides, options.tables[0], base)
+    extractor = Extractor(tables, options.hash_bits)
+    if not header["first_pass"]:
+        return TextModel(codecs, extractor, sides)
+    first = Extractor(plain, options.hash_bits), side(len(sides), False, plain)
+    return TextModel(codecs, extractor, sides, options.memory, first)

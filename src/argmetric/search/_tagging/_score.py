@@ -1,0 +1,75 @@
+"""How good predicted labels are: strict chunk F1 and accuracy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from argmetric._types import Integers
+from argmetric.search._tagging._codec import Codec, roles_and_kinds
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What predicted labels came to.
+
+    Attributes
+    ----------
+    accuracy : float
+        Share of tokens with the right label.
+    precision, recall, f1 : float or None
+        Of whole chunks, read strictly (only B-X begins one); None where labels are no
+        chunks. F1 of nothing predicted and nothing there is 1.
+    unknown : int
+        Tokens whose label the tagger never saw; they count as missed.
+    tokens : int
+        Number of tokens.
+    """
+
+    accuracy: float
+    precision: float | None
+    recall: float | None
+    f1: float | None
+    unknown: int
+    tokens: int
+
+    @property
+    def score(self) -> float:
+        """F1 of chunks, or accuracy where there are none."""
+        return self.accuracy if self.f1 is None else self.f1
+
+
+class Judge:
+    """Right labels, coded once and compared many times."""
+
+    def __init__(self, codec: Codec, labels: Sequence[str], sentences: Integers):
+        self._codec = codec
+        self._sentences = sentences
+        self._numbers = codec.encode(labels)
+        if codec.stream.spans:
+            # Types that only occur here get numbers of their own: they are missed
+            names, places = np.unique(np.array(labels, dtype=str), return_inverse=True)
+            types: dict[str, int] = {}
+            self._of_labels = roles_and_kinds(codec.labels, types)
+            roles, kinds = roles_and_kinds([str(name) for name in names], types)
+            self._gold = roles[places], kinds[places]
+
+    def evaluate(self, numbers: Integers) -> Evaluation:
+        """Compare with predicted labels."""
+        n = len(numbers)
+        accuracy = float(np.mean(numbers == self._numbers)) if n else 1.0
+        unknown = int(np.sum(self._numbers < 0))
+        if not self._codec.stream.spans:
+            return Evaluation(accuracy, None, None, None, unknown, n)
+        from argmetric._kernels.tagging_features import common_chunks
+
+        roles, kinds = self._of_labels
+        hits, predicted, gold = common_chunks(
+            *self._gold, roles[numbers], kinds[numbers], self._sentences
+        )
+        f1 = 2 * hits / (predicted + gold) if predicted + gold else 1.0
+        precision = hits / predicted if predicted else float(not gold)
+        recall = hits / gold if gold else float(not predicted)
+        return Evaluation(accuracy, precision, recall, f1, unknown, n)

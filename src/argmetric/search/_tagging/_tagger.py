@@ -1,0 +1,285 @@
+"""A tagger for text and for sequences of feature vectors."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from argmetric.search._common import Costs, RollIn
+from argmetric.search._tagging._codec import codec_of
+from argmetric.search._tagging._corpus import read_corpus
+from argmetric.search._tagging._engine import BeamScores
+from argmetric.search._tagging._labeller import Labeller
+from argmetric.search._tagging._learning import Learner
+from argmetric.search._tagging._matrix import MatrixModel, learn_matrix
+from argmetric.search._tagging._memory import Memory
+from argmetric.search._tagging._model import TextModel
+from argmetric.search._tagging._recipes import Direction, Options, Tables, Task, resolve
+from argmetric.search._tagging._training import Log, Plan, learn_text
+
+_ARGUMENTS = (
+    "task",
+    "templates",
+    "direction",
+    "beam",
+    "learner",
+    "costs",
+    "roll_in",
+    "epochs",
+    "step",
+    "dropout",
+    "hash_bits",
+    "memory",
+    "beam_scores",
+    "history_value",
+    "random_state",
+    "verbose",
+)
+
+
+class Tagger(Labeller):
+    """Label sequences one decision after the other, with a policy that is learned.
+
+    Every option that is None is that of the task's recipe.
+
+    Parameters
+    ----------
+    task : {"chunk", "ner", "pos", "label", "joint"}, default="chunk"
+        Chunks and named entities (labels of IOB2, judged by strict F1 of whole
+        chunks), parts of speech or any other labels (judged by accuracy), or a part of
+        speech and a chunk label for each token.
+    templates : str, list of str, or dict, optional
+        The table of templates, one a line; see `default_templates`. A dict with the
+        keys "tag" and "chunk" for the joint task.
+    direction : {"left", "right", "both"}, optional
+        From where sentences are read. "both": two policies; the sequence with the
+        highest product of probabilities among the candidates of both wins.
+    beam : int, optional
+        Width of the beam; 1 is greedy search.
+    learner : {"logistic", "perceptron", "svm"}, default="logistic"
+        Multinomial logistic regression, averaged perceptron, or hinge loss.
+    costs : {"zero_one", "regret"}, optional
+        Learn the reference policy's action, or let margins grow with the regret in F1
+        of a sentence's chunks that an action brings.
+    roll_in : {"mixed", "gold", "own", "none"}, optional
+        Histories to learn from: the reference policy's in the first epoch, half of its
+        decisions in the second and the policy's own from then on; the reference
+        policy's; the policy's own; no history at all.
+    epochs : int, optional
+        Passes over the sentences.
+    step : float, optional
+        Step size.
+    dropout : float, optional
+        Share of the static features that a decision is learned without.
+    hash_bits : int, optional
+        Features are hashed to 2**hash_bits rows of weights.
+    memory : {"none", "past", "both"}, optional
+        Whether a second pass knows how a first one labelled the same word in other
+        sentences at most 2000 tokens away. With "both", labels depend on the text that
+        follows.
+    beam_scores : {"log", "raw"}, optional
+        A beam adds up log probabilities, or scores as they are.
+    history_value : float, default=1.0
+        Value of history features beside static ones.
+    random_state : int, default=0
+        Seed.
+    verbose : int, default=0
+        1 writes a line for each epoch to standard error.
+
+    Attributes
+    ----------
+    history_ : list of dict
+        Stage, epoch, share of wrong decisions in training, score on `dev`, seconds.
+    labels_ : tuple
+        The labels, or one tuple for each of the two streams of the joint task.
+    interrupted_ : bool
+        Whether an interrupt ended the learning.
+
+    Examples
+    --------
+    >>> from argmetric.search import Tagger
+    >>> sentence = [("the", "DT"), ("cat", "NN"), ("sleeps", "VBZ")]
+    >>> tagger = Tagger("chunk", hash_bits=12)
+    >>> tagger.fit([sentence] * 5, [["B-NP", "I-NP", "B-VP"]] * 5)
+    Tagger(task='chunk', hash_bits=12)
+    >>> tagger.predict([sentence])
+    [['B-NP', 'I-NP', 'B-VP']]
+    """
+
+    def __init__(
+        self,
+        task: Task = "chunk",
+        *,
+        templates: Tables | None = None,
+        direction: Direction | None = None,
+        beam: int | None = None,
+        learner: Learner = "logistic",
+        costs: Costs | None = None,
+        roll_in: RollIn | None = None,
+        epochs: int | None = None,
+        step: float | None = None,
+        dropout: float | None = None,
+        hash_bits: int | None = None,
+        memory: Memory | None = None,
+        beam_scores: BeamScores | None = None,
+        history_value: float = 1.0,
+        random_state: int = 0,
+        verbose: int = 0,
+    ) -> None:
+        self.task = task
+        self.templates = templates
+        self.direction = direction
+        self.beam = beam
+        self.learner = learner
+        self.costs = costs
+        self.roll_in = roll_in
+        self.epochs = epochs
+        self.step = step
+        self.dropout = dropout
+        self.hash_bits = hash_bits
+        self.memory = memory
+        self.beam_scores = beam_scores
+        self.history_value = history_value
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def get_params(self) -> dict[str, Any]:
+        """The arguments of the constructor."""
+        return {name: getattr(self, name) for name in _ARGUMENTS}
+
+    def __repr__(self) -> str:
+        fresh = Tagger().get_params()
+        shown = {k: v for k, v in self.get_params().items() if v != fresh[k]}
+        shown = {"task": self.task, **shown}
+        return f"Tagger({', '.join(f'{k}={v!r}' for k, v in shown.items())})"
+
+    def fit(
+        self,
+        sentences: Sequence[Any],
+        tags: Sequence[Any] | None = None,
+        *,
+        dev: Any = None,
+        on_epoch: Callable[[dict[str, Any]], None] | None = None,
+    ) -> Tagger:
+        """Learn from sentences.
+
+        Parameters
+        ----------
+        sentences : list of sentences
+            Lists of words, of tuples of columns, or `Sentence` objects read from a
+            file; lines of -DOCSTART- are left out.
+        tags : list of lists, optional
+            A label for each token (a pair of labels for the joint task); by default
+            the last column (the last two).
+        dev : sentences, or (sentences, tags) as a tuple, optional
+            The epoch with the best score on them is kept.
+        on_epoch : callable, optional
+            Called with every new row of `history_`.
+
+        Returns
+        -------
+        Tagger
+            Itself. An interrupt ends the learning with the best policy so far and a
+            warning.
+        """
+        options = resolve(self.get_params())
+        streams = options.defaults.streams
+        corpus = read_corpus(sentences, tags, len(streams), labels=True)
+        corpus = corpus.only(~corpus.documents)
+        if not corpus.n_tokens:
+            raise ValueError("there is no token to learn from")
+        held = None
+        if dev is not None:
+            text, right = dev if isinstance(dev, tuple) else (dev, None)
+            held = read_corpus(text, right, len(streams), labels=True)
+            held = held.only(~held.documents)
+        coded = [
+            codec_of(name, labels, corpus.sentences, spans=spans)
+            for name, spans, labels in zip(
+                streams, options.defaults.spans, corpus.labels or (), strict=True
+            )
+        ]
+        gold = np.stack([numbers for _, numbers in coded], axis=1).ravel()
+        log = self._log(on_epoch)
+        plan = Plan.of(options, tuple(codec for codec, _ in coded))
+        model = learn_text(plan, corpus, gold, options.memory, log, held)
+        return self._learned(options, model, log)
+
+    def fit_matrix(
+        self,
+        X: Any,
+        y: Any,
+        lengths: Any,
+        *,
+        dev: tuple[Any, Any, Any] | None = None,
+        on_epoch: Callable[[dict[str, Any]], None] | None = None,
+    ) -> Tagger:
+        """Learn from sequences of feature vectors (task "label").
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, columns)
+            The features of all decisions; sequences one behind the other.
+        y : array of shape (n,)
+            Labels: text or integers.
+        lengths : array of int
+            Lengths of the sequences.
+        dev : (X, y, lengths), optional
+            The epoch with the best score on it is kept.
+        on_epoch : callable, optional
+            Called with every new row of `history_`.
+        """
+        options = resolve(self.get_params())
+        if self.task != "label":
+            raise ValueError(f"a matrix needs task='label', not {self.task!r}")
+        log = self._log(on_epoch)
+        model = learn_matrix(options, X, y, lengths, log, dev)
+        return self._learned(options, model, log)
+
+    def _log(self, on_epoch: Callable[[dict[str, Any]], None] | None) -> Log:
+        def tell(row: dict[str, Any]) -> None:
+            if self.verbose:
+                score = "" if row["score"] is None else f", dev {row['score']:.4f}"
+                sys.stderr.write(
+                    f"{row['stage']}, epoch {row['epoch']}: {row['error']:.2%} wrong"
+                    f"{score}, {row['seconds']:.1f} s\n"
+                )
+            if on_epoch is not None:
+                on_epoch(row)
+
+        return Log(tell)
+
+    def _learned(
+        self, options: Options, model: TextModel | MatrixModel, log: Log
+    ) -> Tagger:
+        self._options, self._model = options, model
+        self.history_ = log.rows
+        self.interrupted_ = log.interrupted
+        if log.interrupted:
+            warnings.warn(
+                "learning was interrupted: the best policy so far is kept",
+                UserWarning,
+                stacklevel=3,
+            )
+        return self
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the tagger to one file: JSON and arrays, nothing that is executed.
+
+        The file has every option that changes tagging.
+        """
+        from argmetric.search._tagging._model_file import save
+
+        save(self, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Tagger:
+        """Read a tagger that `save` wrote; it tags exactly alike."""
+        from argmetric.search._tagging._model_file import load
+
+        return load(path)
