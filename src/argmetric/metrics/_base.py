@@ -65,6 +65,7 @@ class Metric:
     zero_division: float = field(default=0.0, kw_only=True)
 
     short_name: ClassVar[str] = ""
+    aliases: ClassVar[tuple[str, ...]] = ()
     formula: ClassVar[str] = ""
     convention: ClassVar[str] = ""
     # Why the value grows with tp at fixed k and t; None where it has to be checked.

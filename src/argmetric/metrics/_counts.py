@@ -127,6 +127,7 @@ class FowlkesMallows(Metric):
     """Geometric mean of precision and recall (G-TP/PR): tp / √(k·t)."""
 
     short_name: ClassVar[str] = "fowlkes_mallows"
+    aliases: ClassVar[tuple[str, ...]] = ("fm", "g_tppr")
     formula: ClassVar[str] = "tp / √(k·t)"
     convention: ClassVar[str] = "k = t = 0: zero_division; exactly one of them 0: 0"
     monotone_proof: ClassVar[str] = "one more hit adds 1/√(kt) > 0"
@@ -146,6 +147,7 @@ class MCC(Metric):
     """Matthews correlation: (n·tp - k·t) / √(k·t·(n-k)·(n-t))."""
 
     short_name: ClassVar[str] = "mcc"
+    aliases: ClassVar[tuple[str, ...]] = ("matthews", "matthews_corrcoef")
     formula: ClassVar[str] = "(n·tp - k·t) / √(k·t·(n-k)·(n-t))"
     convention: ClassVar[str] = (
         "k or t is 0 or n: 0, as in scikit-learn (left out with nan)"
@@ -170,6 +172,7 @@ class Kappa(Metric):
     """Cohen's kappa: 2·(n·tp - k·t) / (k·(n-t) + t·(n-k))."""
 
     short_name: ClassVar[str] = "kappa"
+    aliases: ClassVar[tuple[str, ...]] = ("cohen_kappa",)
     formula: ClassVar[str] = "2·(n·tp - k·t) / (k·(n-t) + t·(n-k))"
     convention: ClassVar[str] = "k = t = 0 or k = t = n: zero_division"
     monotone_proof: ClassVar[str] = "one more hit adds 2n/(k(n-t)+t(n-k)) > 0"

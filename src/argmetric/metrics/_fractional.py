@@ -79,6 +79,7 @@ class Jaccard(_Fractional):
     """Jaccard index: tp / (k + t - tp)."""
 
     short_name: ClassVar[str] = "jaccard"
+    aliases: ClassVar[tuple[str, ...]] = ("iou",)
     formula: ClassVar[str] = "tp / (k + t - tp)"
     convention: ClassVar[str] = "k = t = 0: zero_division"
     monotone_proof: ClassVar[str] = "numerator rises and denominator falls with tp"

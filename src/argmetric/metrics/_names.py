@@ -10,73 +10,16 @@ from typing import Any
 
 from argmetric._arguments import shown
 from argmetric.metrics._base import CustomMetric, Metric
-from argmetric.metrics._counts import (
-    MCC,
-    FowlkesMallows,
-    Kappa,
-    Lift,
-    Markedness,
-    SquaredCountError,
-)
+from argmetric.metrics._catalogue import ALIASES, NAMED
 from argmetric.metrics._foreign import refuse_foreign_function, refuse_foreign_name
-from argmetric.metrics._fractional import (
-    Accuracy,
-    FBeta,
-    Jaccard,
-    Precision,
-)
-from argmetric.metrics._rates import (
-    BalancedAccuracy,
-    GMean,
-    HMean,
-    QMean,
-    Recall,
-    Specificity,
-    Youden,
-)
+from argmetric.metrics._fractional import FBeta
 
 MetricLike = str | Metric | Callable[..., Any]
-
-_NAMED: dict[str, Callable[[], Metric]] = {
-    "f1": lambda: FBeta(1.0),
-    "f2": lambda: FBeta(2.0),
-    "f0.5": lambda: FBeta(0.5),
-    "jaccard": Jaccard,
-    "balanced_accuracy": BalancedAccuracy,
-    "fowlkes_mallows": FowlkesMallows,
-    "gmean": GMean,
-    "hmean": HMean,
-    "qmean": QMean,
-    "mcc": MCC,
-    "kappa": Kappa,
-    "accuracy": Accuracy,
-    "precision": Precision,
-    "recall": Recall,
-    "specificity": Specificity,
-    "youden": Youden,
-    "markedness": Markedness,
-    "lift": Lift,
-    "sec": SquaredCountError,
-}
-_ALIASES = {
-    "am": "balanced_accuracy",
-    "bacc": "balanced_accuracy",
-    "cohen_kappa": "kappa",
-    "f": "f1",
-    "g_tppr": "fowlkes_mallows",
-    "fm": "fowlkes_mallows",
-    "iou": "jaccard",
-    "matthews": "mcc",
-    "matthews_corrcoef": "mcc",
-    "sensitivity": "recall",
-    "tnr": "specificity",
-    "tpr": "recall",
-}
 
 
 def metric_names() -> tuple[str, ...]:
     """Names of the catalogue; "f" with any positive number also works."""
-    return tuple(_NAMED)
+    return tuple(NAMED)
 
 
 def get_metric(metric: MetricLike, *, zero_division: float | None = None) -> Metric:
@@ -113,16 +56,16 @@ def get_metric(metric: MetricLike, *, zero_division: float | None = None) -> Met
 def _from_name(name: str) -> Metric:
     plain = name.strip().lower()
     key = plain.replace("-", "_").replace(" ", "_")
-    key = _ALIASES.get(key, key)
-    if key in _NAMED:
-        return _NAMED[key]()
+    key = ALIASES.get(key, key)
+    if key in NAMED:
+        return NAMED[key]()
     beta = re.fullmatch(r"f((?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)", plain)
     if beta and 0 < float(beta[1]) < math.inf:
         return FBeta(float(beta[1]))
     refuse_foreign_name(name)
-    near = difflib.get_close_matches(key, [*_NAMED, *_ALIASES], n=3, cutoff=0.5)
+    near = difflib.get_close_matches(key, [*NAMED, *ALIASES], n=3, cutoff=0.5)
     hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else "."
     raise ValueError(
-        f"unknown metric {shown(name)}{hint} Known names: {', '.join(_NAMED)}, "
+        f"unknown metric {shown(name)}{hint} Known names: {', '.join(NAMED)}, "
         'and "f<beta>" for any positive beta'
     )

@@ -39,6 +39,7 @@ class BalancedAccuracy(_Rates):
     """Balanced accuracy (AM): the mean of tp/t and tn/(n-t)."""
 
     short_name: ClassVar[str] = "balanced_accuracy"
+    aliases: ClassVar[tuple[str, ...]] = ("am", "bacc")
     formula: ClassVar[str] = "(tp/t + tn/(n-t)) / 2"
     convention: ClassVar[str] = "a class that is absent is dropped, as in scikit-learn"
 
@@ -76,6 +77,7 @@ class Recall(_Rates):
     """Recall (true positive rate): tp / t."""
 
     short_name: ClassVar[str] = "recall"
+    aliases: ClassVar[tuple[str, ...]] = ("sensitivity", "tpr")
     formula: ClassVar[str] = "tp / t"
     convention: ClassVar[str] = "t = 0: zero_division"
 
@@ -93,6 +95,7 @@ class Specificity(_Rates):
     """Specificity (true negative rate): tn / (n-t)."""
 
     short_name: ClassVar[str] = "specificity"
+    aliases: ClassVar[tuple[str, ...]] = ("tnr",)
     formula: ClassVar[str] = "tn / (n-t)"
     convention: ClassVar[str] = "t = n: zero_division"
 

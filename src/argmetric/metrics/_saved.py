@@ -6,18 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from argmetric.metrics import _counts, _fractional, _rates
 from argmetric.metrics._base import CustomMetric, Metric
-
-_CATALOGUE: dict[str, type[Metric]] = {
-    name: kind
-    for module in (_counts, _fractional, _rates)
-    for name, kind in vars(module).items()
-    if isinstance(kind, type)
-    and issubclass(kind, Metric)
-    and kind.__module__ == module.__name__
-    and not name.startswith("_")
-}
+from argmetric.metrics._catalogue import CLASSES
 
 
 @dataclass(frozen=True)
@@ -54,7 +44,7 @@ def metric_to_dict(metric: Metric) -> dict[str, Any]:
     {'class': 'FBeta', 'name': 'f2', 'beta': 2.0, 'zero_division': 0.0}
     """
     head = {"class": type(metric).__name__, "name": metric.name}
-    if _CATALOGUE.get(type(metric).__name__) is not type(metric):
+    if CLASSES.get(type(metric).__name__) is not type(metric):
         return {
             "class": "CustomMetric",
             "name": metric.name,
@@ -82,14 +72,14 @@ def metric_from_dict(values: dict[str, Any]) -> Metric:
     if kind == "CustomMetric":
         function = MissingFunction(str(known["name"]))
         return CustomMetric(function, **known)
-    if kind not in _CATALOGUE:
+    if kind not in CLASSES:
         raise ValueError(
             f"no metric of the class {kind!r} is known here: was the file written by a "
             "later version?"
         )
     del known["name"]
     try:
-        return _CATALOGUE[kind](**known)
+        return CLASSES[kind](**known)
     except TypeError as error:
         raise ValueError(
             f"the saved metric {kind} has odd parameters: {error}"
