@@ -45,6 +45,7 @@ bench: .venv/.ready-bench ## the figures of README and docs, one JSON object a l
 	$(BIN)/python benchmarks/train.py
 	$(BIN)/python benchmarks/stream.py
 	$(BIN)/python benchmarks/search.py
+	$(BIN)/python benchmarks/trust.py
 
 clean: ## remove what can be made again
 	rm -rf .venv docs/_build docs/gallery docs/api
