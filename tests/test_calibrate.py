@@ -10,7 +10,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -852,6 +852,7 @@ def test_folds_of_groups_that_leave_one_class_are_refused():
 
 @few
 @given(references())
+@example((np.array([True, False, True]), np.array([1e-203, 1.0, 0.0125779358])))
 def test_draws_promise_as_many_positives_as_the_map(reference):
     """Pooling keeps the mean chance over points, by the rows about each."""
     y, p = reference

@@ -32,6 +32,7 @@ from argmetric._types import Floats
 N_KNOTS = 8
 INTERCEPT, SLOPE, LUMP = 2.0, 0.7, 1.5  # standard deviations of the prior
 SUREST = 36.0  # log-odds beyond which a chance would be 1 as a double
+HALVINGS = 60  # of a range of log-odds: to the last digit
 CURVES = (0.1, 0.3, 1.0, 3.0)  # of f from the first knot to the last, each as likely
 
 
@@ -275,16 +276,13 @@ def _centred(draws: Floats, centre: Floats) -> Floats:
     A normal law of log-odds has a long tail of chances: where few labels are positive
     its mean would promise too many of them.
     """
-    target, shift = expit(centre), np.zeros_like(centre)
-    for _ in range(60):
-        chance = expit(draws - shift)
-        gap = chance.mean(axis=0) - target
-        slope = np.maximum((chance * (1 - chance)).mean(axis=0), 1e-300)
-        step = np.clip(gap / slope, -1.0, 1.0)
-        shift += step
-        if np.abs(step).max() < 1e-9:
-            break
-    return np.asarray(draws - shift)
+    target = expit(centre)
+    low, high = (draws - centre).min(axis=0), (draws - centre).max(axis=0)
+    for _ in range(HALVINGS):  # Newton's steps do not end where draws lie far apart
+        middle = (low + high) / 2
+        above = expit(draws - middle).mean(axis=0) > target
+        low, high = np.where(above, middle, low), np.where(above, high, middle)
+    return np.asarray(draws - (low + high) / 2)
 
 
 def _smoothed(cells: Cells) -> Floats:
