@@ -7,6 +7,7 @@ import threading
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_matrix
 
 import argmetric as am
 
@@ -154,5 +155,12 @@ def test_warmup_leaves_nothing_to_compile():
 
     for name in compiled.__all__:
         assert getattr(compiled, name).signatures, name
-    for name in ("mixture_sparse", "compress", "recompute"):
-        assert getattr(stream, name).signatures, name
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(50, 3)), rng.integers(0, 2, 50)
+    used = [getattr(stream, name) for name in ("mixture_sparse", "compress")]
+    used.append(stream.recompute)
+    before = [list(kernel.signatures) for kernel in used]
+    assert all(before)
+    model = am.stream.OnlineClassifier().fit(X, y)
+    model.partial_fit(csr_matrix(X), y, sample_weight=rng.random(50)).predict(X)
+    assert [kernel.signatures for kernel in used] == before

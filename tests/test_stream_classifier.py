@@ -270,7 +270,7 @@ def test_labels_out_of_order_and_the_score_of_what_was_said():
     model = OnlineClassifier().fit(X[:300], y[:300])
     before = [am.get_metric("f1"), model.n_seen_]
     said = model.progressive(X[:0], y[:0])
-    counts = model._state.model[4:8].copy()
+    counts = model._model.state.model[4:8].copy()
     ids, said = model.predict_id(X[300:])
     order = np.random.default_rng(0).permutation(300)
     for part in np.array_split(order, 7):

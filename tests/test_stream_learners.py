@@ -94,7 +94,9 @@ def test_baselines_equal_their_twins(name, metric):
     X, y = problem(n=700, seed=2)
     model = OnlineClassifier(metric, learner=name, step=2.0, random_state=5)
     predicted, p = model.progressive(X, y, return_proba=True)
-    options = {"seed": int(model._state.model[stream.SEED])} if name == "omcsl" else {}
+    options = (
+        {"seed": int(model._model.state.model[stream.SEED])} if name == "omcsl" else {}
+    )
     costs = twin.Costs(*am.get_metric(metric).coefficients)
     reference = BASELINES[name](7, costs, 2.0, **options)
     labels, logits = twin.run_baseline(reference, with_constant(X), y, np.ones(len(y)))
@@ -171,7 +173,7 @@ def test_units_are_rescaled_before_they_overflow(name):
         twin_of(options, 7), twin.Fixed(), with_constant(X), y, np.ones(len(y))
     )
     np.testing.assert_allclose(p, [twin.sigmoid(z) for z in logits], rtol=1e-8)
-    assert np.isfinite(model._state.weights).all()
+    assert np.isfinite(model._model.state.weights).all()
 
 
 def test_rules_see_the_mixture_as_it_is():

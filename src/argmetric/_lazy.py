@@ -8,11 +8,18 @@ from typing import Any
 
 
 def lazy_names(
-    package: str, modules: Mapping[str, tuple[str, ...]]
+    package: str,
+    modules: Mapping[str, tuple[str, ...]],
+    for_other_rooms: Mapping[str, tuple[str, ...]] | None = None,
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
-    """`__getattr__`, `__dir__` and `__all__` of a package, from names by module."""
+    """`__getattr__`, `__dir__` and `__all__` of a package, from names by module.
+
+    Names for other rooms of this library are found, and not listed.
+    """
     module_of = {name: module for module, names in modules.items() for name in names}
     everything = sorted(module_of)
+    for module, names in (for_other_rooms or {}).items():
+        module_of |= dict.fromkeys(names, module)
 
     def load(name: str) -> Any:
         if name not in module_of:

@@ -1,4 +1,4 @@
-"""Load every kernel ahead of time."""
+"""Load the kernels of decisions, forecasts and streams ahead of time."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ import numpy as np
 
 
 def warmup() -> None:
-    """Compile, or load from the disk cache, the kernels now instead of at first use.
+    """Compile, or load from the disk cache, kernels now instead of at first use.
 
-    For servers: the first call on a machine takes seconds.
+    For servers: the first call on a machine takes seconds. Loaded are the kernels of
+    `decide`, of `forecast` and of the default `stream.OnlineClassifier`; those of
+    sequences, taggers, training and files are loaded when they are first used.
 
     Examples
     --------
@@ -41,11 +43,9 @@ def warmup() -> None:
 def _warm_streams() -> None:
     """The default learner and rule, below `OnlineClassifier`: without scikit-learn."""
     from argmetric.metrics import get_metric
-    from argmetric.stream._learners import Learner, to_sparse
-    from argmetric.stream._rules import get_rule
+    from argmetric.stream import Learner, StreamModel, get_rule
 
-    metric, X = get_metric("f1"), np.eye(2)
-    learner, rule = Learner("mixture"), get_rule("histogram").init_state(metric)
-    state, y = learner.init(metric, 2), np.array([0, 1], dtype=np.uint8)
-    for rows in (X, to_sparse(X)):
-        learner.chunk(state, rule, rows, y, np.ones(1), 0, learn=True)
+    model = StreamModel(
+        get_metric("f1"), Learner("mixture"), get_rule("histogram"), n_features=2
+    )
+    model.learn(np.eye(2), np.array([0, 1], dtype=np.uint8))

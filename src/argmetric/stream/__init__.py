@@ -11,6 +11,8 @@ from argmetric._lazy import lazy_names
 
 if TYPE_CHECKING:
     from argmetric.stream._classifier import OnlineClassifier as OnlineClassifier
+    from argmetric.stream._learners import Learner as Learner
+    from argmetric.stream._model import StreamModel as StreamModel
     from argmetric.stream._progressive import ProgressiveScore as ProgressiveScore
     from argmetric.stream._river import RiverClassifier as RiverClassifier
     from argmetric.stream._rules import FixedRule as FixedRule
@@ -41,4 +43,5 @@ __getattr__, __dir__, __all__ = lazy_names(
         ),
         "_wrapper": ("OnlineThreshold",),
     },
+    for_other_rooms={"_learners": ("Learner",), "_model": ("StreamModel",)},
 )

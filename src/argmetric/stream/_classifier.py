@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Mapping
 from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from argmetric._arguments import check_label
+from argmetric._odds import from_log_odds
 from argmetric._types import BinaryLabels, Floats
 from argmetric.metrics import MetricLike
-from argmetric.stream._core import NO_LABELS, ONE, Detector, sigmoid
-from argmetric.stream._delayed import DelayedLabels
-from argmetric.stream._learners import AverageName, LearnerName, count_rows
-from argmetric.stream._one_row import OneRow
-from argmetric.stream._rules import RuleName, ThresholdRule, check_weight
-from argmetric.stream._saved import Saved
+from argmetric.stream._features import Vocabulary
+from argmetric.stream._input import (
+    check_same_classes,
+    code_labels,
+    first_classes,
+    read_labels,
+    read_rows,
+)
+from argmetric.stream._labels import order_classes, two_classes
+from argmetric.stream._learners import AverageName, LearnerName, Rows, count_rows
+from argmetric.stream._model import Detector, StreamModel
+from argmetric.stream._parameters import configuration_of, new_model
+from argmetric.stream._rules import RuleName, ThresholdRule, check_weight, undecided
+from argmetric.stream._saved import StateHeader
 
 
-class OnlineClassifier(ClassifierMixin, OneRow, DelayedLabels, Saved):  # type: ignore[misc]
+class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Logistic regression and the threshold that is best for a metric, in one pass.
 
     Rows come in chunks (`partial_fit`, `progressive`: one compiled call for all of
@@ -89,6 +100,11 @@ class OnlineClassifier(ClassifierMixin, OneRow, DelayedLabels, Saved):  # type: 
     (0.55, 0.32)
     """
 
+    classes_: npt.NDArray[Any]
+    n_features_in_: int
+    _model: StreamModel
+    _vocabulary: Vocabulary
+
     def __init__(
         self,
         metric: MetricLike = "f1",
@@ -126,6 +142,11 @@ class OnlineClassifier(ClassifierMixin, OneRow, DelayedLabels, Saved):  # type: 
         tags.input_tags.sparse = True
         return tags
 
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_model")
+
+    # -- rows in chunks -----------------------------------------------------------
+
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Start anew and learn from the rows in their order.
 
@@ -134,11 +155,11 @@ class OnlineClassifier(ClassifierMixin, OneRow, DelayedLabels, Saved):  # type: 
         X : array-like or CSR matrix of shape (n_samples, n_features)
             Rows.
         y : array-like of shape (n_samples,)
-            BinaryLabels of two classes.
+            Labels of two classes.
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the rows.
         """
-        for name in ("_state", "classes_", "n_features_in_", "feature_names_in_"):
+        for name in ("_model", "classes_", "n_features_in_", "feature_names_in_"):
             if hasattr(self, name):
                 delattr(self, name)
         self._learn(X, y, None, sample_weight, whole=True)
@@ -154,7 +175,7 @@ class OnlineClassifier(ClassifierMixin, OneRow, DelayedLabels, Saved):  # type: 
         X : array-like or CSR matrix of shape (n_samples, n_features)
             Rows.
         y : array-like of shape (n_samples,)
-            BinaryLabels.
+            Labels.
         classes : array-like of two labels, optional
             Needed at the first call if the chunk may hold one class alone and labels
             are not 0 and 1. With them the first chunk may be empty, `X[:0]`: for
@@ -190,42 +211,39 @@ class OnlineClassifier(ClassifierMixin, OneRow, DelayedLabels, Saved):  # type: 
         """
         labels, logits = self._learn(X, y, classes, sample_weight)
         predicted = self.classes_.take(labels)
-        return (predicted, sigmoid(logits)) if return_proba else predicted
+        return (predicted, from_log_odds(logits)[0]) if return_proba else predicted
 
     def _learn(
         self, X: Any, y: Any, classes: Any, sample_weight: Any, *, whole: bool = False
     ) -> tuple[BinaryLabels, Floats]:
-        if not self._started():  # of a first call that failed
+        first = not hasattr(self, "_model")
+        if first:  # classes of a first call that failed
             self.__dict__.pop("classes_", None)
-        first = not self._started()
         rows = self._rows(X, reset=first, least=int(first and classes is None))
-        truth = self._truth(y, classes, count_rows(rows), whole=whole)
-        weight, pace = check_weight(sample_weight, count_rows(rows))
-        if whole and not weight.any():
+        truth = self._truth(y, count_rows(rows), classes, whole=whole)
+        weights = check_weight(sample_weight, count_rows(rows))
+        if whole and not weights[0].any():
             raise ValueError("sample_weight is zero for all rows: nothing to learn")
-        if not self._started():
-            width = 2**self.hash_bits if self.hash_bits else self.n_features_in_
-            self._start(width)
-        return self._run(rows, truth, weight, pace)
+        if first:
+            self._start()
+        return self._model.learn(rows, truth, weights)
 
-    def _predicted(self, X: Any) -> tuple[BinaryLabels, Floats]:
+    def _decided(self, X: Any) -> tuple[BinaryLabels, Floats]:
         check_is_fitted(self)
-        rows = self._rows(X, reset=False)
-        return self._chunk(rows, NO_LABELS, ONE, 0, learn=False)
+        return self._model.decide(self._rows(X))
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """BinaryLabels under the model and the threshold as they stand."""
-        labels, _ = self._predicted(X)
+        """Labels under the model and the threshold as they stand."""
+        labels, _ = self._decided(X)
         return np.asarray(self.classes_.take(labels))
 
     def predict_proba(self, X: Any) -> Floats:
         """Probabilities of the negative and of the positive class."""
-        logits = self._predicted(X)[1]
-        return np.column_stack([sigmoid(-logits), sigmoid(logits)])
+        return np.column_stack(from_log_odds(self._decided(X)[1])[::-1])
 
     def decision_function(self, X: Any) -> Floats:
         """Log-odds minus those of the threshold: > 0 where `predict` is positive."""
-        labels, logits = self._predicted(X)
+        labels, logits = self._decided(X)
         threshold = min(max(self.threshold_, 1e-300), 1.0 - 2.0**-53)
         margin = logits - (np.log(threshold) - np.log1p(-threshold))
         # a tie, or the last bit, must not tell another story than the label
@@ -234,10 +252,211 @@ class OnlineClassifier(ClassifierMixin, OneRow, DelayedLabels, Saved):  # type: 
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """The metric of `predict(X)`."""
-        predicted = self._predicted(X)[0]
-        truth = self._truth(y, None, predicted.size)
+        predicted = self._decided(X)[0]
+        truth = self._truth(y, predicted.size)
         weight, pace = check_weight(sample_weight, predicted.size)
         weight = weight if pace else np.ones(predicted.size)
         positive, chosen = truth == 1, predicted == 1
         tp, k = weight[positive & chosen].sum(), weight[chosen].sum()
-        return float(self._metric.value(tp, k, weight[positive].sum(), weight.sum()))
+        metric = self._model.metric
+        return float(metric.value(tp, k, weight[positive].sum(), weight.sum()))
+
+    # -- labels that come later ---------------------------------------------------
+
+    def predict_id(self, X: Any) -> tuple[npt.NDArray[np.int64], npt.NDArray[Any]]:
+        """Predict, and keep the rows until `feedback` brings their labels.
+
+        Returns
+        -------
+        ids : ndarray of int
+            For `feedback`. Rows beyond `waiting` expire, oldest first.
+        labels : ndarray
+            As of `predict`.
+        """
+        check_is_fitted(self)
+        ids, labels = self._model.hold(
+            self._rows(X), most=self.waiting, as_negative=self.expired == "negative"
+        )
+        return ids, self.classes_[labels]
+
+    def feedback(self, ids: Any, y: Any) -> int:
+        """Learn from labels of earlier predictions, in the order given.
+
+        Parameters
+        ----------
+        ids : int or array-like of int
+            From `predict_id`, in any order.
+        y : label or array-like
+            Their labels.
+
+        Returns
+        -------
+        int
+            Rows learned from; labels of expired rows come too late and are passed over.
+        """
+        check_is_fitted(self)
+        wanted = np.atleast_1d(np.asarray(ids))
+        truth = self._truth(np.atleast_1d(np.asarray(y)), wanted.size)
+        return self._model.feedback(wanted, truth)
+
+    # -- one row at a time, as river has it ---------------------------------------
+
+    def learn_one(self, x: Mapping[Hashable, Any], y: Any) -> None:
+        """Learn from one row of named features.
+
+        Parameters
+        ----------
+        x : dict
+            Numbers by name; text counts as the feature "name=text" of value 1. New
+            names are taken up, missing ones are 0.
+        y : bool, or a label
+            Its label.
+        """
+        check_label(y, "y")
+        if not hasattr(self, "_model"):
+            if not hasattr(self, "classes_"):
+                found = two_classes(np.asarray([y]), None)
+                self.classes_ = order_classes(found, self.pos_label)
+            self.n_features_in_ = 0
+            self._start()
+        truth = self._truth([y], 1)
+        rows = self._vocabulary.row(x, bits=self.hash_bits, learn=True)
+        if not self.hash_bits:
+            self._model.grow(len(self._vocabulary))
+            self.n_features_in_ = max(self.n_features_in_, len(self._vocabulary))
+        self._model.learn(rows, truth)
+
+    def predict_proba_one(self, x: Mapping[Hashable, Any]) -> dict[Any, float]:
+        """Probabilities by class; the model is left alone."""
+        if not hasattr(self, "_model"):
+            return {False: 0.5, True: 0.5}
+        p, q = from_log_odds(self._decided_one(x)[1])
+        return dict(zip(self.classes_.tolist(), (q.item(), p.item()), strict=True))
+
+    def predict_one(self, x: Mapping[Hashable, Any]) -> Any:
+        """Label of one row; the model is left alone."""
+        if not hasattr(self, "_model"):
+            return undecided(self.rule, self.metric)
+        return self.classes_[self._decided_one(x)[0]].item()
+
+    def _decided_one(self, x: Mapping[Hashable, Any]) -> tuple[BinaryLabels, Floats]:
+        rows = self._vocabulary.row(x, bits=self.hash_bits, learn=False)
+        return self._model.decide(rows)
+
+    # -- what was learned ---------------------------------------------------------
+
+    @property
+    def threshold_(self) -> float:
+        """Threshold on probabilities that the next row will meet."""
+        return self._learned("threshold_").threshold
+
+    @property
+    def coef_(self) -> Floats:
+        """Weights of the log-odds, of shape (1, n_features)."""
+        return self._learned("coef_").coefficients(self._width())[None, 1:]
+
+    @property
+    def intercept_(self) -> Floats:
+        """Constant of the log-odds, of shape (1,)."""
+        return self._learned("intercept_").coefficients(self._width())[:1]
+
+    @property
+    def n_seen_(self) -> int:
+        """Rows learned from."""
+        return self._learned("n_seen_").n_seen
+
+    @property
+    def score_(self) -> float:
+        """The metric of all predictions made before their labels were seen."""
+        return self._learned("score_").score
+
+    @property
+    def history_(self) -> dict[str, Floats]:
+        """Counts, score and threshold at up to 512 evenly spaced moments."""
+        return self._learned("history_").history
+
+    @property
+    def n_drifts_(self) -> int:
+        """Drifts that the detector has found."""
+        return self._learned("n_drifts_").n_drifts
+
+    @property
+    def n_expired_(self) -> int:
+        """Rows that waited too long for their labels."""
+        return self._learned("n_expired_").n_expired
+
+    @property
+    def n_late_(self) -> int:
+        """Labels that came after their rows had expired."""
+        return self._learned("n_late_").n_late
+
+    @property
+    def detector_(self) -> Detector | None:
+        """The copy of the detector that is fed."""
+        return self._learned("detector_").detector
+
+    def _learned(self, name: str) -> StreamModel:
+        if not hasattr(self, "_model"):
+            raise AttributeError(f"{name} is known after the first row: call fit")
+        return self._model
+
+    def get_state(self) -> dict[str, npt.NDArray[Any]]:
+        """Everything learned, as plain arrays (for `numpy.savez`).
+
+        A model with the same parameters that is given them by `set_state` goes on
+        exactly as this one would.
+        """
+        check_is_fitted(self)
+        model, names = self._model, getattr(self, "feature_names_in_", None)
+        header = StateHeader(
+            configuration_of(self),
+            self.classes_,
+            self.n_features_in_,
+            (model.n_expired, model.n_late, model.n_drifts),
+            None if names is None else list(map(str, names)),
+            list(self._vocabulary.numbers),
+        )
+        return model.to_arrays() | header.to_arrays() | model.waiting.to_arrays()
+
+    def set_state(self, state: Mapping[str, npt.NDArray[Any]]) -> Self:
+        """Go on from what `get_state` gave; the parameters must be the same."""
+        header = StateHeader.from_arrays(state)
+        header.check_configuration(configuration_of(self))
+        model = new_model(self, 0)
+        model.take_arrays(state, header.n_features)
+        model.n_expired, model.n_late, model.n_drifts = header.counts
+        columns = header.n_features - len(header.vocabulary)
+        numbers = {name: columns + i for i, name in enumerate(header.vocabulary)}
+        self._model, self._vocabulary = model, Vocabulary(columns, numbers)
+        self.classes_, self.n_features_in_ = header.classes, header.n_features
+        self.__dict__.pop("feature_names_in_", None)
+        if header.column_names is not None:
+            self.feature_names_in_ = np.array(header.column_names, dtype=object)
+        return self
+
+    # -- inside -------------------------------------------------------------------
+
+    def _width(self) -> int:
+        return 2**self.hash_bits if self.hash_bits else self.n_features_in_
+
+    def _start(self) -> None:
+        """A model for rows of the width, and by the names, that are known now."""
+        width, names = self._width(), getattr(self, "feature_names_in_", None)
+        self._vocabulary = Vocabulary(width)
+        if names is not None:
+            self._vocabulary = Vocabulary(0, {name: i for i, name in enumerate(names)})
+        self._model = new_model(self, width)
+
+    def _rows(self, X: Any, *, reset: bool = False, least: int = 0) -> Rows:
+        return read_rows(self, X, self.hash_bits, reset=reset, least=least)
+
+    def _truth(
+        self, y: Any, n: int, classes: Any = None, *, whole: bool = False
+    ) -> BinaryLabels:
+        """1 for the positive class, 0 for the negative one, found at the first call."""
+        values = read_labels(y, n)
+        if not hasattr(self, "classes_"):
+            self.classes_ = first_classes(values, classes, self.pos_label, whole=whole)
+        elif classes is not None:
+            check_same_classes(classes, self.classes_)
+        return code_labels(values, self.classes_)

@@ -19,10 +19,8 @@ LearnerName = Literal["mixture", "sgd", "adagrad", "stamp", "omcsl"]
 AverageName = Literal["polynomial", "suffix"]
 LEARNERS = ("mixture", "sgd", "adagrad", "stamp", "omcsl")
 OWN_DECISION = ("stamp", "omcsl")
-_STEPS = {"sgd": 1.0, "adagrad": 1.0, "mixture": 1.0, "stamp": 1.0, "omcsl": 1.0}
 _EXPERTS = (0.1, 1.0, 10.0, 1.0, 0.3, 3.0)  # AdaGrad ×3, its average, SGD ×2
 _BLOCK = 4096  # dense rows that are compressed at a time
-_HISTORY = ("n_seen", "tp", "k", "t", "n", "threshold")
 
 
 @dataclass(frozen=True)
@@ -132,7 +130,7 @@ class Learner:
         """Arrays before the first row."""
         kernels = self.kernels
         model = np.zeros(kernels.MODEL)
-        model[kernels.RATE] = _STEPS[self.name] if self.step is None else self.step
+        model[kernels.RATE] = 1.0 if self.step is None else self.step
         model[kernels.MEMORY] = math.inf if self.memory is None else self.memory
         model[kernels.INTERCEPT] = self.fit_intercept
         model[kernels.SEED] = self.seed
@@ -257,6 +255,14 @@ class Learner:
             one += state.model[kernels.FACTOR_A] * weights[2]
         return np.asarray(one[: 1 + n_features])
 
+    def own_threshold(self, state: ModelState) -> float:
+        """Threshold on probabilities of a learner that carries its own decision."""
+        kernels, model = self.kernels, state.model
+        level = model[kernels.LEVEL]
+        if self.name == "omcsl":
+            level = (kernels.omcsl_pick(model, True) + 0.5) / kernels.LEARNERS
+        return float(1.0 - kernels.cost(model, level))
+
     def restart(self, state: ModelState) -> None:
         """Take large steps again after a drift; what was learned stays."""
         kernels, model, weights = self.kernels, state.model, state.weights
@@ -296,10 +302,3 @@ class ModelState:
         larger = np.zeros(shape)
         larger[: self.weights.shape[0], : self.weights.shape[1]] = self.weights
         self.weights = larger
-
-    def recorded(self, metric: Metric) -> dict[str, Floats]:
-        """Columns of what was recorded: rows seen, counts, threshold and score."""
-        length = int(self.model[9])
-        columns = dict(zip(_HISTORY, self.history[:length].T.copy(), strict=True))
-        counts = (columns[name] for name in ("tp", "k", "t", "n"))
-        return columns | {"score": np.atleast_1d(metric.value(*counts))}

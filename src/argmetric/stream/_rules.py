@@ -17,7 +17,8 @@ from argmetric.metrics import MetricLike, get_metric
 from argmetric.stream._metric import LevelForm, level_form
 
 RuleName = Literal["fixed", "ofo", "fofo", "newton", "histogram"]
-_ONE = np.ones(1)
+Weights = tuple[Floats, int]  # and the pace at which they are read
+UNWEIGHTED: Weights = (np.ones(1), 0)
 
 
 class RuleRun(NamedTuple):
@@ -166,10 +167,10 @@ def _check_state(state: Any) -> None:
         )
 
 
-def check_weight(weights: npt.ArrayLike | None, n: int) -> tuple[Floats, int]:
+def check_weight(weights: npt.ArrayLike | None, n: int) -> Weights:
     """Weights and the pace at which they are read: 0 where all of them are 1."""
     if weights is None:
-        return _ONE, 0
+        return UNWEIGHTED
     values = to_floats(weights, "sample_weight")
     if values.ndim == 0 or values.ndim > 1:
         raise ValueError("sample_weight must have one dimension")

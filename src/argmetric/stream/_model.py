@@ -1,0 +1,272 @@
+"""Learner, threshold rule and score over a stream: arrays in, arrays out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from argmetric._types import BinaryLabels, Floats
+from argmetric.metrics import Metric
+from argmetric.stream._learners import (
+    Learner,
+    ModelState,
+    Rows,
+    SparseRows,
+    part_of,
+)
+from argmetric.stream._rules import UNWEIGHTED, ThresholdRule, Weights
+from argmetric.stream._waiting import WaitingRows
+
+_NO_LABELS: BinaryLabels = np.zeros(0, dtype=np.uint8)
+_BLOCK = 256  # rows between two looks at the detector
+_HISTORY = ("n_seen", "tp", "k", "t", "n", "threshold")
+
+
+class Detector(Protocol):
+    """Anything that watches a stream of numbers, such as river's ADWIN."""
+
+    drift_detected: bool
+
+    def update(self, value: float) -> Any:
+        """See the next number."""
+
+
+class StreamModel:
+    """A learner and its threshold, and all that they have learned from a stream.
+
+    It takes rows in the types of the kernels and labels 0 and 1, both checked before,
+    and knows neither classes nor names of features.
+
+    Parameters
+    ----------
+    metric : Metric
+        What predictions are judged by.
+    learner : Learner
+        How the probability is learned.
+    rule : ThresholdRule, optional
+        How the threshold is learned; None where the learner carries its own decision.
+    n_features : int, default=0
+        Columns to make room for; `grow` makes room for more.
+    detector : Detector, optional
+        Is fed 1 for every error and 0 for every hit; at a drift the rule starts anew
+        and the learner takes large steps again.
+    """
+
+    def __init__(
+        self,
+        metric: Metric,
+        learner: Learner,
+        rule: ThresholdRule | None,
+        n_features: int = 0,
+        detector: Detector | None = None,
+    ) -> None:
+        self.metric, self.learner, self.rule = metric, learner, rule
+        self.detector = detector
+        self.rule_state = self._fresh_rule()
+        self.state = learner.init(metric, n_features)
+        self.waiting = WaitingRows()
+        self.n_expired = self.n_late = self.n_drifts = 0
+
+    def _fresh_rule(self) -> Floats:
+        return np.zeros(1) if self.rule is None else self.rule.init_state(self.metric)
+
+    # -- rows ---------------------------------------------------------------------
+
+    def decide(self, rows: Rows) -> tuple[BinaryLabels, Floats]:
+        """Labels and log-odds as things stand; nothing is learned."""
+        return self._chunk(rows, _NO_LABELS, UNWEIGHTED, learn=False)
+
+    def learn(
+        self, rows: Rows, truth: BinaryLabels, weights: Weights = UNWEIGHTED
+    ) -> tuple[BinaryLabels, Floats]:
+        """Learn from each row after it was decided; labels and log-odds of before."""
+        if self.detector is None:
+            return self._chunk(rows, truth, weights, learn=True)
+        labels, logits = np.empty(truth.size, np.uint8), np.empty(truth.size)
+        start = 0
+        while start < truth.size:
+            start = self._watched(
+                self.detector, rows, truth, weights, start, labels, logits
+            )
+        return labels, logits
+
+    def grow(self, n_features: int) -> None:
+        """Make room for more columns."""
+        self.state.grow(self.learner, n_features)
+
+    def _chunk(
+        self, rows: Rows, truth: BinaryLabels, weights: Weights, *, learn: bool
+    ) -> tuple[BinaryLabels, Floats]:
+        arrays = (self.rule_state, *self.state.arrays)
+        if not all(array.flags.writeable for array in arrays):  # of a memory map
+            self.rule_state, *others = (array.copy() for array in arrays)
+            self.state = ModelState(*others)
+        labels, logits = self.learner.chunk(
+            self.state, self.rule_state, rows, truth, *weights, learn=learn
+        )
+        if logits.size and np.isnan(logits.max()):
+            row = int(np.flatnonzero(np.isnan(logits))[0])
+            raise ValueError(
+                f"the log-odds of row {row} overflow: its features, or those of rows "
+                "before it, are too large; scale them, and start anew"
+            )
+        return labels, logits
+
+    def _watched(
+        self,
+        detector: Detector,
+        rows: Rows,
+        truth: BinaryLabels,
+        weights: Weights,
+        start: int,
+        labels: BinaryLabels,
+        logits: Floats,
+    ) -> int:
+        """Learn up to the next drift, at most a block; returns the next row.
+
+        The block is learned, and where the detector fires inside of it, taken back and
+        learned again up to that row: so chunks of all sizes do the same.
+        """
+        weight, pace = weights
+        weight = weight[start * pace :]
+        stop = min(start + _BLOCK, truth.size)
+        kept = [array.copy() for array in (self.rule_state, *self.state.arrays)]
+        part = slice(start, stop)
+        found = self._chunk(
+            part_of(rows, start, stop), truth[part], (weight, pace), learn=True
+        )
+        drift = None
+        seen = weight[: stop - start] > 0.0 if pace else None
+        for i, error in enumerate((found[0] != truth[part]).tolist()):
+            if seen is not None and not seen[i]:
+                continue
+            detector.update(float(error))
+            if detector.drift_detected:
+                drift = start + i + 1
+                break
+        labels[part], logits[part] = found
+        if drift is None:
+            return stop
+        if drift < stop:
+            self.rule_state = kept[0]
+            self.state = ModelState(*kept[1:])
+            part = slice(start, drift)
+            self._chunk(
+                part_of(rows, start, drift), truth[part], (weight, pace), learn=True
+            )
+        self.rule_state = self._fresh_rule()
+        self.learner.restart(self.state)
+        self.n_drifts += 1
+        return drift
+
+    # -- labels that come later, in any order, or never ---------------------------
+
+    def hold(
+        self, rows: Rows, *, most: int, as_negative: bool
+    ) -> tuple[npt.NDArray[np.int64], BinaryLabels]:
+        """Decide, and keep the rows for `feedback`; their ids and labels.
+
+        Rows beyond `most` expire, oldest first: they are forgotten, or learned from
+        as negatives.
+        """
+        labels, _ = self.decide(rows)
+        ids = self.waiting.add(rows, labels)
+        expired = self.waiting.expire(most)
+        if expired is not None:
+            self.n_expired += expired[1].size
+            if as_negative:
+                self._learn_late(*expired, np.zeros(expired[1].size, dtype=np.uint8))
+        return ids, labels
+
+    def feedback(self, ids: npt.NDArray[Any], truth: BinaryLabels) -> int:
+        """Learn from rows of `hold` that have not expired; how many these are."""
+        known = self.waiting.known(ids)
+        self.n_late += int((~known).sum())
+        if known.any():
+            rows, labels = self.waiting.take(ids[known])
+            self._learn_late(rows, labels, truth[known])
+        return int(known.sum())
+
+    def _learn_late(
+        self, rows: SparseRows, predicted: BinaryLabels, truth: BinaryLabels
+    ) -> None:
+        """Learn, and let the score count the predictions that were handed out."""
+        now, _ = self.learn(rows, truth)
+        change = predicted.astype(np.int64) - now
+        kernels, model = self.learner.kernels, self.state.model
+        model[kernels.PREDICTED] += change.sum()
+        model[kernels.HITS] += (change * truth).sum()
+
+    # -- what was learned ---------------------------------------------------------
+
+    @property
+    def threshold(self) -> float:
+        """Threshold on probabilities that the next row will meet."""
+        if self.rule is not None:
+            return self.rule.threshold_of(self.rule_state)
+        return self.learner.own_threshold(self.state)
+
+    def coefficients(self, n_features: int) -> Floats:
+        """Intercept and weights of the log-odds."""
+        return self.learner.coefficients(self.state, n_features)
+
+    @property
+    def n_seen(self) -> int:
+        """Rows learned from."""
+        return int(self.state.model[self.learner.kernels.STEPS])
+
+    @property
+    def score(self) -> float:
+        """The metric of all predictions made before their labels were seen."""
+        first = self.learner.kernels.HITS
+        return float(self.metric.value(*self.state.model[first : first + 4]))
+
+    @property
+    def history(self) -> dict[str, Floats]:
+        """Rows seen, counts, threshold and score at up to 512 moments."""
+        length = int(self.state.model[self.learner.kernels.LENGTH])
+        columns = dict(zip(_HISTORY, self.state.history[:length].T.copy(), strict=True))
+        counts = (columns[name] for name in ("tp", "k", "t", "n"))
+        return columns | {"score": np.atleast_1d(self.metric.value(*counts))}
+
+    def to_arrays(self) -> dict[str, npt.NDArray[Any]]:
+        """Rule and learner as plain arrays; the rows that wait give their own."""
+        model, weights, history = (array.copy() for array in self.state.arrays)
+        return {
+            "rule": self.rule_state.copy(),
+            "model": model,
+            "weights": weights,
+            "history": history,
+        }
+
+    def take_arrays(
+        self, arrays: Mapping[str, npt.NDArray[Any]], n_features: int
+    ) -> None:
+        """Go on from `to_arrays`, and from the rows that waited, if there are any."""
+        self._check_shapes(arrays, n_features)
+        self.rule_state = np.array(arrays["rule"], dtype=np.float64)
+        found = (arrays[name] for name in ("model", "weights", "history"))
+        self.state = ModelState(*(np.array(one, dtype=np.float64) for one in found))
+        self.waiting = WaitingRows.from_arrays(arrays)
+
+    def _check_shapes(
+        self, arrays: Mapping[str, npt.NDArray[Any]], n_features: int
+    ) -> None:
+        """Refuse arrays that compiled code would read beyond their ends."""
+        own = self.to_arrays()
+        needed = own.pop("weights").shape
+        right = all(np.shape(arrays[name]) == one.shape for name, one in own.items())
+        given, axis = np.shape(arrays["weights"]), int(not self.learner.features_first)
+        if not (
+            right
+            and len(given) == 2
+            and given[1 - axis] == needed[1 - axis]
+            and given[axis] > n_features
+        ):
+            raise ValueError(
+                "arrays of the state have other shapes: is it damaged, or of another "
+                "version of argmetric?"
+            )
