@@ -8,7 +8,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from argmetric._kernels import (
-    reference_tagging,
     tagging_features,
     tagging_segments,
     tagging_train,
@@ -21,6 +20,7 @@ from argmetric.search._tagging._pixels import matrix_offsets, pixel_pairs
 from argmetric.search._tagging._scheme import Stream, make_scheme
 from argmetric.search._tagging._segment_templates import read_span_templates
 from argmetric.search._tagging._templates import read_templates
+from twins import tagging as twin
 
 LABELS = ("B-X", "B-Y", "I-X", "I-Y", "O")
 TABLE = """
@@ -74,15 +74,11 @@ def test_features_are_hashed_like_the_twin(joint):
         for token, stream in itertools.product(range(begin, end), range(n_streams)):
             place = token * n_streams + stream
             arguments = attributes, begin, end, token
-            hashes = reference_tagging.template_hashes(
-                *arguments, extractor._static, stream
-            )
-            expected = [reference_tagging.mix(h) >> 56 for h in hashes if h]
+            hashes = twin.template_hashes(*arguments, extractor._static, stream)
+            expected = [twin.mix(h) >> 56 for h in hashes if h]
             own = rows.indices[rows.indptr[place] : rows.indptr[place + 1]]
             assert own.tolist() == expected
-            halves = reference_tagging.template_hashes(
-                *arguments, extractor._history, stream
-            )
+            halves = twin.template_hashes(*arguments, extractor._history, stream)
             assert rows.halves[place, : len(halves)].tolist() == halves
 
 
@@ -92,12 +88,10 @@ def test_searches_equal_the_twin(seed, joint):
     rows, scheme, weights, *_ = problem(seed, joint=joint)
     policy = Policy(scheme, weights)
     own = split(greedy(policy, rows), rows.sentences)
-    assert own == reference_tagging.greedy(rows, scheme, weights)
+    assert own == twin.greedy(rows, scheme, weights)
     for width, kind in itertools.product((1, 2, 5), ("log", "raw")):
         lists = beam(policy, rows, width, width, kind)
-        expected = reference_tagging.beam(
-            rows, scheme, weights, width, log_scale=kind == "log"
-        )
+        expected = twin.beam(rows, scheme, weights, width, log_scale=kind == "log")
         for s, found in enumerate(expected):
             begin, end = rows.sentences[s], rows.sentences[s + 1]
             for r, (labels, total) in enumerate(found):
@@ -134,7 +128,7 @@ def test_a_wide_beam_is_exhaustive_and_forced_scores_agree(joint):
     np.testing.assert_array_equal(forced[0, :legal], lists.totals[0, :legal])
     for r in range(legal):
         labels = lists.labels[r].tolist()
-        expected = reference_tagging.log_probability(rows, scheme, weights, 0, labels)
+        expected = twin.log_probability(rows, scheme, weights, 0, labels)
         assert lists.totals[0, r] == pytest.approx(expected, rel=1e-5, abs=1e-5)
 
 
@@ -166,8 +160,8 @@ def test_learning_equals_the_twin(learner, roll_in, joint):
         gold[1::2] = [0, 2, 4, 1, 3, 3, 0]
     recipe = Recipe(learner, "zero_one", roll_in, 3, 0.1, 0.0)
     learning = Learning.start(scheme, recipe, 0)
-    twin = [learning.weights.astype(float), learning.squares.astype(float)]
-    twin.append(learning.sums.astype(float))
+    plain = [learning.weights.astype(float), learning.squares.astype(float)]
+    plain.append(learning.sums.astype(float))
     when = 0.0
     share = 1.0 if roll_in == "gold" else 0.0
     learned = np.random.default_rng(2)
@@ -177,12 +171,12 @@ def test_learning_equals_the_twin(learner, roll_in, joint):
         growth = 0.0 if epoch == 0 else 1 / len(gold) / 2
         kind = ["logistic", "perceptron", "svm"].index(learner)
         plan = Settings(kind, 0.1, 0.0, share, 0.0, growth)
-        when = reference_tagging.train(
-            rows, scheme, plan, gold, order.permutation(np.arange(3)), *twin, when
+        when = twin.train(
+            rows, scheme, plan, gold, order.permutation(np.arange(3)), *plain, when
         )
-    np.testing.assert_allclose(learning.weights, twin[0], rtol=2e-4, atol=2e-5)
+    np.testing.assert_allclose(learning.weights, plain[0], rtol=2e-4, atol=2e-5)
     assert learning.time == pytest.approx(when) == pytest.approx(1)
-    average = twin[0] - twin[2] / when
+    average = plain[0] - plain[2] / when
     np.testing.assert_allclose(learning.average(), average, rtol=2e-4, atol=2e-5)
     if learner != "perceptron":  # which may have nothing to learn after one epoch
         assert np.any(learning.average() != learning.weights)
@@ -211,7 +205,7 @@ def test_regrets_equal_brute_force_on_every_state_of_small_problems():
         count = tagging_train.gold_ends(tuple(scheme), 0, target, 0, n, ends)
         best = {}
         for labels in everything:
-            f1 = reference_tagging.best_f1(scheme, list(gold), list(labels))
+            f1 = twin.best_f1(scheme, list(gold), list(labels))
             for t in range(n + 1):
                 best[labels[:t]] = max(best.get(labels[:t], 0.0), f1)
         for prefix in [p for p in best if len(p) < n]:
@@ -260,7 +254,7 @@ def test_memory_equals_the_twin(data):
     memory = np.zeros(n, np.uint32)
     order = np.argsort(words, kind="stable")
     tagging_features.remembered(words, order, owners, labels, 3, window, past, memory)
-    expected = reference_tagging.remembered(words, owners, labels, 3, window, past)
+    expected = twin.remembered(words, owners, labels, 3, window, past)
     assert memory.tolist() == expected
 
 
@@ -272,7 +266,7 @@ def test_pixel_pairs_equal_the_twin(radius):
     offsets = matrix_offsets(radius)
     for i, image in enumerate(images):
         columns = X.indices[X.indptr[i] : X.indptr[i + 1]]
-        count, pairs = reference_tagging.pixel_pairs(image, radius)
+        count, pairs = twin.pixel_pairs(image, radius)
         assert np.sum(columns < 20) == count
         found = set()
         for column in columns[columns >= 20] - 20:
@@ -299,8 +293,8 @@ def test_common_chunks_equal_the_twin(data):
     expected = np.zeros(3, int)
     for a, b in itertools.pairwise(sentences.tolist()):
         part = [array[a:b].tolist() for array in arrays]
-        gold = reference_tagging.chunks(part[0], part[1])
-        own = reference_tagging.chunks(part[2], part[3])
+        gold = twin.chunks(part[0], part[1])
+        own = twin.chunks(part[2], part[3])
         expected += len(own & gold), len(own), len(gold)
     assert tagging_features.common_chunks(*arrays, sentences) == tuple(expected)
 
@@ -324,9 +318,7 @@ def span_features(text, plan, bits, begin, end, s, m, code):
                     if anchor == 3 and there < s:
                         codes = None
                         break
-                    codes.append(
-                        [reference_tagging.code_at(text, column, there, begin, end)]
-                    )
+                    codes.append([twin.code_at(text, column, there, begin, end)])
             if codes is None:
                 continue
             rows.append((j, plan.kinds[j], codes))
@@ -394,7 +386,7 @@ def way_score(text, plan, weights, K, M, n, way):
                     mask = int(plan.masks[plan.places[j]])
                     golden = 0x9E3779B97F4A7C15
                     h ^= (code & mask) * golden & (1 << 64) - 1
-                row = (reference_tagging.mix(h) >> 56) * K
+                row = (twin.mix(h) >> 56) * K
                 row_scores += weights[row : row + K]
             for k in range(K if m == 1 else K - 1):
                 own[m, k] = row_scores[k]

@@ -7,9 +7,9 @@ import pytest
 import scipy.sparse as sp
 
 import argmetric as am
-from argmetric._kernels import reference_stream as twin
 from argmetric._kernels import stream, stream_baselines
 from argmetric.stream import HistogramRule, OnlineClassifier
+from twins import stream as twin
 
 LINEAR = {
     "sgd": {"learner": "sgd", "step": 0.7},

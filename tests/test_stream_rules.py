@@ -9,7 +9,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import argmetric as am
-from argmetric._kernels import reference_stream as twin
 from argmetric._kernels import stream as kernels
 from argmetric.stream import (
     FixedRule,
@@ -20,6 +19,7 @@ from argmetric.stream import (
     get_rule,
 )
 from argmetric.stream._metric import level_form
+from twins import stream as twin
 
 F_FAMILY = {
     "f1": ("f1", 1.0),

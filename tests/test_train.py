@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import argmetric as am
-from argmetric._kernels import reference_logistic
 from argmetric._kernels.nodes import exponential_sum
 from argmetric.metrics._derivatives import slopes
 from argmetric.train._expected import ExpectedMetric, Gold, expected_f, squared_beta
@@ -22,6 +21,7 @@ from argmetric.train._rows import BLOCK, Rows
 from argmetric.train._soft import Likelihood, SoftMetric
 from argmetric.train._starts import shifted, stratified
 from strategies import probability_vectors
+from twins import logistic as twin
 
 SMOOTH = [
     am.FBeta(1),
@@ -113,7 +113,7 @@ def test_a_pass_equals_its_twin(kind, dtype, likelihood, n, k):
     theta = rng.normal(size=k + 1)
     X = rows.X.toarray() if kind == "csr" else rows.X
     sums, by_class = rows.sums(theta, 1.3, likelihood=likelihood)
-    expected = reference_logistic.row_sums(
+    expected = twin.row_sums(
         X, rows.positive, rows.weight, theta[:-1], theta[-1], 1.3, likelihood
     )
     np.testing.assert_allclose(sums, expected[0], rtol=1e-12)
@@ -285,7 +285,7 @@ def test_expected_f_equals_its_twin(distinct):
     low = b2 * gold.total + weight[positive].min()
     s, w = exponential_sum(1.0, low, b2 * gold.total + weight.sum())
     value, by_p = expected_f(p, 1 - p, gold, b2)
-    plain = reference_logistic.expected_f(p, 1 - p, positive, weight, b2, s, w)
+    plain = twin.expected_f(p, 1 - p, positive, weight, b2, s, w)
     assert value == pytest.approx(plain[0], rel=1e-12)
     np.testing.assert_allclose(by_p, plain[1], rtol=1e-9, atol=1e-15)
 
