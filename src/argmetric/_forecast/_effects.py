@@ -147,13 +147,3 @@ def _from_points(
             chances = weight * tp_weights[:, None] * r_weights
             parts.append((values.ravel(), chances.ravel()))
     return combine(parts), positives
-
-
-def mix(laws: list[tuple[float, ValueLaw]]) -> ValueLaw:
-    """Mixture of laws."""
-    parts = []
-    for weight, law in laws:
-        parts.append((law.values, weight * (1 - law.p_undefined) * law.probabilities))
-        if law.p_undefined > 0:
-            parts.append((np.full(1, math.nan), np.full(1, weight * law.p_undefined)))
-    return combine(parts)
