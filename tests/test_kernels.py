@@ -212,6 +212,40 @@ def test_segments_are_sorted_stably(lengths, seed):
         np.testing.assert_array_equal(key[start:stop], scores[expected])
 
 
+@settings(deadline=None, max_examples=50)
+@given(st.lists(st.integers(0, 6), max_size=60))
+def test_rows_of_a_group_stay_in_order(code):
+    code = np.array(code, dtype=np.int64)
+    first = np.cumsum(np.bincount(code, minlength=7)) - np.bincount(code, minlength=7)
+    rows = np.empty(code.size, dtype=np.int64)
+    compiled.group_rows(code, first, rows)
+    np.testing.assert_array_equal(rows, np.argsort(code, kind="stable"))
+
+
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize(
+    ("min_precision", "min_recall"), [(0.4, 0), (0, 0.6), (0.2, 0.3)]
+)
+def test_bounds_of_counts(law, min_precision, min_recall):
+    """A range holds every k within the budgets whose means are on the floors."""
+    p, _, indptr = segments(law, [0, 1, 7, 64])
+    sums = [
+        np.concatenate([[0.0], np.cumsum(p[a:b])])
+        for a, b in itertools.pairwise(indptr)
+    ]
+    recalls = [one / one[-1] if one[-1] > 0 else np.ones(one.size) for one in sums]
+    low, high = np.zeros(4, dtype=np.int64), np.zeros(4, dtype=np.int64)
+    floors = (float(min_precision), float(min_recall))
+    compiled.bounded_counts(
+        p, np.concatenate(recalls), indptr, 1, 40, *floors, low, high
+    )
+    for g, (one, recall) in enumerate(zip(sums, recalls, strict=True)):
+        k = np.arange(one.size)
+        inside = (k >= min(1, k[-1])) & (k <= 40) & (recall >= min_recall - 1e-12)
+        inside &= one >= (min_precision - 1e-12) * k
+        np.testing.assert_array_equal(np.arange(low[g], high[g] + 1), k[inside])
+
+
 def test_choice_marks_and_counts():
     indptr = np.array([0, 3, 3, 5])
     curve = np.array([0.1, 0.5, 0.5 * (1 + 1e-13), 0.2, 7.0, np.nan, 0.3, 0.3])

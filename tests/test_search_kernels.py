@@ -321,7 +321,7 @@ def span_features(text, plan, bits, begin, end, s, m, code):
                     codes.append([twin.code_at(text, column, there, begin, end)])
             if codes is None:
                 continue
-            rows.append((j, plan.kinds[j], codes))
+            rows.append((j, plan.kinds[j], last, codes))
     return rows
 
 
@@ -375,27 +375,90 @@ def way_score(text, plan, weights, K, M, n, way):
     """Log probability of a segmentation, features by the definition."""
     s, code, total = 0, 0, 0.0
     for length, label in way:
-        own = {}
-        for m in range(1, min(M, n - s) + 1):
-            row_scores = np.zeros(K)
-            for j, kind, groups in span_features(text, plan, 8, 0, n, s, m, code):
-                h = span_hash(plan, j, groups)
-                if h == 0:
-                    continue
-                if kind == 2:
-                    mask = int(plan.masks[plan.places[j]])
-                    golden = 0x9E3779B97F4A7C15
-                    h ^= (code & mask) * golden & (1 << 64) - 1
-                row = (twin.mix(h) >> 56) * K
-                row_scores += weights[row : row + K]
-            for k in range(K if m == 1 else K - 1):
-                own[m, k] = row_scores[k]
-        top = max(own.values())
-        norm = top + np.log(sum(np.exp(v - top) for v in own.values()))
-        total += own[length, label] - norm
+        chances = span_chances(text, plan, weights, K, M, n, s, code)
+        total += np.log(chances[length, label])
         code = (code << 8 | label + 1) & (1 << 64) - 1
         s += length
     return total
+
+
+def span_chances(text, plan, weights, K, M, n, s, code):
+    """Probability of every length and label of the span that starts at s."""
+    own = {}
+    for m in range(1, min(M, n - s) + 1):
+        rows = [row for *_, row in span_rows(text, plan, K, n, s, m, code)]
+        scores = sum((weights[row : row + K] for row in rows), np.zeros(K))
+        own |= {(m, k): scores[k] for k in range(K if m == 1 else K - 1)}
+    values = np.exp(np.array(list(own.values())) - max(own.values()))
+    return dict(zip(own, values / values.sum(), strict=True))
+
+
+def span_rows(text, plan, K, n, s, m, code):
+    """Kind, last token and first weight of every feature of a span."""
+    for j, kind, last, groups in span_features(text, plan, 8, 0, n, s, m, code):
+        h = span_hash(plan, j, groups)
+        if h == 0:
+            continue
+        if kind == 2:
+            mask = int(plan.masks[plan.places[j]])
+            h ^= (code & mask) * 0x9E3779B97F4A7C15 & (1 << 64) - 1
+        yield kind, last, (twin.mix(h) >> 56) * K
+
+
+def test_learning_of_whole_chunks_equals_the_definition():
+    """AdaGrad down the gradient of -log P of the gold chunk, along the gold ones."""
+    rng = np.random.default_rng(6)
+    plan, names = read_span_templates(SPANS, 8)
+    K, M, n = 3, 3, 6
+    text = rng.integers(1, 4, (n, len(names))).astype(np.uint32)
+    gold = np.array([2 * K + 1, -1, -1, 3 * K, -1, -1])
+    learned = [np.zeros(K << 8, np.float32), np.full(K << 8, 0.5, np.float32)]
+    learned.append(np.zeros(K << 8, np.float32))
+    plain = [array.astype(float) for array in learned]
+    when = plain_when = 0.0
+    for _ in range(3):
+        wrong, decisions, when = tagging_segments.train(
+            text, np.array([0, n]), tuple(plan), gold, np.array([0]), 0.2, 0.0, 1.0,
+            0.1, *learned, when, np.zeros(1, np.uint64), K, M,
+        )  # fmt: skip
+        plain_when = learn_along(text, plan, gold, 0.2, 0.1, plain, plain_when, K, M)
+    assert when == pytest.approx(plain_when) == pytest.approx(3 * 0.1 * n)
+    assert (wrong, decisions) == (0, 3)
+    for own, expected in zip(learned, plain, strict=True):
+        np.testing.assert_allclose(own, expected, rtol=2e-4, atol=2e-5)
+
+
+def learn_along(text, plan, gold, step, averaging, learned, when, K, M):
+    """One pass over one sentence, as `train` has it, from the definition."""
+    weights, squares, sums = learned
+    s, code, n = 0, 0, len(gold)
+    while s < n:
+        length, label = divmod(int(gold[s]), K) if gold[s] >= 0 else (1, K - 1)
+        chances = span_chances(text, plan, weights, K, M, n, s, code)
+        slopes = np.zeros((min(M, n - s) + 1, K))
+        for (m, k), chance in chances.items():
+            slopes[m, k] = chance - ((m, k) == (length, label))
+        of_span, of_history, of_token = [], [], []
+        for m in range(1, len(slopes)):
+            for kind, last, row in span_rows(text, plan, K, n, s, m, code):
+                if kind == 2:
+                    of_history.append((m, row, slopes[m]))
+                elif kind == 0:
+                    of_span.append((m, row, slopes[m]))
+                elif last == s + m - 1:  # a token counts in every span that reaches it
+                    of_token.append((m, row, slopes[m:].sum(axis=0)))
+        by_length = sorted(of_span + of_history, key=lambda one: one[0])
+        sure = chances[length, label] > 0.99
+        for _, row, slope in [] if sure else by_length + of_token:
+            for k in np.flatnonzero(np.abs(slope) >= 0.002):
+                squares[row + k] += slope[k] ** 2
+                change = -step * slope[k] / np.sqrt(squares[row + k])
+                weights[row + k] += change
+                sums[row + k] += change * when
+        code = (code << 8 | label + 1) & (1 << 64) - 1
+        s += length
+        when += averaging * length
+    return when
 
 
 def span_hash(plan, j, groups):
