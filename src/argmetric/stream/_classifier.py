@@ -319,7 +319,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 self.classes_ = order_classes(found, self.pos_label)
             self.n_features_in_ = 0
             self._start()
-        truth = self._truth([y], 1)
+        truth = self._truth(np.asarray([y]), 1)
         rows = self._vocabulary.row(x, bits=self.hash_bits, learn=True)
         if not self.hash_bits:
             self._model.grow(len(self._vocabulary))
