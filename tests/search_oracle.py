@@ -137,25 +137,32 @@ def slopes(kind, target, costs, scale, scores):
     return [weight * (p[a] - (p[a] / inside if a in cheapest else 0)) for a in range(n)]
 
 
+def action_rows(example, bits):
+    """Numbers and values of the features of every action of an example."""
+    features, actions = example[0], example[1]
+    for code, own in actions:
+        row = [
+            (scattered((h + code * 0x9E3779B97F4A7C15) & MASK) >> (64 - bits), v)
+            for h, v in features
+        ]
+        yield row + [(scattered(h) >> (64 - bits), v) for h, v in own]
+
+
+def action_scores(example, bits, weights):
+    rows = action_rows(example, bits)
+    return [sum(v * weights.get(i, 0.0) for i, v in row) for row in rows]
+
+
 def learn(examples, orders, bits, kind, target, step, scale):
     """The learner in plain Python; an example has features, and actions with theirs."""
     weights, squares, sums = {}, {}, {}
     n_steps = 0
 
-    def rows(example):
-        features, actions = example[0], example[1]
-        for code, own in actions:
-            row = [
-                (scattered((h + code * 0x9E3779B97F4A7C15) & MASK) >> (64 - bits), v)
-                for h, v in features
-            ]
-            yield row + [(scattered(h) >> (64 - bits), v) for h, v in own]
-
     for order in orders:
         for number in order:
             example = examples[number]
-            table = list(rows(example))
-            scores = [sum(v * weights.get(i, 0.0) for i, v in row) for row in table]
+            table = list(action_rows(example, bits))
+            scores = action_scores(example, bits, weights)
             found = slopes(kind, target, example[2], scale, scores)
             gradient = {}
             for row, slope in zip(table, found, strict=True):

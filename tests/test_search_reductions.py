@@ -95,6 +95,8 @@ def test_linear_learners_equal_their_twin(kind, target, pairs):
     dense = np.array([expected.get(i, 0.0) for i in range(256)])
     assert np.abs(dense).max() > 0.1
     np.testing.assert_allclose(scorer.weights, dense, rtol=1e-9, atol=1e-12)
+    scores = [s for one in examples for s in oracle.action_scores(one, 8, expected)]
+    np.testing.assert_allclose(scorer.scores(decisions), scores, rtol=1e-9, atol=1e-12)
 
 
 @pytest.mark.parametrize("kind", ["logistic", "perceptron", "svm"])
