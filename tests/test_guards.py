@@ -1,0 +1,344 @@
+"""Rules of the house that no single file can keep: kernels, rooms and what they load.
+
+The order of the rooms and the independence of kernel files are contracts in
+`pyproject.toml`; here is what these cannot say.
+"""
+
+import ast
+import importlib
+import itertools
+import subprocess
+import sys
+from collections import defaultdict
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+import argmetric
+
+PACKAGE = Path(argmetric.__file__).parent
+TESTS = next(p for p in Path(__file__).resolve().parents if p.name == "tests")
+DECORATORS = {"kernel", "borrowing", "inlined"}
+
+
+@cache
+def tree(path):
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def module_name(path):
+    parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+SOURCES = sorted(PACKAGE.rglob("*.py"))
+
+
+# -- kernels ----------------------------------------------------------------------
+
+
+def jitted(path):
+    """The compiled functions of a file, by name."""
+    return {
+        node.name: node
+        for node in tree(path).body
+        if isinstance(node, ast.FunctionDef)
+        and any(ast.unparse(one) in DECORATORS for one in node.decorator_list)
+    }
+
+
+def called(node):
+    return {
+        one.func.id
+        for one in ast.walk(node)
+        if isinstance(one, ast.Call) and isinstance(one.func, ast.Name)
+    }
+
+
+KERNELS = {
+    path.stem: functions
+    for path in sorted((PACKAGE / "_kernels").glob("*.py"))
+    if (functions := jitted(path))
+}
+
+# The test that holds each compiled function that Python calls to a plain twin, to
+# enumeration or to another library; those that these call are held along with them.
+HELD_BY = {
+    "automata": {
+        "test_expectation_equals_enumeration": "additive_mean layered propagate",
+        "test_bounds_of_a_beam_hold": "beam_run",
+    },
+    "chains": {
+        "test_messages_equal_enumeration": (
+            "forward_backward label_marginals pair_marginals viterbi"
+        ),
+        "test_span_marginals_equal_enumeration_and_sum": (
+            "expected_spans link_chances list_spans reaches"
+        ),
+        "test_exact_decoding_equals_enumeration": "chances_of_spans",
+        "test_a_crfsuite_model_gives_the_marginals_of_crfsuite": "state_scores",
+    },
+    "cost_sensitive": {
+        "test_linear_learners_equal_their_twin": "learn score_actions",
+        "test_products_of_features": "count_products fill_products",
+        "test_joint_rows_and_matrices": "fill_joint",
+    },
+    "counts": {
+        "test_every_metric_of_short_chains": "count_joint window_laws",
+        "test_f_of_two_hundred_random_chains": "tilted_joint",
+        "test_long_sequences_need_no_table_of_hits": "hit_counts",
+    },
+    "expected": {
+        "test_expected_f_equals_its_twin": "expected_slopes expected_sums",
+        "test_gradient_of_the_expected_metric": "logistic_pairs",
+    },
+    "exponential": {
+        "test_hit_curves": "hit_curves",
+        "test_ratio_curves": "ratio_curves",
+    },
+    "intervals": {
+        "test_exact_decoding_equals_enumeration": "exact_sets",
+        "test_counts_decoding_equals_enumeration": "schedule",
+    },
+    "logistic": {
+        "test_a_pass_equals_its_twin": (
+            "dense_combine dense_margins dense_pass "
+            "sparse_combine sparse_margins sparse_pass"
+        ),
+    },
+    "multilabel": {
+        "test_training_equals_its_twin": "train",
+        "test_beams_equal_their_twin": "search",
+    },
+    "segments": {
+        "test_bounds_of_counts": "bounded_counts",
+        "test_choice_marks_and_counts": "choose count_at_least mark",
+        "test_moments_of_segments": "chance_of_none prefix_means segment_moments",
+        "test_rows_of_a_group_stay_in_order": "group_rows",
+        "test_segments_are_sorted_stably": "sort_segments",
+    },
+    "stream": {
+        "test_learners_equal_their_twins": (
+            "compress linear_dense linear_sparse mixture_sparse"
+        ),
+        "test_rules_equal_their_twins_for_f1": "run_rule",
+    },
+    "stream_baselines": {
+        "test_baselines_equal_their_twins": "baseline_sparse",
+    },
+    "tables": {
+        "test_harmonic_curves": "harmonic_curves",
+        "test_table_kernels": "affine_curves table_curves table_laws table_moments",
+    },
+    "tagging": {
+        "test_searches_equal_the_twin": "beam greedy static_scores",
+        "test_a_wide_beam_is_exhaustive_and_forced_scores_agree": "forced",
+    },
+    "tagging_features": {
+        "test_features_are_hashed_like_the_twin": "hash_halves hash_rows",
+        "test_memory_equals_the_twin": "remembered",
+        "test_pixel_pairs_equal_the_twin": "pixel_rows",
+        "test_common_chunks_equal_the_twin": "common_chunks",
+    },
+    "tagging_segments": {
+        "test_chunks_decided_whole_search_like_enumeration": "search",
+        "test_learning_of_whole_chunks_equals_the_definition": "train",
+    },
+    "tagging_train": {
+        "test_learning_equals_the_twin": "train",
+    },
+    "text_rows": {
+        "test_numbers_are_read_exactly": "delimited largest_index svmlight",
+    },
+    "windows": {
+        "test_prefix_laws_and_the_law_of_a_sum": "law_of_sum prefix_laws",
+        "test_rows_of_joint_sums": "joint_rows missed_rows",
+    },
+}
+
+
+def test_kernels_are_compiled_by_the_house_rules():
+    """One file knows numba, and only kernel files use its decorators."""
+    for path in SOURCES:
+        imported = {name.split(".")[0] for name, _ in imports(tree(path))}
+        is_policy = path == PACKAGE / "_kernels" / "_jit.py"
+        assert ("numba" in imported) == is_policy, path
+        if path.parent.name != "_kernels":
+            assert not jitted(path), path
+
+
+@pytest.mark.parametrize("file", KERNELS)
+def test_every_kernel_is_held_by_a_test(file):
+    functions = KERNELS[file]
+    inner = set().union(*map(called, functions.values()))
+    held = [name for names in HELD_BY.get(file, {}).values() for name in names.split()]
+    assert sorted(held) == sorted(set(functions) - inner)
+    assert set(HELD_BY[file]) <= all_tests()
+
+
+def test_no_test_holds_a_kernel_that_is_gone():
+    assert set(HELD_BY) == set(KERNELS)
+
+
+@cache
+def all_tests():
+    return {
+        node.name
+        for path in TESTS.rglob("test_*.py")
+        for node in tree(path).body
+        if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")
+    }
+
+
+# numba's cache makes a kernel file hold copies of what it calls. Functions of the same
+# name are copies, but for these files:
+NAMESAKES = {
+    "descend": (
+        "each learner keeps its weights in another layout",
+        ("multilabel", "stream", "tagging_segments", "tagging_train"),
+    ),
+    "joined": (
+        "a feature with an action, and the parts of a template",
+        ("cost_sensitive", "tagging_features"),
+    ),
+    "log_total": ("segments have a length beside their label", ("tagging_segments",)),
+    "search": ("over labels, and over segments", ("multilabel", "tagging_segments")),
+    "sigmoid": ("without a branch, for the rows of a stream", ("stream",)),
+    "train": (
+        "over labels, over segments and over tokens",
+        ("multilabel", "tagging_segments", "tagging_train"),
+    ),
+}
+
+
+def shared_names():
+    files = defaultdict(list)
+    for file, functions in KERNELS.items():
+        for name in functions:
+            files[name].append(file)
+    return {name: found for name, found in files.items() if len(found) > 1}
+
+
+def constants(file, name):
+    """Values of what a compiled function takes from its file, functions apart."""
+    module = importlib.import_module(f"argmetric._kernels.{file}")
+    names = getattr(module, name).py_func.__code__.co_names
+    values = {one: getattr(module, one) for one in names if hasattr(module, one)}
+    return {
+        one: value
+        for one, value in values.items()
+        if not callable(value) and not isinstance(value, ModuleType)
+    }
+
+
+@pytest.mark.parametrize("name", shared_names())
+def test_copies_of_a_kernel_are_alike(name):
+    texts = {file: ast.unparse(KERNELS[file][name]) for file in shared_names()[name]}
+    _, others = NAMESAKES.get(name, ("", ()))
+    copies = [file for file in texts if file not in others]
+    for one, other in itertools.pairwise(copies):
+        assert texts[one] == texts[other]
+        np.testing.assert_equal(constants(one, name), constants(other, name))
+    different = [texts[file] for file in (*others, *copies[:1])]
+    assert len(set(different)) == len(different), "a namesake is a copy now"
+
+
+def test_namesakes_are_those_that_there_are():
+    assert set(NAMESAKES) <= set(shared_names())
+
+
+# -- rooms ------------------------------------------------------------------------
+
+
+def imports(node):
+    """Modules imported anywhere below, and the names taken from them."""
+    for one in ast.walk(node):
+        if isinstance(one, ast.ImportFrom):
+            assert one.level == 0, "imports are absolute"
+            yield one.module, [alias.name for alias in one.names]
+        elif isinstance(one, ast.Import):
+            for alias in one.names:
+                yield alias.name, []
+
+
+def is_at_home(own, other):
+    """Whether a file lives in the room of a module, and in `search` in its house."""
+    if own[1] != other[1]:
+        return False
+    houses = {parts[2] for parts in (own, other) if is_in_house(parts)}
+    return len(houses) < 2
+
+
+def is_in_house(parts):
+    return parts[1] == "search" and (PACKAGE / "search" / parts[2]).is_dir()
+
+
+def behind_faces():
+    """Imports of what is private in another room, `_kernels` excepted."""
+    for path in SOURCES:
+        own = path.relative_to(PACKAGE.parent).with_suffix("").parts
+        for module, names in imports(tree(path)):
+            other = tuple(module.split("."))
+            if other[0] != "argmetric" or len(other) == 1 or other[1] == "_kernels":
+                continue
+            inside = (*other[2:], *names)
+            if any(map(is_private, inside)) and not is_at_home(own, other):
+                yield f"{'/'.join(own)}.py takes {', '.join(names)} from {module}"
+
+
+def is_private(name):
+    return name.startswith("_") and not name.endswith("__")
+
+
+def test_rooms_are_entered_by_their_face():
+    found = list(behind_faces())
+    assert not found, "\n".join(found)
+
+
+# -- what is loaded ---------------------------------------------------------------
+
+# Outside of `estimators`, only these load scikit-learn when they are imported.
+LOADS_SKLEARN = {
+    "argmetric.search._multilabel._tagger": "defines an estimator",
+    "argmetric.stream._classifier": "defines an estimator",
+    "argmetric.stream._input": "rows and labels as the estimator checks them",
+    "argmetric.stream._river": "derives from an estimator",
+    "argmetric.stream._wrapper": "defines an estimator",
+    "argmetric.train._logistic": "defines an estimator",
+}
+
+
+def may_load_sklearn(module):
+    return module.startswith("argmetric.estimators") or module in LOADS_SKLEARN
+
+
+def test_scikit_learn_is_loaded_by_estimators_alone():
+    names = [module_name(path) for path in SOURCES if path.stem != "__main__"]
+    program = (
+        "import importlib, sys\n"
+        f"for name in {[name for name in names if not may_load_sklearn(name)]}:\n"
+        "    importlib.import_module(name)\n"
+        "    assert 'sklearn' not in sys.modules, f'{name} loads scikit-learn'\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("module", LOADS_SKLEARN)
+def test_what_may_load_scikit_learn_does(module):
+    path = PACKAGE.parent / (module.replace(".", "/") + ".py")
+    at_load = ast.Module(
+        [
+            one
+            for one in tree(path).body
+            if isinstance(one, ast.Import | ast.ImportFrom)
+        ],
+        [],
+    )
+    loaded = {name for name, _ in imports(at_load)}
+    assert any(name.startswith("sklearn") or name in LOADS_SKLEARN for name in loaded)
