@@ -84,6 +84,10 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         evenly spaced moments.
     n_seen_ : int
         Rows learned from.
+    n_drifts_, n_expired_, n_late_ : int
+        Drifts found, rows that waited too long, labels that came after that.
+    detector_ : object or None
+        The copy of the detector that is fed.
     classes_ : ndarray of shape (2,)
         Negative and positive class.
 
