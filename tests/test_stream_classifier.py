@@ -1,5 +1,6 @@
 """The online classifier, river's side of it, delayed labels, drift, state, wrapper."""
 
+import copy
 import io
 import math
 import pickle
@@ -251,6 +252,22 @@ def test_river_evaluation():
 
 
 # -- labels that come later ---------------------------------------------------
+
+
+@pytest.mark.parametrize("array", ["rule_state", "weights"])
+def test_arrays_of_a_memory_map_are_copied(array):
+    """Workers of joblib are handed large arrays that cannot be written to."""
+    X, y = problem(400)
+    model = OnlineClassifier().fit(X[:200], y[:200])
+    mapped = copy.deepcopy(model)
+    held = mapped._model if array == "rule_state" else mapped._model.state
+    getattr(held, array).flags.writeable = False
+    before = getattr(held, array).copy()
+    shown = getattr(held, array)
+    same_state(
+        mapped.partial_fit(X[200:], y[200:]), model.partial_fit(X[200:], y[200:])
+    )
+    np.testing.assert_array_equal(shown, before)
 
 
 def test_labels_that_come_at_once_are_no_different():

@@ -100,10 +100,11 @@ class StreamModel:
     def _chunk(
         self, rows: Rows, truth: BinaryLabels, weights: Weights, *, learn: bool
     ) -> tuple[BinaryLabels, Floats]:
-        arrays = (self.rule_state, *self.state.arrays)
-        if not all(array.flags.writeable for array in arrays):  # of a memory map
-            self.rule_state, *others = (array.copy() for array in arrays)
-            self.state = ModelState(*others)
+        weights_flags = self.state.weights.flags
+        if not (self.rule_state.flags.writeable and weights_flags.writeable):
+            # a memory map, of all arrays or of the large ones alone
+            self.rule_state = self.rule_state.copy()
+            self.state = ModelState(*(one.copy() for one in self.state.arrays))
         labels, logits = self.learner.chunk(
             self.state, self.rule_state, rows, truth, *weights, learn=learn
         )
