@@ -6,6 +6,7 @@ import errno
 import io
 import json
 import os
+import re
 import stat
 import subprocess
 import sys
@@ -23,6 +24,8 @@ from argmetric import _files as aio
 from argmetric._files import _read, _write
 from argmetric._files._arrow import text_array
 from argmetric._files._formats import sniff
+from argmetric.cli._app import app
+from argmetric.cli._errors import with_flags
 
 CELLS = st.text(st.characters(codec="utf-8", exclude_characters="\0"), max_size=8)
 CSV = 'id,score,note\n007,0.10,"a, b"\n08,1e-3,\n9,.5,"say ""hi"""\n'
@@ -344,7 +347,7 @@ def test_named_pipe_is_read_and_written(folder: Path) -> None:
          "instance with iconv"),
         ("a.csv", 'a,b\n1,"2\n3,4\n', "a.csv: row 1 opens a quote that never closes"),
         ("a.csv", b"PAR1xxxxPAR1", "a.csv is read as csv but holds parquet; pass "
-         "--format"),
+         "`format`"),
         ("a.jsonl", '{"a": 1}\n{"a": ', "a.jsonl, line 2: not JSON: Expecting value"),
         ("a.jsonl", '{"a": 1}\n5\n', "a.jsonl, line 2: not a JSON object: 5"),
         ("a.jsonl", b'{"a": "\xe9"}', "a.jsonl is not UTF-8 text; convert it first, "
@@ -366,7 +369,7 @@ def test_named_pipe_is_read_and_written(folder: Path) -> None:
          "deeply"),
         ("a.xlsx", "PK", "a.xlsx: unknown extension '.xlsx'; use one of .csv, .tsv, "
          ".tab, .parquet, .pq, .arrow, .feather, .ipc, .arrows, .jsonl, .ndjson, "
-         ".json, or pass --format"),
+         ".json, or pass `format`"),
     ],
 )  # fmt: skip
 def test_files_that_cannot_be_read(
@@ -418,7 +421,7 @@ def table_of(**columns: Any) -> aio.Table:
 
 def find_score(table: aio.Table, name: str | None = None) -> str:
     names = aio.SCORE_NAMES
-    return aio.find_column(table, name, names, role="score", option="--score")
+    return aio.find_column(table, name, names, what="score", role="score")
 
 
 def test_columns_by_name_and_by_default() -> None:
@@ -432,7 +435,7 @@ def test_two_candidates_are_never_guessed_between() -> None:
         find_score(table_of(score=[0.5], prob=[0.5]))
     assert str(caught.value) == (
         "t.parquet: which column is the score? Candidates: 'score', 'prob'; "
-        "choose with --score"
+        "choose with `score`"
     )
 
 
@@ -447,7 +450,7 @@ def test_missing_columns_offer_the_nearest_names() -> None:
     with pytest.raises(aio.DataError) as caught:
         find_score(table)
     assert str(caught.value).startswith("t.parquet has no score column (looked for ")
-    assert str(caught.value).endswith("pass --score COLUMN (columns: model_score, x)")
+    assert str(caught.value).endswith("pass `score=COLUMN` (columns: model_score, x)")
 
 
 def test_many_columns_are_listed_in_part() -> None:
@@ -555,7 +558,7 @@ def test_types_that_are_no_numbers() -> None:
     ("values", "problem"),
     [
         ([0.5, -4.125, 7.9], "row 2: -4.125 is outside [0, 1] (range seen: -4.125 to "
-         "7.9); looks like logits: pass --logits (2 such rows)"),
+         "7.9); looks like logits: pass `logits` (2 such rows)"),
         ([0.5, 97.25], "row 2: 97.25 is outside [0, 1] (range seen: 0.5 to 97.25); "
          "looks like percentages: divide by 100"),
         ([0.5, 1000.0], "row 2: 1000.0 is outside [0, 1] (range seen: 0.5 to 1000); "
@@ -607,18 +610,18 @@ def test_labels_that_have_not_arrived(values: list[Any]) -> None:
     ("values", "pos_label", "problem"),
     [
         (["a", "b"], None, "holds 'a', 'b', not 0 and 1; name the positive value with "
-         "--pos-label"),
+         "`pos_label`"),
         ([0, 2], None, "holds 0, 2, not 0 and 1; name the positive value with "
-         "--pos-label"),
-        (["a", "b"], "c", "never holds 'c', which --pos-label names; it holds 'a', "
+         "`pos_label`"),
+        (["a", "b"], "c", "never holds 'c', which `pos_label` names; it holds 'a', "
          "'b'"),
-        (["ham", "ham"], "Ham", "never holds 'Ham', which --pos-label names; it holds "
+        (["ham", "ham"], "Ham", "never holds 'Ham', which `pos_label` names; it holds "
          "'ham'"),
-        ([0, 1], "2", "never holds '2', which --pos-label names; it holds 0, 1"),
-        ([1, 1], "0", "never holds '0', which --pos-label names; it holds 1"),
+        ([0, 1], "2", "never holds '2', which `pos_label` names; it holds 0, 1"),
+        ([1, 1], "0", "never holds '0', which `pos_label` names; it holds 1"),
         (["a", "b", "c"], "a", "holds 'a', 'b', 'c'; labels have two values"),
         ([0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7], None, "holds 0.1, 0.2, 0.3, 0.4, 0.5 and "
-         "2 more values, not 0 and 1; name the positive value with --pos-label"),
+         "2 more values, not 0 and 1; name the positive value with `pos_label`"),
     ],
 )  # fmt: skip
 def test_no_labels(values: list[Any], pos_label: str | None, problem: str) -> None:
@@ -708,7 +711,7 @@ def test_folders_that_are_missing_or_no_file(folder: Path) -> None:
     Path("sub.csv").mkdir()
     with pytest.raises(aio.DataError, match=r"^cannot write sub.csv: it is a folder$"):
         aio.write_table(table, "sub.csv")
-    with pytest.raises(aio.DataError, match=r"'.xls'; use .* or pass --output-format$"):
+    with pytest.raises(aio.DataError, match=r"'.xls'; use .* or pass `output_format`$"):
         aio.write_table(table, "out.xls")
 
 
@@ -754,3 +757,26 @@ for name in ("o.csv", "o.parquet", "o.arrow", "o.jsonl"):
 assert not (heavy - {"pyarrow"}) & set(sys.modules)
 """
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_errors_name_roles_and_the_command_line_its_flags() -> None:
+    folder = Path(aio.__file__).parent
+    flags = re.compile(r"--[a-z]|argmetric [a-z]+ -")
+    spoken = [p.name for p in folder.rglob("*.py") if flags.search(p.read_text())]
+    assert spoken == []
+    said = f"{aio.marked('pos_label')}, {aio.marked('hash_bits', '18')}; `a`"
+    assert said == "`pos_label`, `hash_bits=18`; `a`"
+    assert with_flags(said) == "--pos-label, --hash-bits 18; `a`"
+    assert with_flags(f"pass {aio.marked('output', 'FILE')}") == "pass -o FILE"
+
+
+def test_every_role_has_a_flag() -> None:
+    known = {
+        name
+        for called, command in app.resolved_commands().items()
+        if not called.startswith("-") and called != "tag"
+        for argument in command.assemble_argument_collection()
+        for name in argument.names
+    }
+    flags = {with_flags(aio.marked(role)) for role in aio.ROLES}
+    assert flags - known == set()

@@ -15,7 +15,15 @@ from argmetric._files._columns import (
     repeated,
 )
 from argmetric._files._features import Kind, categories, kind_of, sparse_numbers
-from argmetric._files._formats import FORMATS, DataError, Format
+from argmetric._files._formats import (
+    FORMATS,
+    ROLES,
+    DataError,
+    Format,
+    Role,
+    marked,
+    refuse_other_encodings,
+)
 from argmetric._files._labels import classes, labels
 from argmetric._files._read import read_table
 from argmetric._files._saved import load_json, save_json
@@ -34,10 +42,12 @@ __all__ = [
     "FORMATS",
     "LABEL_NAMES",
     "LOGIT_NAMES",
+    "ROLES",
     "SCORE_NAMES",
     "DataError",
     "Format",
     "Kind",
+    "Role",
     "Table",
     "categories",
     "classes",
@@ -47,11 +57,13 @@ __all__ = [
     "kind_of",
     "labels",
     "load_json",
+    "marked",
     "named_column",
     "numbers",
     "output_format",
     "probabilities",
     "read_table",
+    "refuse_other_encodings",
     "refuse_terminal",
     "remove_unfinished",
     "repeated",

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 import numpy as np
 
 from argmetric._files._arrow import to_numpy
-from argmetric._files._formats import DataError
+from argmetric._files._formats import DataError, Role, marked
 from argmetric._files._table import Table
 
 SCORE_NAMES = (
@@ -72,8 +72,8 @@ def find_column(
     name: str | None,
     defaults: Iterable[str],
     *,
-    role: str,
-    option: str,
+    what: str,
+    role: Role,
     taken: Iterable[str] = (),
 ) -> str:
     """Return the column that was named, else the only one with a default name.
@@ -86,10 +86,10 @@ def find_column(
         What the user asked for.
     defaults : iterable of str
         Names to look for where the user named none.
+    what : str
+        What the column holds, for messages: ``"score"``, ``"label"``.
     role : str
-        What the column is for, for messages: ``"score"``, ``"label"``.
-    option : str
-        How the user names it, for messages: ``"--score"``.
+        By which the user names it, for messages.
     taken : iterable of str, optional
         Columns that already serve another purpose.
 
@@ -106,13 +106,13 @@ def find_column(
         return named_column(table, found[0])
     if found:
         raise DataError(
-            f"{table.source}: which column is the {role}? Candidates: "
-            f"{_quoted(found)}; choose with {option}"
+            f"{table.source}: which column is the {what}? Candidates: "
+            f"{_quoted(found)}; choose with {marked(role)}"
         )
     looked_for = ", ".join(defaults)
     raise DataError(
-        f"{table.source} has no {role} column (looked for {looked_for}); "
-        f"pass {option} COLUMN {_listed(table)}{_header_hint(table)}"
+        f"{table.source} has no {what} column (looked for {looked_for}); "
+        f"pass {marked(role, 'COLUMN')} {_listed(table)}{_header_hint(table)}"
     )
 
 

@@ -36,9 +36,51 @@ UTF8_MARK = b"\xef\xbb\xbf"
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 _SNIFFED_BYTES = 65_536
 
+Role = Literal[
+    "decision_column",
+    "drop",
+    "features",
+    "format",
+    "hash_bits",
+    "label",
+    "logits",
+    "neg_label",
+    "output",
+    "output_format",
+    "pos_label",
+    "reference_label",
+    "reference_score",
+    "score",
+    "target",
+    "zero_based",
+]
+ROLES: tuple[Role, ...] = get_args(Role)
+
 
 class DataError(ValueError):
-    """The data at hand cannot be used; the message says where and why."""
+    """The data at hand cannot be used; the message says where and why.
+
+    What the user may do about it is named by its role, as `marked` writes it; the
+    command line shows the flag in its place.
+    """
+
+
+def marked(role: Role, value: str | None = None) -> str:
+    """Return what the user may choose as a message names it, with a value for it.
+
+    Parameters
+    ----------
+    role : str
+        One of `ROLES`.
+    value : str, optional
+        What it may be, or a word that stands for it.
+
+    Examples
+    --------
+    >>> marked("pos_label"), marked("hash_bits", "18")
+    ('`pos_label`', '`hash_bits=18`')
+    """
+    return f"`{role}`" if value is None else f"`{role}={value}`"
 
 
 def refuse_other_encodings(data: bytes, name: str) -> None:
@@ -51,15 +93,15 @@ def refuse_other_encodings(data: bytes, name: str) -> None:
         )
 
 
-def format_by_name(path: str, *, option: str) -> Format:
+def format_by_name(path: str, *, role: Role) -> Format:
     """Return the format that the extension of a path stands for.
 
     Parameters
     ----------
     path : str
         A path or a bare file name.
-    option : str
-        How the user names a format instead, for the message.
+    role : str
+        By which the user names a format instead, for the message.
 
     Returns
     -------
@@ -68,7 +110,7 @@ def format_by_name(path: str, *, option: str) -> Format:
 
     Examples
     --------
-    >>> format_by_name("scores.tsv", option="--format")
+    >>> format_by_name("scores.tsv", role="format")
     'tsv'
     """
     extension = PurePath(path).suffix.lower()
@@ -78,7 +120,7 @@ def format_by_name(path: str, *, option: str) -> Format:
         shown = f"unknown extension {extension!r}" if extension else "no extension"
         known = ", ".join(_EXTENSIONS)
         raise DataError(
-            f"{path}: {shown}; use one of {known}, or pass {option}"
+            f"{path}: {shown}; use one of {known}, or pass {marked(role)}"
         ) from None
 
 

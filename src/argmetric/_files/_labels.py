@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from argmetric._files._formats import DataError
+from argmetric._files._formats import DataError, marked
 from argmetric._files._table import Table
 from argmetric._files._values import _Coded, _coded, _place, _refuse, _shown
 
@@ -123,7 +123,7 @@ def _check_two_values(
         if any(math.isnan(worth) for worth in meaning.values()):
             raise DataError(
                 f"{place} holds {values}, not 0 and 1; "
-                "name the positive value with --pos-label"
+                f"name the positive value with {marked('pos_label')}"
             )
         return
     others = sum(worth == 0 for worth in meaning.values())
@@ -143,8 +143,8 @@ def _refuse_absent(
     ):
         return
     raise DataError(
-        f"{_place(table, name)} never holds {pos_label!r}, which --pos-label names; it "
-        f"holds {_shown(list(meaning))}"
+        f"{_place(table, name)} never holds {pos_label!r}, which {marked('pos_label')} "
+        f"names; it holds {_shown(list(meaning))}"
     )
 
 

@@ -21,6 +21,7 @@ from argmetric._files._formats import (
     Format,
     binary_format,
     format_by_name,
+    marked,
     refuse_other_encodings,
     sniff,
 )
@@ -57,7 +58,7 @@ def read_table(source: str | os.PathLike[str], format: Format | None = None) -> 
     name = "standard input" if path == STANDARD_STREAM else path
     is_plain = _is_plain_file(path)
     if format is None and is_plain:
-        format = format_by_name(path, option="--format")
+        format = format_by_name(path, role="format")
     data = _all_bytes(path)
     if not data.strip():
         raise DataError(f"{name} is empty")
@@ -112,12 +113,15 @@ def _agreed_format(name: str, format: Format | None, data: bytes) -> Format:
         if format is None:
             known = ", ".join(FORMATS)
             raise DataError(
-                f"cannot tell the format of {name}; pass --format with one of {known}"
+                f"cannot tell the format of {name}; pass {marked('format')} with one "
+                f"of {known}"
             )
     if format in ("arrow", "arrow-stream") and shown in ("arrow", "arrow-stream"):
         return shown
     if shown is not None and shown != format:
-        raise DataError(f"{name} is read as {format} but holds {shown}; pass --format")
+        raise DataError(
+            f"{name} is read as {format} but holds {shown}; pass {marked('format')}"
+        )
     return format
 
 

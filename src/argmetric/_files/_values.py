@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from argmetric._files._arrow import flat, mask_to_numpy, to_numpy
-from argmetric._files._formats import DataError
+from argmetric._files._formats import DataError, marked
 from argmetric._files._table import Table
 
 _NUMBER = r"(?i)^[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|nan|inf|infinity)$"
@@ -76,13 +76,15 @@ def probabilities(
     outside = ~((values >= 0) & (values <= 1))
     if outside.any():
         low, high = values.min(), values.max()
-        hint = "looks like logits: pass --logits" if low < 0 else _scale_hint(high)
+        hint = _scale_hint(low, high)
         problem = f"is outside [0, 1] (range seen: {low:.6g} to {high:.6g}); {hint}"
         _refuse(table, name, outside, problem)
     return values
 
 
-def _scale_hint(high: float) -> str:
+def _scale_hint(low: float, high: float) -> str:
+    if low < 0:
+        return f"looks like logits: pass {marked('logits')}"
     return (
         "looks like percentages: divide by 100" if high <= 100 else "not a probability"
     )

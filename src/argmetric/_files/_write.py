@@ -18,6 +18,7 @@ from argmetric._files._formats import (
     DataError,
     Format,
     format_by_name,
+    marked,
 )
 from argmetric._files._table import Table
 from argmetric._files._text import cells, inferred, json_values
@@ -59,9 +60,7 @@ def write_table(
     if path == STANDARD_STREAM:
         stream = sys.stdout.buffer
         if format in BINARY_FORMATS and stream.isatty():
-            raise DataError(
-                f"{format} is not for a terminal; pass -o FILE or use a pipe"
-            )
+            raise _not_for_a_terminal(format)
         _write(table, stream, format, numeric)
         stream.flush()
         return
@@ -75,7 +74,12 @@ def write_table(
 def refuse_terminal(format: Format) -> None:
     """Refuse to put bytes on a terminal that no one can read."""
     if format in BINARY_FORMATS and sys.stdout.isatty():
-        raise DataError(f"{format} is not for a terminal; pass -o FILE or use a pipe")
+        raise _not_for_a_terminal(format)
+
+
+def _not_for_a_terminal(format: Format) -> DataError:
+    file = marked("output", "FILE")
+    return DataError(f"{format} is not for a terminal; pass {file} or use a pipe")
 
 
 def output_format(table: Table, path: str) -> Format:
@@ -87,7 +91,7 @@ def output_format(table: Table, path: str) -> Format:
     folder = os.path.dirname(path) or "."
     if not os.path.isdir(folder):
         raise DataError(f"cannot write {path}: there is no folder {folder}")
-    return format_by_name(path, option="--output-format")
+    return format_by_name(path, role="output_format")
 
 
 @contextlib.contextmanager

@@ -19,6 +19,7 @@ from argmetric.cli._errors import (
     TERMINATED,
     USAGE,
     UsageError,
+    with_flags,
 )
 
 if TYPE_CHECKING:
@@ -118,7 +119,7 @@ def _parser_message(error: CycloptsError) -> str:
 
 def _explained(error: Exception) -> tuple[int, str]:
     """Return the exit code and one line for an error."""
-    message = " ".join(str(error).split())
+    message = with_flags(" ".join(str(error).split()))
     if isinstance(error, UsageError):
         return USAGE, message
     if isinstance(error, MemoryError):

@@ -12,6 +12,7 @@ from argmetric._files.chunks._base import (
     Request,
     RowFormat,
 )
+from argmetric._files.chunks._bytes import PackedError
 from argmetric._files.chunks._classes import Classes
 from argmetric._files.chunks._open import Reader, open_rows
 
@@ -20,6 +21,7 @@ __all__ = [
     "Chunk",
     "Classes",
     "Layout",
+    "PackedError",
     "Position",
     "Reader",
     "Request",

@@ -25,6 +25,22 @@ _PATIENCE_SECONDS = 0.1
 _PACKED = {b"\x1f\x8b": "gzip -dc", b"BZh": "bzip2 -dc", b"(\xb5/\xfd": "zstd -dc"}
 
 
+class PackedError(DataError):
+    """The bytes are compressed.
+
+    Attributes
+    ----------
+    name : str
+        What holds them.
+    command : str
+        Unpacks a file to standard output.
+    """
+
+    def __init__(self, name: str, command: str) -> None:
+        super().__init__(f"{name} is compressed: {command} FILE unpacks it")
+        self.name, self.command = name, command
+
+
 def digest(data: bytes) -> str:
     """Return a short name for bytes."""
     return hashlib.sha256(data).hexdigest()
@@ -59,12 +75,10 @@ class ByteSource:
         self.head = self._peek(BLOCK)
 
     def refuse_packed(self) -> None:
-        """Refuse compressed bytes, and say what to do with them."""
+        """Refuse compressed bytes, and say what unpacks them."""
         for mark, command in _PACKED.items():
             if self.head.startswith(mark):
-                raise DataError(
-                    f"{self.name} is compressed: {command} FILE | argmetric stream - …"
-                )
+                raise PackedError(self.name, command)
 
     def _open(self, path: str) -> None:
         if path == STANDARD_STREAM:

@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from argmetric._files._formats import marked
+
 _TRUTHS = {"true": "false", "True": "False", "TRUE": "FALSE"}
 _SHOWN = 40  # letters of a label
 _FALSE = {negative: positive for positive, negative in _TRUTHS.items()}
@@ -79,7 +81,7 @@ class Classes:
             )
         return (
             f"label {label!r} is none of 0 and 1, -1 and 1, true and false; name the "
-            "classes by --pos-label and --neg-label"
+            f"classes by {marked('pos_label')} and {marked('neg_label')}"
         )
 
     @property

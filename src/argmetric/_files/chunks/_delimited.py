@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from argmetric._files._columns import LABEL_NAMES, find_column, named_column
-from argmetric._files._formats import UTF8_MARK, DataError
+from argmetric._files._formats import UTF8_MARK, DataError, marked
 from argmetric._files._read import _header
 from argmetric._files._table import Table
 from argmetric._files.chunks._base import (
@@ -35,12 +35,14 @@ def chosen_columns(
         table,
         request.target,
         LABEL_NAMES,
-        role="label",
-        option="--target",
+        what="label",
+        role="target",
         taken=dropped,
     )
     if target in dropped:
-        raise DataError(f"--drop and --target both name column {target!r}")
+        raise DataError(
+            f"{marked('drop')} and {marked('target')} both name column {target!r}"
+        )
     features = [name for name in names if name != target and name not in dropped]
     for name in features:
         named_column(table, name)  # a name that two columns have is refused
@@ -170,9 +172,9 @@ class DelimitedReader(TextReader):
         place = f"column {columns[column]!r}"
         return {
             kernels.NO_LABEL: "it has no label",
-            kernels.EMPTY: f"{place} is empty; fill it in, or pass --drop",
-            kernels.NUMBER: f"{place}: {cell} is not a number; pass --drop for columns "
-            "that are no features",
+            kernels.EMPTY: f"{place} is empty; fill it in, or pass {marked('drop')}",
+            kernels.NUMBER: f"{place}: {cell} is not a number; pass "
+            f"{marked('drop')} for columns that are no features",
             kernels.NOT_FINITE: f"{place}: {cell} is not finite; fill it in",
             kernels.TOO_LARGE: f"{place}: {cell} is beyond 1e308",
         }[status]

@@ -10,7 +10,7 @@ import numpy as np
 
 from argmetric._files._arrow import mask_to_numpy, to_numpy
 from argmetric._files._columns import LABEL_NAMES
-from argmetric._files._formats import UTF8_MARK, DataError
+from argmetric._files._formats import UTF8_MARK, DataError, marked
 from argmetric._files._json import parsed
 from argmetric._files.chunks._base import (
     BadRowError,
@@ -28,6 +28,7 @@ from argmetric._types import Floats
 
 _MOST_CELLS = 1 << 22  # of a table that is mostly empty
 _OPENING = ord("{")
+_HASHED = marked("hash_bits", "18")
 
 
 def jsonl_layout(source: ByteSource, request: Request) -> Layout:
@@ -236,12 +237,12 @@ class JsonlReader(TextReader):
             new = [name for name in row if name not in names]
             if new:
                 raise BadRowError(
-                    f"key {new[0]!r} is not in the first line; pass --drop {new[0]}, "
-                    "or --hash-bits 18 for any keys"
+                    f"key {new[0]!r} is not in the first line; pass "
+                    f"{marked('drop', new[0])}, or {_HASHED} for any keys"
                 )
             lacking = next(name for name in names if name not in row)
             raise BadRowError(
-                f"it lacks the key {lacking!r}; with --hash-bits 18 keys may be missing"
+                f"it lacks the key {lacking!r}; with {_HASHED} keys may be missing"
             )
         return [_number(name, row[name]) for name in names]
 
@@ -265,11 +266,11 @@ def hashed_name(name: str, bits: int) -> int:
 
 def _number(name: str, value: Any) -> float:
     if value is None:
-        raise BadRowError(f"key {name!r} is null; fill it in, or pass --drop")
+        raise BadRowError(f"key {name!r} is null; fill it in, or pass {marked('drop')}")
     if not isinstance(value, int | float):
         raise BadRowError(
-            f"key {name!r}: {shown(str(value))} is not a number; pass --drop for keys "
-            "that are no features"
+            f"key {name!r}: {shown(str(value))} is not a number; pass {marked('drop')} "
+            "for keys that are no features"
         )
     try:
         number = float(value)

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from argmetric._files._formats import (
     UTF8_MARK,
     DataError,
+    marked,
     refuse_other_encodings,
     sniff,
 )
@@ -179,18 +180,25 @@ def _format(path: str, head: bytes, name: str) -> RowFormat:
     if found in ("csv", "tsv", "jsonl", "parquet"):
         return found
     raise DataError(
-        f"cannot tell the format of {name}; pass --format with one of svmlight, csv, "
-        "tsv, jsonl, parquet"
+        f"cannot tell the format of {name}; pass {marked('format')} with one of "
+        "svmlight, csv, tsv, jsonl, parquet"
     )
 
 
 def _check_request(kind: RowFormat, request: Request) -> None:
     if kind != "svmlight":
         if request.features is not None:
-            raise DataError(f"--features is for svmlight; {kind} says itself how many")
+            raise DataError(
+                f"{marked('features')} is for svmlight; {kind} says itself how many"
+            )
         if request.zero_based:
-            raise DataError(f"--zero-based is for svmlight, not for {kind}")
+            raise DataError(f"{marked('zero_based')} is for svmlight, not for {kind}")
     elif request.target is not None or request.drop:
-        raise DataError("svmlight has no columns: --target and --drop are not for it")
+        raise DataError(
+            f"svmlight has no columns: {marked('target')} and {marked('drop')} are not "
+            "for it"
+        )
     if request.hash_bits is not None and kind not in ("svmlight", "jsonl"):
-        raise DataError(f"--hash-bits is for svmlight and JSONL; {kind} has columns")
+        raise DataError(
+            f"{marked('hash_bits')} is for svmlight and JSONL; {kind} has columns"
+        )

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._files._formats import DataError
+from argmetric._files._formats import DataError, marked
 from argmetric._files.chunks._base import (
     MOST_ROWS,
     BadRowError,
@@ -82,7 +82,7 @@ def parquet_layout(source: ParquetSource, request: Request) -> Layout:
         ):
             raise DataError(
                 f"{source.name}: column {name!r} holds {kind}, not numbers; pass "
-                f"--drop {name}"
+                f"{marked('drop', name)}"
             )
     return Layout("parquet", len(features), features, target)
 
@@ -143,7 +143,8 @@ class ParquetReader:
                 name = names[int(np.flatnonzero(bad[row])[0])]
                 cell = batch.column(name)[row].as_py()
                 what = "is empty" if cell is None else f"is {shown(str(cell))}"
-                message += f"column {name!r} {what}; fill it in, or pass --drop"
+                drop = marked("drop")
+                message += f"column {name!r} {what}; fill it in, or pass {drop}"
             else:
                 message += classes.complaint(text_of(row))
             if self.request.on_error == "stop":

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._files._formats import DataError
+from argmetric._files._formats import DataError, marked
 from argmetric._files.chunks._base import BadRowError, Chunk, Layout, Request, shown
 from argmetric._files.chunks._bytes import BLOCK, ByteSource
 from argmetric._files.chunks._text import TextReader, exact
@@ -14,6 +14,7 @@ from argmetric._files.chunks._text import TextReader, exact
 _MOST_FEATURES = 1 << 24  # found in a file rather than asked for
 _INDEX_LIMIT = 2**31 - 1
 _STOPS = b" \t\r\n"
+_HASHED = marked("hash_bits", "18")
 
 
 def svmlight_layout(source: ByteSource, request: Request) -> Layout:
@@ -25,14 +26,16 @@ def svmlight_layout(source: ByteSource, request: Request) -> Layout:
     if not source.regular:
         raise DataError(
             f"how many features has {source.name}? A stream cannot be looked through "
-            "first: pass --features N, or --hash-bits 18 for indices of any size"
+            f"first: pass {marked('features', 'N')}, or {_HASHED} for indices of any "
+            "size"
         )
     largest = _largest_index(source.path)
     width = largest + (1 if request.zero_based else 0)
     if width > _MOST_FEATURES:
         raise DataError(
-            f"{source.name} has the feature index {largest:,}; pass --features {width} "
-            "if that is right (memory grows with it), or --hash-bits 18"
+            f"{source.name} has the feature index {largest:,}; pass "
+            f"{marked('features', str(width))} if that is right (memory grows with "
+            f"it), or {_HASHED}"
         )
     return Layout("svmlight", max(width, 1))
 
@@ -121,7 +124,8 @@ class SvmlightReader(TextReader):
     def _message(self, kernels: Any, status: int, token: str) -> str:
         width = self.layout.n_features
         largest = width - 1 if self.request.zero_based else width
-        how = "" if self.request.hash_bits else "; --features N makes room for more"
+        more = marked("features", "N")
+        how = "" if self.request.hash_bits else f"; {more} makes room for more"
         return {
             kernels.NO_LABEL: f"it begins with {token}, not with a label",
             kernels.FEATURE: f"{token} is not index:value",
@@ -129,8 +133,8 @@ class SvmlightReader(TextReader):
             kernels.NOT_FINITE: f"{token}: the value is not finite; leave the feature "
             "out, or fill it in",
             kernels.TOO_LARGE: f"{token}: the value is beyond 1e308",
-            kernels.ZERO_INDEX: f"{token}: indices begin with 1; pass --zero-based if "
-            "they begin with 0 in this file",
+            kernels.ZERO_INDEX: f"{token}: indices begin with 1; pass "
+            f"{marked('zero_based')} if they begin with 0 in this file",
             kernels.OUT_OF_RANGE: f"{token}: the largest index is {largest:,}{how}",
             kernels.ORDER: f"{token}: indices must rise within a line, none twice",
         }[status]

@@ -11,7 +11,7 @@ from cyclopts import Parameter
 from argmetric import _files as files
 from argmetric._files import Format
 from argmetric.cli import _report
-from argmetric.cli._errors import DONE, UsageError
+from argmetric.cli._errors import DONE, UsageError, with_flags
 from argmetric.cli._options import (
     COUNT,
     FORECAST,
@@ -194,7 +194,7 @@ def _target(table: files.Table, saved: SavedModel) -> Labels:
         y = files.labels(table, saved.target, pos_label=words, one_sided=True)
         return Labels(saved.target, y)
     except files.DataError as error:
-        return Labels(note=f"labels not used: {error}")
+        return Labels(note=with_flags(f"labels not used: {error}"))
 
 
 def _unknown_columns(

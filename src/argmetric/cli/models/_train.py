@@ -145,9 +145,7 @@ def train(
         skops_io()
     table = read_rows(file, format)
     dropped = [files.named_column(table, name) for name in drop or []]
-    label = find_label(
-        table, target, taken=[group, weight, *dropped], option="--target"
-    )
+    label = find_label(table, target, taken=[group, weight, *dropped], role="target")
     refuse_shared(target=label, group=group, weight=weight)
     if label in dropped:
         raise UsageError(f"--drop and --target both name column {label!r}")

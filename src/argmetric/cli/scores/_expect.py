@@ -78,8 +78,8 @@ def expect(
         table,
         scores.score,
         files.SCORE_NAMES + (files.LOGIT_NAMES if scores.logits else ()),
+        what="score",
         role="score",
-        option="--score",
     )
     p = files.probabilities(table, score, logits=scores.logits)
     other = read_rows(reference)
@@ -166,7 +166,7 @@ def _labels(table: files.Table, name: str | None) -> tuple[str, Any]:
     if name is None and len(table.names) == 1:
         name = table.names[0]
     column = files.find_column(
-        table, name, _REFERENCE_NAMES, role="label", option="--label"
+        table, name, _REFERENCE_NAMES, what="label", role="label"
     )
     return column, files.labels(table, column).astype(np.int64)
 

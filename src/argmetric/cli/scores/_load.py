@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from argmetric import _files as files
 from argmetric._types import Floats, Integers
-from argmetric.cli._errors import UsageError
+from argmetric.cli._errors import UsageError, with_flags
 from argmetric.cli._options import Average, Columns, Judge, Scores
 from argmetric.cli._progress import reading
 from argmetric.metrics import Metric
@@ -144,15 +144,15 @@ def find_score(
     scores: Scores,
     *,
     taken: Iterable[str | None] = (),
-    option: str = "--score",
+    role: files.Role = "score",
 ) -> str:
     """Return the column of scores."""
     return files.find_column(
         table,
         scores.score,
         files.SCORE_NAMES + (files.LOGIT_NAMES if scores.logits else ()),
-        role="score",
-        option=option,
+        what="score",
+        role=role,
         taken=[name for name in taken if name is not None],
     )
 
@@ -198,7 +198,7 @@ def optional_labels(
     except files.DataError as error:
         if columns.pos_label is not None and not shared:
             raise
-        return Labels(note=f"labels not used: {error}")
+        return Labels(note=with_flags(f"labels not used: {error}"))
 
 
 def load_labels(
@@ -206,11 +206,11 @@ def load_labels(
     columns: Columns,
     *,
     taken: Iterable[str | None] = (),
-    option: str = "--label",
+    role: files.Role = "label",
     one_sided: bool = False,
 ) -> tuple[str, Floats]:
     """Return the label column and its values; there must be one."""
-    name = find_label(table, columns.label, taken=taken, option=option)
+    name = find_label(table, columns.label, taken=taken, role=role)
     positive = columns.pos_label
     return name, files.labels(table, name, pos_label=positive, one_sided=one_sided)
 
@@ -220,15 +220,15 @@ def find_label(
     name: str | None,
     *,
     taken: Iterable[str | None] = (),
-    option: str = "--label",
+    role: files.Role = "label",
 ) -> str:
     """Return the column of labels."""
     return files.find_column(
         table,
         name,
         files.LABEL_NAMES,
-        role="label" if option != "--target" else "target",
-        option=option,
+        what="target" if role == "target" else "label",
+        role=role,
         taken=[one for one in taken if one is not None],
     )
 
@@ -245,7 +245,7 @@ def load_decisions(
 ) -> tuple[str, Integers]:
     """Return a column of decisions and its values: 0 and 1, else as labels are."""
     name = files.find_column(
-        table, name, files.DECISION_NAMES, role="decision", option="--decision-column"
+        table, name, files.DECISION_NAMES, what="decision", role="decision_column"
     )
     try:
         values = files.labels(table, name)

@@ -77,12 +77,12 @@ def read_reference(
         table,
         Scores(score=wanted, logits=logits),
         taken=[label],
-        option="--reference-score",
+        role="reference_score",
     )
     refuse_shared(reference_score=found, reference_label=label)
     p = files.probabilities(table, found, logits=logits)
     columns = replace(columns, label=label)
-    _, y = load_labels(table, columns, taken=[found], option="--reference-label")
+    _, y = load_labels(table, columns, taken=[found], role="reference_label")
     return LabelledRows(table, p, y.astype(np.int64))
 
 

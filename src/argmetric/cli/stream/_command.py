@@ -13,7 +13,13 @@ from cyclopts import Group, Parameter
 from cyclopts.validators import Number
 
 from argmetric import _files as files
-from argmetric._files.chunks import Classes, Request, RowFormat, open_rows
+from argmetric._files.chunks import (
+    Classes,
+    PackedError,
+    Request,
+    RowFormat,
+    open_rows,
+)
 from argmetric.cli import _report
 from argmetric.cli._errors import DONE, UsageError
 from argmetric.cli._options import (
@@ -218,6 +224,11 @@ def stream(
                     resumed=None if found is None else resumed_rows(found),
                     stopped=stopped,
                 )
+        except PackedError as error:
+            raise files.DataError(
+                f"{error.name} is compressed: {error.command} FILE | argmetric stream "
+                "- …"
+            ) from None
         except files.DataError:
             if stopped():  # while it waited for the first bytes
                 return stopped.code

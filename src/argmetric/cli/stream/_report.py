@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argmetric.cli import _report
+from argmetric.cli._errors import with_flags
 from argmetric.cli._summary import Summary
 from argmetric.cli.stream._out import STANDARD_STREAM
 from argmetric.cli.stream._run import StreamRun
@@ -22,7 +23,7 @@ def stream_summary(
         "format": layout.format,
         "rows": counts.rows,
         "skipped": position.skipped,
-        "errors": list(position.errors),
+        "errors": [with_flags(error) for error in position.errors],
         "features": None if run.configuration["hash_bits"] else layout.n_features,
         "hash_bits": run.configuration["hash_bits"],
         "target": layout.target,
