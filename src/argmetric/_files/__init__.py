@@ -4,6 +4,13 @@ Columns are found and checked here, once; pyarrow is loaded when a file is read,
 when this module is imported.
 """
 
+from argmetric._files._arrow import (
+    float_array,
+    integer_array,
+    text_array,
+    text_bytes,
+    text_scalar,
+)
 from argmetric._files._columns import (
     DECISION_NAMES,
     LABEL_NAMES,
@@ -53,7 +60,9 @@ __all__ = [
     "classes",
     "default_columns",
     "find_column",
+    "float_array",
     "groups",
+    "integer_array",
     "kind_of",
     "labels",
     "load_json",
@@ -70,6 +79,9 @@ __all__ = [
     "replaced_whole",
     "save_json",
     "sparse_numbers",
+    "text_array",
+    "text_bytes",
+    "text_scalar",
     "weights",
     "write_table",
 ]

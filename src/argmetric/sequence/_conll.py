@@ -11,8 +11,7 @@ from pathlib import Path, PurePath
 from typing import Any, Literal, get_args
 
 from argmetric._arguments import check_items, check_path, check_texts, shown
-from argmetric._files import DataError, replaced_whole
-from argmetric._files._formats import refuse_other_encodings
+from argmetric._files import DataError, refuse_other_encodings, replaced_whole
 from argmetric._files._json import parsed
 from argmetric._validation import check_choice
 from argmetric.sequence._schemes import SCHEMES, SchemeName, split_label

@@ -5,6 +5,7 @@ row, so that another process can go on from there and sees the same rows.
 """
 
 from argmetric._files.chunks._base import (
+    MOST_ROWS,
     BadRowError,
     Chunk,
     Layout,
@@ -14,17 +15,20 @@ from argmetric._files.chunks._base import (
 )
 from argmetric._files.chunks._bytes import PackedError
 from argmetric._files.chunks._classes import Classes
-from argmetric._files.chunks._open import Reader, open_rows
+from argmetric._files.chunks._open import OpenRows, Reader, Resumed, open_rows
 
 __all__ = [
+    "MOST_ROWS",
     "BadRowError",
     "Chunk",
     "Classes",
     "Layout",
+    "OpenRows",
     "PackedError",
     "Position",
     "Reader",
     "Request",
+    "Resumed",
     "RowFormat",
     "open_rows",
 ]

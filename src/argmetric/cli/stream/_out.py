@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from argmetric import _files as files
-from argmetric._files._arrow import (
+from argmetric._files import (
     float_array,
     integer_array,
     text_array,

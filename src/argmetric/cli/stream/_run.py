@@ -12,9 +12,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from argmetric import _files as files
-from argmetric._files.chunks import BadRowError, Chunk, Classes, Layout, Position
-from argmetric._files.chunks._base import MOST_ROWS
-from argmetric._files.chunks._open import OpenRows, Resumed
+from argmetric._files.chunks import (
+    MOST_ROWS,
+    BadRowError,
+    Chunk,
+    Classes,
+    Layout,
+    OpenRows,
+    Position,
+    Resumed,
+)
 from argmetric.cli import _report
 from argmetric.cli._stop import ends_in_order
 from argmetric.cli.stream._checkpoint import Checkpoint, CheckpointFolder

@@ -15,8 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from cyclopts import Parameter
 
-from argmetric._files import DataError, replaced_whole
-from argmetric._files._formats import refuse_other_encodings
+from argmetric._files import DataError, refuse_other_encodings, replaced_whole
 from argmetric.cli._errors import UsageError
 from argmetric.cli._progress import reading
 from argmetric.sequence._conll import Sentence, refuse_text, text_hint
