@@ -30,6 +30,7 @@ from argmetric._files._formats import (
     Role,
     marked,
     refuse_other_encodings,
+    writing,
 )
 from argmetric._files._labels import classes, labels
 from argmetric._files._read import read_table
@@ -84,4 +85,5 @@ __all__ = [
     "text_scalar",
     "weights",
     "write_table",
+    "writing",
 ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from pathlib import PurePath
 from typing import Literal, get_args
 
@@ -81,6 +83,15 @@ def marked(role: Role, value: str | None = None) -> str:
     ('`pos_label`', '`hash_bits=18`')
     """
     return f"`{role}`" if value is None else f"`{role}={value}`"
+
+
+@contextlib.contextmanager
+def writing(path: object) -> Iterator[None]:
+    """Let a failure of the system tell which file it is that cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        raise DataError(f"cannot write {path}: {error.strerror or error}") from error
 
 
 def refuse_other_encodings(data: bytes, name: str) -> None:

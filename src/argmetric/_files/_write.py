@@ -19,6 +19,7 @@ from argmetric._files._formats import (
     Format,
     format_by_name,
     marked,
+    writing,
 )
 from argmetric._files._table import Table
 from argmetric._files._text import cells, inferred, json_values
@@ -64,11 +65,8 @@ def write_table(
         _write(table, stream, format, numeric)
         stream.flush()
         return
-    try:
-        with replaced_whole(path) as stream:
-            _write(table, stream, format, numeric)
-    except OSError as error:
-        raise DataError(f"cannot write {path}: {error.strerror or error}") from error
+    with writing(path), replaced_whole(path) as stream:
+        _write(table, stream, format, numeric)
 
 
 def refuse_terminal(format: Format) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 
 from argmetric._files import ROLES
 
@@ -17,6 +18,11 @@ TERMINATED = 143  # 128 + SIGTERM
 
 class UsageError(Exception):
     """The command line itself is wrong, whatever the data may be."""
+
+
+def say(message: str) -> None:
+    """Tell something that is not the answer."""
+    print(f"argmetric: {message}", file=sys.stderr)
 
 
 _FLAGS: dict[str, str] = {role: f"--{role.replace('_', '-')}" for role in ROLES}

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-import sys
 
-from argmetric.cli._errors import DONE, GATE_NOT_MET
+from argmetric.cli._errors import DONE, GATE_NOT_MET, say
 from argmetric.metrics import Metric
 
 
@@ -34,5 +33,5 @@ def gate(score: float, bound: float | None, metric: Metric, what: str) -> int:
         return DONE
     side = "under" if metric.greater_is_better else "over"
     shown = "undefined" if math.isnan(score) else f"{score:.6g}, {side} {bound:g}"
-    print(f"argmetric: gate not met: {what} is {shown}", file=sys.stderr)
+    say(f"gate not met: {what} is {shown}")
     return GATE_NOT_MET

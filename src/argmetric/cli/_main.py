@@ -19,6 +19,7 @@ from argmetric.cli._errors import (
     TERMINATED,
     USAGE,
     UsageError,
+    say,
     with_flags,
 )
 
@@ -64,7 +65,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if debug:
             traceback.print_exc()
         code, message = _explained(error)
-        _complain(message)
+        with contextlib.suppress(OSError):
+            say(message)
     _settle_stdout()
     return code
 
@@ -131,11 +133,6 @@ def _explained(error: Exception) -> tuple[int, str]:
         return FAILURE, message
     name = type(error).__name__
     return FAILURE, f"unexpected {name}: {message} (run again with {_DEBUG_FLAG})"
-
-
-def _complain(message: str) -> None:
-    with contextlib.suppress(OSError):
-        print(f"argmetric: {message}", file=sys.stderr)
 
 
 def _settle_stdout() -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json as json_
-from typing import Annotated, Any
+from typing import Any
 
 from argmetric.cli import _report
 from argmetric.cli._errors import DONE
-from argmetric.cli._options import Flag
+from argmetric.cli._options import Json
 from argmetric.metrics import Metric, get_metric, metric_names
 
 _SIZE_ASKED_FOR = 100
@@ -20,17 +20,12 @@ _ALGORITHMS = {
 }
 
 
-def metrics(*, json: Annotated[bool, Flag] = False) -> int:
+def metrics(*, json: Json = False) -> int:
     """List the metrics: formula, what 0/0 counts, ranking principle, algorithm.
 
     Counts: tp true positives, tn true negatives, k predicted positives, t actual
     positives, n rows. Any "f<beta>" works, such as f0.3. The ranking principle says
     that the best decision is a set of highest scores.
-
-    Parameters
-    ----------
-    json
-        Print the list as JSON.
     """
     catalogue = [_entry(name, get_metric(name)) for name in metric_names()]
     if json:

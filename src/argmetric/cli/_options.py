@@ -44,7 +44,9 @@ def _jobs(type_: Any, value: Any) -> None:
         raise ValueError(f"Must be at most {_MOST_JOBS:,}.")
 
 
-Jobs = Annotated[int | None, Parameter(alias="-j", validator=_jobs)]
+def _told(help: str) -> Parameter:
+    """What an option is for, in the words that every command has for it."""
+    return Parameter(help=help)
 
 
 def marked_streams(tokens: Sequence[str]) -> list[str]:
@@ -78,20 +80,160 @@ def _share_or_count(type_: Any, tokens: Sequence[Token]) -> int | float:
 FilePath = Annotated[str, Parameter(converter=_path, metavar="FILE")]
 Flag = Parameter(negative="", show_default=False)
 ColumnName = Annotated[str, Parameter(metavar="COLUMN")]
-_InFile = Parameter(group=COLUMNS)
-Weight = Annotated[ColumnName | None, _InFile]
-GroupColumn = Annotated[ColumnName | None, _InFile, Parameter(alias="--groups")]
-PosLabel = Annotated[str | None, _InFile, Parameter(metavar="VALUE")]
-InputFormat = Annotated[Format | None, _InFile]
-Target = Annotated[FilePath | None, Parameter(alias="-o", group=OUTPUT)]
-Choice = Annotated[Literal["best", "one-se"], Parameter(group=METRIC)]
-ShareOrCount = Annotated[
+IN_FILE = Parameter(group=COLUMNS)
+_WRITTEN = Parameter(group=OUTPUT)
+_MAPPED = Parameter(group=CALIBRATION)
+
+# What is read
+RowsFile = Annotated[
+    FilePath,
+    _told(
+        "One row for each item: CSV, TSV, Parquet, Arrow or JSONL; - is standard input."
+    ),
+]
+Column = Annotated[ColumnName | None, IN_FILE]
+LabelValue = Annotated[str | None, IN_FILE, Parameter(metavar="VALUE")]
+Weight = Annotated[Column, _told("The column of weights of the rows.")]
+GroupColumn = Annotated[
+    Column,
+    Parameter(alias="--groups"),
+    _told(
+        "The column of group ids (orders, queries, topics), in any order. The metric "
+        "is then taken in each group and averaged as --average says."
+    ),
+]
+PosLabel = Annotated[
+    LabelValue,
+    _told('The value that means "positive" where labels are not 0/1 or true/false.'),
+]
+Drop = Annotated[
+    list[str] | None,
+    IN_FILE,
+    Parameter(metavar="COLUMN"),
+    _told("A column that is no feature, such as an id; repeat it for several."),
+]
+Decisions = Annotated[
+    Column,
+    _told(
+        "The column of decisions. By default the one called decision, prediction, "
+        "predicted, pred or y_pred."
+    ),
+]
+INPUT_FORMAT = Parameter(
+    group=COLUMNS,
+    help="The format of the input, where neither its name nor its content says it.",
+)
+InputFormat = Annotated[Format | None, INPUT_FORMAT]
+RuleFile = Annotated[
+    FilePath | None,
+    Parameter(group=RULE),
+    _told(
+        "A file of `argmetric tune`: its threshold decides, and its metric is forecast."
+    ),
+]
+
+# What decisions are judged by, and bounded
+METRICS = (
+    "The metric: f1, f2, f0.5 (f with any beta), jaccard, mcc, gmean and more; see "
+    "`argmetric metrics`."
+)
+NAMED_METRIC = Parameter(alias="-m", metavar="NAME", group=METRIC, help=METRICS)
+MetricName = Annotated[str, NAMED_METRIC]
+AverageOver = Annotated[
+    Average | None,
+    Parameter(group=METRIC),
+    _told(
+        'With --group: "groups" is the mean of the metric over groups, "pooled" is the '
+        "metric of all rows together. [default: groups]"
+    ),
+]
+ZeroOverZero = Annotated[
+    ZeroDivision | None,
+    Parameter(group=METRIC),
+    _told(
+        "What 0/0 counts (no positive, and none predicted): 0, 1, or nan to leave the "
+        "case out. [default: 0]"
+    ),
+]
+Choice = Annotated[
+    Literal["best", "one-se"],
+    Parameter(group=METRIC),
+    _told(
+        '"best" is the threshold with the best score, "one-se" the one with the fewest '
+        "positives whose score is within a standard error of it."
+    ),
+]
+Most = Annotated[
+    int | None,
+    Parameter(group=LIMITS, validator=COUNT),
+    _told("Choose at most this many; with --group, in each group."),
+]
+MostOrShare = Annotated[
     int | float | None,
     Parameter(converter=_share_or_count, metavar="COUNT|SHARE", group=LIMITS),
+    _told(
+        "Choose at most this many of these rows, or this share of them: 500, or 0.05."
+    ),
 ]
 Share = Annotated[float | None, Parameter(group=LIMITS, validator=FRACTION)]
-Seed = Annotated[int, Parameter(validator=_SEED)]
-FailUnder = Annotated[float | None, Parameter(group=OUTPUT, validator=FINITE)]
+Coverage = Annotated[
+    float,
+    Parameter(group=FORECAST, validator=INNER_FRACTION),
+    _told("The probability with which the interval holds the score."),
+]
+FailUnder = Annotated[
+    float | None,
+    Parameter(group=OUTPUT, validator=FINITE),
+    _told(
+        "Exit with 3 if the score is worse than this: under it, or over it for a "
+        "metric that is minimised."
+    ),
+]
+
+# How the work is done
+Seed = Annotated[
+    int, Parameter(validator=_SEED), _told("The seed of all that is drawn.")
+]
+Jobs = Annotated[
+    int | None,
+    Parameter(alias="-j", validator=_jobs),
+    _told(
+        "The number of threads for groups, -1 for one on each core; results do not "
+        "depend on it."
+    ),
+]
+
+# What is written
+Target = Annotated[FilePath | None, _WRITTEN, Parameter(alias="-o")]
+RowsTarget = Annotated[
+    Target,
+    _told(
+        "The file to write, replaced whole or not at all. By default, or for -, the "
+        "rows go to standard output in the format of the input."
+    ),
+]
+TextTarget = Annotated[
+    Target,
+    _told(
+        "The file to write, replaced whole or not at all. By default standard output."
+    ),
+]
+OUTPUT_FORMAT = Parameter(
+    group=OUTPUT, help="The format of the output, where its name does not say it."
+)
+OutputFormat = Annotated[Format | None, OUTPUT_FORMAT]
+NewColumn = Annotated[ColumnName, _WRITTEN]
+NewDecisions = Annotated[
+    NewColumn, _told("The name of the column of decisions that is added.")
+]
+Json = Annotated[bool, Flag, _WRITTEN, _told("Print the answer as JSON.")]
+JsonSummary = Annotated[
+    Json,
+    _told(
+        "Print the summary as JSON to standard output; all else is then written only "
+        "where --output names a file."
+    ),
+]
 
 
 @Parameter(name="*")
@@ -108,8 +250,8 @@ class Scores:
         The scores are logits (log-odds), not probabilities.
     """
 
-    score: Annotated[ColumnName | None, _InFile] = None
-    logits: Annotated[bool, Flag, _InFile] = False
+    score: Column = None
+    logits: Annotated[bool, Flag, IN_FILE] = False
 
 
 @Parameter(name="*")
@@ -119,20 +261,13 @@ class Columns:
 
     Parameters
     ----------
-    group
-        The column of group ids (orders, queries, topics), in any order. The metric is
-        then taken in each group and averaged as --average says.
     label
         The column of true labels, for the real score. By default the one called
         label, y, y_true or target.
-    pos_label
-        The value that means "positive" where labels are not 0/1 or true/false.
-    format
-        The format of the input, where neither its name nor its content says it.
     """
 
     group: GroupColumn = None
-    label: Annotated[ColumnName | None, _InFile] = None
+    label: Column = None
     pos_label: PosLabel = None
     format: InputFormat = None
 
@@ -151,26 +286,13 @@ def metric_named(name: str, zero_division: ZeroDivision | None) -> Metric:
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class Judge:
-    """What decisions are judged by.
+    """What decisions are judged by."""
 
-    Parameters
-    ----------
-    metric
-        The metric: f1, f2, f0.5 (f with any beta), jaccard, mcc, gmean and more; see
-        `argmetric metrics`. [default: f1]
-    average
-        With --group: "groups" is the mean of the metric over groups, "pooled" is the
-        metric of all rows together. [default: groups]
-    zero_division
-        What 0/0 counts (a group with no positive, and none predicted): 0, 1, or nan to
-        leave the case out. [default: 0]
-    """
-
-    metric: Annotated[
-        str | None, Parameter(alias="-m", metavar="NAME", group=METRIC)
-    ] = None
-    average: Annotated[Average | None, Parameter(group=METRIC)] = None
-    zero_division: Annotated[ZeroDivision | None, Parameter(group=METRIC)] = None
+    metric: Annotated[str | None, NAMED_METRIC, _told(f"{METRICS} [default: f1]")] = (
+        None
+    )
+    average: AverageOver = None
+    zero_division: ZeroOverZero = None
 
     def resolved(self) -> Metric:
         """Return the metric with its convention."""
@@ -203,10 +325,10 @@ class Recalibration:
         called label, y, y_true or target.
     """
 
-    calibrator: Annotated[FilePath | None, Parameter(group=CALIBRATION)] = None
-    reference: Annotated[FilePath | None, Parameter(group=CALIBRATION)] = None
-    reference_score: Annotated[ColumnName | None, Parameter(group=CALIBRATION)] = None
-    reference_label: Annotated[ColumnName | None, Parameter(group=CALIBRATION)] = None
+    calibrator: Annotated[FilePath | None, _MAPPED] = None
+    reference: Annotated[FilePath | None, _MAPPED] = None
+    reference_score: Annotated[ColumnName | None, _MAPPED] = None
+    reference_label: Annotated[ColumnName | None, _MAPPED] = None
 
     @property
     def wanted(self) -> bool:

@@ -61,6 +61,12 @@ def rows_asked(summary: Summary) -> str:
     return f"{count(summary['rows'], 'row')} of {summary['file']} ({', '.join(used)})"
 
 
+def sentences_asked(summary: Summary) -> tuple[str, str]:
+    """Return the line on sentences: how many, of which file."""
+    sizes = count(summary["sentences"], "sentence"), count(summary["tokens"], "token")
+    return "sentences", f"{', '.join(sizes)} of {summary['file']}"
+
+
 def groups_asked(summary: Summary) -> list[tuple[str, str]]:
     """Return the line on groups, none without groups."""
     if summary["groups"] is None:
@@ -131,3 +137,9 @@ def print_notes(target: Console, kind: str, notes: Iterable[Any]) -> None:
 
     for note in notes:
         target.print(Text.assemble((f"{kind}: ", "dim"), str(note)))
+
+
+def print_written(target: Console, output: str | None) -> None:
+    """Print which file was written; of standard output there is nothing to tell."""
+    if output not in (None, "-"):
+        print_notes(target, "written", [output])

@@ -9,7 +9,16 @@ from cyclopts import Group, Parameter
 from argmetric._files import DataError
 from argmetric.cli import _report
 from argmetric.cli._errors import DONE, UsageError
-from argmetric.cli._options import OUTPUT, FilePath, Flag, Judge
+from argmetric.cli._options import (
+    METRIC,
+    OUTPUT_FORMAT,
+    FilePath,
+    Flag,
+    JsonSummary,
+    Judge,
+    MetricName,
+    TextTarget,
+)
 from argmetric.cli._progress import progress, reading
 from argmetric.cli._summary import Summary
 from argmetric.sequence._conll import (
@@ -22,7 +31,6 @@ from argmetric.sequence._conll import (
 from argmetric.sequence._crf import LinearChainCRF
 
 _MODEL = Group("Model", sort_key=1)
-_METRIC = Group("Metric", sort_key=2)
 ZeroDivision = Literal["0", "1"]
 
 
@@ -37,16 +45,17 @@ def spans(
         str | None, Parameter(group=_MODEL, metavar="LABEL,LABEL,...")
     ] = None,
     labels: Annotated[HasLabels, Parameter(group=_MODEL)] = "auto",
-    metric: Annotated[str, Parameter(alias="-m", metavar="NAME", group=_METRIC)] = "f1",
-    zero_division: Annotated[ZeroDivision | None, Parameter(group=_METRIC)] = None,
-    level: Annotated[
-        Literal["corpus", "document"], Parameter(group=_METRIC)
-    ] = "corpus",
-    per_type: Annotated[bool, Flag, Parameter(group=_METRIC)] = False,
+    metric: Annotated[
+        MetricName,
+        Parameter(help="The F-measure: f1, f2, f0.5 (f with any beta)."),
+    ] = "f1",
+    zero_division: Annotated[ZeroDivision | None, Parameter(group=METRIC)] = None,
+    level: Annotated[Literal["corpus", "document"], Parameter(group=METRIC)] = "corpus",
+    per_type: Annotated[bool, Flag, Parameter(group=METRIC)] = False,
     format: CorpusFormat | None = None,
-    output: Annotated[FilePath | None, Parameter(alias="-o", group=OUTPUT)] = None,
-    output_format: Annotated[CorpusFormat | None, Parameter(group=OUTPUT)] = None,
-    json: Annotated[bool, Flag, Parameter(group=OUTPUT)] = False,
+    output: TextTarget = None,
+    output_format: Annotated[CorpusFormat | None, OUTPUT_FORMAT] = None,
+    json: JsonSummary = False,
 ) -> int:
     """Choose the spans (entities, chunks) with the best expected F-measure.
 
@@ -73,8 +82,6 @@ def spans(
         The labels of the columns of "probabilities", in order.
     labels
         Whether the last column holds labels; auto looks at its first value.
-    metric
-        The F-measure: f1, f2, f0.5 (f with any beta).
     zero_division
         What 0/0 counts (no span, and none chosen): 0 or 1. [default: 0]
     level
@@ -83,13 +90,6 @@ def spans(
         The mean of the F-measures of types instead of one of all spans.
     format
         The format of the input, where its name does not say it.
-    output
-        The file to write, replaced whole or not at all. By default standard output.
-    output_format
-        The format of the output, where its name does not say it.
-    json
-        Print the summary as JSON to standard output; sentences are then written only
-        where --output names a file.
     """
     if json and output == "-":
         raise UsageError("--json and sentences cannot share standard output: -o FILE")
@@ -238,14 +238,10 @@ def _cut_notes(summary: Summary) -> list[str]:
 
 def _print(summary: Summary) -> None:
     target = _report.console(stderr=True)
-    size = (
-        f"{_report.count(summary['sentences'], 'sentence')}, "
-        f"{_report.count(summary['tokens'], 'token')} of {summary['file']}"
-    )
     how = "one measure per type" if summary["per_type"] else "all types together"
     what = "E[F]" if summary["method"] == "exact" else "F of expected counts"
     sure = "" if summary["proven"] else f", at most {_report.number(summary['upper'])}"
-    facts = [("sentences", size)]
+    facts = [_report.sentences_asked(summary)]
     if summary["known_features"] is not None:
         share = f"{100 * summary['known_features']:.1f} %"
         facts.append(("features", f"{share} of them known to the model"))
@@ -271,5 +267,4 @@ def _print(summary: Summary) -> None:
         )
     _report.print_facts(target, "argmetric spans", facts)
     _report.print_notes(target, "note", _cut_notes(summary))
-    if summary["output"] != "-":
-        _report.print_notes(target, "written", [summary["output"]])
+    _report.print_written(target, summary["output"])

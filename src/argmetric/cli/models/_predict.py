@@ -9,24 +9,24 @@ import numpy.typing as npt
 from cyclopts import Parameter
 
 from argmetric import _files as files
-from argmetric._files import Format
 from argmetric.cli import _report
 from argmetric.cli._errors import DONE, UsageError, with_flags
 from argmetric.cli._options import (
-    COUNT,
-    FORECAST,
-    INNER_FRACTION,
-    LIMITS,
     METRIC,
-    OUTPUT,
-    Average,
-    ColumnName,
+    AverageOver,
+    Coverage,
     FilePath,
     Flag,
     GroupColumn,
     InputFormat,
     Jobs,
-    Target,
+    JsonSummary,
+    Most,
+    NewColumn,
+    NewDecisions,
+    OutputFormat,
+    RowsFile,
+    RowsTarget,
 )
 from argmetric.cli._progress import progress, reading
 from argmetric.cli._summary import Summary, described, forecast_values, surprises
@@ -48,25 +48,32 @@ if TYPE_CHECKING:
 
 def predict(
     model: FilePath,
-    file: FilePath,
+    file: RowsFile,
     /,
     *,
     group: GroupColumn = None,
     format: InputFormat = None,
-    average: Annotated[Average | None, Parameter(group=METRIC)] = None,
+    average: AverageOver = None,
     joint: Annotated[bool, Flag, Parameter(group=METRIC)] = False,
     max_positives: Annotated[
-        int | None, Parameter(group=LIMITS, validator=COUNT)
+        Most,
+        Parameter(
+            help="With --joint: choose at most this many; with --group, in each group."
+        ),
     ] = None,
-    coverage: Annotated[
-        float, Parameter(group=FORECAST, validator=INNER_FRACTION)
-    ] = 0.9,
-    output: Target = None,
-    output_format: Annotated[Format | None, Parameter(group=OUTPUT)] = None,
-    score_column: Annotated[ColumnName, Parameter(group=OUTPUT)] = "score",
-    decision_column: Annotated[ColumnName, Parameter(group=OUTPUT)] = "decision",
-    json: Annotated[bool, Flag, Parameter(group=OUTPUT)] = False,
-    jobs: Jobs = None,
+    coverage: Coverage = 0.9,
+    output: RowsTarget = None,
+    output_format: OutputFormat = None,
+    score_column: NewColumn = "score",
+    decision_column: NewDecisions = "decision",
+    json: JsonSummary = False,
+    jobs: Annotated[
+        Jobs,
+        Parameter(
+            help="The number of threads for groups with --joint, -1 for one on each "
+            "core."
+        ),
+    ] = None,
 ) -> int:
     """Score and label new rows by a model of `argmetric train`.
 
@@ -81,35 +88,11 @@ def predict(
     model
         The file of the model. Nothing in it is run, and types that `argmetric train`
         does not use are refused.
-    file
-        The rows: CSV, TSV, Parquet, Arrow or JSONL; - is standard input.
-    group
-        The column of group ids; the metric is then averaged as --average says.
-    format
-        The format of the input, where neither its name nor its content says it.
-    average
-        With --group: "groups" is the mean of the metric over groups, "pooled" is the
-        metric of all rows together. [default: groups]
     joint
         Decide the whole batch jointly, as `argmetric decide` does, instead of row by
         row with the threshold of the model; with --group, group by group.
-    max_positives
-        With --joint: choose at most this many; with --group, in each group.
-    coverage
-        The probability with which the interval holds the score.
-    output
-        The file to write, replaced whole or not at all. By default, or for -, the rows
-        go to standard output in the format of the input.
-    output_format
-        The format of the output, where its name does not say it.
     score_column
         The name of the column of probabilities that is added.
-    decision_column
-        The name of the column of decisions that is added.
-    json
-        Print the summary as JSON to standard output.
-    jobs
-        The number of threads for groups with --joint, -1 for one on each core.
     """
     refuse_shared_output(output, json=json)
     if average is not None and group is None:
@@ -236,5 +219,4 @@ def _print(summary: Summary) -> None:
     _report.print_facts(target, "argmetric predict", facts)
     _report.print_notes(target, "assumes", summary["forecast"]["assumptions"])
     _report.print_notes(target, "note", summary["notes"])
-    if summary["output"] not in (None, "-"):
-        _report.print_notes(target, "written", [summary["output"]])
+    _report.print_written(target, summary["output"])

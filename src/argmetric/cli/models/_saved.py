@@ -105,13 +105,8 @@ def save_model(saved: SavedModel, path: str) -> None:
         "made_by": saved.made_by,
     }
     data = skops_io().dumps(content, compression=zipfile.ZIP_DEFLATED)
-    try:
-        with files.replaced_whole(path) as stream:
-            stream.write(data)
-    except OSError as error:
-        raise files.DataError(
-            f"cannot write {path}: {error.strerror or error}"
-        ) from error
+    with files.writing(path), files.replaced_whole(path) as stream:
+        stream.write(data)
 
 
 def load_model(path: str) -> SavedModel:

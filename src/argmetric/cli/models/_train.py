@@ -14,23 +14,22 @@ from argmetric._types import Floats
 from argmetric.cli import _report
 from argmetric.cli._errors import DONE, UsageError
 from argmetric.cli._options import (
-    COLUMNS,
     DEFAULT_JUDGE,
     METRIC,
-    OUTPUT,
     Choice,
-    ColumnName,
+    Column,
     Columns,
-    FilePath,
-    Flag,
+    Drop,
     GroupColumn,
     InputFormat,
     Jobs,
+    Json,
     Judge,
+    MostOrShare,
     PosLabel,
+    RowsFile,
     Seed,
     Share,
-    ShareOrCount,
     Target,
     Weight,
 )
@@ -61,15 +60,20 @@ _MANY_ROWS = 10_000
 
 
 def train(
-    file: FilePath,
+    file: RowsFile,
     /,
     *,
-    target: Annotated[ColumnName | None, Parameter(group=COLUMNS)] = None,
+    target: Column = None,
     pos_label: PosLabel = None,
-    drop: Annotated[
-        list[str] | None, Parameter(group=COLUMNS, metavar="COLUMN")
+    drop: Drop = None,
+    group: Annotated[
+        GroupColumn,
+        Parameter(
+            help="The column of group ids (orders, queries, customers). Rows of a "
+            "group stay together when rows are held out, and the metric is averaged as "
+            "--average says."
+        ),
     ] = None,
-    group: GroupColumn = None,
     weight: Weight = None,
     format: InputFormat = None,
     judge: Judge = DEFAULT_JUDGE,
@@ -77,14 +81,19 @@ def train(
         Literal["tune", "decide", "half", "auto"], Parameter(group=METRIC)
     ] = "tune",
     choice: Choice = "best",
-    max_positives: ShareOrCount = None,
+    max_positives: MostOrShare = None,
     min_precision: Share = None,
     min_recall: Share = None,
     model: Learner = "boosting",
     seed: Seed = 0,
     output: Target = None,
-    json: Annotated[bool, Flag, Parameter(group=OUTPUT)] = False,
-    jobs: Jobs = None,
+    json: Json = False,
+    jobs: Annotated[
+        Jobs,
+        Parameter(
+            help="The number of folds trained at a time, -1 for one on each core."
+        ),
+    ] = None,
 ) -> int:
     """Train a classifier that decides for the metric, and keep it in a file.
 
@@ -95,31 +104,13 @@ def train(
 
     Parameters
     ----------
-    file
-        One row for each item: CSV, TSV, Parquet, Arrow or JSONL; - is standard input.
     target
         The column to predict: 0 and 1, true and false, or two values with --pos-label.
         By default the one called label, y, y_true or target.
-    pos_label
-        The value that means "positive" where the target is not 0/1 or true/false.
-    drop
-        A column that is no feature, such as an id; repeat it for several.
-    group
-        The column of group ids (orders, queries, customers). Rows of a group stay
-        together when rows are held out, and the metric is averaged as --average says.
-    weight
-        The column of weights of the rows.
-    format
-        The format of the input, where neither its name nor its content says it.
     route
         Where the threshold comes from: tuned on the labels of held-out rows, best in
         expectation by the calibrated probabilities (decide), one half, or auto, which
         takes the one that does best out of fold, and says so.
-    choice
-        "best" is the threshold with the best score, "one-se" the one with the fewest
-        positives whose score is within a standard error of it.
-    max_positives
-        Choose at most this many of these rows, or this share of them: 500, or 0.05.
     min_precision
         Keep the precision on held-out rows at or above this.
     min_recall
@@ -128,15 +119,9 @@ def train(
         What is trained: boosted trees, a logistic regression, or a logistic regression
         whose coefficients maximise the metric itself, by smooth counts (soft) or its
         expectation (expected).
-    seed
-        The seed of all that is drawn.
     output
         The file for the model (.skops), replaced whole or not at all. Without it the
         answer is printed and the model is lost.
-    json
-        Print the answer as JSON.
-    jobs
-        The number of folds trained at a time, -1 for one on each core.
     """
     metric = judge.resolved()
     average = judge.average_for(group)

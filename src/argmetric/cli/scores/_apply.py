@@ -194,5 +194,4 @@ def print_rule(summary: Summary, origin: str) -> None:
     if forecast is not None:
         _report.print_notes(target, "assumes", forecast["assumptions"])
     _report.print_notes(target, "note", summary["notes"])
-    if summary["output"] not in (None, "-"):
-        _report.print_notes(target, "written", [summary["output"]])
+    _report.print_written(target, summary["output"])

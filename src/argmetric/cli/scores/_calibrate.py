@@ -15,12 +15,13 @@ from argmetric.cli._options import (
     DEFAULT_COLUMNS,
     DEFAULT_JUDGE,
     DEFAULT_SCORES,
-    OUTPUT,
-    ColumnName,
     Columns,
     FilePath,
-    Flag,
+    Json,
     Judge,
+    NewColumn,
+    OutputFormat,
+    RowsFile,
     Scores,
     Seed,
     Target,
@@ -50,7 +51,7 @@ Method = Literal[
 
 
 def calibrate(
-    file: FilePath,
+    file: RowsFile,
     /,
     *,
     scores: Scores = DEFAULT_SCORES,
@@ -61,9 +62,15 @@ def calibrate(
     map: Annotated[FilePath | None, Parameter(group=CALIBRATION)] = None,
     seed: Seed = 0,
     output: Target = None,
-    output_format: Annotated[Format | None, Parameter(group=OUTPUT)] = None,
-    calibrated_column: Annotated[ColumnName, Parameter(group=OUTPUT)] = "calibrated",
-    json: Annotated[bool, Flag, Parameter(group=OUTPUT)] = False,
+    output_format: Annotated[
+        OutputFormat,
+        Parameter(
+            help="With --map: the format of the rows, where the name of the file does "
+            "not say it."
+        ),
+    ] = None,
+    calibrated_column: NewColumn = "calibrated",
+    json: Json = False,
 ) -> int:
     """Check probabilities against labels and fit a map that mends them, or apply one.
 
@@ -77,10 +84,6 @@ def calibrate(
 
     Parameters
     ----------
-    file
-        One row for each item: CSV, TSV, Parquet, Arrow or JSONL; - is standard input.
-    weight
-        The column of weights of the rows.
     method
         The kind of map: spline (a smooth curve, pulled towards no change), platt
         (slope and intercept of the log-odds), beta (three parameters), temperature
@@ -88,17 +91,11 @@ def calibrate(
         simplest of them that does as well as the best out of fold. [default: spline]
     map
         Apply this map, which an earlier call wrote, instead of fitting one.
-    seed
-        The seed of folds and samples behind the check.
     output
         The file for the map (JSON), or with --map for the rows; replaced whole or not
         at all. Rows go to standard output by default.
-    output_format
-        With --map: the format of the rows, where the name of the file does not say it.
     calibrated_column
         With --map: the name of the column that is added.
-    json
-        Print the check as JSON; with --map a summary.
     """
     if map is not None:
         _refuse_beside_map(columns, judge, weight, method)
@@ -132,11 +129,8 @@ def calibrate(
             labels, p, metric, **grouping(groups), **how, random_state=seed
         )
     if output is not None:
-        try:
+        with files.writing(output):
             calibrator.save(output)
-        except OSError as error:
-            reason = error.strerror or error
-            raise files.DataError(f"cannot write {output}: {reason}") from error
     summary = described(table, metric, groups, score=score, label=label, weight=weight)
     summary |= {
         "calibrator": calibrator.to_dict(),
@@ -211,8 +205,7 @@ def _apply(
         ("mean", f"{_report.number(summary['mean'])}{was}"),
     ]
     _report.print_facts(target, "argmetric calibrate", facts)
-    if summary["output"] != "-":
-        _report.print_notes(target, "written", [summary["output"]])
+    _report.print_written(target, summary["output"])
     return DONE
 
 

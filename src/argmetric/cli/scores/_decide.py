@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import numpy as np
 from cyclopts import Parameter
 
-from argmetric._files import Format
 from argmetric.cli import _report
 from argmetric.cli._errors import DONE, UsageError
 from argmetric.cli._options import (
@@ -17,22 +16,22 @@ from argmetric.cli._options import (
     DEFAULT_COLUMNS,
     DEFAULT_JUDGE,
     DEFAULT_SCORES,
-    FORECAST,
-    FRACTION,
-    INNER_FRACTION,
     LIMITS,
     NO_RECALIBRATION,
-    OUTPUT,
-    RULE,
-    ColumnName,
     Columns,
-    FilePath,
-    Flag,
+    Coverage,
     Jobs,
+    JsonSummary,
     Judge,
+    Most,
+    NewDecisions,
+    OutputFormat,
     Recalibration,
+    RowsFile,
+    RowsTarget,
+    RuleFile,
     Scores,
-    Target,
+    Share,
 )
 from argmetric.cli._progress import progress
 from argmetric.cli._summary import (
@@ -59,7 +58,7 @@ if TYPE_CHECKING:
 
 
 def decide(
-    file: FilePath,
+    file: RowsFile,
     /,
     *,
     scores: Scores = DEFAULT_SCORES,
@@ -67,24 +66,16 @@ def decide(
     judge: Judge = DEFAULT_JUDGE,
     recalibration: Recalibration = NO_RECALIBRATION,
     route: Annotated[Route, Parameter(group=CALIBRATION)] = "recalibrate",
-    rule: Annotated[FilePath | None, Parameter(group=RULE)] = None,
-    max_positives: Annotated[
-        int | None, Parameter(group=LIMITS, validator=COUNT)
-    ] = None,
+    rule: RuleFile = None,
+    max_positives: Most = None,
     min_positives: Annotated[int, Parameter(group=LIMITS, validator=COUNT)] = 0,
-    min_precision: Annotated[
-        float | None, Parameter(group=LIMITS, validator=FRACTION)
-    ] = None,
-    min_recall: Annotated[
-        float | None, Parameter(group=LIMITS, validator=FRACTION)
-    ] = None,
-    coverage: Annotated[
-        float, Parameter(group=FORECAST, validator=INNER_FRACTION)
-    ] = 0.9,
-    output: Target = None,
-    output_format: Annotated[Format | None, Parameter(group=OUTPUT)] = None,
-    decision_column: Annotated[ColumnName, Parameter(group=OUTPUT)] = "decision",
-    json: Annotated[bool, Flag, Parameter(group=OUTPUT)] = False,
+    min_precision: Share = None,
+    min_recall: Share = None,
+    coverage: Coverage = 0.9,
+    output: RowsTarget = None,
+    output_format: OutputFormat = None,
+    decision_column: NewDecisions = "decision",
+    json: JsonSummary = False,
     jobs: Jobs = None,
 ) -> int:
     """Choose the labels that maximise the expected metric, and write them to the rows.
@@ -96,41 +87,18 @@ def decide(
 
     With --rule each row is decided by itself, by a rule of `argmetric tune`.
 
-    With --json the summary goes to standard output instead, as JSON; the rows are then
-    written only where --output names a file.
-
     Parameters
     ----------
-    file
-        One row for each item: CSV, TSV, Parquet, Arrow or JSONL; - is standard input.
     route
         With --reference: recalibrate the scores and decide; decide with the scores as
         they stand; tune one cut on the reference; cut at one half; or auto, which takes
         the one that does best out of fold on the reference, and says so.
-    rule
-        A file of `argmetric tune`: its threshold decides, and its metric is forecast.
-    max_positives
-        Choose at most this many; with --group, in each group.
     min_positives
         Choose at least this many; with --group, in each group.
     min_precision
         Keep the expected precision at or above this; with --group, in each group.
     min_recall
         Keep the expected recall at or above this; with --group, in each group.
-    coverage
-        The probability with which the interval holds the score.
-    output
-        The file to write, replaced whole or not at all. By default, or for -, the rows
-        go to standard output in the format of the input.
-    output_format
-        The format of the output, where its name does not say it.
-    decision_column
-        The name of the column that is added.
-    json
-        Print the summary as JSON to standard output.
-    jobs
-        The number of threads for groups, -1 for one on each core; results do not
-        depend on it.
     """
     refuse_shared_output(output, json=json)
     recalibration.check()
@@ -302,8 +270,7 @@ def _print(summary: Summary) -> None:
     _report.print_table(target, header, [row[: len(header)] for row in table])
     _report.print_notes(target, "assumes", summary["forecast"]["assumptions"])
     _report.print_notes(target, "note", summary["notes"])
-    if summary["output"] not in (None, "-"):
-        _report.print_notes(target, "written", [summary["output"]])
+    _report.print_written(target, summary["output"])
 
 
 def _threshold(summary: Summary) -> str:

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 import numpy as np
-from cyclopts import Parameter
 
 from argmetric import _files as files
 from argmetric.cli import _report
 from argmetric.cli._gate import gate
 from argmetric.cli._options import (
-    COLUMNS,
     DEFAULT_COLUMNS,
     DEFAULT_JUDGE,
-    OUTPUT,
-    ColumnName,
+    Column,
     Columns,
+    Decisions,
     FailUnder,
-    FilePath,
-    Flag,
+    Json,
     Judge,
+    RowsFile,
 )
 from argmetric.cli._progress import progress
 from argmetric.cli._summary import Summary, described, surprises
@@ -35,15 +31,15 @@ from argmetric.cli.scores._load import (
 
 
 def evaluate(
-    file: FilePath,
+    file: RowsFile,
     /,
     *,
     columns: Columns = DEFAULT_COLUMNS,
     judge: Judge = DEFAULT_JUDGE,
-    decision_column: ColumnName | None = None,
-    score: Annotated[ColumnName | None, Parameter(group=COLUMNS)] = None,
+    decision_column: Decisions = None,
+    score: Column = None,
     fail_under: FailUnder = None,
-    json: Annotated[bool, Flag, Parameter(group=OUTPUT)] = False,
+    json: Json = False,
 ) -> int:
     """Score a column of decisions against the true labels.
 
@@ -51,19 +47,9 @@ def evaluate(
 
     Parameters
     ----------
-    file
-        One row for each item: CSV, TSV, Parquet, Arrow or JSONL; - is standard input.
-    decision_column
-        The column of decisions. By default the one called decision, prediction,
-        predicted, pred or y_pred.
     score
         The column of probabilities behind the decisions: a note tells where the score
         that they promised is not the one that is had.
-    fail_under
-        Exit with 3 if the score is worse than this: under it, or over it for a metric
-        that is minimised.
-    json
-        Print the score as JSON.
     """
     metric = judge.resolved()
     judge.average_for(columns.group)

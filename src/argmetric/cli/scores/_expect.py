@@ -13,9 +13,10 @@ from argmetric.cli._errors import UsageError
 from argmetric.cli._options import (
     DEFAULT_SCORES,
     OUTPUT,
-    ColumnName,
+    Column,
     FilePath,
     Flag,
+    Json,
     Scores,
     ZeroDivision,
 )
@@ -37,9 +38,9 @@ def expect(
     zero_division: ZeroDivision | None = None,
     beam: Annotated[str | None, Parameter(metavar="L")] = None,
     scores: Scores = DEFAULT_SCORES,
-    label: Annotated[ColumnName | None, Parameter(group="Columns")] = None,
+    label: Column = None,
     quantiles: Annotated[bool, Flag, Parameter(group=OUTPUT)] = False,
-    json: Annotated[bool, Flag, Parameter(group=OUTPUT)] = False,
+    json: Json = False,
 ) -> int:
     """Expected utility of one label sequence when the other is drawn from a model.
 
@@ -68,8 +69,6 @@ def expect(
         called label, y, decision, prediction, reference, boundary or the like.
     quantiles
         Print the 5 %, 50 % and 95 % quantiles of the utility too.
-    json
-        Print the answer as JSON.
     """
     chosen = _utility(utility, window, zero_division)
     width = _width(beam)

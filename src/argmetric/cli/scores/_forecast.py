@@ -22,15 +22,17 @@ from argmetric.cli._options import (
     INNER_FRACTION,
     NO_RECALIBRATION,
     OUTPUT,
-    RULE,
     ColumnName,
     Columns,
+    Coverage,
+    Decisions,
     FailUnder,
-    FilePath,
-    Flag,
     Jobs,
+    Json,
     Judge,
     Recalibration,
+    RowsFile,
+    RuleFile,
     Scores,
 )
 from argmetric.cli._progress import progress
@@ -46,21 +48,19 @@ from argmetric.cli.scores._rules import load_rule, rule_text
 
 
 def forecast(
-    file: FilePath,
+    file: RowsFile,
     /,
     *,
     scores: Scores = DEFAULT_SCORES,
     columns: Columns = DEFAULT_COLUMNS,
     judge: Judge = DEFAULT_JUDGE,
     recalibration: Recalibration = NO_RECALIBRATION,
-    rule: Annotated[FilePath | None, Parameter(group=RULE)] = None,
-    decision_column: Annotated[ColumnName | None, Parameter(group=FORECAST)] = None,
+    rule: RuleFile = None,
+    decision_column: Decisions = None,
     threshold: Annotated[
         float | None, Parameter(group=FORECAST, validator=FINITE)
     ] = None,
-    coverage: Annotated[
-        float, Parameter(group=FORECAST, validator=INNER_FRACTION)
-    ] = 0.9,
+    coverage: Coverage = 0.9,
     known: Annotated[ColumnName | None, Parameter(group=FORECAST)] = None,
     prior: Annotated[
         float | None, Parameter(group=FORECAST, validator=INNER_FRACTION)
@@ -70,7 +70,7 @@ def forecast(
     ] = 0.0,
     fail_under: FailUnder = None,
     fail_on: Annotated[Literal["mean", "interval"], Parameter(group=OUTPUT)] = "mean",
-    json: Annotated[bool, Flag, Parameter(group=OUTPUT)] = False,
+    json: Json = False,
     jobs: Jobs = None,
 ) -> int:
     """Forecast the score of a decision before its labels are known.
@@ -81,16 +81,8 @@ def forecast(
 
     Parameters
     ----------
-    file
-        One row for each item: CSV, TSV, Parquet, Arrow or JSONL; - is standard input.
-    rule
-        A file of `argmetric tune`: forecast its decisions, by its metric.
-    decision_column
-        The column of decisions, 0 and 1.
     threshold
         Forecast the rule "score >= threshold" instead; scores as they are in the file.
-    coverage
-        The probability with which the interval holds the score.
     known
         The column of labels that have arrived, empty where they have not: they are
         used as they are, and the interval shrinks.
@@ -100,17 +92,9 @@ def forecast(
     overdispersion
         The standard deviation of an effect on the log-odds that all rows share; widens
         the interval.
-    fail_under
-        Exit with 3 if the forecast is worse than this: under it, or over it for a
-        metric that is minimised.
     fail_on
         What --fail-under judges: the mean of the forecast, or the worse end of its
         interval.
-    json
-        Print the forecast as JSON.
-    jobs
-        The number of threads for groups, -1 for one on each core; results do not
-        depend on it.
     """
     _refuse_two(decision_column=decision_column, threshold=threshold, rule=rule)
     recalibration.check()

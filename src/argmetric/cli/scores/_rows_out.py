@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +10,7 @@ import numpy.typing as npt
 from argmetric import _files as files
 from argmetric._files import Format
 from argmetric.cli import _report
-from argmetric.cli._errors import UsageError
+from argmetric.cli._errors import UsageError, say
 from argmetric.cli._progress import progress
 from argmetric.cli._summary import Summary
 
@@ -55,7 +54,7 @@ class RowsOut:
         """Print the summary as JSON, and say so if the rows went nowhere."""
         _report.print_json(summary)
         if self.target is None:
-            print("argmetric: rows not written: no --output", file=sys.stderr)
+            say("rows not written: no --output")
 
 
 def _refuse_repeated_names(table: files.Table, format: Format) -> None:

@@ -32,12 +32,8 @@ def refuse_bad_target(path: str) -> None:
 
 def save_rule(rule: Rule, path: str) -> None:
     """Write a rule to a file."""
-    try:
+    with files.writing(path):
         rule.save(path)
-    except OSError as error:
-        raise files.DataError(
-            f"cannot write {path}: {error.strerror or error}"
-        ) from error
 
 
 def load_rule(path: str) -> Rule:

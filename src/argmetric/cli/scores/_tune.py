@@ -14,23 +14,24 @@ from argmetric.cli._options import (
     AMOUNT,
     DEFAULT_COLUMNS,
     DEFAULT_SCORES,
-    FORECAST,
-    INNER_FRACTION,
     METRIC,
-    OUTPUT,
-    Average,
+    METRICS,
+    NAMED_METRIC,
+    AverageOver,
     Choice,
     Columns,
-    FilePath,
+    Coverage,
     Flag,
+    Json,
     Judge,
+    MostOrShare,
+    RowsFile,
     Scores,
     Seed,
     Share,
-    ShareOrCount,
     Target,
     Weight,
-    ZeroDivision,
+    ZeroOverZero,
     metric_named,
 )
 from argmetric.cli._progress import progress
@@ -56,7 +57,7 @@ _PLACEHOLDER = "{metric}"
 
 
 def tune(
-    file: FilePath,
+    file: RowsFile,
     /,
     *,
     scores: Scores = DEFAULT_SCORES,
@@ -64,22 +65,25 @@ def tune(
     weight: Weight = None,
     no_label: Annotated[bool, Flag, Parameter(group=METRIC)] = False,
     metric: Annotated[
-        list[str] | None, Parameter(alias="-m", metavar="NAME", group=METRIC)
+        list[str] | None,
+        NAMED_METRIC,
+        Parameter(
+            help=f"{METRICS} Repeat it for several metrics, each with its own rule. "
+            "[default: f1]"
+        ),
     ] = None,
-    zero_division: Annotated[ZeroDivision | None, Parameter(group=METRIC)] = None,
+    zero_division: ZeroOverZero = None,
     cost_fp: Annotated[float | None, Parameter(group=METRIC, validator=AMOUNT)] = None,
     cost_fn: Annotated[float | None, Parameter(group=METRIC, validator=AMOUNT)] = None,
-    average: Annotated[Average | None, Parameter(group=METRIC)] = None,
+    average: AverageOver = None,
     choice: Choice = "best",
-    max_positives: ShareOrCount = None,
+    max_positives: MostOrShare = None,
     min_precision: Share = None,
     min_recall: Share = None,
-    coverage: Annotated[
-        float, Parameter(group=FORECAST, validator=INNER_FRACTION)
-    ] = 0.9,
+    coverage: Coverage = 0.9,
     seed: Seed = 0,
     output: Target = None,
-    json: Annotated[bool, Flag, Parameter(group=OUTPUT)] = False,
+    json: Json = False,
 ) -> int:
     """Find the threshold with the best score on labelled rows, and keep it as a rule.
 
@@ -90,45 +94,20 @@ def tune(
 
     Parameters
     ----------
-    file
-        One row for each item: CSV, TSV, Parquet, Arrow or JSONL; - is standard input.
-    weight
-        The column of weights of the rows.
     no_label
         Use no labels: the threshold that is best for a large population with these
         probabilities, if they are calibrated. For f1, jaccard and other fractions.
-    metric
-        The metric: f1, f2, f0.5 (f with any beta), jaccard, mcc, gmean and more; see
-        `argmetric metrics`. Repeat it for several metrics, each with its own rule.
-        [default: f1]
-    zero_division
-        What 0/0 counts (a group with no positive, and none predicted): 0, 1, or nan to
-        leave the case out. [default: 0]
-    average
-        With --group: "groups" is the mean of the metric over groups, "pooled" is the
-        metric of all rows together. [default: groups]
     cost_fp
         The cost of a false alarm; with --cost-fn, instead of a metric.
     cost_fn
         The cost of a miss; with --cost-fp, instead of a metric.
-    choice
-        "best" is the cut with the best score, "one-se" the one with the fewest
-        positives whose score is within a standard error of it.
-    max_positives
-        Choose at most this many of these rows, or this share of them: 500, or 0.05.
     min_precision
         Keep the precision on these rows at or above this.
     min_recall
         Keep the recall on these rows at or above this.
-    coverage
-        The coverage of the intervals.
-    seed
-        The seed of the bootstrap and of the folds.
     output
         The file for the rule, JSON, replaced whole or not at all. With several metrics
         its name must hold {metric}, as in rule-{metric}.json.
-    json
-        Print the answer as JSON.
     """
     cost = _cost(cost_fp, cost_fn, metric)
     metrics = [metric_named(name, zero_division) for name in metric or ["f1"]]

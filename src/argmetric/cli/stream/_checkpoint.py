@@ -14,7 +14,6 @@ import json
 import os
 import re
 import struct
-import sys
 import tokenize
 import zipfile
 import zlib
@@ -26,6 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from argmetric import _files as files
+from argmetric.cli._errors import say
 
 VERSION = 1
 KEPT = 2  # the newest, and the one before it
@@ -119,9 +119,7 @@ class CheckpointFolder:
                 return read_checkpoint(path)
             except _DAMAGE as error:
                 reasons.append((path, " ".join(str(error).split()) or repr(error)))
-                _say(
-                    f"{path} is damaged ({reasons[-1][1]}); the one before it is tried"
-                )
+                say(f"{path} is damaged ({reasons[-1][1]}); the one before it is tried")
         if reasons:
             raise files.DataError(
                 f"no checkpoint in {self.path} is whole; pass another folder to begin "
@@ -138,12 +136,8 @@ class CheckpointFolder:
     def save(self, rows: int, manifest: dict[str, Any], arrays: Arrays) -> str:
         """Write a checkpoint, and remove all but the one before it."""
         path = self.path / f"checkpoint-{rows:015d}.npz"
-        try:
-            with files.replaced_whole(str(path)) as stream:
-                stream.write(packed(manifest, arrays))
-        except OSError as error:
-            reason = error.strerror or error
-            raise files.DataError(f"cannot write {path}: {reason}") from error
+        with files.writing(path), files.replaced_whole(str(path)) as stream:
+            stream.write(packed(manifest, arrays))
         for old in self._files()[KEPT:]:
             old.unlink()
         return str(path)
@@ -195,7 +189,3 @@ def _described(array: npt.NDArray[Any]) -> list[Any]:
 
 def _bytes(text: bytes) -> npt.NDArray[np.uint8]:
     return np.frombuffer(text, dtype=np.uint8)
-
-
-def _say(message: str) -> None:
-    print(f"argmetric: {message}", file=sys.stderr)

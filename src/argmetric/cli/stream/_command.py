@@ -21,18 +21,21 @@ from argmetric._files.chunks import (
     open_rows,
 )
 from argmetric.cli import _report
-from argmetric.cli._errors import DONE, UsageError
+from argmetric.cli._errors import DONE, UsageError, say
 from argmetric.cli._options import (
-    COLUMNS,
-    METRIC,
-    OUTPUT,
+    IN_FILE,
+    INPUT_FORMAT,
     RULE,
-    ColumnName,
+    Column,
+    Drop,
     FilePath,
     Flag,
+    Json,
+    LabelValue,
+    MetricName,
     Seed,
     Target,
-    ZeroDivision,
+    ZeroOverZero,
     metric_named,
 )
 from argmetric.cli._progress import reading
@@ -46,7 +49,6 @@ from argmetric.cli.stream._run import (
     StreamRun,
     refuse_other_options,
     resumed_rows,
-    say,
 )
 from argmetric.cli.stream._status import Interruption, Status
 from argmetric.metrics import Metric
@@ -61,30 +63,28 @@ _OWN_DECISION = ("stamp", "omcsl")
 _CHECKPOINTS = Group("Checkpoints", sort_key=6)
 _POSITIVE = Number(gt=0, lt=math.inf)
 _WIDTH = Number(gt=0, lt=2**31)
-_Column = Parameter(group=COLUMNS)
 _Model = Parameter(group=RULE)
 _Kept = Parameter(group=_CHECKPOINTS)
-_Label = Annotated[str | None, Parameter(group=COLUMNS, metavar="VALUE")]
 
 
 def stream(
     file: FilePath,
     /,
     *,
-    metric: Annotated[str, Parameter(alias="-m", metavar="NAME", group=METRIC)] = "f1",
-    zero_division: Annotated[ZeroDivision | None, Parameter(group=METRIC)] = None,
-    target: Annotated[ColumnName | None, _Column] = None,
-    pos_label: _Label = None,
-    neg_label: _Label = None,
-    one_vs_rest: Annotated[bool, Flag, _Column] = False,
-    drop: Annotated[list[str] | None, _Column, Parameter(metavar="COLUMN")] = None,
-    features: Annotated[int | None, _Column, Parameter(validator=_WIDTH)] = None,
+    metric: MetricName = "f1",
+    zero_division: ZeroOverZero = None,
+    target: Column = None,
+    pos_label: LabelValue = None,
+    neg_label: LabelValue = None,
+    one_vs_rest: Annotated[bool, Flag, IN_FILE] = False,
+    drop: Drop = None,
+    features: Annotated[int | None, IN_FILE, Parameter(validator=_WIDTH)] = None,
     hash_bits: Annotated[
-        int | None, _Column, Parameter(validator=Number(gte=1, lte=30))
+        int | None, IN_FILE, Parameter(validator=Number(gte=1, lte=30))
     ] = None,
-    zero_based: Annotated[bool, Flag, _Column] = False,
-    format: Annotated[RowFormat | None, _Column] = None,
-    on_error: Annotated[Literal["stop", "skip"], _Column] = "stop",
+    zero_based: Annotated[bool, Flag, IN_FILE] = False,
+    format: Annotated[RowFormat | None, INPUT_FORMAT] = None,
+    on_error: Annotated[Literal["stop", "skip"], IN_FILE] = "stop",
     rule: Annotated[RuleName | None, _Model] = None,
     learner: Annotated[LearnerName, _Model] = "mixture",
     step: Annotated[float | None, _Model, Parameter(validator=_POSITIVE)] = None,
@@ -93,7 +93,9 @@ def stream(
         _Model,
         Parameter(validator=Number(gte=1, lt=math.inf), metavar="ROWS"),
     ] = None,
-    seed: Annotated[Seed, _Model] = 0,
+    seed: Annotated[
+        Seed, _Model, Parameter(help='The seed of what is drawn ("omcsl").')
+    ] = 0,
     checkpoint: Annotated[
         FilePath | None, _Kept, Parameter(metavar="FOLDER", show_default=False)
     ] = None,
@@ -102,7 +104,7 @@ def stream(
     ] = 100_000,
     resume: Annotated[bool, Flag, _Kept] = False,
     output: Target = None,
-    json: Annotated[bool, Flag, Parameter(group=OUTPUT)] = False,
+    json: Json = False,
 ) -> int:
     """Learn from a stream in one pass, for the metric; every row is predicted first.
 
@@ -115,11 +117,6 @@ def stream(
     ----------
     file
         Rows of libsvm (svmlight) text, CSV, TSV, JSONL or Parquet; - is standard input.
-    metric
-        The metric: f1, f2, f0.5 (f with any beta), jaccard, mcc, gmean and more; see
-        `argmetric metrics`.
-    zero_division
-        What 0/0 counts: 0, 1, or nan. [default: 0]
     target
         The column, or key, of the labels. By default the one called label, y, y_true or
         target. libsvm has labels of its own.
@@ -129,8 +126,6 @@ def stream(
         The other label. Without it, the first label that is not --pos-label.
     one_vs_rest
         All labels but --pos-label are negative.
-    drop
-        A column that is no feature, such as an id; repeat it for several.
     features
         The number of features of libsvm text: the largest index. Without it a file is
         looked through first; standard input cannot be.
@@ -139,8 +134,6 @@ def stream(
         missing ones 0 and text as categories.
     zero_based
         Indices of libsvm text begin with 0, not 1.
-    format
-        The format of the input, where neither its name nor its content says it.
     on_error
         A row that cannot be used: "stop", or "skip" and count it.
     rule
@@ -152,8 +145,6 @@ def stream(
         The step size of the learner, or a factor for all steps of the mixture.
     memory
         The rows that the learner remembers, where the stream drifts.
-    seed
-        The seed of what is drawn ("omcsl").
     checkpoint
         Keep the state in this folder: every --every rows, at the end, and when a signal
         or a bad row stops the run. The one before the last stays too.
@@ -166,8 +157,6 @@ def stream(
     output
         The file for predictions (JSONL): row, score (the probability), decision and
         label; - is standard output.
-    json
-        Print the answer as JSON.
     """
     judge = metric_named(metric, zero_division)
     refuse_shared_output(output, json=json)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
-from collections.abc import Iterator
 from typing import IO, Any
 
 import numpy as np
@@ -125,13 +124,8 @@ class Predictions:
             else:
                 self._stream.close()
 
-    @contextlib.contextmanager
-    def _named(self) -> Iterator[None]:
-        """Let an error tell which file it is about; the system does not."""
-        try:
-            yield
-        except OSError as error:
-            if self.target == STANDARD_STREAM:
-                raise
-            reason = error.strerror or error
-            raise files.DataError(f"cannot write {self.target}: {reason}") from error
+    def _named(self) -> contextlib.AbstractContextManager[None]:
+        """Let an error tell which file it is about; of a pipe the caller knows."""
+        if self.target == STANDARD_STREAM:
+            return contextlib.nullcontext()
+        return files.writing(self.target)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from argmetric.cli import _report
 from argmetric.cli._errors import with_flags
 from argmetric.cli._summary import Summary
-from argmetric.cli.stream._out import STANDARD_STREAM
 from argmetric.cli.stream._run import StreamRun
 from argmetric.cli.stream._status import Interruption
 from argmetric.metrics import Metric
@@ -60,8 +59,7 @@ def print_stream(summary: Summary, *, stderr: bool) -> None:
         )
     if summary["checkpoint"] is not None:
         _report.print_notes(target, "checkpoint", [summary["checkpoint"]])
-    if summary["output"] not in (None, STANDARD_STREAM):
-        _report.print_notes(target, "written", [summary["output"]])
+    _report.print_written(target, summary["output"])
 
 
 def _asked(summary: Summary) -> list[tuple[str, str]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import contextlib
-import sys
 import time
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -23,6 +22,7 @@ from argmetric._files.chunks import (
     Resumed,
 )
 from argmetric.cli import _report
+from argmetric.cli._errors import say
 from argmetric.cli._stop import ends_in_order
 from argmetric.cli.stream._checkpoint import Checkpoint, CheckpointFolder
 from argmetric.cli.stream._out import Predictions
@@ -232,8 +232,3 @@ def _shown(value: Any) -> str:
     if value is None or value is False:
         return "left out"
     return "given" if value is True else str(value)
-
-
-def say(message: str) -> None:
-    """Tell something that is neither an error nor the answer."""
-    print(f"argmetric: {message}", file=sys.stderr)

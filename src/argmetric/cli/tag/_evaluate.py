@@ -11,7 +11,7 @@ from argmetric._files import DataError
 from argmetric._types import Integers
 from argmetric.cli import _report
 from argmetric.cli._gate import gate
-from argmetric.cli._options import FRACTION, OUTPUT, FilePath, Flag
+from argmetric.cli._options import FRACTION, FailUnder, FilePath, Json
 from argmetric.cli._progress import progress
 from argmetric.cli._summary import Summary
 from argmetric.cli.tag._file import Column, Encoding, TagFile, read_tags
@@ -37,9 +37,14 @@ def evaluate(
     task: TagTask | None = None,
     encoding: Encoding = "utf-8",
     fail_under: Annotated[
-        float | None, Parameter(group=OUTPUT, validator=FRACTION)
+        FailUnder,
+        Parameter(
+            validator=FRACTION,
+            help='Exit with 3 if the strict F1 (or the accuracy, for "pos") is under '
+            "this.",
+        ),
     ] = None,
-    json: Annotated[bool, Flag, Parameter(group=OUTPUT)] = False,
+    json: Json = False,
 ) -> int:
     """Compare predicted with right labels, the last two columns of a file.
 
@@ -55,12 +60,6 @@ def evaluate(
         predicted ones); - is standard input.
     task
         What the labels are. By default what they look like.
-    encoding
-        How the text is written.
-    fail_under
-        Exit with 3 if the strict F1 (or the accuracy, for "pos") is under this.
-    json
-        Print the scores as JSON.
     """
     text = read_tags(file, encoding)
     kind = task or _looks(text)
@@ -168,11 +167,7 @@ def _print(summary: Summary) -> None:
     target = _report.console(stderr=False)
     looks = ", by the look of the labels" if summary["guessed"] else ""
     facts = [
-        (
-            "sentences",
-            f"{_report.count(summary['sentences'], 'sentence')}, "
-            f"{_report.count(summary['tokens'], 'token')} of {summary['file']}",
-        ),
+        _report.sentences_asked(summary),
         ("task", f"{summary['task']}{looks}"),
         (
             "columns",

@@ -20,7 +20,7 @@ from argmetric.cli._errors import UsageError
 from argmetric.cli._progress import reading
 from argmetric.sequence._conll import Sentence, refuse_text, text_hint
 
-Encoding = Annotated[str, Parameter(metavar="NAME")]
+Encoding = Annotated[str, Parameter(metavar="NAME", help="How the text is written.")]
 Column = Sequence[str]
 
 _STREAM = "-"

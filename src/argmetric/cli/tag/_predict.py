@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Sequence
 from itertools import chain
@@ -12,8 +11,12 @@ from cyclopts import Parameter
 
 from argmetric._files import DataError
 from argmetric.cli import _report
-from argmetric.cli._errors import DONE, UsageError
-from argmetric.cli._options import OUTPUT, FilePath, Flag, Target
+from argmetric.cli._errors import DONE, UsageError, say
+from argmetric.cli._options import (
+    FilePath,
+    JsonSummary,
+    TextTarget,
+)
 from argmetric.cli._progress import progress, reading
 from argmetric.cli._summary import Summary
 from argmetric.cli.scores._rows_out import refuse_shared_output
@@ -29,9 +32,11 @@ def predict(
     file: FilePath,
     /,
     *,
-    encoding: Encoding = "utf-8",
-    output: Target = None,
-    json: Annotated[bool, Flag, Parameter(group=OUTPUT)] = False,
+    encoding: Annotated[
+        Encoding, Parameter(help="How the text is written, and will be.")
+    ] = "utf-8",
+    output: TextTarget = None,
+    json: JsonSummary = False,
 ) -> int:
     """Tag sentences by a tagger of `argmetric tag train`.
 
@@ -46,13 +51,6 @@ def predict(
     file
         The sentences, words first; - is standard input. Columns that the tagger does
         not read, such as right labels, may follow.
-    encoding
-        How the text is written, and will be.
-    output
-        The file to write, replaced whole or not at all. By default standard output.
-    json
-        Print the summary as JSON to standard output; lines are then written only where
-        --output names a file.
     """
     refuse_shared_output(output, json=json)
     if model == "-":
@@ -86,7 +84,7 @@ def predict(
     if json:
         _report.print_json(summary)
         if target is None:
-            print("argmetric: lines not written: no --output", file=sys.stderr)
+            say("lines not written: no --output")
     else:
         _print(summary)
     return DONE
@@ -126,15 +124,10 @@ def _print(summary: Summary) -> None:
     where = f"column {places[0]}" if len(places) == 1 else f"columns {places[0]} and "
     where += "" if len(places) == 1 else f"{places[1]}"
     facts = [
-        (
-            "sentences",
-            f"{_report.count(summary['sentences'], 'sentence')}, "
-            f"{_report.count(summary['tokens'], 'token')} of {summary['file']}",
-        ),
+        _report.sentences_asked(summary),
         ("model", f"{summary['model']}, task {summary['task']}"),
         ("added", where),
         ("took", f"{summary['seconds']:.1f} s"),
     ]
     _report.print_facts(target, "argmetric tag predict", facts)
-    if summary["output"] not in (None, "-"):
-        _report.print_notes(target, "written", [summary["output"]])
+    _report.print_written(target, summary["output"])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import sys
 import time
 import warnings
 from dataclasses import dataclass
@@ -14,8 +13,8 @@ from cyclopts import Group, Parameter
 from cyclopts.validators import Number
 
 from argmetric.cli import _report
-from argmetric.cli._errors import DONE, INTERRUPTED, UsageError
-from argmetric.cli._options import OUTPUT, FilePath, Flag, Seed
+from argmetric.cli._errors import DONE, INTERRUPTED, UsageError, say
+from argmetric.cli._options import FilePath, Json, Seed
 from argmetric.cli._progress import progress
 from argmetric.cli._stop import ends_in_order
 from argmetric.cli._summary import Summary
@@ -53,7 +52,7 @@ def train(
         int | None, _Recipe, Parameter(validator=Number(gte=8, lte=28))
     ] = None,
     seed: Annotated[Seed, _Recipe] = 0,
-    json: Annotated[bool, Flag, Parameter(group=OUTPUT)] = False,
+    json: Json = False,
 ) -> int:
     """Train a tagger, and keep it in a file.
 
@@ -74,8 +73,6 @@ def train(
         The file for the tagger, replaced whole or not at all.
     dev
         More labelled sentences: the best epoch on them is kept.
-    encoding
-        How the text is written.
     templates
         A file with a template on each line; see `argmetric tag templates`.
     direction
@@ -96,10 +93,6 @@ def train(
         sentences, or in sentences on both sides.
     hash_bits
         Features are hashed to 2^B rows of weights.
-    seed
-        The seed of all that is drawn.
-    json
-        Print the answer as JSON.
     """
     if model == "-":
         raise UsageError("a tagger is written to a file, not to standard output")
@@ -151,11 +144,6 @@ def _check(task: TagTask, options: dict[str, Any]) -> None:
         resolve(Tagger(task, **options).get_params())
     except ValueError as error:
         raise UsageError(str(error)) from None
-
-
-def say(message: str) -> None:
-    """Tell something that is neither an error nor the answer."""
-    print(f"argmetric: {message}", file=sys.stderr)
 
 
 @dataclass(eq=False)
@@ -239,11 +227,7 @@ def _print(summary: Summary) -> None:
     last = summary["history"][-1:]
     error = "".join(f", at last {100 * row['error']:.2f} % wrong" for row in last)
     facts = [
-        (
-            "sentences",
-            f"{_report.count(summary['sentences'], 'sentence')}, "
-            f"{_report.count(summary['tokens'], 'token')} of {summary['file']}",
-        ),
+        _report.sentences_asked(summary),
         ("task", f"{summary['task']}, {' and '.join(kinds)}"),
         (
             "templates",
