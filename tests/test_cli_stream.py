@@ -388,7 +388,7 @@ def test_a_class_that_is_learned_stays(run: Run) -> None:
         assert "label '0' is neither '1' (positive) nor '-1' (negative)" in ended.err
         assert f"line {len(lines)}" in ended.err
     assert Classes().learned("maybe") is None
-    assert "--pos-label" in Classes().complaint("maybe")
+    assert "`pos_label`" in Classes().complaint("maybe")
 
 
 # -- files that cannot be written --------------------------------------------------
