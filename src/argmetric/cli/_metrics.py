@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json as json_
-from typing import Any
+from typing import TypedDict
 
 from argmetric.cli import _report
 from argmetric.cli._errors import DONE
@@ -20,6 +19,18 @@ _ALGORITHMS = {
 }
 
 
+class MetricEntry(TypedDict):
+    """One metric of the catalogue."""
+
+    name: str
+    formula: str
+    zero_division: str
+    ranking_principle: bool
+    ranking: str
+    algorithm: str
+    greater_is_better: bool
+
+
 def metrics(*, json: Json = False) -> int:
     """List the metrics: formula, what 0/0 counts, ranking principle, algorithm.
 
@@ -29,7 +40,7 @@ def metrics(*, json: Json = False) -> int:
     """
     catalogue = [_entry(name, get_metric(name)) for name in metric_names()]
     if json:
-        print(json_.dumps(catalogue, indent=2))
+        _report.print_json(catalogue)
         return DONE
     target = _report.console(stderr=False)
     header = ["name", "formula", "0/0", "ranking", "algorithm"]
@@ -41,7 +52,7 @@ def metrics(*, json: Json = False) -> int:
     return DONE
 
 
-def _entry(name: str, metric: Metric) -> dict[str, Any]:
+def _entry(name: str, metric: Metric) -> MetricEntry:
     principle = metric.ranking_principle(_SIZE_ASKED_FOR)
     return {
         "name": name,

@@ -5,10 +5,17 @@ from __future__ import annotations
 import math
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from argmetric.cli._summary import Summary, as_json
+from argmetric.cli._summary import (
+    Asked,
+    ForecastValues,
+    GroupsAsked,
+    RowsAsked,
+    SentencesAsked,
+    as_json,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -27,7 +34,7 @@ def console(*, stderr: bool) -> Console:
     return target
 
 
-def print_json(summary: Summary) -> None:
+def print_json(summary: Mapping[str, object] | list[Any]) -> None:
     """Print a summary as JSON to standard output."""
     sys.stdout.write(as_json(summary) + "\n")
 
@@ -47,7 +54,7 @@ def count(value: int, noun: str = "") -> str:
     return f"{value:,} {plural}".rstrip()
 
 
-def asked(summary: Summary) -> list[tuple[str, str]]:
+def asked(summary: Asked) -> list[tuple[str, str]]:
     """Return the first lines of every summary: what was asked of which rows."""
     lines = [("rows", rows_asked(summary)), *groups_asked(summary)]
     better = "" if summary["greater_is_better"] else ", smaller is better"
@@ -55,28 +62,28 @@ def asked(summary: Summary) -> list[tuple[str, str]]:
     return lines
 
 
-def rows_asked(summary: Summary) -> str:
+def rows_asked(summary: RowsAsked) -> str:
     """Return how many rows of which file, and the columns used."""
     used = [f"{role} {name!r}" for role, name in summary["columns"].items()]
     return f"{count(summary['rows'], 'row')} of {summary['file']} ({', '.join(used)})"
 
 
-def sentences_asked(summary: Summary) -> tuple[str, str]:
+def sentences_asked(summary: SentencesAsked) -> tuple[str, str]:
     """Return the line on sentences: how many, of which file."""
     sizes = count(summary["sentences"], "sentence"), count(summary["tokens"], "token")
     return "sentences", f"{', '.join(sizes)} of {summary['file']}"
 
 
-def groups_asked(summary: Summary) -> list[tuple[str, str]]:
+def groups_asked(summary: GroupsAsked) -> list[tuple[str, str]]:
     """Return the line on groups, none without groups."""
-    if summary["groups"] is None:
+    if summary["groups"] is None or summary["average"] is None:
         return []
     means = {"groups": "mean over groups", "pooled": "all rows pooled"}
     how, asked_for = means[summary["average"]], f"--average {summary['average']}"
     return [("groups", f"{count(summary['groups'])}, {how} ({asked_for})")]
 
 
-def _convention(summary: Summary) -> str:
+def _convention(summary: Asked) -> str:
     """Return what 0/0 counts; some metrics have a fixed answer of their own."""
     zero_division, convention = summary["zero_division"], summary["convention"]
     if convention and "zero_division" not in convention:
@@ -86,7 +93,7 @@ def _convention(summary: Summary) -> str:
     return f"0/0 counts {zero_division:g}"
 
 
-def expectation(mean: float, forecast: Summary) -> str:
+def expectation(mean: float, forecast: ForecastValues) -> str:
     """Return an expected score and the interval around it in one line."""
     low, high = forecast["interval"]
     coverage = f"{100 * forecast['coverage']:g} %"

@@ -20,7 +20,7 @@ from argmetric.cli._options import (
     TextTarget,
 )
 from argmetric.cli._progress import progress, reading
-from argmetric.cli._summary import Summary
+from argmetric.cli._summary import Number, SentencesAsked
 from argmetric.sequence._conll import (
     CorpusFormat,
     HasLabels,
@@ -32,6 +32,27 @@ from argmetric.sequence._crf import LinearChainCRF
 
 _MODEL = Group("Model", sort_key=1)
 ZeroDivision = Literal["0", "1"]
+
+
+class SpansSummary(SentencesAsked):
+    """What `argmetric spans` prints as JSON."""
+
+    known_features: float | None
+    metric: str
+    scheme: Literal["IOB2", "BIOES"]
+    level: Literal["corpus", "document"]
+    per_type: bool
+    spans: int
+    expected_spans: float
+    expected: Number
+    method: str
+    proven: bool
+    upper: Number
+    cut_sentences: int
+    cut_length: int | None
+    recalibration: dict[str, Any] | None
+    real: Number | None
+    output: str | None
 
 
 def spans(
@@ -118,7 +139,7 @@ def spans(
             per_type=per_type,
             recalibration=recalibration,
         )
-    summary: Summary = {
+    summary: SpansSummary = {
         "file": file,
         "sentences": len(sentences),
         "tokens": sum(len(sentence) for sentence in sentences),
@@ -225,8 +246,8 @@ def _real_score(
     return float(metric.value(hits, chosen, there, max(chosen, there)))
 
 
-def _cut_notes(summary: Summary) -> list[str]:
-    if not summary["cut_sentences"]:
+def _cut_notes(summary: SpansSummary) -> list[str]:
+    if summary["cut_length"] is None:
         return []
     many = _report.count(summary["cut_sentences"], "sentence")
     length = _report.count(summary["cut_length"], "token")
@@ -236,7 +257,7 @@ def _cut_notes(summary: Summary) -> list[str]:
     ]
 
 
-def _print(summary: Summary) -> None:
+def _print(summary: SpansSummary) -> None:
     target = _report.console(stderr=True)
     how = "one measure per type" if summary["per_type"] else "all types together"
     what = "E[F]" if summary["method"] == "exact" else "F of expected counts"

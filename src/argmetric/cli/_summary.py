@@ -1,33 +1,113 @@
-"""What a command found, as plain values: printed as a table or as JSON."""
+"""What a command found, as plain values: printed as a table or as JSON.
+
+Every command declares the keys and types of its summary beside the function that makes
+it; docs/json.rst tells what they mean.
+"""
 
 from __future__ import annotations
 
 import json
 import math
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict
 
 import numpy as np
 import numpy.typing as npt
 
 from argmetric import _files as files
 from argmetric._types import Floats
+from argmetric.cli._options import Average
 from argmetric.cli.scores._load import Batch, Groups
 from argmetric.metrics import Metric
 
-Summary = dict[str, Any]
+if TYPE_CHECKING:
+    from argmetric import Forecast
+
+NULL_IF_NOT_FINITE = "null"  # JSON knows neither NaN nor infinity
+Number = Annotated[float, NULL_IF_NOT_FINITE]
+Interval = tuple[Number, Number]
 
 
-def described(
-    table: files.Table, metric: Metric, groups: Groups | None, **columns: str | None
-) -> Summary:
-    """Return what was asked: file, rows, columns used, groups, metric, convention."""
-    zero_division = metric.zero_division
-    used = {**columns, "group": None if groups is None else groups.column}
+class RowsAsked(TypedDict):
+    """Which rows of which file."""
+
+    file: str
+    format: str
+    rows: int
+    columns: dict[str, str]
+
+
+class GroupsAsked(RowsAsked):
+    """Which rows belong together."""
+
+    groups: int | None
+    average: Average | None
+
+
+class Asked(GroupsAsked):
+    """What was asked of which rows."""
+
+    metric: str
+    greater_is_better: bool
+    zero_division: float | Literal["nan"]
+    convention: str
+
+
+class ForecastValues(TypedDict):
+    """The score to expect."""
+
+    mean: Number
+    interval: Interval
+    coverage: float
+    interval_given_map: Interval | None
+    share_of_map: float | None
+    std: Number
+    probability_undefined: float
+    assumptions: list[str]
+
+
+class Confusion(TypedDict):
+    """How many rows are what, and were called what."""
+
+    tp: int
+    fp: int
+    fn: int
+    tn: int
+
+
+class Ties(TypedDict):
+    """Rows with equal scores that were not decided alike."""
+
+    rows: int
+    groups: int
+
+
+class SentencesAsked(TypedDict):
+    """Which sentences of which file."""
+
+    file: str
+    sentences: int
+    tokens: int
+
+
+def rows_described(table: files.Table, **columns: str | None) -> RowsAsked:
+    """Return which rows, and the columns used."""
     return {
         "file": table.source,
         "format": table.format,
         "rows": table.n_rows,
-        "columns": {role: name for role, name in used.items() if name is not None},
+        "columns": {role: name for role, name in columns.items() if name is not None},
+    }
+
+
+def described(
+    table: files.Table, metric: Metric, groups: Groups | None, **columns: str | None
+) -> Asked:
+    """Return what was asked: file, rows, columns used, groups, metric, convention."""
+    zero_division = metric.zero_division
+    used = {**columns, "group": None if groups is None else groups.column}
+    return {
+        **rows_described(table, **used),
         "groups": None if groups is None else len(groups.ids),
         "average": None if groups is None else groups.average,
         "metric": metric.name,
@@ -37,12 +117,19 @@ def described(
     }
 
 
-def forecast_values(forecast: Any) -> Summary:
+def batch_described(batch: Batch) -> Asked:
+    """Return what was asked of scored rows."""
+    label = batch.labels.column
+    return described(
+        batch.table, batch.metric, batch.groups, score=batch.score, label=label
+    )
+
+
+def forecast_values(forecast: Forecast) -> ForecastValues:
     """Return the expected score of a decision, with its interval."""
-    low, high = forecast.interval
     return {
         "mean": forecast.mean,
-        "interval": [low, high],
+        "interval": forecast.interval,
         "coverage": forecast.coverage,
         "interval_given_map": forecast.interval_given_map,
         "share_of_map": forecast.share_of_map,
@@ -52,7 +139,7 @@ def forecast_values(forecast: Any) -> Summary:
     }
 
 
-def surprises(forecast: Any, real: float | None) -> list[str]:
+def surprises(forecast: Forecast, real: float | None) -> list[str]:
     """Return a note where the interval does not hold the real score."""
     said = None if real is None else forecast.surprise(real)
     if said is None:
@@ -60,7 +147,7 @@ def surprises(forecast: Any, real: float | None) -> list[str]:
     return [said.replace("calibration_check(y, p)", "argmetric calibrate")]
 
 
-def split_ties(batch: Batch, labels: npt.NDArray[Any]) -> dict[str, int]:
+def split_ties(batch: Batch, labels: npt.NDArray[Any]) -> Ties:
     """Count ties that the decision cuts through.
 
     Returns
@@ -93,7 +180,7 @@ def short_threshold(p: Floats, threshold: float) -> str:
     return repr(threshold)
 
 
-def as_json(summary: Summary) -> str:
+def as_json(summary: Mapping[str, object] | list[Any]) -> str:
     """Return a summary as JSON, in which what is not finite is null."""
     return json.dumps(_finite(summary), indent=2, allow_nan=False)
 

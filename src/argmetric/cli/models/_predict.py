@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
 import numpy as np
 import numpy.typing as npt
@@ -29,7 +29,14 @@ from argmetric.cli._options import (
     RowsTarget,
 )
 from argmetric.cli._progress import progress, reading
-from argmetric.cli._summary import Summary, described, forecast_values, surprises
+from argmetric.cli._summary import (
+    Asked,
+    ForecastValues,
+    Number,
+    described,
+    forecast_values,
+    surprises,
+)
 from argmetric.cli.models._features import check_columns
 from argmetric.cli.models._saved import SavedModel, load_model, sklearn_version
 from argmetric.cli.scores._load import (
@@ -44,6 +51,26 @@ from argmetric.metrics import Metric
 
 if TYPE_CHECKING:
     from argmetric import Forecast
+
+
+class Predicted(TypedDict):
+    """What a model makes of rows."""
+
+    positives: int
+    expected_positives: Number
+    rule: str
+    classes: list[Any]
+    forecast: ForecastValues
+    real: Number | None
+    notes: list[str]
+
+
+class PredictSummary(Asked, Predicted):
+    """What `argmetric predict` prints as JSON."""
+
+    model: str
+    joint: bool
+    output: str | None
 
 
 def predict(
@@ -125,14 +152,19 @@ def predict(
         else:
             chosen = saved.model.predict(X) == saved.classes[1]
         labels = _target(table, saved)
-        summary = described(table, metric, groups, target=labels.column)
         how = {**grouping(groups), "coverage": coverage}
         forecast = saved.model.forecast(X, chosen, **how)
-        summary |= _summary(saved, metric, forecast, chosen, groups, labels)
-    summary |= {"model": model, "joint": joint}
-    summary["notes"] += [*_unknown_columns(table, saved, group), *_age(saved)]
+        found = _predicted(saved, metric, forecast, chosen, groups, labels)
+    found["notes"] += [*_unknown_columns(table, saved, group), *_age(saved)]
+    summary: PredictSummary = {
+        **described(table, metric, groups, target=labels.column),
+        **found,
+        "model": model,
+        "joint": joint,
+        "output": out.target,
+    }
     decided = saved.model.rule_.named(chosen)
-    out.write(table, {score_column: p, decision_column: decided}, summary)
+    out.write(table, {score_column: p, decision_column: decided})
     if json:
         out.print_json(summary)
     else:
@@ -140,14 +172,14 @@ def predict(
     return DONE
 
 
-def _summary(
+def _predicted(
     saved: SavedModel,
     metric: Metric,
     forecast: Forecast,
     chosen: npt.NDArray[np.bool_],
     groups: Groups | None,
     labels: Labels,
-) -> Summary:
+) -> Predicted:
     from argmetric import evaluate
 
     real = None
@@ -198,7 +230,7 @@ def _age(saved: SavedModel) -> list[str]:
     return [f"trained with scikit-learn {saved.made_by}, read with {here}"]
 
 
-def _print(summary: Summary) -> None:
+def _print(summary: PredictSummary) -> None:
     target = _report.console(stderr=True)
     share = summary["positives"] / summary["rows"]
     how = "all rows jointly" if summary["joint"] else summary["rule"]

@@ -14,7 +14,14 @@ from argmetric.cli import _report
 from argmetric.cli._errors import DONE, UsageError
 from argmetric.cli._options import Columns, Judge, Recalibration, Scores
 from argmetric.cli._progress import progress
-from argmetric.cli._summary import Summary, described, forecast_values, surprises
+from argmetric.cli._summary import (
+    Asked,
+    ForecastValues,
+    Number,
+    batch_described,
+    forecast_values,
+    surprises,
+)
 from argmetric.cli.scores._load import (
     Batch,
     find_score,
@@ -127,28 +134,46 @@ def apply_rule(
     out = rows_out(batch.table, output, output_format, json=json, new=new)
     with progress(f"deciding {batch.table.n_rows:,} rows"):
         chosen = rule.applies(batch.p)
-        summary = rule_summary(batch, rule, chosen, coverage)
+        summary = rule_summary(batch, rule, chosen, coverage, out.target)
     summary["rule_file"] = path
     added = {decision_column: rule.named(chosen)}
-    out.write(batch.table, added, summary, numeric=frozenset({batch.score}))
+    out.write(batch.table, added, numeric=frozenset({batch.score}))
     if json:
         out.print_json(summary)
     else:
-        print_rule(summary, tuned_on(rule))
+        print_rule(summary, f"{path}, {tuned_on(rule)}")
     return DONE
 
 
+class RuleSummary(Asked):
+    """What `argmetric decide` prints as JSON where a rule decides."""
+
+    positives: int
+    expected: Number | None
+    forecast: ForecastValues | None
+    threshold: Number
+    operator: str
+    rule: str
+    real: Number | None
+    notes: list[str]
+    output: str | None
+    rule_file: str | None
+    route: str | None
+    check: dict[str, Any] | None
+
+
 def rule_summary(
-    batch: Batch, rule: Rule, chosen: npt.NDArray[np.bool_], coverage: float
-) -> Summary:
+    batch: Batch,
+    rule: Rule,
+    chosen: npt.NDArray[np.bool_],
+    coverage: float,
+    output: str | None,
+) -> RuleSummary:
     """Return what a rule gives for a batch, with the score to expect."""
     labels = batch.labels
-    summary = described(
-        batch.table, batch.metric, batch.groups, score=batch.score, label=labels.column
-    )
     notes = [labels.note] if labels.note else []
     real = batch.real_score(chosen)
-    forecast_: Summary | None = None
+    forecast_: ForecastValues | None = None
     if has_probabilities(batch, rule):
         from argmetric import forecast
 
@@ -164,7 +189,8 @@ def rule_summary(
         notes += surprises(result, real)
     else:
         notes.append("no forecast: the rule was tuned on scores, not on probabilities")
-    return summary | {
+    return {
+        **batch_described(batch),
         "positives": int(chosen.sum()),
         "expected": None if forecast_ is None else forecast_["mean"],
         "forecast": forecast_,
@@ -173,17 +199,21 @@ def rule_summary(
         "rule": rule_text(rule, batch.score),
         "real": real,
         "notes": notes,
+        "output": output,
+        "rule_file": None,
+        "route": None,
+        "check": None,
     }
 
 
-def print_rule(summary: Summary, origin: str) -> None:
+def print_rule(summary: RuleSummary, origin: str) -> None:
     """Print what a rule gives."""
     target = _report.console(stderr=True)
     share = summary["positives"] / summary["rows"]
     forecast = summary["forecast"]
     facts = [
         *_report.asked(summary),
-        ("rule", f"{summary['rule']} ({summary['rule_file']}, {origin})"),
+        ("rule", f"{summary['rule']} ({origin})"),
         ("positives", f"{summary['positives']:,} ({100 * share:.1f} % of the rows)"),
     ]
     if forecast is not None:

@@ -28,7 +28,7 @@ from argmetric.cli._options import (
     Weight,
 )
 from argmetric.cli._progress import progress
-from argmetric.cli._summary import Summary, described
+from argmetric.cli._summary import Asked, Number, RowsAsked, described, rows_described
 from argmetric.cli.scores._load import (
     find_score,
     grouping,
@@ -48,6 +48,25 @@ if TYPE_CHECKING:
 Method = Literal[
     "spline", "platt", "beta", "temperature", "isotonic", "identity", "auto"
 ]
+
+
+class CheckSummary(Asked):
+    """What `argmetric calibrate` prints as JSON."""
+
+    calibrator: dict[str, Any]
+    formula: str
+    check: dict[str, Any]
+    output: str | None
+
+
+class MapSummary(RowsAsked):
+    """What `argmetric calibrate --map` prints as JSON."""
+
+    calibrator: dict[str, Any]
+    formula: str
+    mean_before: Number | None
+    mean: Number
+    output: str | None
 
 
 def calibrate(
@@ -131,8 +150,9 @@ def calibrate(
     if output is not None:
         with files.writing(output):
             calibrator.save(output)
-    summary = described(table, metric, groups, score=score, label=label, weight=weight)
-    summary |= {
+    used = {"score": score, "label": label, "weight": weight}
+    summary: CheckSummary = {
+        **described(table, metric, groups, **used),
         "calibrator": calibrator.to_dict(),
         "formula": calibrator.formula,
         "check": check.to_dict(),
@@ -182,17 +202,15 @@ def _apply(
     new = {name: "--calibrated-column"}
     out = rows_out(table, output, output_format, json=json, new=new)
     mended = calibrator.apply(p, logits=scores.logits)
-    summary: Summary = {
-        "file": table.source,
-        "format": table.format,
-        "rows": table.n_rows,
-        "columns": {"score": score},
+    summary: MapSummary = {
+        **rows_described(table, score=score),
         "calibrator": calibrator.to_dict(),
         "formula": calibrator.formula,
         "mean_before": None if scores.logits else float(p.mean()),
         "mean": float(mended.mean()),
+        "output": out.target,
     }
-    out.write(table, {name: mended}, summary, numeric=frozenset({score}))
+    out.write(table, {name: mended}, numeric=frozenset({score}))
     if json:
         out.print_json(summary)
         return DONE
@@ -209,7 +227,7 @@ def _apply(
     return DONE
 
 
-def _print_check(summary: Summary, check: CalibrationCheck) -> None:
+def _print_check(summary: CheckSummary, check: CalibrationCheck) -> None:
     target = _report.console(stderr=False)
     share = check.n_positives / check.n
     decides, forecasts = _advice(check)

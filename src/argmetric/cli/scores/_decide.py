@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
 import numpy as np
 from cyclopts import Parameter
@@ -35,14 +37,18 @@ from argmetric.cli._options import (
 )
 from argmetric.cli._progress import progress
 from argmetric.cli._summary import (
-    Summary,
-    described,
+    Asked,
+    ForecastValues,
+    Number,
+    Ties,
+    batch_described,
     forecast_values,
     short_threshold,
     split_ties,
     surprises,
 )
 from argmetric.cli.scores._apply import (
+    RuleSummary,
     apply_rule,
     print_rule,
     refuse_beside_rule,
@@ -55,6 +61,36 @@ from argmetric.cli.scores._rows_out import refuse_shared_output, rows_out
 
 if TYPE_CHECKING:
     from argmetric import Decision
+
+
+class CutValues(TypedDict):
+    """A single cut on all rows."""
+
+    threshold: Number
+    rule: str | None
+    positives: int
+    expected: Number
+    real: Number | None
+
+
+class DecideSummary(Asked):
+    """What `argmetric decide` prints as JSON."""
+
+    positives: int
+    expected: Number
+    error: Number | None
+    forecast: ForecastValues
+    threshold: Number | None
+    rule: str | None
+    ties: Ties
+    best_cut: CutValues
+    cut_half: CutValues
+    real: Number | None
+    calibrator: dict[str, Any] | None
+    notes: list[str]
+    output: str | None
+    route: str | None
+    check: dict[str, Any] | None
 
 
 def decide(
@@ -133,6 +169,8 @@ def decide(
     table = batch.table
     new = {decision_column: "--decision-column"}
     out = rows_out(table, output, output_format, json=json, new=new)
+    summary: DecideSummary | RuleSummary
+    show: Callable[[], None]
     with progress(f"deciding {table.n_rows:,} rows"):
         from argmetric import decide as decide_labels
 
@@ -144,8 +182,10 @@ def decide(
             batch = taken.batch
         if taken is not None and taken.rule is not None:
             chosen = taken.rule.applies(batch.p)
-            summary = rule_summary(batch, taken.rule, chosen, coverage)
+            by_rule = rule_summary(batch, taken.rule, chosen, coverage, out.target)
             labels = chosen.astype(np.int64)
+            origin = f"{recalibration.reference}, route {taken.name}"
+            summary, show = by_rule, partial(print_rule, by_rule, origin)
         else:
             decision = decide_labels(
                 batch.p,
@@ -155,21 +195,18 @@ def decide(
                 **limits,
                 n_jobs=jobs,
             )
-            summary = _summary(batch, decision, coverage)
+            jointly = _summary(batch, decision, coverage, out.target)
             labels = decision.labels
+            summary, show = jointly, partial(_print, jointly)
     if taken is not None:
         summary["route"] = taken.name
         summary["check"] = None if taken.check is None else taken.check.to_dict()
         summary["notes"] = [taken.note, *summary["notes"]]
-    added = {decision_column: labels}
-    out.write(table, added, summary, numeric=frozenset({batch.score}))
+    out.write(table, {decision_column: labels}, numeric=frozenset({batch.score}))
     if json:
         out.print_json(summary)
-    elif taken is not None and taken.rule is not None:
-        summary["rule_file"] = recalibration.reference
-        print_rule(summary, f"route {taken.name}")
     else:
-        _print(summary)
+        show()
     return DONE
 
 
@@ -186,7 +223,9 @@ def _refuse_beside_route(
         raise UsageError(f"--{option} bounds a decision: pass --route decide with it")
 
 
-def _summary(batch: Batch, decision: Decision, coverage: float) -> Summary:
+def _summary(
+    batch: Batch, decision: Decision, coverage: float, output: str | None
+) -> DecideSummary:
     from argmetric import forecast
 
     forecast_ = forecast(
@@ -203,10 +242,8 @@ def _summary(batch: Batch, decision: Decision, coverage: float) -> Summary:
     notes = [note for note in decision.notes if not note.startswith(said)]
     real = batch.real_score(decision.labels)
     notes += surprises(forecast_, real)
-    summary = described(
-        batch.table, batch.metric, batch.groups, score=batch.score, label=labels.column
-    )
-    return summary | {
+    return {
+        **batch_described(batch),
         "positives": decision.n_positives,
         "expected": decision.expected,
         "error": decision.error,
@@ -219,6 +256,9 @@ def _summary(batch: Batch, decision: Decision, coverage: float) -> Summary:
         "real": real,
         "calibrator": None if batch.calibrator is None else batch.calibrator.to_dict(),
         "notes": [*notes, *([labels.note] if labels.note else [])],
+        "output": output,
+        "route": None,
+        "check": None,
     }
 
 
@@ -229,7 +269,7 @@ def _rule(batch: Batch, threshold: float | None) -> str | None:
     return f"{batch.scale_name} >= {short_threshold(batch.scale, threshold)}"
 
 
-def _cut(batch: Batch, cut: Any) -> Summary:
+def _cut(batch: Batch, cut: Any) -> CutValues:
     return {
         "threshold": cut.threshold,
         "rule": _rule(batch, cut.threshold),
@@ -239,7 +279,7 @@ def _cut(batch: Batch, cut: Any) -> Summary:
     }
 
 
-def _print(summary: Summary) -> None:
+def _print(summary: DecideSummary) -> None:
     target = _report.console(stderr=True)
     share = summary["positives"] / summary["rows"]
     facts = [
@@ -256,8 +296,8 @@ def _print(summary: Summary) -> None:
     rows = [
         ("this decision", summary["positives"], summary["expected"], summary["real"])
     ]
-    for name, cut in (("best single cut", "best_cut"), ("cut at 0.5", "cut_half")):
-        values = summary[cut]
+    cuts = ("best single cut", summary["best_cut"]), ("cut at 0.5", summary["cut_half"])
+    for name, values in cuts:
         nothing = "a tie is split" if values["positives"] else "nothing"
         rule = f"{name}: {values['rule'] or nothing}"
         rows.append((rule, values["positives"], values["expected"], values["real"]))
@@ -273,7 +313,7 @@ def _print(summary: Summary) -> None:
     _report.print_written(target, summary["output"])
 
 
-def _threshold(summary: Summary) -> str:
+def _threshold(summary: DecideSummary) -> str:
     if summary["rule"] is not None:
         return f"{summary['rule']} gives the same labels"
     if summary["positives"] == 0:
@@ -283,7 +323,7 @@ def _threshold(summary: Summary) -> str:
     return "none: a tie is split"
 
 
-def _ties(summary: Summary) -> str:
+def _ties(summary: DecideSummary) -> str:
     ties = summary["ties"]
     if not ties["rows"]:
         return "no tie is split"

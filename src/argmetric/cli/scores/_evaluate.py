@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from argmetric import _files as files
+from argmetric._types import Booleans
 from argmetric.cli import _report
 from argmetric.cli._gate import gate
 from argmetric.cli._options import (
@@ -19,8 +20,9 @@ from argmetric.cli._options import (
     RowsFile,
 )
 from argmetric.cli._progress import progress
-from argmetric.cli._summary import Summary, described, surprises
+from argmetric.cli._summary import Asked, Confusion, Number, described, surprises
 from argmetric.cli.scores._load import (
+    Groups,
     grouping,
     load_decisions,
     load_groups,
@@ -28,6 +30,15 @@ from argmetric.cli.scores._load import (
     read_rows,
     refuse_shared,
 )
+
+
+class EvaluateSummary(Asked):
+    """What `argmetric evaluate` prints as JSON."""
+
+    score: Number
+    notes: list[str]
+    counts: Confusion
+    groups_without_positives: int | None
 
 
 def evaluate(
@@ -69,9 +80,9 @@ def evaluate(
         if score is not None:
             p = files.probabilities(table, files.named_column(table, score))
             notes = surprises(forecast(p, predicted, metric, **grouping(groups)), real)
-    summary = described(table, metric, groups, decision=decision, label=label)
     true = y != 0
-    summary |= {
+    summary: EvaluateSummary = {
+        **described(table, metric, groups, decision=decision, label=label),
         "score": real,
         "notes": notes,
         "counts": {
@@ -80,11 +91,8 @@ def evaluate(
             "fn": int((true & (predicted == 0)).sum()),
             "tn": int((~true & (predicted == 0)).sum()),
         },
+        "groups_without_positives": None if groups is None else _empty(groups, true),
     }
-    if groups is not None:
-        summary["groups_without_positives"] = len(groups.ids) - int(
-            np.unique(groups.codes[true]).size
-        )
     if json:
         _report.print_json(summary)
     else:
@@ -92,12 +100,15 @@ def evaluate(
     return gate(real, fail_under, metric, metric.name)
 
 
-def _print(summary: Summary) -> None:
+def _empty(groups: Groups, true: Booleans) -> int:
+    return len(groups.ids) - int(np.unique(groups.codes[true]).size)
+
+
+def _print(summary: EvaluateSummary) -> None:
     target = _report.console(stderr=False)
     counts = ", ".join(f"{name} {n:,}" for name, n in summary["counts"].items())
     facts = [*_report.asked(summary), ("counts", counts)]
-    empty = summary.get("groups_without_positives", 0)
-    if empty:
+    if empty := summary["groups_without_positives"]:
         facts.append(("empty", f"{_report.count(empty, 'group')} without a positive"))
     facts.append(("score", _report.number(summary["score"])))
     _report.print_facts(target, "argmetric evaluate", facts)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypedDict
 
 import numpy as np
 from cyclopts import Parameter
@@ -21,11 +21,30 @@ from argmetric.cli._options import (
     ZeroDivision,
 )
 from argmetric.cli._progress import progress
+from argmetric.cli._summary import Number
 from argmetric.cli.scores._load import read_rows
 
 _QUANTILES = (0.05, 0.5, 0.95)
 _REFERENCE_NAMES = (*files.LABEL_NAMES, *files.DECISION_NAMES, "reference", "boundary")
 _WINDOWED = ("pk", "windowdiff")
+
+
+class ExpectSummary(TypedDict):
+    """What `argmetric expect` prints as JSON."""
+
+    probabilities: str
+    reference: str
+    columns: dict[str, str]
+    rows: int
+    utility: str
+    window: int | None
+    greater_is_better: bool
+    value: Number
+    lower: Number
+    upper: Number
+    exact: bool
+    states: int
+    quantiles: dict[str, Number] | None
 
 
 def expect(
@@ -94,7 +113,7 @@ def expect(
     with progress(f"expecting {chosen.name} of {p.size:,} labels"):
         found = expectation(chosen, z, model, width)
         law = distribution(chosen, z, model) if quantiles else None
-    summary: dict[str, Any] = {
+    summary: ExpectSummary = {
         "probabilities": table.source,
         "reference": other.source,
         "columns": {"score": score, "label": column},
@@ -107,9 +126,10 @@ def expect(
         "upper": found.upper,
         "exact": found.exact,
         "states": found.n_states,
+        "quantiles": None
+        if law is None
+        else {f"{q:g}": law.quantile(q) for q in _QUANTILES},
     }
-    if law is not None:
-        summary["quantiles"] = {f"{q:g}": law.quantile(q) for q in _QUANTILES}
     if json:
         _report.print_json(summary)
     else:
@@ -170,7 +190,7 @@ def _labels(table: files.Table, name: str | None) -> tuple[str, Any]:
     return column, files.labels(table, column).astype(np.int64)
 
 
-def _print(summary: dict[str, Any]) -> None:
+def _print(summary: ExpectSummary) -> None:
     target = _report.console(stderr=False)
     columns = summary["columns"]
     better = "" if summary["greater_is_better"] else ", smaller is better"
@@ -186,7 +206,7 @@ def _print(summary: dict[str, Any]) -> None:
         ("utility", f"{summary['utility']}{window}{better}"),
         ("expected", value),
     ]
-    if "quantiles" in summary:
+    if summary["quantiles"] is not None:
         texts = [
             f"{float(q):.0%} {_report.number(x)}"
             for q, x in summary["quantiles"].items()

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from cyclopts import Parameter
-from cyclopts.validators import Number
+from cyclopts import Parameter, validators
 
 from argmetric import _files as files
 from argmetric._types import Integers
@@ -36,7 +35,14 @@ from argmetric.cli._options import (
     Scores,
 )
 from argmetric.cli._progress import progress
-from argmetric.cli._summary import Summary, described, forecast_values, surprises
+from argmetric.cli._summary import (
+    Asked,
+    ForecastValues,
+    Number,
+    described,
+    forecast_values,
+    surprises,
+)
 from argmetric.cli.scores._apply import (
     has_probabilities,
     load_rule_batch,
@@ -45,6 +51,21 @@ from argmetric.cli.scores._apply import (
 from argmetric.cli.scores._load import Batch, load_batch, load_decisions, refuse_shared
 from argmetric.cli.scores._recalibrate import recalibrated
 from argmetric.cli.scores._rules import load_rule, rule_text
+
+
+class ForecastSummary(Asked):
+    """What `argmetric forecast` prints as JSON."""
+
+    decision: str
+    positives: int
+    expected_positives: Number
+    known: int | None
+    prior: float | None
+    overdispersion: float
+    calibrator: dict[str, Any] | None
+    forecast: ForecastValues
+    real: Number | None
+    notes: list[str]
 
 
 def forecast(
@@ -66,7 +87,7 @@ def forecast(
         float | None, Parameter(group=FORECAST, validator=INNER_FRACTION)
     ] = None,
     overdispersion: Annotated[
-        float, Parameter(group=FORECAST, validator=Number(gte=0, lte=5))
+        float, Parameter(group=FORECAST, validator=validators.Number(gte=0, lte=5))
     ] = 0.0,
     fail_under: FailUnder = None,
     fail_on: Annotated[Literal["mean", "interval"], Parameter(group=OUTPUT)] = "mean",
@@ -135,16 +156,16 @@ def forecast(
             **batch.scoring,
         )
     real = batch.real_score(labels)
-    summary = described(
-        batch.table,
-        batch.metric,
-        batch.groups,
-        score=batch.score,
-        decision=column,
-        label=batch.labels.column,
-        known=known,
-    )
-    summary |= {
+    summary: ForecastSummary = {
+        **described(
+            batch.table,
+            batch.metric,
+            batch.groups,
+            score=batch.score,
+            decision=column,
+            label=batch.labels.column,
+            known=known,
+        ),
         "decision": source,
         "positives": int(labels.sum()),
         "expected_positives": result.expected_positives,
@@ -204,7 +225,7 @@ def _decided(
     return f"optimal for {batch.metric.name}", None, np.asarray(decision.labels)
 
 
-def _print(summary: Summary) -> None:
+def _print(summary: ForecastSummary) -> None:
     target = _report.console(stderr=False)
     positives = _report.count(summary["positives"], "positive")
     facts = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +13,6 @@ from argmetric._files import Format
 from argmetric.cli import _report
 from argmetric.cli._errors import UsageError, say
 from argmetric.cli._progress import progress
-from argmetric.cli._summary import Summary
 
 
 @dataclass(frozen=True)
@@ -37,12 +37,10 @@ class RowsOut:
         self,
         table: files.Table,
         added: dict[str, npt.NDArray[Any]],
-        summary: Summary,
         *,
         numeric: frozenset[str] = frozenset(),
     ) -> None:
-        """Write the rows with new columns, and note in the summary where they are."""
-        summary["output"] = self.target
+        """Write the rows with new columns."""
         if self.target is None:
             return
         for name, values in added.items():
@@ -50,7 +48,7 @@ class RowsOut:
         with progress("writing"):
             files.write_table(table, self.target, self.format, numeric=numeric)
 
-    def print_json(self, summary: Summary) -> None:
+    def print_json(self, summary: Mapping[str, object]) -> None:
         """Print the summary as JSON, and say so if the rows went nowhere."""
         _report.print_json(summary)
         if self.target is None:

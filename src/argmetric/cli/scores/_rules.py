@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import os
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypedDict
 
 from argmetric import _files as files
 from argmetric._types import Floats
 from argmetric.cli._errors import UsageError
 from argmetric.cli._report import count, number
-from argmetric.cli._summary import Summary, short_threshold
+from argmetric.cli._summary import Interval, Number, short_threshold
 
 if TYPE_CHECKING:
     from argmetric import Rule
@@ -60,7 +61,34 @@ def load_rule(path: str) -> Rule:
     return rule
 
 
-def rule_values(rule: Rule, score: str, p: Floats | None) -> Summary:
+class RuleValues(TypedDict):
+    """A rule, and how sure it is."""
+
+    metric: str
+    greater_is_better: bool
+    rule: str
+    threshold: Number
+    operator: str
+    pos_label: str | int | float | bool
+    neg_label: str | int | float | bool
+    calibrator: str | None
+    n: int
+    prevalence: float
+    positive_rate: float
+    score: Number
+    out_of_fold_score: Number
+    optimism: Number
+    score_interval: Interval | None
+    coverage: float
+    threshold_interval: Interval | None
+    plateau: Interval | None
+    optimal_thresholds: list[Interval]
+    choice: str
+    constraints: dict[str, float]
+    notes: list[str]
+
+
+def rule_values(rule: Rule, score: str, p: Floats | None) -> RuleValues:
     """Return a rule as plain values.
 
     Parameters
@@ -111,7 +139,9 @@ def rule_text(rule: Rule, score: str, p: Floats | None = None) -> str:
     return f"{what} {rule.operator} {shown}"
 
 
-def rule_facts(values: Summary, *, rows: str = "these rows") -> list[tuple[str, str]]:
+def rule_facts(
+    values: RuleValues, *, rows: str = "these rows"
+) -> list[tuple[str, str]]:
     """Return the lines that tell of a rule.
 
     Parameters
@@ -125,10 +155,10 @@ def rule_facts(values: Summary, *, rows: str = "these rows") -> list[tuple[str, 
     facts.append(("score", f"{number(values['score'])} on {rows}{_share(values)}"))
     if _is_known(values["out_of_fold_score"]):
         facts.append(("other rows", _other_rows(values)))
-    if values["threshold_interval"] is not None:
-        facts.append(("best cut", _interval(values, "threshold_interval", _digits)))
-    if values["plateau"] is not None:
-        facts.append(("plateau", _plateau(values)))
+    if (best := values["threshold_interval"]) is not None:
+        facts.append(("best cut", _interval(values, best, _digits)))
+    if (plateau := values["plateau"]) is not None:
+        facts.append(("plateau", _plateau(plateau, values["choice"])))
     optima = values["optimal_thresholds"]
     if len(optima) > 1:
         shown = ", ".join(_span(pair) for pair in optima[:_SHOWN_OPTIMA])
@@ -142,35 +172,35 @@ def rule_facts(values: Summary, *, rows: str = "these rows") -> list[tuple[str, 
     return facts
 
 
-def _labels(values: Summary) -> str:
+def _labels(values: RuleValues) -> str:
     names = values["pos_label"], values["neg_label"]
     return "" if names == (1, 0) else f": {names[0]!r}, else {names[1]!r}"
 
 
-def _share(values: Summary) -> str:
+def _share(values: RuleValues) -> str:
     share = values["positive_rate"]
     return f", {100 * share:.1f} % of them chosen" if _is_known(share) else ""
 
 
-def _other_rows(values: Summary) -> str:
+def _other_rows(values: RuleValues) -> str:
     gap = values["optimism"] if values["greater_is_better"] else -values["optimism"]
     text = f"{number(values['out_of_fold_score'])} (tuning flatters by {number(gap)})"
     if values["score_interval"] is None:
         return text
-    return f"{text}, {_interval(values, 'score_interval', number)}"
+    return f"{text}, {_interval(values, values['score_interval'], number)}"
 
 
-def _interval(values: Summary, name: str, shown: Any) -> str:
-    low, high = values[name]
-    return f"{100 * values['coverage']:g} % interval {shown(low)} to {shown(high)}"
+def _interval(values: RuleValues, pair: Interval, shown: Callable[[float], str]) -> str:
+    low, high = map(shown, pair)
+    return f"{100 * values['coverage']:g} % interval {low} to {high}"
 
 
-def _plateau(values: Summary) -> str:
+def _plateau(pair: Interval, choice: str) -> str:
     same = {"best": "is as good", "one_se": "is within one standard error"}
-    return f"any threshold in {_span(values['plateau'])} {same[values['choice']]}"
+    return f"any threshold in {_span(pair)} {same[choice]}"
 
 
-def _span(pair: Any) -> str:
+def _span(pair: Interval) -> str:
     return f"({_digits(pair[0])}, {_digits(pair[1])}]"
 
 

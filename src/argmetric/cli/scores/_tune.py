@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 
 from cyclopts import Parameter
 
@@ -35,7 +35,7 @@ from argmetric.cli._options import (
     metric_named,
 )
 from argmetric.cli._progress import progress
-from argmetric.cli._summary import Summary
+from argmetric.cli._summary import GroupsAsked, Number, rows_described
 from argmetric.cli.scores._load import (
     find_label,
     find_score,
@@ -44,6 +44,7 @@ from argmetric.cli.scores._load import (
     refuse_shared,
 )
 from argmetric.cli.scores._rules import (
+    RuleValues,
     refuse_bad_target,
     rule_facts,
     rule_values,
@@ -54,6 +55,22 @@ if TYPE_CHECKING:
     from argmetric import Rule
 
 _PLACEHOLDER = "{metric}"
+
+
+class Cost(TypedDict):
+    """What a false alarm and a miss cost."""
+
+    fp: float
+    fn: float
+
+
+class TuneSummary(GroupsAsked):
+    """What `argmetric tune` prints as JSON."""
+
+    prevalence: Number
+    cost: Cost | None
+    rules: list[RuleValues]
+    output: list[str]
 
 
 def tune(
@@ -140,7 +157,7 @@ def tune(
             min_precision=min_precision,
             min_recall=min_recall,
             max_positives=max_positives,
-            cost=cost,
+            cost=None if cost is None else (cost["fp"], cost["fn"]),
             pos_label=positive,
             choice="best" if choice == "best" else "one_se",
             coverage=coverage,
@@ -150,11 +167,8 @@ def tune(
     for rule, target in zip(found, targets, strict=bool(targets)):
         save_rule(rule, target)
     used = {"score": score, "label": label, "group": columns.group, "weight": weight}
-    summary: Summary = {
-        "file": table.source,
-        "format": table.format,
-        "rows": table.n_rows,
-        "columns": {role: name for role, name in used.items() if name is not None},
+    summary: TuneSummary = {
+        **rows_described(table, **used),
         "groups": None if ids is None else len(ids),
         "average": how,
         "prevalence": found[0].prevalence,
@@ -169,9 +183,7 @@ def tune(
     return DONE
 
 
-def _cost(
-    fp: float | None, fn: float | None, metric: list[str] | None
-) -> dict[str, float] | None:
+def _cost(fp: float | None, fn: float | None, metric: list[str] | None) -> Cost | None:
     if fp is None and fn is None:
         return None
     if fp is None or fn is None:
@@ -210,7 +222,7 @@ def _scores(
     return score, files.probabilities(table, score)
 
 
-def _print(summary: Summary) -> None:
+def _print(summary: TuneSummary) -> None:
     target = _report.console(stderr=False)
     rules = summary["rules"]
     facts = [("rows", _report.rows_asked(summary))]
@@ -219,7 +231,8 @@ def _print(summary: Summary) -> None:
     source = "" if "label" in summary["columns"] else ", if the probabilities are right"
     facts.append(("truth", f"{share}{source}"))
     if len(rules) == 1:
-        metric = rules[0]["metric"] if summary["cost"] is None else _costs(summary)
+        cost = summary["cost"]
+        metric = rules[0]["metric"] if cost is None else _costs(cost)
         rows = "these rows" if "label" in summary["columns"] else "such rows, expected"
         facts += [("metric", metric), *rule_facts(rules[0], rows=rows)]
         _report.print_facts(target, "argmetric tune", facts)
@@ -232,13 +245,12 @@ def _print(summary: Summary) -> None:
     _report.print_notes(target, "written", summary["output"])
 
 
-def _costs(summary: Summary) -> str:
-    cost = summary["cost"]
+def _costs(cost: Cost) -> str:
     alarm, miss = f"false alarm {cost['fp']:g}", f"miss {cost['fn']:g}"
     return f"minus the cost of all rows; {alarm}, {miss}"
 
 
-def _row(rule: Summary) -> list[str]:
+def _row(rule: RuleValues) -> list[str]:
     interval = rule["score_interval"]
     shown = "" if interval is None else " to ".join(map(_report.number, interval))
     return [

@@ -2,17 +2,53 @@
 
 from __future__ import annotations
 
+from typing import Literal, TypedDict
+
 from argmetric.cli import _report
-from argmetric.cli._errors import with_flags
-from argmetric.cli._summary import Summary
+from argmetric.cli._errors import INTERRUPTED, TERMINATED, with_flags
+from argmetric.cli._summary import Confusion, Number
 from argmetric.cli.stream._run import StreamRun
 from argmetric.cli.stream._status import Interruption
 from argmetric.metrics import Metric
 
 
+class StreamSummary(TypedDict):
+    """What `argmetric stream` prints as JSON."""
+
+    file: str
+    format: str
+    rows: int
+    skipped: int
+    errors: list[str]
+    features: int | None
+    hash_bits: int | None
+    target: str | None
+    classes: list[str | None]
+    metric: str
+    zero_division: str
+    learner: str
+    rule: str | None
+    counts: Confusion
+    score: Number | None
+    threshold: Number | None
+    seconds: float
+    rows_per_second: float | None
+    finished: bool
+    signal: Literal["SIGINT", "SIGTERM"] | None
+    checkpoint: str | None
+    output: str | None
+
+
+_SIGNALS: dict[int, Literal["SIGINT", "SIGTERM"] | None] = {
+    0: None,
+    INTERRUPTED: "SIGINT",
+    TERMINATED: "SIGTERM",
+}
+
+
 def stream_summary(
     run: StreamRun, metric: Metric, stopped: Interruption, output: str | None
-) -> Summary:
+) -> StreamSummary:
     """Return the answer as plain values."""
     layout, position, counts = run.rows.reader.layout, run.position, run.counts
     classes = position.classes
@@ -31,19 +67,19 @@ def stream_summary(
         "zero_division": run.configuration["zero_division"],
         "learner": run.configuration["learner"],
         "rule": run.configuration["rule"],
-        "counts": {name: getattr(counts, name) for name in ("tp", "fp", "fn", "tn")},
+        "counts": counts.to_dict(),
         "score": None if empty else float(run.model.score_),
         "threshold": None if empty else float(run.model.threshold_),
         "seconds": run.seconds,
         "rows_per_second": run.learned / run.seconds if run.seconds else None,
         "finished": run.finished,
-        "signal": {0: None, 130: "SIGINT", 143: "SIGTERM"}[stopped.code],
+        "signal": _SIGNALS[stopped.code],
         "checkpoint": run.kept,
         "output": output,
     }
 
 
-def print_stream(summary: Summary, *, stderr: bool) -> None:
+def print_stream(summary: StreamSummary, *, stderr: bool) -> None:
     """Print the answer for people."""
     target = _report.console(stderr=stderr)
     _report.print_facts(
@@ -62,11 +98,11 @@ def print_stream(summary: Summary, *, stderr: bool) -> None:
     _report.print_written(target, summary["output"])
 
 
-def _asked(summary: Summary) -> list[tuple[str, str]]:
+def _asked(summary: StreamSummary) -> list[tuple[str, str]]:
     how = summary["learner"]
     if summary["rule"] is not None:
         how += f", threshold by {summary['rule']}"
-    if summary["hash_bits"]:
+    if summary["features"] is None:
         width = f"hashed to {summary['hash_bits']} bits"
     else:
         width = _report.count(summary["features"], "feature")
@@ -78,7 +114,7 @@ def _asked(summary: Summary) -> list[tuple[str, str]]:
     ]
 
 
-def _found(summary: Summary) -> list[tuple[str, str]]:
+def _found(summary: StreamSummary) -> list[tuple[str, str]]:
     counts, rows, facts = summary["counts"], summary["rows"], []
     if rows:
         share = 100 / rows

@@ -24,6 +24,7 @@ from argmetric._files.chunks import (
 from argmetric.cli import _report
 from argmetric.cli._errors import say
 from argmetric.cli._stop import ends_in_order
+from argmetric.cli._summary import Confusion
 from argmetric.cli.stream._checkpoint import Checkpoint, CheckpointFolder
 from argmetric.cli.stream._out import Predictions
 from argmetric.cli.stream._status import SIGNALS, Interruption, Status
@@ -47,6 +48,10 @@ class Counts:
         tn, fn, fp, tp = found.tolist()
         self.tp, self.fp = self.tp + tp, self.fp + fp
         self.fn, self.tn = self.fn + fn, self.tn + tn
+
+    def to_dict(self) -> Confusion:
+        """Return plain values."""
+        return {"tp": self.tp, "fp": self.fp, "fn": self.fn, "tn": self.tn}
 
     @property
     def rows(self) -> int:
@@ -190,7 +195,7 @@ class StreamRun:
             "position": saved_position(position),
             "input": source.mark(position.offset, position.tail),
             "output": self.predictions.length,
-            "counts": asdict(self.counts),
+            "counts": self.counts.to_dict(),
             "finished": self.finished,
         }
         arrays = self.model.get_state() if self.counts.rows else {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, NamedTuple, TypedDict
 
 import numpy as np
 from cyclopts import Parameter
@@ -13,10 +13,11 @@ from argmetric.cli import _report
 from argmetric.cli._gate import gate
 from argmetric.cli._options import FRACTION, FailUnder, FilePath, Json
 from argmetric.cli._progress import progress
-from argmetric.cli._summary import Summary
+from argmetric.cli._summary import SentencesAsked
 from argmetric.cli.tag._file import Column, Encoding, TagFile, read_tags
 from argmetric.cli.tag._labels import (
     ChunkLabels,
+    ChunkScores,
     TagTask,
     chunk_counts,
     holds_chunks,
@@ -28,6 +29,46 @@ _HINT = "the last column is predicted, the one before it gold"
 _CONVERTED = "gold: read as B-X (IOB1 becomes IOB2)"
 _LOOSE = "no chunk strictly, one for conlleval"
 _SHOWN = 10  # labels in a note
+
+
+class Accuracy(TypedDict):
+    """How many labels were right."""
+
+    accuracy: float
+    correct: int
+    sentences_correct: int
+    notes: list[str]
+
+
+class TypeScores(TypedDict):
+    """The chunks of a type, read in two ways."""
+
+    strict: ChunkScores
+    lenient: ChunkScores
+
+
+class TagEvaluateSummary(SentencesAsked):
+    """What `argmetric tag evaluate` prints as JSON."""
+
+    task: str
+    guessed: bool
+    gold_column: int
+    predicted_column: int
+    accuracy: float
+    correct: int
+    sentences_correct: int
+    notes: list[str]
+    strict: ChunkScores | None
+    lenient: ChunkScores | None
+    types: dict[str, TypeScores] | None
+    tag: Accuracy | None
+
+
+class _Chunks(NamedTuple):
+    strict: ChunkScores
+    lenient: ChunkScores
+    types: dict[str, TypeScores]
+    notes: list[str]
 
 
 def evaluate(
@@ -69,7 +110,13 @@ def evaluate(
             f"{text.name}: {text.width} columns; words, right and predicted labels are "
             f"needed, {least} for --task {kind}"
         )
-    summary: Summary = {
+    # A joint file ends in right tag, right chunk, predicted tag, predicted chunk
+    gold = -3 if kind == "joint" else -2
+    with progress(f"comparing {text.n_tokens:,} tokens"):
+        same = _accuracy(text, gold, -1, "tag" if kind == "pos" else "label")
+        chunks = None if kind == "pos" else _chunk_scores(text, gold)
+        tag = _accuracy(text, -4, -2) if kind == "joint" else None
+    summary: TagEvaluateSummary = {
         "file": text.name,
         "sentences": text.n_sentences,
         "tokens": text.n_tokens,
@@ -77,23 +124,20 @@ def evaluate(
         "guessed": task is None,
         "gold_column": text.width - (2 if kind == "joint" else 1),
         "predicted_column": text.width,
+        **same,
+        "notes": same["notes"] if chunks is None else [*chunks.notes, *same["notes"]],
+        "strict": None if chunks is None else chunks.strict,
+        "lenient": None if chunks is None else chunks.lenient,
+        "types": None if chunks is None else chunks.types,
+        "tag": tag,
     }
-    # A joint file ends in right tag, right chunk, predicted tag, predicted chunk
-    gold = -3 if kind == "joint" else -2
-    with progress(f"comparing {text.n_tokens:,} tokens"):
-        if kind == "pos":
-            summary |= _accuracy(text, gold, -1)
-        else:
-            summary |= _chunk_scores(text, gold)
-        if kind == "joint":
-            summary["tag"] = _accuracy(text, -4, -2)
     if json:
         _report.print_json(summary)
     else:
-        _print(summary)
-    if kind == "pos":
-        return gate(summary["accuracy"], fail_under, get_metric("accuracy"), "accuracy")
-    strict = summary["strict"]["f1"]
+        _print(summary, chunks)
+    if chunks is None:
+        return gate(same["accuracy"], fail_under, get_metric("accuracy"), "accuracy")
+    strict = chunks.strict["f1"]
     return gate(strict, fail_under, get_metric("f1"), "the strict F1 of chunks")
 
 
@@ -106,7 +150,7 @@ def _looks(text: TagFile) -> TagTask:
     return "chunk" if any(like[-2:]) or outside else "pos"
 
 
-def _accuracy(text: TagFile, gold: int, predicted: int, what: str = "tag") -> Summary:
+def _accuracy(text: TagFile, gold: int, predicted: int, what: str = "tag") -> Accuracy:
     right, found = text.columns[gold], text.columns[predicted]
     same = np.fromiter(map(str.__eq__, right, found), np.bool_, text.n_tokens)
     whole = np.logical_and.reduceat(same, text.sentences[:-1])
@@ -131,7 +175,7 @@ def _never(right: Column, found: Column, what: str) -> list[str]:
     ]
 
 
-def _chunk_scores(text: TagFile, gold: int) -> Summary:
+def _chunk_scores(text: TagFile, gold: int) -> _Chunks:
     types: dict[str, int] = {}
     right = ChunkLabels.read(text, gold, types, _HINT)
     found = ChunkLabels.read(text, -1, types, _HINT)
@@ -140,30 +184,24 @@ def _chunk_scores(text: TagFile, gold: int) -> Summary:
     strict, lenient = (
         chunk_counts(right, found, len(types), lenient=kind) for kind in (False, True)
     )
-    rows = {
+    rows: dict[str, TypeScores] = {
         name: {"strict": _scored(strict[i]), "lenient": _scored(lenient[i])}
         for name, i in zip(names, order, strict=True)
     }
-    both = _accuracy(text, gold, -1, "label")
     notes = [
         *right.note(_CONVERTED if right.is_iob1 else f"gold: {_LOOSE}"),
         *found.note(f"predicted: {_LOOSE}"),
-        *both["notes"],
     ]
-    return {
-        **both,
-        "strict": _scored(strict.sum(axis=0)),
-        "lenient": _scored(lenient.sum(axis=0)),
-        "types": rows,
-        "notes": notes,
-    }
+    return _Chunks(
+        _scored(strict.sum(axis=0)), _scored(lenient.sum(axis=0)), rows, notes
+    )
 
 
-def _scored(counts: Integers) -> Summary:
+def _scored(counts: Integers) -> ChunkScores:
     return scores(*counts.tolist())
 
 
-def _print(summary: Summary) -> None:
+def _print(summary: TagEvaluateSummary, chunks: _Chunks | None) -> None:
     target = _report.console(stderr=False)
     looks = ", by the look of the labels" if summary["guessed"] else ""
     facts = [
@@ -176,26 +214,26 @@ def _print(summary: Summary) -> None:
     ]
     share = _report.number(summary["accuracy"])
     whole = _report.count(summary["sentences_correct"], "sentence")
-    if "tag" in summary:
-        tags = _report.number(summary["tag"]["accuracy"])
-        facts.append(("tags", f"{tags} of the tokens"))
-    name = "labels" if "tag" in summary else "accuracy"
+    tag = summary["tag"]
+    if tag is not None:
+        facts.append(("tags", f"{_report.number(tag['accuracy'])} of the tokens"))
+    name = "accuracy" if tag is None else "labels"
     facts.append((name, f"{share} of the tokens, {whole} whole"))
     _report.print_facts(target, "argmetric tag evaluate", facts)
-    if "strict" in summary:
-        _print_types(summary)
-    notes = [*summary["notes"], *summary.get("tag", {}).get("notes", [])]
+    if chunks is not None:
+        _print_types(chunks)
+    notes = [*summary["notes"], *([] if tag is None else tag["notes"])]
     _report.print_notes(target, "note", notes)
 
 
-def _print_types(summary: Summary) -> None:
+def _print_types(chunks: _Chunks) -> None:
     header = "type", "gold", "predicted", "correct", "precision", "recall", "F1"
-    rows = [(name, row) for name, row in summary["types"].items()]
-    rows.append(("all", {name: summary[name] for name in ("strict", "lenient")}))
+    everything: TypeScores = {"strict": chunks.strict, "lenient": chunks.lenient}
     cells = []
-    for name, row in rows:
+    for name, row in [*chunks.types.items(), ("all", everything)]:
         strict = row["strict"]
-        sizes = [f"{strict[key]:,}" for key in ("gold", "predicted", "correct")]
-        parts = [_report.number(strict[key]) for key in ("precision", "recall", "f1")]
-        cells.append([name, *sizes, *parts, _report.number(row["lenient"]["f1"])])
+        sizes = strict["gold"], strict["predicted"], strict["correct"]
+        shares = strict["precision"], strict["recall"], strict["f1"]
+        parts = map(_report.number, (*shares, row["lenient"]["f1"]))
+        cells.append([name, *(f"{size:,}" for size in sizes), *parts])
     _report.print_table(_report.console(stderr=False), [*header, "conlleval F1"], cells)

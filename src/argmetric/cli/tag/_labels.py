@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypedDict
 
 import numpy as np
 
 from argmetric._files import DataError
 from argmetric._types import Integers
 from argmetric.cli._report import count
-from argmetric.cli._summary import Summary
 from argmetric.cli.tag._file import Column, TagFile
 from argmetric.search._tagging._codec import dangling, roles_and_kinds
 from argmetric.sequence._schemes import split_label
@@ -130,7 +129,18 @@ def chunk_counts(
     )
 
 
-def scores(gold: int, predicted: int, right: int) -> Summary:
+class ChunkScores(TypedDict):
+    """How many chunks were right."""
+
+    gold: int
+    predicted: int
+    correct: int
+    precision: float
+    recall: float
+    f1: float
+
+
+def scores(gold: int, predicted: int, right: int) -> ChunkScores:
     """Counts with precision, recall and F1; 1 where nothing is and nothing is found."""
     both = gold + predicted
     return {

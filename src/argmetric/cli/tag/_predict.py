@@ -18,13 +18,23 @@ from argmetric.cli._options import (
     TextTarget,
 )
 from argmetric.cli._progress import progress, reading
-from argmetric.cli._summary import Summary
+from argmetric.cli._summary import SentencesAsked
 from argmetric.cli.scores._rows_out import refuse_shared_output
 from argmetric.cli.scores._rules import refuse_bad_target
 from argmetric.cli.tag._file import Encoding, TagFile, read_tags, write_text
 
 if TYPE_CHECKING:
     from argmetric.search import Tagger
+
+
+class TagPredictSummary(SentencesAsked):
+    """What `argmetric tag predict` prints as JSON."""
+
+    model: str
+    task: str
+    columns: list[int]
+    seconds: float
+    output: str | None
 
 
 def predict(
@@ -71,7 +81,7 @@ def predict(
     target = output if output is not None else None if json else "-"
     if target is not None:
         write_text(target, text.with_columns(added), encoding)
-    summary: Summary = {
+    summary: TagPredictSummary = {
         "file": text.name,
         "sentences": text.n_sentences,
         "tokens": text.n_tokens,
@@ -118,7 +128,7 @@ def _check_columns(text: TagFile, tagger: Tagger, model: str) -> None:
             )
 
 
-def _print(summary: Summary) -> None:
+def _print(summary: TagPredictSummary) -> None:
     target = _report.console(stderr=True)
     places = summary["columns"]
     where = f"column {places[0]}" if len(places) == 1 else f"columns {places[0]} and "

@@ -7,7 +7,7 @@ import signal
 import time
 import warnings
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict, cast
 
 from cyclopts import Group, Parameter
 from cyclopts.validators import Number
@@ -17,7 +17,7 @@ from argmetric.cli._errors import DONE, INTERRUPTED, UsageError, say
 from argmetric.cli._options import FilePath, Json, Seed
 from argmetric.cli._progress import progress
 from argmetric.cli._stop import ends_in_order
-from argmetric.cli._summary import Summary
+from argmetric.cli._summary import SentencesAsked
 from argmetric.cli.scores._rules import refuse_bad_target
 from argmetric.cli.tag._corpus import Labelled, development, labelled
 from argmetric.cli.tag._file import Encoding, read_tags
@@ -25,11 +25,60 @@ from argmetric.cli.tag._labels import TagTask
 from argmetric.cli.tag._templates import fitting_table, read_table
 
 if TYPE_CHECKING:
-    from argmetric.search import Tagger
+    from argmetric.search import Evaluation, Tagger
 
 _Recipe = Parameter(group=Group("Recipe", sort_key=2))
 _POSITIVE = Parameter(validator=Number(gte=1))
 _INTERRUPT = "learning was interrupted"  # how the warning of `fit` begins
+
+
+class DevScores(TypedDict):
+    """What a tagger scores on sentences that it has not learned from."""
+
+    accuracy: float
+    precision: float | None
+    recall: float | None
+    f1: float | None
+    unknown: int
+    tokens: int
+
+
+class Epoch(TypedDict):
+    """One pass over the sentences."""
+
+    stage: str
+    epoch: int
+    error: float
+    score: float | None
+    seconds: float
+
+
+class TagTrainSummary(SentencesAsked):
+    """What `argmetric tag train` prints as JSON."""
+
+    task: str
+    labels: list[int]
+    templates: str | None
+    template_count: int
+    direction: str
+    beam: int
+    memory: str
+    hash_bits: int
+    seed: int
+    learner: str
+    costs: str
+    roll_in: str
+    epochs: int
+    step: float
+    dropout: float
+    dev: str | None
+    dev_scores: dict[str, DevScores] | None
+    history: list[Epoch]
+    interrupted: bool
+    seconds: float
+    notes: list[str]
+    model: str
+    bytes: int
 
 
 def train(
@@ -180,12 +229,13 @@ class _Run:
 
     def summary(
         self, tagger: Tagger, task: TagTask, templates: str | None, model: str
-    ) -> Summary:
+    ) -> TagTrainSummary:
         options, text = tagger._options, self.known.text
-        judged: Summary | None = None
+        recipe = options.recipe
+        judged: dict[str, DevScores] | None = None
         if self.held is not None:
             found = tagger.evaluate(self.held.sentences)
-            judged = {name: vars(evaluation) for name, evaluation in found.items()}
+            judged = {name: _dev_scores(one) for name, one in found.items()}
         labels = self.known.labels
         return {
             "file": text.name,
@@ -200,10 +250,15 @@ class _Run:
             "memory": options.memory,
             "hash_bits": options.hash_bits,
             "seed": options.random_state,
-            **vars(options.recipe),
+            "learner": recipe.learner,
+            "costs": recipe.costs,
+            "roll_in": recipe.roll_in,
+            "epochs": recipe.epochs,
+            "step": recipe.step,
+            "dropout": recipe.dropout,
             "dev": None if self.held is None else self.held.text.name,
             "dev_scores": judged,
-            "history": tagger.history_,
+            "history": cast(list[Epoch], tagger.history_),
             "interrupted": tagger.interrupted_,
             "seconds": self.seconds,
             "notes": self.notes,
@@ -212,13 +267,24 @@ class _Run:
         }
 
 
+def _dev_scores(found: Evaluation) -> DevScores:
+    return {
+        "accuracy": found.accuracy,
+        "precision": found.precision,
+        "recall": found.recall,
+        "f1": found.f1,
+        "unknown": found.unknown,
+        "tokens": found.tokens,
+    }
+
+
 def _direction(tagger: Tagger) -> str:
     """What was learned; an interrupt may leave one side of two."""
     reverse = [side.reverse for side in tagger._text_model().sides]
     return "both" if len(reverse) == 2 else "right" if reverse[0] else "left"
 
 
-def _print(summary: Summary) -> None:
+def _print(summary: TagTrainSummary) -> None:
     target = _report.console(stderr=False)
     kinds = [_report.count(n, "label") for n in summary["labels"]]
     if summary["task"] == "joint":
@@ -258,7 +324,7 @@ def _size_text(n_bytes: int) -> str:
     return f"{kilobytes} kB" if kilobytes < 1000 else f"{n_bytes / 1e6:.1f} MB"
 
 
-def _dev_text(name: str, score: Summary, summary: Summary) -> str:
+def _dev_text(name: str, score: DevScores, summary: TagTrainSummary) -> str:
     what = f"{name} " if summary["task"] == "joint" else ""
     if score["f1"] is None:
         found = f"{what}accuracy {_report.number(score['accuracy'])}"
