@@ -78,7 +78,7 @@ class DecideSummary(Asked):
 
     positives: int
     expected: Number
-    error: Number | None
+    error: Number
     forecast: ForecastValues
     threshold: Number | None
     rule: str | None

@@ -73,8 +73,8 @@ class RuleValues(TypedDict):
     neg_label: str | int | float | bool
     calibrator: str | None
     n: int
-    prevalence: float
-    positive_rate: float
+    prevalence: Number
+    positive_rate: Number
     score: Number
     out_of_fold_score: Number
     optimism: Number
