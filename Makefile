@@ -44,6 +44,7 @@ bench: .venv/.ready-bench ## the figures of README and docs, one JSON object a l
 	$(BIN)/python benchmarks/tune.py
 	$(BIN)/python benchmarks/train.py
 	$(BIN)/python benchmarks/stream.py
+	$(BIN)/python benchmarks/files.py
 	$(BIN)/python benchmarks/search.py
 	$(BIN)/python benchmarks/trust.py
 

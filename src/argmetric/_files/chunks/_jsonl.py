@@ -74,6 +74,7 @@ class JsonlReader(TextReader):
 
     def _quickly(self, block: bytes, end: int, newlines: Any) -> Chunk | None:
         """Parse a block at once; None if there is anything unusual in it."""
+        # pyarrow reads it; checks and places add a tenth (`python benchmarks/files.py`)
         import pyarrow as pa
 
         lengths = np.diff(newlines, prepend=-1)
