@@ -85,9 +85,9 @@ def delimited_layout(
 class DelimitedReader(TextReader):
     """Chunks of dense matrices."""
 
-    # Not pyarrow.csv: on blocks of the same size it takes 1.2 times the CPU seconds,
-    # and tells neither the place of a row nor which cell is wrong (10^6 rows of ten
-    # numbers: `python benchmarks/files.py csv`)
+    # Not pyarrow.csv: on blocks of the same size it takes 1.1 to 1.2 times the CPU
+    # seconds, and tells neither the place of a row nor which cell is wrong (10^6 rows
+    # of ten numbers: `python benchmarks/files.py csv`)
     def _parsed(self, limit: int) -> tuple[Chunk | None, BadRowError | None]:
         from argmetric._kernels import text_rows as kernels
 
