@@ -545,7 +545,7 @@ def test_bad_models(run: Run, models: Path) -> None:
         "cut": "cut is not a tagger of argmetric, or it is cut off",
         "damaged": "damaged",
         "foreign": "foreign is not a tagger of argmetric, or",
-        "newer": f"has version {header['version'] + 1} of the format of taggers",
+        "newer": f"has version {header['version'] + 1} of its format",
         "less": "less is damaged",
         "matrix": "matrix is a tagger of another task",
         "nobody": "cannot read nobody: No such file",

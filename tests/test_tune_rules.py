@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 import argmetric as am
 from argmetric import tune
-from argmetric._tune._files import FORMAT
+from argmetric._tune._saved_rule import FORMAT
 from argmetric._tune._scan import Cuts
 from argmetric.metrics._saved import metric_from_dict, metric_to_dict
 

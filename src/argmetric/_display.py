@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import math
 from typing import Any
 
 Lines = list[tuple[str, str]]
@@ -25,13 +24,6 @@ def as_html(title: str, lines: Lines, notes: tuple[str, ...] = ()) -> str:
     )
     below = "".join(f"<p><em>{html.escape(note)}</em></p>" for note in notes)
     return f"<table><caption>{html.escape(title)}</caption>{rows}</table>{below}"
-
-
-def json_number(value: float) -> float | str | None:
-    """JSON has no nan and no infinity: null, and text."""
-    if math.isnan(value):
-        return None
-    return float(value) if math.isfinite(value) else str(value)
 
 
 def new_axes(ax: Any, size: tuple[float, float] = (6.4, 3.8)) -> Any:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -13,6 +12,7 @@ import numpy as np
 from argmetric._arguments import check_flag, check_number
 from argmetric._display import Lines, as_html, as_text
 from argmetric._odds import logit
+from argmetric._saving import Saved, check_version, plain
 from argmetric._segments import expit
 from argmetric._types import Floats
 from argmetric._validation import check_scores, to_floats
@@ -25,7 +25,7 @@ SHOWN = (0.01, 0.1, 0.5, 0.9)  # probabilities whose images are printed
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Calibrator:
+class Calibrator(Saved["Calibrator"]):
     """A non-decreasing map from probabilities to calibrated probabilities.
 
     Made by `calibrate` and `adjust_prior`; taken by `decide`, `forecast` and `tune`.
@@ -58,14 +58,8 @@ class Calibrator:
     prevalence: float | None = field(default=None, kw_only=True)
     draws: Floats | None = field(default=None, kw_only=True)
 
-    kind: ClassVar[str] = ""
+    _what: ClassVar[str] = "calibrator"
     method: ClassVar[str] = ""
-    _kinds: ClassVar[dict[str, type[Calibrator]]] = {}
-
-    def __init_subclass__(cls, **keywords: Any) -> None:
-        super().__init_subclass__(**keywords)
-        if cls.kind:
-            Calibrator._kinds[cls.kind] = cls
 
     def __post_init__(self) -> None:
         if type(self) is Calibrator:
@@ -183,70 +177,36 @@ class Calibrator:
     def to_dict(self) -> dict[str, Any]:
         """All parameters, for JSON; `from_dict` gives an equal map back."""
         own = [one.name for one in fields(self) if one.name not in _COMMON]
-        values = {name: _plain(getattr(self, name)) for name in own}
-        common = {name: _plain(getattr(self, name)) for name in _COMMON}
+        values = {name: plain(getattr(self, name), name) for name in own}
+        common = {name: plain(getattr(self, name), name) for name in _COMMON}
         return {"calibrator": self.kind, "format": FORMAT, **common, **values}
 
-    @staticmethod
-    def from_dict(values: dict[str, Any]) -> Calibrator:
-        """The map that `to_dict` described.
-
-        Parameters
-        ----------
-        values : dict
-            What `to_dict` gave.
-        """
+    @classmethod
+    def _kind_of(cls, values: Any) -> str:
         if not isinstance(values, dict) or "calibrator" not in values:
             raise ValueError("this is no saved calibrator: it has no key 'calibrator'")
         if "file" in values:  # a rule has a calibrator, or none, under that key
             raise ValueError(f"this is no saved calibrator, but {values['file']!r}")
-        values = dict(values)
-        kind, version = values.pop("calibrator"), values.pop("format", FORMAT)
-        if kind not in Calibrator._kinds:
-            known = ", ".join(sorted(Calibrator._kinds))
-            raise ValueError(f"no calibrator of the kind {kind!r}; known are {known}")
-        if not isinstance(version, int) or version > FORMAT:
-            raise ValueError(
-                f"this calibrator was saved in format {version!r}, by a later version; "
-                f"this one reads up to {FORMAT}"
-            )
-        made = Calibrator._kinds[kind]
-        wanted = {one.name for one in fields(made)}
-        if version == 1:
-            values |= {name: None for name in ("reach", "draws") if name in wanted}
-        if set(values) != wanted:
-            odd = sorted(set(values) ^ wanted)
-            raise ValueError(f"a saved {kind} map with missing or unknown keys: {odd}")
-        return made._from_plain(values)
+        check_version(values.get("format", FORMAT), FORMAT, "this calibrator")
+        return str(values["calibrator"])
 
     @classmethod
     def _from_plain(cls, values: dict[str, Any]) -> Calibrator:
+        wanted = {one.name for one in fields(cls)}
+        if values.get("format") == 1:
+            values = dict.fromkeys({"reach", "draws"} & wanted) | values
+        given = {key: x for key, x in values.items() if key not in _HEADER}
+        if set(given) != wanted:
+            odd = sorted(set(given) ^ wanted)
+            raise ValueError(
+                f"a saved {cls.kind} map with missing or unknown keys: {odd}"
+            )
+        return cls._made(given)
+
+    @classmethod
+    def _made(cls, values: dict[str, Any]) -> Calibrator:
+        """The map of this kind with these plain values as parameters."""
         return cls(**values)
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the map to a JSON file, which is replaced whole or not at all.
-
-        Parameters
-        ----------
-        path : str or path
-            The file.
-        """
-        from argmetric._files import save_json
-
-        save_json(path, self.to_dict())
-
-    @staticmethod
-    def load(path: str | os.PathLike[str]) -> Calibrator:
-        """Read a map that `save` wrote.
-
-        Parameters
-        ----------
-        path : str or path
-            The file.
-        """
-        from argmetric._files import load_json
-
-        return Calibrator.from_dict(load_json(path, "calibrator"))
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Calibrator):
@@ -291,6 +251,7 @@ class Calibrator:
 
 
 _COMMON = ("n", "prevalence", "draws")
+_HEADER = ("calibrator", "format")
 
 
 def _values(p: Any, name: str, *, logits: bool) -> Floats:
@@ -303,15 +264,6 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float | np.number) or (
         isinstance(value, np.ndarray) and value.ndim == 0
     )
-
-
-def _plain(value: Any) -> Any:
-    """Arrays as lists, maps as dicts."""
-    if isinstance(value, np.ndarray):
-        return value.tolist()
-    if isinstance(value, tuple):
-        return [_plain(item) for item in value]
-    return value.to_dict() if isinstance(value, Calibrator) else value
 
 
 def check_finite(name: str, value: Any, low: float = -math.inf) -> None:

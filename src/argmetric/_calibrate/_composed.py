@@ -38,7 +38,7 @@ class ChainedMap(Calibrator):
         object.__setattr__(self, "prevalence", self.maps[-1].prevalence)
 
     @classmethod
-    def _from_plain(cls, values: dict[str, Any]) -> Calibrator:
+    def _made(cls, values: dict[str, Any]) -> Calibrator:
         return cls(tuple(Calibrator.from_dict(one) for one in values["maps"]))
 
     def _map(self, x: Floats) -> Floats:

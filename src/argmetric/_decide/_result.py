@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from argmetric._arguments import check_choice, check_label, shown
-from argmetric._display import as_html, as_text, json_number
+from argmetric._display import as_html, as_text
+from argmetric._saving import shown_number
 from argmetric._types import Floats, Integers
 from argmetric.metrics import Metric
 
@@ -161,16 +162,16 @@ class Decision:
         """Everything but the arrays, for JSON."""
         return {
             "metric": self.metric.name,
-            "zero_division": json_number(self.metric.zero_division),
+            "zero_division": shown_number(self.metric.zero_division),
             "average": self.average,
             "n": self.n,
             "n_groups": self.n_groups,
             "n_positives": self.n_positives,
             "threshold": None
             if self.threshold is None
-            else json_number(self.threshold),
-            "expected": json_number(self.expected),
-            "error": json_number(self.error),
+            else shown_number(self.threshold),
+            "expected": shown_number(self.expected),
+            "error": shown_number(self.error),
             "cut_half": _cut_dict(self.cut_half),
             "best_cut": _cut_dict(self.best_cut),
             "notes": list(self.notes),
@@ -225,7 +226,7 @@ def _forgotten(*_: Any) -> Any:
 
 def _cut_dict(cut: Cut) -> dict[str, Any]:
     return {
-        "threshold": json_number(cut.threshold),
+        "threshold": shown_number(cut.threshold),
         "n_positives": cut.n_positives,
-        "expected": json_number(cut.expected),
+        "expected": shown_number(cut.expected),
     }

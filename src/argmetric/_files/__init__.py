@@ -29,19 +29,14 @@ from argmetric._files._formats import (
     Format,
     Role,
     marked,
-    refuse_other_encodings,
-    writing,
 )
 from argmetric._files._labels import classes, labels
 from argmetric._files._read import read_table
-from argmetric._files._saved import load_json, save_json
 from argmetric._files._table import Table
 from argmetric._files._values import groups, numbers, probabilities, weights
 from argmetric._files._write import (
     output_format,
     refuse_terminal,
-    remove_unfinished,
-    replaced_whole,
     write_table,
 )
 
@@ -66,24 +61,18 @@ __all__ = [
     "integer_array",
     "kind_of",
     "labels",
-    "load_json",
     "marked",
     "named_column",
     "numbers",
     "output_format",
     "probabilities",
     "read_table",
-    "refuse_other_encodings",
     "refuse_terminal",
-    "remove_unfinished",
     "repeated",
-    "replaced_whole",
-    "save_json",
     "sparse_numbers",
     "text_array",
     "text_bytes",
     "text_scalar",
     "weights",
     "write_table",
-    "writing",
 ]

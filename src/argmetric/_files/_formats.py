@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
 from pathlib import PurePath
 from typing import Literal, get_args
+
+from argmetric._saving import DataError as DataError
 
 Format = Literal["csv", "tsv", "parquet", "arrow", "arrow-stream", "jsonl"]
 FORMATS: tuple[Format, ...] = get_args(Format)
@@ -35,7 +35,6 @@ _MAGIC: tuple[tuple[bytes, Format], ...] = (
 )
 
 UTF8_MARK = b"\xef\xbb\xbf"
-_UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 _SNIFFED_BYTES = 65_536
 
 Role = Literal[
@@ -59,14 +58,6 @@ Role = Literal[
 ROLES: tuple[Role, ...] = get_args(Role)
 
 
-class DataError(ValueError):
-    """The data at hand cannot be used; the message says where and why.
-
-    What the user may do about it is named by its role, as `marked` writes it; the
-    command line shows the flag in its place.
-    """
-
-
 def marked(role: Role, value: str | None = None) -> str:
     """Return what the user may choose as a message names it, with a value for it.
 
@@ -83,25 +74,6 @@ def marked(role: Role, value: str | None = None) -> str:
     ('`pos_label`', '`hash_bits=18`')
     """
     return f"`{role}`" if value is None else f"`{role}={value}`"
-
-
-@contextlib.contextmanager
-def writing(path: object) -> Iterator[None]:
-    """Let a failure of the system tell which file it is that cannot be written."""
-    try:
-        yield
-    except OSError as error:
-        raise DataError(f"cannot write {path}: {error.strerror or error}") from error
-
-
-def refuse_other_encodings(data: bytes, name: str) -> None:
-    """Refuse UTF-16 and bytes that are no text, where text in UTF-8 is expected."""
-    if data.startswith(_UTF16_MARKS):
-        raise DataError(f"{name} is UTF-16 text; iconv -f UTF-16 -t UTF-8 converts it")
-    if b"\0" in data[:4]:  # where two letters of UTF-16 would be
-        raise DataError(
-            f"{name} begins with zero bytes: it is UTF-16, or no text at all"
-        )
 
 
 def format_by_name(path: str, *, role: Role) -> Format:

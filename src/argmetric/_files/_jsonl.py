@@ -7,7 +7,7 @@ from typing import Any
 
 from argmetric._files._arrow import text_array
 from argmetric._files._formats import UTF8_MARK, DataError
-from argmetric._files._json import parsed
+from argmetric._saving import parsed
 
 
 def read_jsonl(data: bytes, name: str) -> tuple[Any, Any]:

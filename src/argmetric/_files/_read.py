@@ -22,10 +22,10 @@ from argmetric._files._formats import (
     binary_format,
     format_by_name,
     marked,
-    refuse_other_encodings,
     sniff,
 )
 from argmetric._files._table import Table
+from argmetric._saving import refuse_other_encodings
 
 _CSV_BLOCK_BYTES = 1 << 23
 _SHOWN_CHARACTERS = 40

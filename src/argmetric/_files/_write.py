@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
-import errno
 import os
-import stat
 import sys
-import tempfile
 from collections.abc import Iterator
 from typing import IO, Any
 
@@ -19,13 +15,12 @@ from argmetric._files._formats import (
     Format,
     format_by_name,
     marked,
-    writing,
 )
 from argmetric._files._table import Table
 from argmetric._files._text import cells, inferred, json_values
+from argmetric._saving import is_special, written_whole
 
 _ROWS_AT_ONCE = 65_536
-_unfinished: set[str] = set()  # temporary files
 
 
 def write_table(
@@ -65,7 +60,7 @@ def write_table(
         _write(table, stream, format, numeric)
         stream.flush()
         return
-    with writing(path), replaced_whole(path) as stream:
+    with written_whole(path) as stream:
         _write(table, stream, format, numeric)
 
 
@@ -82,7 +77,7 @@ def _not_for_a_terminal(format: Format) -> DataError:
 
 def output_format(table: Table, path: str) -> Format:
     """Return the format in which rows go to a path, if nothing else is said."""
-    if path == STANDARD_STREAM or _is_special(path):
+    if path == STANDARD_STREAM or is_special(path):
         return table.format
     if os.path.isdir(path):
         raise DataError(f"cannot write {path}: it is a folder")
@@ -90,81 +85,6 @@ def output_format(table: Table, path: str) -> Format:
     if not os.path.isdir(folder):
         raise DataError(f"cannot write {path}: there is no folder {folder}")
     return format_by_name(path, role="output_format")
-
-
-@contextlib.contextmanager
-def replaced_whole(path: str) -> Iterator[IO[bytes]]:
-    """Open a file for writing that takes its name only when all went well.
-
-    Parameters
-    ----------
-    path : str
-        The file to make or replace. Pipes and devices are written to as they are.
-    """
-    if _is_special(path):
-        with open(path, "wb") as stream:
-            yield stream
-        return
-    path = os.path.realpath(path)  # a link stays a link
-    folder, name = os.path.split(path)
-    if not os.path.isdir(folder):
-        # Otherwise the error would name the temporary file
-        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), folder)
-    mode = _mode_of(path)
-    handle, temporary = tempfile.mkstemp(dir=folder, prefix=f".{name}.", suffix=".tmp")
-    _unfinished.add(temporary)
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            yield stream
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.chmod(temporary, mode)
-        os.replace(temporary, path)
-    except BaseException:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(temporary)
-        raise
-    finally:
-        _unfinished.discard(temporary)
-    _sync_folder(folder)
-
-
-def remove_unfinished() -> None:
-    """Remove files that were begun, where the process ends without clean-up code."""
-    for temporary in tuple(_unfinished):
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
-
-
-def _is_special(path: str) -> bool:
-    try:
-        mode = os.stat(path).st_mode
-    except OSError:
-        return False
-    return not (stat.S_ISREG(mode) or stat.S_ISDIR(mode))
-
-
-def _mode_of(path: str) -> int:
-    """Return the permissions of the file that is replaced, or those of a new one."""
-    try:
-        status = os.stat(path)
-    except FileNotFoundError:
-        mask = os.umask(0)
-        os.umask(mask)
-        return 0o666 & ~mask
-    if stat.S_ISDIR(status.st_mode):
-        raise IsADirectoryError(None, "it is a folder")
-    return stat.S_IMODE(status.st_mode)
-
-
-def _sync_folder(folder: str) -> None:
-    """Make the new name last; not every system can open a folder for this."""
-    with contextlib.suppress(OSError):
-        handle = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
 
 
 def _write(

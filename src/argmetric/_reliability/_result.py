@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from argmetric._display import Lines, as_html, as_text, json_number
+from argmetric._display import Lines, as_html, as_text
 from argmetric._reliability._bins import ReliabilityBins
 from argmetric._reliability._routes import Route, RouteName
 from argmetric._reliability._slope import Line
@@ -16,6 +16,7 @@ from argmetric._reliability._verdict import (
     forecasts,
     notes_of,
 )
+from argmetric._saving import shown_number
 from argmetric._types import Floats
 from argmetric.metrics import Metric
 
@@ -257,7 +258,7 @@ class CalibrationCheck:
 
     def to_dict(self) -> dict[str, Any]:
         """All figures, for JSON."""
-        figures = {name: json_number(getattr(self, name)) for name in FIGURES}
+        figures = {name: shown_number(getattr(self, name)) for name in FIGURES}
         after = self.recalibrated
         return {
             "fit_to_decide": self.fit_to_decide,
@@ -266,7 +267,7 @@ class CalibrationCheck:
             "route": self.route,
             "routes": {
                 one.name: {
-                    name: json_number(value)
+                    name: shown_number(value)
                     for name, value in vars(one).items()
                     if name != "name"
                 }
@@ -277,7 +278,7 @@ class CalibrationCheck:
             **figures,
             "ece_recalibrated": after.ece,
             "brier_recalibrated": after.brier,
-            "log_loss_recalibrated": json_number(after.log_loss),
+            "log_loss_recalibrated": shown_number(after.log_loss),
             "method": self.method,
             "n": self.n,
             "n_positives": self.n_positives,

@@ -1,4 +1,4 @@
-"""Rules in JSON files: written whole or not at all, and read with care."""
+"""Parts of rules as a file holds them, and what keeps a rule as it is."""
 
 from __future__ import annotations
 
@@ -8,10 +8,6 @@ from typing import Any, NoReturn
 import numpy as np
 
 from argmetric._types import Floats
-from argmetric.metrics import plain_number
-
-FORMAT = 1  # of the saved form
-NAME = "argmetric rule"
 
 
 class FrozenDict(dict[str, Any]):
@@ -40,26 +36,8 @@ def current_versions() -> FrozenDict:
     return FrozenDict(argmetric=package.__version__, numpy=np.__version__)
 
 
-def plain(value: Any, name: str = "") -> Any:
-    """Values that JSON holds: infinities and nan as text, arrays as lists."""
-    if value is None or isinstance(value, bool | int | str):
-        return value
-    if isinstance(value, float):
-        return plain_number(value)
-    if isinstance(value, np.generic):
-        return plain(value.item(), name)
-    if isinstance(value, np.ndarray):
-        return plain(value.tolist(), name)
-    if isinstance(value, list | tuple):
-        return [plain(item, name) for item in value]
-    if isinstance(value, dict):
-        return {key: plain(item, name) for key, item in value.items()}
-    kind = type(value).__name__
-    raise TypeError(f"{name or 'a value'} of type {kind} cannot be saved: {value!r}")
-
-
 def number(value: Any) -> float:
-    """The number that `plain` wrote."""
+    """A number in a saved rule; what is not finite is text there."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         raise ValueError(f"a saved rule has {value!r} where a number belongs")
     try:
@@ -77,33 +55,12 @@ def count(value: Any) -> int:
 
 
 def interval(value: Any) -> tuple[float, float] | None:
-    """The pair that `plain` wrote, or None."""
+    """Two numbers in a saved rule, or None."""
     if value is None:
         return None
     if not isinstance(value, list | tuple) or len(value) != 2:
         raise ValueError(f"a saved rule has {value!r} where two numbers belong")
     return number(value[0]), number(value[1])
-
-
-def header(kind: str) -> dict[str, Any]:
-    return {"file": NAME, "format": FORMAT, "kind": kind}
-
-
-def check_header(values: Any) -> str:
-    """The kind of a saved rule; refuse what is none, or of a later format."""
-    if not isinstance(values, dict) or values.get("file") != NAME:
-        raise ValueError("this is no saved rule: it does not say 'argmetric rule'")
-    version = values.get("format")
-    if isinstance(version, bool) or not isinstance(version, int) or version < 1:
-        raise ValueError(f"a saved rule with the odd format {version!r}")
-    if version > FORMAT:
-        made = values.get("versions", {})
-        by = made.get("argmetric", "a later version") if isinstance(made, dict) else "?"
-        raise ValueError(
-            f"this rule was saved in format {version} by argmetric {by}; this version "
-            f"reads format {FORMAT}: update argmetric"
-        )
-    return str(values.get("kind"))
 
 
 def saved_calibrator(calibrator: Any) -> Any:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
 from argmetric._display import Lines
+from argmetric._saving import plain
 from argmetric._tune import _files
 from argmetric._tune._files import (
     FrozenDict,
@@ -59,6 +60,8 @@ class MultiClassRule(SavedRule):
     >>> rule.apply([[0.5, 0.1, 0.4]])
     array(['c'], dtype='<U1')
     """
+
+    kind: ClassVar[str] = "multiclass"
 
     classes: tuple[Any, ...]
     weights: Floats
@@ -121,9 +124,8 @@ class MultiClassRule(SavedRule):
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, for JSON."""
-        plain = _files.plain
         return {
-            **_files.header("multiclass"),
+            **self._header(),
             "metric": metric_to_dict(self.metric),
             "classes": plain(self.classes, "a class"),
             "weights": plain(self.weights),

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from argmetric._display import Lines
-from argmetric._tune import _files
+from argmetric._saving import plain
 from argmetric._tune._labels import plain_label
 from argmetric._tune._rule import Rule
 from argmetric._tune._saved_rule import SavedRule
@@ -44,6 +44,8 @@ class MultiLabelRule(SavedRule):
     >>> rule.apply([[0.7, 0.2]])
     array([[1, 0]])
     """
+
+    kind: ClassVar[str] = "multilabel"
 
     rules: tuple[Rule, ...]
     names: tuple[Any, ...]
@@ -111,16 +113,16 @@ class MultiLabelRule(SavedRule):
         """Everything but the curves, for JSON."""
         kept = self.rules if self.average == "macro" else self.rules[:1]
         return {
-            **_files.header("multilabel"),
+            **self._header(),
             "average": self.average,
-            "names": _files.plain(self.names, "a name"),
+            "names": plain(self.names, "a name"),
             "rules": [rule.to_dict() for rule in kept],
         }
 
     @classmethod
     def _from_plain(cls, values: dict[str, Any]) -> MultiLabelRule:
         for one in values["rules"]:
-            if _files.check_header(one) != "rule":
+            if cls._kind_of(one) != Rule.kind:
                 raise ValueError("a saved rule for several labels holds odd rules")
         rules = [Rule._from_plain(one) for one in values["rules"]]
         if values["average"] != "macro":

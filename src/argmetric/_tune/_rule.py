@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 import warnings
 from dataclasses import dataclass, field, fields
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from argmetric._display import Lines
+from argmetric._saving import plain
 from argmetric._tune import _files
 from argmetric._tune._files import (
     FrozenDict,
@@ -112,6 +113,8 @@ class Rule(SavedRule):
     >>> rule.apply([0.2, 0.7])
     array([0, 1])
     """
+
+    kind: ClassVar[str] = "rule"
 
     metric: Metric
     threshold: float
@@ -224,12 +227,12 @@ class Rule(SavedRule):
     def to_dict(self) -> dict[str, Any]:
         """Everything but the curve, for JSON; `from_dict` gives an equal rule back."""
         own = {
-            one.name: _files.plain(getattr(self, one.name), one.name)
+            one.name: plain(getattr(self, one.name), one.name)
             for one in fields(self)
             if one.name not in (*CURVE, "metric", "calibrator")
         }
         return {
-            **_files.header("rule"),
+            **self._header(),
             "metric": metric_to_dict(self.metric),
             **own,
             "calibrator": _files.saved_calibrator(self.calibrator),

@@ -3,22 +3,39 @@
 from __future__ import annotations
 
 import json
-import os
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from argmetric._display import Lines, as_html, as_text
+from argmetric._saving import Saved, check_version
 from argmetric._tune._files import FrozenDict, read_only
 
+FORMAT = 1  # of the saved form
+NAME = "argmetric rule"
 CURVE = ("thresholds", "scores")  # not saved: as long as the rows
 
 
-class SavedRule:
-    """A frozen rule that can be written to a file and read back."""
+class SavedRule(Saved[Any]):
+    """A frozen rule that can be written to a file and read back.
 
-    def to_dict(self) -> dict[str, Any]:
-        raise NotImplementedError
+    A new kind of rule is a class below this one with a `kind`, `to_dict` and
+    `_from_plain`, that the face of the room imports.
+    """
+
+    _what: ClassVar[str] = "rule"
+
+    def _header(self) -> dict[str, Any]:
+        return {"file": NAME, "format": FORMAT, "kind": self.kind}
+
+    @classmethod
+    def _kind_of(cls, values: Any) -> str:
+        if not isinstance(values, dict) or values.get("file") != NAME:
+            raise ValueError(f"this is no saved rule: it does not say {NAME!r}")
+        made = values.get("versions")
+        by = made.get("argmetric", "") if isinstance(made, dict) else ""
+        check_version(values.get("format"), FORMAT, "this rule", by)
+        return str(values.get("kind"))
 
     def _title(self) -> str:
         raise NotImplementedError
@@ -28,48 +45,6 @@ class SavedRule:
 
     def _notes(self) -> tuple[str, ...]:
         return ()
-
-    @staticmethod
-    def from_dict(values: dict[str, Any]) -> Any:
-        """The rule that `to_dict` described, of whichever kind it is.
-
-        Parameters
-        ----------
-        values : dict
-            What `to_dict` gave.
-        """
-        from argmetric._tune._kinds import rule_from_dict
-
-        return rule_from_dict(values)
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the rule to a JSON file, which is replaced whole or not at all.
-
-        Parameters
-        ----------
-        path : str or path
-            The file.
-        """
-        from argmetric._files import save_json
-
-        save_json(path, self.to_dict())
-
-    @staticmethod
-    def load(path: str | os.PathLike[str]) -> Any:
-        """Read a rule of any kind that `save` wrote.
-
-        Parameters
-        ----------
-        path : str or path
-            The file.
-        """
-        from argmetric._files import load_json
-
-        values = load_json(path, "rule")
-        try:
-            return SavedRule.from_dict(values)
-        except ValueError as error:
-            raise ValueError(f"{os.fspath(path)}: {error}") from None
 
     def __getstate__(self) -> dict[str, Any]:
         """Plain dicts for pickles and the like, which fill a mapping item by item."""

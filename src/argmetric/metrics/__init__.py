@@ -42,7 +42,6 @@ from argmetric.metrics._rates import (
 )
 from argmetric.metrics._saved import metric_from_dict as metric_from_dict
 from argmetric.metrics._saved import metric_to_dict as metric_to_dict
-from argmetric.metrics._saved import plain_number as plain_number
 
 __all__ = [
     "MCC",

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
+from argmetric._saving import plain, restored
 from argmetric.metrics._base import CustomMetric, Metric
 from argmetric.metrics._catalogue import CLASSES
 
@@ -21,11 +21,6 @@ class MissingFunction:
             f"the metric {self.name!r} is a function that a file cannot hold: the rule "
             "applies without it, but to evaluate the metric pass the function again"
         )
-
-
-def plain_number(value: float) -> float | str:
-    """JSON has no infinities and no nan: text."""
-    return float(value) if math.isfinite(value) else str(float(value))
 
 
 def metric_to_dict(metric: Metric) -> dict[str, Any]:
@@ -49,9 +44,9 @@ def metric_to_dict(metric: Metric) -> dict[str, Any]:
             "class": "CustomMetric",
             "name": metric.name,
             "greater_is_better": metric.greater_is_better,
-            "zero_division": plain_number(metric.zero_division),
+            "zero_division": plain(metric.zero_division),
         }
-    return head | {name: _plain(x) for name, x in metric._parameters().items()}
+    return head | {name: plain(x) for name, x in metric._parameters().items()}
 
 
 def metric_from_dict(values: dict[str, Any]) -> Metric:
@@ -67,7 +62,7 @@ def metric_from_dict(values: dict[str, Any]) -> Metric:
     """
     if not isinstance(values, dict) or not {"class", "name"} <= set(values):
         raise ValueError(f"this is no saved metric: {values!r}")
-    known = {key: _number(x) for key, x in values.items() if key != "class"}
+    known = {key: restored(x) for key, x in values.items() if key != "class"}
     kind = values["class"]
     if kind == "CustomMetric":
         function = MissingFunction(str(known["name"]))
@@ -84,15 +79,3 @@ def metric_from_dict(values: dict[str, Any]) -> Metric:
         raise ValueError(
             f"the saved metric {kind} has odd parameters: {error}"
         ) from None
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, tuple):
-        return [_plain(item) for item in value]
-    return plain_number(value) if isinstance(value, float) else value
-
-
-def _number(value: Any) -> Any:
-    if isinstance(value, list):
-        return tuple(_number(item) for item in value)
-    return float(value) if value in ("nan", "inf", "-inf") else value

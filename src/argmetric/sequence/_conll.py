@@ -11,8 +11,7 @@ from pathlib import Path, PurePath
 from typing import Any, Literal, get_args
 
 from argmetric._arguments import check_items, check_path, check_texts, shown
-from argmetric._files import DataError, refuse_other_encodings, replaced_whole
-from argmetric._files._json import parsed
+from argmetric._saving import DataError, parsed, refuse_other_encodings, written_whole
 from argmetric._validation import check_choice
 from argmetric.sequence._schemes import SCHEMES, SchemeName, split_label
 from argmetric.sequence._span_decision import Span
@@ -291,11 +290,8 @@ def write_sentences(
         sys.stdout.buffer.write(text.encode())
         sys.stdout.buffer.flush()
         return
-    try:
-        with replaced_whole(path) as stream:
-            stream.write(text.encode())
-    except OSError as error:
-        raise DataError(f"cannot write {path}: {error.strerror or error}") from error
+    with written_whole(path) as stream:
+        stream.write(text.encode())
 
 
 def _sentences(given: Any) -> list[Sentence]:

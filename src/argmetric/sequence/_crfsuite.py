@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from argmetric._arguments import check_items, check_path, shown, to_float
-from argmetric._files import DataError
+from argmetric._saving import DataError
 from argmetric._types import Floats, Integers
 from argmetric.sequence._crf import LinearChainCRF
 

@@ -11,7 +11,6 @@ import numpy as np
 from argmetric._files._arrow import mask_to_numpy, to_numpy
 from argmetric._files._columns import LABEL_NAMES
 from argmetric._files._formats import UTF8_MARK, DataError, marked
-from argmetric._files._json import parsed
 from argmetric._files.chunks._base import (
     BadRowError,
     Chunk,
@@ -24,6 +23,7 @@ from argmetric._files.chunks._bytes import ByteSource
 from argmetric._files.chunks._delimited import chosen_columns
 from argmetric._files.chunks._table import dense, known_labels, label_text
 from argmetric._files.chunks._text import TextReader
+from argmetric._saving import parsed
 from argmetric._types import Floats
 
 _MOST_CELLS = 1 << 22  # of a table that is mostly empty

@@ -11,7 +11,6 @@ from argmetric._files._formats import (
     UTF8_MARK,
     DataError,
     marked,
-    refuse_other_encodings,
     sniff,
 )
 from argmetric._files.chunks._base import (
@@ -31,6 +30,7 @@ from argmetric._files.chunks._parquet import (
     parquet_layout,
 )
 from argmetric._files.chunks._svmlight import SvmlightReader, svmlight_layout
+from argmetric._saving import refuse_other_encodings
 
 _EXTENSIONS: dict[str, RowFormat] = {
     ".svm": "svmlight",

@@ -21,6 +21,7 @@ import numpy as np
 
 from argmetric import __version__
 from argmetric import _files as files
+from argmetric._saving import check_version, written_whole
 from argmetric.cli.models._features import Features
 
 if TYPE_CHECKING:
@@ -105,7 +106,7 @@ def save_model(saved: SavedModel, path: str) -> None:
         "made_by": saved.made_by,
     }
     data = skops_io().dumps(content, compression=zipfile.ZIP_DEFLATED)
-    with files.writing(path), files.replaced_whole(path) as stream:
+    with written_whole(path) as stream:
         stream.write(data)
 
 
@@ -222,8 +223,7 @@ def _checked(content: Any) -> SavedModel:
 
     if not isinstance(content, dict) or content.get("kind_of_file") != _MARK:
         raise ValueError("it holds something else")
-    if content["format"] != _FORMAT:
-        raise ValueError(f"its format is {content['format']}; {_FORMAT} is known here")
+    check_version(content["format"], _FORMAT, "it", by=str(content.get("version")))
     model = content["model"]
     if not isinstance(model, MetricClassifier):
         raise ValueError(f"it holds a {type(model).__name__}")

@@ -8,6 +8,7 @@ from cyclopts import Parameter
 
 from argmetric import _files as files
 from argmetric._files import Format
+from argmetric._saving import writing
 from argmetric.cli import _report
 from argmetric.cli._errors import DONE, UsageError
 from argmetric.cli._options import (
@@ -148,7 +149,7 @@ def calibrate(
             labels, p, metric, **grouping(groups), **how, random_state=seed
         )
     if output is not None:
-        with files.writing(output):
+        with writing(output):
             calibrator.save(output)
     used = {"score": score, "label": label, "weight": weight}
     summary: CheckSummary = {

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, TypedDict
 
 from argmetric import _files as files
+from argmetric._saving import writing
 from argmetric._types import Floats
 from argmetric.cli._errors import UsageError
 from argmetric.cli._report import count, number
@@ -33,7 +34,7 @@ def refuse_bad_target(path: str) -> None:
 
 def save_rule(rule: Rule, path: str) -> None:
     """Write a rule to a file."""
-    with files.writing(path):
+    with writing(path):
         rule.save(path)
 
 

@@ -13,9 +13,6 @@ import io as memory
 import json
 import os
 import re
-import struct
-import tokenize
-import zipfile
 import zlib
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +22,13 @@ import numpy as np
 import numpy.typing as npt
 
 from argmetric import _files as files
+from argmetric._saving import (
+    DAMAGE,
+    Arrays,
+    check_version,
+    read_arrays,
+    written_whole,
+)
 from argmetric.cli._errors import say
 
 VERSION = 1
@@ -32,21 +36,6 @@ KEPT = 2  # the newest, and the one before it
 _NAME = re.compile(r"checkpoint-(\d{15})\.npz")
 _TEMPORARY = re.compile(r"\.checkpoint-\d{15}\.npz\..*\.tmp")
 _MANIFEST, _DIGEST = "manifest", "digest"
-_DAMAGE = (
-    OSError,
-    ValueError,
-    KeyError,
-    TypeError,
-    EOFError,
-    RuntimeError,
-    NotImplementedError,
-    struct.error,
-    tokenize.TokenError,  # of numpy, which parses the header of an array as Python
-    zlib.error,
-    zipfile.BadZipFile,
-)
-
-Arrays = dict[str, npt.NDArray[Any]]
 
 
 @dataclass(frozen=True)
@@ -117,7 +106,7 @@ class CheckpointFolder:
         for path in self._files():
             try:
                 return read_checkpoint(path)
-            except _DAMAGE as error:
+            except DAMAGE as error:
                 reasons.append((path, " ".join(str(error).split()) or repr(error)))
                 say(f"{path} is damaged ({reasons[-1][1]}); the one before it is tried")
         if reasons:
@@ -136,7 +125,7 @@ class CheckpointFolder:
     def save(self, rows: int, manifest: dict[str, Any], arrays: Arrays) -> str:
         """Write a checkpoint, and remove all but the one before it."""
         path = self.path / f"checkpoint-{rows:015d}.npz"
-        with files.writing(path), files.replaced_whole(str(path)) as stream:
+        with written_whole(path) as stream:
             stream.write(packed(manifest, arrays))
         for old in self._files()[KEPT:]:
             old.unlink()
@@ -165,17 +154,13 @@ def packed(manifest: dict[str, Any], arrays: Arrays) -> memoryview:
 def read_checkpoint(path: Path) -> Checkpoint:
     """Read and check a checkpoint; any damage is an error."""
     data = memory.BytesIO(path.read_bytes())
-    with np.load(data, allow_pickle=False) as file:
-        text = file[_MANIFEST].tobytes()
-        if hashlib.sha256(text).digest() != file[_DIGEST].tobytes():
-            raise ValueError("the manifest does not match its digest")
-        manifest = json.loads(text)
-        if manifest["version"] != VERSION:
-            raise files.DataError(
-                f"{path} has version {manifest['version']}, this program writes "
-                f"{VERSION}: use the program that wrote it"
-            )
-        arrays = {name: file[f"state_{name}"] for name in manifest["arrays"]}
+    members = read_arrays(data)
+    text = members[_MANIFEST].tobytes()
+    if hashlib.sha256(text).digest() != members[_DIGEST].tobytes():
+        raise ValueError("the manifest does not match its digest")
+    manifest = json.loads(text)
+    check_version(manifest["version"], VERSION, str(path))
+    arrays = {name: members[f"state_{name}"] for name in manifest["arrays"]}
     for name, array in arrays.items():
         if _described(array) != manifest["arrays"][name]:
             raise ValueError(f"the array {name!r} does not match its checksum")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from argmetric._files import DataError
+from argmetric._saving import DataError
 from argmetric.cli.tag._file import Column, TagFile, read_tags
 from argmetric.cli.tag._labels import ChunkLabels, TagTask, holds_chunks
 from argmetric.sequence._conll import Sentence

@@ -7,7 +7,7 @@ from typing import Annotated, NamedTuple, TypedDict
 import numpy as np
 from cyclopts import Parameter
 
-from argmetric._files import DataError
+from argmetric._saving import DataError
 from argmetric._types import Integers
 from argmetric.cli import _report
 from argmetric.cli._gate import gate

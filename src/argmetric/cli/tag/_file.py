@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 from cyclopts import Parameter
 
-from argmetric._files import DataError, refuse_other_encodings, replaced_whole
+from argmetric._saving import DataError, refuse_other_encodings, written_whole
 from argmetric.cli._errors import UsageError
 from argmetric.cli._progress import reading
 from argmetric.sequence._conll import Sentence, refuse_text, text_hint
@@ -193,8 +193,5 @@ def write_text(path: str, text: str, encoding: str) -> None:
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
         return
-    try:
-        with replaced_whole(path) as stream:
-            stream.write(data)
-    except OSError as error:
-        raise DataError(f"cannot write {path}: {error.strerror or error}") from error
+    with written_whole(path) as stream:
+        stream.write(data)

@@ -7,7 +7,7 @@ from typing import Literal, TypedDict
 
 import numpy as np
 
-from argmetric._files import DataError
+from argmetric._saving import DataError
 from argmetric._types import Integers
 from argmetric.cli._report import count
 from argmetric.cli.tag._file import Column, TagFile

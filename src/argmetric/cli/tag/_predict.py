@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from argmetric._files import DataError
+from argmetric._saving import DataError
 from argmetric.cli import _report
 from argmetric.cli._errors import DONE, UsageError, say
 from argmetric.cli._options import (

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from argmetric._files import DataError
+from argmetric._saving import DataError
 from argmetric.cli._errors import DONE
 from argmetric.cli.tag._labels import TagTask
 

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import os
-import struct
-import tokenize
-import zipfile
-import zlib
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from argmetric._files import DataError, replaced_whole
+from argmetric import _saving
+from argmetric._saving import Arrays
 from argmetric.search._tagging._codec import Codec
 from argmetric.search._tagging._engine import Policy
 from argmetric.search._tagging._features import Extractor
@@ -33,21 +29,6 @@ if TYPE_CHECKING:
 
 _FORMAT = "argmetric tagger"
 _VERSION = 1
-_DAMAGED = (
-    tokenize.TokenError,  # of the header of an array
-    SyntaxError,
-    ValueError,
-    LookupError,
-    TypeError,
-    AttributeError,
-    EOFError,
-    NotImplementedError,  # a method of compression that there is not
-    RuntimeError,  # an archive that asks for a password
-    struct.error,
-    zipfile.BadZipFile,
-    zlib.error,
-)
-Arrays = dict[str, npt.NDArray[Any]]
 
 
 def save(tagger: Tagger, path: str | os.PathLike[str]) -> None:
@@ -88,20 +69,8 @@ def save(tagger: Tagger, path: str | os.PathLike[str]) -> None:
 def write_archive(
     path: str | os.PathLike[str], kind: str, header: Mapping[str, Any], arrays: Arrays
 ) -> None:
-    """Write JSON and arrays; the file is replaced whole or not at all."""
-    whole = {"format": kind, "version": _VERSION, **header}
-    text = json.dumps(whole, default=_plain).encode()
-    coded = {"header": np.frombuffer(text, dtype=np.uint8), **arrays}
-    try:
-        with replaced_whole(os.fspath(path)) as stream:
-            np.savez_compressed(stream, allow_pickle=False, **coded)
-    except OSError as error:
-        raise DataError(f"cannot write {path}: {error.strerror or error}") from error
-
-
-def _plain(value: Any) -> Any:
-    """Arguments of other types than those of JSON."""
-    return dict(value) if isinstance(value, Mapping) else value.item()
+    """Write a tagger as a header and arrays."""
+    _saving.write_archive(path, kind, _VERSION, header, arrays)
 
 
 def sparse(name: str, weights: npt.NDArray[np.float32]) -> Arrays:
@@ -159,41 +128,13 @@ def _tagger(cls: type[Tagger], header: Mapping[str, Any], arrays: Arrays) -> Tag
 def read_archive(
     path: str | os.PathLike[str], kind: str
 ) -> tuple[dict[str, Any], Arrays]:
-    """Read JSON and arrays of a kind of file."""
-    try:
-        # Where it is cut off, np.load would leave a file open that it opened itself
-        with open(path, "rb") as stream:
-            if not zipfile.is_zipfile(stream):
-                raise DataError(
-                    f"{path} is not a tagger of argmetric, or it is cut off"
-                )
-            stream.seek(0)
-            with whole_archive(path), np.load(stream, allow_pickle=False) as archive:
-                arrays = {name: archive[name] for name in archive.files}
-    except OSError as error:
-        raise DataError(f"cannot read {path}: {error.strerror or error}") from None
-    if "header" not in arrays:
-        raise DataError(f"{path} is not a tagger of argmetric")
-    with whole_archive(path):
-        header = json.loads(arrays["header"].tobytes())
-        found, version = header["format"], header["version"]
-    if found != kind:
-        raise DataError(f"{path} holds {found!r}, not {kind!r}")
-    if version != _VERSION:
-        raise DataError(
-            f"{path} has version {version} of the format of taggers; this release "
-            f"reads version {_VERSION}"
-        )
-    return header, arrays
+    """The header and the arrays of a kind of tagger."""
+    return _saving.read_archive(path, kind, _VERSION, "tagger")
 
 
-@contextmanager
-def whole_archive(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Whatever a damaged file makes fail, as one error."""
-    try:
-        yield
-    except _DAMAGED:
-        raise DataError(f"{path} is damaged: the tagger in it is not whole") from None
+def whole_archive(path: str | os.PathLike[str]) -> AbstractContextManager[None]:
+    """Whatever a damaged tagger makes fail, as one error."""
+    return _saving.whole(path, "tagger")
 
 
 def _model(
