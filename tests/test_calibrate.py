@@ -1438,7 +1438,7 @@ def test_files_that_are_no_calibrators_are_refused(tmp_path):
         ("{", "is no calibrator, or was cut short"),
         ("[1]", "no saved calibrator"),
         ('{"calibrator": "pickle"}', "no calibrator of the kind 'pickle'"),
-        ('{"calibrator": "platt", "format": 9}', "format 9"),
+        ('{"calibrator": "platt", "format": 9}', "version 9 of its format"),
         ('{"calibrator": "platt", "slope": 1}', "missing or unknown keys"),
     ):
         path.write_text(text)

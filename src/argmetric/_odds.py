@@ -17,8 +17,14 @@ def log_odds(p: Floats, q: Floats) -> Floats:
         return np.log(p) - np.log(q)
 
 
+def expit(x: Floats) -> Floats:
+    """1/(1+e^-x) without overflow: exact to a rounding error at both ends."""
+    small = np.exp(-np.abs(x))
+    return np.where(x >= 0, 1.0, small) / (1.0 + small)
+
+
 def from_log_odds(x: Floats) -> tuple[Floats, Floats]:
-    """P and 1-p, each accurate."""
+    """P and 1-p, each accurate: `expit(x)` and `expit(-x)` in one pass."""
     small = np.exp(-np.abs(x))
     large, small = 1.0 / (1.0 + small), small / (1.0 + small)
     return np.where(x >= 0, large, small), np.where(x >= 0, small, large)
@@ -30,6 +36,11 @@ def logit(p: Floats) -> Floats:
         return np.log(p) - np.log1p(-p)
 
 
-def bounded_logit(p: Floats) -> Floats:
-    """Log-odds of p, kept from 0 and 1 by 2^-53: at most 36.7 from 0."""
-    return logit(np.clip(p, NEAREST, 1.0 - NEAREST))
+def logit_of(p: float) -> float:
+    """Log-odds of one probability."""
+    return float(logit(np.asarray(p)))
+
+
+def bounded_logit(p: Floats, low: float, high: float) -> Floats:
+    """Log-odds of p, kept between two probabilities: finite."""
+    return logit(np.clip(p, low, high))

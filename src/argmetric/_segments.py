@@ -74,9 +74,3 @@ class Segments:
         first = np.repeat(self.indptr[:-1] + np.arange(self.n_segments), lengths)
         k = np.arange(first.size) - first
         return k.astype(np.float64), np.repeat(self.sizes, lengths).astype(np.float64)
-
-
-def expit(x: Floats) -> Floats:
-    """1/(1+e^-x) without overflow: exact to a rounding error at both ends."""
-    small = np.exp(-np.abs(x))
-    return np.where(x >= 0, 1.0, small) / (1.0 + small)

@@ -11,9 +11,8 @@ import numpy as np
 
 from argmetric._arguments import check_flag, check_number
 from argmetric._display import Lines, as_html, as_text
-from argmetric._odds import logit
+from argmetric._odds import expit, logit
 from argmetric._saving import Saved, check_version, plain
-from argmetric._segments import expit
 from argmetric._types import Floats
 from argmetric._validation import check_scores, to_floats
 

@@ -19,7 +19,7 @@ from argmetric._calibrate._reference import (
     check_score_array,
 )
 from argmetric._labels import check_pos_label
-from argmetric._segments import expit
+from argmetric._odds import expit
 from argmetric._suspect import warn_of_scale
 from argmetric._types import Floats, Integers
 from argmetric._validation import check_choice, check_groups, check_weight, to_numpy

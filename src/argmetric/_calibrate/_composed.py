@@ -9,8 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from argmetric._calibrate._base import Calibrator
-from argmetric._odds import logit
-from argmetric._segments import expit
+from argmetric._odds import expit, logit
 from argmetric._types import Floats
 from argmetric._validation import check_scores, to_floats
 

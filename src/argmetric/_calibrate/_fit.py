@@ -22,7 +22,7 @@ from argmetric._calibrate._maps import (
 from argmetric._calibrate._newton import fit_logistic
 from argmetric._calibrate._reference import Reference
 from argmetric._calibrate._spline import fit_spline
-from argmetric._segments import expit
+from argmetric._odds import expit, logit_of
 from argmetric._types import Floats
 
 Method = Literal[
@@ -97,7 +97,7 @@ def _described(reference: Reference) -> dict[str, Any]:
 
 def _constant(target: Floats, weight: Floats) -> float:
     mean = float(weight @ target) / float(weight.sum())
-    return float(np.log(mean) - np.log1p(-mean))
+    return logit_of(mean)
 
 
 def _beta(reference: Reference, strict: bool) -> Calibrator:

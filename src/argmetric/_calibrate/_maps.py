@@ -8,8 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from argmetric._calibrate._base import Calibrator, check_finite
-from argmetric._odds import NEAREST, logit
-from argmetric._segments import expit
+from argmetric._odds import NEAREST, expit, logit
 from argmetric._types import Floats
 from argmetric._validation import check_scores, to_floats
 

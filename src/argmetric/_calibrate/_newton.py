@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from argmetric._odds import logit_of
 from argmetric._types import Floats
 
 STEPS = 200
@@ -112,7 +113,7 @@ def fit_logistic(
         design[i] /= scale[i]
     mean = min(max(float(w @ target) / total, 1e-12), 1 - 1e-12)
     start = np.zeros(centre.size + 1)
-    start[-1] = np.log(mean) - np.log1p(-mean)
+    start[-1] = logit_of(mean)
     none = Prior(np.zeros(start.size), np.zeros(start.size))
     mode = likeliest(design, target, w, start, none)
     back = np.diag(np.append(1 / scale, 1.0))

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from argmetric._odds import logit
-from argmetric._segments import expit
+from argmetric._odds import expit, logit, logit_of
 from argmetric._sparse import to_dense
 from argmetric._suspect import refuse_two_classes
 from argmetric._types import Booleans, Floats, Integers
@@ -71,7 +70,7 @@ class Reference:
         rows = max(sum(self.counts), FEWEST)
         usual = np.median(self.scores[self.y]), np.median(1.0 - self.scores[~self.y])
         nearest = max(seen / 2, min(1 / (4 * rows), min(usual) / FAR))
-        return float(np.log1p(-nearest) - np.log(nearest))
+        return -logit_of(nearest)
 
     @cached_property
     def x(self) -> Floats:

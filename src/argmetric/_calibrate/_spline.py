@@ -25,8 +25,7 @@ from argmetric._calibrate._draws import N_DRAWS, rounded, standard_normal
 from argmetric._calibrate._maps import LogOddsMap
 from argmetric._calibrate._newton import Mode, Prior, fit_logistic, likeliest
 from argmetric._calibrate._reference import Reference
-from argmetric._odds import NEAREST, logit
-from argmetric._segments import expit
+from argmetric._odds import NEAREST, expit, logit
 from argmetric._types import Floats
 
 N_KNOTS = 8

@@ -11,7 +11,8 @@ import numpy as np
 from argmetric._arguments import check_count, check_fraction
 from argmetric._expected import Tables, compiled, expected_curves
 from argmetric._layout import Layout
-from argmetric._segments import Method, Segments, expit
+from argmetric._odds import from_log_odds
+from argmetric._segments import Method, Segments
 from argmetric._types import Floats, Integers
 from argmetric.metrics import Metric, Recall
 
@@ -57,7 +58,7 @@ class Task:
     def segments(self, key: Floats, indptr: Integers, sizes: Integers) -> Segments:
         """Segments of scores that descend within each of them."""
         if self.logits:
-            return Segments(expit(key), expit(-key), indptr, sizes)
+            return Segments(*from_log_odds(key), indptr, sizes)
         return Segments(key, 1.0 - key, indptr, sizes)
 
     def tie_floor(self, segments: Segments) -> Floats:

@@ -19,7 +19,8 @@ from argmetric._forecast._result import Forecast
 from argmetric._forecast._shift import match_prevalence
 from argmetric._labels import check_pos_label, label_numbers
 from argmetric._layout import Average, Layout, lay_out
-from argmetric._segments import Segments, expit
+from argmetric._odds import from_log_odds
+from argmetric._segments import Segments
 from argmetric._suspect import warn_of_scale
 from argmetric._types import Booleans, Floats
 from argmetric._validation import is_sparse
@@ -111,7 +112,7 @@ def forecast(
     if layout.sparse and selected.sum() != chosen.sum():
         raise ValueError("a label is 1 where the sparse p has no entry")
     scores = layout.scores
-    p_, q = (expit(scores), expit(-scores)) if logits else (scores, 1.0 - scores)
+    p_, q = from_log_odds(scores) if logits else (scores, 1.0 - scores)
     if prior is not None:
         # An implicit cell stays a certain negative under any prevalence.
         p_, q = match_prevalence(p_, q, prior, int(layout.sizes.sum()))

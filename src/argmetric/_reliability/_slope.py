@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from argmetric._calibrate import fit_logistic
-from argmetric._segments import expit
+from argmetric._odds import from_log_odds
 from argmetric._types import Floats, Integers
 
 
@@ -47,7 +47,7 @@ def calibration_line(
     slope, intercept = map(float, fit.coefficients)
     w = np.ones(x.size) if weight is None else weight
     eta = slope * x + intercept
-    p, q = expit(eta), expit(-eta)
+    p, q = from_log_odds(eta)
     curve = w * p * q
     information = np.array([[curve @ x**2, curve @ x], [curve @ x, float(curve.sum())]])
     if not np.linalg.cond(information) < 1e15:

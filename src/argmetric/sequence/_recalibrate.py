@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from argmetric._arguments import check_items, check_texts
+from argmetric._odds import bounded_logit, expit
 from argmetric._types import Floats
 from argmetric._validation import check_fraction
 from argmetric.sequence._crf import LinearChainCRF
@@ -17,6 +18,7 @@ from argmetric.sequence._schemes import Chunk, SchemeName, read_chunks
 from argmetric.sequence._spans import SpanMarginals, span_marginals
 
 _NEWTON_STEPS = 50
+_LEAST, _MOST = np.finfo(np.float64).tiny, 1 - 2e-16
 _RIDGE = 1e-9  # keeps a development set that is separated from running to infinity
 
 
@@ -42,22 +44,11 @@ class Recalibration:
 
     def __call__(self, p: npt.ArrayLike) -> Floats:
         """Probabilities after the map."""
-        odds = self.slope * logit(np.asarray(p, dtype=np.float64)) + self.intercept
-        return sigmoid(odds)
+        return expit(self.slope * _log_odds(np.asarray(p, float)) + self.intercept)
 
     def to_dict(self) -> dict[str, Any]:
         """The parameters, for JSON."""
         return asdict(self)
-
-
-def sigmoid(x: Floats) -> Floats:
-    with np.errstate(over="ignore"):
-        return np.asarray(1.0 / (1.0 + np.exp(-x)))
-
-
-def logit(p: Floats) -> Floats:
-    tiny = np.finfo(np.float64).tiny
-    return np.asarray(np.log(np.maximum(p, tiny)) - np.log1p(-np.minimum(p, 1 - 2e-16)))
 
 
 def true_spans(
@@ -127,7 +118,7 @@ def recalibrate(
             "the development set must have true and false spans above the floor; it "
             f"has {int(y.sum())} true ones of {y.size}"
         )
-    slope, intercept = _fit(logit(model.probability[part]), y)
+    slope, intercept = _fit(_log_odds(model.probability[part]), y)
     if slope <= 0:
         raise ValueError(
             f"slope {slope:.3g} above floor={floor:g}: on the development set more "
@@ -135,6 +126,10 @@ def recalibrate(
             "sentences"
         )
     return Recalibration(slope, intercept, floor, n_gold / float(y.sum()))
+
+
+def _log_odds(p: Floats) -> Floats:
+    return bounded_logit(p, _LEAST, _MOST)
 
 
 def _fit(x: Floats, y: Floats) -> tuple[float, float]:
@@ -148,7 +143,7 @@ def _fit(x: Floats, y: Floats) -> tuple[float, float]:
 
     current = loss(theta)
     for _ in range(_NEWTON_STEPS):
-        p = sigmoid(design @ theta)
+        p = expit(design @ theta)
         gradient = design.T @ (p - y) + 2 * _RIDGE * theta
         curvature = (design * (p * (1 - p))[:, None]).T @ design
         curvature += 2 * _RIDGE * np.eye(2)

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from argmetric._arguments import check_label
-from argmetric._odds import from_log_odds
+from argmetric._odds import expit, from_log_odds, logit_of
 from argmetric._types import BinaryLabels, Floats
 from argmetric.metrics import MetricLike
 from argmetric.stream._features import Vocabulary
@@ -215,7 +215,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         labels, logits = self._learn(X, y, classes, sample_weight)
         predicted = self.classes_.take(labels)
-        return (predicted, from_log_odds(logits)[0]) if return_proba else predicted
+        return (predicted, expit(logits)) if return_proba else predicted
 
     def _learn(
         self, X: Any, y: Any, classes: Any, sample_weight: Any, *, whole: bool = False
@@ -249,7 +249,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Log-odds minus those of the threshold: > 0 where `predict` is positive."""
         labels, logits = self._decided(X)
         threshold = min(max(self.threshold_, 1e-300), 1.0 - 2.0**-53)
-        margin = logits - (np.log(threshold) - np.log1p(-threshold))
+        margin = logits - logit_of(threshold)
         # a tie, or the last bit, must not tell another story than the label
         margin = np.where(labels == 1, np.maximum(margin, 1e-300), margin)
         return np.asarray(np.where(labels == 1, margin, np.minimum(margin, 0.0)))

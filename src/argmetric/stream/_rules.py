@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from argmetric._arguments import check_count, check_flag, check_number, shown
+from argmetric._odds import expit
 from argmetric._types import Floats
 from argmetric._validation import check_labels, check_length, check_scores, to_floats
 from argmetric.metrics import MetricLike, get_metric
@@ -152,7 +153,7 @@ class ThresholdRule:
             raise ValueError(f"the state has the shape {state.shape}: is it of a rule?")
         if state[kernels.RULE] != kernels.HISTOGRAM:
             return float(state[kernels.THETA])
-        return 1.0 / (1.0 + math.exp(-float(state[kernels.CUT])))
+        return float(expit(state[kernels.CUT]))
 
     def to_dict(self) -> dict[str, Any]:
         """Name and parameters, for JSON."""
@@ -439,7 +440,7 @@ class HistogramRule(ThresholdRule):
                 state[kernels.RECENT] = math.exp(-1.0 / self.forget)
         centres = (np.arange(self.bins) + 0.5) * width - kernels.EDGE
         first = kernels.HEADER + 2 * self.bins
-        state[first : first + self.bins] = 1.0 / (1.0 + np.exp(-centres))
+        state[first : first + self.bins] = expit(centres)
         kernels.recompute(state)
 
 

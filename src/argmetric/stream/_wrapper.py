@@ -14,6 +14,7 @@ from sklearn.utils.validation import (
     column_or_1d,
 )
 
+from argmetric._odds import from_log_odds, logit
 from argmetric._suspect import warn_of_common_class
 from argmetric._types import Floats
 from argmetric._validation import is_sparse
@@ -138,8 +139,7 @@ class OnlineThreshold(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def predict_proba(self, X: Any) -> Floats:
         """Probabilities of the negative and of the positive class."""
         check_is_fitted(self, "model_")
-        p = 1.0 / (1.0 + np.exp(-np.clip(self._logits(X), -700.0, 700.0)))
-        return np.column_stack([1.0 - p, p])
+        return np.column_stack(from_log_odds(self._logits(X))[::-1])
 
     def score(self, X: Any, y: Any) -> float:
         """The metric of `predict(X)`."""
@@ -234,8 +234,7 @@ class OnlineThreshold(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         else:
             column = list(self.model_.classes_).index(self.classes_[1])
             p = np.asarray(self.model_.predict_proba(X), dtype=np.float64)[:, column]
-        with np.errstate(divide="ignore"):
-            return np.asarray(np.log(p) - np.log1p(-p))
+        return logit(p)
 
     def _probability_one(self, x: Mapping[Any, Any]) -> float:
         found = self.model_.predict_proba_one(x)

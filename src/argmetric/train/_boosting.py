@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from argmetric._segments import expit
+from argmetric._odds import from_log_odds
 from argmetric._types import Floats
 from argmetric._validation import check_choice, to_floats
 from argmetric.metrics import Metric, MetricLike, get_metric, slopes
@@ -36,7 +36,7 @@ class MetricObjective:
     ) -> tuple[Floats, Floats]:
         """First and second derivatives of the loss in the margins."""
         given = _read(first, second, sample_weight)
-        p, q = expit(given.margin), expit(-given.margin)
+        p, q = from_log_odds(given.margin)
         by_row = self._slopes(p, q, given)
         # The mean of |∂U/∂p| is made 1, as in the log-loss: settings such as the least
         # weight of a leaf or the penalty of its value then mean what they meant.

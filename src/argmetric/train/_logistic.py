@@ -21,7 +21,7 @@ from argmetric._arguments import (
     check_number,
     check_seed,
 )
-from argmetric._segments import expit
+from argmetric._odds import from_log_odds
 from argmetric._sparse import check_structure
 from argmetric._suspect import warn_of_common_class
 from argmetric._types import Floats
@@ -262,7 +262,7 @@ class MetricLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[
             Columns in the order of `classes_`.
         """
         margin = self.gamma * self.decision_function(X)
-        return np.column_stack([expit(-margin), expit(margin)])
+        return np.column_stack(from_log_odds(margin)[::-1])
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """Labels: `classes_[1]` where the decision function is positive.

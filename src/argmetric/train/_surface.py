@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from argmetric._display import new_axes
-from argmetric._segments import expit
+from argmetric._odds import expit
 from argmetric._types import Floats
 from argmetric._validation import check_choice, check_labels, check_length, to_floats
 from argmetric.metrics import MetricLike, get_metric

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from argmetric._arguments import check_flag
+from argmetric._odds import bounded_logit
 from argmetric._types import Floats, Hashes, Integers
 from argmetric.search._searn._columns import (
     Columns,
@@ -77,8 +78,7 @@ def log_odds_of_zero(chance: Floats) -> Floats:
 
     Sure models differ in p by less than a softmax can tell, not in the log odds.
     """
-    low, high = np.maximum(chance, _LEAST_CHANCE), np.minimum(chance, _MOST_CHANCE)
-    return np.asarray(np.log1p(-high) - np.log(low))
+    return -bounded_logit(chance, _LEAST_CHANCE, _MOST_CHANCE)
 
 
 @dataclass(frozen=True, eq=False)
