@@ -10,9 +10,10 @@ import numpy as np
 from argmetric._arguments import check_flag, check_number, check_share
 from argmetric._calibrate import Calibrator, resolve_calibrator
 from argmetric._decide import calibration_note, recalibrated
+from argmetric._discrete import shortest_interval
 from argmetric._forecast._effects import LARGEST_EFFECT
 from argmetric._forecast._groups import Groups, law_of_one
-from argmetric._forecast._laws import ValueLaw, shortest_interval
+from argmetric._forecast._laws import ValueLaw
 from argmetric._forecast._means import law_of_mean
 from argmetric._forecast._over_maps import Batch, law_over_maps
 from argmetric._forecast._result import Forecast

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from argmetric._discrete import distinct
 from argmetric._expected import SMALL, TOLERANCE, compiled, numpy_twins, window_width
 from argmetric._types import Floats
 from argmetric.metrics import Metric
@@ -102,12 +103,7 @@ def compress(parts: list[tuple[Floats, Floats]]) -> tuple[Floats, Floats]:
         values = np.concatenate([values for values, _ in parts])
         weights = np.concatenate([weights for _, weights in parts])
         keep = ~np.isnan(values) & (weights > 0)
-        order = np.argsort(values[keep], kind="stable")
-        values, weights = values[keep][order], weights[keep][order]
-        # Equal up to rounding: the same value reached by different counts.
-        fresh = np.concatenate([[True], np.diff(values) > 1e-13])
-        starts = np.flatnonzero(fresh)
-        return values[starts], np.add.reduceat(weights, starts)
+        return distinct(values[keep], weights[keep])
     parts = [
         (values, weights) for values, weights in parts if not np.isnan(values).all()
     ]
@@ -122,21 +118,3 @@ def compress(parts: list[tuple[Floats, Floats]]) -> tuple[Floats, Floats]:
         moment += np.bincount(place, weights * values, MAX_ATOMS)
     used = mass > 0
     return moment[used] / mass[used], mass[used]
-
-
-def shortest_interval(
-    values: Floats, probabilities: Floats, coverage: float
-) -> tuple[float, float]:
-    """Shortest interval of values that holds the coverage; of several the likeliest."""
-    total = np.concatenate([[0.0], np.cumsum(probabilities)])
-    need = total[:-1] + coverage - 1e-12
-    last = np.searchsorted(total[1:], need)
-    first = np.flatnonzero(last < values.size)
-    if not first.size:
-        return float(values[0]), float(values[-1])
-    last = last[first]
-    lengths = values[last] - values[first]
-    shortest = np.flatnonzero(lengths <= lengths.min() + 1e-12)
-    held = total[last[shortest] + 1] - total[first[shortest]]
-    best = shortest[int(np.argmax(held))]
-    return float(values[first[best]]), float(values[last[best]])

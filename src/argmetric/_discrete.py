@@ -1,0 +1,71 @@
+"""Laws on finitely many values: distribution function, quantiles, intervals.
+
+Values are in ascending order, and chances add up to one. Both come out of long sums:
+values that differ by rounding are one value, a value is reached that is missed by
+`ROUNDING`, and so is a probability.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from argmetric._arguments import check_number
+from argmetric._types import Floats
+
+ROUNDING = 1e-12
+SAME = 1e-13  # of the largest value: the same value, come by in another way
+
+
+class DiscreteLaw:
+    """What can be asked of an object with `values` and their `probabilities`."""
+
+    values: Floats
+    probabilities: Floats
+
+    def cdf(self, x: float) -> float:
+        """Probability of a value of at most x."""
+        x = check_number(x, "x", infinite=True)
+        return float(self.probabilities[self.values <= x + ROUNDING].sum())
+
+    def probability_below(self, x: float) -> float:
+        """Probability of a value below x."""
+        x = check_number(x, "x", infinite=True)
+        return float(self.probabilities[self.values < x - ROUNDING].sum())
+
+    def quantile(self, q: float) -> float:
+        """Smallest value whose cdf reaches q; nan where there is no value."""
+        q = check_number(q, "q", low=0.0, high=1.0)
+        if not self.values.size:
+            return math.nan
+        reached = np.searchsorted(np.cumsum(self.probabilities), q - ROUNDING)
+        return float(self.values[min(int(reached), self.values.size - 1)])
+
+
+def distinct(values: Floats, weights: Floats) -> tuple[Floats, Floats]:
+    """Values in ascending order, each once, with the weight of all that equal it."""
+    if not values.size:
+        return values, weights
+    order = np.argsort(values, kind="stable")
+    values, weights = values[order], weights[order]
+    apart = SAME * np.abs(values[np.isfinite(values)]).max(initial=0.0)
+    starts = np.flatnonzero(np.concatenate([[True], np.diff(values) > apart]))
+    return values[starts], np.add.reduceat(weights, starts)
+
+
+def shortest_interval(
+    values: Floats, probabilities: Floats, coverage: float
+) -> tuple[float, float]:
+    """Shortest interval of values that holds the coverage; of several the likeliest."""
+    total = np.concatenate([[0.0], np.cumsum(probabilities)])
+    last = np.searchsorted(total[1:], total[:-1] + coverage - ROUNDING)
+    first = np.flatnonzero(last < values.size)
+    if not first.size:
+        return float(values[0]), float(values[-1])
+    last = last[first]
+    lengths = values[last] - values[first]
+    shortest = np.flatnonzero(lengths <= lengths.min() + ROUNDING)
+    held = total[last[shortest] + 1] - total[first[shortest]]
+    best = shortest[int(np.argmax(held))]
+    return float(values[first[best]]), float(values[last[best]])
