@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from argmetric._arguments import check_flag, check_number
-from argmetric._display import Lines, as_html, as_text
+from argmetric._display import Lines, Result, draw_map
 from argmetric._odds import expit, logit
 from argmetric._saving import Saved, check_version, plain
 from argmetric._types import Floats
@@ -24,7 +24,7 @@ SHOWN = (0.01, 0.1, 0.5, 0.9)  # probabilities whose images are printed
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Calibrator(Saved["Calibrator"]):
+class Calibrator(Saved["Calibrator"], Result):
     """A non-decreasing map from probabilities to calibrated probabilities.
 
     Made by `calibrate` and `adjust_prior`; taken by `decide`, `forecast` and `tune`.
@@ -226,11 +226,8 @@ class Calibrator(Saved["Calibrator"]):
         lines.append((", ".join(map(str, SHOWN)), f"become {images}"))
         return lines
 
-    def __repr__(self) -> str:
-        return as_text("Calibrator", self._lines())
-
-    def _repr_html_(self) -> str:
-        return as_html("Calibrator", self._lines())
+    def _title(self) -> str:
+        return "Calibrator"
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the map over the diagonal.
@@ -244,9 +241,7 @@ class Calibrator(Saved["Calibrator"]):
         -------
         matplotlib Axes
         """
-        from argmetric._calibrate._plot import plot_map
-
-        return plot_map(self, ax)
+        return draw_map(ax, self.method, self.apply)
 
 
 _COMMON = ("n", "prevalence", "draws")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from argmetric._display import new_axes
+from argmetric._display import curve_drawing, drawing
 
 if TYPE_CHECKING:
     from argmetric._decide._result import Decision
@@ -14,33 +14,21 @@ if TYPE_CHECKING:
 
 def plot_decision(decision: Decision, ax: Any) -> Any:
     """Expected metric against k; with segments, a histogram over them."""
-    ax = new_axes(ax)
     name = decision.metric.name
     if decision.curve is None:
         assert decision.group_expected is not None
         values = decision.group_expected[np.isfinite(decision.group_expected)]
-        ax.hist(values, bins=40, color="C0", alpha=0.8)
-        ax.axvline(decision.expected, color="C3", label=f"mean {decision.expected:.3f}")
-        ax.set(xlabel=f"expected {name} of a group", ylabel="groups")
-        ax.legend()
+        with drawing(ax, xlabel=f"expected {name} of a group", ylabel="groups") as ax:
+            ax.hist(values, bins=40, color="C0", alpha=0.8)
+            mean = decision.expected
+            ax.axvline(mean, color="C3", label=f"mean {mean:.3f}")
         return ax
-    k = np.arange(decision.curve.size)
-    ax.plot(k, decision.curve, color="C0", label=f"expected {name} of the top k")
-    ax.plot(
-        decision.n_positives,
-        decision.expected,
-        "o",
-        color="C3",
-        label=f"decision: k = {decision.n_positives:,}, {decision.expected:.3f}",
-    )
-    half = decision.cut_half
-    ax.plot(
-        half.n_positives,
-        half.expected,
-        "s",
-        color="C7",
-        label=f"cut at 0.5: k = {half.n_positives:,}, {half.expected:.3f}",
-    )
-    ax.set(xlabel="k, items predicted positive", ylabel=f"expected {name}")
-    ax.legend()
+    with curve_drawing(ax, decision.curve, name, "the top k") as ax:
+        for one, sign, color, what in (
+            (decision, "o", "C3", "decision"),
+            (decision.cut_half, "s", "C7", "cut at 0.5"),
+        ):
+            k, value = one.n_positives, one.expected
+            label = f"{what}: k = {k:,}, {value:.3f}"
+            ax.plot(k, value, sign, color=color, label=label)
     return ax

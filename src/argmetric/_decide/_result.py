@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from argmetric._arguments import check_choice, check_label, shown
-from argmetric._display import as_html, as_text
+from argmetric._display import Result
 from argmetric._saving import shown_number
 from argmetric._types import Floats, Integers
 from argmetric.metrics import Metric
@@ -28,7 +28,7 @@ class Cut:
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Decision:
+class Decision(Result):
     """The labels to hand in, and the score to expect from them.
 
     Attributes
@@ -152,11 +152,8 @@ class Decision:
             )
         return lines
 
-    def __repr__(self) -> str:
-        return as_text("Decision", self._lines(), self.notes)
-
-    def _repr_html_(self) -> str:
-        return as_html("Decision", self._lines(), self.notes)
+    def _notes(self) -> tuple[str, ...]:
+        return self.notes
 
     def to_dict(self) -> dict[str, Any]:
         """Everything but the arrays, for JSON."""

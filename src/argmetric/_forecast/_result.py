@@ -6,16 +6,14 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from argmetric._arguments import check_number
-from argmetric._display import as_html, as_text
+from argmetric._discrete import ROUNDING, DiscreteLaw
+from argmetric._display import Result, draw_law
 from argmetric._types import Floats
 from argmetric.metrics import Metric
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Forecast:
+class Forecast(Result, DiscreteLaw):
     """The score that labels will get, before the truth is known.
 
     Attributes
@@ -82,7 +80,7 @@ class Forecast:
             The score that was had in the end.
         """
         low, high = self.interval
-        if low - 1e-12 <= score <= high + 1e-12:
+        if low - ROUNDING <= score <= high + ROUNDING:
             return None
         return (
             f"{self.metric.name} is {score:.4f}, outside of the {self.coverage:.0%} "
@@ -90,24 +88,6 @@ class Forecast:
             "is chance, but see whether the probabilities are fit to forecast with: "
             "calibration_check(y, p)"
         )
-
-    def cdf(self, x: float) -> float:
-        """Probability of a score of at most x."""
-        x = check_number(x, "x", infinite=True)
-        return float(self.probabilities[self.values <= x + 1e-12].sum())
-
-    def probability_below(self, x: float) -> float:
-        """Probability of a score below x."""
-        x = check_number(x, "x", infinite=True)
-        return float(self.probabilities[self.values < x - 1e-12].sum())
-
-    def quantile(self, q: float) -> float:
-        """Smallest score whose cdf reaches q."""
-        q = check_number(q, "q", low=0.0, high=1.0)
-        if not self.values.size:
-            return math.nan
-        reached = np.searchsorted(np.cumsum(self.probabilities), q - 1e-12)
-        return float(self.values[min(int(reached), self.values.size - 1)])
 
     def _lines(self) -> list[tuple[str, str]]:
         low, high = self.interval
@@ -128,12 +108,6 @@ class Forecast:
             lines.append(("left out (0/0)", f"with probability {self.p_undefined:.3g}"))
         lines.append(("assuming", "; ".join(self.assumptions)))
         return lines
-
-    def __repr__(self) -> str:
-        return as_text("Forecast", self._lines())
-
-    def _repr_html_(self) -> str:
-        return as_html("Forecast", self._lines())
 
     def to_dict(self) -> dict[str, Any]:
         """Everything but the law, for JSON."""
@@ -171,19 +145,4 @@ class Forecast:
         -------
         matplotlib Axes
         """
-        from argmetric._display import new_axes
-
-        ax = new_axes(ax)
-        if not self.values.size:
-            ax.text(0.5, 0.5, "never defined", ha="center", transform=ax.transAxes)
-            return ax
-        low, high = self.interval
-        bins = np.linspace(self.values[0], self.values[-1], 61)
-        ax.hist(self.values, bins=bins, weights=self.probabilities, color="C0")
-        ax.axvspan(
-            low, high, color="C1", alpha=0.25, label=f"{self.coverage:.0%} interval"
-        )
-        ax.axvline(self.mean, color="C3", label=f"mean {self.mean:.3f}")
-        ax.set(xlabel=self.metric.name, ylabel="probability")
-        ax.legend()
-        return ax
+        return draw_law(ax, self.metric.name, self, self.interval, self.coverage)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from argmetric._display import Lines, as_html, as_text
+from argmetric._display import Lines, Result
 from argmetric._reliability._bins import ReliabilityBins
 from argmetric._reliability._routes import Route, RouteName
 from argmetric._reliability._slope import Line
@@ -64,7 +64,7 @@ class Quality:
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class CalibrationCheck:
+class CalibrationCheck(Result):
     """Whether probabilities are fit to decide and to forecast with.
 
     Attributes
@@ -250,11 +250,8 @@ class CalibrationCheck:
             ("rows", f"{self.n:,}{units}, {self.n_positives:,} positive ({share:.1%})"),
         ]
 
-    def __repr__(self) -> str:
-        return as_text("CalibrationCheck", self._lines(), (*self.advice, *self.notes))
-
-    def _repr_html_(self) -> str:
-        return as_html("CalibrationCheck", self._lines(), (*self.advice, *self.notes))
+    def _notes(self) -> tuple[str, ...]:
+        return (*self.advice, *self.notes)
 
     def to_dict(self) -> dict[str, Any]:
         """All figures, for JSON."""

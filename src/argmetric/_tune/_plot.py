@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from argmetric._display import new_axes
+from argmetric._display import drawing
 
 if TYPE_CHECKING:
     from argmetric._tune._rule import Rule
@@ -22,7 +22,6 @@ def plot_rule(rule: Rule, ax: Any) -> Any:
             "this rule has no curve to draw: tune() with labels makes one, files do "
             "not hold it"
         )
-    ax = new_axes(ax)
     thresholds, scores = rule.thresholds[::-1], rule.scores[::-1]
     finite = np.flatnonzero(np.isfinite(thresholds))
     if finite.size > DRAWN_POINTS:
@@ -30,19 +29,18 @@ def plot_rule(rule: Rule, ax: Any) -> Any:
         finite = finite[picks]
     low, high = thresholds[finite[0]], thresholds[finite[-1]]
     name = rule.metric.name
-    # `p >= threshold` is constant on (the score before, this score].
-    ax.step(thresholds[finite], scores[finite], where="pre", color="C0", label=name)
-    if rule.threshold_interval is not None:
-        inside = np.clip(rule.threshold_interval, low, high)
-        label = f"best threshold, {rule.coverage:.0%} interval"
-        ax.axvspan(*inside, color="C0", alpha=0.15, lw=0, label=label)
-    if rule.plateau is not None:
-        inside = np.clip(rule.plateau, low, high)
-        what = "as good" if rule.choice == "best" else "within one standard error"
-        ax.axvspan(*inside, color="C3", alpha=0.25, lw=0, label=what)
-    if math.isfinite(rule.threshold):
-        label = f"rule: {rule.threshold:.4g}, {rule.score:.3f}"
-        ax.plot(rule.threshold, rule.score, "o", color="C3", label=label)
-    ax.set(xlabel=f"threshold on {rule._scale}", ylabel=name)
-    ax.legend()
+    with drawing(ax, xlabel=f"threshold on {rule._scale}", ylabel=name) as ax:
+        # `p >= threshold` is constant on (the score before, this score].
+        ax.step(thresholds[finite], scores[finite], where="pre", color="C0", label=name)
+        if rule.threshold_interval is not None:
+            inside = np.clip(rule.threshold_interval, low, high)
+            label = f"best threshold, {rule.coverage:.0%} interval"
+            ax.axvspan(*inside, color="C0", alpha=0.15, lw=0, label=label)
+        if rule.plateau is not None:
+            inside = np.clip(rule.plateau, low, high)
+            what = "as good" if rule.choice == "best" else "within one standard error"
+            ax.axvspan(*inside, color="C3", alpha=0.25, lw=0, label=what)
+        if math.isfinite(rule.threshold):
+            label = f"rule: {rule.threshold:.4g}, {rule.score:.3f}"
+            ax.plot(rule.threshold, rule.score, "o", color="C3", label=label)
     return ax

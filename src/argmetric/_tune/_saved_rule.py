@@ -1,4 +1,4 @@
-"""What all kinds of rules share: files, equality, the printed form."""
+"""What all kinds of rules share: files and equality."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from argmetric._display import Lines, as_html, as_text
+from argmetric._display import Result
 from argmetric._saving import Saved, check_version
 from argmetric._tune._files import FrozenDict, read_only
 
@@ -16,7 +16,7 @@ NAME = "argmetric rule"
 CURVE = ("thresholds", "scores")  # not saved: as long as the rows
 
 
-class SavedRule(Saved[Any]):
+class SavedRule(Saved[Any], Result):
     """A frozen rule that can be written to a file and read back.
 
     A new kind of rule is a class below this one with a `kind`, `to_dict` and
@@ -36,15 +36,6 @@ class SavedRule(Saved[Any]):
         by = made.get("argmetric", "") if isinstance(made, dict) else ""
         check_version(values.get("format"), FORMAT, "this rule", by)
         return str(values.get("kind"))
-
-    def _title(self) -> str:
-        raise NotImplementedError
-
-    def _lines(self) -> Lines:
-        raise NotImplementedError
-
-    def _notes(self) -> tuple[str, ...]:
-        return ()
 
     def __getstate__(self) -> dict[str, Any]:
         """Plain dicts for pickles and the like, which fill a mapping item by item."""
@@ -78,9 +69,3 @@ class SavedRule(Saved[Any]):
         except TypeError:  # a function as calibrator, or labels of a kind of their own
             kept = {name: x for name, x in vars(self).items() if name not in CURVE}
             return repr(kept)
-
-    def __repr__(self) -> str:
-        return as_text(self._title(), self._lines(), self._notes())
-
-    def _repr_html_(self) -> str:
-        return as_html(self._title(), self._lines(), self._notes())

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from argmetric._display import Lines, Result, curve_drawing
+from argmetric._saving import shown_number
 from argmetric._types import Floats, Integers
 from argmetric.metrics import Metric
 from argmetric.sequence._distribution import UtilityDistribution, distribution
@@ -21,7 +23,7 @@ from argmetric.sequence._windows import decode_windows
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class SequenceDecision:
+class SequenceDecision(Result):
     """The labels to hand in for a sequence, and the utility to expect.
 
     Attributes
@@ -68,30 +70,50 @@ class SequenceDecision:
 
     def to_dict(self) -> dict[str, Any]:
         """Everything but the arrays, for JSON."""
-        bound = self.bound if math.isfinite(self.bound) else str(self.bound)
         return {
             "utility": self.utility.name,
             "n": self.n,
             "n_positives": self.n_positives,
             "expected": self.expected,
             "proven": self.proven,
-            "bound": bound,
+            "bound": shown_number(self.bound),
             "method": self.method,
         }
 
-    def __repr__(self) -> str:
+    def _lines(self) -> Lines:
         known = "proven" if self.proven else "not proven"
         if not self.proven and math.isfinite(self.bound):
             known += f", none beats {self.bound:.4f}"
-        lines = [
+        return [
             ("utility", self.utility.name),
             ("positives", f"{self.n_positives:,} of {self.n:,}"),
             ("expected", f"{self.expected:.4f}"),
             ("optimum", known),
             ("found by", self.method),
         ]
-        text = [f"  {name:<9}  {value}" for name, value in lines]
-        return "\n".join(["SequenceDecision", *text])
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the best expectation for every number of positives.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        if self.curve is None:
+            raise ValueError(
+                f"there is no curve to draw: the method {self.method!r} makes none; "
+                "distribution() has a picture of its own"
+            )
+        with curve_drawing(ax, self.curve, self.utility.name, "the best k") as ax:
+            k, value = self.n_positives, self.expected
+            label = f"decision: k = {k:,}, {value:.3f}"
+            ax.plot(k, value, "o", color="C3", label=label)
+        return ax
 
 
 def decode(

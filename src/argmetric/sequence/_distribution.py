@@ -8,16 +8,20 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._arguments import check_count, check_number
+from argmetric._arguments import check_count
+from argmetric._discrete import DiscreteLaw, distinct
+from argmetric._display import Lines, Result, draw_law
 from argmetric._types import Floats
 from argmetric.sequence._expectation import check_hypothesis
 from argmetric.sequence._models import as_chain
 from argmetric.sequence._runs import run
 from argmetric.sequence._utilities import as_utility
 
+COVERAGE = 0.9  # of the interval that is shown
 
-@dataclass(frozen=True, eq=False)
-class UtilityDistribution:
+
+@dataclass(frozen=True, repr=False, eq=False)
+class UtilityDistribution(Result, DiscreteLaw):
     """The law of a utility.
 
     Attributes
@@ -43,27 +47,39 @@ class UtilityDistribution:
         deviation = self.values - self.mean
         return math.sqrt(float(deviation**2 @ self.probabilities))
 
-    def cdf(self, x: float) -> float:
-        """Probability of a utility of at most x."""
-        x = check_number(x, "x", infinite=True)
-        return float(self.probabilities[self.values <= x + 1e-12].sum())
+    @property
+    def _interval(self) -> tuple[float, float]:
+        tail = (1 - COVERAGE) / 2
+        return self.quantile(tail), self.quantile(1 - tail)
 
-    def quantile(self, q: float) -> float:
-        """Smallest value whose cdf reaches q."""
-        q = check_number(q, "q", low=0.0, high=1.0)
+    def _lines(self) -> Lines:
         if not self.values.size:
-            return math.nan
-        reached = np.searchsorted(np.cumsum(self.probabilities), q - 1e-12)
-        return float(self.values[min(int(reached), self.values.size - 1)])
+            return [("never defined", "")]
+        low, high = self._interval
+        return [
+            ("mean", f"{self.mean:.4f}"),
+            ("median", f"{self.quantile(0.5):.4f}"),
+            (f"{COVERAGE:.0%}", f"from {low:.4f} to {high:.4f}"),
+            (f"{self.values.size}", "values"),
+        ]
 
     def __repr__(self) -> str:
-        if not self.values.size:
-            return "UtilityDistribution(never defined)"
-        low, middle, high = (self.quantile(q) for q in (0.05, 0.5, 0.95))
-        return (
-            f"UtilityDistribution(mean {self.mean:.4f}, median {middle:.4f}, "
-            f"90% from {low:.4f} to {high:.4f}, {self.values.size} values)"
-        )
+        parts = (" ".join(filter(None, line)) for line in self._lines())
+        return f"{self._title()}({', '.join(parts)})"
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the law with its mean and an interval from quantile to quantile.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        return draw_law(ax, "utility", self, self._interval, COVERAGE)
 
 
 def distribution(
@@ -98,14 +114,6 @@ def distribution(
     function.check(chain.n)
     outcome = run(function, hypothesis, chain, None, max_states)
     known = ~np.isnan(outcome.values) & (outcome.mass > 0)
-    mass = outcome.mass[known]
     undefined = float(outcome.mass[np.isnan(outcome.values)].sum())
-    values, place = np.unique(outcome.values[known], return_inverse=True)
-    if values.size > 1:  # values that differ by rounding are one value
-        size = max(float(np.abs(values).max()), 1e-300)
-        merged = np.concatenate([[0], np.cumsum(np.diff(values) > 1e-13 * size)])
-        values = values[np.flatnonzero(np.diff(merged, prepend=-1))]
-        place = merged[place]
-    chances = np.bincount(place, mass, minlength=values.size).astype(np.float64)
-    total = chances.sum()
-    return UtilityDistribution(values, chances / total if total else chances, undefined)
+    values, mass = distinct(outcome.values[known], outcome.mass[known])
+    return UtilityDistribution(values, mass / (mass.sum() or 1.0), undefined)

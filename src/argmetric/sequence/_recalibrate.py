@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from argmetric._arguments import check_items, check_texts
+from argmetric._display import Lines, Result, draw_map
 from argmetric._odds import bounded_logit, expit
 from argmetric._types import Floats
 from argmetric._validation import check_fraction
@@ -23,7 +24,7 @@ _RIDGE = 1e-9  # keeps a development set that is separated from running to infin
 
 
 @dataclass(frozen=True)
-class Recalibration:
+class Recalibration(Result):
     """P' = sigmoid(slope·logit(P) + intercept), Platt's map on log-odds.
 
     Attributes
@@ -49,6 +50,27 @@ class Recalibration:
     def to_dict(self) -> dict[str, Any]:
         """The parameters, for JSON."""
         return asdict(self)
+
+    def _lines(self) -> Lines:
+        return [
+            ("map", f"logit P' = {self.slope:.4g} logit P {self.intercept:+.4g}"),
+            ("fitted on spans of", f"P >= {self.floor:g}"),
+            ("true spans for each above", f"{self.missed:.4g}"),
+        ]
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the map over the diagonal.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        return draw_map(ax, "recalibration", self)
 
 
 def true_spans(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
+from argmetric._display import Lines, Result
 from argmetric._types import Floats
 from argmetric.metrics import Metric
 from argmetric.sequence._schemes import SchemeName
@@ -21,7 +22,7 @@ class Span(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SpanDecision:
+class SpanDecision(Result):
     """The spans to hand in, and the score to expect from them.
 
     Attributes
@@ -70,13 +71,12 @@ class SpanDecision:
     n_cut: int = 0
     cut_length: int | None = None
 
-    def __repr__(self) -> str:
+    def _lines(self) -> Lines:
         what = "E[F]" if self.method == "exact" else "F of expected counts"
-        return (
-            "SpanDecision\n"
-            f"  metric    {self.metric.name} of spans ({self.scheme}, strict)\n"
-            f"  chosen    {self.n_spans:,} spans\n"
-            f"  true      {self.expected_spans:,.1f} spans expected\n"
-            f"  expected  {self.expected:.4f} ({what}, "
-            f"{'proven best' if self.proven else f'at most {self.upper:.4f}'})"
-        )
+        known = "proven best" if self.proven else f"at most {self.upper:.4f}"
+        return [
+            ("metric", f"{self.metric.name} of spans ({self.scheme}, strict)"),
+            ("chosen", f"{self.n_spans:,} spans"),
+            ("true", f"{self.expected_spans:,.1f} spans expected"),
+            ("expected", f"{self.expected:.4f} ({what}, {known})"),
+        ]

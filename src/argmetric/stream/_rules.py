@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from argmetric._arguments import check_count, check_flag, check_number, shown
+from argmetric._display import drawing
 from argmetric._odds import expit
 from argmetric._types import Floats
 from argmetric._validation import check_labels, check_length, check_scores, to_floats
@@ -27,6 +28,22 @@ class RuleRun(NamedTuple):
 
     labels: npt.NDArray[np.int64]
     thresholds: Floats
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the threshold that every row met.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        with drawing(ax, xlabel="row", ylabel="threshold") as ax:
+            ax.plot(self.thresholds, color="C0", label="threshold before the label")
+        return ax
 
 
 LONGEST = 2**26  # bins, or rows of a window: 64 million hold a gigabyte

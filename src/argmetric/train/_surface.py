@@ -170,10 +170,7 @@ class MetricSurfaceDisplay:
     def _solid_axes(self, ax: Any) -> Any:
         """Axes with three dimensions."""
         if ax is None:
-            flat = new_axes(None)
-            figure = flat.figure
-            flat.remove()
-            return figure.add_subplot(projection="3d")
+            return new_axes(None, subplot_kw={"projection": "3d"})
         if getattr(ax, "name", "") != "3d":
             raise ValueError('kind="surface" needs axes made with projection="3d"')
         return ax

@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 
 from argmetric._arguments import check_count, check_seed
+from argmetric._display import Lines, Result
 from argmetric.search._searn._check_kit import Kit, Problem
 from argmetric.search._searn._iterate import Data, same_number
 from argmetric.search._searn._task import Task, check_is_task, shown
 
 
-@dataclass(frozen=True)
-class TaskReport:
+@dataclass(frozen=True, repr=False)
+class TaskReport(Result):
     """What `check_task` found.
 
     Attributes
@@ -40,11 +41,18 @@ class TaskReport:
     def __bool__(self) -> bool:
         return self.ok
 
+    def _title(self) -> str:
+        none = "no problem found in " if self.ok else ""
+        return (
+            f"TaskReport: {none}{self.n_states} states, {self.n_exact} decisions "
+            "against all outputs"
+        )
+
+    def _lines(self) -> Lines:
+        return [(one.check, f"{one.what} ({one.where})") for one in self.problems]
+
     def __repr__(self) -> str:
-        head = f"{self.n_states} states, {self.n_exact} decisions against all outputs"
-        if self.ok:
-            return f"TaskReport: no problem found in {head}"
-        return "\n".join([f"TaskReport: {head}", *(f"  {p}" for p in self.problems)])
+        return "\n".join([self._title(), *(f"  {one}" for one in self.problems)])
 
 
 def check_task(

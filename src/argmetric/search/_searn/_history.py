@@ -6,7 +6,18 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any, overload
 
-from argmetric._display import new_axes
+from argmetric._display import Result, drawing
+
+_COLUMNS = (
+    "iteration",
+    " beta",
+    "examples",
+    "regret",
+    "roll-in",
+    "dev loss",
+    "initial",
+    "seconds",
+)
 
 
 @dataclass(frozen=True)
@@ -44,8 +55,8 @@ class Iteration:
     seconds: float
 
 
-@dataclass(frozen=True)
-class History:
+@dataclass(frozen=True, repr=False)
+class History(Result):
     """All iterations of a fit, in order.
 
     Attributes
@@ -79,20 +90,34 @@ class History:
         """One dict for each iteration."""
         return [asdict(one) for one in self.iterations]
 
-    def __repr__(self) -> str:
-        head = (
-            " iteration   beta  examples  regret  roll-in  dev loss  initial  seconds"
-        )
-        rows = [head]
+    def _lines(self) -> list[tuple[str, ...]]:
+        rows: list[tuple[str, ...]] = [_COLUMNS]
         for one in self.iterations:
             dev = "-" if one.dev_loss is None else f"{one.dev_loss:.4f}"
-            mark = "*" if one.number == self.best else " "
             rows.append(
-                f"{mark}{one.number:9d} {one.beta:6.3g} {one.examples:9d} "
-                f"{one.regret:7.4f} {one.roll_in_loss:8.4f} {dev:>9} "
-                f"{one.initial_weight:8.3g} {one.seconds:8.2f}"
+                (
+                    f"{'*' if one.number == self.best else ' '}{one.number:9d}",
+                    f"{one.beta:.3g}",
+                    f"{one.examples}",
+                    f"{one.regret:.4f}",
+                    f"{one.roll_in_loss:.4f}",
+                    dev,
+                    f"{one.initial_weight:.3g}",
+                    f"{one.seconds:.2f}",
+                )
             )
-        return "\n".join([*rows, f"* kept; {self.stopped}"])
+        return rows
+
+    def _notes(self) -> tuple[str, ...]:
+        return (f"* kept; {self.stopped}",)
+
+    def __repr__(self) -> str:
+        widths = [len(name) + 1 for name in _COLUMNS]
+        rows = [
+            " ".join(cell.rjust(n) for cell, n in zip(cells, widths, strict=True))
+            for cells in self._lines()
+        ]
+        return "\n".join([*rows, *self._notes()])
 
     def plot(self, ax: Any = None) -> Any:
         """Draw loss against iterations, as in Fig. 6 of the paper.
@@ -106,19 +131,17 @@ class History:
         -------
         matplotlib Axes
         """
-        ax = new_axes(ax)
         numbers = [one.number for one in self.iterations]
         losses = [one.dev_loss for one in self.iterations]
-        if None not in losses and losses:
-            ax.plot(numbers, losses, "o-", color="C0", label="learned policy, dev")
-            ax.plot(self.best, losses[self.best - 1], "o", color="C3", label="kept")
-        ax.plot(
-            [number - 1 for number in numbers],  # of the policy before this iteration
-            [one.roll_in_loss for one in self.iterations],
-            ".--",
-            color="C1",
-            label="with initial policy, training",
-        )
-        ax.set(xlabel="iterations", ylabel="mean loss")
-        ax.legend()
+        with drawing(ax, xlabel="iterations", ylabel="mean loss") as ax:
+            if None not in losses and losses:
+                ax.plot(numbers, losses, "o-", color="C0", label="learned policy, dev")
+                ax.plot(self.best, losses[self.best - 1], "o", color="C3", label="kept")
+            ax.plot(
+                [number - 1 for number in numbers],  # of the policy before
+                [one.roll_in_loss for one in self.iterations],
+                ".--",
+                color="C1",
+                label="with initial policy, training",
+            )
         return ax

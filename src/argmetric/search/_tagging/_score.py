@@ -7,12 +7,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from argmetric._display import Lines, Result
 from argmetric._types import Integers
 from argmetric.search._tagging._codec import Codec, roles_and_kinds
 
 
 @dataclass(frozen=True)
-class Evaluation:
+class Evaluation(Result):
     """What predicted labels came to.
 
     Attributes
@@ -39,6 +40,13 @@ class Evaluation:
     def score(self) -> float:
         """F1 of chunks, or accuracy where there are none."""
         return self.accuracy if self.f1 is None else self.f1
+
+    def _lines(self) -> Lines:
+        shares = {"accuracy": self.accuracy, "precision": self.precision}
+        shares |= {"recall": self.recall, "F1": self.f1}
+        known = [(name, f"{x:.4f}") for name, x in shares.items() if x is not None]
+        unknown = f", {self.unknown:,} of an unknown label" if self.unknown else ""
+        return [*known, ("tokens", f"{self.tokens:,}{unknown}")]
 
 
 class Judge:

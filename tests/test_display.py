@@ -1,0 +1,188 @@
+"""Results show themselves: as text, in notebooks, and as pictures."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import argmetric as am
+from argmetric import sequence
+from argmetric._display import Result, drawing
+from argmetric.search import SequenceLabelling, check_task
+from argmetric.search._searn._history import History, Iteration
+from argmetric.search._tagging._score import Evaluation
+from argmetric.sequence import Recalibration
+from argmetric.stream._rules import RuleRun
+
+P = np.array([0.9, 0.8, 0.4, 0.3, 0.2, 0.1])
+Y = [1, 1, 0, 1, 0, 0]
+
+
+def history():
+    return History(
+        (
+            Iteration(1, 0.1, 120, 0.25, 0.0, None, 0.9, 0.5),
+            Iteration(2, 0.125, 12345, 0.0625, 0.5, 0.4375, 0.81, 12.25),
+        ),
+        best=2,
+        stopped="after 2 iterations",
+    )
+
+
+def results():
+    yield am.decide(P)
+    yield am.decide(P, groups=[0, 0, 0, 1, 1, 1], average="groups")
+    yield am.forecast(P, P > 0.35)
+    yield am.tune(Y, P, n_bootstrap=0, cv=None)
+    yield am.calibrate(Y, P, method="platt")
+    yield am.calibration_check(Y * 20, np.tile(P, 20) * np.linspace(0.9, 1, 120))
+    yield sequence.decode("f1", sequence.Independent(P))
+    yield sequence.distribution("f1", [1, 0], sequence.Independent([0.9, 0.2]))
+    yield Recalibration(0.9, 0.1, 0.01, 1.0)
+    yield history()
+
+
+@pytest.fixture(scope="module", params=list(range(10)))
+def result(request):
+    return list(results())[request.param]
+
+
+def test_results_are_drawn_on_given_and_on_new_axes(result):
+    matplotlib = pytest.importorskip("matplotlib")
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    figure, ax = plt.subplots()
+    assert result.plot(ax) is ax
+    assert ax.get_xlabel()
+    assert ax.get_ylabel()
+    assert ax.get_legend() is not None
+    own = result.plot()
+    assert own is not ax
+    assert [t.get_text() for t in own.get_legend().texts] == [
+        t.get_text() for t in ax.get_legend().texts
+    ]
+    plt.close(figure)
+    plt.close(own.figure)
+
+
+def test_text_and_table_say_the_same(result):
+    assert isinstance(result, Result)
+    text, table = repr(result), result._repr_html_()
+    for line in result._lines():
+        for cell in line:
+            assert cell.strip() in text or type(result) is Recalibration
+            assert cell.replace(">", "&gt;").replace("'", "&#x27;") in table
+    assert table.count("<tr>") == len(result._lines())
+
+
+class Hostile(Result):
+    def _title(self):
+        return "<script>title"
+
+    def _lines(self):
+        return [("<b>name", "a & b", '"<i>'), ("longer name", "x", "y")]
+
+    def _notes(self):
+        return ("<script>note",)
+
+
+def test_text_of_others_is_no_markup():
+    html = Hostile()._repr_html_()
+    assert "<script" not in html
+    assert "<b>" not in html
+    assert "<i>" not in html
+    assert "&lt;b&gt;name" in html
+    assert "a &amp; b" in html
+    assert repr(Hostile()).splitlines() == [
+        "<script>title",
+        '  <b>name      a & b  "<i>',
+        "  longer name  x  y",
+        "  note: <script>note",
+    ]
+
+
+def test_labels_of_a_rule_are_no_markup():
+    rule = am.Rule("f1", 0.5, pos_label="<script>", neg_label="no")
+    assert "<script>" not in rule._repr_html_()
+    assert "&lt;script&gt;" in rule._repr_html_()
+
+
+def test_a_history_is_a_table():
+    assert repr(history()).splitlines() == [
+        " iteration   beta  examples  regret  roll-in  dev loss  initial  seconds",
+        "         1    0.1       120  0.2500   0.0000         -      0.9     0.50",
+        "*        2  0.125     12345  0.0625   0.5000    0.4375     0.81    12.25",
+        "* kept; after 2 iterations",
+    ]
+    html = history()._repr_html_()
+    assert html.count("<td") == 3 * 7
+    assert "* kept; after 2 iterations" in html
+
+
+def test_a_law_in_one_line():
+    law = sequence.distribution("f1", [1, 0], sequence.Independent([0.9, 0.2]))
+    low, high = law.quantile(0.05), law.quantile(0.95)
+    assert repr(law) == (
+        f"UtilityDistribution(mean {law.mean:.4f}, median {law.quantile(0.5):.4f}, "
+        f"90% from {low:.4f} to {high:.4f}, {law.values.size} values)"
+    )
+    nothing = sequence.UtilityDistribution(np.zeros(0), np.zeros(0), 1.0)
+    assert repr(nothing) == "UtilityDistribution(never defined)"
+
+
+def test_an_evaluation_of_labels_and_one_of_chunks():
+    labels = Evaluation(0.5, None, None, None, 0, 1000)._repr_html_()
+    assert labels.count("<tr>") == 2
+    chunks = Evaluation(0.5, 0.25, 1.0, 0.4, 3, 1000)._repr_html_()
+    assert chunks.count("<tr>") == 5
+    assert "1,000, 3 of an unknown label" in chunks
+
+
+def test_a_report_on_a_task():
+    report = check_task(SequenceLabelling("ab"), ["aa"], ["ab"])
+    assert repr(report).startswith("TaskReport: no problem found in ")
+    assert "no problem found in" in report._repr_html_()
+
+
+def test_a_decision_without_a_curve_says_so():
+    chain = sequence.MarkovChain([0.5, 0.5], np.full((3, 2, 2), 0.5))
+    decision = sequence.decode(sequence.BoundarySimilarity(), chain)
+    assert decision.curve is None
+    with pytest.raises(ValueError, match="there is no curve to draw"):
+        decision.plot()
+
+
+def test_without_matplotlib_the_extra_is_named():
+    code = (
+        "import sys; sys.modules['matplotlib'] = None\n"
+        "sys.modules['matplotlib.pyplot'] = None\n"
+        "import argmetric as am\n"
+        "try:\n    am.decide([0.5]).plot()\n"
+        "except ModuleNotFoundError as error:\n    print(error)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], check=True, capture_output=True, text=True
+    )
+    assert done.stdout == "plots need matplotlib: pip install 'argmetric[plot]'\n"
+
+
+def test_a_run_of_a_rule_is_drawn():
+    plt = pytest.importorskip("matplotlib.pyplot")
+    run = RuleRun(np.array([0, 1, 1]), np.array([0.5, 0.25, 0.125]))
+    ax = run.plot()
+    assert ax.lines[0].get_ydata().tolist() == [0.5, 0.25, 0.125]
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("row", "threshold")
+    plt.close(ax.figure)
+
+
+def test_there_is_no_legend_where_nothing_is_named():
+    plt = pytest.importorskip("matplotlib.pyplot")
+    with drawing(None, title="nothing") as ax:
+        pass
+    assert ax.get_title() == "nothing"
+    assert ax.get_legend() is None
+    plt.close(ax.figure)
