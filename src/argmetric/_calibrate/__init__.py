@@ -24,7 +24,7 @@ from argmetric._calibrate._maps import (
     PlattMap,
     TemperatureMap,
 )
-from argmetric._calibrate._newton import fit_logistic
+from argmetric._calibrate._newton import Prior, fit_logistic, likeliest
 from argmetric._calibrate._prior import PriorShift, adjust_prior
 from argmetric._calibrate._reference import (
     Reference,
@@ -46,6 +46,7 @@ __all__ = [
     "IsotonicMap",
     "Method",
     "PlattMap",
+    "Prior",
     "PriorShift",
     "Reference",
     "SplineMap",
@@ -64,5 +65,6 @@ __all__ = [
     "fit_logistic",
     "fit_map",
     "fold_numbers",
+    "likeliest",
     "resolve_calibrator",
 ]

@@ -79,7 +79,9 @@ def likeliest(
         else:
             break
         theta, point = theta - size * move, tried
-    return Mode(theta, _curvature(design, point, prior), point.loss + prior.loss(theta))
+    else:
+        curvature = _curvature(design, point, prior)
+    return Mode(theta, curvature, point.loss + prior.loss(theta))
 
 
 def _curvature(design: Floats, point: Point, prior: Prior) -> Floats:

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from argmetric._arguments import check_items, check_texts
+from argmetric._calibrate import Prior, likeliest
 from argmetric._display import Lines, Result, draw_map
 from argmetric._odds import bounded_logit, expit
 from argmetric._types import Floats
@@ -18,9 +19,8 @@ from argmetric.sequence._crf import LinearChainCRF
 from argmetric.sequence._schemes import Chunk, SchemeName, read_chunks
 from argmetric.sequence._spans import SpanMarginals, span_marginals
 
-_NEWTON_STEPS = 50
 _LEAST, _MOST = np.finfo(np.float64).tiny, 1 - 2e-16
-_RIDGE = 1e-9  # keeps a development set that is separated from running to infinity
+_RIDGE = 2e-9  # keeps a development set that is separated from running to infinity
 
 
 @dataclass(frozen=True)
@@ -155,26 +155,8 @@ def _log_odds(p: Floats) -> Floats:
 
 
 def _fit(x: Floats, y: Floats) -> tuple[float, float]:
-    """Slope and intercept of largest likelihood, by Newton with halved steps."""
-    design = np.stack([x, np.ones_like(x)], axis=1)
-    theta = np.array([1.0, 0.0])
-
-    def loss(theta: Floats) -> float:
-        odds = design @ theta
-        return float(np.logaddexp(0.0, odds).sum() - y @ odds + _RIDGE * theta @ theta)
-
-    current = loss(theta)
-    for _ in range(_NEWTON_STEPS):
-        p = expit(design @ theta)
-        gradient = design.T @ (p - y) + 2 * _RIDGE * theta
-        curvature = (design * (p * (1 - p))[:, None]).T @ design
-        curvature += 2 * _RIDGE * np.eye(2)
-        move = np.linalg.solve(curvature, gradient)
-        size = 1.0
-        while size > 1e-8 and loss(theta - size * move) > current:
-            size /= 2
-        theta = theta - size * move
-        previous, current = current, loss(theta)
-        if previous - current <= 1e-12 * abs(previous):
-            break
-    return float(theta[0]), float(theta[1])
+    """Slope and intercept of largest likelihood."""
+    design, start = np.stack([x, np.ones_like(x)]), np.array([1.0, 0.0])
+    ridge = Prior(np.zeros(2), np.full(2, _RIDGE))
+    slope, intercept = likeliest(design, y, np.ones_like(x), start, ridge).theta
+    return float(slope), float(intercept)
