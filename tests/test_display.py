@@ -186,3 +186,11 @@ def test_there_is_no_legend_where_nothing_is_named():
     assert ax.get_title() == "nothing"
     assert ax.get_legend() is None
     plt.close(ax.figure)
+
+
+def test_frames_are_of_the_libraries_that_are_known():
+    check = am.calibration_check(Y * 20, np.tile(P, 20) * np.linspace(0.9, 1, 120))
+    for frame in (am.decide(P).to_frame, check.bins.to_frame):
+        assert frame("pyarrow").num_rows > 1
+        with pytest.raises(ValueError, match="backend must be one of 'pandas'"):
+            frame("excel")

@@ -1,4 +1,4 @@
-"""How results show themselves: as text, in notebooks, and as pictures."""
+"""How results show themselves: as text, in notebooks, as frames and as pictures."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from argmetric._arguments import check_choice
 from argmetric._types import Floats
 
 Lines = list[tuple[str, str]]
@@ -52,6 +53,14 @@ def _row(name: str, *cells: str) -> str:
 
 def _cell(tag: str, text: str) -> str:
     return f"<{tag} style='text-align:left'>{html.escape(text)}</{tag}>"
+
+
+def as_frame(columns: dict[str, Any], backend: str) -> Any:
+    """Columns as a frame of the library of that name."""
+    import narwhals as nw
+
+    check_choice(backend, "backend", ("pandas", "polars", "pyarrow"))
+    return nw.from_dict(columns, backend=backend).to_native()  # type: ignore[arg-type]
 
 
 @contextlib.contextmanager

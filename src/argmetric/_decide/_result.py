@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from argmetric._arguments import check_choice, check_label, shown
-from argmetric._display import Result
+from argmetric._arguments import check_label, shown
+from argmetric._display import Result, as_frame
 from argmetric._saving import shown_number
 from argmetric._types import Floats, Integers
 from argmetric.metrics import Metric
@@ -184,9 +184,6 @@ class Decision(Result):
         backend : {"pandas", "polars", "pyarrow"}, default="pandas"
             Library of the frame.
         """
-        import narwhals as nw
-
-        check_choice(backend, "backend", ("pandas", "polars", "pyarrow"))
         if self.group_ids is None:
             assert self.curve is not None
             columns = {"k": np.arange(self.curve.size), "expected": self.curve}
@@ -198,7 +195,7 @@ class Decision(Result):
                 "n_positives": self.group_n_positives,
                 "expected": self.group_expected,
             }
-        return nw.from_dict(columns, backend=backend).to_native()  # type: ignore[arg-type]
+        return as_frame(columns, backend)
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the expected metric against k, or its distribution over segments.

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from argmetric._display import as_frame
 from argmetric._types import Floats
 
 Z = 1.959963984540054  # 97.5 % point of the normal law
@@ -59,10 +60,7 @@ class ReliabilityBins:
         backend : {"pandas", "polars", "pyarrow"}, default="pandas"
             Library of the frame.
         """
-        import narwhals as nw
-
-        columns = dict(vars(self))
-        return nw.from_dict(columns, backend=backend).to_native()  # type: ignore[arg-type]
+        return as_frame(dict(vars(self)), backend)
 
 
 def reliability_bins(p: Floats, y: Floats, w: Floats, n_bins: int) -> ReliabilityBins:
