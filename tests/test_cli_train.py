@@ -559,7 +559,7 @@ def test_models_of_other_versions(run: Run) -> None:
     rewrite("logistic.skops", later)
     ended = run("predict", "bad.skops", "data.csv")
     assert (ended.code, ended.out) == (1, "")
-    assert "its format is 2; 1 is known here" in ended.err
+    assert "it has version 2 of its format: it was written by a newer" in ended.err
 
 
 # Columns of files
