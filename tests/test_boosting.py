@@ -142,7 +142,7 @@ def test_eval_and_bad_input():
     assert am.metric_objective("sec").eval([1, 0], [1.0, -1.0]) == ("sec", 0.0, False)
     with pytest.raises(ValueError, match="two classes"):
         goal(np.zeros(3), np.zeros((3, 2)))
-    with pytest.raises(ValueError, match="label 2 at row 1; labels are 0 or 1"):
+    with pytest.raises(ValueError, match=r"the labels holds 0, 1, 2 \(2 at row 1\)"):
         goal([0, 2, 1], [0.0, 0.0, 0.0])
     with pytest.raises(ValueError, match="2 labels but 3 margins"):
         goal([0, 1], [0.0, 0.0, 0.0])

@@ -1475,11 +1475,11 @@ GOOD_Y, GOOD_P = [0, 1, 0, 1], [0.1, 0.8, 0.3, 0.6]
 @pytest.mark.parametrize(
     ("y", "p", "options", "message"),
     [
-        ([0, 0, 0], [0.1, 0.2, 0.3], {}, "one class only: all 3 rows are negative"),
-        ([1, 1], [0.1, 0.2], {}, "one class only: all 2 rows are positive"),
-        (["a", "b"], [0.1, 0.2], {}, "say with pos_label"),
-        (["a", "b"], [0.1, 0.2], {"pos_label": "c"}, "'c' is not among the labels"),
-        ([0, 2, 1], [0.1, 0.2, 0.3], {}, "y is 2 at row 1; labels are 0 or 1"),
+        ([0, 0, 0], [0.1, 0.2, 0.3], {}, "one class only: every label is 0"),
+        ([1, 1], [0.1, 0.2], {}, "one class only: every label is 1"),
+        (["a", "b"], [0.1, 0.2], {}, "pass pos_label='b' or"),
+        (["a", "b"], [0.1, 0.2], {"pos_label": "c"}, "never holds 'c', which"),
+        ([0, 2, 1], [0.1, 0.2, 0.3], {}, r"2 at row 1.; labels have two"),
         ([0, None, 1], [0.1, 0.2, 0.3], {}, "no label at row 1"),
         ([0.0, 1.0, np.nan], [0.1, 0.2, 0.3], {}, "no label at row 2"),
         (GOOD_Y, [0.3] * 4, {}, r"all 4 scores are equal \(0.3\)"),

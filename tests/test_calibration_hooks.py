@@ -250,8 +250,12 @@ def test_bad_calibrators_and_references():
             ({"calibrator": lambda p: p * np.nan}, ValueError, "NaN at row 0"),
             ({"reference": y}, TypeError, r"pair \(y, p\).*list of 4"),
             ({"reference": np.array([y, p])}, TypeError, r"pair \(y, p\).*ndarray"),
-            ({"reference": (p, y)}, ValueError, r"y of reference.*0\.1 at row 0"),
-            ({"reference": (["a", "b"], [0, 1])}, TypeError, r"pos_label"),
+            ({"reference": (p, y)}, ValueError, r"y of reference.* no scores"),
+            (
+                {"reference": (["a", "b"], [0, 1])},
+                ValueError,
+                r"pass calibrator=calibrate\(y, p, pos_label='b'\) or",
+            ),
             ({"reference": ([0, 0], [0.1, 0.2])}, ValueError, "one class only"),
             ({"reference": ([0, 1], np.eye(2))}, ValueError, "same shape"),
         ):

@@ -281,7 +281,8 @@ def test_a_positive_label_for_a_reference_is_no_reason_to_fail(run: Run) -> None
     past = ["--reference", "past.csv", "--pos-label", "spam"]
     ended = run("decide", "scores.csv", *past)
     assert ended.code == 0
-    assert "note: labels not used: scores.csv: column 'label' never" in ended.err
+    assert "label 'label'" in ended.err
+    assert "real score" in ended.err
 
 
 def test_known_labels_and_decisions_may_all_be_negative(run: Run) -> None:
@@ -549,7 +550,7 @@ ROWS = "; rows are counted from 1, without the header"
         ("score,decision\n0.5,1\n", [], "s.csv already has a column 'decision'; name "
          "the new one with --decision-column"),
         ("score,l\n0.5,a\n0.2,b\n", ["--label", "l"], "s.csv: column 'l' holds 'a', "
-         "'b', not 0 and 1; name the positive value with --pos-label"),
+         "'b', not 0 and 1; pass --pos-label b or --pos-label a"),
         ("score\n0.5\n", ["-o", "nowhere/out.csv"],
          "cannot write nowhere/out.csv: there is no folder nowhere"),
         ("score\n0.5\n", ["-o", ".."], "cannot write ..: it is a folder"),

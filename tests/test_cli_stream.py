@@ -562,7 +562,7 @@ def test_more_bad_rows_than_are_shown(run: Run) -> None:
     ("arguments", "text", "code", "message"),
     [
         (["rows.svm"], "", 1, "rows.svm is empty"),
-        (["rows.svm"], "bad\n", 1, "label 'bad' is none of 0 and 1"),
+        (["rows.svm"], "bad\n", 1, "it holds 'bad', not 0 and 1; name the"),
         (["rows.svm", "--on-error", "skip"], "bad\n", 1, "no row of rows.svm"),
         (["row.svm"], "1 1:1\n", 1, "did you mean 'rows.svm'?"),
         (["rows.svm", "--target", "y"], "1 1:1\n", 1, "svmlight has no columns"),

@@ -226,7 +226,7 @@ def test_weights_reach_the_model(run: Run) -> None:
         (["--target", "why"], 1, "no column 'why' in data.csv"),
         (["--target", "ag"], 1, "no column 'ag' in data.csv; did you mean 'age'?"),
         (["--target", "age"], 1, "data.csv: column 'age', row 1: is empty; every row"),
-        (["--target", "city"], 1, "name the positive value with --pos-label"),
+        (["--target", "city"], 1, "labels have two values"),
         (["--target", "city", "--pos-label", "Rome"], 1, "labels have two values"),
         (["--drop", "incom"], 1, "no column 'incom' in data.csv; did you mean"),
         (["--drop", "y", "--target", "y"], 2, "--drop and --target both name"),
@@ -612,7 +612,7 @@ def test_classes_as_a_rule_learns_them(
 
 def test_one_value_is_no_pair_of_classes(run: Run) -> None:
     pq.write_table(pa.table({"y": ["a", "a"]}), "t.parquet")
-    with pytest.raises(aio.DataError, match="holds 'a' only; rows of both classes"):
+    with pytest.raises(aio.DataError, match="one class only: every label is 'a'; rows"):
         aio.classes(aio.read_table("t.parquet"), "y", "a")
 
 

@@ -170,7 +170,7 @@ def test_tune_all_optima(run: Run) -> None:
     ("arguments", "code", "message"),
     [
         (["--label", "kind"], 1, "val.parquet: column 'kind' holds 'ham', 'spam', not "
-         "0 and 1; name the positive value with --pos-label"),
+         "0 and 1; pass --pos-label spam or --pos-label ham"),
         (["--label", "kin"], 1, "no column 'kin' in val.parquet; did you mean 'kind'?"),
         (["--label", "y", "--weight", "we"], 1, "no column 'we' in val.parquet"),
         (["--label", "kind", "--pos-label", "egg"], 1, "never holds 'egg'"),

@@ -588,6 +588,11 @@ def test_no_probability(values: list[float], problem: str) -> None:
         ([-1.0, 1.0], "1", [0, 1]),
         ([True, False], "false", [0, 1]),
         ([0, 1], "0", [1, 0]),
+        ([-1, 1], None, [0, 1]),
+        (["-1", "+1", "1.0"], None, [0, 1, 1]),
+        (["1.0", "0"], "1", [1, 0]),
+        (["ham", "ham"], "spam", [0, 0]),
+        ([1, 1], "0", [0, 0]),
     ],
 )
 def test_labels(values: list[Any], pos_label: str | None, expected: list[int]) -> None:
@@ -609,19 +614,18 @@ def test_labels_that_have_not_arrived(values: list[Any]) -> None:
 @pytest.mark.parametrize(
     ("values", "pos_label", "problem"),
     [
-        (["a", "b"], None, "holds 'a', 'b', not 0 and 1; name the positive value with "
-         "`pos_label`"),
-        ([0, 2], None, "holds 0, 2, not 0 and 1; name the positive value with "
-         "`pos_label`"),
+        (["a", "b"], None, "holds 'a', 'b', not 0 and 1; pass `pos_label=b` or "
+         "`pos_label=a`"),
+        ([0, 2], None, "holds 0, 2, not 0 and 1; pass `pos_label=2` or `pos_label=0`"),
         (["a", "b"], "c", "never holds 'c', which `pos_label` names; it holds 'a', "
          "'b'"),
         (["ham", "ham"], "Ham", "never holds 'Ham', which `pos_label` names; it holds "
          "'ham'"),
         ([0, 1], "2", "never holds '2', which `pos_label` names; it holds 0, 1"),
-        ([1, 1], "0", "never holds '0', which `pos_label` names; it holds 1"),
-        (["a", "b", "c"], "a", "holds 'a', 'b', 'c'; labels have two values"),
+        (["a", "b", "c"], "a", "holds 'a', 'b', 'c'; labels have two values; make a "
+         "column with two of them first"),
         ([0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7], None, "holds 0.1, 0.2, 0.3, 0.4, 0.5 and "
-         "2 more values, not 0 and 1; name the positive value with `pos_label`"),
+         "2 more values; labels have two values; make a column with two of them first"),
     ],
 )  # fmt: skip
 def test_no_labels(values: list[Any], pos_label: str | None, problem: str) -> None:
@@ -632,9 +636,9 @@ def test_no_labels(values: list[Any], pos_label: str | None, problem: str) -> No
 
 def test_one_class_may_be_absent_where_that_says_nothing() -> None:
     table = table_of(y=["ham", None, "ham"])
-    found = aio.labels(table, "y", pos_label="spam", missing=True, one_sided=True)
+    found = aio.labels(table, "y", pos_label="spam", missing=True)
     np.testing.assert_array_equal(found, [0, np.nan, 0])
-    with pytest.raises(aio.DataError, match="never holds 'spam'"):
+    with pytest.raises(aio.DataError, match="one class only: every label is 'ham'"):
         aio.classes(table_of(y=["ham", "ham"]), "y", "spam")
 
 

@@ -86,13 +86,15 @@ def test_labels_of_any_kind():
     inner = LogisticRegression()
     expected = am.optimal_scorer()(clone(inner).fit(X, Y), X, Y)
     fitted = clone(inner).fit(X, words)
-    assert am.optimal_scorer()(fitted, X, words) == expected
-    assert am.optimal_scorer()(fitted, X, words.tolist()) == expected
+    spam = am.optimal_scorer(pos_label="spam")
+    assert spam(fitted, X, words) == spam(fitted, X, words.tolist()) == expected
+    with pytest.raises(ValueError, match="pass pos_label='spam' or pos_label='ham'"):
+        am.optimal_scorer()(fitted, X, words)
     assert am.optimal_scorer()(clone(inner).fit(X, Y == 1), X, Y == 1) == expected
     ham = am.optimal_scorer(pos_label="ham")(fitted, X, words)
     p = fitted.predict_proba(X)[:, 0]
     assert ham == pytest.approx(brute(words == "ham", p), rel=1e-12)
-    with pytest.raises(ValueError, match="pos_label='eggs' is no class"):
+    with pytest.raises(ValueError, match="y never holds 'eggs', which pos_label"):
         am.optimal_scorer(pos_label="eggs")(fitted, X, words)
 
 

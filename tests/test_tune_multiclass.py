@@ -279,7 +279,7 @@ def test_several_metrics_and_a_calibrator():
         ([0, 1, 2], [[0.1, 0.9, 0]] * 2, {}, "y has 3 rows but p has 2"),
         ([0, 1, 2], [[0.1, 0.9, -1]] * 3, {}, "p is -1 at row 0, column 2"),
         ([0, 1, 2], [[0.1, NAN, 0]] * 3, {}, "p has NaN at row 0, column 1"),
-        ([0, 1, NAN], [[0.1, 0.2, 0]] * 3, {}, "y has NaN at row 2"),
+        ([0, 1, NAN], [[0.1, 0.2, 0]] * 3, {}, "y has no label at row 2"),
         (
             [0, 1, 2],
             [[0.1, 0.9, 0]] * 3,
@@ -411,7 +411,7 @@ def test_bad_input_for_labels():
         rule.apply(p[:, :2])
     with pytest.raises(ValueError, match="y has shape"):
         tune(y[:, :2], p)
-    with pytest.raises(ValueError, match="labels are 0 or 1"):
+    with pytest.raises(ValueError, match="pass y == 2 or y == 1"):
         tune(y + 1, p)
     with pytest.raises(ValueError, match="average must be one of"):
         tune(y, p, average="groups")

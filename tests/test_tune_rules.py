@@ -75,7 +75,7 @@ def test_labels_in_any_container(kind):
 def test_nullable_and_categorical_labels():
     nullable = pd.Series(Y.tolist(), dtype="Int64")
     assert tune(nullable, P, **QUICK).threshold == 0.5
-    with pytest.raises(ValueError, match="y has NaN at row 2"):
+    with pytest.raises(ValueError, match="y has no label at row 2"):
         tune(nullable.where(pd.Series(range(8)) != 2), P)
     words = pd.Series(np.where(Y == 1, "b", "a")).astype("category")
     assert tune(words, P, pos_label="b", **QUICK).threshold == 0.5
@@ -96,12 +96,22 @@ def test_the_kind_of_the_input_comes_back():
         ([1, 1], [0.1, 0.2], {}, "y has one class only: every label is 1"),
         ([False, False], [0.1, 0.2], {}, "one class only: every label is False"),
         (["a", "a"], [0.1, 0.2], {"pos_label": "a"}, "every label is 'a'"),
-        (["a", "b"], [0.1, 0.2], {}, r"y takes value in {'a', 'b'} and pos_label is"),
-        ([1, 2], [0.1, 0.2], {}, "and pos_label is not specified"),
-        (["a", "b"], [0.1, 0.2], {"pos_label": "c"}, "pos_label='c' is not a label"),
-        ([0, 1, 2], [0.1, 0.2, 0.3], {}, "y has 3 distinct labels"),
-        ([0, 1, NAN], [0.1, 0.2, 0.3], {}, "y has NaN at row 2"),
-        (["a", None], [0.1, 0.2], {"pos_label": "a"}, "missing value at row 1"),
+        (["a", "b"], [0.1, 0.2], {}, "pass pos_label='b' or pos_label='a'"),
+        ([1, 2], [0.1, 0.2], {}, "y holds 1, 2, not 0 and 1; pass pos_label=2 or"),
+        (
+            ["a", "b"],
+            [0.1, 0.2],
+            {"pos_label": "c"},
+            "y never holds 'c', which",
+        ),
+        (
+            [0, 1, 2],
+            [0.1, 0.2, 0.3],
+            {},
+            r"y holds 0, 1, 2 \(2 at row 2\)",
+        ),
+        ([0, 1, NAN], [0.1, 0.2, 0.3], {}, "y has no label at row 2"),
+        (["a", None], [0.1, 0.2], {"pos_label": "a"}, "y has no label at row 1"),
         ([0, 1, 1], [0.1, 0.2], {}, "y has 3 rows but p has 2"),
         ([0, 1], [0.1, NAN], {}, "p has NaN at row 1"),
         ([0, 1], [0.1, INF], {}, "p is inf at row 1: scores must be finite"),

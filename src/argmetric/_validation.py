@@ -16,7 +16,6 @@ from argmetric._arguments import check_choice as check_choice
 from argmetric._arguments import check_fraction as check_fraction
 from argmetric._arguments import shown
 from argmetric._sparse import is_sparse as is_sparse
-from argmetric._sparse import to_dense
 from argmetric._types import Floats, Integers
 
 # 32-bit floats round at 1.2e-7, and a softmax in them adds up a few of that.
@@ -218,30 +217,6 @@ def check_length(values: npt.NDArray[Any], name: str, n: int, other: str = "p") 
     if values.shape[:1] != (n,):
         rows = values.shape[0] if values.ndim else 0
         raise ValueError(f"{name} has {rows} rows but {other} has {n}")
-
-
-def check_labels(
-    values: Any, name: str, shape: tuple[int, ...] | None = None, other: str = "p"
-) -> npt.NDArray[np.bool_]:
-    """0/1 or boolean labels, of the given shape if there is one, as booleans."""
-    if is_sparse(values):
-        values = to_dense(values, name)
-    if isinstance(values, np.ndarray) and values.dtype.kind == "b" and values.ndim:
-        array: npt.NDArray[Any] = to_numpy(values, name)
-    else:
-        array = to_floats(values, name)
-    if shape is not None and array.shape != shape:
-        raise ValueError(
-            f"{name} has shape {array.shape} but {other} has shape {shape}"
-        )
-    wrong = np.flatnonzero(~((array == 0) | (array == 1)).ravel())
-    if wrong.size:
-        index = int(wrong[0])
-        value, where = array.ravel()[index], place(index, array.shape)
-        if is_missing(value):
-            raise ValueError(f"{name} has NaN at {where}; labels are 0 or 1")
-        raise ValueError(f"{name} is {value:g} at {where}; labels are 0 or 1")
-    return array.astype(bool)
 
 
 def check_weight(

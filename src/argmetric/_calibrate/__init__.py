@@ -28,7 +28,6 @@ from argmetric._calibrate._newton import Prior, fit_logistic, likeliest
 from argmetric._calibrate._prior import PriorShift, adjust_prior
 from argmetric._calibrate._reference import (
     Reference,
-    binary_labels,
     check_reference,
     check_score_array,
 )
@@ -53,7 +52,6 @@ __all__ = [
     "TemperatureMap",
     "adjust_prior",
     "as_calibrator",
-    "binary_labels",
     "calibrate",
     "calibrate_out_of_fold",
     "calibrated_scores",

@@ -18,7 +18,6 @@ from argmetric._calibrate._reference import (
     check_reference,
     check_score_array,
 )
-from argmetric._labels import check_pos_label
 from argmetric._odds import expit
 from argmetric._suspect import warn_of_scale
 from argmetric._types import Floats, Integers
@@ -106,7 +105,6 @@ def calibrate(
     if method is not None:
         check_choice(method, "method", METHODS)
     logits = check_flag(logits, "logits")
-    check_pos_label(pos_label, y=y)
     if _is_multi_class(y, p):
         _check_multi_class(method, pos_label)
         scores = check_score_array(p, logits=logits)

@@ -8,15 +8,16 @@ import numpy as np
 
 from argmetric._calibrate._fit import HOTTEST, _root
 from argmetric._calibrate._maps import ClassTemperatureMap, log_softmax
-from argmetric._calibrate._reference import refuse_missing, row_count
+from argmetric._calibrate._reference import row_count
+from argmetric._labels import label_array, refuse_missing
 from argmetric._odds import NEAREST
 from argmetric._types import Floats, Integers
-from argmetric._validation import check_length, check_weight, to_numpy
+from argmetric._validation import check_length, check_weight
 
 
 def class_numbers(y: Any, n_rows: int, n_classes: int) -> Integers:
     """Column of every label: sorted classes, or numbers of columns from 0."""
-    labels = to_numpy(y, "y")
+    labels = label_array(y)
     check_length(labels, "y", n_rows)
     refuse_missing(labels, "y")
     classes, code = np.unique(labels, return_inverse=True)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+from argmetric._arguments import shown
 from argmetric._calibrate._base import Calibrator
 from argmetric._calibrate._calibrate import calibrate
 from argmetric._calibrate._composed import FunctionMap
 from argmetric._calibrate._maps import ClassTemperatureMap
-from argmetric._calibrate._reference import refuse_other_labels
+from argmetric._labels import binary_labels
 from argmetric._types import Floats
 from argmetric._validation import is_frame_like
 
@@ -23,7 +24,7 @@ def resolve_calibrator(
     calibrator : Calibrator, callable or object with `apply`, optional
         A map, or a function from probabilities to probabilities.
     reference : pair (y, p), optional
-        Labels 0/1 and their scores, on which a map is fitted.
+        Labels (0/1, booleans or -1/1) and their scores, on which a map is fitted.
     logits : bool, default=False
         Whether the scores of the reference are log-odds.
     """
@@ -69,14 +70,18 @@ def _fitted(reference: Any, logits: bool) -> Calibrator:
             f"{_shown(reference)}"
         )
     y, p = reference
-    refuse_other_labels(y)
-    found = calibrate(y, p, logits=logits)
+    labels = binary_labels(y, name="the y of reference=(y, p)", naming=_as_calibrator)
+    found = calibrate(labels.positive, p, logits=logits)
     if isinstance(found, ClassTemperatureMap):
         raise ValueError(
             "the reference has one label per row but a matrix of scores: labels and "
             "scores must have the same shape"
         )
     return found
+
+
+def _as_calibrator(*label: Any) -> str:
+    return f"calibrator=calibrate(y, p, pos_label={shown(label[0])})"
 
 
 def _shown(reference: Any) -> str:

@@ -7,20 +7,16 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from argmetric._labels import Labels, binary_labels, one_class
 from argmetric._odds import expit, logit, logit_of
-from argmetric._sparse import to_dense
 from argmetric._suspect import refuse_two_classes
 from argmetric._types import Booleans, Floats, Integers
 from argmetric._validation import (
-    check_labels,
     check_scores,
     check_weight,
-    is_missing,
     is_sparse,
     to_floats,
-    to_numpy,
 )
 
 FURTHEST = 36.7  # log-odds of the double next to 1
@@ -124,64 +120,6 @@ def row_count(weight: Floats) -> float:
     return max(float(weight.sum()), float(share.sum()) ** 2 / float(share @ share))
 
 
-def binary_labels(
-    y: Any, name: str = "y", pos_label: Any = None, shape: tuple[int, ...] | None = None
-) -> Booleans:
-    """Which labels are positive: of 0/1, booleans or -1/1, or as `pos_label` says."""
-    if is_sparse(y):
-        y = to_dense(y, name)
-    values = to_numpy(y, name)
-    if shape is not None and values.shape != shape:
-        raise ValueError(f"{name} has shape {values.shape} but p has shape {shape}")
-    refuse_missing(values, name)
-    if pos_label is not None:
-        return np.asarray(values == pos_label, dtype=bool)
-    if values.dtype.kind in "iuf" and np.isin(values, (-1, 1)).all():
-        return np.asarray(values == 1)
-    if values.dtype.kind in "USTO" and not _are_numbers(values):
-        seen = ", ".join(map(repr, _some(values)))
-        raise ValueError(
-            f"{name} has labels other than 0 and 1 ({seen}): say with pos_label which "
-            "of them is the positive one"
-        )
-    return check_labels(y, name)
-
-
-def refuse_other_labels(y: Any) -> None:
-    """Refuse the labels of a `reference=(y, p)` that are not 0/1 or booleans."""
-    try:
-        check_labels(y, "the y of reference=(y, p)")
-    except (TypeError, ValueError) as error:
-        raise type(error)(
-            f"{error}. For labels of another kind fit the map first: "
-            "calibrator=calibrate(y, p, pos_label=...)"
-        ) from None
-
-
-def refuse_missing(values: npt.NDArray[Any], name: str) -> None:
-    """Refuse NaN, None and their like, with the row."""
-    missing = np.zeros(0, dtype=np.int64)
-    if values.dtype.kind == "f":
-        missing = np.flatnonzero(np.isnan(values))
-    elif values.dtype.kind == "O":
-        missing = np.flatnonzero([is_missing(value) for value in values.ravel()])
-    if missing.size:
-        raise ValueError(f"{name} has no label at row {missing[0]}; drop the row first")
-
-
-def _are_numbers(values: npt.NDArray[Any]) -> bool:
-    flat = values.ravel()
-    return values.dtype.kind == "O" and all(
-        isinstance(value, int | float | np.number | np.bool_) for value in flat
-    )
-
-
-def _some(values: npt.NDArray[Any], most: int = 4) -> list[Any]:
-    """The first few distinct labels."""
-    seen = list(dict.fromkeys(values.ravel().tolist()))
-    return seen[:most]
-
-
 def check_reference(
     y: Any, p: Any, sample_weight: Any = None, pos_label: Any = None, *, logits: bool
 ) -> Reference:
@@ -191,7 +129,8 @@ def check_reference(
     """
     scores = check_score_array(p, logits=logits)
     refuse_two_classes(scores, "p")
-    positive = binary_labels(y, "y", pos_label, scores.shape).ravel()
+    labels = binary_labels(y, pos_label, both=True, shape=scores.shape)
+    positive = labels.positive.ravel()
     weight = check_weight(sample_weight, scores.shape)
     reference = Reference(scores.ravel(), positive, None, logits)
     if weight is not None:
@@ -199,7 +138,7 @@ def check_reference(
         reference = Reference(
             scores.ravel()[part], positive[part], weight.ravel()[part], logits
         )
-    _refuse_one_class(reference, y, pos_label)
+        _refuse_weights(reference, labels)
     low = float(reference.scores.min())
     if low == float(reference.scores.max()):
         raise ValueError(
@@ -223,18 +162,11 @@ def check_score_array(p: Any, *, logits: bool) -> Floats:
     return check_scores(scores, "p", logits=logits)
 
 
-def _refuse_one_class(reference: Reference, y: Any, pos_label: Any) -> None:
-    count = int(reference.y.sum())
-    if 0 < count < reference.n:
-        return
-    which = "positive" if count else "negative"
+def _refuse_weights(reference: Reference, labels: Labels) -> None:
+    """Refuse weights that leave no row, or one class."""
     if reference.n == 0:
         raise ValueError("all weights are 0: there is nothing to calibrate on")
-    hint = ""
-    if pos_label is not None and not count:
-        seen = ", ".join(map(repr, _some(to_numpy(y, "y"))))
-        hint = f"; pos_label={pos_label!r} is not among the labels ({seen})"
-    raise ValueError(
-        f"y has one class only: all {reference.n:,} rows are {which}{hint}. Both are "
-        "needed"
-    )
+    count = int(reference.y.sum())
+    if count in (0, reference.n):
+        label = labels.pos_label if count else labels.neg_label
+        raise one_class(label, "y", "label of positive weight")

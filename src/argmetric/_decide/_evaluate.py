@@ -9,7 +9,12 @@ from typing import Any
 import numpy as np
 
 from argmetric._decide._groups import mean_defined
-from argmetric._labels import check_pos_label, label_numbers
+from argmetric._labels import (
+    classes_of,
+    distinct,
+    read_together,
+    refuse_sparse_pos_label,
+)
 from argmetric._layout import Average, lay_out
 from argmetric._sparse import check_structure, entry_place, is_sparse
 from argmetric._types import Floats, Integers
@@ -59,8 +64,8 @@ def evaluate(
     metric = get_metric(metric, zero_division=zero_division)
     if groups is not None and average is None:
         average = "groups"
-    check_pos_label(pos_label, y_true=y_true, y_pred=y_pred)
     if is_sparse(y_true) and is_sparse(y_pred):
+        refuse_sparse_pos_label(pos_label, y_true=y_true, y_pred=y_pred)
         counts = _count_sparse(y_true, y_pred, groups, average)
     else:
         counts = _count(y_true, y_pred, pos_label, groups, average)
@@ -91,11 +96,10 @@ def _count(
     y_true: Any, y_pred: Any, pos_label: Any, groups: Any, average: Average | None
 ) -> tuple[Floats, Floats, Floats, Integers]:
     """Hits, predicted and actual positives, and the size, of every segment."""
-    true = label_numbers(y_true, "y_true", pos_label) == 1.0
+    read = read_together(pos_label, y_true=y_true, y_pred=y_pred)
+    true, pred = (numbers == 1.0 for numbers in read)
     if true.size == 0:
         raise ValueError("y_true is empty: there is nothing to evaluate")
-    options: dict[str, Any] = {"shape": true.shape, "other": "y_true"}
-    pred = label_numbers(y_pred, "y_pred", pos_label, **options) == 1.0
     layout = lay_out(true, groups=groups, average=average, name="y_true")
     order = layout.segment_rows(0, layout.indptr.size - 1)
     hit, predicted, actual = (
@@ -131,10 +135,10 @@ def _entries(labels: Any, name: str) -> Any:
     """Sparse 0/1 labels with one entry per cell."""
     matrix = labels.tocsr(copy=True).astype(np.float64)
     matrix.sum_duplicates()
-    wrong = np.flatnonzero((matrix.data != 0) & (matrix.data != 1))
-    if wrong.size:
-        where = entry_place(matrix, int(wrong[0]))
-        raise ValueError(
-            f"{name} is {matrix.data[wrong[0]]:g} at {where}; labels are 0 or 1"
-        )
+
+    def where(label: Any) -> str:
+        return entry_place(matrix, int(np.flatnonzero(matrix.data == label)[0]))
+
+    cells = np.append(matrix.data, (0, 1))  # the absent ones are 0
+    classes_of(distinct(cells), name, where=where)  # refuses all but 0 and 1
     return matrix

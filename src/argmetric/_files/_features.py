@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 
 from argmetric._files._arrow import mask_to_numpy, text_scalar, to_numpy
-from argmetric._files._labels import MISSING, TRUTHS
 from argmetric._files._table import Table
 from argmetric._files._values import (
     _NUMBER,
@@ -18,6 +17,8 @@ from argmetric._files._values import (
     _plain,
     _refuse,
 )
+from argmetric._labels import NO_LABEL as MISSING
+from argmetric._labels import TRUTHS
 
 Kind = Literal["number", "category", "other", "empty"]
 

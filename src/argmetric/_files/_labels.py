@@ -10,19 +10,22 @@ import numpy.typing as npt
 
 from argmetric._files._formats import DataError, marked
 from argmetric._files._table import Table
-from argmetric._files._values import _Coded, _coded, _place, _refuse, _shown
+from argmetric._files._values import _Coded, _coded, _place, _refuse
+from argmetric._labels import (
+    EVERY_ROW,
+    Classes,
+    LabelError,
+    classes_of,
+    is_spelled_missing,
+    same_spelling,
+    spelled_label,
+)
 
-TRUTHS = {"1": 1.0, "1.0": 1.0, "true": 1.0, "0": 0.0, "0.0": 0.0, "false": 0.0}
-MISSING = frozenset({"", "na", "nan", "null", "none"})
+_TWO_OF_THEM = "make a column with two of them first"
 
 
 def labels(
-    table: Table,
-    name: str,
-    *,
-    pos_label: str | None = None,
-    missing: bool = False,
-    one_sided: bool = False,
+    table: Table, name: str, *, pos_label: str | None = None, missing: bool = False
 ) -> npt.NDArray[np.float64]:
     """Return a column of labels as 0 and 1.
 
@@ -31,14 +34,12 @@ def labels(
     table : Table
         The rows.
     name : str
-        A column of 0 and 1, of true and false, or of any two values.
+        A column of 0 and 1, of -1 and 1, of true and false, or of any two values.
     pos_label : str, optional
-        The value that means 1; needed unless the values say it themselves.
+        The value that means 1; needed unless the values say it themselves. It may be
+        absent where all rows have one other value.
     missing : bool, optional
         Whether cells may be empty; they become NaN.
-    one_sided : bool, optional
-        Whether `pos_label` may be absent without a word: among decisions, or among
-        the few labels that have arrived.
 
     Raises
     ------
@@ -47,10 +48,8 @@ def labels(
         `pos_label`.
     """
     coded = _coded(table, name)
-    meaning = _meaning(table, name, coded, pos_label, missing=missing)
-    if not one_sided:
-        _refuse_absent(table, name, meaning, pos_label)
-    worth = np.array([meaning.get(value, math.nan) for value in coded.values])
+    read, classes = _read(table, name, coded, pos_label, missing=missing)
+    worth = np.array([_worth(label, classes.positive) for label in read])
     return coded.spread(worth, of_null=math.nan)
 
 
@@ -64,7 +63,7 @@ def classes(
     table : Table
         The rows.
     name : str
-        A column as `labels` takes it.
+        A column as `labels` takes it, with rows of both classes.
     pos_label : str or None
         The value that means "positive".
 
@@ -76,88 +75,63 @@ def classes(
         The positive one of them; None without `pos_label`.
     """
     coded = _coded(table, name)
-    meaning = _meaning(table, name, coded, pos_label, missing=False)
-    _refuse_absent(table, name, meaning, pos_label)
-    worth = np.array([meaning[value] for value in coded.values])
+    read, found = _read(table, name, coded, pos_label, missing=False, both=True)
+    worth = np.array([_worth(label, found.positive) for label in read])
     is_positive = coded.spread(worth, of_null=math.nan) == 1
     if pos_label is None:
         return is_positive.astype(np.int64), None
-    positive, negative = (
-        next((_stripped(v) for v, value in meaning.items() if value == side), None)
-        for side in (1, 0)
-    )
-    if positive is None or negative is None:
-        raise DataError(
-            f"{_place(table, name)} holds {_shown(list(meaning))} only; "
-            "rows of both classes are needed"
-        )
-    return np.where(is_positive, positive, negative), positive
+    return np.where(is_positive, found.positive, found.negative), found.positive
 
 
-def _meaning(
-    table: Table, name: str, coded: _Coded, pos_label: str | None, *, missing: bool
-) -> dict[Any, float]:
-    """Return for each value that is present whether it means 1 or 0."""
-    gaps = np.array([_is_missing(value) for value in coded.values], dtype=np.bool_)
+def _read(
+    table: Table,
+    name: str,
+    coded: _Coded,
+    pos_label: str | None,
+    *,
+    missing: bool,
+    both: bool = False,
+) -> tuple[list[Any], Classes]:
+    """Return the label of each value, None where it is no label, and the classes."""
+    gaps = np.array([is_spelled_missing(value) for value in coded.values], dtype=bool)
     if not missing:
-        problem = "is empty; every row needs a label"
-        _refuse(table, name, coded.spread(gaps, of_null=True), problem)
+        empty = coded.spread(gaps, of_null=True)
+        _refuse(table, name, empty, f"is empty; {EVERY_ROW}")
     present = [v for v, gap in zip(coded.values, gaps, strict=True) if not gap]
     if pos_label is None:
-        meaning = {v: TRUTHS.get(str(v).strip().lower(), math.nan) for v in present}
+        meant, positive = {value: spelled_label(value) for value in present}, None
     else:
-        meaning = {v: float(_is_same(v, pos_label)) for v in present}
-    _check_two_values(table, name, meaning, pos_label)
-    return meaning
+        same = [value for value in present if _is_same(value, pos_label)]
+        positive = _stripped(same[0]) if same else pos_label
+        meant = {value: _stripped(value) for value in present}
+        meant |= dict.fromkeys(same, positive)
+    found = list(dict.fromkeys(meant.values()))
+    place = _place(table, name)
+    try:
+        known = classes_of(found, place, positive, both=both, naming=_naming)
+    except LabelError as error:
+        way_out = _TWO_OF_THEM if error.kind == "many" else error.way_out
+        raise DataError(f"{error.problem}; {way_out}") from None
+    return [meant.get(value) for value in coded.values], known
+
+
+def _naming(*value: Any) -> str:
+    return marked("pos_label", str(value[0]) if value else None)
+
+
+def _worth(label: Any, positive: Any) -> float:
+    return math.nan if label is None else float(label == positive)
 
 
 def _stripped(value: Any) -> Any:
     return value.strip() if isinstance(value, str) else value
 
 
-def _check_two_values(
-    table: Table, name: str, meaning: dict[Any, float], pos_label: str | None
-) -> None:
-    place, values = _place(table, name), _shown(list(meaning))
-    if pos_label is None:
-        if any(math.isnan(worth) for worth in meaning.values()):
-            raise DataError(
-                f"{place} holds {values}, not 0 and 1; "
-                f"name the positive value with {marked('pos_label')}"
-            )
-        return
-    others = sum(worth == 0 for worth in meaning.values())
-    if others > 1:
-        _refuse_absent(table, name, meaning, pos_label)
-        raise DataError(f"{place} holds {values}; labels have two values")
-
-
-def _refuse_absent(
-    table: Table, name: str, meaning: dict[Any, float], pos_label: str | None
-) -> None:
-    """Refuse a positive value that no row has; only 0, where it is 1, is no slip."""
-    if pos_label is None or any(meaning.values()):
-        return
-    if TRUTHS.get(pos_label.lower()) == 1 and all(
-        TRUTHS.get(str(value).strip().lower()) == 0 for value in meaning
-    ):
-        return
-    raise DataError(
-        f"{_place(table, name)} never holds {pos_label!r}, which {marked('pos_label')} "
-        f"names; it holds {_shown(list(meaning))}"
-    )
-
-
-def _is_missing(value: Any) -> bool:
-    """Whether a label has not arrived, in any of the usual spellings."""
-    return str(value).strip().lower() in MISSING
-
-
 def _is_same(value: Any, text: str) -> bool:
     if isinstance(value, bool):
         return str(value).lower() == text.lower()
     if isinstance(value, str):
-        return value.strip() == text
+        return same_spelling(value.strip(), text)
     try:
         return bool(value == float(text))
     except (TypeError, ValueError):

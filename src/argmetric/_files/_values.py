@@ -14,7 +14,6 @@ from argmetric._files._formats import DataError, marked
 from argmetric._files._table import Table
 
 _NUMBER = r"(?i)^[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|nan|inf|infinity)$"
-_SHOWN_VALUES = 5
 _SHOWN_CHARACTERS = 40
 
 
@@ -200,12 +199,6 @@ def _refuse(table: Table, name: str, bad: npt.NDArray[np.bool_], problem: str) -
 def _clipped(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= _SHOWN_CHARACTERS else text[:_SHOWN_CHARACTERS] + "…"
-
-
-def _shown(values: list[Any]) -> str:
-    shown = ", ".join(_clipped(value) for value in values[:_SHOWN_VALUES])
-    more = len(values) - _SHOWN_VALUES
-    return f"{shown} and {more} more values" if more > 0 else shown
 
 
 def _place(table: Table, name: str) -> str:

@@ -18,7 +18,7 @@ from argmetric._forecast._means import law_of_mean
 from argmetric._forecast._over_maps import Batch, law_over_maps
 from argmetric._forecast._result import Forecast
 from argmetric._forecast._shift import match_prevalence
-from argmetric._labels import check_pos_label, label_numbers
+from argmetric._labels import read_together
 from argmetric._layout import Average, Layout, lay_out
 from argmetric._odds import from_log_odds
 from argmetric._segments import Segments
@@ -107,8 +107,7 @@ def forecast(
         warn_of_scale(layout.scores, logits=logits, zeros=layout.sparse)
     else:
         before, layout = layout, recalibrated(layout, found, logits=logits)
-    check_pos_label(pos_label, labels=labels, known=() if known is None else known)
-    chosen = label_numbers(labels, "labels", pos_label, shape=layout.shape) == 1.0
+    chosen, known = _read_labels(labels, known, pos_label, layout.shape)
     selected = layout.select(chosen)
     if layout.sparse and selected.sum() != chosen.sum():
         raise ValueError("a label is 1 where the sparse p has no entry")
@@ -118,7 +117,7 @@ def forecast(
         # An implicit cell stays a certain negative under any prevalence.
         p_, q = match_prevalence(p_, q, prior, int(layout.sizes.sum()))
     require_defined(metric, int(layout.sizes.max()))
-    known_ = _arrived(known, pos_label, layout)
+    known_ = _arrived(known, layout)
     law, positives = law_of_score(
         metric, layout, p_, q, known_, selected, overdispersion
     )
@@ -177,15 +176,23 @@ def _assumptions(
     return (*lines, f"{arrived:,} labels are known") if arrived else tuple(lines)
 
 
-def _arrived(known: Any, pos_label: Any, layout: Layout) -> Floats:
-    """Known labels per explicit item, nan where unknown."""
-    if known is None:
-        return np.full(layout.scores.size, math.nan)
+def _read_labels(
+    labels: Any, known: Any, pos_label: Any, shape: tuple[int, ...]
+) -> tuple[Booleans, Floats | None]:
+    """Which labels are positive; the known ones as numbers, nan where unknown."""
     if is_sparse(known):
         raise TypeError(
             "known must be dense: an array with nan where a label has not arrived"
         )
-    values = label_numbers(known, "known", pos_label, shape=layout.shape, missing=True)
+    given = {"labels": labels} | ({} if known is None else {"known": known})
+    read = read_together(pos_label, shape=shape, missing="known", **given)
+    return read[0] == 1.0, None if known is None else read[1]
+
+
+def _arrived(values: Floats | None, layout: Layout) -> Floats:
+    """Known labels per explicit item, nan where unknown."""
+    if values is None:
+        return np.full(layout.scores.size, math.nan)
     explicit = np.asarray(layout.select(values), dtype=np.float64)
     if layout.sparse and np.nansum(values) != np.nansum(explicit):
         raise ValueError("known is 1 where the sparse p has no entry")

@@ -12,13 +12,12 @@ from argmetric._calibrate import (
     METHODS,
     Method,
     Reference,
-    binary_labels,
     calibrate_out_of_fold,
     check_reference,
     check_score_array,
     choose_method,
 )
-from argmetric._labels import check_pos_label
+from argmetric._labels import binary_labels
 from argmetric._layout import Average, lay_out
 from argmetric._reliability._bins import ReliabilityBins, reliability_bins
 from argmetric._reliability._judge import Case, judge, units_of
@@ -121,12 +120,12 @@ def calibration_check(
     n_bootstrap = check_count(n_bootstrap, "n_bootstrap", low=2, high=MOST)
     check_seed(random_state)
     logits = check_flag(logits, "logits")
-    check_pos_label(pos_label, y=y)
     if groups is not None and average is None:
         average = "groups"
     scores = check_score_array(p, logits=logits)
     refuse_two_classes(scores, "p")
-    positive = binary_labels(y, "y", pos_label, scores.shape)
+    labels_ = binary_labels(y, pos_label, both=True, shape=scores.shape)
+    positive = labels_.positive
     weight = check_weight(sample_weight, scores.shape)
     if weight is not None and weight.min() == weight.max() > 0.0:
         weight = None  # all rows alike

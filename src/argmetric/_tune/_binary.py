@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from argmetric._labels import Labels
 from argmetric._tune._groups import (
     GroupedRows,
     GroupSampler,
@@ -20,7 +21,6 @@ from argmetric._tune._groups import (
     mean_curve,
     steps_of,
 )
-from argmetric._tune._labels import Labels
 from argmetric._tune._limits import Limits
 from argmetric._tune._new_rows import (
     N_GROUP_DRAWS,

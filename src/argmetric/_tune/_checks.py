@@ -9,15 +9,18 @@ from typing import Any
 import numpy as np
 
 from argmetric._arguments import check_count, check_number, shown
+from argmetric._labels import label_array
 from argmetric._tune._binary import Group, Settings
 from argmetric._tune._files import calibrated
-from argmetric._types import Floats
+from argmetric._types import AnyArray, Floats
 from argmetric._validation import (
     check_choice,
     check_groups,
+    check_length,
     check_scores,
     check_weight,
     factorize,
+    is_sparse,
     place,
     to_floats,
 )
@@ -86,6 +89,19 @@ def check_p(p: Any, calibrator: Any) -> Floats:
             )
         scores = check_scores(scores, "calibrated p", logits=False)
     return scores
+
+
+def column_of_labels(y: Any, n: int) -> AnyArray:
+    """One label per row."""
+    if is_sparse(y):
+        raise TypeError("y must be dense: pass y.toarray()")
+    array = label_array(y)
+    if array.ndim != 1:
+        raise ValueError(
+            f"y must have one dimension, not {array.ndim}, as p is one column"
+        )
+    check_length(array, "y", n)
+    return array
 
 
 def check_row_weight(sample_weight: Any, n: int) -> Floats | None:

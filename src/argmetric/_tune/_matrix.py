@@ -8,25 +8,30 @@ from typing import Any
 import numpy as np
 
 from argmetric._arguments import shown
+from argmetric._labels import (
+    binary_labels,
+    clear_labels,
+    label_array,
+    listed,
+    one_class,
+    plain_label,
+    refuse_missing,
+)
 from argmetric._layout import column_names
 from argmetric._suspect import refuse_two_classes
 from argmetric._tune._binary import Group, Settings, finish, search_rows, tune_metrics
 from argmetric._tune._checks import LOGITS
-from argmetric._tune._labels import binary_labels, label_array, plain_label
 from argmetric._tune._multiclass import tune_classes
 from argmetric._tune._multiclass_rule import MultiClassRule
 from argmetric._tune._multilabel_rule import MultiLabelRule
 from argmetric._types import Floats, Integers
 from argmetric._validation import (
     check_choice,
-    check_labels,
     check_length,
     check_scores,
     is_sparse,
 )
 from argmetric.metrics import Metric
-
-SHOWN = 5
 
 
 def tune_matrix(
@@ -77,6 +82,7 @@ def tune_matrix(
 def _classes(y: Any, p: Any, scores: Floats) -> tuple[Integers, tuple[Any, ...]]:
     """Number of the column of every label, and the labels of the columns."""
     array = label_array(y)
+    refuse_missing(array, "y")
     check_length(array, "y", scores.shape[0])
     if array.dtype.kind == "O":
         kinds = {type(value).__name__ for value in array}
@@ -86,10 +92,7 @@ def _classes(y: Any, p: Any, scores: Floats) -> tuple[Integers, tuple[Any, ...]]
     found, code = np.unique(array, return_inverse=True)
     classes = tuple(plain_label(value) for value in found)
     if len(classes) == 1:
-        raise ValueError(
-            f"y has one class only: every label is {classes[0]!r}; tuning needs rows "
-            "of several classes"
-        )
+        raise one_class(classes[0], "y")
     if len(classes) == scores.shape[1]:
         return code.astype(np.int64), classes
     names = column_names(p)
@@ -97,12 +100,10 @@ def _classes(y: Any, p: Any, scores: Floats) -> tuple[Integers, tuple[Any, ...]]
     if set(classes) <= set(columns):
         place = np.array([columns[name] for name in classes])
         return place[code], tuple(columns)
-    some = ", ".join(map(repr, classes[:SHOWN]))
-    more = ", ..." if len(classes) > SHOWN else ""
     raise ValueError(
-        f"p has {scores.shape[1]} columns but y has {len(classes)} classes ({some}"
-        f"{more}): one column per class is needed, in sorted order, or a frame whose "
-        "columns are named like the classes"
+        f"p has {scores.shape[1]} columns but y has {len(classes)} classes "
+        f"({listed(classes)}): one column per class is needed, in sorted order, or a "
+        "frame whose columns are named like the classes"
     )
 
 
@@ -119,7 +120,7 @@ def _tune_labels(
     average = "macro" if average is None else average
     check_choice(average, "average", ("macro", "micro", "samples"))
     refuse_two_classes(scores, "p")
-    labels = check_labels(y, "y", scores.shape)
+    labels = clear_labels(y, shape=scores.shape)
     given = column_names(p)
     _refuse_other_order(column_names(y), given)
     names = tuple(range(scores.shape[1])) if given is None else tuple(given)
@@ -128,7 +129,8 @@ def _tune_labels(
     if average == "macro":
         columns = []
         for j, name in enumerate(names):
-            one = binary_labels(labels[:, j], where=f"column {name!r} of y")
+            of_column = f"column {name!r} of y"
+            one = binary_labels(labels[:, j], name=of_column, both=True)
             column = np.ascontiguousarray(scores[:, j])
             search = search_rows(column, one.positive, weight, None, settings)
             columns.append(
@@ -139,7 +141,7 @@ def _tune_labels(
             for i in range(len(metrics))
         ]
     rows, count = scores.shape
-    flat = binary_labels(labels.ravel())
+    flat = binary_labels(labels.ravel(), both=True)
     cell_weight = None if weight is None else np.repeat(weight, count)
     # The cells of a row are drawn together: they depend on each other.
     group = Group(np.repeat(np.arange(rows), count), rows, average == "samples")

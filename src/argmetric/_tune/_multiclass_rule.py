@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from argmetric._display import Lines
+from argmetric._labels import plain_label
 from argmetric._saving import plain
 from argmetric._tune import _files
 from argmetric._tune._files import (
@@ -18,7 +19,6 @@ from argmetric._tune._files import (
     current_versions,
     read_only,
 )
-from argmetric._tune._labels import plain_label
 from argmetric._tune._saved_rule import SavedRule
 from argmetric._types import Floats
 from argmetric._validation import check_scores, to_floats

@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from argmetric._display import Lines
+from argmetric._labels import plain_label
 from argmetric._saving import plain
-from argmetric._tune._labels import plain_label
 from argmetric._tune._rule import Rule
 from argmetric._tune._saved_rule import SavedRule
 from argmetric._types import Booleans, Floats

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from argmetric._display import Lines
+from argmetric._labels import plain_label
 from argmetric._saving import plain
 from argmetric._tune import _files
 from argmetric._tune._files import (
@@ -19,7 +20,6 @@ from argmetric._tune._files import (
     current_versions,
     read_only,
 )
-from argmetric._tune._labels import plain_label
 from argmetric._tune._saved_rule import CURVE, SavedRule
 from argmetric._types import Booleans, Floats
 from argmetric._validation import check_choice, check_scores, same_kind, to_floats

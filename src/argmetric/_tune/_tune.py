@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 
 from argmetric._arguments import check_count, check_label, check_share
+from argmetric._labels import Labels, binary_labels
 from argmetric._suspect import warn_of_scale
 from argmetric._tune._binary import (
     Group,
@@ -22,19 +23,19 @@ from argmetric._tune._checks import (
     check_group,
     check_p,
     check_row_weight,
+    column_of_labels,
     one_metric,
     population_scores,
     refuse_same_names,
     seed_of,
 )
-from argmetric._tune._labels import Labels, binary_labels
 from argmetric._tune._limits import check_tune_limits
 from argmetric._tune._multiclass_rule import MultiClassRule
 from argmetric._tune._multilabel_rule import MultiLabelRule
 from argmetric._tune._rule import Rule
 from argmetric._tune._uncertainty import Choice
 from argmetric._types import Floats
-from argmetric._validation import check_choice, check_length, is_sparse
+from argmetric._validation import check_choice, is_sparse
 from argmetric.metrics import Metric, MetricLike, get_metric, require_defined
 
 MOST_SAMPLES = 1_000_000  # a bootstrap of more is a slip of the pen
@@ -181,8 +182,7 @@ def tune(
         known = {"calibrator": calibrator}
         rules: list[Any] = [finish(rule, None, **known) for rule in found]
     elif scores.ndim == 1:
-        labels = binary_labels(y, pos_label)
-        check_length(labels.positive, "y", scores.size)
+        labels = binary_labels(column_of_labels(y, scores.size), pos_label, both=True)
         group = check_group(groups, scores.size, average)
         rules = _tune_column(
             scores, labels, weight, group, settings, metrics, calibrator

@@ -9,9 +9,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from argmetric._decide import Decision, decide
 from argmetric._forecast import Forecast, forecast
+from argmetric._labels import is_second, label_array
 from argmetric._layout import Average
 from argmetric._types import Floats
-from argmetric._validation import to_numpy
 
 
 class BatchDecisions:
@@ -111,14 +111,8 @@ class BatchDecisions:
 
     def _is_positive(self, labels: Any) -> Any:
         """Labels as 1 for the positive class; 0 and 1 pass where they are no class."""
-        values = to_numpy(labels, "labels")
-        known = np.isin(values, self.classes_)
-        if known.all():
-            return values == self.classes_[self._positive]
-        if np.isin(values, [0, 1]).all():
+        values = label_array(labels, "labels")
+        if not np.isin(values, self.classes_).all() and np.isin(values, [0, 1]).all():
             return values
-        row = int(np.flatnonzero(~known)[0])
-        raise ValueError(
-            f"labels has {values.tolist()[row]!r} at row {row}, which is no class; the "
-            f"classes are {self.classes_.tolist()}"
-        )
+        second = is_second(values, self.classes_, "labels")
+        return second if self._positive == 1 else ~second

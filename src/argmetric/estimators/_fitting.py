@@ -22,6 +22,7 @@ from argmetric._calibrate import (
     calibrated_scores,
 )
 from argmetric._decide import decide
+from argmetric._labels import class_number
 from argmetric._reliability import CalibrationCheck, calibration_check
 from argmetric._tune import tune
 from argmetric._types import AnyArray, Floats
@@ -95,26 +96,10 @@ def pose(
         raise ValueError(
             f"average={classifier.average!r} needs groups: fit(X, y, groups=...)"
         )
-    positive = positive_class(classes, classifier.pos_label)
+    positive = class_number(classes, classifier.pos_label)
     if positive is None:
         _refuse_binary_options(classifier, classes)
     return Problem(X, y, classes, codes, positive, weights, groups)
-
-
-def positive_class(classes: AnyArray, pos_label: Any) -> int | None:
-    """Number of the positive one of two classes; None where there are more."""
-    if classes.size == 2 and pos_label is None:
-        return 1
-    if pos_label is None:
-        return None
-    if classes.size > 2:
-        raise ValueError(
-            f"pos_label={pos_label!r} is for two classes, but y has {classes.size}"
-        )
-    names = classes.tolist()
-    if pos_label not in names:
-        raise ValueError(f"pos_label={pos_label!r} is no class of y, which has {names}")
-    return int(names.index(pos_label))
 
 
 def _refuse_binary_options(classifier: MetricClassifier, classes: AnyArray) -> None:

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.utils import assert_all_finite, column_or_1d, indexable
 from sklearn.utils.multiclass import check_classification_targets
 
+from argmetric._labels import estimator_labels, one_class, plain_label
 from argmetric._sparse import check_structure
 from argmetric._types import AnyArray, Floats, Integers
 from argmetric._validation import check_weight, is_frame_like
@@ -27,7 +28,7 @@ def check_rows(X: Any, y: Any, owner: str) -> tuple[Any, AnyArray]:
             f"y has {shape[1]} columns; {owner} takes one. Wrap it in "
             "OneVsRestClassifier or MultiOutputClassifier: each label gets its own rule"
         )
-    y = column_or_1d(y, warn=True)
+    y = column_or_1d(estimator_labels(y), warn=True)
     assert_all_finite(y, input_name="y")
     check_classification_targets(y)
     check_structure(X, "X")
@@ -51,11 +52,8 @@ def code_classes(
             )
         classes = known
         codes = np.searchsorted(known, y)
-    if np.unique(codes).size < 2:
-        names = classes[np.unique(codes)].tolist()
-        raise ValueError(
-            f"y has one class only, {names[0]!r}: there is nothing to decide between"
-        )
+    if (codes == codes[0]).all():
+        raise one_class(plain_label(classes[codes[0]]), "y")
     return classes, codes.astype(np.int64)
 
 
@@ -68,10 +66,8 @@ def check_weights(values: Any, codes: Integers, classes: AnyArray) -> Floats | N
     if present.size == 0:
         raise ValueError("sample_weight is zero in every row")
     if present.size == 1:
-        raise ValueError(
-            "the rows of positive sample_weight belong to one class only, "
-            f"{classes[present].tolist()[0]!r}: there is nothing to decide between"
-        )
+        label = plain_label(classes[present[0]])
+        raise one_class(label, "y", "label of positive weight")
     return weights
 
 

@@ -9,7 +9,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.metadata_routing import UNUSED
 
 from argmetric._arguments import check_label
-from argmetric._suspect import scores_of_a_model, warn_of_common_class
+from argmetric._labels import class_number, estimator_labels
+from argmetric._suspect import scores_of_a_model
 from argmetric._tune import (
     Limits,
     check_tune_limits,
@@ -20,7 +21,6 @@ from argmetric._tune import (
 )
 from argmetric._types import Floats
 from argmetric._validation import check_length, check_scores, check_weight, to_numpy
-from argmetric.estimators._fitting import positive_class
 from argmetric.estimators._responses import response_method, scores_of
 from argmetric.metrics import Metric, MetricLike, get_metric
 
@@ -78,16 +78,14 @@ class OptimalScorer(BaseEstimator):  # type: ignore[misc]
         )
         method = response_method(estimator)
         classes = np.asarray(estimator.classes_)
-        positive = positive_class(classes, self.pos_label)
+        positive = class_number(classes, self.pos_label, by_order=False)
         scores = scores_of(estimator, X, classes, positive, method)
-        y = to_numpy(y, "y")
+        y = to_numpy(estimator_labels(y), "y")
         check_length(y, "y", scores.shape[0], "X")
         if positive is None:
             best = _best_of_many(y, scores, metric, limits, sample_weight)
         else:
             check_scores(scores, method, logits=True)
-            if self.pos_label is None:
-                warn_of_common_class(classes, positive, y)
             chosen = np.asarray(y == classes[positive])
             best = _best_of_two(chosen, scores, metric, limits, sample_weight)
         return best if metric.greater_is_better else -best
@@ -139,7 +137,7 @@ def optimal_scorer(
         A name, an instance, or a function of (tp, k, t, n). With more than two classes
         its mean over the classes at the best weights.
     pos_label : int, float, bool or str, optional
-        The positive one of two classes; by default the last of `classes_`.
+        The positive one of two classes; not needed for 0/1, -1/1 and booleans.
     min_precision, min_recall : float, optional
         Floors under precision and recall.
     max_positives : int or float, optional

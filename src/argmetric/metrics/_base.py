@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from argmetric._arguments import check_flag, shown
+from argmetric._labels import clear_labels
 from argmetric._types import Floats
-from argmetric._validation import check_labels
 from argmetric.metrics._forms import Form
 from argmetric.metrics._ranking import RankingPrinciple, search_violation
 
@@ -153,8 +153,8 @@ class Metric:
 
     def score(self, y_true: npt.ArrayLike, y_pred: npt.ArrayLike) -> float:
         """Realised score of 0/1 predictions against 0/1 labels."""
-        true = check_labels(y_true, "y_true")
-        pred = check_labels(y_pred, "y_pred", true.shape, "y_true")
+        true = clear_labels(y_true, "y_true")
+        pred = clear_labels(y_pred, "y_pred", shape=true.shape, other="y_true")
         return float(self.value((true & pred).sum(), pred.sum(), true.sum(), true.size))
 
     def ranking_principle(self, n: int) -> RankingPrinciple:

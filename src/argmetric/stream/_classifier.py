@@ -319,7 +319,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         check_label(y, "y")
         if not hasattr(self, "_model"):
             if not hasattr(self, "classes_"):
-                found = two_classes(np.asarray([y]), None)
+                found = two_classes(np.asarray([y]), None, self.pos_label)
                 self.classes_ = order_classes(found, self.pos_label)
             self.n_features_in_ = 0
             self._start()

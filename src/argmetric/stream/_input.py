@@ -16,12 +16,13 @@ from sklearn.utils.validation import (
 )
 
 from argmetric._arguments import check_count
+from argmetric._labels import estimator_labels, is_second
 from argmetric._sparse import check_structure
 from argmetric._suspect import warn_of_common_class
 from argmetric._types import BinaryLabels
 from argmetric._validation import is_sparse
 from argmetric.stream._features import hash_rows, sparse_rows
-from argmetric.stream._labels import is_positive, order_classes, two_classes
+from argmetric.stream._labels import order_classes, two_classes
 from argmetric.stream._learners import Rows
 
 
@@ -82,9 +83,10 @@ def first_classes(
     values: npt.NDArray[Any], classes: Any, pos_label: Any, *, whole: bool
 ) -> npt.NDArray[Any]:
     """Negative and positive class, from the first labels or as they are named."""
+    values = estimator_labels(values)
     if classes is None:
         check_classification_targets(values)
-    found = two_classes(values, classes, whole=whole)
+    found = two_classes(values, classes, pos_label, whole=whole)
     if pos_label is None:
         warn_of_common_class(found, 1, values)
     return order_classes(found, pos_label)
@@ -100,4 +102,4 @@ def check_same_classes(classes: Any, known: npt.NDArray[Any]) -> None:
 
 def code_labels(values: npt.NDArray[Any], classes: npt.NDArray[Any]) -> BinaryLabels:
     """1 for the positive class, 0 for the negative one; others are refused."""
-    return is_positive(values, classes).astype(np.uint8)
+    return is_second(values, classes).astype(np.uint8)

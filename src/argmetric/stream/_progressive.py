@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from argmetric._arguments import check_count, check_number
+from argmetric._labels import clear_labels
 from argmetric._types import Floats
-from argmetric._validation import check_labels
 from argmetric.metrics import MetricLike, get_metric
 from argmetric.stream._rules import LONGEST
 
@@ -65,8 +65,8 @@ class ProgressiveScore:
         y_true, y_pred : array-like of shape (n_samples,), or one label each
             Chunks of all sizes lead to the same counts.
         """
-        true = check_labels(_column(y_true), "y_true")
-        pred = check_labels(_column(y_pred), "y_pred", true.shape, "y_true")
+        true = clear_labels(_column(y_true), "y_true")
+        pred = clear_labels(_column(y_pred), "y_pred", shape=true.shape, other="y_true")
         if self.window is not None:
             self._slide(_counts(true, pred)[:, -self.window :])
         elif self.fading is not None:

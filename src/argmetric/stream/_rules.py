@@ -12,9 +12,10 @@ import numpy.typing as npt
 
 from argmetric._arguments import check_count, check_flag, check_number, shown
 from argmetric._display import drawing
+from argmetric._labels import clear_labels
 from argmetric._odds import expit
 from argmetric._types import Floats
-from argmetric._validation import check_labels, check_length, check_scores, to_floats
+from argmetric._validation import check_length, check_scores, to_floats
 from argmetric.metrics import MetricLike, get_metric
 from argmetric.stream._metric import LevelForm, level_form
 
@@ -144,7 +145,7 @@ class ThresholdRule:
         if values.ndim != 1:
             raise ValueError(f"scores must have one dimension, not {values.ndim}")
         values = check_scores(values, "scores", logits=logits)
-        truth = check_labels(y, "y", values.shape, "scores").view(np.uint8)
+        truth = clear_labels(y, shape=values.shape, other="scores").view(np.uint8)
         weight, pace = check_weight(sample_weight, values.size)
         labels = np.empty(values.size, dtype=np.uint8)
         thresholds = np.empty(values.size)

@@ -14,12 +14,13 @@ from sklearn.utils.validation import (
     column_or_1d,
 )
 
+from argmetric._labels import estimator_labels, is_second
 from argmetric._odds import from_log_odds, logit
 from argmetric._suspect import warn_of_common_class
 from argmetric._types import Floats
 from argmetric._validation import is_sparse
 from argmetric.metrics import MetricLike, get_metric
-from argmetric.stream._labels import is_positive, order_classes, two_classes
+from argmetric.stream._labels import order_classes, two_classes
 from argmetric.stream._rules import RuleName, ThresholdRule, get_rule, undecided
 
 _BLOCK = 256  # rows of `fit` between two steps of the model
@@ -92,9 +93,9 @@ class OnlineThreshold(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Start anew and learn from the rows in their order, in small chunks."""
         if hasattr(self, "model_"):
             del self.model_
-        values = column_or_1d(y)
+        values = column_or_1d(estimator_labels(y))
         check_consistent_length(X, values)
-        classes = two_classes(values, None, whole=True)
+        classes = two_classes(values, None, self.pos_label, whole=True)
         if self.pos_label is None:
             warn_of_common_class(classes, 1, values)
         rows = X if hasattr(X, "shape") or self._is_river else np.asarray(X)
@@ -112,7 +113,8 @@ class OnlineThreshold(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         values = column_or_1d(y)
         if not hasattr(self, "model_"):
-            self._start(two_classes(values, classes))
+            values = estimator_labels(values)
+            self._start(two_classes(values, classes, self.pos_label))
         truth = self._truth(values)
         if self._is_river:
             rows = _dicts(X, truth.size)
@@ -151,7 +153,7 @@ class OnlineThreshold(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def learn_one(self, x: Mapping[Any, Any], y: Any) -> None:
         """Learn from one row, the rule before the model."""
         if not hasattr(self, "model_"):
-            self._start(two_classes(np.asarray([y]), None))
+            self._start(two_classes(np.asarray([y]), None, self.pos_label))
         truth = self._truth(np.asarray([y]))
         label = self._learn_one(x, int(truth[0]))
         self._count(np.array([label]), truth)
@@ -214,7 +216,7 @@ class OnlineThreshold(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self.model_ = clone(self.model)
 
     def _truth(self, values: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
-        return is_positive(values, self.classes_).astype(np.int64)
+        return is_second(values, self.classes_).astype(np.int64)
 
     def _count(
         self, labels: npt.NDArray[np.int64], truth: npt.NDArray[np.int64]

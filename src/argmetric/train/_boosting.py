@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from argmetric._labels import clear_labels
 from argmetric._odds import from_log_odds
 from argmetric._types import Floats
 from argmetric._validation import check_choice, to_floats
@@ -180,24 +181,20 @@ def _read(first: Any, second: Any, sample_weight: Any) -> _Given:
         labels, margin = second.get_label(), first
         sample_weight = second.get_weight()
     margin = to_floats(margin, "the margins")
-    labels = to_floats(labels, "the labels")
+    positive = clear_labels(labels, "the labels")
     if margin.ndim != 1:
         raise ValueError(
             f"one margin per row is needed, not an array of shape {margin.shape}: "
             "the objective is for two classes"
         )
-    if labels.shape != margin.shape:
-        raise ValueError(f"{labels.size} labels but {margin.size} margins")
-    wrong = np.flatnonzero((labels != 0) & (labels != 1))
-    if wrong.size:
-        row = int(wrong[0])
-        raise ValueError(f"label {labels[row]:g} at row {row}; labels are 0 or 1")
+    if positive.shape != margin.shape:
+        raise ValueError(f"{positive.size} labels but {margin.size} margins")
     weight = np.ones(margin.size)
     if sample_weight is not None and np.size(sample_weight):
         weight = to_floats(sample_weight, "sample_weight")
         if weight.shape != margin.shape:
             raise ValueError(f"{weight.size} weights but {margin.size} margins")
-    return _Given(margin, labels == 1, weight)
+    return _Given(margin, positive, weight)
 
 
 def _score(metric: Metric, given: _Given) -> float:

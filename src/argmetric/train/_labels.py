@@ -8,6 +8,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from argmetric._labels import (
+    class_number,
+    one_class,
+    plain_label,
+    refuse_more_than_two,
+)
 from argmetric._types import Floats
 from argmetric._validation import check_weight
 
@@ -29,23 +35,8 @@ def read_labels(y: npt.NDArray[Any], pos_label: Any) -> Labels:
     if kind not in ("binary", "multiclass"):
         raise ValueError(f"y must hold one label per row, not {kind} targets")
     classes = np.unique(y)
-    if classes.size > 2:
-        raise ValueError(
-            "Only binary classification is supported. The type of the target is "
-            f"{kind}: wrap the model in sklearn.multiclass.OneVsRestClassifier"
-        )
-    if classes.size < 2:
-        raise ValueError(
-            "rows of two classes are needed, but y contains only one class: "
-            f"{classes.tolist()[0]!r}"
-        )
-    known = classes.tolist()
-    if pos_label is None:
-        return Labels(classes, classes[1])
-    if pos_label not in known:
-        words = " and ".join(map(repr, known))
-        raise ValueError(f"pos_label={pos_label!r} is not in y, which holds {words}")
-    return Labels(classes, classes[known.index(pos_label)])
+    refuse_more_than_two(classes, pos_label)
+    return Labels(classes, classes[class_number(classes, pos_label)])
 
 
 def read_weights(
@@ -64,12 +55,12 @@ def read_weights(
         factor = compute_class_weight(class_weight, classes=labels.classes, y=y)
         if not (np.isfinite(factor).all() and (factor >= 0).all()):
             raise ValueError(f"class_weight must not be negative: {class_weight!r}")
-    for size, label in zip(sizes * factor, labels.classes.tolist(), strict=True):
-        if size == 0:
-            raise ValueError(
-                f"the weights of all rows of class {label!r} are zero; rows of two "
-                "classes are needed"
-            )
+    there = np.flatnonzero(sizes * factor)
+    if there.size == 0:
+        raise ValueError("all weights are 0: there is nothing to learn from")
+    if there.size == 1:
+        label = plain_label(labels.classes[there[0]])
+        raise one_class(label, "y", "label of positive weight")
     return np.asarray(weight * np.where(second, factor[1], factor[0]))
 
 

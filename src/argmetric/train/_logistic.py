@@ -21,6 +21,7 @@ from argmetric._arguments import (
     check_number,
     check_seed,
 )
+from argmetric._labels import estimator_labels
 from argmetric._odds import from_log_odds
 from argmetric._sparse import check_structure
 from argmetric._suspect import warn_of_common_class
@@ -198,7 +199,7 @@ class MetricLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[
         X, y = validate_data(
             self,
             X,
-            y,
+            estimator_labels(y),
             accept_sparse="csr",
             dtype=[np.float64, np.float32],
             order="C",

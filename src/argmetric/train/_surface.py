@@ -9,9 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from argmetric._display import new_axes
+from argmetric._labels import clear_labels
 from argmetric._odds import expit
 from argmetric._types import Floats
-from argmetric._validation import check_choice, check_labels, check_length, to_floats
+from argmetric._validation import check_choice, check_length, to_floats
 from argmetric.metrics import MetricLike, get_metric
 
 CELLS = 2**22  # margins held at a time
@@ -100,7 +101,7 @@ class MetricSurfaceDisplay:
         x = x[:, 0] if x.ndim == 2 and x.shape[1] == 1 else x
         if x.ndim != 1:
             raise ValueError(f"X must be one feature, not of shape {x.shape}")
-        positive = check_labels(y, "y")
+        positive = clear_labels(y)
         check_length(positive, "y", x.size, "X")
         first = np.linspace(-25, 15, 101) if theta0 is None else theta0
         second = np.linspace(-20, 20, 101) if theta1 is None else theta1

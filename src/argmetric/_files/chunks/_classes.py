@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from argmetric._files._formats import marked
+from argmetric._labels import neither, same_spelling, spelled_number, unclear
 
 _TRUTHS = {"true": "false", "True": "False", "TRUE": "FALSE"}
 _SHOWN = 40  # letters of a label
@@ -45,7 +46,7 @@ class Classes:
     def of(self, label: str) -> int | None:
         """Return 1, 0, or None for a label that is not (yet) a class."""
         for number, name in ((1, self.positive), (0, self.negative)):
-            if name is not None and _same(label, name):
+            if name is not None and same_spelling(label, name):
                 return number
         return 0 if self.rest and label else None
 
@@ -55,7 +56,7 @@ class Classes:
             return None
         if self.named:
             return replace(self, negative=label)
-        value = _number(label)
+        value = spelled_number(label)
         if self.positive is None:
             if value in (0.0, -1.0):
                 return replace(self, positive="1", negative=label)
@@ -75,21 +76,17 @@ class Classes:
             return "it has no label"
         label = label[:_SHOWN]
         if self.known or self.named:
-            return (
-                f"label {label!r} is neither {self.positive!r} (positive) nor "
-                f"{self.negative!r} (negative)"
-            )
-        return (
-            f"label {label!r} is none of 0 and 1, -1 and 1, true and false; name the "
-            f"classes by {marked('pos_label')} and {marked('neg_label')}"
-        )
+            return neither(label, self.negative, self.positive)
+        problem = unclear([label], "it").problem
+        names = f"{marked('pos_label')} and {marked('neg_label')}"
+        return f"{problem}; name the classes by {names}"
 
     @property
     def doubtful(self) -> bool:
         """Whether a positive class that never comes is a slip, and not all 0 of 0/1."""
         usual = Classes().learned(self.negative or "")
         pair = "" if usual is None else usual.positive or ""
-        return self.named and not _same(pair, self.positive or "")
+        return self.named and not same_spelling(pair, self.positive or "")
 
     def worths(self) -> npt.NDArray[np.float64]:
         """Return the classes as numbers, NaN for a class that is none."""
@@ -100,28 +97,11 @@ class Classes:
         return _word(self.negative), _word(self.positive)
 
 
-def _number(label: str) -> float | None:
-    if "_" in label:  # 1_000 is a number to Python alone
-        return None
-    try:
-        value = float(label)
-    except ValueError:
-        return None
-    return value if math.isfinite(value) else None
-
-
-def _same(label: str, name: str) -> bool:
-    if label == name:
-        return True
-    value = _number(label)
-    return value is not None and value == _number(name)
-
-
 def _worth(name: str | None) -> float:
-    value = None if name is None else _number(name)
+    value = None if name is None else spelled_number(name)
     return math.nan if value is None else value
 
 
 def _word(name: str | None) -> npt.NDArray[np.uint8]:
-    text = b"" if name is None or _number(name) is not None else name.encode()
+    text = b"" if name is None or spelled_number(name) is not None else name.encode()
     return np.frombuffer(text, dtype=np.uint8)

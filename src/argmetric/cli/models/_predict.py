@@ -206,7 +206,7 @@ def _target(table: files.Table, saved: SavedModel) -> Labels:
     positive: Any = saved.classes[1]
     words = None if saved.classes == (0, 1) else str(positive)
     try:
-        y = files.labels(table, saved.target, pos_label=words, one_sided=True)
+        y = files.labels(table, saved.target, pos_label=words)
         return Labels(saved.target, y)
     except files.DataError as error:
         return Labels(note=with_flags(f"labels not used: {error}"))

@@ -104,7 +104,7 @@ def load_rule_batch(
         p,
         scores.logits,
         load_groups(table, columns, judge),
-        optional_labels(table, columns, taken=used, shared=told, one_sided=told),
+        optional_labels(table, columns, taken=used, shared=told),
         rule.calibrator,
     )
 

@@ -203,7 +203,7 @@ def _arrived(table: files.Table, known: str | None, pos_label: str | None) -> An
     if known is None:
         return None
     name = files.named_column(table, known)
-    return files.labels(table, name, pos_label=pos_label, missing=True, one_sided=True)
+    return files.labels(table, name, pos_label=pos_label, missing=True)
 
 
 def _decided(

@@ -180,7 +180,6 @@ def optional_labels(
     *,
     taken: Iterable[str],
     shared: bool = False,
-    one_sided: bool = False,
 ) -> Labels:
     """Return labels that were asked for, or that a column plainly offers.
 
@@ -188,12 +187,12 @@ def optional_labels(
     can be about no other column.
     """
     if columns.label is not None:
-        return Labels(*load_labels(table, columns, one_sided=one_sided))
+        return Labels(*load_labels(table, columns))
     found = files.default_columns(table, files.LABEL_NAMES, taken=taken)
     if not found:
         return Labels()
     try:
-        name, y = load_labels(table, columns, taken=taken, one_sided=one_sided)
+        name, y = load_labels(table, columns, taken=taken)
         return Labels(name, y)
     except files.DataError as error:
         if columns.pos_label is not None and not shared:
@@ -207,12 +206,10 @@ def load_labels(
     *,
     taken: Iterable[str | None] = (),
     role: files.Role = "label",
-    one_sided: bool = False,
 ) -> tuple[str, Floats]:
     """Return the label column and its values; there must be one."""
     name = find_label(table, columns.label, taken=taken, role=role)
-    positive = columns.pos_label
-    return name, files.labels(table, name, pos_label=positive, one_sided=one_sided)
+    return name, files.labels(table, name, pos_label=columns.pos_label)
 
 
 def find_label(
@@ -252,7 +249,7 @@ def load_decisions(
     except files.DataError:
         if pos_label is None:
             raise
-        values = files.labels(table, name, pos_label=pos_label, one_sided=True)
+        values = files.labels(table, name, pos_label=pos_label)
     return name, values.astype(np.int64)
 
 

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from argmetric._arguments import MOST, check_count, shown, to_float
+from argmetric._labels import clear_labels
 from argmetric._types import BinaryLabels, Integers
-from argmetric._validation import check_labels, to_numpy
+from argmetric._validation import to_numpy
 from argmetric.search._common import MOST_EPOCHS
 
 _LARGEST = 1e150  # squares of larger values overflow
@@ -38,7 +39,7 @@ def label_matrix(y: Any, n_rows: int, n_labels: int | None = None) -> BinaryLabe
     """Labels as 0 and 1 of 8 bits; `n_labels` where a model knows how many."""
     if y is None:
         raise ValueError("requires y to be passed, but the target y is None")
-    labels = check_labels(y, "y")
+    labels = clear_labels(y)
     if labels.ndim != 2:
         raise ValueError(
             f"y must be a matrix with a column for each label, not of shape "

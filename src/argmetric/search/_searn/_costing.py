@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from argmetric._arguments import check_count, check_seed, shown
-from argmetric._labels import label_numbers
+from argmetric._labels import clear_labels
 from argmetric._types import Floats
 from argmetric._validation import check_weight
 
@@ -99,7 +99,7 @@ class Costing:
         check_seed(self.random_state)
         if len(getattr(X, "shape", ())) != 2:
             raise TypeError(f"X must be a matrix of rows, not {shown(X)}")
-        labels = label_numbers(y, "y")
+        labels = clear_labels(y).astype(np.float64)
         if labels.shape != (X.shape[0],):
             raise ValueError(f"y has shape {labels.shape} but X has {X.shape[0]} rows")
         weight = check_weight(sample_weight, labels.shape, "y")
