@@ -111,9 +111,8 @@ class OnlineThreshold(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         The model learns from the whole chunk at once, as its `partial_fit` does: the
         smaller the chunks, the fresher the probabilities that the rule sees.
         """
-        values = column_or_1d(y)
+        values = column_or_1d(estimator_labels(y))
         if not hasattr(self, "model_"):
-            values = estimator_labels(values)
             self._start(two_classes(values, classes, self.pos_label))
         truth = self._truth(values)
         if self._is_river:
