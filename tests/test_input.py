@@ -16,7 +16,8 @@ import scipy.sparse as sp
 import sklearn.metrics
 
 import argmetric as am
-from argmetric._validation import code_groups, to_floats
+from argmetric._groups import code_groups
+from argmetric._validation import to_floats
 
 NAN = math.nan
 P = [0.9, 0.6, 0.2, 0.1]

@@ -9,17 +9,16 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from argmetric._groups import code_groups
 from argmetric._sparse import check_structure, entry_place
 from argmetric._suspect import refuse_two_classes
 from argmetric._types import Floats, Integers
 from argmetric._validation import (
     check_choice,
-    check_groups,
     check_scores,
-    code_groups,
     is_sparse,
+    read_scores,
     same_kind,
-    to_floats,
 )
 
 Average = Literal["groups", "pooled", "samples", "macro", "micro"]
@@ -94,12 +93,11 @@ def lay_out(
     """Check the input and lay it out in segments; messages call it by its name."""
     if is_sparse(p):
         return _sparse(p, groups, average, logits, name)
-    array = to_floats(p, name)
+    array = read_scores(p, name, logits=logits)
     if array.ndim not in (1, 2):
         raise ValueError(f"{name} must have one or two dimensions, not {array.ndim}")
     if array.size == 0:
         raise ValueError(f"{name} is empty: there is nothing to decide")
-    array = check_scores(array, name, logits=logits)
     if array.ndim == 2:
         refuse_two_classes(array, name)
         return _matrix(array, p, groups, average)
@@ -111,7 +109,7 @@ def lay_out(
         raise ValueError(WHICH_AVERAGE)
     check_choice(average, "average", ("groups", "pooled"))
     if average == "pooled":
-        check_groups(groups, array.size, name)  # a wrong column is an error here too
+        code_groups(groups, array.size, name)  # a wrong column is an error here too
         return _one(array, array.shape, "pooled", same_kind(p))
     coded = code_groups(groups, array.size, name)
     return Layout(

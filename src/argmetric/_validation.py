@@ -6,7 +6,6 @@ import math
 import sys
 from collections.abc import Callable, Iterator, Mapping, MappingView, Set
 from dataclasses import dataclass
-from numbers import Integral, Number
 from typing import Any
 
 import numpy as np
@@ -16,14 +15,12 @@ from argmetric._arguments import check_choice as check_choice
 from argmetric._arguments import check_fraction as check_fraction
 from argmetric._arguments import shown
 from argmetric._sparse import is_sparse as is_sparse
-from argmetric._types import Floats, Integers
+from argmetric._types import Floats
 
 # 32-bit floats round at 1.2e-7, and a softmax in them adds up a few of that.
 ROUNDING = 1e-6
 PERCENT = 10.0  # from here to 100 the largest of many numbers is no odds and no count
 _NOT_A_NUMBER = (str, bytes, complex, np.complexfloating)
-# Ids of these types are neither missing nor unhashable.
-_PLAIN_IDS = frozenset({str, bytes, int, bool})
 
 
 def is_frame_like(values: object) -> bool:
@@ -242,140 +239,34 @@ def check_weight(
     return weight
 
 
-@dataclass(frozen=True)
-class Groups:
-    """Row numbers of the groups, one group behind the other.
+@dataclass(frozen=True, eq=False)
+class Probabilities:
+    """Scores that were checked where they came in, and are not checked again.
 
-    `rows` is None where the input already lies like that. `ids` are in the order of
-    first appearance.
+    Attributes
+    ----------
+    values : ndarray
+        Finite; between 0 and 1 unless they are log-odds.
+    logits : bool
+        Whether they are.
     """
 
-    ids: npt.NDArray[Any]
-    indptr: Integers
-    rows: Integers | None
+    values: Floats
+    logits: bool = False
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.values.shape
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> npt.NDArray[Any]:
+        return np.asarray(self.values, dtype=dtype)
 
 
-def check_groups(
-    groups: Any, n: int, other: str = "p", name: str = "groups"
-) -> npt.NDArray[Any]:
-    """Group ids as an array: one per row, none missing, all hashable."""
-    values = _to_ids(groups, name)
-    if values.ndim != 1:
-        raise ValueError(f"{name} must have one dimension, not {values.ndim}")
-    check_length(values, name, n, other)
-    missing = np.zeros(0, dtype=np.int64)
-    if values.dtype.kind in "fc":
-        missing = np.flatnonzero(np.isnan(values))
-    elif values.dtype.kind in "mM":
-        missing = np.flatnonzero(np.isnat(values))
-    elif values.dtype.kind == "O" and not _PLAIN_IDS.issuperset(map(type, values)):
-        for i, value in enumerate(values):
-            if is_missing(value):
-                missing = np.array([i])
-                break
-            try:
-                hash(value)
-            except TypeError:
-                raise TypeError(
-                    f"{name} has an id at row {i} that cannot be hashed: {value!r}"
-                ) from None
-    if missing.size:
-        raise ValueError(f"{name} has a missing value at row {missing[0]}")
-    if values.dtype.kind == "O":
-        _refuse_equal_ids(values, name)
-    return values
-
-
-def _refuse_equal_ids(values: npt.NDArray[Any], name: str) -> None:
-    """Refuse 1 beside True or 1.0: they hash alike, and one group is not meant."""
-    if len({_kind_of_number(kind) for kind in set(map(type, values))} - {""}) < 2:
-        return
-    seen: dict[Any, int] = {}
-    for row, value in enumerate(values):
-        first = seen.setdefault(value, row)
-        kinds = {_kind_of_number(type(values[i])) for i in (first, row)}
-        if len(kinds) == 2:
-            raise ValueError(
-                f"{name} has {values[first]!r} at row {first} and {value!r} at row "
-                f"{row}: equal, but of different types; make them one type first, such "
-                "as text by astype(str)"
-            )
-
-
-def _kind_of_number(kind: type) -> str:
-    """Kind of truth value, whole number or fraction; empty for what is no number."""
-    if issubclass(kind, bool | np.bool_):
-        return "b"
-    if issubclass(kind, Integral):
-        return "i"
-    return "f" if issubclass(kind, Number) else ""
-
-
-def _to_ids(groups: Any, name: str) -> npt.NDArray[Any]:
-    """Ids as they are: numpy would make text of 1 next to "1", and rows of tuples."""
-    if isinstance(groups, str | bytes):
-        raise TypeError(f"{name} must hold one id per row, not the text {groups!r}")
-    if not isinstance(groups, list | tuple):
-        values = to_numpy(groups, name)
-        return values.astype(object) if values.dtype.kind == "T" else values
-    types = set(map(type, groups))
-    if len(types) == 1:
-        kind = types.pop()
-        if kind in (int, float, bool) or issubclass(kind, np.generic):
-            values = np.asarray(groups)
-            if kind is not int or values.dtype.kind in "iu":  # beyond 64 bits: objects
-                return values
-        if kind is str:
-            values = np.asarray(groups)
-            if np.char.str_len(values).sum() == sum(map(len, groups)):
-                return values  # otherwise an id ends in NUL, which numpy drops
-    return np.fromiter(groups, dtype=object, count=len(groups))
-
-
-def code_groups(groups: Any, n: int, other: str = "p", name: str = "groups") -> Groups:
-    """Group ids of any kind, in any order, as rows behind each other."""
-    values = check_groups(groups, n, other, name)
-    if n == 0:
-        return Groups(values, np.zeros(1, dtype=np.int64), None)
-    starts = np.flatnonzero(np.concatenate([[True], values[1:] != values[:-1]]))
-    runs = values[starts]
-    code, ids = factorize(runs)
-    if ids.size == runs.size:  # every group is one run: nothing to move
-        return Groups(ids, np.append(starts, n), None)
-    from argmetric._kernels import compiled
-
-    lengths = np.diff(np.append(starts, n))
-    row_code = np.repeat(code, lengths)
-    indptr = np.concatenate([[0], np.cumsum(np.bincount(row_code, minlength=ids.size))])
-    rows = np.empty(n, dtype=np.int64)
-    compiled.group_rows(row_code, indptr[:-1].copy(), rows)
-    return Groups(ids, indptr, rows)
-
-
-def factorize(values: npt.NDArray[Any]) -> tuple[Integers, npt.NDArray[Any]]:
-    """Codes and distinct values in the order of first appearance."""
-    if values.dtype.kind in "iu":
-        low, high = int(values.min()), int(values.max())
-        if high - low <= 4 * values.size + 1024:  # a table beats a sort
-            slot = np.full(high - low + 1, -1, dtype=np.int64)
-            # Narrow integers overflow in the difference; 64 unsigned bits do not.
-            wide = values if values.dtype == np.uint64 else values.astype(np.int64)
-            offset = (wide - low).astype(np.int64)
-            slot[offset[::-1]] = np.arange(values.size - 1, -1, -1)
-            firsts = np.sort(slot[slot >= 0])
-            slot[offset[firsts]] = np.arange(firsts.size)
-            return slot[offset], values[firsts]
-    if values.dtype.kind == "O":
-        seen: dict[Any, int] = {}
-        code = np.empty(values.size, dtype=np.int64)
-        for i, value in enumerate(values):  # arbitrary objects can only be hashed
-            code[i] = seen.setdefault(value, len(seen))
-        return code, np.fromiter(seen, dtype=object, count=len(seen))
-    ids, first, code = np.unique(values, return_index=True, return_inverse=True)
-    order = np.argsort(first)
-    rank = np.empty_like(order)
-    rank[order] = np.arange(order.size)
-    return rank[code], ids[order]
+def read_scores(values: Any, name: str, *, logits: bool, **words: Any) -> Floats:
+    """Scores as `check_scores` leaves them, of whatever is given; checked once."""
+    if isinstance(values, Probabilities) and (logits or not values.logits):
+        return values.values
+    return check_scores(to_floats(values, name), name, logits=logits, **words)
 
 
 def same_kind(template: Any) -> Callable[[npt.NDArray[Any]], Any]:

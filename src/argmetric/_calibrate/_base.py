@@ -14,7 +14,7 @@ from argmetric._display import Lines, Result, draw_map
 from argmetric._odds import expit, logit
 from argmetric._saving import Saved, check_version, plain
 from argmetric._types import Floats
-from argmetric._validation import check_scores, to_floats
+from argmetric._validation import read_scores
 
 if TYPE_CHECKING:
     from argmetric._calibrate._composed import ChainedMap
@@ -250,8 +250,7 @@ _HEADER = ("calibrator", "format")
 
 def _values(p: Any, name: str, *, logits: bool) -> Floats:
     """Checked scores; a single number becomes a vector of one."""
-    values = to_floats([p] if _is_number(p) else p, name)
-    return check_scores(values, name, logits=logits)
+    return read_scores([p] if _is_number(p) else p, name, logits=logits)
 
 
 def _is_number(value: Any) -> bool:

@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from argmetric._arguments import check_flag
 from argmetric._calibrate._base import Calibrator
@@ -18,10 +17,11 @@ from argmetric._calibrate._reference import (
     check_reference,
     check_score_array,
 )
+from argmetric._groups import Groups, code_groups
 from argmetric._odds import expit
 from argmetric._suspect import warn_of_scale
 from argmetric._types import Floats, Integers
-from argmetric._validation import check_choice, check_groups, check_weight, to_numpy
+from argmetric._validation import check_choice, check_weight, to_numpy
 
 DEFAULT: Method = "spline"
 SIMPLE_FIRST: tuple[Method, ...] = (
@@ -161,7 +161,9 @@ def calibrate_out_of_fold(
     whole = fit_map(reference, chosen)
     weight = check_weight(sample_weight, scores.shape)
     part = np.ones(scores.size, bool) if weight is None else weight.ravel() > 0
-    units = None if groups is None else _per_cell(groups, scores.shape)[part]
+    units = None if groups is None else _per_cell(groups, scores.shape)
+    if units is not None and not part.all():
+        units = units.take(part)
     fold = fold_numbers(reference.y, n_folds, units, random_state)
     # A row of weight 0 had no say in any map.
     mapped = whole._map(scores.ravel()) if logits else whole._map_p(scores.ravel())
@@ -169,9 +171,12 @@ def calibrate_out_of_fold(
     return (expit(mapped) if logits else mapped).reshape(scores.shape)
 
 
-def _per_cell(groups: Any, shape: tuple[int, ...]) -> npt.NDArray[Any]:
+def _per_cell(groups: Any, shape: tuple[int, ...]) -> Groups:
     """Groups of the rows, for each cell of a matrix."""
-    return np.repeat(check_groups(groups, shape[0]), shape[1] if len(shape) == 2 else 1)
+    coded = code_groups(groups, shape[0])
+    if len(shape) == 1:
+        return coded
+    return Groups(np.repeat(coded.codes, shape[1]), coded.ids)
 
 
 def choose_method(reference: Reference, method: Method) -> Method:

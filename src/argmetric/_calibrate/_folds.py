@@ -8,8 +8,8 @@ import numpy as np
 
 from argmetric._calibrate._fit import fit_map
 from argmetric._calibrate._reference import Reference
+from argmetric._groups import code_groups
 from argmetric._types import Booleans, Floats, Integers
-from argmetric._validation import check_groups, factorize
 
 
 def check_folds(cv: Any) -> int:
@@ -34,9 +34,10 @@ def fold_numbers(
                 f"{smaller}"
             )
         return deal(rng, y.astype(np.int64), min(cv, smaller))
-    code, ids = factorize(check_groups(groups, y.size, "y"))
-    positives = np.bincount(code, y, ids.size)
-    sizes = np.bincount(code, minlength=ids.size)
+    coded = code_groups(groups, y.size, "y")
+    code = coded.codes
+    positives = np.bincount(code, y, coded.count)
+    sizes = np.bincount(code, minlength=coded.count)
     smaller = int(min((positives > 0).sum(), (positives < sizes).sum()))
     if smaller < 2:
         raise ValueError(

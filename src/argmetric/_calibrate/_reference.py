@@ -13,10 +13,9 @@ from argmetric._odds import expit, logit, logit_of
 from argmetric._suspect import refuse_two_classes
 from argmetric._types import Booleans, Floats, Integers
 from argmetric._validation import (
-    check_scores,
     check_weight,
     is_sparse,
-    to_floats,
+    read_scores,
 )
 
 FURTHEST = 36.7  # log-odds of the double next to 1
@@ -154,12 +153,12 @@ def check_score_array(p: Any, *, logits: bool) -> Floats:
         raise TypeError(
             "p must be dense here: pass the explicit cells and their labels as vectors"
         )
-    scores = to_floats(p, "p")
+    scores = read_scores(p, "p", logits=logits)
     if scores.ndim not in (1, 2):
         raise ValueError(f"p must have one or two dimensions, not {scores.ndim}")
     if scores.size == 0:
         raise ValueError("p is empty: there is nothing to calibrate on")
-    return check_scores(scores, "p", logits=logits)
+    return scores
 
 
 def _refuse_weights(reference: Reference, labels: Labels) -> None:

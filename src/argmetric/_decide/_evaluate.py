@@ -18,6 +18,7 @@ from argmetric._labels import (
 from argmetric._layout import Average, lay_out
 from argmetric._sparse import check_structure, entry_place, is_sparse
 from argmetric._types import Floats, Integers
+from argmetric._validation import Probabilities
 from argmetric.metrics import MetricLike, get_metric, require_defined
 
 
@@ -100,7 +101,8 @@ def _count(
     true, pred = (numbers == 1.0 for numbers in read)
     if true.size == 0:
         raise ValueError("y_true is empty: there is nothing to evaluate")
-    layout = lay_out(true, groups=groups, average=average, name="y_true")
+    cells = Probabilities(true.astype(np.float64))
+    layout = lay_out(cells, groups=groups, average=average, name="y_true")
     order = layout.segment_rows(0, layout.indptr.size - 1)
     hit, predicted, actual = (
         np.add.reduceat(layout.select(a)[order].astype(np.float64), layout.indptr[:-1])

@@ -17,6 +17,7 @@ from argmetric._calibrate import (
     check_score_array,
     choose_method,
 )
+from argmetric._groups import code_groups
 from argmetric._labels import binary_labels
 from argmetric._layout import Average, lay_out
 from argmetric._reliability._bins import ReliabilityBins, reliability_bins
@@ -34,7 +35,7 @@ from argmetric._reliability._routes import (
 from argmetric._reliability._slope import calibration_line
 from argmetric._suspect import refuse_two_classes
 from argmetric._types import Floats
-from argmetric._validation import check_choice, check_groups, check_weight
+from argmetric._validation import Probabilities, check_choice, check_weight
 from argmetric.metrics import MetricLike, get_metric
 
 HISTOGRAM = 40
@@ -129,17 +130,19 @@ def calibration_check(
     weight = check_weight(sample_weight, scores.shape)
     if weight is not None and weight.min() == weight.max() > 0.0:
         weight = None  # all rows alike
-    reference = check_reference(positive, scores, weight, logits=logits)
-    layout = lay_out(scores, groups=groups, average=average, logits=logits)
-    ids = None if groups is None else check_groups(groups, scores.size)
-    problem = Problem(scores, positive, weight, ids, layout, metric, logits)
+    checked = Probabilities(scores, logits)
+    reference = check_reference(positive, checked, weight, logits=logits)
+    if groups is not None and scores.ndim == 1:
+        groups = code_groups(groups, scores.size)
+    layout = lay_out(checked, groups=groups, average=average, logits=logits)
+    problem = Problem(scores, positive, weight, groups, layout, metric, logits)
     chosen = choose_method(reference, method)
     mended = calibrate_out_of_fold(
         positive,
-        scores,
+        checked,
         chosen,
         cv=N_FOLDS,
-        groups=np.arange(len(scores)) if scores.ndim == 2 else ids,
+        groups=np.arange(len(scores)) if scores.ndim == 2 else groups,
         sample_weight=weight,
         random_state=random_state,
         logits=logits,

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from argmetric._groups import code_groups
 from argmetric._layout import Layout
 from argmetric._types import Booleans, Floats, Integers
-from argmetric._validation import check_groups, factorize
 from argmetric.metrics import Metric
 
 MOST_BLOCKS = 1024  # units are drawn in this many blocks, or one by one if fewer
@@ -52,8 +52,8 @@ def units_of(layout: Layout, groups: Any) -> Units:
         return Units(row, column, rows, count, layout.average == "samples")
     if groups is None:
         return Units(np.arange(n), None, n, 1, False)
-    group, ids = factorize(check_groups(groups, n))
-    return Units(group, None, ids.size, 1, layout.average == "groups")
+    coded = code_groups(groups, n)
+    return Units(coded.codes, None, coded.count, 1, layout.average == "groups")
 
 
 @dataclass(frozen=True)

@@ -7,15 +7,16 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from argmetric._calibrate import fold_numbers
 from argmetric._decide import Decision, decide
+from argmetric._groups import Groups
 from argmetric._layout import Layout
 from argmetric._reliability._judge import Judged
 from argmetric._suspect import scores_of_a_model
 from argmetric._tune import tune
 from argmetric._types import Booleans, Floats, Integers
+from argmetric._validation import Probabilities
 from argmetric.metrics import Metric
 
 RouteName = Literal["recalibrate", "decide", "tune", "half"]
@@ -64,7 +65,7 @@ class Problem:
     scores: Floats
     y: Booleans
     weight: Floats | None
-    groups: npt.NDArray[Any] | None
+    groups: Groups | None
     layout: Layout
     metric: Metric
     logits: bool
@@ -90,9 +91,10 @@ def decisions(problem: Problem, mended: Floats) -> tuple[Decision, Decision]:
     """`decide` with the scores as they stand, and with those mended out of fold."""
     ready = problem.layout.select(mended)  # in the order in which `decide` asks for it
     options = problem.options()
+    scores = Probabilities(problem.scores, problem.logits)
     return (
-        decide(problem.scores, problem.metric, **options),
-        decide(problem.scores, problem.metric, **options, calibrator=lambda p: ready),
+        decide(scores, problem.metric, **options),
+        decide(scores, problem.metric, **options, calibrator=lambda p: ready),
     )
 
 
@@ -125,7 +127,7 @@ def tuned_rule(problem: Problem, rows: Booleans) -> Any:
         problem.scores[rows],
         problem.metric,
         sample_weight=weight,
-        groups=None if problem.groups is None else problem.groups[rows],
+        groups=None if problem.groups is None else problem.groups.take(rows),
         average=problem.layout.average,  # type: ignore[arg-type]
         n_bootstrap=0,
         cv=None,

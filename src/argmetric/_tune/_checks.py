@@ -9,19 +9,19 @@ from typing import Any
 import numpy as np
 
 from argmetric._arguments import check_count, check_number, shown
+from argmetric._groups import code_groups
 from argmetric._labels import label_array
 from argmetric._tune._binary import Group, Settings
 from argmetric._tune._files import calibrated
 from argmetric._types import AnyArray, Floats
 from argmetric._validation import (
     check_choice,
-    check_groups,
     check_length,
     check_scores,
     check_weight,
-    factorize,
     is_sparse,
     place,
+    read_scores,
     to_floats,
 )
 from argmetric.metrics import Metric, MetricLike, Utility, get_metric
@@ -67,12 +67,11 @@ def refuse_same_names(metrics: list[Metric]) -> None:
 
 def check_p(p: Any, calibrator: Any) -> Floats:
     """Finite scores in one or two dimensions, calibrated where that is asked for."""
-    scores = to_floats(p, "p")
+    scores = read_scores(p, "p", logits=calibrator is None, hint=LOGITS)
     if scores.ndim not in (1, 2):
         raise ValueError(f"p must have one or two dimensions, not {scores.ndim}")
     if scores.size == 0:
         raise ValueError("p is empty: there is nothing to tune on")
-    scores = check_scores(scores, "p", logits=calibrator is None, hint=LOGITS)
     if not (math.isfinite(scores.max()) and math.isfinite(scores.min())):
         index = int(np.flatnonzero(np.isinf(scores.ravel()))[0])
         where = place(index, scores.shape)
@@ -120,8 +119,8 @@ def check_group(groups: Any, n: int, average: Any) -> Group | None:
     check_choice(
         "groups" if average is None else average, "average", ("groups", "pooled")
     )
-    code, ids = factorize(check_groups(groups, n))
-    return Group(code, ids.size, average != "pooled")
+    coded = code_groups(groups, n)
+    return Group(coded.codes, coded.count, average != "pooled")
 
 
 def population_scores(

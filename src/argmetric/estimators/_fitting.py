@@ -22,11 +22,12 @@ from argmetric._calibrate import (
     calibrated_scores,
 )
 from argmetric._decide import decide
+from argmetric._groups import check_groups
 from argmetric._labels import class_number
 from argmetric._reliability import CalibrationCheck, calibration_check
 from argmetric._tune import tune
 from argmetric._types import AnyArray, Floats
-from argmetric._validation import check_choice, check_groups
+from argmetric._validation import check_choice
 from argmetric.estimators._calibration import calibrate_held_out
 from argmetric.estimators._folds import HeldOut, Problem
 from argmetric.estimators._rows import check_rows, check_weights, code_classes

@@ -458,7 +458,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self, y: Any, n: int, classes: Any = None, *, whole: bool = False
     ) -> BinaryLabels:
         """1 for the positive class, 0 for the negative one, found at the first call."""
-        values = read_labels(y, n)
+        values = read_labels(y, n, first=not hasattr(self, "classes_"))
         if not hasattr(self, "classes_"):
             self.classes_ = first_classes(values, classes, self.pos_label, whole=whole)
         elif classes is not None:

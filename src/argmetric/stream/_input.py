@@ -65,15 +65,16 @@ def _needs_no_check(estimator: BaseEstimator, X: Any) -> bool:
         return bool(np.isfinite(values.sum()))
 
 
-def read_labels(y: Any, n: int) -> npt.NDArray[Any]:
-    """One label for each of n rows, of whatever kind."""
+def read_labels(y: Any, n: int, *, first: bool) -> npt.NDArray[Any]:
+    """One label for each of n rows, of whatever kind; the first are looked at closer."""
     if y is None:
         raise ValueError(
             "requires y to be passed, but the target y is None: labels are needed"
         )
     values: npt.NDArray[Any] = y
-    if type(y) is not np.ndarray or y.ndim != 1 or y.dtype.kind == "c":
-        values = column_or_1d(y, warn=True)
+    is_plain = type(y) is np.ndarray and y.ndim == 1 and y.dtype.kind != "c"
+    if first or not is_plain:
+        values = column_or_1d(estimator_labels(y), warn=True)
     if values.size != n:
         check_consistent_length(np.empty(n), values)
     return values
@@ -83,7 +84,6 @@ def first_classes(
     values: npt.NDArray[Any], classes: Any, pos_label: Any, *, whole: bool
 ) -> npt.NDArray[Any]:
     """Negative and positive class, from the first labels or as they are named."""
-    values = estimator_labels(values)
     if classes is None:
         check_classification_targets(values)
     found = two_classes(values, classes, pos_label, whole=whole)

@@ -188,7 +188,7 @@ def decide(
             summary, show = by_rule, partial(print_rule, by_rule, origin)
         else:
             decision = decide_labels(
-                batch.p,
+                batch.checked,
                 batch.metric,
                 **batch.grouping,
                 **batch.scoring,
@@ -229,7 +229,7 @@ def _summary(
     from argmetric import forecast
 
     forecast_ = forecast(
-        batch.p,
+        batch.checked,
         decision.labels,
         batch.metric,
         coverage,

@@ -145,7 +145,7 @@ def forecast(
         else:
             source, column, labels = _decided(batch, decision_column, threshold, jobs)
         result = forecast_score(
-            batch.p,
+            batch.checked,
             labels,
             batch.metric,
             coverage,
@@ -220,7 +220,7 @@ def _decided(
     from argmetric import decide
 
     decision = decide(
-        batch.p, batch.metric, **batch.grouping, **batch.scoring, n_jobs=jobs
+        batch.checked, batch.metric, **batch.grouping, **batch.scoring, n_jobs=jobs
     )
     return f"optimal for {batch.metric.name}", None, np.asarray(decision.labels)
 

@@ -11,7 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from argmetric import _files as files
+from argmetric._groups import Groups as CodedGroups
 from argmetric._types import Floats, Integers
+from argmetric._validation import Probabilities
 from argmetric.cli._errors import UsageError, with_flags
 from argmetric.cli._options import Average, Columns, Judge, Scores
 from argmetric.cli._progress import reading
@@ -29,6 +31,11 @@ class Groups:
     codes: Integers
     ids: list[Any]
     average: Average
+
+    @cached_property
+    def checked(self) -> CodedGroups:
+        """The groups as the functions of the package take them, coded already."""
+        return CodedGroups(self.codes, np.arange(len(self.ids)))
 
 
 @dataclass(frozen=True)
@@ -50,6 +57,8 @@ class Batch:
         The scores as they are in the file.
     calibrator : Calibrator or None
         What they go through first.
+    in_range : bool
+        Whether they were checked to be what they are taken for.
     """
 
     table: files.Table
@@ -60,6 +69,12 @@ class Batch:
     groups: Groups | None
     labels: Labels
     calibrator: Calibrator | None = None
+    in_range: bool = False
+
+    @property
+    def checked(self) -> Floats | Probabilities:
+        """The scores as the functions of the package take them, checked already."""
+        return Probabilities(self.p, self.logits) if self.in_range else self.p
 
     @cached_property
     def scale(self) -> Floats:
@@ -67,8 +82,8 @@ class Batch:
         if self.calibrator is None:
             return self.p
         if self.logits:
-            return self.calibrator.apply_logits(self.p)
-        return self.calibrator.apply(self.p)
+            return self.calibrator.apply_logits(self.checked)
+        return self.calibrator.apply(self.checked)
 
     @property
     def scale_name(self) -> str:
@@ -136,7 +151,7 @@ def load_batch(
     groups = load_groups(table, columns, judge)
     used = [name for name in (score, columns.group, *taken) if name is not None]
     labels = optional_labels(table, columns, taken=used, shared=shared)
-    return Batch(table, metric, score, p, scores.logits, groups, labels)
+    return Batch(table, metric, score, p, scores.logits, groups, labels, in_range=True)
 
 
 def find_score(
@@ -171,7 +186,7 @@ def grouping(groups: Groups | None) -> dict[str, Any]:
     """Return groups as keywords for the functions of the package."""
     if groups is None:
         return {"groups": None, "average": None}
-    return {"groups": groups.codes, "average": groups.average}
+    return {"groups": groups.checked, "average": groups.average}
 
 
 def optional_labels(

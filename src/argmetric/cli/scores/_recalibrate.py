@@ -9,6 +9,7 @@ import numpy as np
 
 from argmetric import _files as files
 from argmetric._types import Floats, Integers
+from argmetric._validation import Probabilities
 from argmetric.cli._errors import UsageError
 from argmetric.cli._options import Columns, Recalibration, Scores
 from argmetric.cli.scores._load import Batch, find_score, load_labels, refuse_shared
@@ -47,7 +48,7 @@ def load_calibrator(
 
     known = read_reference(options, score, columns, logits=logits)
     try:
-        return calibrate(known.y, known.p, logits=logits)
+        return calibrate(known.y, Probabilities(known.p, logits), logits=logits)
     except ValueError as error:
         raise files.DataError(f"{known.table.source}: {error}") from error
 

@@ -37,6 +37,7 @@ from argmetric.cli._options import (
 from argmetric.cli._progress import progress
 from argmetric.cli._summary import GroupsAsked, Number, rows_described
 from argmetric.cli.scores._load import (
+    Groups,
     find_label,
     find_score,
     load_weights,
@@ -140,9 +141,10 @@ def tune(
         label = find_label(table, columns.label, taken=taken)
         y, positive = files.classes(table, label, columns.pos_label)
     refuse_shared(score=score, label=label, group=columns.group, weight=weight)
-    codes = ids = None
-    if columns.group is not None:
-        codes, ids = files.groups(table, files.named_column(table, columns.group))
+    groups = None
+    if columns.group is not None and how is not None:
+        name = files.named_column(table, columns.group)
+        groups = Groups(name, *files.groups(table, name), how)
     weights = load_weights(table, weight)
     with progress(f"tuning on {table.n_rows:,} rows"):
         from argmetric import tune as tuned
@@ -152,7 +154,7 @@ def tune(
             p,
             None if cost else [*metrics],
             sample_weight=weights,
-            groups=codes,
+            groups=None if groups is None else groups.checked,
             average=how,
             min_precision=min_precision,
             min_recall=min_recall,
@@ -169,7 +171,7 @@ def tune(
     used = {"score": score, "label": label, "group": columns.group, "weight": weight}
     summary: TuneSummary = {
         **rows_described(table, **used),
-        "groups": None if ids is None else len(ids),
+        "groups": None if groups is None else len(groups.ids),
         "average": how,
         "prevalence": found[0].prevalence,
         "cost": cost,

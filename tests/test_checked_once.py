@@ -1,0 +1,122 @@
+"""Input is checked where it comes in, and what is checked is not checked again."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import argmetric as am
+from argmetric import _files, _groups, _validation
+from argmetric._groups import Groups, code_groups
+from argmetric._validation import Probabilities, read_scores
+from command import Run
+
+RNG = np.random.default_rng(3)
+N = 600
+P = RNG.beta(1.0, 3.0, N)
+Y = (RNG.random(N) < P).astype(int)
+IDS = np.array([f"order {i}" for i in RNG.integers(0, 30, N)])
+
+
+@pytest.fixture
+def counts(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+    """How often all rows are checked or coded."""
+    seen: Counter[str] = Counter()
+
+    def watch(owner: Any, name: str, least: int = N) -> None:
+        original = getattr(owner, name)
+
+        def counted(values: Any, *rest: Any, **options: Any) -> Any:
+            if not isinstance(values, np.ndarray) or values.size >= least:
+                seen[name] += 1
+            return original(values, *rest, **options)
+
+        monkeypatch.setattr(owner, name, counted)
+
+    watch(_files, "probabilities")
+    watch(_files, "groups")
+    watch(_validation, "check_scores")
+    watch(_groups, "check_groups")
+    watch(_groups, "factorize", N // 2)  # runs of rows of one group count once
+    return seen
+
+
+COMMANDS = {
+    "decide": (["--group", "g"], {"probabilities": 1, "groups": 1}),
+    "decide pooled": (
+        ["--group", "g", "--average", "pooled"],
+        {"probabilities": 1, "groups": 1},
+    ),
+    "decide reference": (
+        ["--group", "g", "--reference", "t.parquet"],
+        {"probabilities": 2, "groups": 1},
+    ),
+    "forecast": (["--group", "g"], {"probabilities": 1, "groups": 1}),
+    "evaluate": (["--group", "g", "--decision-column", "d"], {"groups": 1}),
+    # Scores of any size: they are only looked through for NaN, by tune itself
+    "tune": (["--group", "g"], {"groups": 1, "check_scores": 1}),
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_commands(run: Run, counts: Counter[str], command: str) -> None:
+    columns = {"score": P, "label": Y, "g": IDS, "d": (P > 0.4).astype(int)}
+    pq.write_table(pa.table(columns), "t.parquet")
+    arguments, expected = COMMANDS[command]
+    ended = run(command.split()[0], "t.parquet", *arguments, "--json")
+    assert ended.code == 0, ended.err
+    assert counts == expected
+
+
+def test_functions(counts: Counter[str]) -> None:
+    am.decide(P, groups=IDS, average="groups")
+    am.forecast(P, Y, groups=IDS)
+    am.tune(Y, P, groups=IDS, n_bootstrap=0)
+    each = {"check_scores": 3, "check_groups": 3, "factorize": 3}
+    assert counts == each
+    counts.clear()
+    am.calibration_check(Y, P, groups=IDS, n_bootstrap=2)
+    assert (counts["check_scores"], counts["check_groups"]) == (1, 1)
+
+
+def test_what_is_checked_is_taken_as_arrays_are() -> None:
+    groups, p = code_groups(IDS, N), Probabilities(P)
+    for average in ("groups", "pooled"):
+        plain = am.decide(P, groups=IDS, average=average)
+        found = am.decide(p, groups=groups, average=average)
+        assert found.expected == plain.expected
+        np.testing.assert_array_equal(found.labels, plain.labels)
+    assert am.forecast(p, Y, groups=groups).mean == am.forecast(P, Y, groups=IDS).mean
+    assert am.evaluate(Y, Y[::-1], groups=groups) == am.evaluate(Y, Y[::-1], groups=IDS)
+    assert am.calibrate(Y, p) == am.calibrate(Y, P)
+    assert am.tune(Y, p, groups=groups) == am.tune(Y, P, groups=IDS)
+    np.testing.assert_array_equal(am.calibrate(Y, P).apply(p), am.calibrate(Y, P)(P))
+
+
+def test_log_odds_are_no_probabilities() -> None:
+    odds = Probabilities(np.array([-3.0, 2.0]), logits=True)
+    assert read_scores(odds, "p", logits=True) is odds.values
+    with pytest.raises(ValueError, match="p is -3 at row 0, outside of"):
+        am.decide(odds)
+    with pytest.raises(ValueError, match="groups has 600 rows but p has 2"):
+        am.decide([0.1, 0.2], groups=code_groups(IDS, N), average="groups")
+
+
+def test_groups_lie_behind_each_other() -> None:
+    groups = code_groups(["b", "a", "b", "c"], 4)
+    assert groups.codes.tolist() == [0, 1, 0, 2]
+    assert groups.ids.tolist() == ["b", "a", "c"]
+    assert groups.indptr.tolist() == [0, 2, 3, 4]
+    assert groups.rows is not None
+    assert groups.rows.tolist() == [0, 2, 1, 3]
+    some = groups.take(np.array([1, 3]))
+    assert (some.codes.tolist(), some.ids.tolist()) == ([0, 1], ["a", "c"])
+    assert code_groups(groups, 4) is groups
+    runs = Groups(np.array([0, 0, 1]), np.array([7, 8]))
+    assert runs.rows is None
+    assert runs.indptr.tolist() == [0, 2, 3]
