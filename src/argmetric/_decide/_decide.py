@@ -85,8 +85,8 @@ def decide(
         made, a function of p, or an object with a method `apply`. Thresholds are then
         on the calibrated scale.
     reference : pair (y, p), optional
-        Labels (0/1) and their scores, on the scale of `p`: the map is fitted on them,
-        as by `calibrate(y, p)`.
+        Labels (0/1, booleans or -1/1) and their scores, on the scale of `p`: the map is
+        fitted on them, as by `calibrate(y, p)`.
     method : {"auto", "windows", "reference"}, default="auto"
         The near-linear algorithms; windowed sums with a rigorous error bound; or the
         published quadratic and cubic algorithms, for study.

@@ -57,7 +57,7 @@ def read_weights(
             raise ValueError(f"class_weight must not be negative: {class_weight!r}")
     there = np.flatnonzero(sizes * factor)
     if there.size == 0:
-        raise ValueError("all weights are 0: there is nothing to learn from")
+        raise ValueError("all weights are zero: there is nothing to learn from")
     if there.size == 1:
         label = plain_label(labels.classes[there[0]])
         raise one_class(label, "y", "label of positive weight")
