@@ -66,7 +66,7 @@ def _needs_no_check(estimator: BaseEstimator, X: Any) -> bool:
 
 
 def read_labels(y: Any, n: int, *, first: bool) -> npt.NDArray[Any]:
-    """One label for each of n rows, of whatever kind; the first are looked at closer."""
+    """One label for each of n rows, of whatever kind; the first with more care."""
     if y is None:
         raise ValueError(
             "requires y to be passed, but the target y is None: labels are needed"
