@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from argmetric.cli import main
 from argmetric.cli.tag import _train
 from argmetric.cli.tag._file import read_tags
-from argmetric.cli.tag._labels import ChunkLabels, chunk_counts
+from argmetric.cli.tag._labels import ChunkLabels
 from argmetric.search import Tagger, default_templates
 from argmetric.sequence import read_chunks, read_sentences
 from command import Run
@@ -422,7 +422,7 @@ def test_counts_equal_the_slow_ones(
             for k, part in enumerate((true, found, true & found)):
                 for chunk in part:
                     expected[types[chunk.type], k] += 1
-        counts = chunk_counts(*coded, 2, lenient=lenient)
+        counts = coded[0].counts(coded[1], 2, lenient=lenient)
         assert counts.tolist() == expected.tolist()
 
 
@@ -584,7 +584,7 @@ def test_a_label_that_the_encoding_cannot_write(run: Run) -> None:
     write("test.txt", "b\nb\n")
     ended = run("predict", "m.tag", "test.txt", "-o", "o.txt", "--encoding", "latin-1")
     assert ended.code == 1
-    assert "a label has 'Ж', which latin-1 cannot write" in ended.err
+    assert "a word or label has 'Ж', which latin-1 cannot write" in ended.err
 
 
 def test_evaluate_refuses_what_it_cannot_judge(run: Run) -> None:

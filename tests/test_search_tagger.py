@@ -26,8 +26,7 @@ from argmetric.search._tagging._engine import Policy, beam
 from argmetric.search._tagging._learning import Learning
 from argmetric.search._tagging._model import recode
 from argmetric.search._tagging._scheme import Stream
-from argmetric.sequence import read_chunks, read_sentences, write_labels
-from argmetric.sequence._conll import Sentence
+from argmetric.sequence import Sentence, read_chunks, read_sentences, write_labels
 
 WORDS = {
     "D": ["the", "a"],

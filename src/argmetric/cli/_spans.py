@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Group, Parameter
 
+from argmetric._corpus import (
+    CorpusFormat,
+    HasLabels,
+    Sentence,
+    count_chunks,
+    read_sentences,
+    write_sentences,
+)
 from argmetric._saving import DataError
 from argmetric.cli import _report
 from argmetric.cli._errors import DONE, UsageError
@@ -21,14 +29,9 @@ from argmetric.cli._options import (
 )
 from argmetric.cli._progress import progress, reading
 from argmetric.cli._summary import Number, SentencesAsked
-from argmetric.sequence._conll import (
-    CorpusFormat,
-    HasLabels,
-    Sentence,
-    read_sentences,
-    write_sentences,
-)
-from argmetric.sequence._crf import LinearChainCRF
+
+if TYPE_CHECKING:
+    from argmetric.sequence import LinearChainCRF
 
 _MODEL = Group("Model", sort_key=1)
 ZeroDivision = Literal["0", "1"]
@@ -188,7 +191,7 @@ def _chains(
 
     And the share of features that the model knows.
     """
-    from argmetric.sequence import standard_features, token_model
+    from argmetric.sequence import LinearChainCRF, standard_features, token_model
 
     if model is not None:
         crf = LinearChainCRF.from_crfsuite(model)
@@ -233,16 +236,10 @@ def _real_score(
     metric: Any,
 ) -> float | None:
     """Return the measure of all spans together where every label is known."""
-    from argmetric.sequence import read_chunks
-
-    hits = chosen = there = 0
-    for sentence, labels in zip(sentences, predicted, strict=True):
-        if sentence.labels is None:
-            return None
-        true = set(read_chunks(sentence.labels, scheme))
-        found = set(read_chunks(labels, scheme))
-        hits, chosen = hits + len(true & found), chosen + len(found)
-        there += len(true)
+    gold = [sentence.labels for sentence in sentences if sentence.labels is not None]
+    if len(gold) < len(sentences):
+        return None
+    there, chosen, hits = count_chunks(gold, predicted, scheme)
     return float(metric.value(hits, chosen, there, max(chosen, there)))
 
 

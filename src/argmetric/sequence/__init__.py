@@ -1,7 +1,15 @@
 """Labels that depend on each other: expected utilities by automata, and decoding."""
 
+from argmetric._corpus import (
+    Chunk,
+    Sentence,
+    Span,
+    read_chunks,
+    read_sentences,
+    write_labels,
+    write_sentences,
+)
 from argmetric.sequence._boundary import BoundarySimilarity
-from argmetric.sequence._conll import Sentence, read_sentences, write_sentences
 from argmetric.sequence._crf import LinearChainCRF
 from argmetric.sequence._crfsuite import CrfsuiteModel
 from argmetric.sequence._decode import SequenceDecision, decode
@@ -11,10 +19,9 @@ from argmetric.sequence._expectation import Expectation, evaluate, expectation
 from argmetric.sequence._features import standard_features
 from argmetric.sequence._models import Independent, MarkovChain
 from argmetric.sequence._recalibrate import Recalibration, recalibrate
-from argmetric.sequence._schemes import Chunk, read_chunks, write_labels
 from argmetric.sequence._segmentation import Pk, WindowDiff, WindowUtility
 from argmetric.sequence._simple import SimpleFunction
-from argmetric.sequence._span_decision import Span, SpanDecision
+from argmetric.sequence._span_decision import SpanDecision
 from argmetric.sequence._spans import SpanMarginals, span_marginals, token_model
 from argmetric.sequence._utilities import CountUtility, Hamming, ZeroOne
 

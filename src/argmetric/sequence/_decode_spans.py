@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from argmetric._arguments import check_flag, check_items, check_texts, shown
+from argmetric._corpus import SchemeName, Span, write_labels
 from argmetric._groups import code_groups
 from argmetric._types import Floats, Integers
 from argmetric._validation import check_choice
@@ -18,8 +19,7 @@ from argmetric.sequence._batch import segment_sums
 from argmetric.sequence._choose import Choice, Counts, exact, exact_steps
 from argmetric.sequence._crf import LinearChainCRF
 from argmetric.sequence._recalibrate import Recalibration
-from argmetric.sequence._schemes import SchemeName, write_labels
-from argmetric.sequence._span_decision import Span, SpanDecision
+from argmetric.sequence._span_decision import SpanDecision
 from argmetric.sequence._spans import (
     SpanMarginals,
     check_models,

@@ -3,28 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 
 from argmetric._arguments import check_items, check_texts
+from argmetric._corpus import word_shape
 
 _NEIGHBOURS = (-2, -1, 1, 2)
 _AFFIXES = (1, 2, 3, 4)
 _EDGE = "<edge>"
-
-
-def word_shape(word: str) -> str:
-    """Shape of a word with runs shortened: "Sant Boi-2" is "Xx Xx-d".
-
-    Examples
-    --------
-    >>> word_shape("EFE-1999")
-    'X-d'
-    """
-    kinds = [
-        "X" if c.isupper() else "x" if c.islower() else "d" if c.isdigit() else c
-        for c in word
-    ]
-    return "".join(kinds[:1] + [b for a, b in pairwise(kinds) if a != b])
 
 
 def standard_features(columns: Sequence[Sequence[str]]) -> list[list[str]]:

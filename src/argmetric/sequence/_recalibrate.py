@@ -11,12 +11,12 @@ import numpy.typing as npt
 
 from argmetric._arguments import check_items, check_texts
 from argmetric._calibrate import Prior, likeliest
+from argmetric._corpus import Chunk, SchemeName, read_chunks
 from argmetric._display import Lines, Result, draw_map
 from argmetric._odds import bounded_logit, expit
 from argmetric._types import Floats
 from argmetric._validation import check_fraction
 from argmetric.sequence._crf import LinearChainCRF
-from argmetric.sequence._schemes import Chunk, SchemeName, read_chunks
 from argmetric.sequence._spans import SpanMarginals, span_marginals
 
 _LEAST, _MOST = np.finfo(np.float64).tiny, 1 - 2e-16

@@ -3,22 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
+from argmetric._corpus import SchemeName
 from argmetric._display import Lines, Result
 from argmetric._types import Floats
 from argmetric.metrics import Metric
-from argmetric.sequence._schemes import SchemeName
-
-
-class Span(NamedTuple):
-    """A chosen span: tokens from `start` up to, not including, `stop`."""
-
-    start: int
-    stop: int
-    type: str
-    probability: float
-    text: str | None = None
 
 
 @dataclass(frozen=True, eq=False, repr=False)

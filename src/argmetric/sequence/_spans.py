@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from argmetric._arguments import check_flag, check_items, check_texts, shown
+from argmetric._corpus import SCHEMES, Roles, SchemeName, roles_of, well_formed
 from argmetric._types import Floats, Integers
 from argmetric._validation import (
     check_choice,
@@ -20,13 +21,6 @@ from argmetric._validation import (
 )
 from argmetric.sequence._batch import Batch, batch_of
 from argmetric.sequence._crf import LinearChainCRF
-from argmetric.sequence._schemes import (
-    SCHEMES,
-    Roles,
-    SchemeName,
-    roles_of,
-    well_formed,
-)
 
 MOST_SPANS = 200_000  # of a sentence
 

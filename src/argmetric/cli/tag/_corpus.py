@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from argmetric._corpus import Column, ColumnFile, Sentence
 from argmetric._saving import DataError
-from argmetric.cli.tag._file import Column, TagFile, read_tags
+from argmetric.cli.tag._file import read_tags
 from argmetric.cli.tag._labels import ChunkLabels, TagTask, holds_chunks
-from argmetric.sequence._conll import Sentence
 
 
 @dataclass(frozen=True, eq=False)
 class Labelled:
     """Sentences with labels that are known to be good."""
 
-    text: TagFile
+    text: ColumnFile
     sentences: list[Sentence]
     n_features: int
     labels: tuple[set[str], ...]
     notes: list[str]
 
 
-def labelled(text: TagFile, task: TagTask, *, judged: bool = False) -> Labelled:
+def labelled(text: ColumnFile, task: TagTask, *, judged: bool = False) -> Labelled:
     """Check the columns of labels, and put chunks right.
 
     Where they are `judged` by, the same labels count as in `argmetric tag evaluate`.

@@ -7,6 +7,7 @@ from typing import Annotated, NamedTuple, TypedDict
 import numpy as np
 from cyclopts import Parameter
 
+from argmetric._corpus import ChunkCounts, Column, ColumnFile
 from argmetric._saving import DataError
 from argmetric._types import Integers
 from argmetric.cli import _report
@@ -14,14 +15,12 @@ from argmetric.cli._gate import gate
 from argmetric.cli._options import FRACTION, FailUnder, FilePath, Json
 from argmetric.cli._progress import progress
 from argmetric.cli._summary import SentencesAsked
-from argmetric.cli.tag._file import Column, Encoding, TagFile, read_tags
+from argmetric.cli.tag._file import Encoding, read_tags
 from argmetric.cli.tag._labels import (
     ChunkLabels,
     ChunkScores,
     TagTask,
-    chunk_counts,
     holds_chunks,
-    scores,
 )
 from argmetric.metrics import get_metric
 
@@ -141,7 +140,7 @@ def evaluate(
     return gate(strict, fail_under, get_metric("f1"), "the strict F1 of chunks")
 
 
-def _looks(text: TagFile) -> TagTask:
+def _looks(text: ColumnFile) -> TagTask:
     """The task that the last columns look like."""
     like = [holds_chunks(column) for column in text.columns]
     outside = set().union(*text.columns[-2:]) == {"O"}
@@ -150,7 +149,9 @@ def _looks(text: TagFile) -> TagTask:
     return "chunk" if any(like[-2:]) or outside else "pos"
 
 
-def _accuracy(text: TagFile, gold: int, predicted: int, what: str = "tag") -> Accuracy:
+def _accuracy(
+    text: ColumnFile, gold: int, predicted: int, what: str = "tag"
+) -> Accuracy:
     right, found = text.columns[gold], text.columns[predicted]
     same = np.fromiter(map(str.__eq__, right, found), np.bool_, text.n_tokens)
     whole = np.logical_and.reduceat(same, text.sentences[:-1])
@@ -175,14 +176,14 @@ def _never(right: Column, found: Column, what: str) -> list[str]:
     ]
 
 
-def _chunk_scores(text: TagFile, gold: int) -> _Chunks:
+def _chunk_scores(text: ColumnFile, gold: int) -> _Chunks:
     types: dict[str, int] = {}
     right = ChunkLabels.read(text, gold, types, _HINT)
     found = ChunkLabels.read(text, -1, types, _HINT)
     names = sorted(types)
     order = [types[name] for name in names]
     strict, lenient = (
-        chunk_counts(right, found, len(types), lenient=kind) for kind in (False, True)
+        right.counts(found, len(types), lenient=kind) for kind in (False, True)
     )
     rows: dict[str, TypeScores] = {
         name: {"strict": _scored(strict[i]), "lenient": _scored(lenient[i])}
@@ -198,7 +199,15 @@ def _chunk_scores(text: TagFile, gold: int) -> _Chunks:
 
 
 def _scored(counts: Integers) -> ChunkScores:
-    return scores(*counts.tolist())
+    found = ChunkCounts(*counts.tolist())
+    return {
+        "gold": found.gold,
+        "predicted": found.predicted,
+        "correct": found.right,
+        "precision": found.precision,
+        "recall": found.recall,
+        "f1": found.f1,
+    }
 
 
 def _print(summary: TagEvaluateSummary, chunks: _Chunks | None) -> None:

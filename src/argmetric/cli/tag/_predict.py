@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
+from argmetric._corpus import ColumnFile, write_text
 from argmetric._saving import DataError
 from argmetric.cli import _report
 from argmetric.cli._errors import DONE, UsageError, say
@@ -21,7 +22,7 @@ from argmetric.cli._progress import progress, reading
 from argmetric.cli._summary import SentencesAsked
 from argmetric.cli.scores._rows_out import refuse_shared_output
 from argmetric.cli.scores._rules import refuse_bad_target
-from argmetric.cli.tag._file import Encoding, TagFile, read_tags, write_text
+from argmetric.cli.tag._file import Encoding, read_tags
 
 if TYPE_CHECKING:
     from argmetric.search import Tagger
@@ -110,7 +111,7 @@ def load_tagger(path: str) -> Tagger:
     return tagger
 
 
-def _check_columns(text: TagFile, tagger: Tagger, model: str) -> None:
+def _check_columns(text: ColumnFile, tagger: Tagger, model: str) -> None:
     """Refuse a file that lacks a column which the tagger reads."""
     needed = tagger._text_model().extractor.n_columns
     if text.width < needed:

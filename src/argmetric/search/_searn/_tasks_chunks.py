@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 
 from argmetric._arguments import check_count, check_texts
+from argmetric._corpus import Chunk, chunks_of, count_chunks, write_labels
 from argmetric._validation import check_choice
 from argmetric.metrics import FBeta, Jaccard, Metric, MetricLike, Tversky, get_metric
 from argmetric.search._searn._decisions import read_features
@@ -21,12 +22,10 @@ from argmetric.search._searn._tasks import (
     own_features,
     same_length,
 )
-from argmetric.sequence import read_chunks, write_labels
 
 Dangling = Literal["forbid", "open", "ignore"]
 DANGLING: tuple[str, ...] = get_args(Dangling)
 SpanFeatures = Callable[[Any, int, int], Features]
-Span = tuple[int, int, str]
 _OUT = "O"
 
 
@@ -60,7 +59,7 @@ class _Reading(NamedTuple):
 
 
 def _read_on(
-    reading: _Reading, t: int, label: str, gold: frozenset[Span], dangling: str
+    reading: _Reading, t: int, label: str, gold: frozenset[Chunk], dangling: str
 ) -> _Reading:
     """The reading after label t."""
     prefix, _, kind = label.partition("-")
@@ -74,25 +73,11 @@ def _read_on(
     return _Reading(hits, opened, None, "")
 
 
-def spans_of(labels: Sequence[str], dangling: Dangling) -> tuple[Span, ...]:
-    """Chunks of labels; a dangling I-X opens one, or is passed over."""
-    return _spans_of(tuple(labels), dangling)
-
-
 @lru_cache(maxsize=4096)  # costs ask for the same labels at every state
-def _spans_of(labels: tuple[str, ...], dangling: Dangling) -> tuple[Span, ...]:
-    if dangling != "open":
-        return tuple((a, b, kind) for a, b, kind in read_chunks(labels))
-    found: list[Span] = []
-    start, open_kind = None, ""
-    for t, label in enumerate([*labels, _OUT]):
-        prefix, _, kind = label.partition("-")
-        if prefix == "I" and start is not None and kind == open_kind:
-            continue
-        if start is not None:
-            found.append((start, t, open_kind))
-        start, open_kind = (None, "") if prefix == _OUT else (t, kind)
-    return tuple(found)
+def _gold_chunks(labels: tuple[str, ...], dangling: Dangling) -> tuple[Chunk, ...]:
+    """Chunks of labels; a dangling I-X opens one, or is passed over."""
+    known = check_texts(labels, "labels")
+    return tuple(chunks_of(known, lenient=dangling == "open"))
 
 
 class _ChunkScore:
@@ -101,21 +86,18 @@ class _ChunkScore:
     metric: Metric
     dangling: Dangling
 
-    def _counts(self, y: Any, output: Any) -> tuple[int, int, int]:
-        gold = frozenset(spans_of(y, self.dangling))
-        found = spans_of(output, self.dangling)
-        return sum(span in gold for span in found), len(found), len(gold)
-
     def loss(self, y: Any, output: Any) -> float:
         """1 - F1 of the chunks of a sentence; 0 where there are none at all."""
-        hits, predicted, gold = self._counts(y, output)
-        return chunk_losses(self.metric, [hits], [predicted], gold)[0]
+        return self._loss([y], [output])
 
     def score(self, Y: Sequence[Any], outputs: Sequence[Any]) -> float:
         """F1 of the chunks of all sentences together."""
-        counts = [self._counts(y, o) for y, o in zip(Y, outputs, strict=True)]
-        hits, predicted, gold = (sum(c[i] for c in counts) for i in range(3))
-        return 1.0 - chunk_losses(self.metric, [hits], [predicted], gold)[0]
+        return 1.0 - self._loss(Y, outputs)
+
+    def _loss(self, Y: Sequence[Any], outputs: Sequence[Any]) -> float:
+        lenient = self.dangling == "open"
+        gold, predicted, hits = count_chunks(Y, outputs, lenient=lenient)
+        return chunk_losses(self.metric, [hits], [predicted], gold)[0]
 
 
 class WordChunking(_ChunkScore, SequenceLabelling):
@@ -180,14 +162,14 @@ class WordChunking(_ChunkScore, SequenceLabelling):
     def costs(self, x: Any, y: Any, state: Any) -> Sequence[float]:
         """Least loss in reach after each label."""
         same_length(x, y)
-        spans = spans_of(y, self.dangling)
-        gold = frozenset(spans)
-        stops = {(start, kind): stop for start, stop, kind in spans}
+        chunks = _gold_chunks(tuple(y), self.dangling)
+        gold = frozenset(chunks)
+        stops = {(start, kind): stop for start, stop, kind in chunks}
         reading = _Reading(0, 0, None, "")
         for t, label in enumerate(state):
             reading = _read_on(reading, t, label, gold, self.dangling)
         t = len(state) + 1
-        future = sum(start >= t for start, _, _ in spans)
+        future = sum(start >= t for start, _, _ in chunks)
         hits, opened = [], []
         for label in self.actions(x, state):
             after = _read_on(reading, t - 1, label, gold, self.dangling)
@@ -196,13 +178,13 @@ class WordChunking(_ChunkScore, SequenceLabelling):
             )
             hits.append(after.hits + (stop >= t) + future)
             opened.append(after.opened + future)
-        return chunk_losses(self.metric, hits, opened, len(spans))
+        return chunk_losses(self.metric, hits, opened, len(chunks))
 
     def mirrored(self, labels: Sequence[str]) -> tuple[str, ...]:
         """Labels of the sentence read backwards: B-X then marks the end of a chunk."""
         n = len(labels)
-        spans = [(n - b, n - a, kind) for a, b, kind in spans_of(labels, self.dangling)]
-        return tuple(write_labels(spans, n))
+        chunks = _gold_chunks(tuple(labels), self.dangling)
+        return tuple(write_labels([(n - b, n - a, kind) for a, b, kind in chunks], n))
 
 
 def span_features(x: Sequence[Any], start: int, stop: int) -> Features:
@@ -327,7 +309,7 @@ class SpanChunking(_ChunkScore, Task):
         """Least loss in reach after each action."""
         same_length(x, y)
         position, spans = state
-        gold = spans_of(y, self.dangling)
+        gold = _gold_chunks(tuple(y), self.dangling)
         known = frozenset(gold)
         hits = sum(span in known for span in spans)
         starts = [a for a, b, _ in gold if b - a <= self.max_length]

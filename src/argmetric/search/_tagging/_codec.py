@@ -9,12 +9,16 @@ from functools import cached_property
 
 import numpy as np
 
+from argmetric._corpus import (
+    BEGIN,
+    INSIDE,
+    OUTSIDE,
+    Labels,
+    repaired,
+    roles_and_kinds,
+)
 from argmetric._types import Integers
 from argmetric.search._tagging._scheme import Stream
-from argmetric.sequence._schemes import split_label
-
-_OUTSIDE = "O"
-_ROLES = {"O": 0, "B": 1, "I": 2}
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,8 +51,8 @@ class Codec:
         roles, kinds = roles_and_kinds(self.labels)
         n = int(kinds.max(initial=-1)) + 1
         begins, insides = np.full((2, max(n, 1)), -1, dtype=np.int64)
-        begins[kinds[roles == 1]] = np.flatnonzero(roles == 1)
-        insides[kinds[roles == 2]] = np.flatnonzero(roles == 2)
+        begins[kinds[roles == BEGIN]] = np.flatnonzero(roles == BEGIN)
+        insides[kinds[roles == INSIDE]] = np.flatnonzero(roles == INSIDE)
         return roles, kinds, begins, insides
 
     def mirrored(self, numbers: Integers, sentences: Integers) -> Integers:
@@ -62,7 +66,7 @@ class Codec:
         roles, kinds, begins, insides = self._tables
         role = roles[numbers]
         ends = np.ones(numbers.shape, dtype=np.bool_)
-        ends[..., :-1] = role[..., 1:] != 2
+        ends[..., :-1] = role[..., 1:] != INSIDE
         ends[..., sentences[1:][np.diff(sentences) > 0] - 1] = True
         kind = kinds[numbers]
         other = np.where(ends, begins[kind], insides[kind])
@@ -77,26 +81,6 @@ def reversal(sentences: Integers) -> Integers:
     return ends - (np.arange(len(ends)) - starts)
 
 
-def roles_and_kinds(
-    labels: Sequence[str], types: dict[str, int] | None = None
-) -> tuple[Integers, Integers]:
-    """Role (0 outside, 1 begin, 2 inside) and type of each label of IOB2."""
-    known = {} if types is None else types
-    parts = [split_label(label, "IOB2") for label in labels]
-    roles = [_ROLES[prefix] for prefix, _ in parts]
-    kinds = [known.setdefault(kind, len(known)) if kind else -1 for _, kind in parts]
-    return np.array(roles, dtype=np.int64), np.array(kinds, dtype=np.int64)
-
-
-def dangling(roles: Integers, kinds: Integers, sentences: Integers) -> Integers:
-    """Tokens that go on with a chunk which is not open."""
-    before = np.concatenate([[0], roles[:-1]])
-    same = np.concatenate([[False], kinds[1:] == kinds[:-1]])
-    begins = sentences[:-1][np.diff(sentences) > 0]
-    before[begins] = 0
-    return np.flatnonzero((roles == 2) & ~((before > 0) & same))
-
-
 def codec_of(
     name: str, labels: Sequence[str], sentences: Integers, *, spans: bool
 ) -> tuple[Codec, Integers]:
@@ -109,12 +93,12 @@ def codec_of(
     if not spans:
         codec = Codec(Stream(name, tuple(kinds_of), False))
         return codec, codec.encode(labels)
-    first = {_OUTSIDE, *kinds_of}
+    first = {OUTSIDE, *kinds_of}
     first |= {f"B-{label[2:]}" for label in kinds_of if label.startswith("I-")}
     codec = Codec(Stream(name, tuple(sorted(first)), True))
     numbers = codec.encode(labels)
     roles, kinds = roles_and_kinds(codec.labels)
-    wrong = dangling(roles[numbers], kinds[numbers], sentences)
+    wrong = Labels(roles[numbers], kinds[numbers], sentences).dangling()
     if wrong.size:
         s = int(np.searchsorted(sentences, wrong[0], side="right")) - 1
         warnings.warn(
@@ -124,8 +108,5 @@ def codec_of(
             UserWarning,
             stacklevel=4,
         )
-        begin = {
-            k: n for n, (r, k) in enumerate(zip(roles, kinds, strict=True)) if r == 1
-        }
-        numbers[wrong] = [begin[k] for k in kinds[numbers[wrong]]]
+        numbers = codec.encode(repaired(labels, wrong))
     return codec, numbers

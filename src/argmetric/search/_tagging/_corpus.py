@@ -10,10 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from argmetric._corpus import DOCUMENT, Sentence
 from argmetric._types import Integers
-from argmetric.sequence._conll import Sentence
-
-_DOCUMENT = "-DOCSTART-"
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +44,7 @@ class Corpus:
         single = np.flatnonzero(np.diff(self.sentences) == 1)
         words = self.columns[0] if self.columns else ()
         found = np.zeros(len(first), dtype=np.bool_)
-        found[single] = [words[first[s]] == _DOCUMENT for s in single]
+        found[single] = [words[first[s]] == DOCUMENT for s in single]
         return found
 
     def part(self, first: int, last: int) -> Corpus:

@@ -10,6 +10,7 @@ from zlib import crc32
 import numpy as np
 import numpy.typing as npt
 
+from argmetric._corpus import word_shape
 from argmetric._kernels.tagging_layout import Rows
 from argmetric._types import Integers
 from argmetric.search._tagging._codec import reversal
@@ -20,7 +21,6 @@ from argmetric.search._tagging._templates import (
     column_of,
     compile_templates,
 )
-from argmetric.sequence._features import word_shape
 
 _CACHED = 1_000_000  # values of a column whose attributes are kept
 

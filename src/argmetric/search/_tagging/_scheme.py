@@ -8,11 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from argmetric._corpus import roles_and_kinds, well_formed
 from argmetric._kernels.tagging_layout import Scheme
 from argmetric.search._tagging._templates import Template, lags
-from argmetric.sequence._schemes import split_label, well_formed
-
-_ROLES = {"O": 0, "B": 1, "I": 2}
 
 
 @dataclass(frozen=True)
@@ -105,11 +103,7 @@ def _legality(streams: Sequence[Stream], most: int) -> tuple[Any, Any, Any]:
         first, follows, _ = well_formed(stream.labels, "IOB2")
         allowed[s, 0, :n] = first
         allowed[s, 1 : n + 1, :n] = follows
-        types: dict[str, int] = {}
-        for k, label in enumerate(stream.labels):
-            prefix, kind = split_label(label, "IOB2")
-            roles[s, k] = _ROLES[prefix]
-            kinds[s, k] = types.setdefault(kind, len(types)) if kind else -1
+        roles[s, :n], kinds[s, :n] = roles_and_kinds(stream.labels)
     return allowed, roles, kinds
 
 

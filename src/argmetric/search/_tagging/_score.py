@@ -7,9 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from argmetric._corpus import ChunkCounts, Labels, roles_and_kinds
 from argmetric._display import Lines, Result
 from argmetric._types import Integers
-from argmetric.search._tagging._codec import Codec, roles_and_kinds
+from argmetric.search._tagging._codec import Codec
 
 
 @dataclass(frozen=True)
@@ -58,11 +59,9 @@ class Judge:
         self._numbers = codec.encode(labels)
         if codec.stream.spans:
             # Types that only occur here get numbers of their own: they are missed
-            names, places = np.unique(np.array(labels, dtype=str), return_inverse=True)
-            types: dict[str, int] = {}
-            self._of_labels = roles_and_kinds(codec.labels, types)
-            roles, kinds = roles_and_kinds([str(name) for name in names], types)
-            self._gold = roles[places], kinds[places]
+            self._types: dict[str, int] = {}
+            self._of_labels = roles_and_kinds(codec.labels, self._types)
+            self._gold = Labels.read(labels, sentences, self._types).chunks()
 
     def evaluate(self, numbers: Integers) -> Evaluation:
         """Compare with predicted labels."""
@@ -71,13 +70,10 @@ class Judge:
         unknown = int(np.sum(self._numbers < 0))
         if not self._codec.stream.spans:
             return Evaluation(accuracy, None, None, None, unknown, n)
-        from argmetric._kernels.tagging_features import common_chunks
-
         roles, kinds = self._of_labels
-        hits, predicted, gold = common_chunks(
-            *self._gold, roles[numbers], kinds[numbers], self._sentences
+        found = Labels(roles[numbers], kinds[numbers], self._sentences).chunks()
+        each = self._gold.counts(found, len(self._types))
+        counts = ChunkCounts(*each.sum(axis=0).tolist())
+        return Evaluation(
+            accuracy, counts.precision, counts.recall, counts.f1, unknown, n
         )
-        f1 = 2 * hits / (predicted + gold) if predicted + gold else 1.0
-        precision = hits / predicted if predicted else float(not gold)
-        recall = hits / gold if gold else float(not predicted)
-        return Evaluation(accuracy, precision, recall, f1, unknown, n)

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from argmetric._corpus import Labels, roles_and_kinds
 from argmetric._kernels.tagging_layout import SpanPlan
 from argmetric._types import Integers
 from argmetric.search._common import RollIn, gold_share
-from argmetric.search._tagging._codec import Codec, roles_and_kinds
+from argmetric.search._tagging._codec import Codec
 from argmetric.search._tagging._corpus import Corpus
 from argmetric.search._tagging._features import Column
 from argmetric.search._tagging._learning import rounded
@@ -171,15 +172,9 @@ def _starts(
     """Code each start of a chunk as length * K + type, other tokens as -1."""
     K = len(types) + 1
     roles, kinds = roles_and_kinds(labels, {name: n for n, name in enumerate(types)})
-    role = roles[numbers]
-    begins = np.flatnonzero(role == 1)
-    # A chunk ends where the next token is not inside, or begins a sentence
-    stops = np.append(role[1:] != 2, True)
-    stops[sentences[1:][np.diff(sentences) > 0] - 1] = True
-    ends = np.flatnonzero(stops)
-    last = ends[np.searchsorted(ends, begins)]
+    chunks = Labels(roles[numbers], kinds[numbers], sentences).chunks()
     found = np.full(len(numbers), -1, dtype=np.int64)
-    found[begins] = (last - begins + 1) * K + kinds[numbers[begins]]
+    found[chunks.start] = (chunks.stop - chunks.start) * K + chunks.kind
     return found
 
 
