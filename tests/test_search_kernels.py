@@ -280,25 +280,6 @@ def test_pixel_pairs_equal_the_twin(radius):
     assert (X.data == 1).all()
 
 
-@given(st.data())
-@settings(max_examples=100, deadline=None)
-def test_common_chunks_equal_the_twin(data):
-    lengths = data.draw(st.lists(st.integers(0, 6), min_size=1, max_size=4))
-    n = sum(lengths)
-    arrays = [
-        np.array(data.draw(st.lists(st.integers(0, high), min_size=n, max_size=n)), int)
-        for high in (2, 1, 2, 1)
-    ]
-    sentences = np.concatenate([[0], np.cumsum(lengths)])
-    expected = np.zeros(3, int)
-    for a, b in itertools.pairwise(sentences.tolist()):
-        part = [array[a:b].tolist() for array in arrays]
-        gold = twin.chunks(part[0], part[1])
-        own = twin.chunks(part[2], part[3])
-        expected += len(own & gold), len(own), len(gold)
-    assert tagging_features.common_chunks(*arrays, sentences) == tuple(expected)
-
-
 SPANS = "length\nw[s]\npos[*]\nw[e+1]|w[s-1]\nw[+]\nw[+-1]|w[+]\nt[-1]\nt[-1]|pos[*]"
 
 

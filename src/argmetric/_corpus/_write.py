@@ -12,7 +12,7 @@ from argmetric._arguments import check_items, check_path, check_texts, shown
 from argmetric._corpus._chunks import Span
 from argmetric._corpus._columns import DOCUMENT, STREAM
 from argmetric._corpus._sentence import CorpusFormat, Sentence, corpus_format
-from argmetric._saving import DataError, replaced_whole
+from argmetric._saving import DataError, written_whole
 
 
 def write_sentences(
@@ -64,11 +64,8 @@ def write_text(path: str, text: str, encoding: str = "utf-8") -> None:
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
         return
-    try:
-        with replaced_whole(path) as stream:
-            stream.write(data)
-    except OSError as error:
-        raise DataError(f"cannot write {path}: {error.strerror or error}") from error
+    with written_whole(path) as stream:
+        stream.write(data)
 
 
 def _sentences(given: Any) -> list[Sentence]:

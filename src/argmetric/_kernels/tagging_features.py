@@ -196,32 +196,3 @@ def pixel_rows(pixels, height, width, radius, indptr, indices):
                     n += 1
     indptr[pixels.shape[0]] = n
     return n
-
-
-@kernel
-def common_chunks(gold_roles, gold_kinds, roles, kinds, sentences):
-    """Chunks in both, predicted and gold, read strictly: only "begin" opens one."""
-    hits, predicted, gold = 0, 0, 0
-    for s in range(sentences.shape[0] - 1):
-        gold_start, start = -1, -1
-        end = sentences[s + 1]
-        for i in range(sentences[s], end + 1):
-            gold_goes = (
-                i < end
-                and gold_start >= 0
-                and gold_roles[i] == 2
-                and gold_kinds[i] == gold_kinds[gold_start]
-            )
-            goes = i < end and start >= 0 and roles[i] == 2
-            goes = goes and kinds[i] == kinds[start]
-            gold_stops = gold_start >= 0 and not gold_goes
-            stops = start >= 0 and not goes
-            if gold_stops and stops and gold_start == start:
-                hits += gold_kinds[gold_start] == kinds[start]
-            gold += gold_stops
-            predicted += stops
-            if not gold_goes:
-                gold_start = i if i < end and gold_roles[i] == 1 else -1
-            if not goes:
-                start = i if i < end and roles[i] == 1 else -1
-    return hits, predicted, gold
