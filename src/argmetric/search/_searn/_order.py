@@ -1,4 +1,4 @@
-"""Orders of decisions, and two tasks side by side."""
+"""Orders of decisions: from the right, or as the policy chooses."""
 
 from __future__ import annotations
 

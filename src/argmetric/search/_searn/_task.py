@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, get_args
 
 # A mapping from names to values, or a list of names (value 1) and (name, value) pairs.
 Features = Mapping[Any, float] | Sequence[Any]
-State = Hashable
-Action = Hashable
 Target = Literal["cheapest", "reward"]
 TARGETS: tuple[str, ...] = get_args(Target)
 _MOST_SHOWN = 120
