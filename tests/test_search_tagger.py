@@ -19,7 +19,7 @@ from argmetric.search import (
     default_templates,
     pixel_pairs,
 )
-from argmetric.search._tagging import _labeller
+from argmetric.search._tagging import _base
 from argmetric.search._tagging._codec import Codec
 from argmetric.search._tagging._combine import combine
 from argmetric.search._tagging._engine import Policy, beam
@@ -108,7 +108,7 @@ def test_the_seed_decides_and_nothing_else_does(monkeypatch):
         first._model.sides[0].policy.weights, second._model.sides[0].policy.weights
     )
     whole = first.predict_nbest(sentences, 3)
-    monkeypatch.setattr(_labeller, "_BLOCK", 7)
+    monkeypatch.setattr(_base, "_BLOCK", 7)
     assert first.predict_nbest(sentences, 3) == whole
 
 
@@ -217,14 +217,14 @@ def test_bad_options_are_refused(arguments, message):
     [
         ([["a", ("b", "X")]], [["O", "O"]], "sentence 0, token 1: 2 columns"),
         ([[("a", "X")], [("b",)]], [["O"], ["O"]], "sentence 1, token 0: 1 columns"),
-        ([["a"]], [["O", "O"]], "sentence 0 has 1 tokens but 2 tags"),
-        ([["a"]], [["O"], []], "2 lists of tags for 1 sentences"),
+        ([["a"]], [["O", "O"]], "sentence 0 has 1 tokens but 2 labels"),
+        ([["a"]], [["O"], []], "2 lists of labels for 1 sentences"),
         ([["a"]], None, "1 columns: words and 1 of labels"),
         ([["a"]], [["O"]], "the templates read 2 columns"),
         ([[("a", "X")]], [["S-A"]], "label 'S-A' is not of IOB2"),
         ([[("a", 3)]], [["O"]], "column 1 of the tokens holds 3"),
         ([[7]], [["O"]], "a token must be text or a tuple of columns, not 7"),
-        ([[("a", "X")]], [[None]], "a tag must be text"),
+        ([[("a", "X")]], [[None]], "a label must be text"),
         (["a b"], [["O"]], "list of sentences"),
         ([[]], [[]], "no token to learn from"),
     ],
@@ -590,7 +590,7 @@ def test_two_directions_take_the_best_product_of_all_candidates():
     tagger = small(direction="both", epochs=1, templates="w[0]\nt[-1]\nt[-1]|w[1]")
     tagger.fit(sentences[:4], tags[:4])
     model = tagger._model
-    source = model.source(_labeller.read_corpus(sentences, None, 1, labels=False))
+    source = model.source(_base.read_corpus(sentences, None, 1, labelled=False))
     places = source.sentences
     found = []
     for side in model.sides:
@@ -792,3 +792,105 @@ def test_policies_of_saved_taggers_have_the_weights_to_the_last_bit(tmp_path):
     for own, other in zip(tagger._model.sides, again._model.sides, strict=True):
         assert isinstance(own.policy, Policy)
         np.testing.assert_array_equal(own.policy.weights, other.policy.weights)
+
+
+# -- what both taggers answer --------------------------------------------------
+
+BOTH = pytest.mark.parametrize("kind", [Tagger, SegmentTagger])
+
+
+@BOTH
+def test_taggers_answer_alike(tmp_path, kind):
+    sentences, labels = text(20)
+    rows = []
+    tagger = kind(hash_bits=12, epochs=3)
+    tagger.fit(sentences, labels, dev=(sentences[:5], labels[:5]), on_epoch=rows.append)
+    assert rows == tagger.history_
+    assert all(0.0 <= row["score"] <= 1.0 for row in rows)
+    assert tagger.labels_ == ("B-NP", "B-VP", "I-NP", "O")
+    strange = [["B-LST"] * len(labels[0]), *labels[1:]]
+    found = tagger.evaluate(sentences, strange)
+    assert list(found) == ["t"]
+    assert found["t"].unknown == len(labels[0])
+    assert tagger.score(sentences, strange) == found["t"].f1
+    tagger.save(tmp_path / "m.tag")
+    again = kind.load(tmp_path / "m.tag")
+    assert again.evaluate(sentences, strange) == found
+    assert again.get_params() == tagger.get_params()
+    with pytest.raises(ValueError, match="learned nothing yet"):
+        kind().evaluate(sentences, labels)
+
+
+def test_the_best_epoch_of_a_segment_tagger_is_kept():
+    sentences, labels = text(30)
+    noisy = [["O" if i % 2 else k for i, k in enumerate(s)] for s in labels]
+    noisy = [write_labels(read_chunks(s), len(s)) for s in noisy]
+    tagger = SegmentTagger(hash_bits=12, epochs=5)
+    tagger.fit(sentences, noisy, dev=(sentences, labels))
+    best = max(row["score"] for row in tagger.history_)
+    assert tagger.score(sentences, labels) == best
+
+
+@BOTH
+def test_taggers_are_cloned(kind):
+    from sklearn.base import clone
+
+    tagger = kind(templates=["w[0]"] if kind is Tagger else ["w[s]"], epochs=2)
+    tagger.fit(*text(5))
+    copy = clone(tagger)
+    assert copy.get_params() == tagger.get_params()
+    assert not hasattr(copy, "history_")
+    assert copy.set_params(epochs=1, hash_bits=12) is copy
+    assert (copy.epochs, copy.hash_bits, tagger.epochs) == (1, 12, 2)
+    assert repr(copy).endswith("hash_bits=12)")
+    with pytest.raises(ValueError, match=r"has no parameter 'colour'; it has .*epochs"):
+        copy.set_params(beam=1, colour="red")
+    assert copy.beam == tagger.beam
+
+
+@BOTH
+def test_labels_are_still_taken_by_their_old_name(kind):
+    sentences, labels = text(5)
+    tagger = kind(hash_bits=12, epochs=1)
+    for method in (tagger.fit, tagger.evaluate, tagger.score):
+        with pytest.warns(FutureWarning, match="tags is now called labels") as caught:
+            old = method(sentences, tags=labels)
+        assert [warning.filename for warning in caught] == [__file__]
+    assert tagger.score(sentences, labels=labels) == old
+    with pytest.raises(TypeError, match="pass labels alone"):
+        tagger.fit(sentences, labels, tags=labels)
+
+
+@BOTH
+def test_warnings_of_fit_name_the_line_of_its_caller(kind):
+    broken = [["I-NP", "O"]]
+    with pytest.warns(UserWarning, match="not open") as caught:
+        kind(hash_bits=12, epochs=1).fit([[("a", "DT"), ("b", "NN")]], broken)
+    assert [warning.filename for warning in caught] == [__file__]
+
+
+def test_a_recipe_is_told_before_anything_is_learned():
+    recipe = Tagger("ner", beam=3, templates="w[0]\nt[-1]").recipe()
+    assert recipe["templates"] == ["w[0]", "t[-1]"]
+    assert (recipe["direction"], recipe["memory"], recipe["beam"]) == (
+        "both",
+        "both",
+        3,
+    )
+    assert list(recipe) == list(Tagger().get_params())
+    assert set(Tagger("joint").recipe()["templates"]) == {"tag", "chunk"}
+    assert Tagger(direction="right").recipe()["direction"] == "right"
+    with pytest.raises(ValueError, match="memory is for spans"):
+        Tagger("pos", memory="both").recipe()
+    tagger = small(direction="right").fit(*text(5))
+    assert (tagger.direction_, tagger.n_columns_) == ("right", 2)
+
+
+def test_default_templates_for_fewer_columns():
+    few = default_templates("chunk", n_columns=1)
+    assert "pos" not in "".join(line.partition("#")[0] for line in few.splitlines())
+    assert "t[-1]" in few
+    assert default_templates("chunk", n_columns=2) == default_templates("chunk")
+    assert small(templates=few).fit(*text(5)).n_columns_ == 1
+    with pytest.raises(ValueError, match="n_columns"):
+        default_templates("chunk", n_columns=0)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import os
+import warnings
 from collections.abc import Iterable, Mapping, Set
 from decimal import Decimal
 from numbers import Integral, Real
@@ -191,3 +192,20 @@ def _range_in_words(low: float, high: float, strict: bool) -> str:
             return "be a positive number" if strict else "be 0 or a positive number"
         return f"be a finite number of at least {low:g}"
     return f"lie {'strictly ' * strict}between {low:g} and {high:g}"
+
+
+def renamed(value: Any, old_value: Any, *, old: str, new: str) -> Any:
+    """The value of a keyword that may still be passed by its old name.
+
+    Called by the function that has both keywords, each None where it is not given.
+    """
+    if old_value is None:
+        return value
+    if value is not None:
+        raise TypeError(f"{old} is the old name of {new}: pass {new} alone")
+    warnings.warn(
+        f"{old} is now called {new}; the old name will go in a later release",
+        FutureWarning,
+        stacklevel=3,
+    )
+    return old_value

@@ -113,13 +113,13 @@ def load_tagger(path: str) -> Tagger:
 
 def _check_columns(text: ColumnFile, tagger: Tagger, model: str) -> None:
     """Refuse a file that lacks a column which the tagger reads."""
-    needed = tagger._text_model().extractor.n_columns
+    needed = tagger.n_columns_
     if text.width < needed:
         raise DataError(
             f"{text.name}: {model} reads {needed} columns, words first; there "
             f"{'is 1' if text.width == 1 else f'are {text.width}'}"
         )
-    labels = set(tagger._text_model().codecs[-1].labels)
+    labels = set(tagger.labels_[-1] if tagger.task == "joint" else tagger.labels_)
     for number in range(1, needed):
         values = set(text.columns[number])
         if values <= labels and values != {"O"}:

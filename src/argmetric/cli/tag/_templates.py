@@ -33,7 +33,7 @@ def templates(task: TagTask, /) -> int:
 
 def read_table(path: str, task: TagTask) -> Any:
     """Read and check a table; that of a joint task has a part for each stream."""
-    from argmetric.search._tagging._recipes import read_tables
+    from argmetric.search import Tagger
 
     try:
         text = Path(path).read_text(encoding="utf-8-sig")
@@ -43,12 +43,17 @@ def read_table(path: str, task: TagTask) -> Any:
         raise DataError(f"{path} is not UTF-8 text") from None
     table = _parts(text.splitlines(), path) if task == "joint" else text
     try:
-        tables = read_tables(task, table)
+        found = Tagger(task, templates=table).recipe()["templates"]
     except ValueError as error:
         raise DataError(f"{path}: {error}") from None
-    if not any(tables):
+    if not n_templates(found):
         raise DataError(f"{path} has no templates")
     return table
+
+
+def n_templates(tables: Any) -> int:
+    """How many templates a recipe has, in all streams."""
+    return sum(map(len, tables.values())) if isinstance(tables, dict) else len(tables)
 
 
 def _parts(lines: list[str], path: str) -> dict[str, list[str]]:
@@ -80,18 +85,13 @@ def fitting_table(task: TagTask, n_columns: int) -> tuple[list[str] | None, list
     table, notes
         No table where all of them can be used.
     """
-    from argmetric.search._tagging._recipes import read_tables
-    from argmetric.search._tagging._templates import column_of
+    from argmetric.search import Tagger, default_templates
 
     if task == "joint":  # reads nothing but words
         return None, []
-    (table,) = read_tables(task, None)
-    kept = [
-        template.text
-        for template in table
-        if all((column_of(name) or 0) < n_columns for name, _ in template.parts)
-    ]
-    if len(kept) == len(table):
+    table = default_templates(task, n_columns=n_columns)
+    n = len(Tagger(task).recipe()["templates"])
+    kept = Tagger(task, templates=table).recipe()["templates"]
+    if len(kept) == n:
         return None, []
-    lost = len(table) - len(kept)
-    return kept, [f"no column of parts of speech: {lost} of {len(table)} templates out"]
+    return kept, [f"no column of parts of speech: {n - len(kept)} of {n} templates out"]

@@ -22,7 +22,7 @@ from argmetric.cli.scores._rules import refuse_bad_target
 from argmetric.cli.tag._corpus import Labelled, development, labelled
 from argmetric.cli.tag._file import Encoding, read_tags
 from argmetric.cli.tag._labels import TagTask
-from argmetric.cli.tag._templates import fitting_table, read_table
+from argmetric.cli.tag._templates import fitting_table, n_templates, read_table
 
 if TYPE_CHECKING:
     from argmetric.search import Evaluation, Tagger
@@ -187,10 +187,9 @@ def train(
 def _check(task: TagTask, options: dict[str, Any]) -> None:
     """Refuse options that contradict each other, before a file is read."""
     from argmetric.search import Tagger
-    from argmetric.search._tagging._recipes import resolve
 
     try:
-        resolve(Tagger(task, **options).get_params())
+        Tagger(task, **options).recipe()
     except ValueError as error:
         raise UsageError(str(error)) from None
 
@@ -230,8 +229,7 @@ class _Run:
     def summary(
         self, tagger: Tagger, task: TagTask, templates: str | None, model: str
     ) -> TagTrainSummary:
-        options, text = tagger._options, self.known.text
-        recipe = options.recipe
+        recipe, text = tagger.recipe(), self.known.text
         judged: dict[str, DevScores] | None = None
         if self.held is not None:
             found = tagger.evaluate(self.held.sentences)
@@ -244,18 +242,18 @@ class _Run:
             "task": task,
             "labels": [len(kinds) for kinds in labels],
             "templates": templates,
-            "template_count": sum(len(table) for table in options.tables),
-            "direction": _direction(tagger),
-            "beam": options.beam,
-            "memory": options.memory,
-            "hash_bits": options.hash_bits,
-            "seed": options.random_state,
-            "learner": recipe.learner,
-            "costs": recipe.costs,
-            "roll_in": recipe.roll_in,
-            "epochs": recipe.epochs,
-            "step": recipe.step,
-            "dropout": recipe.dropout,
+            "template_count": n_templates(recipe["templates"]),
+            "direction": tagger.direction_,
+            "beam": recipe["beam"],
+            "memory": recipe["memory"],
+            "hash_bits": recipe["hash_bits"],
+            "seed": recipe["random_state"],
+            "learner": recipe["learner"],
+            "costs": recipe["costs"],
+            "roll_in": recipe["roll_in"],
+            "epochs": recipe["epochs"],
+            "step": recipe["step"],
+            "dropout": recipe["dropout"],
             "dev": None if self.held is None else self.held.text.name,
             "dev_scores": judged,
             "history": cast(list[Epoch], tagger.history_),
@@ -276,12 +274,6 @@ def _dev_scores(found: Evaluation) -> DevScores:
         "unknown": found.unknown,
         "tokens": found.tokens,
     }
-
-
-def _direction(tagger: Tagger) -> str:
-    """What was learned; an interrupt may leave one side of two."""
-    reverse = [side.reverse for side in tagger._text_model().sides]
-    return "both" if len(reverse) == 2 else "right" if reverse[0] else "left"
 
 
 def _print(summary: TagTrainSummary) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 import sys
 import time
@@ -12,6 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from argmetric.search._parameters import Parameters
 from argmetric.search._searn._costs import CostKind, costs_under
 from argmetric.search._searn._decisions import describe
 from argmetric.search._searn._decoder import Decoder, Prediction
@@ -46,7 +46,7 @@ class _Best:
     loss: float
 
 
-class Searn:
+class Searn(Parameters):
     """Learn to search: a policy that builds structured outputs of low loss.
 
     SEARN (Daumé, Langford and Marcu 2009, Fig. 1): the current policy is run over the
@@ -157,13 +157,8 @@ class Searn:
         self.random_state = random_state
         self.verbose = verbose
 
-    def get_params(self) -> dict[str, Any]:
-        """The arguments of the constructor."""
-        names = list(inspect.signature(Searn).parameters)
-        return {name: getattr(self, name) for name in names}
-
     def __repr__(self) -> str:
-        parameters = inspect.signature(Searn).parameters
+        parameters = self._parameters()
         shown = [
             f"{name}={value!r}"
             for name, value in self.get_params().items()

@@ -106,7 +106,7 @@ def codec_of(
             f"beginning: {wrong.size} of them, the first in sentence {s}, token "
             f"{wrong[0] - sentences[s]} ({labels[int(wrong[0])]})",
             UserWarning,
-            stacklevel=4,
+            stacklevel=4,  # codec_of, read_training, fit, and its caller
         )
         numbers = codec.encode(repaired(labels, wrong))
     return codec, numbers

@@ -74,15 +74,15 @@ def _starts(lengths: Any) -> Integers:
 
 def read_corpus(
     sentences: Sequence[Any],
-    tags: Sequence[Any] | None,
+    labels: Sequence[Any] | None,
     n_streams: int,
     *,
-    labels: bool,
+    labelled: bool,
 ) -> Corpus:
     """Sentences as lists of words, of tuples of columns, or as read from a file.
 
-    Where `labels` are asked for and `tags` is None, the last `n_streams` columns are
-    the labels; those of a `Sentence` count as its last column.
+    Where sentences must be `labelled` and `labels` is None, the labels are the last
+    `n_streams` columns; those of a `Sentence` count as its last column.
     """
     if isinstance(sentences, str) or (len(sentences) and isinstance(sentences[0], str)):
         raise ValueError(
@@ -90,15 +90,15 @@ def read_corpus(
             "sentence write [sentence]"
         )
     lengths = np.fromiter(map(len, sentences), np.int64, len(sentences))
-    columns = _columns(sentences, labels and tags is None)
+    columns = _columns(sentences, labelled and labels is None)
     found: tuple[Sequence[str], ...] | None = None
-    if tags is not None:
-        found = _tags(tags, lengths, n_streams)
-    elif labels:
+    if labels is not None:
+        found = _labels(labels, lengths, n_streams)
+    elif labelled:
         if len(columns) <= n_streams and lengths.any():
             raise ValueError(
                 f"the tokens have {len(columns)} columns: words and {n_streams} of "
-                "labels are needed, or pass tags=..."
+                "labels are needed, or pass labels=..."
             )
         columns, found = columns[:-n_streams], columns[-n_streams:]
     return Corpus(columns, _starts(lengths), found)
@@ -174,21 +174,21 @@ def _refuse_uneven(sentences: Sequence[Any]) -> None:
     raise ValueError("write every token in one way: as text or as a tuple of columns")
 
 
-def _tags(
-    tags: Sequence[Any], lengths: Integers, n_streams: int
+def _labels(
+    labels: Sequence[Any], lengths: Integers, n_streams: int
 ) -> tuple[Sequence[str], ...]:
-    if len(tags) != len(lengths):
-        raise ValueError(f"{len(tags)} lists of tags for {len(lengths)} sentences")
-    own = np.fromiter(map(len, tags), np.int64, len(tags))
+    if len(labels) != len(lengths):
+        raise ValueError(f"{len(labels)} lists of labels for {len(lengths)} sentences")
+    own = np.fromiter(map(len, labels), np.int64, len(labels))
     wrong = np.flatnonzero(own != lengths)
     if wrong.size:
         s = wrong[0]
-        raise ValueError(f"sentence {s} has {lengths[s]} tokens but {own[s]} tags")
-    flat = list(chain.from_iterable(tags))
+        raise ValueError(f"sentence {s} has {lengths[s]} tokens but {own[s]} labels")
+    flat = list(chain.from_iterable(labels))
     if n_streams == 1:
         if not _is_text(flat):
-            bad = next(tag for tag in flat if not isinstance(tag, str))
-            raise ValueError(f"a tag must be text, not {bad!r}")
+            bad = next(label for label in flat if not isinstance(label, str))
+            raise ValueError(f"a label must be text, not {bad!r}")
         return (list(map(str, flat)),)
     if not flat:
         return ((),) * n_streams
@@ -202,8 +202,8 @@ def _tags(
         )
 
     if not fits(flat):
-        bad = next(tag for tag in flat if not fits([tag]))
+        bad = next(label for label in flat if not fits([label]))
         raise ValueError(
-            f"a joint tag must be a tuple of {n_streams} texts, not {bad!r}"
+            f"a joint label must be a tuple of {n_streams} texts, not {bad!r}"
         )
     return tuple(zip(*flat, strict=True))

@@ -26,6 +26,7 @@ Tables = str | Sequence[str] | Mapping[str, str | Sequence[str]]
 
 _PERCEPTRON_STEP = 1.0  # the size of a step does not matter to it
 _MOST = 2**62  # seeds, and what is added to them, are 64 bits
+_SIDES = "left", "right"  # whether it is reversed is its place
 _LARGEST = 1e30  # what 32-bit weights can bear
 _WHOLE = {
     "beam": (1, _MOST),
@@ -137,6 +138,21 @@ def resolve(given: Mapping[str, Any]) -> Options:
         values["history_value"],
         values["random_state"],
     )
+
+
+def filled(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of a `Tagger`, checked and with the recipe where they are None."""
+    options = resolve(given)
+    texts = [[template.text for template in table] for table in options.tables]
+    by_stream = dict(zip(options.defaults.streams, texts, strict=True))
+    direction = "both" if len(options.reverse) == 2 else _SIDES[options.reverse[0]]
+    return {
+        **given,
+        **vars(options.recipe),
+        **{name: value for name, value in vars(options).items() if name in given},
+        "templates": texts[0] if len(texts) == 1 else by_stream,
+        "direction": direction,
+    }
 
 
 def _memorable(task: str, defaults: Defaults) -> bool:

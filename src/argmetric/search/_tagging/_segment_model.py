@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -34,6 +34,11 @@ class SegmentModel:
     hash_bits: int
     max_length: int
     weights: npt.NDArray[np.float32]
+
+    @property
+    def codecs(self) -> tuple[Codec, ...]:
+        """The codec, as the one stream of labels."""
+        return (self.codec,)
 
     @cached_property
     def types(self) -> list[str]:
@@ -115,8 +120,12 @@ def learn_segments(
     numbers: Integers,
     recipe: SegmentRecipe,
     listen: Callable[[dict[str, Any]], None],
+    score: Callable[[SegmentModel], float] | None = None,
 ) -> tuple[SegmentModel, bool]:
-    """Learn weights; an interrupt keeps what is learned. Returns model, interrupted."""
+    """Learn weights; an interrupt keeps what is learned. Returns model, interrupted.
+
+    With `score`, the weights of the epoch with the highest score are kept.
+    """
     from argmetric._kernels.tagging_segments import train
 
     K = model.n_actions
@@ -128,6 +137,12 @@ def learn_segments(
     rng = np.random.default_rng(recipe.random_state)
     growth = 1.0 / corpus.n_tokens / max(recipe.epochs - 1, 1)
     when, interrupted = 0.0, False
+    best: tuple[float, SegmentModel] | None = None
+
+    def learned() -> SegmentModel:
+        average = weights - sums / np.float32(when) if when > 0.0 else weights
+        return replace(model, weights=rounded(average))
+
     try:
         for epoch in range(recipe.epochs):
             averaged = epoch >= 1 or recipe.epochs == 1
@@ -153,17 +168,18 @@ def learn_segments(
                     model.max_length,
                 )
                 wrong, total, when = wrong + found[0], total + found[1], found[2]
-            listen({"epoch": epoch + 1, "error": wrong / max(total, 1)})
+            row = {"epoch": epoch + 1, "error": wrong / max(total, 1)}
+            if score is not None:
+                now = learned()
+                row["score"] = score(now)
+                if best is None or row["score"] > best[0]:
+                    best = row["score"], now
+            listen(row)
     except KeyboardInterrupt:
         if not weights.any():
             raise
         interrupted = True
-    if when > 0.0:
-        weights -= sums / np.float32(when)
-    learned = SegmentModel(
-        model.codec, model.table, model.hash_bits, model.max_length, rounded(weights)
-    )
-    return learned, interrupted
+    return learned() if best is None else best[1], interrupted
 
 
 def _starts(

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, get_args
 
 import numpy as np
 
+from argmetric._arguments import renamed
+from argmetric._types import Integers
 from argmetric._validation import check_choice
 from argmetric.search._common import RollIn
-from argmetric.search._tagging._codec import Codec, codec_of
-from argmetric.search._tagging._corpus import read_corpus
-from argmetric.search._tagging._model import label_lists
+from argmetric.search._tagging._base import TextTagger, read_dev, read_training
+from argmetric.search._tagging._codec import Codec
+from argmetric.search._tagging._corpus import Corpus
 from argmetric.search._tagging._model_file import (
     dense,
     read_archive,
@@ -23,7 +25,7 @@ from argmetric.search._tagging._model_file import (
 )
 from argmetric.search._tagging._recipes import check_numbers
 from argmetric.search._tagging._scheme import Stream
-from argmetric.search._tagging._score import Evaluation, Judge
+from argmetric.search._tagging._score import Judge
 from argmetric.search._tagging._segment_model import (
     SegmentModel,
     SegmentRecipe,
@@ -34,21 +36,10 @@ from argmetric.search._tagging._segment_templates import (
     template_lines,
 )
 
-_ARGUMENTS = (
-    "max_length",
-    "templates",
-    "beam",
-    "roll_in",
-    "epochs",
-    "step",
-    "dropout",
-    "hash_bits",
-    "random_state",
-)
 _FORMAT = "argmetric segment tagger"
 
 
-class SegmentTagger:
+class SegmentTagger(TextTagger):
     """Chunk text by deciding type and length of one chunk after the other.
 
     Features may read a chunk as a whole. The recipe and the results are close to those
@@ -71,7 +62,9 @@ class SegmentTagger:
     Attributes
     ----------
     history_ : list of dict
-        Epoch and share of wrong decisions in training.
+        Epoch, share of wrong decisions in training, and score on `dev` if there is one.
+    labels_ : tuple
+        The labels.
     interrupted_ : bool
         Whether an interrupt ended the learning.
 
@@ -108,21 +101,40 @@ class SegmentTagger:
         self.hash_bits = hash_bits
         self.random_state = random_state
 
-    def get_params(self) -> dict[str, Any]:
-        """The arguments of the constructor."""
-        return {name: getattr(self, name) for name in _ARGUMENTS}
-
     def fit(
-        self, sentences: Sequence[Any], tags: Sequence[Any] | None = None
+        self,
+        sentences: Sequence[Any],
+        labels: Sequence[Any] | None = None,
+        *,
+        dev: Any = None,
+        on_epoch: Callable[[dict[str, Any]], None] | None = None,
+        tags: Sequence[Any] | None = None,
     ) -> SegmentTagger:
-        """Learn from sentences with labels of IOB2; see `Tagger.fit`."""
+        """Learn from sentences with labels of IOB2; all as in `Tagger.fit`.
+
+        Parameters
+        ----------
+        sentences : list of sentences
+            Lists of words, of tuples of columns, or `Sentence` objects read from a
+            file; lines of -DOCSTART- are left out.
+        labels : list of lists, optional
+            A label for each token; by default the last column.
+        dev : sentences, or (sentences, labels) as a tuple, optional
+            The epoch with the best score on them is kept.
+        on_epoch : callable, optional
+            Called with every new row of `history_`.
+        tags : list of lists, optional
+            The old name of `labels`.
+
+        Returns
+        -------
+        SegmentTagger
+            Itself. An interrupt ends the learning with the policy so far and a warning.
+        """
+        labels = renamed(labels, tags, old="tags", new="labels")
         numbers = check_numbers(self.get_params())
         check_choice(self.roll_in, "roll_in", get_args(RollIn)[:3])
-        corpus = read_corpus(sentences, tags, 1, labels=True)
-        corpus = corpus.only(~corpus.documents)
-        if corpus.labels is None or not corpus.n_tokens:
-            raise ValueError("there is no token to learn from")
-        codec, gold = codec_of("t", corpus.labels[0], corpus.sentences, spans=True)
+        corpus, (codec,), gold = read_training(sentences, labels, [("t", True)])
         given = SEGMENT_TEMPLATES if self.templates is None else self.templates
         none = np.empty(0, dtype=np.float32)
         table = tuple(template_lines(given))
@@ -130,10 +142,18 @@ class SegmentTagger:
         model = SegmentModel(codec, table, *shape, none)
         names = "epochs", "step", "dropout", "random_state"
         recipe = SegmentRecipe(self.roll_in, **{name: numbers[name] for name in names})
-        self.history_: list[dict[str, Any]] = []
+        history: list[dict[str, Any]] = []
+
+        def listen(row: dict[str, Any]) -> None:
+            history.append(row)
+            if on_epoch is not None:
+                on_epoch(row)
+
+        score = self._scorer(dev, codec)
         self._model, self.interrupted_ = learn_segments(
-            model, corpus, gold, recipe, self.history_.append
+            model, corpus, gold, recipe, listen, score
         )
+        self.history_ = history
         if self.interrupted_:
             warnings.warn(
                 "learning was interrupted: the policy so far is kept",
@@ -142,38 +162,23 @@ class SegmentTagger:
             )
         return self
 
-    def _learned(self) -> SegmentModel:
-        if not hasattr(self, "_model"):
-            raise ValueError("the tagger has learned nothing yet: call fit first")
-        return self._model
+    def _scorer(self, dev: Any, codec: Codec) -> Callable[[SegmentModel], float] | None:
+        held = read_dev(dev, 1)
+        if held is None or held.labels is None:
+            return None
+        judge = Judge(codec, held.labels[0], held.sentences)
+        return lambda model: judge.evaluate(model.numbers(held, self.beam)).score
 
-    def predict(self, sentences: Sequence[Any]) -> list[list[str]]:
-        """Labels of IOB2 for each sentence."""
-        model = self._learned()
-        corpus = read_corpus(sentences, None, 1, labels=False)
-        numbers = model.numbers(corpus, self.beam)
-        return label_lists(numbers, [model.codec], corpus.sentences)
+    def _codecs(self) -> tuple[Codec, ...]:
+        return (self._learned_model().codec,)
 
-    def evaluate(
-        self, sentences: Sequence[Any], tags: Sequence[Any] | None = None
-    ) -> Evaluation:
-        """Compare predicted with right labels."""
-        model = self._learned()
-        corpus = read_corpus(sentences, tags, 1, labels=True)
-        corpus = corpus.only(~corpus.documents)
-        right = corpus.labels[0] if corpus.labels else ()
-        judge = Judge(model.codec, right, corpus.sentences)
-        return judge.evaluate(model.numbers(corpus, self.beam))
-
-    def score(
-        self, sentences: Sequence[Any], tags: Sequence[Any] | None = None
-    ) -> float:
-        """Strict F1 of chunks."""
-        return self.evaluate(sentences, tags).score
+    def _numbers(self, corpus: Corpus) -> Integers:
+        model: SegmentModel = self._learned_model()
+        return model.numbers(corpus, self.beam)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the tagger to one file: JSON and arrays, nothing that is executed."""
-        model = self._learned()
+        model = self._learned_model()
         header = {
             "arguments": self.get_params(),
             "history": self.history_,

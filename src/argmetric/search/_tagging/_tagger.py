@@ -9,40 +9,31 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
+from argmetric._arguments import renamed
+from argmetric._types import Integers
 from argmetric.search._common import Costs, RollIn
-from argmetric.search._tagging._codec import codec_of
-from argmetric.search._tagging._corpus import read_corpus
+from argmetric.search._tagging._base import TextTagger, read_dev, read_training
+from argmetric.search._tagging._codec import Codec
+from argmetric.search._tagging._corpus import Corpus
 from argmetric.search._tagging._engine import BeamScores
-from argmetric.search._tagging._labeller import Labeller
 from argmetric.search._tagging._learning import Learner
-from argmetric.search._tagging._matrix import MatrixModel, learn_matrix
+from argmetric.search._tagging._matrix import MatrixModel, learn_matrix, matrix_labels
 from argmetric.search._tagging._memory import Memory
-from argmetric.search._tagging._model import TextModel
-from argmetric.search._tagging._recipes import Direction, Options, Tables, Task, resolve
+from argmetric.search._tagging._model import Search, TextModel, label_lists
+from argmetric.search._tagging._recipes import (
+    Direction,
+    Options,
+    Tables,
+    Task,
+    filled,
+    resolve,
+)
 from argmetric.search._tagging._training import Log, Plan, learn_text
 
-_ARGUMENTS = (
-    "task",
-    "templates",
-    "direction",
-    "beam",
-    "learner",
-    "costs",
-    "roll_in",
-    "epochs",
-    "step",
-    "dropout",
-    "hash_bits",
-    "memory",
-    "beam_scores",
-    "history_value",
-    "random_state",
-    "verbose",
-)
 
-
-class Tagger(Labeller):
+class Tagger(TextTagger):
     """Label sequences one decision after the other, with a policy that is learned.
 
     Every option that is None is that of the task's recipe.
@@ -97,6 +88,10 @@ class Tagger(Labeller):
         Stage, epoch, share of wrong decisions in training, score on `dev`, seconds.
     labels_ : tuple
         The labels, or one tuple for each of the two streams of the joint task.
+    direction_ : {"left", "right", "both"}
+        From where sentences are read; an interrupt may leave one side of two.
+    n_columns_ : int
+        How many columns of a token the templates read, words first.
     interrupted_ : bool
         Whether an interrupt ended the learning.
 
@@ -148,23 +143,33 @@ class Tagger(Labeller):
         self.random_state = random_state
         self.verbose = verbose
 
-    def get_params(self) -> dict[str, Any]:
-        """The arguments of the constructor."""
-        return {name: getattr(self, name) for name in _ARGUMENTS}
+    @property
+    def direction_(self) -> Direction:
+        """From where sentences are read; an interrupt may leave one side of two."""
+        first, *more = [side.reverse for side in self._learned_model().sides]
+        return "both" if more else "right" if first else "left"
 
-    def __repr__(self) -> str:
-        fresh = Tagger().get_params()
-        shown = {k: v for k, v in self.get_params().items() if v != fresh[k]}
-        shown = {"task": self.task, **shown}
-        return f"Tagger({', '.join(f'{k}={v!r}' for k, v in shown.items())})"
+    @property
+    def n_columns_(self) -> int:
+        """How many columns of a token the templates read, words first."""
+        return self._text_model().extractor.n_columns
+
+    def recipe(self) -> dict[str, Any]:
+        """All arguments, with those of the task's recipe where they are None.
+
+        Options that contradict each other, and templates that cannot be read, are
+        refused here as in `fit`.
+        """
+        return filled(self.get_params())
 
     def fit(
         self,
         sentences: Sequence[Any],
-        tags: Sequence[Any] | None = None,
+        labels: Sequence[Any] | None = None,
         *,
         dev: Any = None,
         on_epoch: Callable[[dict[str, Any]], None] | None = None,
+        tags: Sequence[Any] | None = None,
     ) -> Tagger:
         """Learn from sentences.
 
@@ -173,13 +178,15 @@ class Tagger(Labeller):
         sentences : list of sentences
             Lists of words, of tuples of columns, or `Sentence` objects read from a
             file; lines of -DOCSTART- are left out.
-        tags : list of lists, optional
+        labels : list of lists, optional
             A label for each token (a pair of labels for the joint task); by default
             the last column (the last two).
-        dev : sentences, or (sentences, tags) as a tuple, optional
+        dev : sentences, or (sentences, labels) as a tuple, optional
             The epoch with the best score on them is kept.
         on_epoch : callable, optional
             Called with every new row of `history_`.
+        tags : list of lists, optional
+            The old name of `labels`.
 
         Returns
         -------
@@ -187,26 +194,15 @@ class Tagger(Labeller):
             Itself. An interrupt ends the learning with the best policy so far and a
             warning.
         """
+        labels = renamed(labels, tags, old="tags", new="labels")
         options = resolve(self.get_params())
-        streams = options.defaults.streams
-        corpus = read_corpus(sentences, tags, len(streams), labels=True)
-        corpus = corpus.only(~corpus.documents)
-        if not corpus.n_tokens:
-            raise ValueError("there is no token to learn from")
-        held = None
-        if dev is not None:
-            text, right = dev if isinstance(dev, tuple) else (dev, None)
-            held = read_corpus(text, right, len(streams), labels=True)
-            held = held.only(~held.documents)
-        coded = [
-            codec_of(name, labels, corpus.sentences, spans=spans)
-            for name, spans, labels in zip(
-                streams, options.defaults.spans, corpus.labels or (), strict=True
-            )
-        ]
-        gold = np.stack([numbers for _, numbers in coded], axis=1).ravel()
+        streams = list(
+            zip(options.defaults.streams, options.defaults.spans, strict=True)
+        )
+        corpus, codecs, gold = read_training(sentences, labels, streams)
+        held = read_dev(dev, len(streams))
         log = self._log(on_epoch)
-        plan = Plan.of(options, tuple(codec for codec, _ in coded))
+        plan = Plan.of(options, codecs)
         model = learn_text(plan, corpus, gold, options.memory, log, held)
         return self._learned(options, model, log)
 
@@ -267,6 +263,75 @@ class Tagger(Labeller):
                 stacklevel=3,
             )
         return self
+
+    def _text_model(self) -> TextModel:
+        model = self._learned_model()
+        if not isinstance(model, TextModel):
+            raise ValueError("the tagger learned from a matrix: call predict_matrix")
+        return model
+
+    def _search(self) -> Search:
+        # Where an interrupt left one side, `combine` and so the weight play no part
+        options = self._options
+        weight = options.defaults.right_weight
+        return Search(options.beam, options.beam_scores, weight)
+
+    def _codecs(self) -> tuple[Codec, ...]:
+        return self._text_model().codecs
+
+    def _numbers(self, corpus: Corpus) -> Integers:
+        labels, _ = self._text_model().lists(corpus, self._search())
+        best: Integers = labels[0]
+        return best
+
+    def _needs_all(self) -> bool:
+        return self._text_model().first is not None
+
+    def predict_nbest(
+        self, sentences: Sequence[Any], n: int = 5
+    ) -> list[list[tuple[list[Any], float]]]:
+        """The best label sequences of each sentence with their scores.
+
+        Parameters
+        ----------
+        sentences : list of sentences
+            As in `predict`.
+        n : int, default=5
+            How many; fewer where a sentence has fewer.
+
+        Returns
+        -------
+        list of lists of (labels, score)
+            Scores are log probabilities, sums of them for two directions, or sums of
+            raw scores.
+        """
+        if n < 1:
+            raise ValueError(f"n must be at least 1, not {n}")
+        model = self._text_model()
+        found: list[list[tuple[list[Any], float]]] = []
+        for part in self._parts(sentences):
+            # An n of 1 asks for a score too, which greedy search alone does not give
+            labels, totals = model.lists(part, self._search(), max(n, 2))
+            ranks = [label_lists(row, model.codecs, part.sentences) for row in labels]
+            # Of a line of -DOCSTART-, all are made alike
+            most = np.where(part.documents, 1, n).tolist()
+            for s, scores in enumerate(totals.tolist()):
+                pairs = zip([rank[s] for rank in ranks], scores, strict=True)
+                found.append([p for p in pairs if p[1] > -np.inf][: most[s]])
+        return found
+
+    def predict_matrix(self, X: Any, lengths: Any) -> npt.NDArray[Any]:
+        """Labels of sequences of feature vectors, in the order of the rows of X."""
+        model = self._learned_model()
+        if not isinstance(model, MatrixModel):
+            raise ValueError("the tagger learned from text: call predict")
+        return model.predict(X, lengths, self._search())
+
+    def score_matrix(self, X: Any, y: Any, lengths: Any) -> float:
+        """Accuracy on sequences of feature vectors."""
+        found = self.predict_matrix(X, lengths)
+        right = matrix_labels(y, len(found))
+        return float(np.mean(found == right)) if len(found) else 1.0
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the tagger to one file: JSON and arrays, nothing that is executed.

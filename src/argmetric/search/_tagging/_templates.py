@@ -10,7 +10,7 @@ from zlib import crc32
 import numpy as np
 import numpy.typing as npt
 
-from argmetric._arguments import shown
+from argmetric._arguments import check_count, shown
 from argmetric.search._tagging._defaults import TABLES
 
 _PART = re.compile(r"([a-z]+)(\d*)\[([+-]?\d+)\]")
@@ -39,13 +39,15 @@ class Template:
     labels: tuple[tuple[str, int], ...]
 
 
-def default_templates(task: str) -> str:
+def default_templates(task: str, *, n_columns: int | None = None) -> str:
     r"""The table of templates that a task starts from, one template a line.
 
     Parameters
     ----------
     task : {"chunk", "ner", "pos", "label", "joint tag", "joint chunk"}
         The task, or a stream of the joint task.
+    n_columns : int, optional
+        Only the templates that text with so many columns, words first, is enough for.
 
     Examples
     --------
@@ -58,7 +60,18 @@ def default_templates(task: str) -> str:
         raise ValueError(
             f"no templates for the task {shown(task)}: there are {', '.join(TABLES)}"
         )
-    return TABLES[task]
+    if n_columns is None:
+        return TABLES[task]
+    most = check_count(n_columns, "n_columns", low=1)
+    lines = TABLES[task].splitlines(keepends=True)
+    return "".join(line for line in lines if _columns_read(line) <= most)
+
+
+def _columns_read(line: str) -> int:
+    """How many columns, words first, the template in a line of a table needs."""
+    parts = _PART.findall(line.partition("#")[0])
+    names = [name + size for name, size, _ in parts if _known(name, size)]
+    return max(((column_of(name) or 0) + 1 for name in names), default=1)
 
 
 def read_templates(
