@@ -297,7 +297,7 @@ def test_other_encodings_are_told(tmp_path, data, message):
         with pytest.raises(DataError, match=message):
             read(path)
     if data.startswith(b"\xff\xfe"):
-        assert read_tags(str(path), "utf-16").columns == (("Ana",), ("NP",), ("O",))
+        assert read_tags(str(path), "utf-16").columns == (["Ana"], ["NP"], ["O"])
 
 
 def test_a_missing_file_is_named(tmp_path):

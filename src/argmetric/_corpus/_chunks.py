@@ -76,17 +76,18 @@ class Labels:
         return cls(roles[places], kinds[places], sentences)
 
     def _begin_runs(self) -> Booleans:
-        """Which tokens do not go on with a chunk that is open before them."""
-        goes_on = np.zeros(len(self.roles), dtype=np.bool_)
-        inner = (self.roles == INSIDE) | (self.roles == END)
-        is_open = (self.roles == BEGIN) | (self.roles == INSIDE)
-        goes_on[1:] = inner[1:] & is_open[:-1] & (self.kinds[1:] == self.kinds[:-1])
-        goes_on[self.sentences[:-1][np.diff(self.sentences) > 0]] = False
-        return ~goes_on
+        """Tokens that do not go on with an open chunk; the end of the text is one."""
+        roles, kinds = self.roles, self.kinds
+        begins = np.ones(len(roles) + 1, dtype=np.bool_)
+        inner = (roles == INSIDE) | (roles == END)
+        is_open = (roles == BEGIN) | (roles == INSIDE)
+        begins[1:-1] = ~(inner[1:] & is_open[:-1] & (kinds[1:] == kinds[:-1]))
+        begins[self.sentences] = True
+        return begins
 
     def dangling(self) -> Integers:
         """Tokens whose label goes on with a chunk that is not open."""
-        return np.flatnonzero(self._begin_runs() & (self.roles == INSIDE))
+        return np.flatnonzero(self._begin_runs()[:-1] & (self.roles == INSIDE))
 
     def chunks(self, *, closed: bool = False, lenient: bool = False) -> Chunks:
         """All chunks, in the order of the text.
@@ -94,12 +95,15 @@ class Labels:
         Strictly, only B-X begins one, and where they are `closed` (BIOES), only E-X
         ends it; a `lenient` reader lets a dangling I-X begin one, as conlleval does.
         """
-        start = np.flatnonzero(self._begin_runs())
-        stop = np.append(start, len(self.roles))[1:]
-        first, last = self.roles[start], self.roles[stop - 1]
-        found = (first == BEGIN) | (lenient & (first == INSIDE))
+        (bounds,) = self._begin_runs().nonzero()
+        start, stop = bounds[:-1], bounds[1:]
+        first = self.roles[start]
+        found = first == BEGIN
+        if lenient:
+            found |= first == INSIDE
         if closed:
-            found = (found & (last == END)) | (first == SINGLE)
+            found &= self.roles[stop - 1] == END
+            found |= first == SINGLE
         start, stop = start[found], stop[found]
         return Chunks(start, stop, self.kinds[start])
 
