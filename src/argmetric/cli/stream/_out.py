@@ -18,6 +18,7 @@ from argmetric._files import (
     text_bytes,
     text_scalar,
 )
+from argmetric._saving import writing
 
 STANDARD_STREAM = "-"
 
@@ -128,4 +129,4 @@ class Predictions:
         """Let an error tell which file it is about; of a pipe the caller knows."""
         if self.target == STANDARD_STREAM:
             return contextlib.nullcontext()
-        return files.writing(self.target)
+        return writing(self.target)
