@@ -7,7 +7,8 @@
     python benchmarks/trust.py maps --table   # the tables of the docs, last
 
 maps: what a map costs or gains in F1, MCC and G-mean, and whether the 90 % interval of
-a forecast holds the score that is had. short: the same on the first split, in F1 alone.
+a forecast holds the score that is had; "seen" is a spline that was fitted to the labels
+of the test itself. short: the same on the first split, in F1 alone.
 verdicts: whether what `calibration_check` says of a reference holds on new rows, and
 what its route is worth. generated: the same on scores that are right already. stop: how
 soon commands end after a signal.

@@ -47,13 +47,9 @@ def read_layers(root: Path) -> list[list[str]]:
     layers = next(
         c["layers"]
         for c in contracts
-        if c["type"] == "layers" and "containers" not in c
+        if c["type"] == "layers" and c["containers"] == [PACKAGE]
     )
-    prefix = f"{PACKAGE}."
-    return [
-        [name.strip(" ()").removeprefix(prefix) for name in re.split("[|:]", layer)]
-        for layer in layers
-    ]
+    return [[name.strip(" ()") for name in re.split("[|:]", one)] for one in layers]
 
 
 def read_imports(root: Path) -> Graph:

@@ -34,6 +34,8 @@ def measure(case: Case, metrics: tuple[str, ...] = METRICS) -> list[dict[str, An
     fitted = {
         name: am.calibrate(case.reference_y, case.reference_p, name) for name in MAPS
     }
+    # What a map can come to: one that has seen the labels it is judged by.
+    seen = am.calibrate(case.y, case.p)
     rows = []
     for metric in metrics:
         best = _best(case, metric)
@@ -46,6 +48,8 @@ def measure(case: Case, metrics: tuple[str, ...] = METRICS) -> list[dict[str, An
         f = am.forecast(case.p, d.labels, metric, calibrator=fitted["spline"])
         row |= _held("interval", f.interval, got)
         row |= _held("given the map", f.interval_given_map, got)
+        knowing = am.decide(case.p, metric, calibrator=seen)
+        row["seen"] = 100 * (am.evaluate(case.y, knowing.labels, metric) - best)
         rule = am.tune(case.reference_y, case.reference_p, metric, n_bootstrap=0, cv=0)
         cut = am.evaluate(case.y, rule.apply(case.p), metric)
         row["tuned"] = 100 * (cut - best)
@@ -89,7 +93,7 @@ def _emit_losses(rows: list[dict[str, Any]], half: str) -> None:
         if not part:
             continue
         about |= {"metric": metric, "cases": len(part)}
-        for name in (*MAPS, "tuned"):
+        for name in (*MAPS, "tuned", "seen"):
             target = None
             if name == "spline":
                 target = (">=", -1.1) if metric == "f1" and half == "both" else None

@@ -41,7 +41,7 @@ from argmetric.cli.tag._evaluate import TagEvaluateSummary
 from argmetric.cli.tag._predict import TagPredictSummary
 from argmetric.cli.tag._train import TagTrainSummary
 
-PAGE = Path(__file__).parents[1] / "docs" / "json.rst"
+PAGE = Path(__file__).parents[2] / "docs" / "json.rst"
 WORDS = {str: "text", int: "integer", float: "number", bool: "boolean", Any: "any"}
 # A call for each shape of each summary; later calls use the files of earlier ones
 CALLS: tuple[tuple[str, Any], ...] = (

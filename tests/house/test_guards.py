@@ -141,7 +141,6 @@ HELD_BY = {
         "test_features_are_hashed_like_the_twin": "hash_halves hash_rows",
         "test_memory_equals_the_twin": "remembered",
         "test_pixel_pairs_equal_the_twin": "pixel_rows",
-        "test_common_chunks_equal_the_twin": "common_chunks",
     },
     "tagging_segments": {
         "test_chunks_decided_whole_search_like_enumeration": "search",

@@ -9,7 +9,7 @@ import pytest
 
 import argmetric as am
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "src/argmetric"
 DRAWING = runpy.run_path(str(ROOT / "docs/draw_architecture.py"))
 

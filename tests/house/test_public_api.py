@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 from pathlib import Path
 
-SCRIPT = Path(__file__).parents[1] / "docs" / "list_api.py"
+SCRIPT = Path(__file__).parents[2] / "docs" / "list_api.py"
 
 
 def test_every_change_of_the_public_surface_is_meant():
