@@ -94,7 +94,7 @@ def _of_split(
         warnings.simplefilter("ignore")  # of folds without a positive, and the like
         for scored in _scores(name, split):
             for case in _by_size(scored):
-                about = {"set": name, "split": split, "half": case.half}
+                about = {"set": name, "split": split, "sets": case.half}
                 about |= {"model": case.model, "size": case.size}
                 rows += [about | row for row in measure(case)]
     return rows

@@ -23,7 +23,7 @@ def run(*, quick: bool) -> str:
 def report(rows: list[dict[str, Any]]) -> str:
     """Print every figure, for both halves of the sets and for all of them."""
     for half in ("shown on", "chosen on", "both"):
-        part = [row for row in rows if half in (row["half"], "both")]
+        part = [row for row in rows if half in (row["sets"], "both")]
         _emit_losses(part, half)
         _emit_coverage(part, half)
     return _table(rows)
@@ -160,7 +160,7 @@ def _table(rows: list[dict[str, Any]]) -> str:
     for half in ("chosen on", "shown on"):
         for metric in METRICS:
             part = [
-                row for row in rows if row["half"] == half and row["metric"] == metric
+                row for row in rows if row["sets"] == half and row["metric"] == metric
             ]
             if not part:
                 continue

@@ -12,6 +12,7 @@ from trust_parts.cases import Case, over_cases
 
 ROUTES = ("recalibrate", "decide", "tune", "half")
 IN_WORDS = {"decide": "as it stands", "recalibrate": "recalibrated"}
+WAYS = {"yes": "decide", "recalibrated": "recalibrate"}  # to a forecast, by verdict
 SPLITS = 2  # of the five, to keep the run short
 GROUP = 20  # rows of a group, where rows are grouped
 
@@ -19,7 +20,7 @@ GROUP = 20  # rows of a group, where rows are grouped
 def run(*, quick: bool) -> str:
     rows = over_cases(measure, quick=quick, splits=SPLITS)
     for half in ("shown on", "chosen on", "both"):
-        part = [row for row in rows if half in (row["half"], "both")]
+        part = [row for row in rows if half in (row["sets"], "both")]
         _emit_forecasts([row for row in part if row["kind"] == "one vector"], half)
         for kind in ("one vector", "groups, 0/0 = 0", "groups, 0/0 = 1"):
             _emit_routes([row for row in part if row["kind"] == kind], half, kind)
@@ -78,17 +79,24 @@ def _row(
 def _emit_forecasts(rows: list[dict[str, Any]], half: str) -> None:
     if not rows:
         return
-    for verdict in ("yes", "recalibrated", "no", "too few rows to say"):
+    kept = [
+        row[f"{WAYS[row['fit to forecast']]} held"]
+        for row in rows
+        if row["fit to forecast"] in WAYS
+    ]
+    emit(
+        "verdicts", "forecasts hold that were called fit, made as was said",
+        float(np.mean(kept)), "share", (">=", 0.85), sets=half, cases=len(kept),
+    )  # fmt: skip
+    for verdict in (*WAYS, "no", "too few rows to say"):
         part = [row for row in rows if row["fit to forecast"] == verdict]
         if not part:
             continue
-        way = "recalibrate" if verdict == "recalibrated" else "decide"
         for name in ("decide", "recalibrate"):
-            target = (">=", 0.85) if name == way and verdict != "no" else None
             emit(
                 "verdicts",
                 f"forecasts hold, {IN_WORDS[name]}, called '{verdict}'",
-                float(np.mean([row[f"{name} held"] for row in part])), "share", target,
+                float(np.mean([row[f"{name} held"] for row in part])), "share",
                 sets=half, cases=len(part),
                 off_by=float(np.mean([row[f"{name} off by"] for row in part])),
             )  # fmt: skip

@@ -627,7 +627,6 @@ def test_more_than_two_classes(inner, metric):
 def test_options_of_two_classes_are_refused_for_three():
     X, y = three_classes(60)
     for options in (
-        {"pos_label": 1},
         {"min_recall": 0.5},
         {"max_positives": 3},
         {"choice": "one_se"},
@@ -635,6 +634,8 @@ def test_options_of_two_classes_are_refused_for_three():
     ):
         with pytest.raises(ValueError, match="two classes"):
             model(**options).fit(X, y)
+    with pytest.raises(ValueError, match="pass y == 1 for 1 against the rest"):
+        model(pos_label=1).fit(X, y)
     with pytest.raises(ValueError, match="calibration='temperature'"):
         model(LinearSVC(), calibration=None).fit(X, y)
 
@@ -685,7 +686,7 @@ def test_the_score_of_a_batch_is_forecast():
     assert fitted.forecast(X, decision).mean == pytest.approx(
         decision.expected, abs=2e-3
     )
-    with pytest.raises(ValueError, match="'eggs' at row 3"):
+    with pytest.raises(ValueError, match="row 3: label 'eggs' is neither 'spam'"):
         fitted.forecast(X, [*WORDS[:3], "eggs", *WORDS[4:]])
 
 

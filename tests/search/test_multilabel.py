@@ -396,10 +396,10 @@ def test_one_label_and_one_class():
 @pytest.mark.parametrize(
     ("X", "Y", "message"),
     [
-        ([[1.0], [2.0]], [[0, 1], [2, 0]], "y is 2 at row 1, column 0; labels are 0"),
-        ([[1.0], [2.0]], [[0, 0.5], [1, 0]], "y is 0.5 at row 0, column 1"),
-        ([[1.0], [2.0]], [[0, math.nan], [1, 0]], "y has NaN at row 0, column 1"),
-        ([[1.0]], sp.csr_array([[0, 3]]), "y is 3 at row 0, column 1"),
+        ([[1.0], [2.0]], [[0, 1], [2, 0]], r"y holds 0, 1, 2 \(2 at row 1, column 0\)"),
+        ([[1.0], [2.0]], [[0, 0.5], [1, 0]], r"\(0.5 at row 0, column 1\); labels"),
+        ([[1.0], [2.0]], [[0, math.nan], [1, 0]], "y has no label at row 0, column 1"),
+        ([[1.0]], sp.csr_array([[0, 3]]), "y holds 0, 3, not 0 and 1"),
         ([[1.0], [2.0]], [0, 1], "a matrix with a column for each label"),
         ([[1.0], [2.0]], [[0, 1]], "y has 1 rows but X has 2"),
         ([[1.0], [2.0]], np.zeros((2, 0)), "y has no column"),

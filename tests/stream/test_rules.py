@@ -516,7 +516,7 @@ def test_rules_are_values():
         ),
         (
             lambda: OFORule().run(OFORule().init_state("f1"), [0.5], [2]),
-            "y is 2 at row 0",
+            "y holds 2, not 0 and 1; pass y == 2",
         ),
         (
             lambda: OFORule().run(
