@@ -157,6 +157,7 @@ def test_the_grid_and_the_normal_law_agree_where_they_meet(monkeypatch):
 
 
 @few
+@pytest.mark.filterwarnings("ignore:p has .* values, all of them 0 or 1")
 @given(
     st.lists(
         st.sampled_from([0.0, 1.0, 0.5, 1e-300, 1 - 1e-16, 0.3]), min_size=1, max_size=5
