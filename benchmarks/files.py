@@ -4,8 +4,8 @@
     python benchmarks/files.py csv svmlight     # some of them
     python benchmarks/files.py --quick          # few rows: figures mean nothing
 
-Ours are the chunks that `argmetric stream` learns from: a matrix, dense or sparse,
-labels as 0 and 1, and the place of every chunk. pyarrow gets blocks of whole lines of
+Ours are the blocks that `argmetric stream` learns from: a matrix, dense or sparse,
+labels as 0 and 1, and the place of every block. pyarrow gets pieces of whole lines of
 the same size and one thread, and has to give the same arrays. It has no reader of
 svmlight: there the peers are scikit-learn, and pyarrow's CSV reader on as many numbers.
 One JSON object a line; ratios are CPU seconds of the peer over ours: above 1, ours is
@@ -37,12 +37,12 @@ from harness import (
     median_ratio,
 )
 
-from argmetric._files.chunks import Request, open_rows
+from argmetric._files.blocks import Request, open_rows
 
 ROWS = 1_000_000
 FEATURES = 10
 STRIDE = 1000  # columns of the sparse matrix for each feature that a row has
-BLOCK = 1 << 20
+PIECE = 1 << 20
 REPEATS = 3
 # JSONL is pyarrow's work: what ours adds is the check of every cell and its place
 TARGETS: dict[tuple[str, str], Target] = {
@@ -57,16 +57,16 @@ NAMES = [f"x{j}" for j in range(FEATURES)]
 def ours(path: Path, **how: Any) -> float:
     """The sum of all that was read, so that nothing can be left out."""
     total = 0.0
-    for chunk in open_rows(str(path), Request(**how)).reader.chunks():
-        total += float(chunk.X.sum()) + float(chunk.y.sum())
+    for block in open_rows(str(path), Request(**how)).reader.blocks():
+        total += float(block.X.sum()) + float(block.y.sum())
     return total
 
 
-def blocks(path: Path) -> Iterator[bytes]:
+def pieces(path: Path) -> Iterator[bytes]:
     """Whole lines, about as many bytes at a time as our readers take."""
     rest = b""
-    with path.open("rb") as stream:
-        while data := stream.read(BLOCK):
+    with path.open("rb") as file:
+        while data := file.read(PIECE):
             cut = data.rfind(b"\n") + 1
             yield rest + data[:cut]
             rest = data[cut:]
@@ -87,12 +87,12 @@ def arrow_csv(path: Path) -> float:
     types = {name: pa.float64() for name in NAMES} | {"y": pa.int64()}
     convert = pyarrow.csv.ConvertOptions(column_types=types)
     total, names = 0.0, None
-    for block in blocks(path):
+    for piece in pieces(path):
         read = pyarrow.csv.ReadOptions(
-            use_threads=False, block_size=2 * len(block), column_names=names
+            use_threads=False, block_size=2 * len(piece), column_names=names
         )
         table = pyarrow.csv.read_csv(
-            pa.BufferReader(block), read_options=read, convert_options=convert
+            pa.BufferReader(piece), read_options=read, convert_options=convert
         )
         names = table.column_names
         total += total_of(table)
@@ -103,11 +103,11 @@ def arrow_jsonl(path: Path) -> float:
     schema = pa.schema([(name, pa.float64()) for name in NAMES])
     parse = pyarrow.json.ParseOptions(explicit_schema=schema)
     total = 0.0
-    for block in blocks(path):
-        read = pyarrow.json.ReadOptions(use_threads=False, block_size=2 * len(block))
+    for piece in pieces(path):
+        read = pyarrow.json.ReadOptions(use_threads=False, block_size=2 * len(piece))
         total += total_of(
             pyarrow.json.read_json(
-                pa.BufferReader(block), read_options=read, parse_options=parse
+                pa.BufferReader(piece), read_options=read, parse_options=parse
             )
         )
     return total

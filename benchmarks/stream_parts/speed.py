@@ -1,7 +1,7 @@
 """1. Rows per second beside river and Vowpal Wabbit, and what a rule adds.
 
 All three learn the same logistic regression by SGD and predict every row before they
-learn from it. argmetric takes the rows in chunks of 50,000, as arrays; river takes
+learn from it. argmetric takes the rows in blocks of 50,000, as arrays; river takes
 them one by one, as dicts that were made beforehand; Vowpal Wabbit runs natively over a
 file of its own format, with its two threads, and hands its predictions out as it can,
 through a file: from them alone F1 is known. Beside that it runs without handing them
@@ -26,7 +26,7 @@ from argmetric.stream import FixedRule, FOFORule, OnlineClassifier
 from stream_parts.sets import tasks_of
 
 SETS = ("a9a", "w8a", "ijcnn1", "covtype")
-CHUNK = 50_000
+BLOCK = 50_000
 RIVER_ROWS = 5_000
 RULES = ("ofo", "newton", "histogram")
 
@@ -44,15 +44,15 @@ def run(*, quick: bool, figures: Path | None) -> None:
 
 
 def _ours(
-    X: Any, y: np.ndarray, rule: Any, size: int = CHUNK, learner: Any = "sgd"
+    X: Any, y: np.ndarray, rule: Any, size: int = BLOCK, learner: Any = "sgd"
 ) -> Callable[[], None]:
-    """Chunks cut beforehand: a stream would bring them so."""
+    """Blocks cut beforehand: a stream would bring them so."""
     cuts = range(0, y.size, size)
-    chunks = [(X[i : i + size], y[i : i + size]) for i in cuts]
+    blocks = [(X[i : i + size], y[i : i + size]) for i in cuts]
 
     def call() -> None:
         model = OnlineClassifier(rule=rule, learner=learner, step=1.0)
-        for rows, labels in chunks:
+        for rows, labels in blocks:
             model.progressive(rows, labels, classes=[0, 1])
 
     return call
@@ -153,7 +153,7 @@ def _rates(name: str, X: Any, y: np.ndarray, repeats: int) -> None:
         scale = y.size / rows[what]
         emit(
             "speed",
-            f"{name}, {y.size:,} x {X.shape[1]}: FOFO + SGD in chunks against {what}",
+            f"{name}, {y.size:,} x {X.shape[1]}: FOFO + SGD in blocks against {what}",
             median_ratio(cpu[what], ours["cpu"]) * scale,
             "x the rows per second of CPU time",
             (">=", targets[what]) if what in targets else None,
@@ -183,13 +183,13 @@ def _overhead(name: str, X: Any, y: np.ndarray, repeats: int) -> None:
             nanoseconds_per_row=1e9 * min(times[rule]) / y.size,
             median=median_ratio(times[rule], times["fixed"]),
         )
-    sizes = {n: _ours(X, y, FOFORule(n=y.size), n) for n in (1_000, 10_000, CHUNK)}
+    sizes = {n: _ours(X, y, FOFORule(n=y.size), n) for n in (1_000, 10_000, BLOCK)}
     times = interleaved({f"{n:,}": call for n, call in sizes.items()}, repeats)
     emit(
         "speed",
-        f"{name}: FOFO + SGD, chunks of 1,000 rows",
-        min(times["1,000"]) / min(times[f"{CHUNK:,}"]),
-        f"x the time in chunks of {CHUNK:,}",
+        f"{name}: FOFO + SGD, blocks of 1,000 rows",
+        min(times["1,000"]) / min(times[f"{BLOCK:,}"]),
+        f"x the time in blocks of {BLOCK:,}",
         nanoseconds_per_row={n: 1e9 * min(t) / y.size for n, t in times.items()},
     )
     _default(name, X, y, repeats)
@@ -238,15 +238,15 @@ else:
 def _memory(quick: bool) -> None:
     """Peak memory and size of the state after few and after many rows."""
     found = {}
-    for chunks in (10, 20) if quick else (30, 600):
+    for blocks in (10, 20) if quick else (30, 600):
         done = subprocess.run(
-            [sys.executable, "-c", CHILD, str(chunks)],
+            [sys.executable, "-c", CHILD, str(blocks)],
             capture_output=True,
             text=True,
             check=True,
             env=os.environ,
         )
-        found[chunks * 10_000] = [int(number) for number in done.stdout.split()]
+        found[blocks * 10_000] = [int(number) for number in done.stdout.split()]
     (few, (small, state)), (many, (large, same)) = found.items()
     emit(
         "speed",

@@ -25,8 +25,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
-from argmetric._files.chunks import Classes, Request, _base, _bytes, open_rows
-from argmetric._files.chunks._jsonl import hashed_name
+from argmetric._files.blocks import Classes, Request, _base, _bytes, open_rows
+from argmetric._files.blocks._jsonl import hashed_name
 from argmetric.cli import main
 from argmetric.cli.stream._checkpoint import CheckpointFolder, packed, read_checkpoint
 from argmetric.cli.stream._out import Predictions
@@ -160,7 +160,7 @@ def test_the_answer_and_a_score_that_evaluate_confirms(run: Run) -> None:
         *((f"rows.{one}", "mixture") for one in ("csv", "jsonl", "parquet")),
     ],
 )
-def test_chunks_do_not_matter(
+def test_blocks_do_not_matter(
     run: Run, monkeypatch: pytest.MonkeyPatch, learner: str, name: str
 ) -> None:
     write_all()
@@ -168,8 +168,8 @@ def test_chunks_do_not_matter(
     assert run(*options, "one").code == 0
     whole = Path("out.jsonl").read_bytes()
     monkeypatch.setattr(_base, "MOST_ROWS", 13)
-    monkeypatch.setattr("argmetric._files.chunks._text.BLOCK", 257)
-    monkeypatch.setattr("argmetric._files.chunks._parquet.MOST_ROWS", 13)
+    monkeypatch.setattr("argmetric._files.blocks._text.PIECE", 257)
+    monkeypatch.setattr("argmetric._files.blocks._parquet.MOST_ROWS", 13)
     assert run(*options, "two", "--every", "31").code == 0
     assert Path("out.jsonl").read_bytes() == whole
     same_state(newest("one"), newest("two"))
@@ -207,14 +207,14 @@ def test_a_byte_order_mark_blank_lines_comments_and_no_last_newline(run: Run) ->
     assert Path("odd.jsonl").read_bytes() == Path("plain.jsonl").read_bytes()
 
 
-def test_quoted_cells_across_blocks(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_quoted_cells_across_pieces(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     header, *rows = csv_lines()
     quoted = [
         f'"{i}, and ""so""\non",' + ",".join(f'"{c}"' for c in row.split(","))
         for i, row in enumerate(rows)
     ]
     write("rows.csv", ['"id, or\nso",' + header, *quoted])
-    monkeypatch.setattr("argmetric._files.chunks._text.BLOCK", 64)
+    monkeypatch.setattr("argmetric._files.blocks._text.PIECE", 64)
     ended = run("rows.csv", "--drop", "id, or\nso", "-o", "out.jsonl")
     assert ended.code == 0, ended.err
     write("plain.csv", [header, *rows])
@@ -261,9 +261,9 @@ DECIMALS = st.one_of(
 def read_rows(path: str, **options: Any) -> tuple[list[Any], list[int]]:
     rows = open_rows(path, Request(**options), classes=Classes("1", "-1", True))
     with closing(rows.source):
-        chunks = list(rows.reader.chunks())
-    parts = [c.X if isinstance(c.X, np.ndarray) else c.X.toarray() for c in chunks]
-    return np.vstack(parts).tolist(), np.concatenate([c.y for c in chunks]).tolist()
+        blocks = list(rows.reader.blocks())
+    parts = [b.X if isinstance(b.X, np.ndarray) else b.X.toarray() for b in blocks]
+    return np.vstack(parts).tolist(), np.concatenate([b.y for b in blocks]).tolist()
 
 
 @settings(max_examples=100, deadline=None)

@@ -142,10 +142,10 @@ def test_refusals(call, message):
 
 
 @pytest.mark.parametrize("learner", ["sgd", "mixture", "adagrad"])
-def test_one_row_at_a_time_is_a_chunk(learner):
+def test_one_row_at_a_time_is_a_block(learner):
     X, y = problem(300)
-    chunk = OnlineClassifier(learner=learner)
-    labels = chunk.progressive(sp.csr_matrix(X), y)
+    block = OnlineClassifier(learner=learner)
+    labels = block.progressive(sp.csr_matrix(X), y)
     one = OnlineClassifier(learner=learner)
     one.partial_fit(X[:1], y[:1])
     for x, label, expected in zip(X[1:], y[1:], labels[1:], strict=True):
@@ -158,8 +158,8 @@ def test_one_row_at_a_time_is_a_chunk(learner):
         for key, array in one.get_state().items():
             np.testing.assert_array_equal(array, state[key])
         one.learn_one(row, label)
-    np.testing.assert_allclose(one.coef_, chunk.coef_, rtol=1e-12)
-    assert one.score_ == chunk.score_
+    np.testing.assert_allclose(one.coef_, block.coef_, rtol=1e-12)
+    assert one.score_ == block.score_
 
 
 def test_named_features_come_and_go():
@@ -335,7 +335,7 @@ class EveryHundred:
 
 
 @pytest.mark.parametrize("learner", ["sgd", "mixture", "adagrad"])
-def test_drifts_are_seen_at_the_same_row_in_all_chunks(learner):
+def test_drifts_are_seen_at_the_same_row_in_all_blocks(learner):
     X, y = problem(950)
     whole = OnlineClassifier(learner=learner, detector=EveryHundred())
     expected = whole.progressive(X, y)
@@ -373,7 +373,7 @@ def test_forgetting_follows_a_drift():
     assert am.get_metric("f1").score(y[6000:8000], labels[6000:8000]) > recent[0]
 
 
-def test_later_chunks_are_checked_as_the_first():
+def test_later_blocks_are_checked_as_the_first():
     """Rows that need no conversion take a short cut; all others must not."""
     X, y = problem(300)
     expected = OnlineClassifier().fit(X, y)
@@ -574,18 +574,18 @@ def test_a_threshold_for_a_model_of_river():
 def test_fit_of_a_threshold_learns_from_what_the_model_says():
     model = OnlineThreshold(GaussianNB(), "f1")
     X, y = problem(2000)
-    chunks = OnlineThreshold(GaussianNB(), "f1")
+    blocks = OnlineThreshold(GaussianNB(), "f1")
     for i in range(0, 2000, 256):
-        chunks.partial_fit(X[i : i + 256], y[i : i + 256], classes=[0, 1])
-    assert model.fit(X, y).threshold_ == chunks.threshold_
-    assert model.fit(X.tolist(), y).score_ == chunks.score_ > 0.4
+        blocks.partial_fit(X[i : i + 256], y[i : i + 256], classes=[0, 1])
+    assert model.fit(X, y).threshold_ == blocks.threshold_
+    assert model.fit(X.tolist(), y).score_ == blocks.score_ > 0.4
     with pytest.raises(ValueError, match="inconsistent numbers"):
         model.fit(X, y[1:])
     with pytest.raises(TypeError, match="model must have partial_fit or learn_one"):
         OnlineThreshold("svm").fit(X, y)
 
 
-def test_a_chunk_that_the_model_refuses_does_not_count_for_the_rule():
+def test_a_block_that_the_model_refuses_does_not_count_for_the_rule():
     X, y = problem(50)
     model = OnlineThreshold(GaussianNB())
     X[3, 1] = np.nan

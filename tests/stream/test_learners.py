@@ -1,4 +1,4 @@
-"""Learners on streams: compiled chunks equal their plain twins, row by row."""
+"""Learners on streams: compiled blocks equal their plain twins, row by row."""
 
 import math
 
@@ -112,7 +112,7 @@ ALL = {**LINEAR, **{name: {"learner": name, "random_state": 0} for name in BASEL
 
 @pytest.mark.parametrize("kind", ["dense", "sparse"])
 @pytest.mark.parametrize("name", ALL)
-def test_chunks_of_all_sizes_give_the_same_bits(name, kind):
+def test_blocks_of_all_sizes_give_the_same_bits(name, kind):
     X, y = problem(n=360, seed=3)
     X = X if kind == "dense" else sp.csr_matrix(X)
     whole = OnlineClassifier(**ALL[name])

@@ -222,7 +222,7 @@ def test_weights_and_one_class_only(rule):
 
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("metric", ["f1", "mcc"])
-def test_chunks_give_the_same_bits(rule, metric):
+def test_blocks_give_the_same_bits(rule, metric):
     compiled = RULES[rule][0]
     z, y = stream("calibrated", n=700, seed=4)
     whole = compiled.init_state(metric)

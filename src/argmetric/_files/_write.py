@@ -54,14 +54,14 @@ def write_table(
     if format is None:
         format = output_format(table, path)
     if path == STANDARD_STREAM:
-        stream = sys.stdout.buffer
-        if format in BINARY_FORMATS and stream.isatty():
+        file = sys.stdout.buffer
+        if format in BINARY_FORMATS and file.isatty():
             raise _not_for_a_terminal(format)
-        _write(table, stream, format, numeric)
-        stream.flush()
+        _write(table, file, format, numeric)
+        file.flush()
         return
-    with written_whole(path) as stream:
-        _write(table, stream, format, numeric)
+    with written_whole(path) as file:
+        _write(table, file, format, numeric)
 
 
 def refuse_terminal(format: Format) -> None:
@@ -88,7 +88,7 @@ def output_format(table: Table, path: str) -> Format:
 
 
 def _write(
-    table: Table, stream: IO[bytes], format: Format, numeric: frozenset[str]
+    table: Table, file: IO[bytes], format: Format, numeric: frozenset[str]
 ) -> None:
     import pyarrow as pa
 
@@ -96,18 +96,18 @@ def _write(
     if format in ("csv", "tsv"):
         same = format == table.format
         delimiter = table.delimiter if same else "\t" if format == "tsv" else ","
-        _write_delimited(columns, stream, delimiter)
+        _write_delimited(columns, file, delimiter)
     elif format == "jsonl":
-        _write_jsonl(table, stream, numeric)
+        _write_jsonl(table, file, numeric)
     else:
         typed = inferred(columns, numeric) if _is_text(table) else columns
         if format == "parquet":
             import pyarrow.parquet as pq
 
-            pq.write_table(typed, stream)
+            pq.write_table(typed, file)
         else:
             new = pa.ipc.new_stream if format == "arrow-stream" else pa.ipc.new_file
-            with new(stream, typed.schema) as writer:
+            with new(file, typed.schema) as writer:
                 writer.write_table(typed)
 
 
@@ -121,27 +121,27 @@ def _batches(columns: Any) -> Iterator[list[Any]]:
         yield [flat(column) for column in part.columns]
 
 
-def _write_lines(stream: IO[bytes], lines: Any) -> None:
+def _write_lines(file: IO[bytes], lines: Any) -> None:
     import pyarrow.compute as pc
 
     ended = pc.binary_join_element_wise(lines, text_scalar(""), text_scalar("\n"))
-    stream.write(text_bytes(ended))
+    file.write(text_bytes(ended))
 
 
-def _write_delimited(columns: Any, stream: IO[bytes], delimiter: str) -> None:
+def _write_delimited(columns: Any, file: IO[bytes], delimiter: str) -> None:
     import pyarrow.compute as pc
 
     names = columns.column_names
     alone = len(names) == 1
     header = delimiter.join(_quoted_name(name, delimiter) for name in names)
-    stream.write(f"{header}\n".encode())
+    file.write(f"{header}\n".encode())
     for arrays in _batches(columns):
         texts = [
             _quoted(cells(array, name), delimiter, alone=alone)
             for array, name in zip(arrays, names, strict=True)
         ]
         separator = text_scalar(delimiter)
-        _write_lines(stream, pc.binary_join_element_wise(*texts, separator))
+        _write_lines(file, pc.binary_join_element_wise(*texts, separator))
 
 
 def _quoted_name(name: str, delimiter: str) -> str:
@@ -166,13 +166,13 @@ def _quoted(column: Any, delimiter: str, *, alone: bool) -> Any:
     return pc.if_else(needed, quoted, column)
 
 
-def _write_jsonl(table: Table, stream: IO[bytes], numeric: frozenset[str]) -> None:
+def _write_jsonl(table: Table, file: IO[bytes], numeric: frozenset[str]) -> None:
     import json
 
     import pyarrow.compute as pc
 
     if table.lines is not None:
-        _write_lines(stream, table.lines)
+        _write_lines(file, table.lines)
         return
     columns = inferred(table.columns, numeric) if _is_text(table) else table.columns
     keys = [text_scalar(json.dumps(name) + ": ") for name in columns.column_names]
@@ -187,4 +187,4 @@ def _write_jsonl(table: Table, stream: IO[bytes], numeric: frozenset[str]) -> No
         lines = pc.binary_join_element_wise(
             text_scalar("{"), inside, text_scalar("}"), nothing
         )
-        _write_lines(stream, lines)
+        _write_lines(file, lines)

@@ -33,8 +33,8 @@ from argmetric.stream._saved import StateHeader
 class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Logistic regression and the threshold that is best for a metric, in one pass.
 
-    Rows come in chunks (`partial_fit`, `progressive`: one compiled call for all of
-    them) or one by one (`learn_one`); a chunk equals its rows one by one, bit for bit.
+    Rows come in blocks (`partial_fit`, `progressive`: one compiled call for all of
+    them) or one by one (`learn_one`); a block equals its rows one by one, bit for bit.
 
     Parameters
     ----------
@@ -149,7 +149,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_model")
 
-    # -- rows in chunks -----------------------------------------------------------
+    # -- rows in blocks -----------------------------------------------------------
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Start anew and learn from the rows in their order.
@@ -172,7 +172,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def partial_fit(
         self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None
     ) -> Self:
-        """Learn from a chunk.
+        """Learn from a block.
 
         Parameters
         ----------
@@ -181,8 +181,8 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         y : array-like of shape (n_samples,)
             Labels.
         classes : array-like of two labels, optional
-            Needed at the first call if the chunk may hold one class alone and labels
-            are not 0 and 1. With them the first chunk may be empty, `X[:0]`: for
+            Needed at the first call if the block may hold one class alone and labels
+            are not 0 and 1. With them the first block may be empty, `X[:0]`: for
             `predict_id` before any label is known.
         sample_weight : array-like of shape (n_samples,), optional
             Weights of the rows; rows of weight 0 are passed over.

@@ -1,4 +1,4 @@
-"""Learners over streams: their arrays, and the call of the compiled chunk."""
+"""Learners over streams: their arrays, and the call of the compiled block."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ AverageName = Literal["polynomial", "suffix"]
 LEARNERS = ("mixture", "sgd", "adagrad", "stamp", "omcsl")
 OWN_DECISION = ("stamp", "omcsl")
 _EXPERTS = (0.1, 1.0, 10.0, 1.0, 0.3, 3.0)  # AdaGrad ×3, its average, SGD ×2
-_BLOCK = 4096  # dense rows that are compressed at a time
+_PART = 4096  # dense rows that are compressed at a time
 
 
 @dataclass(frozen=True)
@@ -185,7 +185,7 @@ class Learner:
         """Whether the weights lie by feature rather than by kind."""
         return self.name in ("mixture", "omcsl")
 
-    def chunk(
+    def block(
         self,
         state: ModelState,
         rule: Floats,
@@ -203,8 +203,8 @@ class Learner:
             out = (labels, logits)
             self._call(state, rule, rows, (y, weight, pace, learn), out)
             return labels, logits
-        for start in range(0, n, _BLOCK):
-            part = slice(start, start + _BLOCK)
+        for start in range(0, n, _PART):
+            part = slice(start, start + _PART)
             given = (y[part], weight[start * pace :], pace, learn)
             out = (labels[part], logits[part])
             self._call(state, rule, to_sparse(rows[part]), given, out)

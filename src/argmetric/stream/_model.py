@@ -21,7 +21,7 @@ from argmetric.stream._rules import UNWEIGHTED, ThresholdRule, Weights
 from argmetric.stream._waiting import WaitingRows
 
 _NO_LABELS: BinaryLabels = np.zeros(0, dtype=np.uint8)
-_BLOCK = 256  # rows between two looks at the detector
+_STRETCH = 256  # rows between two looks at the detector
 _HISTORY = ("n_seen", "tp", "k", "t", "n", "threshold")
 
 
@@ -77,14 +77,14 @@ class StreamModel:
 
     def decide(self, rows: Rows) -> tuple[BinaryLabels, Floats]:
         """Labels and log-odds as things stand; nothing is learned."""
-        return self._chunk(rows, _NO_LABELS, UNWEIGHTED, learn=False)
+        return self._block(rows, _NO_LABELS, UNWEIGHTED, learn=False)
 
     def learn(
         self, rows: Rows, truth: BinaryLabels, weights: Weights = UNWEIGHTED
     ) -> tuple[BinaryLabels, Floats]:
         """Learn from each row after it was decided; labels and log-odds of before."""
         if self.detector is None:
-            return self._chunk(rows, truth, weights, learn=True)
+            return self._block(rows, truth, weights, learn=True)
         labels, logits = np.empty(truth.size, np.uint8), np.empty(truth.size)
         start = 0
         while start < truth.size:
@@ -97,7 +97,7 @@ class StreamModel:
         """Make room for more columns."""
         self.state.grow(self.learner, n_features)
 
-    def _chunk(
+    def _block(
         self, rows: Rows, truth: BinaryLabels, weights: Weights, *, learn: bool
     ) -> tuple[BinaryLabels, Floats]:
         weights_flags = self.state.weights.flags
@@ -105,7 +105,7 @@ class StreamModel:
             # a memory map, of all arrays or of the large ones alone
             self.rule_state = self.rule_state.copy()
             self.state = ModelState(*(one.copy() for one in self.state.arrays))
-        labels, logits = self.learner.chunk(
+        labels, logits = self.learner.block(
             self.state, self.rule_state, rows, truth, *weights, learn=learn
         )
         if logits.size and np.isnan(logits.max()):
@@ -126,17 +126,17 @@ class StreamModel:
         labels: BinaryLabels,
         logits: Floats,
     ) -> int:
-        """Learn up to the next drift, at most a block; returns the next row.
+        """Learn up to the next drift, at most a stretch; returns the next row.
 
-        The block is learned, and where the detector fires inside of it, taken back and
-        learned again up to that row: so chunks of all sizes do the same.
+        The stretch is learned, and where the detector fires inside of it, taken back
+        and learned again up to that row: so blocks of all sizes do the same.
         """
         weight, pace = weights
         weight = weight[start * pace :]
-        stop = min(start + _BLOCK, truth.size)
+        stop = min(start + _STRETCH, truth.size)
         kept = [array.copy() for array in (self.rule_state, *self.state.arrays)]
         part = slice(start, stop)
-        found = self._chunk(
+        found = self._block(
             part_of(rows, start, stop), truth[part], (weight, pace), learn=True
         )
         drift = None
@@ -155,7 +155,7 @@ class StreamModel:
             self.rule_state = kept[0]
             self.state = ModelState(*kept[1:])
             part = slice(start, drift)
-            self._chunk(
+            self._block(
                 part_of(rows, start, drift), truth[part], (weight, pace), learn=True
             )
         self.rule_state = self._fresh_rule()

@@ -58,12 +58,12 @@ class ProgressiveScore:
         self._place = 0
 
     def update(self, y_true: Any, y_pred: Any) -> float:
-        """Count a chunk of labels, 0 and 1, and return the value.
+        """Count a block of labels, 0 and 1, and return the value.
 
         Parameters
         ----------
         y_true, y_pred : array-like of shape (n_samples,), or one label each
-            Chunks of all sizes lead to the same counts.
+            Blocks of all sizes lead to the same counts.
         """
         true = clear_labels(_column(y_true), "y_true")
         pred = clear_labels(_column(y_pred), "y_pred", shape=true.shape, other="y_true")

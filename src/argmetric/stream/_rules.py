@@ -116,7 +116,7 @@ class ThresholdRule:
         Parameters
         ----------
         state : ndarray
-            From `init_state`; changed in place. Chunks of any size give the same bits.
+            From `init_state`; changed in place. Blocks of any size give the same bits.
         scores : array-like of shape (n_samples,)
             Probabilities, or log-odds with `logits=True`.
         y : array-like of shape (n_samples,)

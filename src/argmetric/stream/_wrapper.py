@@ -82,15 +82,15 @@ class OnlineThreshold(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.rule = rule
         self.pos_label = pos_label
 
-    # -- chunks -----------------------------------------------------------------
+    # -- blocks -----------------------------------------------------------------
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
-        """Learn from a chunk, the rule before the model."""
+        """Learn from a block, the rule before the model."""
         self.progressive(X, y, classes=classes)
         return self
 
     def fit(self, X: Any, y: Any) -> Self:
-        """Start anew and learn from the rows in their order, in small chunks."""
+        """Start anew and learn from the rows in their order, in small blocks."""
         if hasattr(self, "model_"):
             del self.model_
         values = column_or_1d(estimator_labels(y))
@@ -106,10 +106,10 @@ class OnlineThreshold(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def progressive(self, X: Any, y: Any, *, classes: Any = None) -> npt.NDArray[Any]:
-        """Predict a chunk before its labels are seen, and learn from it.
+        """Predict a block before its labels are seen, and learn from it.
 
-        The model learns from the whole chunk at once, as its `partial_fit` does: the
-        smaller the chunks, the fresher the probabilities that the rule sees.
+        The model learns from the whole block at once, as its `partial_fit` does: the
+        smaller the blocks, the fresher the probabilities that the rule sees.
         """
         values = column_or_1d(estimator_labels(y))
         if not hasattr(self, "model_"):
@@ -123,7 +123,7 @@ class OnlineThreshold(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             labels = np.array(found, dtype=np.int64)
         else:
             logits = self._logits(X)
-            # the model first: a chunk that it refuses must not count for the rule
+            # the model first: a block that it refuses must not count for the rule
             self.model_.partial_fit(X, self.classes_[truth], classes=self._sorted)
             self._trained = True
             labels = self._rule.run(self._rule_state, logits, truth, logits=True).labels

@@ -72,19 +72,19 @@ class CheckpointFolder:
 
     def _locked(self) -> Any:
         """Hold the folder until this process ends, however it does."""
-        stream = open(self.path / "lock", "ab")  # noqa: SIM115
+        file = open(self.path / "lock", "ab")  # noqa: SIM115
         try:
             import fcntl
 
-            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except ImportError:
             pass
         except OSError:
-            stream.close()
+            file.close()
             raise files.DataError(
                 f"another run writes to {self.path}; give each run a folder of its own"
             ) from None
-        return stream
+        return file
 
     def close(self) -> None:
         """Let go of the folder."""
@@ -125,8 +125,8 @@ class CheckpointFolder:
     def save(self, rows: int, manifest: dict[str, Any], arrays: Arrays) -> str:
         """Write a checkpoint, and remove all but the one before it."""
         path = self.path / f"checkpoint-{rows:015d}.npz"
-        with written_whole(path) as stream:
-            stream.write(packed(manifest, arrays))
+        with written_whole(path) as file:
+            file.write(packed(manifest, arrays))
         for old in self._files()[KEPT:]:
             old.unlink()
         return str(path)

@@ -13,7 +13,7 @@ from cyclopts import Group, Parameter
 from cyclopts.validators import Number
 
 from argmetric import _files as files
-from argmetric._files.chunks import (
+from argmetric._files.blocks import (
     Classes,
     PackedError,
     Request,

@@ -42,7 +42,7 @@ class Predictions:
         self.target = target
         self._names = names
         self.length = length or 0
-        self._stream = self._opened(length)
+        self._file = self._opened(length)
 
     def _opened(self, length: int | None) -> IO[bytes] | None:
         if self.target is None:
@@ -52,22 +52,22 @@ class Predictions:
         if length is None:
             return open(self.target, "wb")
         try:
-            stream = open(self.target, "r+b")  # noqa: SIM115 -- closed by `close`
+            file = open(self.target, "r+b")  # noqa: SIM115 -- closed by `close`
         except FileNotFoundError:
             raise files.DataError(
                 f"{self.target} is gone: the checkpoint goes on with it at byte "
                 f"{length:,}"
             ) from None
-        size = os.fstat(stream.fileno()).st_size
+        size = os.fstat(file.fileno()).st_size
         if size < length:
-            stream.close()
+            file.close()
             raise files.DataError(
                 f"{self.target} has {size:,} bytes, the checkpoint goes on at byte "
                 f"{length:,}: it is another file, or was changed"
             )
-        stream.truncate(length)
-        stream.seek(length)
-        return stream
+        file.truncate(length)
+        file.seek(length)
+        return file
 
     def write(
         self,
@@ -77,11 +77,11 @@ class Predictions:
         labels: npt.NDArray[Any],
     ) -> None:
         """Write one object for each row."""
-        if self._stream is None or not numbers.size:
+        if self._file is None or not numbers.size:
             return
         data = text_bytes(self._lines(numbers, scores, decisions, labels))
         with self._named():
-            self._stream.write(data)
+            self._file.write(data)
         self.length += len(data)
 
     def _lines(self, numbers: Any, scores: Any, decisions: Any, labels: Any) -> Any:
@@ -107,23 +107,23 @@ class Predictions:
 
     def sync(self) -> None:
         """Bring all that was written to the disk."""
-        if self._stream is None:
+        if self._file is None:
             return
         with self._named():
-            self._stream.flush()
+            self._file.flush()
         if self.target != STANDARD_STREAM:
             with contextlib.suppress(OSError):  # a pipe has no disk
-                os.fsync(self._stream.fileno())
+                os.fsync(self._file.fileno())
 
     def close(self) -> None:
         """Close the file."""
-        if self._stream is None:
+        if self._file is None:
             return
         with self._named():
             if self.target == STANDARD_STREAM:
-                self._stream.flush()
+                self._file.flush()
             else:
-                self._stream.close()
+                self._file.close()
 
     def _named(self) -> contextlib.AbstractContextManager[None]:
         """Let an error tell which file it is about; of a pipe the caller knows."""

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from argmetric import _files as files
-from argmetric._files.chunks import (
+from argmetric._files.blocks import (
     MOST_ROWS,
     BadRowError,
-    Chunk,
+    Block,
     Classes,
     Layout,
     OpenRows,
@@ -43,7 +43,7 @@ class Counts:
     tn: int = 0
 
     def add(self, decisions: Any, labels: Any) -> None:
-        """Count the rows of a chunk."""
+        """Count the rows of a block."""
         found = np.bincount(2 * decisions.astype(np.int64) + labels, minlength=4)
         tn, fn, fp, tp = found.tolist()
         self.tp, self.fp = self.tp + tp, self.fp + fp
@@ -101,7 +101,7 @@ class StreamRun:
 
         A checkpoint is left in all three cases; the error is raised after it.
         """
-        # Before the first chunk, which waits for compilers, there is nothing to keep
+        # Before the first block, which waits for compilers, there is nothing to keep
         with contextlib.ExitStack() as in_order:
             self._go(stopped, status, in_order)
 
@@ -110,8 +110,8 @@ class StreamRun:
     ) -> None:
         started = time.monotonic()
         try:
-            for chunk in self.rows.reader.chunks():
-                self._take(chunk)
+            for block in self.rows.reader.blocks():
+                self._take(block)
                 if not self.seconds:
                     in_order.enter_context(ends_in_order(*SIGNALS))
                 self.seconds = time.monotonic() - started
@@ -137,17 +137,17 @@ class StreamRun:
             status.close()
         self._keep()
 
-    def _take(self, chunk: Chunk) -> None:
-        self.position = chunk.position
-        if not chunk.y.size:
+    def _take(self, block: Block) -> None:
+        self.position = block.position
+        if not block.y.size:
             return
         decisions, scores = self.model.progressive(
-            chunk.X, chunk.y, classes=[0, 1], return_proba=True
+            block.X, block.y, classes=[0, 1], return_proba=True
         )
         decisions = np.asarray(decisions)
-        self.counts.add(decisions, chunk.y)
-        self.predictions.write(chunk.numbers, scores, decisions, chunk.y)
-        self.learned += chunk.y.size
+        self.counts.add(decisions, block.y)
+        self.predictions.write(block.numbers, scores, decisions, block.y)
+        self.learned += block.y.size
 
     def _line(self) -> str:
         rate = self.learned / max(self.seconds, 1e-9)

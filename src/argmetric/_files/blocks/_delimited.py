@@ -10,16 +10,16 @@ from argmetric._files._columns import LABEL_NAMES, find_column, named_column
 from argmetric._files._formats import UTF8_MARK, DataError, marked
 from argmetric._files._read import _header
 from argmetric._files._table import Table
-from argmetric._files.chunks._base import (
+from argmetric._files.blocks._base import (
     BadRowError,
-    Chunk,
+    Block,
     Layout,
     Request,
     RowFormat,
     shown,
 )
-from argmetric._files.chunks._bytes import LONGEST_ROW, ByteSource
-from argmetric._files.chunks._text import TextReader, exact
+from argmetric._files.blocks._bytes import LONGEST_ROW, ByteSource
+from argmetric._files.blocks._text import TextReader, exact
 
 
 def chosen_columns(
@@ -83,12 +83,12 @@ def delimited_layout(
 
 
 class DelimitedReader(TextReader):
-    """Chunks of dense matrices."""
+    """Blocks of dense matrices."""
 
-    # Not pyarrow.csv: on blocks of the same size it takes 1.1 to 1.2 times the CPU
+    # Not pyarrow.csv: on pieces of the same size it takes 1.1 to 1.2 times the CPU
     # seconds, and tells neither the place of a row nor which cell is wrong (10^6 rows
     # of ten numbers: `python benchmarks/files.py csv`)
-    def _parsed(self, limit: int) -> tuple[Chunk | None, BadRowError | None]:
+    def _parsed(self, limit: int) -> tuple[Block | None, BadRowError | None]:
         from argmetric._kernels import text_rows as kernels
 
         layout = self.layout
@@ -121,7 +121,7 @@ class DelimitedReader(TextReader):
         self._consumed(int(found[kernels.NEXT]), int(found[kernels.LINES]), rows)
         problem = self._problem(kernels, found)
         numbers = np.arange(first, first + rows)
-        return Chunk(X[:rows], y[:rows], numbers, self._position), problem
+        return Block(X[:rows], y[:rows], numbers, self._position), problem
 
     def _roles(self, kernels: Any) -> Any:
         features, target = set(self.layout.names), self.layout.target

@@ -9,20 +9,20 @@ from typing import Any
 import numpy as np
 
 from argmetric._files._formats import DataError, marked
-from argmetric._files.chunks._base import (
+from argmetric._files.blocks._base import (
     MOST_ROWS,
     BadRowError,
-    Chunk,
-    Chunks,
+    Block,
+    Blocks,
     Layout,
     Position,
     Request,
     room,
     shown,
 )
-from argmetric._files.chunks._bytes import HEAD, ByteSource, digest
-from argmetric._files.chunks._delimited import chosen_columns
-from argmetric._files.chunks._table import dense, known_labels
+from argmetric._files.blocks._bytes import HEAD, ByteSource, digest
+from argmetric._files.blocks._delimited import chosen_columns
+from argmetric._files.blocks._table import dense, known_labels
 
 
 class ParquetSource:
@@ -50,9 +50,9 @@ class ParquetSource:
 
     def mark(self, offset: int, tail: bytes) -> dict[str, Any]:
         """Return what the file is recognised by: its end tells of all its pages."""
-        with open(self.path, "rb") as stream:
-            stream.seek(-min(HEAD, self.size or 0), os.SEEK_END)
-            return {"size": self.size, "end": digest(stream.read())}
+        with open(self.path, "rb") as file:
+            file.seek(-min(HEAD, self.size or 0), os.SEEK_END)
+            return {"size": self.size, "end": digest(file.read())}
 
     def skip_to(self, offset: int, mark: dict[str, Any]) -> None:
         """Refuse another file; readers go to the row themselves."""
@@ -88,7 +88,7 @@ def parquet_layout(source: ParquetSource, request: Request) -> Layout:
 
 
 class ParquetReader:
-    """Chunks of dense matrices."""
+    """Blocks of dense matrices."""
 
     def __init__(
         self, source: ParquetSource, layout: Layout, request: Request, start: Position
@@ -96,15 +96,15 @@ class ParquetReader:
         self.source, self.layout, self.request = source, layout, request
         self._position = start
 
-    def chunks(self) -> Chunks:
-        """Yield chunks until the file ends; a bad row is skipped, or raised."""
+    def blocks(self) -> Blocks:
+        """Yield blocks until the file ends; a bad row is skipped, or raised."""
         for batch in self._batches():
             start = 0
             while start < batch.num_rows:
                 part = batch.slice(start, room(self._position, self.request.every))
                 start += part.num_rows
-                chunk, problem = self._chunk(part)
-                yield chunk
+                block, problem = self._block(part)
+                yield block
                 if problem is not None:
                     raise problem
 
@@ -128,7 +128,7 @@ class ParquetReader:
             reason = str(error).splitlines()[0]
             raise DataError(f"{self.source.name} is damaged: {reason}") from None
 
-    def _chunk(self, batch: Any) -> tuple[Chunk, BadRowError | None]:
+    def _block(self, batch: Any) -> tuple[Block, BadRowError | None]:
         n_rows, names = batch.num_rows, self.layout.names
         target = batch.column(str(self.layout.target))
         y, classes, text_of = known_labels(target, self._position.classes)
@@ -157,5 +157,5 @@ class ParquetReader:
         self._position = replace(self._position, rows=rows, offset=rows)
         good = np.setdiff1d(np.arange(taken), wrong)
         if good.size == n_rows:
-            return Chunk(X, y, first + good, self._position), problem
-        return Chunk(X[good], y[good], first + good, self._position), problem
+            return Block(X, y, first + good, self._position), problem
+        return Block(X[good], y[good], first + good, self._position), problem

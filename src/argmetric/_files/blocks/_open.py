@@ -13,23 +13,23 @@ from argmetric._files._formats import (
     marked,
     sniff,
 )
-from argmetric._files.chunks._base import (
-    Chunks,
+from argmetric._files.blocks._base import (
+    Blocks,
     Layout,
     Position,
     Request,
     RowFormat,
 )
-from argmetric._files.chunks._bytes import ByteSource
-from argmetric._files.chunks._classes import Classes
-from argmetric._files.chunks._delimited import DelimitedReader, delimited_layout
-from argmetric._files.chunks._jsonl import JsonlReader, jsonl_layout
-from argmetric._files.chunks._parquet import (
+from argmetric._files.blocks._bytes import ByteSource
+from argmetric._files.blocks._classes import Classes
+from argmetric._files.blocks._delimited import DelimitedReader, delimited_layout
+from argmetric._files.blocks._jsonl import JsonlReader, jsonl_layout
+from argmetric._files.blocks._parquet import (
     ParquetReader,
     ParquetSource,
     parquet_layout,
 )
-from argmetric._files.chunks._svmlight import SvmlightReader, svmlight_layout
+from argmetric._files.blocks._svmlight import SvmlightReader, svmlight_layout
 from argmetric._saving import refuse_other_encodings
 
 _EXTENSIONS: dict[str, RowFormat] = {
@@ -55,12 +55,12 @@ _READERS: dict[RowFormat, Any] = {
 
 
 class Reader(Protocol):
-    """Chunks from a position on."""
+    """Blocks from a position on."""
 
     layout: Layout
 
-    def chunks(self) -> Chunks:
-        """Yield chunks until the input ends."""
+    def blocks(self) -> Blocks:
+        """Yield blocks until the input ends."""
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""Chunks out of text: blocks of bytes, parsed in place by a compiled loop."""
+"""Blocks out of text: pieces of bytes, parsed in place by a compiled loop."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ import numpy as np
 
 from argmetric._files._arrow import to_numpy
 from argmetric._files._formats import DataError
-from argmetric._files.chunks._base import (
+from argmetric._files.blocks._base import (
     BadRowError,
-    Chunk,
-    Chunks,
+    Block,
+    Blocks,
     Layout,
     Position,
     Request,
     room,
 )
-from argmetric._files.chunks._bytes import BLOCK, LONGEST_ROW, TAIL, ByteSource
+from argmetric._files.blocks._bytes import LONGEST_ROW, PIECE, TAIL, ByteSource
 from argmetric._types import Bytes, Floats, Integers
 
 _LONGEST_TOKEN = 1024
@@ -44,17 +44,17 @@ class TextReader(ABC):
         self._stop = 0  # behind the last newline
         self._ended = False
 
-    def chunks(self) -> Chunks:
-        """Yield chunks until the input ends; a bad row is skipped, or raised."""
+    def blocks(self) -> Blocks:
+        """Yield blocks until the input ends; a bad row is skipped, or raised."""
         while self._next < self._stop or self._fill():
-            chunk, problem = self._parsed(room(self._position, self.request.every))
-            if chunk is not None:
-                yield chunk
+            block, problem = self._parsed(room(self._position, self.request.every))
+            if block is not None:
+                yield block
             if problem is not None:
                 raise problem
 
     @abstractmethod
-    def _parsed(self, limit: int) -> tuple[Chunk | None, BadRowError | None]:
+    def _parsed(self, limit: int) -> tuple[Block | None, BadRowError | None]:
         """Parse up to so many rows of the buffer, and move on."""
 
     # -- the buffer -------------------------------------------------------------
@@ -63,7 +63,7 @@ class TextReader(ABC):
         """Read on until the buffer holds a whole line; False at the end."""
         rest = self._buffer[self._next :]
         while not self._ended:
-            data = self.source.read(BLOCK)
+            data = self.source.read(PIECE)
             if not data:
                 self._ended = True
                 if self.source.interrupted or not rest:

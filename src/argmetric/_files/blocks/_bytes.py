@@ -1,4 +1,4 @@
-"""Bytes of a file or a pipe, read in blocks from an offset on."""
+"""Bytes of a file or a pipe, read in pieces from an offset on."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any
 from argmetric._files._formats import STANDARD_STREAM, DataError
 from argmetric._files._read import _similar_file
 
-BLOCK = 1 << 20
+PIECE = 1 << 20
 LONGEST_ROW = 1 << 26
 HEAD = 1 << 16  # bytes by which a file is recognised
 TAIL = 1 << 12  # bytes by which a place in it is
@@ -61,7 +61,7 @@ class ByteSource:
         self.name = "standard input" if path == STANDARD_STREAM else path
         self.path = path
         self._stopped = stopped
-        self._stream: Any = None
+        self._file: Any = None
         self._descriptor = -1
         self._open(path)
         is_file = self._descriptor >= 0 and _is_regular(self._descriptor)
@@ -72,7 +72,7 @@ class ByteSource:
         self._pushed = b""
         if self._waits:
             self._widen()
-        self.head = self._peek(BLOCK)
+        self.head = self._peek(PIECE)
 
     def refuse_packed(self) -> None:
         """Refuse compressed bytes, and say what unpacks them."""
@@ -84,22 +84,22 @@ class ByteSource:
         if path == STANDARD_STREAM:
             if sys.stdin is None:
                 raise DataError("standard input is closed")
-            self._stream = sys.stdin.buffer
+            self._file = sys.stdin.buffer
             with contextlib.suppress(OSError, AttributeError, ValueError):
-                self._descriptor = self._stream.fileno()
+                self._descriptor = self._file.fileno()
             return
         try:
-            self._stream = open(path, "rb", buffering=0)  # noqa: SIM115 -- `close`
+            self._file = open(path, "rb", buffering=0)  # noqa: SIM115 -- `close`
         except FileNotFoundError:
             raise DataError(f"{path}: no such file{_similar_file(path)}") from None
         except IsADirectoryError:
             raise DataError(f"{path} is a folder; pass a file") from None
         except OSError as error:
             raise DataError(f"cannot read {path}: {error.strerror}") from None
-        self._descriptor = self._stream.fileno()
+        self._descriptor = self._file.fileno()
 
     def _widen(self) -> None:
-        """Ask for a larger pipe: fewer and larger chunks."""
+        """Ask for a larger pipe: fewer and larger pieces."""
         with contextlib.suppress(ImportError, OSError):
             import fcntl
 
@@ -125,7 +125,7 @@ class ByteSource:
     def close(self) -> None:
         """Close a file; standard input stays open."""
         if self.path != STANDARD_STREAM:
-            self._stream.close()
+            self._file.close()
 
     def read(self, most: int) -> bytes:
         """Return the next bytes: all that is there at once, b"" at the end."""
@@ -143,7 +143,7 @@ class ByteSource:
 
     def _read(self, most: int) -> bytes:
         if self._descriptor < 0:
-            return bytes(self._stream.read(most) or b"")
+            return bytes(self._file.read(most) or b"")
         if self._waits:
             while not self._ready(_PATIENCE_SECONDS):
                 if self._stopped():
@@ -185,7 +185,7 @@ class ByteSource:
         else:
             first = last = following = b""
             while self.offset < offset:
-                data = self.read(min(BLOCK, offset - self.offset))
+                data = self.read(min(PIECE, offset - self.offset))
                 if not data:
                     break
                 first += data[: head_length - len(first)]

@@ -1,4 +1,4 @@
-"""What every reader of chunks takes and gives."""
+"""What every reader of blocks takes and gives."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Literal
 
 from argmetric._files._formats import DataError
-from argmetric._files.chunks._classes import Classes
+from argmetric._files.blocks._classes import Classes
 from argmetric._types import Bytes, Integers
 
 RowFormat = Literal["svmlight", "csv", "tsv", "jsonl", "parquet"]
 OnError = Literal["stop", "skip"]
 
-MOST_ROWS = 8192  # of a chunk
+MOST_ROWS = 8192  # of a block
 SHOWN_ERRORS = 5
 
 
@@ -37,7 +37,7 @@ class Request:
     on_error : {"stop", "skip"}
         Whether a row that cannot be used ends the reading.
     every : int or None
-        No chunk crosses a multiple of so many rows.
+        No block crosses a multiple of so many rows.
     """
 
     target: str | None = None
@@ -126,7 +126,7 @@ class Position:
 
 
 @dataclass(frozen=True)
-class Chunk:
+class Block:
     """Some rows, and the position behind them.
 
     Attributes
@@ -147,7 +147,7 @@ class Chunk:
     position: Position
 
 
-Chunks = Iterator[Chunk]
+Blocks = Iterator[Block]
 
 
 class BadRowError(DataError):
@@ -155,7 +155,7 @@ class BadRowError(DataError):
 
 
 def room(position: Position, every: int | None) -> int:
-    """How many rows the next chunk may have."""
+    """How many rows the next block may have."""
     if every is None:
         return MOST_ROWS
     return min(MOST_ROWS, every - position.rows % every)

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from argmetric._files._formats import DataError, marked
-from argmetric._files.chunks._base import BadRowError, Chunk, Layout, Request, shown
-from argmetric._files.chunks._bytes import BLOCK, ByteSource
-from argmetric._files.chunks._text import TextReader, exact
+from argmetric._files.blocks._base import BadRowError, Block, Layout, Request, shown
+from argmetric._files.blocks._bytes import PIECE, ByteSource
+from argmetric._files.blocks._text import TextReader, exact
 
 _MOST_FEATURES = 1 << 24  # found in a file rather than asked for
 _INDEX_LIMIT = 2**31 - 1
@@ -44,15 +44,15 @@ def _largest_index(path: str) -> int:
     from argmetric._kernels.text_rows import largest_index
 
     largest, rest = -1, b""
-    with open(path, "rb") as stream:
-        while data := stream.read(BLOCK):
+    with open(path, "rb") as file:
+        while data := file.read(PIECE):
             cut = data.rfind(b"\n") + 1
             if not cut:
                 rest += data
                 continue
-            block = rest + data[:cut]
+            piece = rest + data[:cut]
             rest = data[cut:]
-            text = np.frombuffer(block, dtype=np.uint8)
+            text = np.frombuffer(piece, dtype=np.uint8)
             largest = max(largest, int(largest_index(text, 0, text.size)))
     if rest:
         text = np.frombuffer(rest + b"\n", dtype=np.uint8)
@@ -61,11 +61,11 @@ def _largest_index(path: str) -> int:
 
 
 class SvmlightReader(TextReader):
-    """Chunks of CSR matrices."""
+    """Blocks of CSR matrices."""
 
     # pyarrow has no such reader, and that of scikit-learn takes 7.8 times the CPU
     # seconds (10^6 rows of ten features: `python benchmarks/files.py svmlight`)
-    def _parsed(self, limit: int) -> tuple[Chunk | None, BadRowError | None]:
+    def _parsed(self, limit: int) -> tuple[Block | None, BadRowError | None]:
         from scipy.sparse import csr_matrix
 
         from argmetric._kernels import text_rows as kernels
@@ -107,7 +107,7 @@ class SvmlightReader(TextReader):
             shape=(rows, self.layout.n_features),
         )
         numbers = np.arange(first, first + rows)
-        return Chunk(matrix, y[:rows], numbers, self._position), problem
+        return Block(matrix, y[:rows], numbers, self._position), problem
 
     def _problem(self, kernels: Any, found: Any) -> BadRowError | None:
         status, where = int(found[kernels.STATUS]), int(found[kernels.WHERE])

@@ -11,18 +11,18 @@ import numpy as np
 from argmetric._files._arrow import mask_to_numpy, to_numpy
 from argmetric._files._columns import LABEL_NAMES
 from argmetric._files._formats import UTF8_MARK, DataError, marked
-from argmetric._files.chunks._base import (
+from argmetric._files.blocks._base import (
     BadRowError,
-    Chunk,
+    Block,
     Layout,
     Request,
     finite,
     shown,
 )
-from argmetric._files.chunks._bytes import ByteSource
-from argmetric._files.chunks._delimited import chosen_columns
-from argmetric._files.chunks._table import dense, known_labels, label_text
-from argmetric._files.chunks._text import TextReader
+from argmetric._files.blocks._bytes import ByteSource
+from argmetric._files.blocks._delimited import chosen_columns
+from argmetric._files.blocks._table import dense, known_labels, label_text
+from argmetric._files.blocks._text import TextReader
 from argmetric._saving import parsed
 from argmetric._types import Floats
 
@@ -61,19 +61,19 @@ def jsonl_layout(source: ByteSource, request: Request) -> Layout:
 
 
 class JsonlReader(TextReader):
-    """Chunks of dense matrices, or with hashed keys of CSR matrices."""
+    """Blocks of dense matrices, or with hashed keys of CSR matrices."""
 
-    def _parsed(self, limit: int) -> tuple[Chunk | None, BadRowError | None]:
+    def _parsed(self, limit: int) -> tuple[Block | None, BadRowError | None]:
         lines = np.flatnonzero(self._text[self._next : self._stop] == 10)[:limit]
         end = self._next + int(lines[-1]) + 1
-        block = self._buffer[self._next : end]
-        chunk = self._quickly(block, end, lines)
-        return (chunk, None) if chunk is not None else self._carefully(block)
+        piece = self._buffer[self._next : end]
+        block = self._quickly(piece, end, lines)
+        return (block, None) if block is not None else self._carefully(piece)
 
-    # -- whole blocks -----------------------------------------------------------
+    # -- whole pieces -----------------------------------------------------------
 
-    def _quickly(self, block: bytes, end: int, newlines: Any) -> Chunk | None:
-        """Parse a block at once; None if there is anything unusual in it."""
+    def _quickly(self, piece: bytes, end: int, newlines: Any) -> Block | None:
+        """Parse a piece at once; None if there is anything unusual in it."""
         # pyarrow reads it; checks and places add a tenth (`python benchmarks/files.py`)
         import pyarrow as pa
 
@@ -82,7 +82,7 @@ class JsonlReader(TextReader):
         if ((begins != _OPENING) & (lengths > 2)).any():
             return None  # pyarrow takes null for a row, or crashes
         try:
-            table = self._table(block)
+            table = self._table(piece)
         except pa.ArrowException:
             return None
         if table.num_rows != int((lengths > 2).sum()) or not (
@@ -100,12 +100,12 @@ class JsonlReader(TextReader):
         first = self._position.rows + 1
         self._position = replace(self._position, classes=classes)
         self._consumed(end, lengths.size, y.size)
-        return Chunk(X, y, np.arange(first, first + y.size), self._position)
+        return Block(X, y, np.arange(first, first + y.size), self._position)
 
     def _dropped(self, table: Any) -> list[str]:
         return [name for name in self.request.drop if name in table.column_names]
 
-    def _table(self, block: bytes) -> Any:
+    def _table(self, piece: bytes) -> Any:
         import pyarrow as pa
         import pyarrow.json as pj
 
@@ -113,8 +113,8 @@ class JsonlReader(TextReader):
         if not self.request.hash_bits:
             schema = pa.schema([(name, pa.float64()) for name in self.layout.names])
         return pj.read_json(
-            pa.BufferReader(pa.py_buffer(block)),
-            read_options=pj.ReadOptions(use_threads=False, block_size=len(block) + 1),
+            pa.BufferReader(pa.py_buffer(piece)),
+            read_options=pj.ReadOptions(use_threads=False, block_size=len(piece) + 1),
             parse_options=pj.ParseOptions(explicit_schema=schema),
         )
 
@@ -169,13 +169,13 @@ class JsonlReader(TextReader):
 
     # -- line by line -----------------------------------------------------------
 
-    def _carefully(self, block: bytes) -> tuple[Chunk | None, BadRowError | None]:
+    def _carefully(self, piece: bytes) -> tuple[Block | None, BadRowError | None]:
         """Parse line by line, and say what is wrong with which."""
         rows: list[Any] = []
         labels: list[int] = []
         numbers: list[int] = []
         problem = None
-        for line in block.split(b"\n")[:-1]:
+        for line in piece.split(b"\n")[:-1]:
             end = self._next + len(line) + 1
             if not line.strip():
                 self._consumed(end, 1, 0)
@@ -193,7 +193,7 @@ class JsonlReader(TextReader):
             numbers.append(self._position.rows)
         y = np.array(labels, dtype=np.uint8)
         X = self._stacked(rows)
-        return Chunk(X, y, np.array(numbers, np.int64), self._position), problem
+        return Block(X, y, np.array(numbers, np.int64), self._position), problem
 
     def _stacked(self, rows: list[Any]) -> Any:
         if not self.request.hash_bits:

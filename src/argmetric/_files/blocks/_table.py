@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from argmetric._files._arrow import flat, float_array, integer_array, to_numpy
-from argmetric._files.chunks._classes import Classes
+from argmetric._files.blocks._classes import Classes
 from argmetric._types import Booleans, Bytes, Floats
 
 
@@ -50,7 +50,7 @@ def known_labels(
     codes, texts = label_texts(column)
     if not classes.known:
         # In order of the rows: which of two new values comes first must not depend on
-        # how the rows are cut into chunks
+        # how the rows are cut into blocks
         new, first = np.unique(codes, return_index=True)
         for code in new[np.argsort(first)]:
             if code >= 0 and classes.of(texts[code]) is None:

@@ -1,0 +1,34 @@
+"""Rows in blocks, in constant memory, from a place that can be found again.
+
+Text is read in pieces and parsed row by row; a block knows the offset behind its last
+row, so that another process can go on from there and sees the same rows.
+"""
+
+from argmetric._files.blocks._base import (
+    MOST_ROWS,
+    BadRowError,
+    Block,
+    Layout,
+    Position,
+    Request,
+    RowFormat,
+)
+from argmetric._files.blocks._bytes import PackedError
+from argmetric._files.blocks._classes import Classes
+from argmetric._files.blocks._open import OpenRows, Reader, Resumed, open_rows
+
+__all__ = [
+    "MOST_ROWS",
+    "BadRowError",
+    "Block",
+    "Classes",
+    "Layout",
+    "OpenRows",
+    "PackedError",
+    "Position",
+    "Reader",
+    "Request",
+    "Resumed",
+    "RowFormat",
+    "open_rows",
+]
