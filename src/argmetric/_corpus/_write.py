@@ -64,8 +64,8 @@ def write_text(path: str, text: str, encoding: str = "utf-8") -> None:
         sys.stdout.buffer.write(data)
         sys.stdout.buffer.flush()
         return
-    with written_whole(path) as stream:
-        stream.write(data)
+    with written_whole(path) as file:
+        file.write(data)
 
 
 def _sentences(given: Any) -> list[Sentence]:

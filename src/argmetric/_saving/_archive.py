@@ -54,9 +54,9 @@ def json_array(values: Mapping[str, Any]) -> npt.NDArray[np.uint8]:
     return np.frombuffer(text.encode(), dtype=np.uint8)
 
 
-def read_arrays(stream: IO[bytes]) -> Arrays:
+def read_arrays(file: IO[bytes]) -> Arrays:
     """All arrays of an npz file; none of them can hold objects."""
-    with np.load(stream, allow_pickle=False) as archive:
+    with np.load(file, allow_pickle=False) as archive:
         return {name: archive[name] for name in archive.files}
 
 
@@ -80,8 +80,8 @@ def write_archive(
     """
     said = {"format": kind, "version": version, **header}
     members: Any = {_HEADER: json_array(said), **arrays}
-    with written_whole(path) as stream:
-        np.savez_compressed(stream, allow_pickle=False, **members)
+    with written_whole(path) as file:
+        np.savez_compressed(file, allow_pickle=False, **members)
 
 
 def read_archive(
@@ -102,14 +102,14 @@ def read_archive(
     """
     try:
         # Where it is cut off, np.load would leave a file open that it opened itself
-        with open(path, "rb") as stream:
-            if not zipfile.is_zipfile(stream):
+        with open(path, "rb") as file:
+            if not zipfile.is_zipfile(file):
                 raise DataError(
                     f"{path} is not a {what} of argmetric, or it is cut off"
                 )
-            stream.seek(0)
+            file.seek(0)
             with whole(path, what):
-                arrays = read_arrays(stream)
+                arrays = read_arrays(file)
     except OSError as error:
         raise DataError(f"cannot read {path}: {error.strerror or error}") from None
     if _HEADER not in arrays:

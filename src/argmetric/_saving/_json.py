@@ -55,8 +55,8 @@ def save_json(path: FilePath, values: dict[str, Any]) -> None:
         What JSON can hold; nan and infinities are refused.
     """
     text = json.dumps(values, indent=1, allow_nan=False, ensure_ascii=False)
-    with replaced_whole(path) as stream:
-        stream.write(f"{text}\n".encode())
+    with replaced_whole(path) as file:
+        file.write(f"{text}\n".encode())
 
 
 def load_json(path: FilePath, what: str) -> Any:
@@ -69,8 +69,8 @@ def load_json(path: FilePath, what: str) -> Any:
     what : str
         What it should hold, for the message.
     """
-    with open(path, "rb") as stream:
-        content = stream.read()
+    with open(path, "rb") as file:
+        content = file.read()
     try:
         return parsed(content.decode(), with_place=True)
     except ValueError as error:

@@ -34,8 +34,8 @@ def replaced_whole(path: FilePath) -> Iterator[IO[bytes]]:
     """
     path = os.fspath(path)
     if is_special(path):
-        with open(path, "wb") as stream:
-            yield stream
+        with open(path, "wb") as file:
+            yield file
         return
     path = os.path.realpath(path)  # a link stays a link
     folder, name = os.path.split(path)
@@ -46,10 +46,10 @@ def replaced_whole(path: FilePath) -> Iterator[IO[bytes]]:
     handle, temporary = tempfile.mkstemp(dir=folder, prefix=f".{name}.", suffix=".tmp")
     _unfinished.add(temporary)
     try:
-        with os.fdopen(handle, "wb") as stream:
-            yield stream
-            stream.flush()
-            os.fsync(stream.fileno())
+        with os.fdopen(handle, "wb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
         os.chmod(temporary, mode)
         os.replace(temporary, path)
     except BaseException:
@@ -73,8 +73,8 @@ def writing(path: object) -> Iterator[None]:
 @contextlib.contextmanager
 def written_whole(path: FilePath) -> Iterator[IO[bytes]]:
     """As `replaced_whole`; where it fails, a DataError says which file and why."""
-    with writing(path), replaced_whole(path) as stream:
-        yield stream
+    with writing(path), replaced_whole(path) as file:
+        yield file
 
 
 def remove_unfinished() -> None:

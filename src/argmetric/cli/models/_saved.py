@@ -8,7 +8,7 @@ compiled code would follow blindly is checked.
 from __future__ import annotations
 
 import copy
-import io as streams
+import io
 import json
 import warnings
 import zipfile
@@ -106,8 +106,8 @@ def save_model(saved: SavedModel, path: str) -> None:
         "made_by": saved.made_by,
     }
     data = skops_io().dumps(content, compression=zipfile.ZIP_DEFLATED)
-    with written_whole(path) as stream:
-        stream.write(data)
+    with written_whole(path) as file:
+        file.write(data)
 
 
 def load_model(path: str) -> SavedModel:
@@ -172,7 +172,7 @@ def _all_bytes(path: str) -> bytes:
 
 def _sklearn_types(data: bytes) -> list[str]:
     """Return the names of scikit-learn in a file that no model of ours has."""
-    with zipfile.ZipFile(streams.BytesIO(data)) as archive:
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
         schema = json.loads(archive.read(_SCHEMA))
     names = {name for name in _named(schema) if name.startswith("sklearn.")}
     return sorted(name for name in names if not _is_learned(name))
