@@ -3,8 +3,8 @@
 from argmetric._decide._calibrated import calibration_note, recalibrated
 from argmetric._decide._decide import decide
 from argmetric._decide._evaluate import evaluate
+from argmetric._decide._question import TIE, threshold_between
 from argmetric._decide._result import Cut, Decision
-from argmetric._decide._task import TIE, threshold_between
 
 __all__ = [
     "TIE",

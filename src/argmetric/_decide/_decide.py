@@ -12,9 +12,8 @@ from argmetric._arguments import check_choice, check_flag, check_jobs
 from argmetric._calibrate import resolve_calibrator
 from argmetric._decide._calibrated import calibration_note, recalibrated
 from argmetric._decide._groups import decide_groups
-from argmetric._decide._result import Cut, Decision
-from argmetric._decide._task import (
-    Task,
+from argmetric._decide._question import (
+    Question,
     allowed_range,
     check_limits,
     choose,
@@ -25,6 +24,7 @@ from argmetric._decide._task import (
     require_ranking,
     threshold_between,
 )
+from argmetric._decide._result import Cut, Decision
 from argmetric._expected import Tables
 from argmetric._layout import Average, lay_out
 from argmetric._segments import Method, Segments
@@ -131,8 +131,10 @@ def decide(
         require_ranking(metric, layout.sizes)
         if layout.sparse:
             require_no_zeros_chosen(metric, int(layout.sizes.max()))
-    task = Task(layout, metric, method, limits, logits, Tables(metric))
-    decision = decide_one(task) if layout.single else decide_groups(task, n_threads)
+    question = Question(layout, metric, method, limits, logits, Tables(metric))
+    decision = (
+        decide_one(question) if layout.single else decide_groups(question, n_threads)
+    )
     # Without any chance of a positive "none" is right, whatever it is worth.
     if math.isnan(decision.expected) and layout.scores.max(initial=0.0) > 0.0:
         raise ValueError(
@@ -145,20 +147,20 @@ def decide(
     return replace(decision, notes=(note, *decision.notes))
 
 
-def decide_one(task: Task) -> Decision:
-    layout = task.layout
+def decide_one(question: Question) -> Decision:
+    layout = question.layout
     scores = layout.scores
     key = np.sort(scores)[::-1].copy()
-    segments = task.segments(key, layout.indptr, layout.sizes)
-    low, high = allowed_range(task, segments)
-    refuse_empty_range(task, low, high, segments, 0)
-    curve, errors = task.curves(segments)
-    floor = float(task.tie_floor(segments)[0])
-    k = choose(task, curve, int(low[0]), int(high[0]), floor)
+    segments = question.segments(key, layout.indptr, layout.sizes)
+    low, high = allowed_range(question, segments)
+    refuse_empty_range(question, low, high, segments, 0)
+    curve, errors = question.curves(segments)
+    floor = float(question.tie_floor(segments)[0])
+    k = choose(question, curve, int(low[0]), int(high[0]), floor)
     # Cuts between distinct scores, and the empty and the full prediction.
     whole = np.concatenate([[True], key[1:] != key[:-1], [True]])
-    best = choose(task, curve, 0, key.size, floor, whole)
-    at_half = int(np.searchsorted(-key, -task.half, side="right"))
+    best = choose(question, curve, 0, key.size, floor, whole)
+    at_half = int(np.searchsorted(-key, -question.half, side="right"))
     threshold = threshold_between(key, k)
     labels = np.zeros(scores.size, dtype=np.int64)
     if threshold is not None:
@@ -176,7 +178,7 @@ def decide_one(task: Task) -> Decision:
             f"{tied_count:,} items share the score {key[k]:.6g} at the cut and some of "
             f"them are chosen, {first}: no threshold gives these labels"
         )
-    notes += convention_note(task, np.array([_chance_of_none(segments)]))
+    notes += convention_note(question, np.array([_chance_of_none(segments)]))
     notes += error_note(float(errors[0]))
     cut = threshold_between(key, best)
     assert cut is not None  # no tie is split at such a k
@@ -188,13 +190,13 @@ def decide_one(task: Task) -> Decision:
         expected=float(curve[k]),
         curve=curve,
         error=float(errors[0]),
-        metric=task.metric,
+        metric=question.metric,
         n=int(layout.sizes[0]),
         average=layout.average,
         group_ids=None,
         group_n_positives=None,
         group_expected=None,
-        cut_half=Cut(task.half, at_half, float(curve[at_half])),
+        cut_half=Cut(question.half, at_half, float(curve[at_half])),
         notes=tuple(notes),
         _best_cut=lambda: best_cut,
         _curve_of=lambda g: curve,

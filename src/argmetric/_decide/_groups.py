@@ -1,4 +1,4 @@
-"""Decisions in many segments: chunks of rows, threads outside of the kernels."""
+"""Decisions in many segments: blocks of rows, threads outside of the kernels."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from argmetric._decide._result import Cut, Decision
-from argmetric._decide._task import (
-    Task,
+from argmetric._decide._question import (
+    Question,
     allowed_range,
     choose,
     convention_note,
@@ -19,16 +18,17 @@ from argmetric._decide._task import (
     refuse_empty_range,
     threshold_between,
 )
+from argmetric._decide._result import Cut, Decision
 from argmetric._expected import compiled
 from argmetric._segments import Segments
 from argmetric._types import Floats, Integers
 
-CHUNK = 1 << 18  # rows worked on at a time: they stay in the cache
+BLOCK = 1 << 18  # rows worked on at a time: they stay in the cache
 
 
 @dataclass
 class Totals:
-    """Per segment: what the pass over the chunks leaves behind."""
+    """Per segment: what the pass over the blocks leaves behind."""
 
     best: Integers
     expected: Floats
@@ -44,47 +44,47 @@ class Totals:
         return cls(whole[0], real[0], real[1], whole[1], real[2], real[3])
 
 
-def spans_of(indptr: Integers) -> Iterator[tuple[int, int]]:
-    """Ranges of segments of about CHUNK rows, whatever the number of threads."""
+def block_ranges(indptr: Integers) -> Iterator[tuple[int, int]]:
+    """Ranges of segments of about BLOCK rows, whatever the number of threads."""
     first, count = 0, indptr.size - 1
     while first < count:
-        last = int(np.searchsorted(indptr, indptr[first] + CHUNK, side="right")) - 1
+        last = int(np.searchsorted(indptr, indptr[first] + BLOCK, side="right")) - 1
         last = min(max(last, first + 1), count)
         yield first, last
         first = last
 
 
-def sorted_chunk(
-    task: Task, first: int, last: int
+def sorted_block(
+    question: Question, first: int, last: int
 ) -> tuple[Segments, Floats, Integers]:
     """Segments first…last-1 in descending order, with their scores and positions."""
-    layout = task.layout
+    layout = question.layout
     rows = layout.segment_rows(first, last)
     offsets = layout.indptr[first : last + 1] - layout.indptr[first]
     key, order = np.empty(rows.size), np.empty(rows.size, dtype=np.int64)
     scores = layout.scores.view()
     scores.flags.writeable = False  # as frames hand them out: one compiled version
     compiled().sort_segments(scores, rows, offsets, key, order)
-    return task.segments(key, offsets, layout.sizes[first:last]), key, order
+    return question.segments(key, offsets, layout.sizes[first:last]), key, order
 
 
-def decide_groups(task: Task, n_threads: int) -> Decision:
-    layout, kernels = task.layout, compiled()
+def decide_groups(question: Question, n_threads: int) -> Decision:
+    layout, kernels = question.layout, compiled()
     count = layout.indptr.size - 1
     labels = np.zeros(layout.scores.size, dtype=np.int64)
     totals = Totals.empty(count)
 
-    def work(span: tuple[int, int]) -> None:
-        first, last = span
-        segments, key, order = sorted_chunk(task, first, last)
-        low, high = allowed_range(task, segments)
-        refuse_empty_range(task, low, high, segments, first)
-        curves, errors = task.curves(segments)
+    def work(block: tuple[int, int]) -> None:
+        first, last = block
+        segments, key, order = sorted_block(question, first, last)
+        low, high = allowed_range(question, segments)
+        refuse_empty_range(question, low, high, segments, first)
+        curves, errors = question.curves(segments)
         best, n_half = np.zeros((2, last - first), dtype=np.int64)
-        floor = task.tie_floor(segments)
-        kernels.choose(curves, segments.indptr, low, high, task.sign, floor, best)
+        floor = question.tie_floor(segments)
+        kernels.choose(curves, segments.indptr, low, high, question.sign, floor, best)
         kernels.mark(order, segments.indptr, best, labels)
-        kernels.count_at_least(key, segments.indptr, task.half, n_half)
+        kernels.count_at_least(key, segments.indptr, question.half, n_half)
         start = segments.indptr[:-1] + np.arange(last - first)
         kernels.chance_of_none(segments.q, segments.indptr, totals.none[first:last])
         part = slice(first, last)
@@ -93,16 +93,16 @@ def decide_groups(task: Task, n_threads: int) -> Decision:
         totals.at_half[part] = curves[start + n_half]
         totals.error[part] = errors
 
-    spans = list(spans_of(layout.indptr))
-    if n_threads == 1 or len(spans) == 1:
-        for span in spans:
-            work(span)
+    ranges = list(block_ranges(layout.indptr))
+    if n_threads == 1 or len(ranges) == 1:
+        for block in ranges:
+            work(block)
     else:
         with ThreadPoolExecutor(n_threads) as pool:
-            list(pool.map(work, spans))
+            list(pool.map(work, ranges))
     error = float(totals.error.mean())
-    notes = convention_note(task, totals.none) + error_note(error)
-    half = Cut(task.half, int(totals.n_half.sum()), mean_defined(totals.at_half))
+    notes = convention_note(question, totals.none) + error_note(error)
+    half = Cut(question.half, int(totals.n_half.sum()), mean_defined(totals.at_half))
     return Decision(
         labels=layout.restore(labels),
         n_positives=int(totals.best.sum()),
@@ -110,7 +110,7 @@ def decide_groups(task: Task, n_threads: int) -> Decision:
         expected=mean_defined(totals.expected),
         curve=None,
         error=error,
-        metric=task.metric,
+        metric=question.metric,
         n=int(layout.sizes.sum()),
         average=layout.average,
         group_ids=layout.ids,
@@ -118,8 +118,8 @@ def decide_groups(task: Task, n_threads: int) -> Decision:
         group_expected=totals.expected,
         cut_half=half,
         notes=tuple(notes),
-        _best_cut=lambda: _best_single_cut(task),
-        _curve_of=_curve_of(task),
+        _best_cut=lambda: _best_single_cut(question),
+        _curve_of=_curve_of(question),
     )
 
 
@@ -129,22 +129,22 @@ def mean_defined(values: Floats) -> float:
     return float(values.mean()) if values.size else math.nan
 
 
-def _curve_of(task: Task) -> Callable[[int], Floats]:
+def _curve_of(question: Question) -> Callable[[int], Floats]:
     def curve_of(g: int) -> Floats:
-        return task.curves(sorted_chunk(task, g, g + 1)[0])[0]
+        return question.curves(sorted_block(question, g, g + 1)[0])[0]
 
     return curve_of
 
 
-def _best_single_cut(task: Task) -> Cut:
+def _best_single_cut(question: Question) -> Cut:
     """Best cut on all rows at once: one sort, and the steps of all curves added up."""
-    layout = task.layout
+    layout = question.layout
     scores = np.empty(layout.scores.size)
     steps, shares = np.empty(scores.size), np.empty(scores.size)
     start_value = start_share = 0.0
-    for first, last in spans_of(layout.indptr):
-        segments, key, _ = sorted_chunk(task, first, last)
-        curves, _ = task.curves(segments)
+    for first, last in block_ranges(layout.indptr):
+        segments, key, _ = sorted_block(question, first, last)
+        curves, _ = question.curves(segments)
         defined = ~np.isnan(curves)
         values = np.where(defined, curves, 0.0)
         head = segments.indptr[:-1] + np.arange(last - first)
@@ -162,7 +162,7 @@ def _best_single_cut(task: Task) -> Cut:
     share = start_share + np.concatenate([[0.0], np.cumsum(shares[order])])
     mean = np.divide(total, share, out=np.full(total.size, math.nan), where=share > 0.5)
     whole = np.concatenate([[True], scores[1:] != scores[:-1], [True]])
-    k = choose(task, mean, 0, scores.size, 0.0, whole)
+    k = choose(question, mean, 0, scores.size, 0.0, whole)
     threshold = threshold_between(scores, k)
     assert threshold is not None
     return Cut(threshold, k, float(mean[k]))

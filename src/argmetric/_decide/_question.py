@@ -36,7 +36,7 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class Task:
+class Question:
     """One call of `decide`: its data, its metric and its limits."""
 
     layout: Layout
@@ -129,12 +129,12 @@ def require_no_zeros_chosen(metric: Metric, n: int) -> None:
         )
 
 
-def allowed_range(task: Task, segments: Segments) -> tuple[Integers, Integers]:
+def allowed_range(question: Question, segments: Segments) -> tuple[Integers, Integers]:
     """Smallest and largest k of every segment that the limits allow."""
-    limits, count = task.limits, segments.n_segments
+    limits, count = question.limits, segments.n_segments
     low = np.zeros(count, dtype=np.int64)
     high = np.minimum(segments.lengths, limits.most)
-    if math.isnan(task.metric.zero_division):
+    if math.isnan(question.metric.zero_division):
         # Predicting a certain negative only to leave 0/0 is no decision.
         likely = np.concatenate([[0], np.cumsum(segments.p > 0)])[segments.indptr]
         high = np.minimum(high, np.maximum(np.diff(likely), limits.least))
@@ -159,18 +159,18 @@ def allowed_range(task: Task, segments: Segments) -> tuple[Integers, Integers]:
 
 
 def refuse_empty_range(
-    task: Task, low: Integers, high: Integers, segments: Segments, first: int
+    question: Question, low: Integers, high: Integers, segments: Segments, first: int
 ) -> None:
     """Say what the limits leave, where they leave nothing."""
-    wrong = np.flatnonzero((low > high) | (task.limits.least > segments.lengths))
+    wrong = np.flatnonzero((low > high) | (question.limits.least > segments.lengths))
     if not wrong.size:
         return
     g = int(wrong[0])
-    ids = task.layout.ids
+    ids = question.layout.ids
     where = "" if ids is None else f" in group {ids.tolist()[first + g]!r}"
-    if task.limits.least > segments.lengths[g]:
+    if question.limits.least > segments.lengths[g]:
         raise ValueError(
-            f"min_positives={task.limits.least} is more than the "
+            f"min_positives={question.limits.least} is more than the "
             f"{segments.lengths[g]} items{where}"
         )
     mean = np.cumsum(segments.one(g).p)
@@ -183,10 +183,15 @@ def refuse_empty_range(
 
 
 def choose(
-    task: Task, values: Floats, low: int, high: int, floor: float, allowed: Any = None
+    question: Question,
+    values: Floats,
+    low: int,
+    high: int,
+    floor: float,
+    allowed: Any = None,
 ) -> int:
     """Best k of one curve within its range; ties go to the smaller k."""
-    part = task.sign * values[low : high + 1]
+    part = question.sign * values[low : high + 1]
     part = np.where(np.isnan(part), -np.inf, part)
     if allowed is not None:
         part = np.where(allowed[low : high + 1], part, -np.inf)
@@ -214,16 +219,16 @@ def error_note(error: float) -> list[str]:
     return [f"the expected values carry a numerical error of about {error:.1g}"]
 
 
-def convention_note(task: Task, none: Floats) -> list[str]:
+def convention_note(question: Question, none: Floats) -> list[str]:
     """Whether the value of 0/0 matters on these data."""
-    metric, n = task.metric, float(task.layout.sizes.max())
+    metric, n = question.metric, float(question.layout.sizes.max())
     k = np.array([0.0, 1.0])
     values = [metric.with_zero_division(zero).value(0, k, 0, n) for zero in (0.0, 1.0)]
     often = float((none >= OFTEN_EMPTY).mean())
     if np.array_equal(values[0], values[1]) or often == 0.0:
         return []
     zero = metric.zero_division
-    if task.layout.single:
+    if question.layout.single:
         subject = f"there is no positive at all with probability {none[0]:.2f}"
     else:
         subject = (

@@ -127,15 +127,15 @@ def smooth_curve(segment: Segments, form: AffineForm, _: ModuleType) -> Floats:
         carried = np.zeros(powers.shape[0])
         order_p = p[items]
         for first in range(0, order_p.size, ROWS):
-            chunk = order_p[first : first + ROWS]
-            sums = np.empty((powers.shape[0], chunk.size))
-            term = chunk
+            block = order_p[first : first + ROWS]
+            sums = np.empty((powers.shape[0], block.size))
+            term = block
             for degree in range(powers.shape[0]):
                 np.cumsum(term, out=sums[degree])
                 sums[degree] += carried[degree]
                 carried[degree] += term.sum()
-                term = term * chunk
-            k = first_k + step * np.arange(first, first + chunk.size)
+                term = term * block
+            k = first_k + step * np.arange(first, first + block.size)
             joint = sums.T @ powers
             inside = (k > 0) & (k < m)
             curve[k[inside]] = combine(

@@ -33,7 +33,7 @@ from argmetric.metrics import (
     RatioForm,
 )
 
-RELATIVE_ERROR = 1e-12  # of all routes but the general one, generously
+RELATIVE_ERROR = 1e-12  # of all algorithms but the general one, generously
 # Up to these sizes a table of all cells is quickest: cubic, but a handful of products.
 TABLE_LIMIT = 32
 GENERAL_TABLE_LIMIT = 64

@@ -14,20 +14,20 @@ from argmetric.metrics import ItemForm, RatioForm
 
 
 @cache
-def node_table(alpha: float, n_rules: int) -> tuple[Integers, Floats, Floats]:
-    """Nodes for denominators in [1, 2^j], j = 0…n_rules-1, behind each other."""
-    rules = [exponential_sum(alpha, 1.0, 2.0**j) for j in range(n_rules)]
-    ends = np.cumsum([0] + [nodes.size for nodes, _ in rules])
-    nodes = np.concatenate([nodes for nodes, _ in rules])
-    return ends, nodes, np.concatenate([weights for _, weights in rules])
+def node_table(alpha: float, n_sets: int) -> tuple[Integers, Floats, Floats]:
+    """Nodes for denominators in [1, 2^j], j = 0…n_sets-1, behind each other."""
+    sets = [exponential_sum(alpha, 1.0, 2.0**j) for j in range(n_sets)]
+    ends = np.cumsum([0] + [nodes.size for nodes, _ in sets])
+    nodes = np.concatenate([nodes for nodes, _ in sets])
+    return ends, nodes, np.concatenate([weights for _, weights in sets])
 
 
-def choose_rules(
+def choose_nodes(
     alpha: float, low: Floats, high: Floats
 ) -> tuple[Integers, Integers, Floats, Floats]:
-    """Rule of every segment, and the table of rules it points into."""
-    rule = np.ceil(np.log2(np.maximum(high / low, 1.0))).astype(np.int64)
-    return rule, *node_table(alpha, int(rule.max(initial=0)) + 1)
+    """The set of nodes of every segment, and the table of sets it points into."""
+    chosen = np.ceil(np.log2(np.maximum(high / low, 1.0))).astype(np.int64)
+    return chosen, *node_table(alpha, int(chosen.max(initial=0)) + 1)
 
 
 def ratio_range(form: RatioForm, segments: Segments) -> tuple[Floats, Floats]:
@@ -40,9 +40,9 @@ def ratio_curves(
 ) -> None:
     """Curves of (c·counts)/(d·counts), 0/0 taken as 0, into `out`."""
     low, high = ratio_range(form, segments)
-    rule, rules, nodes, weights = choose_rules(1.0, low, high)
+    chosen, ends, nodes, weights = choose_nodes(1.0, low, high)
     d0, d1, d2, d3 = form.d
-    common = (segments.p, segments.q, segments.indptr, rule, rules)
+    common = (segments.p, segments.q, segments.indptr, chosen, ends)
     if form.counts_hits_only and d1 == 0:
         base = d0 * segments.sizes.astype(np.float64)
         backend.hit_curves(*common, nodes, weights, 1.0, base, d2, d3, low, high, out)
@@ -62,13 +62,13 @@ def weight_sums(segments: Segments, exponent: float, backend: ModuleType) -> Flo
     out = segments.empty_curves()
     base = (segments.sizes - segments.lengths).astype(np.float64)
     low, high = base + 1.0, base + np.maximum(segments.lengths, 1)
-    rule, rules, nodes, weights = choose_rules(exponent, low, high)
+    chosen, ends, nodes, weights = choose_nodes(exponent, low, high)
     backend.hit_curves(
         segments.p,
         segments.q,
         segments.indptr,
-        rule,
-        rules,
+        chosen,
+        ends,
         nodes,
         weights,
         exponent,

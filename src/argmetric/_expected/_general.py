@@ -26,12 +26,13 @@ ROUGH = 1e-7  # an error from which a metric is too rough for quadrature
 WINDOWS_AFFORDABLE = 5000  # items; a rough metric on more keeps its error and says so
 TOLERANCE = 1e-18  # entries of a law below it are trimmed, their mass is counted
 NEGLIGIBLE = 1e-16  # entries at the end of a window that are not worth a cell
-CELLS = 1 << 16  # cells of one chunk: they stay in the cache
+CELLS = 1 << 16  # cells of one block: they stay in the cache
 GRID = 64  # items between two kept laws, from which the others are rolled forward
 SAFETY = 4.0  # between the probes the error can be larger than at them
 N_PROBES = 24  # places at which the error of the quadrature is looked at
 
-Rule = tuple[Floats, Floats]
+Quadrature = tuple[Floats, Floats]  # points and weights
+BothSides = tuple[Quadrature, Quadrature]  # of the hits, of the misses
 
 
 def window_width(variance: float) -> int:
@@ -55,8 +56,8 @@ class PrefixLaws:
             for first in range(0, starts.size, 1024):
                 part = slice(first * GRID, (first + 1024) * GRID)
                 steps = bernoulli_cumulants(p[part], q[part])
-                blocks = np.add.reduceat(steps, np.arange(0, steps.shape[1], GRID), 1)
-                sums[:, first + 1 : first + 1 + blocks.shape[1]] = blocks
+                added = np.add.reduceat(steps, np.arange(0, steps.shape[1], GRID), 1)
+                sums[:, first + 1 : first + 1 + added.shape[1]] = added
         self.cumulants = np.cumsum(sums, axis=1)
         last = min(self.smooth, p.size + 1)
         self.kept, self.lows, self.dropped = self._windows(0, last, GRID, None)
@@ -93,7 +94,7 @@ class PrefixLaws:
         return rows, lows, dropped
 
     def n_points(self, count: int) -> int:
-        """Points of the rule for this count, to size a chunk."""
+        """Points of the quadrature for this count, to size a block."""
         if count >= self.smooth:
             return self.n_nodes(count)
         return min(count + 1, int(15 * math.sqrt(self.variance[count])) + 12)
@@ -102,23 +103,23 @@ class PrefixLaws:
         variance = float(self.variance[count])
         return next(nodes for floor, nodes in N_NODES if variance >= floor)
 
-    def rule(self, start: int, stop: int, n_nodes: int = 0) -> Rule:
+    def quadrature(self, start: int, stop: int, n_nodes: int = 0) -> Quadrature:
         """Points and weights of counts start…stop-1, all on one side of `smooth`.
 
         Arrays (points, counts).
         """
-        block = start // GRID
-        skip = start - block * GRID
+        knot = start // GRID
+        skip = start - knot * GRID
         if start >= self.smooth:
             n_nodes = n_nodes or self.n_nodes(start)
-            items, orders = slice(block * GRID, stop - 1), max(n_nodes - 1, 2)
-            sums = np.zeros((orders, stop - block * GRID))
+            items, orders = slice(knot * GRID, stop - 1), max(n_nodes - 1, 2)
+            sums = np.zeros((orders, stop - knot * GRID))
             steps = bernoulli_cumulants(self.p[items], self.q[items], orders)
             np.cumsum(steps, axis=1, out=sums[:, 1:])
-            sums += self.cumulants[:orders, block, None]
+            sums += self.cumulants[:orders, knot, None]
             return points_and_weights(sums[:, skip:], n_nodes)
-        kept = (self.kept[block], int(self.lows[block]))
-        rows, lows, _ = self._windows(block * GRID, stop, 1, kept)
+        kept = (self.kept[knot], int(self.lows[knot]))
+        rows, lows, _ = self._windows(knot * GRID, stop, 1, kept)
         rows, lows = rows[skip:], lows[skip:]
         negligible = min(NEGLIGIBLE, 100 * self.tolerance)
         used = int(np.flatnonzero((rows > negligible).any(axis=0))[-1]) + 1
@@ -129,7 +130,7 @@ class PrefixLaws:
 
 
 class BothLaws:
-    """Rules of the hits and the misses along k."""
+    """Quadratures of the hits and the misses along k."""
 
     def __init__(
         self, segment: Segments, switch: float, tolerance: float, backend: ModuleType
@@ -145,7 +146,7 @@ class BothLaws:
         ends = {0, self.m + 1, self.hits.smooth, self.m - self.misses.smooth + 1}
         return sorted(k for k in ends if 0 <= k <= self.m + 1)
 
-    def chunks(self) -> Iterator[tuple[int, int]]:
+    def blocks(self) -> Iterator[tuple[int, int]]:
         """Ranges of k of about CELLS cells each."""
         for start, stop in zip(self.splits, self.splits[1:], strict=False):
             k = start
@@ -157,23 +158,21 @@ class BothLaws:
                 yield k, end
                 k = end
 
-    def rules(self, start: int, stop: int, n_nodes: int = 0) -> tuple[Rule, Rule]:
-        """Rules of both sides for k = start…stop-1."""
+    def quadratures(self, start: int, stop: int, n_nodes: int = 0) -> BothSides:
+        """Quadratures of both sides for k = start…stop-1."""
         low, high = self.m - stop + 1, self.m - start + 1
-        points, weights = self.misses.rule(low, high, n_nodes)
-        hits = self.hits.rule(start, stop, n_nodes)
+        points, weights = self.misses.quadrature(low, high, n_nodes)
+        hits = self.hits.quadrature(start, stop, n_nodes)
         return hits, (points[:, ::-1], weights[:, ::-1])
 
 
-def expected_values(
-    metric: Metric, n: float, k: Floats, rules: tuple[Rule, Rule]
-) -> Floats:
+def expected_values(metric: Metric, n: float, k: Floats, sides: BothSides) -> Floats:
     """E[value | defined] for rows of k, from the points and weights of both sides.
 
     The rows of k come last, where numpy's loops run, unless they are few.
     """
-    hits, hit_weights = (a[:, None, :] for a in rules[0])
-    misses, miss_weights = (a[None, :, :] for a in rules[1])
+    hits, hit_weights = (a[:, None, :] for a in sides[0])
+    misses, miss_weights = (a[None, :, :] for a in sides[1])
     if few := k.size < misses.shape[1]:
         hits, hit_weights, misses, miss_weights = (
             np.ascontiguousarray(a.transpose(2, 0, 1))
@@ -204,7 +203,7 @@ def general_curve(
 
     Trimming errs by at most the dropped mass times the range of the metric. The
     quadrature's error is estimated where it is used: the largest difference between
-    the rule in use and those with 8, 7 and 6 points, at some k. With an infinite
+    the quadrature in use and those with 8, 7 and 6 points, at some k. With an infinite
     `switch` there is no quadrature, and the error is the rigorous bound alone.
     """
     # With nan the outcomes that count may be rare: keep those too.
@@ -213,9 +212,9 @@ def general_curve(
     laws = BothLaws(segment, switch, RARE if rare else TOLERANCE, backend)
     n = float(segment.sizes[0])
     curve = np.empty(laws.m + 1)
-    for start, stop in laws.chunks():
+    for start, stop in laws.blocks():
         k = np.arange(start, stop, dtype=np.float64)
-        curve[start:stop] = expected_values(metric, n, k, laws.rules(start, stop))
+        curve[start:stop] = expected_values(metric, n, k, laws.quadratures(start, stop))
     scale = max(1.0, float(np.nanmax(np.abs(curve), initial=0.0)))
     estimate = quadrature_error(laws, metric, n, curve)
     if estimate > ROUGH * scale and switch < math.inf and laws.m <= WINDOWS_AFFORDABLE:
@@ -226,7 +225,7 @@ def general_curve(
 
 
 def quadrature_error(laws: BothLaws, metric: Metric, n: float, curve: Floats) -> float:
-    """Largest disagreement of the rules at some k where a side is smooth."""
+    """Largest disagreement of the quadratures at some k where a side is smooth."""
     first, last = laws.hits.smooth, laws.m - laws.misses.smooth
     finite = np.where(np.isfinite(curve), curve, -np.inf)
     best = int(np.argmax(finite if metric.greater_is_better else -finite))
@@ -237,8 +236,8 @@ def quadrature_error(laws: BothLaws, metric: Metric, n: float, curve: Floats) ->
         if not 0 <= k <= laws.m or first > k > last:
             continue
         values = [
-            float(expected_values(metric, n, np.array([float(k)]), rules)[0])
-            for rules in (laws.rules(k, k + 1, nodes) for nodes in (8, 7, 6))
+            float(expected_values(metric, n, np.array([float(k)]), sides)[0])
+            for sides in (laws.quadratures(k, k + 1, nodes) for nodes in (8, 7, 6))
         ]
         gaps = [abs(value - values[0]) for value in (*values[1:], float(curve[k]))]
         worst = max(worst, *(gap for gap in gaps if not math.isnan(gap)), 0.0)

@@ -2,8 +2,9 @@
 
 With N fixed Gauss-Hermite nodes x and weights w, the sum S with mean μ and standard
 deviation σ is replaced by the points μ + σ·x with weights w·Σ_{l<N} g_l·He_l(x), where
-g_l = E[He_l((S-μ)/σ)]/l! follows from the cumulants. The rule is exact for polynomials
-below degree N. Orders and nodes run along the first axis, sums along the second.
+g_l = E[He_l((S-μ)/σ)]/l! follows from the cumulants. That is exact for
+polynomials below degree N. Orders and nodes run along the first axis, sums along the
+second.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ def bernoulli_cumulants(p: Floats, q: Floats, n_cumulants: int = 7) -> Floats:
 
 
 @cache
-def hermite_rule(n_nodes: int) -> tuple[Floats, Floats]:
+def hermite_nodes(n_nodes: int) -> tuple[Floats, Floats]:
     """Nodes, and the matrix that takes g_0…g_{N-1} to the weights."""
     nodes, weights = hermegauss(n_nodes)
     matrix = (weights / weights.sum())[:, None] * hermevander(nodes, n_nodes - 1)
@@ -59,7 +60,7 @@ def hermite_moments(reduced: Floats, n_nodes: int, lowest: int) -> Floats:
 
 
 def points_and_weights(cumulants: Floats, n_nodes: int) -> tuple[Floats, Floats]:
-    """Rules (nodes, sums) of the sums whose cumulants stand in the columns."""
+    """Points and weights (nodes, sums) of the sums with cumulants in the columns."""
     deviation = np.sqrt(cumulants[1])
     scale = 1.0 / deviation
     power = scale * scale
@@ -67,7 +68,7 @@ def points_and_weights(cumulants: Floats, n_nodes: int) -> tuple[Floats, Floats]
     for order in range(3, n_nodes):
         power = power * scale
         reduced[order - 1] = cumulants[order - 1] * power
-    nodes, matrix = hermite_rule(n_nodes)
+    nodes, matrix = hermite_nodes(n_nodes)
     points = nodes[:, None] * deviation
     points += cumulants[0]
     return points, matrix @ hermite_moments(reduced, n_nodes, 3)
@@ -80,4 +81,4 @@ def without_one(cumulants: Floats, p: Floats, n_nodes: int) -> Floats:
     rest[0] -= cumulants[0]
     rest[1] -= cumulants[1]
     reduced = rest / deviation ** np.arange(1, cumulants.size + 1)[:, None]
-    return hermite_rule(n_nodes)[1] @ hermite_moments(reduced, n_nodes, 1)
+    return hermite_nodes(n_nodes)[1] @ hermite_moments(reduced, n_nodes, 1)

@@ -27,7 +27,7 @@ from argmetric._types import Floats
 
 FEW_GROUPS = 256  # up to so many open groups their laws are made one by one
 FEW_MIXTURES = 24  # the same where each is a mixture
-# A sum of this many times the largest span of a group has a skewness below 1/40, and
+# A sum of this many times the largest range of a group has a skewness below 1/40, and
 # no lattice of values is coarser than that: it is normal with its skewness.
 NORMAL = 40.0
 # A number of defined groups that varies by more counts, and yet by a smaller share,
@@ -37,9 +37,9 @@ CERTAIN = 1e-14  # a value is left out so rarely that it is not
 LUMP = 0.01  # a probability that stands out of a smooth law
 GRID = 1 << 14
 GRID_OF_COUNTS = 1 << 11
-# Cells of the largest span, with many divisors: common fractions fall on them.
+# Cells of the largest range, with many divisors: common fractions fall on them.
 DIVISIONS = (27720, 5040, 2520, 840, 420, 120, 60, 24, 12)
-CHUNK = 1 << 19  # cells of groups that are laid out at once
+BLOCK = 1 << 19  # cells of groups that are laid out at once
 TAIL = 32.0  # e^-32 is beyond the grid
 
 
@@ -137,32 +137,32 @@ class _Sum:
             low, high = np.full_like(low, low.min()), np.full_like(high, high.max())
         elif self.missing.max() >= CERTAIN:
             low, high = np.minimum(low, self.mean), np.maximum(high, self.mean)
-        span, support = float((high - low).max()), float((high - low).sum())
+        width, support = float((high - low).max()), float((high - low).sum())
         deviation = math.sqrt(self.variance)
-        if span <= 1e-12 * max(1.0, abs(self.mean)) or deviation <= 1e-9 * span:
+        if width <= 1e-12 * max(1.0, abs(self.mean)) or deviation <= 1e-9 * width:
             return law_of_atoms(np.array([self.mean]), np.ones(1), self.undefined)
-        if deviation >= NORMAL * span:
+        if deviation >= NORMAL * width:
             return self._normal(deviation)
-        cells = self._cells(span, support, float(low.min()))
+        cells = self._cells(width, support, float(low.min()))
         laws = self._on_grid(cells)
         return self._of_counts(laws, cells) if self.apart else self._ratio(laws, cells)
 
-    def _cells(self, span: float, support: float, lowest: float) -> Cells:
+    def _cells(self, width: float, support: float, lowest: float) -> Cells:
         """As fine as the likely range of the sum allows (Bernstein's inequality)."""
-        bound = TAIL * span / 3
+        bound = TAIL * width / 3
         reach = bound + math.sqrt(bound**2 + 2 * TAIL * self.variance)
         grid = GRID_OF_COUNTS if self.apart else GRID
-        most = grid * span / min(2 * reach, support)
+        most = grid * width / min(2 * reach, support)
         count = next((d for d in DIVISIONS if d <= most), DIVISIONS[-1])
         if self.apart:
-            return Cells(span / count, count + 1, base=lowest)
-        return Cells(span / count, count + 1, filled=self.mean)
+            return Cells(width / count, count + 1, base=lowest)
+        return Cells(width / count, count + 1, filled=self.mean)
 
     def _on_grid(self, cells: Cells) -> GridLaws:
-        chunk = max(2, CHUNK // (2 * cells.count * (2 if self.apart else 1)))
+        block = max(2, BLOCK // (2 * cells.count * (2 if self.apart else 1)))
         result = None
-        for first in range(0, self.groups.size, chunk):
-            chosen = np.arange(first, min(first + chunk, self.groups.size))
+        for first in range(0, self.groups.size, block):
+            chosen = np.arange(first, min(first + block, self.groups.size))
             part = self.groups.take(chosen)
             laws = total(laws_on_grid(part, first, self.parts, cells, self.tables))
             result = laws if result is None else added(result, laws)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from argmetric._tune._rule import Rule
 
 
-def span(interval: tuple[float, float] | None, digits: str = ".4g") -> str:
+def interval_text(interval: tuple[float, float] | None, digits: str = ".4g") -> str:
     if interval is None:
         return "unknown"
     return f"{interval[0]:{digits}} to {interval[1]:{digits}}"
@@ -24,7 +24,7 @@ def score_lines(rule: Rule) -> Lines:
         text = f"{rule.out_of_fold_score:.4f} (optimism {rule.optimism:+.4f})"
         lines.append(("out of fold", text))
     if rule.score_interval is not None:
-        text = f"{span(rule.score_interval, '.4f')} ({rule.coverage:.0%})"
+        text = f"{interval_text(rule.score_interval, '.4f')} ({rule.coverage:.0%})"
         lines.append((f"on {rule.n:,} new rows", text))
     return lines
 
@@ -32,7 +32,7 @@ def score_lines(rule: Rule) -> Lines:
 def rule_lines(rule: Rule) -> Lines:
     lines = score_lines(rule) if rule.n else []
     if rule.threshold_interval is not None:
-        text = f"{span(rule.threshold_interval)} ({rule.coverage:.0%})"
+        text = f"{interval_text(rule.threshold_interval)} ({rule.coverage:.0%})"
         lines.append(("best threshold", text))
     if rule.plateau is not None:
         best = rule.choice == "best"

@@ -16,7 +16,7 @@ from argmetric._types import Floats, Integers
 from argmetric.metrics import Metric
 
 Choice = Literal["best", "one_se"]
-CHUNK = 2**21  # cells of samples that are held at once
+BLOCK = 2**21  # cells of samples that are held at once
 
 
 @dataclass(frozen=True)
@@ -69,7 +69,7 @@ def draw_samples(
 ) -> Iterator[Sums]:
     """Bootstrap samples, some at a time."""
     rng = np.random.default_rng(random_state)
-    step = max(1, CHUNK // sampler.cuts.size)
+    step = max(1, BLOCK // sampler.cuts.size)
     for first in range(0, size, step):
         yield sampler.bootstrap(rng, min(step, size - first))
 

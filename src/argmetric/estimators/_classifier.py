@@ -23,7 +23,7 @@ from argmetric.estimators._fitting import (
     check_settings,
     columns,
     pose,
-    route,
+    routed,
 )
 from argmetric.estimators._folds import out_of_fold, score_all, split_rows
 from argmetric.estimators._responses import distance, response_method, scores_of
@@ -223,7 +223,7 @@ class MetricClassifier(
         problem = pose(self, X, y, sample_weight, groups, known)
         if self.pos_label is None and problem.positive is not None:
             warn_of_common_class(problem.classes, problem.positive, problem.y)
-        fit_params, split_params = route(self, estimator, problem, params)
+        fit_params, split_params = routed(self, estimator, problem, params)
         if frozen:
             held_out = score_all(estimator, problem)
         else:

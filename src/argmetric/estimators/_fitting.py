@@ -122,7 +122,7 @@ def _refuse_binary_options(classifier: MetricClassifier, classes: AnyArray) -> N
         )
 
 
-def route(
+def routed(
     classifier: MetricClassifier,
     estimator: Any,
     problem: Problem,
@@ -132,8 +132,8 @@ def route(
     own = {"sample_weight": problem.weights, "groups": problem.groups}
     given = {name: value for name, value in own.items() if value is not None}
     if get_config()["enable_metadata_routing"]:
-        routed = process_routing(classifier, "fit", **given, **params)
-        return dict(routed.estimator.fit), dict(routed.splitter.split)
+        shares = process_routing(classifier, "fit", **given, **params)
+        return dict(shares.estimator.fit), dict(shares.splitter.split)
     fit_params = dict(params)
     if problem.weights is not None:
         if has_fit_parameter(estimator, "sample_weight"):

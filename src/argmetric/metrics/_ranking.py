@@ -63,11 +63,11 @@ def cells(n: int) -> tuple[Floats, Floats, Floats]:
         steps = np.minimum(steps, GRID)
     owner = np.repeat(np.arange(k.size), steps)
     rank = np.arange(owner.size) - np.repeat(np.cumsum(steps) - steps, steps)
-    span = (high - low)[owner]
+    width = (high - low)[owner]
     tp = low[owner] + np.where(
-        steps[owner] == span + 1,
+        steps[owner] == width + 1,
         rank,
-        (rank * span) // np.maximum(steps[owner] - 1, 1),
+        (rank * width) // np.maximum(steps[owner] - 1, 1),
     )
     return tp.astype(float), k[owner].astype(float), t[owner].astype(float)
 

@@ -162,7 +162,7 @@ def rule_facts(
         facts.append(("plateau", _plateau(plateau, values["choice"])))
     optima = values["optimal_thresholds"]
     if len(optima) > 1:
-        shown = ", ".join(_span(pair) for pair in optima[:_SHOWN_OPTIMA])
+        shown = ", ".join(_half_open(pair) for pair in optima[:_SHOWN_OPTIMA])
         more = f" and {len(optima) - _SHOWN_OPTIMA:,} more" * (
             len(optima) > _SHOWN_OPTIMA
         )
@@ -198,10 +198,10 @@ def _interval(values: RuleValues, pair: Interval, shown: Callable[[float], str])
 
 def _plateau(pair: Interval, choice: str) -> str:
     same = {"best": "is as good", "one_se": "is within one standard error"}
-    return f"any threshold in {_span(pair)} {same[choice]}"
+    return f"any threshold in {_half_open(pair)} {same[choice]}"
 
 
-def _span(pair: Interval) -> str:
+def _half_open(pair: Interval) -> str:
     return f"({_digits(pair[0])}, {_digits(pair[1])}]"
 
 
