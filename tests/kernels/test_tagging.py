@@ -13,11 +13,11 @@ from argmetric._kernels import (
     tagging_train,
 )
 from argmetric._kernels.tagging_layout import Settings
+from argmetric.search._tagging._choices import Tier, make_choices
 from argmetric.search._tagging._engine import Policy, beam, greedy, score_candidates
 from argmetric.search._tagging._features import Extractor
 from argmetric.search._tagging._learning import Learning, Recipe
 from argmetric.search._tagging._pixels import matrix_offsets, pixel_pairs
-from argmetric.search._tagging._scheme import Stream, make_scheme
 from argmetric.search._tagging._segment_templates import read_span_templates
 from argmetric.search._tagging._templates import read_templates
 from twins import tagging as twin
@@ -44,21 +44,27 @@ def words(rng, n):
 
 
 def problem(seed, lengths=(3, 0, 1, 4), *, joint=False, bits=8):
-    """Rows, scheme and random weights of a small text."""
+    """Rows, choices and random weights of a small text."""
     rng = np.random.default_rng(seed)
     sentences = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     names = ("tag", "chunk") if joint else ("t",)
-    streams = [Stream("t", LABELS, True)]
+    tiers = [Tier("t", LABELS, True)]
     tables = [read_templates(TABLE)]
     if joint:
-        streams = [Stream("tag", TAGS, False), Stream("chunk", LABELS, True)]
+        tiers = [Tier("tag", TAGS, False), Tier("chunk", LABELS, True)]
         tables = [read_templates(JOINT[name], names) for name in names]
     extractor = Extractor(tables, bits)
     columns = words(rng, int(sentences[-1]))
     attributes = extractor.attributes(columns, int(sentences[-1]))
-    scheme = make_scheme(streams, tables, hash_bits=bits)
-    weights = rng.normal(size=int(scheme.starts[-1])).astype(np.float32)
-    return extractor.rows(attributes, sentences), scheme, weights, attributes, extractor
+    choices = make_choices(tiers, tables, hash_bits=bits)
+    weights = rng.normal(size=int(choices.starts[-1])).astype(np.float32)
+    return (
+        extractor.rows(attributes, sentences),
+        choices,
+        weights,
+        attributes,
+        extractor,
+    )
 
 
 def split(labels, sentences):
@@ -68,30 +74,30 @@ def split(labels, sentences):
 @pytest.mark.parametrize("joint", [False, True])
 def test_features_are_hashed_like_the_twin(joint):
     rows, _, _, attributes, extractor = problem(1, joint=joint)
-    n_streams = 2 if joint else 1
-    tokens = rows.sentences // n_streams
+    n_tiers = 2 if joint else 1
+    tokens = rows.sentences // n_tiers
     for begin, end in itertools.pairwise(tokens.tolist()):
-        for token, stream in itertools.product(range(begin, end), range(n_streams)):
-            place = token * n_streams + stream
+        for token, tier in itertools.product(range(begin, end), range(n_tiers)):
+            place = token * n_tiers + tier
             arguments = attributes, begin, end, token
-            hashes = twin.template_hashes(*arguments, extractor._static, stream)
+            hashes = twin.template_hashes(*arguments, extractor._static, tier)
             expected = [twin.mix(h) >> 56 for h in hashes if h]
             own = rows.indices[rows.indptr[place] : rows.indptr[place + 1]]
             assert own.tolist() == expected
-            halves = twin.template_hashes(*arguments, extractor._history, stream)
+            halves = twin.template_hashes(*arguments, extractor._history, tier)
             assert rows.halves[place, : len(halves)].tolist() == halves
 
 
 @pytest.mark.parametrize("joint", [False, True])
 @pytest.mark.parametrize("seed", range(5))
 def test_searches_equal_the_twin(seed, joint):
-    rows, scheme, weights, *_ = problem(seed, joint=joint)
-    policy = Policy(scheme, weights)
+    rows, choices, weights, *_ = problem(seed, joint=joint)
+    policy = Policy(choices, weights)
     own = split(greedy(policy, rows), rows.sentences)
-    assert own == twin.greedy(rows, scheme, weights)
+    assert own == twin.greedy(rows, choices, weights)
     for width, kind in itertools.product((1, 2, 5), ("log", "raw")):
         lists = beam(policy, rows, width, width, kind)
-        expected = twin.beam(rows, scheme, weights, width, log_scale=kind == "log")
+        expected = twin.beam(rows, choices, weights, width, log_scale=kind == "log")
         for s, found in enumerate(expected):
             begin, end = rows.sentences[s], rows.sentences[s + 1]
             for r, (labels, total) in enumerate(found):
@@ -103,10 +109,10 @@ def test_searches_equal_the_twin(seed, joint):
 @given(st.integers(0, 10**6), st.booleans(), st.booleans())
 @settings(max_examples=30, deadline=None)
 def test_a_beam_of_width_one_is_greedy_search(seed, joint, coarse):
-    rows, scheme, weights, *_ = problem(seed, (5, 2, 0, 9), joint=joint)
+    rows, choices, weights, *_ = problem(seed, (5, 2, 0, 9), joint=joint)
     if coarse:  # many ties
         weights = np.round(weights * 2)
-    policy = Policy(scheme, weights)
+    policy = Policy(choices, weights)
     labels = greedy(policy, rows)
     for kind in ("log", "raw"):
         np.testing.assert_array_equal(beam(policy, rows, 1, 1, kind).labels[0], labels)
@@ -115,8 +121,8 @@ def test_a_beam_of_width_one_is_greedy_search(seed, joint, coarse):
 @pytest.mark.parametrize("joint", [False, True])
 def test_a_wide_beam_is_exhaustive_and_forced_scores_agree(joint):
     lengths = (2,) if joint else (3,)
-    rows, scheme, weights, *_ = problem(7, lengths, joint=joint)
-    policy = Policy(scheme, weights)
+    rows, choices, weights, *_ = problem(7, lengths, joint=joint)
+    policy = Policy(choices, weights)
     lists = beam(policy, rows, 1000, 200)
     legal = int(np.isfinite(lists.totals).sum())
     assert np.exp(lists.totals[0, :legal]).sum() == pytest.approx(1, abs=1e-6)
@@ -128,13 +134,13 @@ def test_a_wide_beam_is_exhaustive_and_forced_scores_agree(joint):
     np.testing.assert_array_equal(forced[0, :legal], lists.totals[0, :legal])
     for r in range(legal):
         labels = lists.labels[r].tolist()
-        expected = twin.log_probability(rows, scheme, weights, 0, labels)
+        expected = twin.log_probability(rows, choices, weights, 0, labels)
         assert lists.totals[0, r] == pytest.approx(expected, rel=1e-5, abs=1e-5)
 
 
 def test_illegal_sequences_have_no_probability():
-    rows, scheme, weights, *_ = problem(3, (2,))
-    policy = Policy(scheme, weights)
+    rows, choices, weights, *_ = problem(3, (2,))
+    policy = Policy(choices, weights)
     lists = beam(policy, rows, 2, 2)
     inside = np.array([[2, 2], [0, 3]])  # I-X I-X, and B-X I-Y
     scores = score_candidates(
@@ -147,19 +153,19 @@ def test_illegal_sequences_have_no_probability():
 @pytest.mark.parametrize("learner", ["logistic", "perceptron", "svm"])
 @pytest.mark.parametrize("roll_in", ["gold", "own"])
 def test_learning_equals_the_twin(learner, roll_in, joint):
-    rows, scheme, _, *_ = problem(5, (3, 0, 4), joint=joint)
+    rows, choices, _, *_ = problem(5, (3, 0, 4), joint=joint)
     rng = np.random.default_rng(11)
     gold = []
     for i in range(int(rows.sentences[-1])):
-        stream = i % len(scheme.n_labels)
-        gold.append(int(rng.integers(scheme.n_labels[stream])))
+        tier = i % len(choices.n_labels)
+        gold.append(int(rng.integers(choices.n_labels[tier])))
     gold = np.array(gold)
     if not joint:
         gold = np.array([0, 2, 4, 1, 3, 3, 0])
     else:
         gold[1::2] = [0, 2, 4, 1, 3, 3, 0]
     recipe = Recipe(learner, "zero_one", roll_in, 3, 0.1, 0.0)
-    learning = Learning.start(scheme, recipe, 0)
+    learning = Learning.start(choices, recipe, 0)
     plain = [learning.weights.astype(float), learning.squares.astype(float)]
     plain.append(learning.sums.astype(float))
     when = 0.0
@@ -172,7 +178,7 @@ def test_learning_equals_the_twin(learner, roll_in, joint):
         kind = ["logistic", "perceptron", "svm"].index(learner)
         plan = Settings(kind, 0.1, 0.0, share, 0.0, growth)
         when = twin.train(
-            rows, scheme, plan, gold, order.permutation(np.arange(3)), *plain, when
+            rows, choices, plan, gold, order.permutation(np.arange(3)), *plain, when
         )
     np.testing.assert_allclose(learning.weights, plain[0], rtol=2e-4, atol=2e-5)
     assert learning.time == pytest.approx(when) == pytest.approx(1)
@@ -194,7 +200,7 @@ def legal_sequences(n):
 
 
 def test_regrets_equal_brute_force_on_every_state_of_small_problems():
-    _, scheme, *_ = problem(0)
+    _, choices, *_ = problem(0)
     n = 4
     ends = np.empty(n, np.int64)
     found = np.empty(5)
@@ -202,20 +208,20 @@ def test_regrets_equal_brute_force_on_every_state_of_small_problems():
     everything = list(legal_sequences(n))
     for gold in everything[::7]:
         target = np.array(gold)
-        count = tagging_train.gold_ends(tuple(scheme), 0, target, 0, n, ends)
+        count = tagging_train.gold_ends(tuple(choices), 0, target, 0, n, ends)
         best = {}
         for labels in everything:
-            f1 = twin.best_f1(scheme, list(gold), list(labels))
+            f1 = twin.best_f1(choices, list(gold), list(labels))
             for t in range(n + 1):
                 best[labels[:t]] = max(best.get(labels[:t], 0.0), f1)
         for prefix in [p for p in best if len(p) < n]:
             tracker = np.array([0, 0, -1, count, 0])
             for t, label in enumerate(prefix):
-                state = tuple(scheme), 0, label, target, (0, t), ends, tracker
+                state = tuple(choices), 0, label, target, (0, t), ends, tracker
                 tagging_train.follow(*state)
             t = len(prefix)
-            allowed = scheme.allowed[0, prefix[-1] + 1 if prefix else 0]
-            state = tuple(scheme), 0, target, (0, t), ends, tracker
+            allowed = choices.allowed[0, prefix[-1] + 1 if prefix else 0]
+            state = tuple(choices), 0, target, (0, t), ends, tracker
             tagging_train.regrets(*state, allowed, found)
             legal = np.flatnonzero(allowed)
             values = np.array([best[(*prefix, k)] for k in legal])
@@ -228,16 +234,16 @@ def test_regrets_equal_brute_force_on_every_state_of_small_problems():
 @pytest.mark.parametrize("joint", [False, True])
 @pytest.mark.parametrize("learner", ["logistic", "perceptron", "svm"])
 def test_regret_margins_teach_what_costs(learner, joint):
-    rows, scheme, *_ = problem(5, (3, 4), joint=joint, bits=10)
+    rows, choices, *_ = problem(5, (3, 4), joint=joint, bits=10)
     gold = np.array([0, 2, 4, 1, 3, 3, 0])
     if joint:
         gold = np.stack([gold % 3, gold], axis=1).ravel()
     recipe = Recipe(learner, "regret", "own", 30, 0.1, 0.0)
-    learning = Learning.start(scheme, recipe, 0)
+    learning = Learning.start(choices, recipe, 0)
     rng = np.random.default_rng(0)
     for _ in range(30):
         list(learning.run_epoch(rows, gold, np.arange(2), rng))
-    found = greedy(Policy(scheme, learning.average()), rows)
+    found = greedy(Policy(choices, learning.average()), rows)
     np.testing.assert_array_equal(found, gold)
 
 

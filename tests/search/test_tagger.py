@@ -20,12 +20,12 @@ from argmetric.search import (
     pixel_pairs,
 )
 from argmetric.search._tagging import _base
+from argmetric.search._tagging._choices import Tier
 from argmetric.search._tagging._codec import Codec
 from argmetric.search._tagging._combine import combine
 from argmetric.search._tagging._engine import Policy, beam
 from argmetric.search._tagging._learning import Learning
 from argmetric.search._tagging._model import recode
-from argmetric.search._tagging._scheme import Stream
 from argmetric.sequence import Sentence, read_chunks, read_sentences, write_labels
 
 WORDS = {
@@ -572,7 +572,7 @@ def chunked(draw):
 @settings(max_examples=100, deadline=None)
 def test_mirrored_labels_begin_chunks_at_their_end(problem):
     lengths, labels = problem
-    codec = Codec(Stream("t", LABELS, True))
+    codec = Codec(Tier("t", LABELS, True))
     sentences = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
     numbers = codec.encode(labels)
     mirrored = codec.mirrored(numbers, sentences)

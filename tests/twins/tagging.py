@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._kernels.tagging_layout import Rows, Scheme, Settings
+from argmetric._kernels.tagging_layout import Choices, Rows, Settings
 
 _WORD = (1 << 64) - 1
 _GOLDEN = 0x9E3779B97F4A7C15
@@ -44,11 +44,11 @@ def code_at(attributes: Any, column: int, there: int, begin: int, end: int) -> i
 
 
 def template_hashes(
-    attributes: Any, begin: int, end: int, token: int, compiled: Any, stream: int
+    attributes: Any, begin: int, end: int, token: int, compiled: Any, tier: int
 ) -> list[int]:
-    """Hashes of the templates of a stream at a token."""
+    """Hashes of the templates of a tier at a token."""
     found = []
-    for j in range(compiled.streams[stream], compiled.streams[stream + 1]):
+    for j in range(compiled.tiers[tier], compiled.tiers[tier + 1]):
         codes = [
             code_at(
                 attributes, compiled.columns[p], token + compiled.offsets[p], begin, end
@@ -60,56 +60,56 @@ def template_hashes(
 
 
 def features(
-    rows: Rows, scheme: Scheme, position: int, stream: int, history: list[int]
+    rows: Rows, choices: Choices, position: int, tier: int, history: list[int]
 ) -> list[tuple[int, float]]:
     """Row and value of every feature of a decision after the labels of `history`."""
     found = []
     for e in range(rows.indptr[position], rows.indptr[position + 1]):
         value = float(rows.values[e]) if len(rows.values) else 1.0
         found.append((int(rows.indices[e]), value))
-    return found + history_features(rows, scheme, position, stream, history)
+    return found + history_features(rows, choices, position, tier, history)
 
 
 def history_features(
-    rows: Rows, scheme: Scheme, position: int, stream: int, history: list[int]
+    rows: Rows, choices: Choices, position: int, tier: int, history: list[int]
 ) -> list[tuple[int, float]]:
     """The history features among them."""
     code = 0
     for label in history:
-        code = (code << int(scheme.bits) | label + 1) & _WORD
-    first, found = scheme.history[stream], []
-    for j in range(scheme.history[stream + 1] - first):
+        code = (code << int(choices.bits) | label + 1) & _WORD
+    first, found = choices.history[tier], []
+    for j in range(choices.history[tier + 1] - first):
         half = int(rows.halves[position, j])
         if half:
-            h = mix(half ^ ((code & int(scheme.masks[first + j])) * _GOLDEN & _WORD))
-            found.append((int(scheme.base) + (h >> int(scheme.shift)), scheme.value))
+            h = mix(half ^ ((code & int(choices.masks[first + j])) * _GOLDEN & _WORD))
+            found.append((int(choices.base) + (h >> int(choices.shift)), choices.value))
     return [(row, float(value)) for row, value in found]
 
 
 def scores(
     rows: Rows,
-    scheme: Scheme,
+    choices: Choices,
     weights: Any,
     position: int,
-    stream: int,
+    tier: int,
     history: list[int],
 ) -> list[float]:
     """Scores of the labels of a decision."""
-    K = int(scheme.n_labels[stream])
+    K = int(choices.n_labels[tier])
     total = [0.0] * K
-    for row, value in features(rows, scheme, position, stream, history):
-        start = int(scheme.starts[stream]) + row * K
+    for row, value in features(rows, choices, position, tier, history):
+        start = int(choices.starts[tier]) + row * K
         for k in range(K):
             total[k] += value * float(weights[start + k])
     return total
 
 
-def allowed(scheme: Scheme, stream: int, history: list[int]) -> list[int]:
+def allowed(choices: Choices, tier: int, history: list[int]) -> list[int]:
     """Labels that may follow."""
-    n_streams = len(scheme.n_labels)
-    last = history[-n_streams] + 1 if len(history) >= n_streams else 0
-    K = int(scheme.n_labels[stream])
-    return [k for k in range(K) if scheme.allowed[stream, last, k]]
+    n_tiers = len(choices.n_labels)
+    last = history[-n_tiers] + 1 if len(history) >= n_tiers else 0
+    K = int(choices.n_labels[tier])
+    return [k for k in range(K) if choices.allowed[tier, last, k]]
 
 
 def log_probabilities(found: list[float], labels: list[int]) -> dict[int, float]:
@@ -119,25 +119,25 @@ def log_probabilities(found: list[float], labels: list[int]) -> dict[int, float]
     return {k: found[k] - norm for k in labels}
 
 
-def greedy(rows: Rows, scheme: Scheme, weights: Any) -> list[list[int]]:
+def greedy(rows: Rows, choices: Choices, weights: Any) -> list[list[int]]:
     """The best label at every place."""
-    return [best[0][0] for best in beam(rows, scheme, weights, 1, log_scale=False)]
+    return [best[0][0] for best in beam(rows, choices, weights, 1, log_scale=False)]
 
 
 def beam(
-    rows: Rows, scheme: Scheme, weights: Any, width: int, *, log_scale: bool
+    rows: Rows, choices: Choices, weights: Any, width: int, *, log_scale: bool
 ) -> list[list[tuple[list[int], float]]]:
     """The best sequences that a beam finds for each sentence, with their scores."""
     found = []
-    n_streams = len(scheme.n_labels)
+    n_tiers = len(choices.n_labels)
     for begin, end in zip(rows.sentences[:-1], rows.sentences[1:], strict=True):
         live: list[tuple[list[int], float]] = [([], 0.0)]
         for position in range(begin, end):
-            stream = (position - begin) % n_streams
+            tier = (position - begin) % n_tiers
             after = []
             for history, total in live:
-                own = scores(rows, scheme, weights, position, stream, history)
-                labels = allowed(scheme, stream, history)
+                own = scores(rows, choices, weights, position, tier, history)
+                labels = allowed(choices, tier, history)
                 gains = log_probabilities(own, labels) if log_scale else {}
                 for k in labels:
                     gain = gains.get(k, own[k])
@@ -148,14 +148,14 @@ def beam(
 
 
 def log_probability(
-    rows: Rows, scheme: Scheme, weights: Any, sentence: int, labels: list[int]
+    rows: Rows, choices: Choices, weights: Any, sentence: int, labels: list[int]
 ) -> float:
     """Of the labels of one sentence."""
     begin, total = int(rows.sentences[sentence]), 0.0
     for i, label in enumerate(labels):
-        stream = i % len(scheme.n_labels)
-        own = scores(rows, scheme, weights, begin + i, stream, labels[:i])
-        gains = log_probabilities(own, allowed(scheme, stream, labels[:i]))
+        tier = i % len(choices.n_labels)
+        own = scores(rows, choices, weights, begin + i, tier, labels[:i])
+        gains = log_probabilities(own, allowed(choices, tier, labels[:i]))
         total += gains.get(label, -math.inf)
     return total
 
@@ -173,15 +173,15 @@ def chunks(roles: list[int], kinds: list[int]) -> set[tuple[int, int, int]]:
     return found
 
 
-def best_f1(scheme: Scheme, gold: list[int], prefix: list[int]) -> float:
+def best_f1(choices: Choices, gold: list[int], prefix: list[int]) -> float:
     """Highest F1 of chunks of any legal labels that start with the prefix."""
-    roles, kinds = scheme.roles[0].tolist(), scheme.kinds[0].tolist()
-    K, best = int(scheme.n_labels[0]), -1.0
+    roles, kinds = choices.roles[0].tolist(), choices.kinds[0].tolist()
+    K, best = int(choices.n_labels[0]), -1.0
     right = chunks([roles[k] for k in gold], [kinds[k] for k in gold])
     for rest in product(range(K), repeat=len(gold) - len(prefix)):
         labels = [*prefix, *rest]
         legal = all(
-            labels[i] in allowed(scheme, 0, labels[:i])
+            labels[i] in allowed(choices, 0, labels[:i])
             for i in range(len(prefix), len(labels))
         )
         if legal:
@@ -193,7 +193,7 @@ def best_f1(scheme: Scheme, gold: list[int], prefix: list[int]) -> float:
 
 def train(
     rows: Rows,
-    scheme: Scheme,
+    choices: Choices,
     settings: Settings,
     gold: Any,
     order: Any,
@@ -203,20 +203,20 @@ def train(
     when: float,
 ) -> float:
     """Learn with gold or own histories, no dropout, zero-one costs; the time after."""
-    n_streams = len(scheme.n_labels)
+    n_tiers = len(choices.n_labels)
     for s in order:
         begin, end = int(rows.sentences[s]), int(rows.sentences[s + 1])
         history: list[int] = []
         for position in range(begin, end):
-            stream = (position - begin) % n_streams
-            own = scores(rows, scheme, weights, position, stream, history)
-            labels = allowed(scheme, stream, history)
+            tier = (position - begin) % n_tiers
+            own = scores(rows, choices, weights, position, tier, history)
+            labels = allowed(choices, tier, history)
             target = int(gold[position])
             if target not in labels:
-                target = scheme.roles[stream].tolist().index(0)
+                target = choices.roles[tier].tolist().index(0)
             slopes = _slopes(settings.learner, own, labels, target)
-            for row, value in features(rows, scheme, position, stream, history):
-                start = int(scheme.starts[stream]) + row * int(scheme.n_labels[stream])
+            for row, value in features(rows, choices, position, tier, history):
+                start = int(choices.starts[tier]) + row * int(choices.n_labels[tier])
                 for k, slope in slopes.items():
                     change = -settings.step * slope * value
                     if len(squares):

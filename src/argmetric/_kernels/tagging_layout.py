@@ -27,25 +27,25 @@ class Rows(NamedTuple):
     sentences: Any
 
 
-class Scheme(NamedTuple):
+class Choices(NamedTuple):
     """What may be decided, and where the weights of a decision stand.
 
-    The decisions of a sentence take turns among the streams: one stream for labels,
+    The decisions of a sentence take turns among the tiers: one tier for labels,
     two for a tag and a chunk label of each token.
 
     Attributes
     ----------
     n_labels : ndarray of int64
-        Labels of each stream.
+        Labels of each tier.
     starts : ndarray of int64
-        Where the weights of each stream start.
+        Where the weights of each tier start.
     history : ndarray of int64
-        Where the history templates of each stream start among `masks`, and their end.
+        Where the history templates of each tier start among `masks`, and their end.
     masks : ndarray of uint64
         Which of the last labels a history template sees.
-    allowed : ndarray of bool, shape (streams, labels + 1, labels)
-        Whether a label may follow the last one of its stream; row 0 is for none.
-    roles, kinds : ndarray of int64, shape (streams, labels)
+    allowed : ndarray of bool, shape (tiers, labels + 1, labels)
+        Whether a label may follow the last one of its tier; row 0 is for none.
+    roles, kinds : ndarray of int64, shape (tiers, labels)
         0 outside, 1 begin, 2 inside, and the type; role -1 where labels are no spans.
     bits : uint64
         Bits of a label in the code of a history.
@@ -83,9 +83,9 @@ class Settings(NamedTuple):
     step, dropout : float
         Step size; share of static features left out.
     gold_share : float
-        Probability that a decision of the roll-in is the reference policy's.
+        Probability that a decision of the roll-in is the initial policy's.
     regret : float
-        Units of margin for one chunk's worth of regret; 0 for the reference action.
+        Units of margin for one chunk's worth of regret; 0 for the initial policy's.
     averaging : float
         0, or the growth of the averaging time with each decision.
     """

@@ -15,10 +15,10 @@ MOST_EPOCHS = 100_000  # more passes are a slip of the pen
 
 
 def gold_share(roll_in: RollIn, epoch: int) -> float:
-    """Probability that the history of a training decision is the reference policy's.
+    """Probability that the history of a training decision is the initial policy's.
 
-    "mixed" is SEARN with a mixture that leaves its initial policy step by step: all
-    from the reference, half, then none.
+    "mixed" is SEARN with a mixture that leaves the initial policy step by step: all
+    of its decisions, half, then none.
     """
     if roll_in == "mixed":
         return (1.0, 0.5, 0.0)[min(epoch, 2)]

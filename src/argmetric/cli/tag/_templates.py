@@ -10,7 +10,7 @@ from argmetric._saving import DataError
 from argmetric.cli._errors import DONE
 from argmetric.cli.tag._labels import TagTask
 
-STREAMS = "tag", "chunk"  # of the joint task, in the order of their columns
+TIERS = "tag", "chunk"  # of the joint task, in the order of their columns
 
 
 def templates(task: TagTask, /) -> int:
@@ -26,13 +26,13 @@ def templates(task: TagTask, /) -> int:
     if task != "joint":
         sys.stdout.write(default_templates(task).lstrip())
         return DONE
-    for name in STREAMS:
+    for name in TIERS:
         sys.stdout.write(f"[{name}]\n{default_templates(f'joint {name}').lstrip()}")
     return DONE
 
 
 def read_table(path: str, task: TagTask) -> Any:
-    """Read and check a table; that of a joint task has a part for each stream."""
+    """Read and check a table; that of a joint task has a part for each tier."""
     from argmetric.search import Tagger
 
     try:
@@ -52,13 +52,13 @@ def read_table(path: str, task: TagTask) -> Any:
 
 
 def n_templates(tables: Any) -> int:
-    """How many templates a recipe has, in all streams."""
+    """How many templates a recipe has, in all tiers."""
     return sum(map(len, tables.values())) if isinstance(tables, dict) else len(tables)
 
 
 def _parts(lines: list[str], path: str) -> dict[str, list[str]]:
     """Lines under ``[tag]`` and ``[chunk]``; the others empty, to keep the count."""
-    heads = {f"[{name}]": name for name in STREAMS}
+    heads = {f"[{name}]": name for name in TIERS}
     parts: dict[str, list[str]] = {}
     name = None
     for number, line in enumerate(lines):

@@ -298,7 +298,7 @@ def _average(learned: tuple[Floats, Floats, Floats], clock: float) -> Floats:
 
 
 def _draws(rng: Any, share: float, shape: tuple[int, int]) -> npt.NDArray[np.bool_]:
-    """Which decisions of a roll-in are the reference policy's."""
+    """Which decisions of a roll-in are the initial policy's."""
     if share in (0.0, 1.0):
         return np.full(shape, share == 1.0)
     return np.asarray(rng.random_sample(shape) < share)

@@ -70,51 +70,51 @@ class JointTask(Task):
     def turn(self, x: Any, state: Any) -> tuple[int, tuple[Any, ...]]:
         """Whose turn it is, and its actions; the other's when it is finished."""
         states, _, n = state
-        for stream in (n % 2, 1 - n % 2):
-            legal = moves(self.tasks[stream], x, states[stream])
+        for tier in (n % 2, 1 - n % 2):
+            legal = moves(self.tasks[tier], x, states[tier])
             if legal:
-                return stream, legal
+                return tier, legal
         return 0, ()
 
     def actions(self, x: Any, state: Any) -> Sequence[Any]:
         """Actions of the task whose turn it is, with its number."""
-        stream, legal = self.turn(x, state)
-        return [(stream, action) for action in legal]
+        tier, legal = self.turn(x, state)
+        return [(tier, action) for action in legal]
 
     def step(self, x: Any, state: Any, action: Any) -> Any:
         """One decision of one task."""
         states, last, n = state
-        stream, move = action
+        tier, move = action
         states, last = list(states), list(last)
-        states[stream] = self.tasks[stream].step(x, states[stream], move)
-        last[stream] = (*last[stream][-1:], move)
+        states[tier] = self.tasks[tier].step(x, states[tier], move)
+        last[tier] = (*last[tier][-1:], move)
         return tuple(states), tuple(last), n + 1
 
     def features(self, x: Any, state: Any) -> Features | None:
         """Those of the task, and the last decisions of the other."""
         states, last, _ = state
-        stream, _ = self.turn(x, state)
-        found = self.tasks[stream].features(x, states[stream])
+        tier, _ = self.turn(x, state)
+        found = self.tasks[tier].features(x, states[tier])
         if found is None:
             return None
-        named = [((stream, name), value) for name, value in read_features(found)]
-        return named + [((stream, *one), 1.0) for one in self._crossing(last, stream)]
+        named = [((tier, name), value) for name, value in read_features(found)]
+        return named + [((tier, *one), 1.0) for one in self._crossing(last, tier)]
 
     def action_features(self, x: Any, state: Any, action: Any) -> Features | None:
         """Those of the task, and its action with the last decisions of the other."""
         states, last, _ = state
-        stream, move = action
-        found = self.tasks[stream].action_features(x, states[stream], move)
+        tier, move = action
+        found = self.tasks[tier].action_features(x, states[tier], move)
         if found is None:
             return None
-        named = [((stream, name), value) for name, value in read_features(found)]
-        crossing = self._crossing(last, stream)
-        return named + [((stream, move, *one), 1.0) for one in crossing]
+        named = [((tier, name), value) for name, value in read_features(found)]
+        crossing = self._crossing(last, tier)
+        return named + [((tier, move, *one), 1.0) for one in crossing]
 
     @staticmethod
-    def _crossing(last: Any, stream: int) -> list[tuple[Any, ...]]:
+    def _crossing(last: Any, tier: int) -> list[tuple[Any, ...]]:
         """Tag and chunk of one time, of two, and both with the own last decision."""
-        own, other = last[stream], last[1 - stream]
+        own, other = last[tier], last[1 - tier]
         return [
             ("crossing", other[-1:]),
             ("crossing", other),
@@ -139,6 +139,6 @@ class JointTask(Task):
         """Costs of the task whose turn it is; the other's stay as they are."""
         from argmetric.search._searn._decisions import Situation
 
-        stream, legal = self.turn(x, state)
-        one = Situation(-1, x, y[stream], state[0][stream], legal)
-        return list(np.multiply(self.weights[stream], self._initial[stream].costs(one)))
+        tier, legal = self.turn(x, state)
+        one = Situation(-1, x, y[tier], state[0][tier], legal)
+        return list(np.multiply(self.weights[tier], self._initial[tier].costs(one)))

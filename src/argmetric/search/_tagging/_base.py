@@ -22,7 +22,7 @@ _BLOCK = 200_000  # tokens labelled at a time
 class TextTagger(Parameters):
     """A tagger of sentences: it labels them, and is judged by their labels.
 
-    A subclass tells its streams of labels and labels the tokens of a corpus.
+    A subclass tells its tiers of labels and labels the tokens of a corpus.
     """
 
     _model: Any
@@ -34,12 +34,12 @@ class TextTagger(Parameters):
 
     @property
     def labels_(self) -> tuple[Any, ...]:
-        """The labels, or one tuple for each of the two streams of the joint task."""
+        """The labels, or one tuple for each of the two tiers of the joint task."""
         found = tuple(codec.labels for codec in self._learned_model().codecs)
         return found[0] if len(found) == 1 else found
 
     def _codecs(self) -> tuple[Codec, ...]:
-        """The streams of labels that text is given."""
+        """The tiers of labels that text is given."""
         raise NotImplementedError
 
     def _numbers(self, corpus: Corpus) -> Integers:
@@ -88,7 +88,7 @@ class TextTagger(Parameters):
         *,
         tags: Sequence[Any] | None = None,
     ) -> dict[str, Evaluation]:
-        """Compare predicted with right labels, stream by stream.
+        """Compare predicted with right labels, tier by tier.
 
         Labels that the tagger never saw count as missed.
 
@@ -104,7 +104,7 @@ class TextTagger(Parameters):
         Returns
         -------
         dict of str to Evaluation
-            "tag" and "chunk" for the joint task; one stream, "t", for all others.
+            "tag" and "chunk" for the joint task; one tier, "t", for all others.
         """
         labels = renamed(labels, tags, old="tags", new="labels")
         return self._evaluate(sentences, labels)
@@ -116,7 +116,7 @@ class TextTagger(Parameters):
         corpus, right = read_labelled(sentences, labels, len(codecs))
         split = self._numbers(corpus).reshape(-1, len(codecs))
         return {
-            codec.stream.name: Judge(codec, own, corpus.sentences).evaluate(split[:, s])
+            codec.tier.name: Judge(codec, own, corpus.sentences).evaluate(split[:, s])
             for s, (codec, own) in enumerate(zip(codecs, right, strict=True))
         }
 
@@ -145,10 +145,10 @@ class TextTagger(Parameters):
 
 
 def read_labelled(
-    sentences: Sequence[Any], labels: Sequence[Any] | None, n_streams: int
+    sentences: Sequence[Any], labels: Sequence[Any] | None, n_tiers: int
 ) -> tuple[Corpus, tuple[Sequence[str], ...]]:
     """Sentences without the -DOCSTART- lines, and their labels."""
-    corpus = read_corpus(sentences, labels, n_streams, labelled=True)
+    corpus = read_corpus(sentences, labels, n_tiers, labelled=True)
     corpus = corpus.only(~corpus.documents)
     return corpus, corpus.labels or ()
 
@@ -156,27 +156,27 @@ def read_labelled(
 def read_training(
     sentences: Sequence[Any],
     labels: Sequence[Any] | None,
-    streams: Sequence[tuple[str, bool]],
+    tiers: Sequence[tuple[str, bool]],
 ) -> tuple[Corpus, tuple[Codec, ...], Integers]:
     """Sentences to learn from, the codecs of their labels, and these as numbers.
 
-    Each stream has a name, and whether its labels are those of chunks.
+    Each tier has a name, and whether its labels are those of chunks.
     """
-    corpus, right = read_labelled(sentences, labels, len(streams))
+    corpus, right = read_labelled(sentences, labels, len(tiers))
     if not corpus.n_tokens:
         raise ValueError("there is no token to learn from")
     codecs, columns = [], []
     # No comprehension: `codec_of` warns the caller of `fit`, so many frames away
-    for (name, spans), own in zip(streams, right, strict=True):
+    for (name, spans), own in zip(tiers, right, strict=True):
         codec, numbers = codec_of(name, own, corpus.sentences, spans=spans)
         codecs.append(codec)
         columns.append(numbers)
     return corpus, tuple(codecs), np.stack(columns, axis=1).ravel()
 
 
-def read_dev(dev: Any, n_streams: int) -> Corpus | None:
+def read_dev(dev: Any, n_tiers: int) -> Corpus | None:
     """Sentences to be judged by: sentences, or (sentences, labels) as a tuple."""
     if dev is None:
         return None
     text, right = dev if isinstance(dev, tuple) else (dev, None)
-    return read_labelled(text, right, n_streams)[0]
+    return read_labelled(text, right, n_tiers)[0]

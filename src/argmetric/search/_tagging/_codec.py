@@ -18,23 +18,23 @@ from argmetric._corpus import (
     roles_and_kinds,
 )
 from argmetric._types import Integers
-from argmetric.search._tagging._scheme import Stream
+from argmetric.search._tagging._choices import Tier
 
 
 @dataclass(frozen=True, eq=False)
 class Codec:
-    """Numbers for the labels of a stream.
+    """Numbers for the labels of a tier.
 
     Read from right to left, the END of a chunk begins it: the labels of a reversed
     sentence are those that IOB2 gives to the mirrored chunks.
     """
 
-    stream: Stream
+    tier: Tier
 
     @property
     def labels(self) -> tuple[str, ...]:
         """The labels, in the order of their numbers."""
-        return self.stream.labels
+        return self.tier.labels
 
     @cached_property
     def _numbers(self) -> dict[str, int]:
@@ -61,7 +61,7 @@ class Codec:
         Its own inverse.
         """
         back = reversal(sentences)
-        if not self.stream.spans:
+        if not self.tier.spans:
             return numbers[..., back]
         roles, kinds, begins, insides = self._tables
         role = roles[numbers]
@@ -91,11 +91,11 @@ def codec_of(
     """
     kinds_of = sorted(set(labels))
     if not spans:
-        codec = Codec(Stream(name, tuple(kinds_of), False))
+        codec = Codec(Tier(name, tuple(kinds_of), False))
         return codec, codec.encode(labels)
     first = {OUTSIDE, *kinds_of}
     first |= {f"B-{label[2:]}" for label in kinds_of if label.startswith("I-")}
-    codec = Codec(Stream(name, tuple(sorted(first)), True))
+    codec = Codec(Tier(name, tuple(sorted(first)), True))
     numbers = codec.encode(labels)
     roles, kinds = roles_and_kinds(codec.labels)
     wrong = Labels(roles[numbers], kinds[numbers], sentences).dangling()

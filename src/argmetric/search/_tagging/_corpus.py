@@ -25,7 +25,7 @@ class Corpus:
     sentences : ndarray of int64
         Token numbers where sentences start, and the number of tokens.
     labels : tuple of sequences of str, or None
-        The labels of each stream.
+        The labels of each tier.
     """
 
     columns: tuple[Sequence[str], ...]
@@ -75,14 +75,14 @@ def _starts(lengths: Any) -> Integers:
 def read_corpus(
     sentences: Sequence[Any],
     labels: Sequence[Any] | None,
-    n_streams: int,
+    n_tiers: int,
     *,
     labelled: bool,
 ) -> Corpus:
     """Sentences as lists of words, of tuples of columns, or as read from a file.
 
     Where sentences must be `labelled` and `labels` is None, the labels are the last
-    `n_streams` columns; those of a `Sentence` count as its last column.
+    `n_tiers` columns; those of a `Sentence` count as its last column.
     """
     if isinstance(sentences, str) or (len(sentences) and isinstance(sentences[0], str)):
         raise ValueError(
@@ -93,14 +93,14 @@ def read_corpus(
     columns = _columns(sentences, labelled and labels is None)
     found: tuple[Sequence[str], ...] | None = None
     if labels is not None:
-        found = _labels(labels, lengths, n_streams)
+        found = _labels(labels, lengths, n_tiers)
     elif labelled:
-        if len(columns) <= n_streams and lengths.any():
+        if len(columns) <= n_tiers and lengths.any():
             raise ValueError(
-                f"the tokens have {len(columns)} columns: words and {n_streams} of "
+                f"the tokens have {len(columns)} columns: words and {n_tiers} of "
                 "labels are needed, or pass labels=..."
             )
-        columns, found = columns[:-n_streams], columns[-n_streams:]
+        columns, found = columns[:-n_tiers], columns[-n_tiers:]
     return Corpus(columns, _starts(lengths), found)
 
 
@@ -175,7 +175,7 @@ def _refuse_uneven(sentences: Sequence[Any]) -> None:
 
 
 def _labels(
-    labels: Sequence[Any], lengths: Integers, n_streams: int
+    labels: Sequence[Any], lengths: Integers, n_tiers: int
 ) -> tuple[Sequence[str], ...]:
     if len(labels) != len(lengths):
         raise ValueError(f"{len(labels)} lists of labels for {len(lengths)} sentences")
@@ -185,25 +185,25 @@ def _labels(
         s = wrong[0]
         raise ValueError(f"sentence {s} has {lengths[s]} tokens but {own[s]} labels")
     flat = list(chain.from_iterable(labels))
-    if n_streams == 1:
+    if n_tiers == 1:
         if not _is_text(flat):
             bad = next(label for label in flat if not isinstance(label, str))
             raise ValueError(f"a label must be text, not {bad!r}")
         return (list(map(str, flat)),)
     if not flat:
-        return ((),) * n_streams
+        return ((),) * n_tiers
 
     def fits(some: Sequence[Any]) -> bool:
         pairs = all(issubclass(kind, tuple | list) for kind in set(map(type, some)))
         return (
             pairs
-            and set(map(len, some)) == {n_streams}
+            and set(map(len, some)) == {n_tiers}
             and _is_text(list(chain.from_iterable(some)))
         )
 
     if not fits(flat):
         bad = next(label for label in flat if not fits([label]))
         raise ValueError(
-            f"a joint label must be a tuple of {n_streams} texts, not {bad!r}"
+            f"a joint label must be a tuple of {n_tiers} texts, not {bad!r}"
         )
     return tuple(zip(*flat, strict=True))

@@ -175,7 +175,7 @@ _LABEL = f"""
 {_labels(6)}
 """
 
-# Streams of the joint task take turns: tag, chunk, tag, chunk, ...
+# Tiers of the joint task take turns: tag, chunk, tag, chunk, ...
 _JOINT_TAG = (
     _POS
     + """

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from argmetric._kernels.tagging_layout import Rows, Scheme
+from argmetric._kernels.tagging_layout import Choices, Rows
 from argmetric._types import Integers, SingleFloats
 
 BeamScores = Literal["log", "raw"]
@@ -16,21 +16,21 @@ BeamScores = Literal["log", "raw"]
 
 @dataclass(frozen=True, eq=False)
 class Policy:
-    """A scheme and its weights."""
+    """What may be decided, and the weights that decide it."""
 
-    scheme: Scheme
+    choices: Choices
     weights: SingleFloats
 
     def on(self, rows: Rows) -> tuple[tuple[Any, ...], tuple[Any, ...], SingleFloats]:
         """The first arguments of every search."""
-        return tuple(rows), tuple(self.scheme), self.weights
+        return tuple(rows), tuple(self.choices), self.weights
 
 
 def static_of(policy: Policy, rows: Rows) -> SingleFloats:
     """Scores of the static features of every decision."""
     from argmetric._kernels.tagging import static_scores
 
-    shape = int(rows.sentences[-1]), int(policy.scheme.n_labels.max())
+    shape = int(rows.sentences[-1]), int(policy.choices.n_labels.max())
     scores = np.empty(shape, dtype=np.float32)
     static_scores(*policy.on(rows), scores)
     return scores

@@ -106,7 +106,7 @@ class Extractor:
     Parameters
     ----------
     tables : sequence of sequences of Template
-        The templates of each stream.
+        The templates of each tier.
     hash_bits : int
         Features are hashed to 2**hash_bits rows.
     """
@@ -163,8 +163,8 @@ def _hashed(
     from argmetric._kernels.tagging_features import hash_halves, hash_rows
 
     n = int(sentences[-1])
-    n_streams = len(static.streams) - 1
-    indptr = np.zeros(n * n_streams + 1, dtype=np.int64)
+    n_tiers = len(static.tiers) - 1
+    indptr = np.zeros(n * n_tiers + 1, dtype=np.int64)
     indices = np.empty(n * len(static.salts), dtype=np.int32)
     used = hash_rows(
         attributes,
@@ -173,12 +173,12 @@ def _hashed(
         static.offsets,
         static.parts,
         static.salts,
-        static.streams,
+        static.tiers,
         np.uint64(64 - hash_bits),
         indptr,
         indices,
     )
-    halves = np.zeros((n * n_streams, history.widest), dtype=np.uint64)
+    halves = np.zeros((n * n_tiers, history.widest), dtype=np.uint64)
     hash_halves(
         attributes,
         sentences,
@@ -186,11 +186,11 @@ def _hashed(
         history.offsets,
         history.parts,
         history.salts,
-        history.streams,
+        history.tiers,
         halves,
     )
     return Rows(
-        indptr, indices[:used], np.empty(0, np.float32), halves, sentences * n_streams
+        indptr, indices[:used], np.empty(0, np.float32), halves, sentences * n_tiers
     )
 
 

@@ -10,11 +10,11 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from argmetric._kernels.tagging_layout import Rows, Scheme, Settings
+from argmetric._kernels.tagging_layout import Choices, Rows, Settings
 from argmetric._types import Integers, SingleFloats
 from argmetric.search._common import Costs, RollIn, gold_share
+from argmetric.search._tagging._choices import size_of
 from argmetric.search._tagging._engine import Policy
-from argmetric.search._tagging._scheme import size_of
 
 Learner = Literal["logistic", "perceptron", "svm"]
 
@@ -43,7 +43,7 @@ class Learning:
     averaging started: the average is W - sums / time.
     """
 
-    scheme: Scheme
+    choices: Choices
     recipe: Recipe
     weights: SingleFloats
     squares: SingleFloats
@@ -53,14 +53,14 @@ class Learning:
     time: float = 0.0
 
     @classmethod
-    def start(cls, scheme: Scheme, recipe: Recipe, seed: int) -> Learning:
+    def start(cls, choices: Choices, recipe: Recipe, seed: int) -> Learning:
         """Zero weights."""
-        n = size_of(scheme)
+        n = size_of(choices)
         adaptive = recipe.learner != "perceptron"
         squares = np.full(n if adaptive else 0, _FIRST_SQUARE, dtype=np.float32)
         zeros = [np.zeros(n, dtype=np.float32) for _ in range(2)]
         state = np.array([seed], dtype=np.uint64)
-        return cls(scheme, recipe, zeros[0], squares, zeros[1], state)
+        return cls(choices, recipe, zeros[0], squares, zeros[1], state)
 
     def average(self) -> SingleFloats:
         """The mean of the weights since averaging started, or else the weights."""
@@ -93,7 +93,7 @@ class Learning:
         for block in np.split(order, np.flatnonzero(np.diff(blocks)) + 1):
             wrong, self.time = train(
                 tuple(rows),
-                tuple(self.scheme),
+                tuple(self.choices),
                 tuple(settings),
                 gold,
                 block,
@@ -156,7 +156,7 @@ def learn(
             found = None
             if score is not None:
                 weights = learning.average()
-                found = score(Policy(learning.scheme, weights))
+                found = score(Policy(learning.choices, weights))
                 if best is None or found > best[0]:
                     best = found, weights
             seconds = time.perf_counter() - start
@@ -168,7 +168,7 @@ def learn(
             raise
         interrupted = True
     weights = learning.average() if best is None else best[1]
-    return Policy(learning.scheme, rounded(weights)), history, interrupted
+    return Policy(learning.choices, rounded(weights)), history, interrupted
 
 
 def rounded(weights: SingleFloats) -> SingleFloats:

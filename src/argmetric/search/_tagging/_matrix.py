@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from argmetric._sparse import check_structure
+from argmetric.search._tagging._choices import Tier
 from argmetric.search._tagging._codec import Codec
 from argmetric.search._tagging._features import MatrixSource, history_salts
 from argmetric.search._tagging._model import Search, Side, search_lists
 from argmetric.search._tagging._recipes import Options
-from argmetric.search._tagging._scheme import Stream
 from argmetric.search._tagging._templates import Template
 from argmetric.search._tagging._training import Development, Log, Plan, learn_sides
 
@@ -101,7 +101,7 @@ def learn_matrix(
     if not len(values):
         raise ValueError("there is no row to learn from")
     labels = np.unique(values)
-    codec = Codec(Stream("t", tuple(labels.tolist()), False))
+    codec = Codec(Tier("t", tuple(labels.tolist()), False))
     n_columns = source.X.shape[1]
     development = None
     if dev is not None:

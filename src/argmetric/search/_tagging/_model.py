@@ -136,7 +136,7 @@ class TextModel:
     def _outside_documents(self, corpus: Corpus, labels: Integers) -> None:
         documents = np.flatnonzero(corpus.documents)
         for s, codec in enumerate(self.codecs):
-            if codec.stream.spans and documents.size:
+            if codec.tier.spans and documents.size:
                 places = corpus.sentences[documents] * len(self.codecs) + s
                 labels[:, places] = codec.labels.index("O")
 
@@ -163,9 +163,9 @@ def label_lists(
 ) -> list[list[Any]]:
     """Decisions as lists of labels, or of tuples of labels, one for each sentence."""
     split = labels.reshape(-1, len(codecs))
-    streams = [
+    tiers = [
         np.array(codec.labels, dtype=object)[split[:, s]].tolist()
         for s, codec in enumerate(codecs)
     ]
-    flat = streams[0] if len(streams) == 1 else list(zip(*streams, strict=True))
+    flat = tiers[0] if len(tiers) == 1 else list(zip(*tiers, strict=True))
     return [flat[a:b] for a, b in pairwise(sentences.tolist())]

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from argmetric import _saving
 from argmetric._saving import Arrays
+from argmetric.search._tagging._choices import Tier, make_choices, size_of
 from argmetric.search._tagging._codec import Codec
 from argmetric.search._tagging._engine import Policy
 from argmetric.search._tagging._features import Extractor
@@ -20,7 +21,6 @@ from argmetric.search._tagging._learning import Recipe
 from argmetric.search._tagging._matrix import MatrixModel
 from argmetric.search._tagging._model import Side, TextModel
 from argmetric.search._tagging._recipes import DEFAULTS, Options
-from argmetric.search._tagging._scheme import Stream, make_scheme, size_of
 from argmetric.search._tagging._templates import Template, read_templates
 from argmetric.search._tagging._training import without_memory
 
@@ -44,7 +44,7 @@ def save(tagger: Tagger, path: str | os.PathLike[str]) -> None:
         "arguments": tagger.get_params(),
         "history": tagger.history_,
         "interrupted": tagger.interrupted_,
-        "streams": [asdict(codec.stream) for codec in model.codecs],
+        "streams": [asdict(codec.tier) for codec in model.codecs],
         "tables": [[template.text for template in t] for t in options.tables],
         "options": {
             name: getattr(options, name)
@@ -101,17 +101,15 @@ def load(path: str | os.PathLike[str]) -> Tagger:
 
 
 def _tagger(cls: type[Tagger], header: Mapping[str, Any], arrays: Arrays) -> Tagger:
-    streams = [
-        Stream(s["name"], tuple(s["labels"]), s["spans"]) for s in header["streams"]
-    ]
-    names = [stream.name for stream in streams]
+    tiers = [Tier(s["name"], tuple(s["labels"]), s["spans"]) for s in header["streams"]]
+    names = [tier.name for tier in tiers]
     tables = tuple(read_templates(table, names) for table in header["tables"])
     recipe = Recipe(**header["recipe"])
     arguments = header["arguments"]
     defaults = replace(
         DEFAULTS[arguments["task"]],
-        streams=tuple(names),
-        spans=tuple(stream.spans for stream in streams),
+        tiers=tuple(names),
+        spans=tuple(tier.spans for tier in tiers),
         right_weight=header["right_weight"],
     )
     options = Options(
@@ -119,7 +117,7 @@ def _tagger(cls: type[Tagger], header: Mapping[str, Any], arrays: Arrays) -> Tag
     )
     tagger = cls(**arguments)
     tagger._options = options
-    tagger._model = _model(header, arrays, streams, options)
+    tagger._model = _model(header, arrays, tiers, options)
     tagger.history_ = header["history"]
     tagger.interrupted_ = header["interrupted"]
     return tagger
@@ -140,25 +138,25 @@ def whole_archive(path: str | os.PathLike[str]) -> AbstractContextManager[None]:
 def _model(
     header: Mapping[str, Any],
     arrays: Arrays,
-    streams: list[Stream],
+    tiers: list[Tier],
     options: Options,
 ) -> TextModel | MatrixModel:
-    codecs = tuple(Codec(stream) for stream in streams)
+    codecs = tuple(Codec(tier) for tier in tiers)
     base = header["n_columns"] or 0
     tables, plain = options.tables, without_memory(options.tables)
     if header["n_columns"] is None and not header["first_pass"]:
         tables = plain
 
     def side(number: int, reverse: bool, own: tuple[tuple[Template, ...], ...]) -> Side:
-        scheme = make_scheme(
-            streams,
+        choices = make_choices(
+            tiers,
             own,
             hash_bits=options.hash_bits,
             base=base,
             value=options.history_value,
         )
-        weights = dense(f"side{number}", arrays, size_of(scheme))
-        return Side(reverse, Policy(scheme, weights))
+        weights = dense(f"side{number}", arrays, size_of(choices))
+        return Side(reverse, Policy(choices, weights))
 
     sides = tuple(side(n, r, tables) for n, r in enumerate(header["reverse"]))
     if header["n_columns"] is not None:

@@ -20,7 +20,7 @@ from argmetric.search._tagging._templates import (
     read_templates,
 )
 
-Task = Literal["chunk", "ner", "pos", "label", "joint"]
+TaskName = Literal["chunk", "ner", "pos", "label", "joint"]
 Direction = Literal["left", "right", "both"]
 Tables = str | Sequence[str] | Mapping[str, str | Sequence[str]]
 
@@ -41,7 +41,7 @@ _WHOLE = {
 class Defaults:
     """The settings of a task where the user names none."""
 
-    streams: tuple[str, ...]
+    tiers: tuple[str, ...]
     spans: tuple[bool, ...]
     epochs: int
     step: float
@@ -89,7 +89,7 @@ class Options:
 
 def resolve(given: Mapping[str, Any]) -> Options:
     """Check the arguments of a `Tagger` and fill in what is None."""
-    check_choice(given["task"], "task", get_args(Task))
+    check_choice(given["task"], "task", get_args(TaskName))
     defaults = DEFAULTS[given["task"]]
     values: dict[str, Any] = {
         name: vars(defaults).get(name) if value is None else value
@@ -144,13 +144,13 @@ def filled(given: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments of a `Tagger`, checked and with the recipe where they are None."""
     options = resolve(given)
     texts = [[template.text for template in table] for table in options.tables]
-    by_stream = dict(zip(options.defaults.streams, texts, strict=True))
+    by_tier = dict(zip(options.defaults.tiers, texts, strict=True))
     direction = "both" if len(options.reverse) == 2 else _SIDES[options.reverse[0]]
     return {
         **given,
         **vars(options.recipe),
         **{name: value for name, value in vars(options).items() if name in given},
-        "templates": texts[0] if len(texts) == 1 else by_stream,
+        "templates": texts[0] if len(texts) == 1 else by_tier,
         "direction": direction,
     }
 
@@ -190,17 +190,17 @@ def check_numbers(values: Mapping[str, Any]) -> dict[str, Any]:
 def read_tables(
     task: str, templates: Tables | None
 ) -> tuple[tuple[Template, ...], ...]:
-    """The templates of each stream of a task."""
+    """The templates of each tier of a task."""
     if task != "joint":
         if isinstance(templates, Mapping):
             raise ValueError("a dict of templates is for task='joint'")
         table = default_templates(task) if templates is None else templates
         return (read_templates(table),)
-    streams = DEFAULTS[task].streams
+    tiers = DEFAULTS[task].tiers
     given = {} if templates is None else templates
-    if not isinstance(given, Mapping) or set(given) - set(streams):
-        raise ValueError(f"templates of a joint task are a dict of {streams}")
+    if not isinstance(given, Mapping) or set(given) - set(tiers):
+        raise ValueError(f"templates of a joint task are a dict of {tiers}")
     return tuple(
-        read_templates(given.get(name, default_templates(f"joint {name}")), streams)
-        for name in streams
+        read_templates(given.get(name, default_templates(f"joint {name}")), tiers)
+        for name in tiers
     )

@@ -57,7 +57,7 @@ class Judge:
         self._codec = codec
         self._sentences = sentences
         self._numbers = codec.encode(labels)
-        if codec.stream.spans:
+        if codec.tier.spans:
             # Types that only occur here get numbers of their own: they are missed
             self._types: dict[str, int] = {}
             self._of_labels = roles_and_kinds(codec.labels, self._types)
@@ -68,7 +68,7 @@ class Judge:
         n = len(numbers)
         accuracy = float(np.mean(numbers == self._numbers)) if n else 1.0
         unknown = int(np.sum(self._numbers < 0))
-        if not self._codec.stream.spans:
+        if not self._codec.tier.spans:
             return Evaluation(accuracy, None, None, None, unknown, n)
         roles, kinds = self._of_labels
         found = Labels(roles[numbers], kinds[numbers], self._sentences).chunks()

@@ -37,7 +37,7 @@ class SegmentModel:
 
     @property
     def codecs(self) -> tuple[Codec, ...]:
-        """The codec, as the one stream of labels."""
+        """The codec, as the one tier of labels."""
         return (self.codec,)
 
     @cached_property
@@ -67,18 +67,18 @@ class SegmentModel:
 
     def text(self, corpus: Corpus) -> npt.NDArray[np.uint32]:
         """Attributes of every token."""
-        blocks = [np.empty((corpus.n_tokens, 0), dtype=np.uint32)]
+        parts = [np.empty((corpus.n_tokens, 0), dtype=np.uint32)]
         for number, column in self._templates[1] if corpus.n_tokens else ():
             if number >= len(corpus.columns):
                 raise ValueError(
                     f"the templates read {number + 1} columns (words first), but the "
                     f"tokens have {len(corpus.columns)}"
                 )
-            blocks.append(column.codes(corpus.columns[number]))
-        if len(blocks) == 1:
+            parts.append(column.codes(corpus.columns[number]))
+        if len(parts) == 1:
             n = len(self._templates[1])
             return np.zeros((corpus.n_tokens, n), dtype=np.uint32)
-        return np.concatenate(blocks, axis=1)
+        return np.concatenate(parts, axis=1)
 
     def numbers(self, corpus: Corpus, width: int) -> Integers:
         """Numbers of the labels of all tokens."""

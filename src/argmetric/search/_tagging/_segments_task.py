@@ -14,6 +14,7 @@ from argmetric._types import Integers
 from argmetric._validation import check_choice
 from argmetric.search._common import RollIn
 from argmetric.search._tagging._base import TextTagger, read_dev, read_training
+from argmetric.search._tagging._choices import Tier
 from argmetric.search._tagging._codec import Codec
 from argmetric.search._tagging._corpus import Corpus
 from argmetric.search._tagging._model_file import (
@@ -24,7 +25,6 @@ from argmetric.search._tagging._model_file import (
     write_archive,
 )
 from argmetric.search._tagging._recipes import check_numbers
-from argmetric.search._tagging._scheme import Stream
 from argmetric.search._tagging._score import Judge
 from argmetric.search._tagging._segment_model import (
     SegmentModel,
@@ -196,7 +196,7 @@ class SegmentTagger(TextTagger):
         header, arrays = read_archive(path, _FORMAT)
         with whole_archive(path):
             tagger = cls(**header["arguments"])
-            codec = Codec(Stream("t", tuple(header["labels"]), True))
+            codec = Codec(Tier("t", tuple(header["labels"]), True))
             shape = header["hash_bits"], header["max_length"]
             empty = np.empty(0, dtype=np.float32)
             model = SegmentModel(codec, tuple(header["table"]), *shape, empty)

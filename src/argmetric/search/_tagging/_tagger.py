@@ -26,7 +26,7 @@ from argmetric.search._tagging._recipes import (
     Direction,
     Options,
     Tables,
-    Task,
+    TaskName,
     filled,
     resolve,
 )
@@ -55,11 +55,11 @@ class Tagger(TextTagger):
     learner : {"logistic", "perceptron", "svm"}, default="logistic"
         Multinomial logistic regression, averaged perceptron, or hinge loss.
     costs : {"zero_one", "regret"}, optional
-        Learn the reference policy's action, or let margins grow with the regret in F1
+        Learn the initial policy's action, or let margins grow with the regret in F1
         of a sentence's chunks that an action brings.
     roll_in : {"mixed", "gold", "own", "none"}, optional
-        Histories to learn from: the reference policy's in the first epoch, half of its
-        decisions in the second and the policy's own from then on; the reference
+        Histories to learn from: the initial policy's in the first epoch, half of its
+        decisions in the second and the policy's own from then on; the initial
         policy's; the policy's own; no history at all.
     epochs : int, optional
         Passes over the sentences.
@@ -87,7 +87,7 @@ class Tagger(TextTagger):
     history_ : list of dict
         Stage, epoch, share of wrong decisions in training, score on `dev`, seconds.
     labels_ : tuple
-        The labels, or one tuple for each of the two streams of the joint task.
+        The labels, or one tuple for each of the two tiers of the joint task.
     direction_ : {"left", "right", "both"}
         From where sentences are read; an interrupt may leave one side of two.
     n_columns_ : int
@@ -108,7 +108,7 @@ class Tagger(TextTagger):
 
     def __init__(
         self,
-        task: Task = "chunk",
+        task: TaskName = "chunk",
         *,
         templates: Tables | None = None,
         direction: Direction | None = None,
@@ -196,11 +196,9 @@ class Tagger(TextTagger):
         """
         labels = renamed(labels, tags, old="tags", new="labels")
         options = resolve(self.get_params())
-        streams = list(
-            zip(options.defaults.streams, options.defaults.spans, strict=True)
-        )
-        corpus, codecs, gold = read_training(sentences, labels, streams)
-        held = read_dev(dev, len(streams))
+        tiers = list(zip(options.defaults.tiers, options.defaults.spans, strict=True))
+        corpus, codecs, gold = read_training(sentences, labels, tiers)
+        held = read_dev(dev, len(tiers))
         log = self._log(on_epoch)
         plan = Plan.of(options, codecs)
         model = learn_text(plan, corpus, gold, options.memory, log, held)

@@ -30,7 +30,7 @@ class Template:
         As it was written, such as ``"t[-1]|w[0]"``.
     parts : tuple of (attribute, offset)
         What it reads from the text.
-    labels : tuple of (stream, offset)
+    labels : tuple of (tier, offset)
         What it reads from the labels; empty for a static template.
     """
 
@@ -45,7 +45,7 @@ def default_templates(task: str, *, n_columns: int | None = None) -> str:
     Parameters
     ----------
     task : {"chunk", "ner", "pos", "label", "joint tag", "joint chunk"}
-        The task, or a stream of the joint task.
+        The task, or a tier of the joint task.
     n_columns : int, optional
         Only the templates that text with so many columns, words first, is enough for.
 
@@ -75,12 +75,12 @@ def _columns_read(line: str) -> int:
 
 
 def read_templates(
-    table: str | Iterable[str], streams: Sequence[str] = ("t",)
+    table: str | Iterable[str], tiers: Sequence[str] = ("t",)
 ) -> tuple[Template, ...]:
     """Templates of a table: text with one template a line, or a list of them.
 
     ``|`` joins parts, ``#`` starts a comment. ``t[-1]`` is the label before in the same
-    stream; parts with a stream's name read that stream.
+    tier; parts with a tier's name read that tier.
     """
     lines = table.splitlines() if isinstance(table, str) else list(table)
     found: dict[str, Template] = {}
@@ -89,11 +89,11 @@ def read_templates(
             raise ValueError(f"template {number} must be text, not {line!r}")
         text = "".join(line.partition("#")[0].split())
         if text:
-            found[text] = _read(text, number, streams)
+            found[text] = _read(text, number, tiers)
     return tuple(found.values())
 
 
-def _read(text: str, number: int, streams: Sequence[str]) -> Template:
+def _read(text: str, number: int, tiers: Sequence[str]) -> Template:
     parts, labels = [], []
     for piece in text.split("|"):
         if piece == "bias":
@@ -107,7 +107,7 @@ def _read(text: str, number: int, streams: Sequence[str]) -> Template:
         name, size, offset = match[1], match[2], int(match[3])
         if abs(offset) > _FARTHEST:
             raise ValueError(f"template {number}: {piece!r} reaches too far")
-        if (name == "t" or name in streams) and not size:
+        if (name == "t" or name in tiers) and not size:
             labels.append((name, offset))
             if name == "t" and offset >= 0:
                 raise ValueError(f"template {number}: {piece!r} is not decided yet")
@@ -117,7 +117,7 @@ def _read(text: str, number: int, streams: Sequence[str]) -> Template:
             raise ValueError(
                 f"template {number}: there is no attribute {name + size!r}; there are "
                 f"{', '.join(_WORD)}, prefixN, suffixN, pos, posN, columnN, {MEMORY}, "
-                f"and the labels {', '.join(dict.fromkeys(['t', *streams]))}"
+                f"and the labels {', '.join(dict.fromkeys(['t', *tiers]))}"
             )
     return Template(text, tuple(parts), tuple(labels))
 
@@ -153,18 +153,18 @@ class Compiled:
     offsets: npt.NDArray[np.int64]
     parts: npt.NDArray[np.int64]
     salts: npt.NDArray[np.uint64]
-    streams: npt.NDArray[np.int64]
+    tiers: npt.NDArray[np.int64]
 
     @property
     def widest(self) -> int:
-        """Templates of the stream that has most of them."""
-        return int(np.diff(self.streams).max(initial=0))
+        """Templates of the tier that has most of them."""
+        return int(np.diff(self.tiers).max(initial=0))
 
 
 def compile_templates(
     tables: Sequence[Sequence[Template]], attributes: Sequence[str]
 ) -> Compiled:
-    """Arrays for the kernels; one list of templates for each stream."""
+    """Arrays for the kernels; one list of templates for each tier."""
     flat = [template for table in tables for template in table]
     number = {name: i for i, name in enumerate(attributes)}
     parts = [part for template in flat for part in template.parts]
@@ -183,16 +183,16 @@ def _salt(text: str) -> int:
     return crc32(data) << 32 | crc32(data[::-1])
 
 
-def lags(template: Template, stream: int, streams: Sequence[str]) -> list[int]:
+def lags(template: Template, tier: int, tiers: Sequence[str]) -> list[int]:
     """How many decisions ago the labels of a template were taken, the last one 1."""
     found = []
     for name, offset in template.labels:
-        other = stream if name == "t" else list(streams).index(name)
-        lag = stream - other - len(streams) * offset
+        other = tier if name == "t" else list(tiers).index(name)
+        lag = tier - other - len(tiers) * offset
         if lag < 1:
             raise ValueError(
                 f"template {template.text!r}: {name}[{offset}] is not decided yet "
-                f"when the label of stream {streams[stream]!r} is"
+                f"when the label of tier {tiers[tier]!r} is"
             )
         found.append(lag)
     return found

@@ -10,6 +10,7 @@ import numpy as np
 
 from argmetric._kernels.tagging_layout import Rows
 from argmetric._types import Integers
+from argmetric.search._tagging._choices import make_choices
 from argmetric.search._tagging._codec import Codec
 from argmetric.search._tagging._corpus import Corpus
 from argmetric.search._tagging._engine import Policy, greedy
@@ -24,7 +25,6 @@ from argmetric.search._tagging._model import (
     text_source,
 )
 from argmetric.search._tagging._recipes import Options
-from argmetric.search._tagging._scheme import make_scheme
 from argmetric.search._tagging._score import Judge
 from argmetric.search._tagging._templates import MEMORY, Template
 
@@ -38,15 +38,15 @@ class Plan:
     Attributes
     ----------
     codecs : tuple of Codec
-        The streams.
+        The tiers.
     tables : tuple of tuples of Template
-        The templates of each stream.
+        The templates of each tier.
     recipe : Recipe
         How to learn.
     reverse : tuple of bool
         The sides: False reads from the left, True from the right.
     hash_bits, base, history_value
-        See `make_scheme`.
+        See `make_choices`.
     random_state : int
         Seed.
     """
@@ -126,8 +126,8 @@ def learn_side(
     if rows is None:
         rows = source.rows(reverse=reverse)
     target = recode(gold, plan.codecs, sentences) if reverse else gold
-    scheme = make_scheme(
-        [codec.stream for codec in plan.codecs],
+    choices = make_choices(
+        [codec.tier for codec in plan.codecs],
         plan.tables,
         hash_bits=plan.hash_bits,
         base=plan.base,
@@ -135,7 +135,7 @@ def learn_side(
     )
     score = None if dev is None else _scorer(plan.codecs, dev, reverse)
     policy, _, interrupted = learn(
-        Learning.start(scheme, plan.recipe, plan.random_state + int(reverse)),
+        Learning.start(choices, plan.recipe, plan.random_state + int(reverse)),
         rows,
         target,
         plan.random_state + int(reverse),

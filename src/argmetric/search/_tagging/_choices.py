@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from argmetric._corpus import roles_and_kinds, well_formed
-from argmetric._kernels.tagging_layout import Scheme
+from argmetric._kernels.tagging_layout import Choices
 from argmetric.search._tagging._templates import Template, lags
 
 
 @dataclass(frozen=True)
-class Stream:
+class Tier:
     """A sequence of labels to decide.
 
     Attributes
@@ -32,22 +32,22 @@ class Stream:
     spans: bool
 
 
-def make_scheme(
-    streams: Sequence[Stream],
+def make_choices(
+    tiers: Sequence[Tier],
     tables: Sequence[Sequence[Template]],
     *,
     hash_bits: int,
     base: int = 0,
     value: float = 1.0,
-) -> Scheme:
+) -> Choices:
     """Arrays that say what may be decided and where its weights stand.
 
     Static features have the rows below 2**hash_bits, or, where `base` is given, those
     below `base`, and history features those from there on.
     """
-    most = max(len(stream.labels) for stream in streams)
+    most = max(len(tier.labels) for tier in tiers)
     bits = 8 if most < 255 else 16
-    names = [stream.name for stream in streams]
+    names = [tier.name for tier in tiers]
     masks, ends = [], [0]
     state = 0
     for number, table in enumerate(tables):
@@ -56,13 +56,13 @@ def make_scheme(
                 masks.append(_mask(lags(template, number, names), bits, template))
                 state |= masks[-1]
         ends.append(len(masks))
-    if any(stream.spans for stream in streams):
-        state |= ((1 << bits) - 1) << bits * (len(streams) - 1)
+    if any(tier.spans for tier in tiers):
+        state |= ((1 << bits) - 1) << bits * (len(tiers) - 1)
     rows = base + (1 << hash_bits)
-    sizes = [rows * len(stream.labels) for stream in streams]
-    allowed, roles, kinds = _legality(streams, most)
-    return Scheme(
-        np.array([len(stream.labels) for stream in streams], dtype=np.int64),
+    sizes = [rows * len(tier.labels) for tier in tiers]
+    allowed, roles, kinds = _legality(tiers, most)
+    return Choices(
+        np.array([len(tier.labels) for tier in tiers], dtype=np.int64),
         np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
         np.array(ends, dtype=np.int64),
         np.array(masks, dtype=np.uint64),
@@ -91,22 +91,22 @@ def _mask(steps: Sequence[int], bits: int, template: Template) -> int:
     return sum(((1 << bits) - 1) << bits * (step - 1) for step in set(steps))
 
 
-def _legality(streams: Sequence[Stream], most: int) -> tuple[Any, Any, Any]:
-    allowed = np.zeros((len(streams), most + 1, most), dtype=np.bool_)
-    roles = np.full((len(streams), most), -1, dtype=np.int64)
-    kinds = np.full((len(streams), most), -1, dtype=np.int64)
-    for s, stream in enumerate(streams):
-        n = len(stream.labels)
+def _legality(tiers: Sequence[Tier], most: int) -> tuple[Any, Any, Any]:
+    allowed = np.zeros((len(tiers), most + 1, most), dtype=np.bool_)
+    roles = np.full((len(tiers), most), -1, dtype=np.int64)
+    kinds = np.full((len(tiers), most), -1, dtype=np.int64)
+    for s, tier in enumerate(tiers):
+        n = len(tier.labels)
         allowed[s, : n + 1, :n] = True
-        if not stream.spans:
+        if not tier.spans:
             continue
-        first, follows, _ = well_formed(stream.labels, "IOB2")
+        first, follows, _ = well_formed(tier.labels, "IOB2")
         allowed[s, 0, :n] = first
         allowed[s, 1 : n + 1, :n] = follows
-        roles[s, :n], kinds[s, :n] = roles_and_kinds(stream.labels)
+        roles[s, :n], kinds[s, :n] = roles_and_kinds(tier.labels)
     return allowed, roles, kinds
 
 
-def size_of(scheme: Scheme) -> int:
-    """How many weights a scheme has."""
-    return int(scheme.starts[-1])
+def size_of(choices: Choices) -> int:
+    """How many weights the choices have."""
+    return int(choices.starts[-1])
