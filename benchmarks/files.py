@@ -128,8 +128,8 @@ def write_files(folder: Path, rows: int) -> None:
         "svmlight": "%d" + " %d:%.6g" * FEATURES + "\n",
         "jsonl": "{" + ", ".join(f'"{n}": %.6g' for n in NAMES) + ', "y": %d}\n',
     }
-    streams = {name: (folder / f"rows.{name}").open("w") for name in formats}
-    streams["csv"].write(",".join([*NAMES, "y"]) + "\n")
+    files = {name: (folder / f"rows.{name}").open("w") for name in formats}
+    files["csv"].write(",".join([*NAMES, "y"]) + "\n")
     for start in range(0, rows, 10_000):
         n = min(10_000, rows - start)
         X, y = rng.normal(size=(n, FEATURES)), rng.integers(0, 2, n)
@@ -137,12 +137,12 @@ def write_files(folder: Path, rows: int) -> None:
         for row, places, label in zip(
             X.tolist(), indices.tolist(), y.tolist(), strict=True
         ):
-            streams["csv"].write(formats["csv"] % (*row, label))
+            files["csv"].write(formats["csv"] % (*row, label))
             pairs = chain.from_iterable(zip(places, row, strict=True))
-            streams["svmlight"].write(formats["svmlight"] % (label, *pairs))
-            streams["jsonl"].write(formats["jsonl"] % (*row, label))
-    for stream in streams.values():
-        stream.close()
+            files["svmlight"].write(formats["svmlight"] % (label, *pairs))
+            files["jsonl"].write(formats["jsonl"] % (*row, label))
+    for file in files.values():
+        file.close()
 
 
 def compare(

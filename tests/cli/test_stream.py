@@ -952,7 +952,7 @@ def test_a_signal_before_the_first_byte(
     monkeypatch.setattr(_bytes.ByteSource, "_ready", nothing_comes)
     before = signal.getsignal(signal.SIGINT)  # ignored, where tests run in background
     reading, writing = os.pipe()
-    with open(reading) as stream, open(writing, "w"):
-        monkeypatch.setattr(sys, "stdin", stream)
+    with open(reading) as file, open(writing, "w"):
+        monkeypatch.setattr(sys, "stdin", file)
         assert run("-", "--features", "3").code == 130
     assert signal.getsignal(signal.SIGINT) is before

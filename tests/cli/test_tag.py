@@ -534,8 +534,8 @@ def test_bad_models(run: Run, models: Path) -> None:
     less = {name: value for name, value in header.items() if name != "streams"}
     for name, text in (("newer", newer), ("less", json.dumps(less).encode())):
         coded = np.frombuffer(text, dtype=np.uint8)
-        with open(name, "wb") as stream:
-            np.savez(stream, **(arrays | {"header": coded}))
+        with open(name, "wb") as file:
+            np.savez(file, **(arrays | {"header": coded}))
     Path("cut").write_bytes(data[:half])
     Path("damaged").write_bytes(damaged)
     write("foreign", "not a model\n")

@@ -22,15 +22,15 @@ def test_a_file_is_replaced_whole_or_not_at_all(tmp_path):
     os.chmod(path, 0o640)
 
     def fail():
-        with _saving.replaced_whole(path) as stream:
-            stream.write(b"new")
+        with _saving.replaced_whole(path) as file:
+            file.write(b"new")
             raise KeyError
 
     with pytest.raises(KeyError):
         fail()
     assert path.read_bytes() == b"old"
-    with _saving.replaced_whole(path) as stream:
-        stream.write(b"new")
+    with _saving.replaced_whole(path) as file:
+        file.write(b"new")
         assert path.read_bytes() == b"old"
     assert path.read_bytes() == b"new"
     assert path.stat().st_mode & 0o777 == 0o640
@@ -57,8 +57,8 @@ def test_where_writing_fails_the_file_is_named(tmp_path):
 
 def test_unfinished_files_are_removed(tmp_path):
     def interrupted():
-        with _saving.replaced_whole(tmp_path / "a") as stream:
-            stream.write(b"new")
+        with _saving.replaced_whole(tmp_path / "a") as file:
+            file.write(b"new")
             _saving.remove_unfinished()
             assert os.listdir(tmp_path) == []
 

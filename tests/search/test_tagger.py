@@ -279,8 +279,8 @@ def test_a_damaged_file_is_told_and_closed(tmp_path, kind):
     def written(**changes):
         text = json.dumps({**header, **changes}).encode()
         coded = np.frombuffer(text, dtype=np.uint8)
-        with open(tmp_path / "bad.tag", "wb") as stream:
-            np.savez(stream, **{**arrays, "header": coded})
+        with open(tmp_path / "bad.tag", "wb") as file:
+            np.savez(file, **{**arrays, "header": coded})
 
     for changes in ({"arguments": {"colour": 1}}, {"arguments": None}):
         written(**changes)
