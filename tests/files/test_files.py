@@ -100,7 +100,7 @@ def test_csv_shapes(folder: Path, content: str, expected: str) -> None:
 
 
 def test_empty_cell_of_a_single_column_is_a_row(folder: Path) -> None:
-    table = aio.read_table(put("in.csv", "score\n0.5\n\n0.25\n"))
+    table = aio.read_table(put("in.csv", "\nscore\n0.5\n\n0.25\n"))
     assert table.n_rows == 3
     aio.write_table(table, "out.csv")
     assert Path("out.csv").read_text() == 'score\n0.5\n""\n0.25\n'
@@ -507,7 +507,7 @@ COUNTED = "; rows are counted from 1, without the header"
     [
         pa.array([0.5, 1.0]),
         pa.array([0.5, 1.0], pa.float32()),
-        pa.array([0.5, 1.0], pa.float16()),
+        pa.array(np.array([0.5, 1.0], np.float16)),
         pa.array(["0.5", " 1.0 "]),
         pa.array([".5", "1e0"], pa.large_string()),
         pa.array(["0.5", "+1."]).dictionary_encode(),

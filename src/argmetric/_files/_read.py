@@ -183,9 +183,12 @@ def _delimited(data: bytes, delimiter: str, name: str) -> tuple[Any, str]:
     types = {f"f{i}": pa.large_string() for i in range(len(header))}
     try:
         table = pc.read_csv(
-            pa.BufferReader(pa.py_buffer(data)),
+            pa.BufferReader(pa.py_buffer(_from_header(data))),
             read_options=pc.ReadOptions(
-                autogenerate_column_names=True, block_size=_CSV_BLOCK_BYTES
+                autogenerate_column_names=True,
+                # Not sliced off: before 24, pyarrow's if_else spoils text of a slice
+                skip_rows_after_names=1,
+                block_size=_CSV_BLOCK_BYTES,
             ),
             parse_options=pc.ParseOptions(
                 delimiter=delimiter,
@@ -200,15 +203,18 @@ def _delimited(data: bytes, delimiter: str, name: str) -> tuple[Any, str]:
     except pa.ArrowInvalid:
         _refuse_ragged(data, len(header), delimiter, name)
         raise
-    table = table.slice(1).rename_columns(header)
+    table = table.rename_columns(header)
     _refuse_open_quote(data, table, name)
     return table, delimiter
 
 
+def _from_header(data: bytes) -> bytes:
+    return data.removeprefix(UTF8_MARK).lstrip(b"\r\n")
+
+
 def _header(data: bytes, delimiter: str, name: str) -> tuple[list[str], str]:
-    start = data.removeprefix(UTF8_MARK).lstrip(b"\r\n")
     try:
-        text = start[: 1 << 20].decode(errors="ignore")
+        text = _from_header(data)[: 1 << 20].decode(errors="ignore")
         line = text.splitlines()[0]
         if delimiter not in line:
             # Only where a single other delimiter is possible: never a guess
