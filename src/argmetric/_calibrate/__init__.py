@@ -9,7 +9,7 @@ from argmetric._calibrate._calibrate import (
 )
 from argmetric._calibrate._classes import fit_class_temperature
 from argmetric._calibrate._composed import ChainedMap, FunctionMap
-from argmetric._calibrate._fit import METHODS, Method, fit_map
+from argmetric._calibrate._fit import METHOD_WORDS, METHODS, Method, fit_map
 from argmetric._calibrate._folds import deal, fold_numbers
 from argmetric._calibrate._hook import (
     as_calibrator,
@@ -36,6 +36,7 @@ from argmetric._calibrate._spline import SplineMap
 __all__ = [
     "DEFAULT",
     "METHODS",
+    "METHOD_WORDS",
     "BetaMap",
     "Calibrator",
     "ChainedMap",

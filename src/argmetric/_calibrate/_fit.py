@@ -28,7 +28,16 @@ from argmetric._types import Floats
 Method = Literal[
     "spline", "platt", "beta", "temperature", "isotonic", "identity", "auto"
 ]
-METHODS = ("spline", "platt", "beta", "temperature", "isotonic", "identity", "auto")
+METHOD_WORDS: dict[Method, str] = {
+    "spline": "a smooth curve, pulled towards no change",
+    "platt": "slope and intercept of the log-odds",
+    "beta": "three parameters",
+    "temperature": "slope only",
+    "isotonic": "any that rises",
+    "identity": "none",
+    "auto": "the simplest of them that does as well as the best out of fold",
+}
+METHODS = tuple(METHOD_WORDS)
 POINTS = 64  # of an isotonic map at which its draws are kept
 COOLEST, HOTTEST = 1e-6, 1e6  # temperatures where a fold has no better one
 

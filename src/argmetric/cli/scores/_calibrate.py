@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
 from argmetric import _files as files
+from argmetric._calibrate import DEFAULT, METHOD_WORDS, Method
 from argmetric._files import Format
 from argmetric._saving import writing
 from argmetric.cli import _report
@@ -46,9 +47,7 @@ if TYPE_CHECKING:
     from argmetric import CalibrationCheck
     from argmetric._reliability import Route
 
-Method = Literal[
-    "spline", "platt", "beta", "temperature", "isotonic", "identity", "auto"
-]
+_MAPS = ", ".join(f"{name} ({words})" for name, words in METHOD_WORDS.items())
 
 
 class CheckSummary(Asked):
@@ -78,7 +77,13 @@ def calibrate(
     columns: Columns = DEFAULT_COLUMNS,
     weight: Weight = None,
     judge: Judge = DEFAULT_JUDGE,
-    method: Annotated[Method | None, Parameter(group=CALIBRATION)] = None,
+    method: Annotated[
+        Method | None,
+        Parameter(
+            group=CALIBRATION,
+            help=f"The kind of map: {_MAPS}. [default: {DEFAULT}]",
+        ),
+    ] = None,
     map: Annotated[FilePath | None, Parameter(group=CALIBRATION)] = None,
     seed: Seed = 0,
     output: Target = None,
@@ -104,11 +109,6 @@ def calibrate(
 
     Parameters
     ----------
-    method
-        The kind of map: spline (a smooth curve, pulled towards no change), platt
-        (slope and intercept of the log-odds), beta (three parameters), temperature
-        (slope only), isotonic (any that rises), identity (none), or auto, which is the
-        simplest of them that does as well as the best out of fold. [default: spline]
     map
         Apply this map, which an earlier call wrote, instead of fitting one.
     output
@@ -143,7 +143,7 @@ def calibrate(
 
         labels = y.astype(bool)
         how: dict[str, Any] = {"sample_weight": weights, "logits": scores.logits}
-        how["method"] = method or "spline"
+        how["method"] = method or DEFAULT
         calibrator = fitted(labels, p, **how)
         check = calibration_check(
             labels, p, metric, **grouping(groups), **how, random_state=seed
