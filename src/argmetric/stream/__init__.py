@@ -12,6 +12,7 @@ from argmetric._lazy import lazy_names
 if TYPE_CHECKING:
     from argmetric.stream._classifier import OnlineClassifier as OnlineClassifier
     from argmetric.stream._learners import Learner as Learner
+    from argmetric.stream._learners import LearnerName as LearnerName
     from argmetric.stream._model import StreamModel as StreamModel
     from argmetric.stream._progressive import ProgressiveScore as ProgressiveScore
     from argmetric.stream._river import RiverClassifier as RiverClassifier
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from argmetric.stream._rules import HistogramRule as HistogramRule
     from argmetric.stream._rules import NewtonRule as NewtonRule
     from argmetric.stream._rules import OFORule as OFORule
+    from argmetric.stream._rules import RuleName as RuleName
     from argmetric.stream._rules import RuleRun as RuleRun
     from argmetric.stream._rules import ThresholdRule as ThresholdRule
     from argmetric.stream._rules import get_rule as get_rule
@@ -43,5 +45,9 @@ __getattr__, __dir__, __all__ = lazy_names(
         ),
         "_wrapper": ("OnlineThreshold",),
     },
-    for_other_rooms={"_learners": ("Learner",), "_model": ("StreamModel",)},
+    for_other_rooms={
+        "_learners": ("Learner", "LearnerName"),
+        "_model": ("StreamModel",),
+        "_rules": ("RuleName",),
+    },
 )

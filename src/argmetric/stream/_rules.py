@@ -19,7 +19,7 @@ from argmetric._validation import check_length, check_scores, to_floats
 from argmetric.metrics import MetricLike, get_metric
 from argmetric.stream._metric import LevelForm, level_form
 
-RuleName = Literal["fixed", "ofo", "fofo", "newton", "histogram"]
+RuleName = Literal["histogram", "newton", "ofo", "fofo", "fixed"]
 Weights = tuple[Floats, int]  # and the pace at which they are read
 UNWEIGHTED: Weights = (np.ones(1), 0)
 

@@ -52,12 +52,11 @@ from argmetric.cli.stream._run import (
 )
 from argmetric.cli.stream._status import Interruption, Status
 from argmetric.metrics import Metric
+from argmetric.stream import LearnerName, RuleName
 
 if TYPE_CHECKING:
     from argmetric.stream import OnlineClassifier
 
-RuleName = Literal["histogram", "newton", "ofo", "fofo", "fixed"]
-LearnerName = Literal["mixture", "sgd", "adagrad", "stamp", "omcsl"]
 _OWN_DECISION = ("stamp", "omcsl")
 
 _CHECKPOINTS = Group("Checkpoints", sort_key=6)
