@@ -23,6 +23,7 @@ from argmetric._files._columns import (
 )
 from argmetric._files._features import Kind, categories, kind_of, sparse_numbers
 from argmetric._files._formats import (
+    DELIMITERS,
     FORMATS,
     ROLES,
     DataError,
@@ -42,6 +43,7 @@ from argmetric._files._write import (
 
 __all__ = [
     "DECISION_NAMES",
+    "DELIMITERS",
     "FORMATS",
     "LABEL_NAMES",
     "LOGIT_NAMES",

@@ -8,7 +8,7 @@ from difflib import get_close_matches
 import numpy as np
 
 from argmetric._files._arrow import to_numpy
-from argmetric._files._formats import DataError, Role, marked
+from argmetric._files._formats import DELIMITERS, DataError, Role, marked
 from argmetric._files._table import Table
 
 SCORE_NAMES = (
@@ -167,6 +167,6 @@ def _header_hint(table: Table) -> str:
             return False
         return True
 
-    if table.format in ("csv", "tsv") and all(is_number(name) for name in table.names):
+    if table.format in DELIMITERS and all(is_number(name) for name in table.names):
         return "; the first line looks like data: the file needs a header line"
     return ""

@@ -12,8 +12,9 @@ from io import StringIO
 from pathlib import Path
 from typing import Any, get_args
 
+from argmetric._files._binary import BINARY
 from argmetric._files._formats import (
-    BINARY_FORMATS,
+    DELIMITERS,
     FORMATS,
     STANDARD_STREAM,
     UTF8_MARK,
@@ -63,7 +64,7 @@ def read_table(source: str | os.PathLike[str], format: Format | None = None) -> 
     if not data.strip():
         raise DataError(f"{name} is empty")
     format = _agreed_format(name, format, data)
-    if format not in BINARY_FORMATS:
+    if format not in BINARY:
         refuse_other_encodings(data, name)
     table = _parse(data, format, name)
     if table.n_rows == 0:
@@ -129,16 +130,14 @@ def _parse(data: bytes, format: Format, name: str) -> Table:
     import pyarrow as pa
 
     try:
-        if format == "parquet":
-            return Table(_parquet(data), format, name)
-        if format in ("arrow", "arrow-stream"):
-            return Table(_arrow(data, format), format, name)
+        if format in BINARY:
+            return Table(BINARY[format].read(data), format, name)
         if format == "jsonl":
             from argmetric._files._jsonl import read_jsonl
 
             columns, lines = read_jsonl(data, name)
             return Table(columns, format, name, lines=lines)
-        columns, delimiter = _delimited(data, "\t" if format == "tsv" else ",", name)
+        columns, delimiter = _delimited(data, DELIMITERS[format], name)
         return Table(columns, format, name, delimiter=delimiter)
     except pa.ArrowException as error:
         raise DataError(_explained(error, format, name)) from error
@@ -152,25 +151,11 @@ def _explained(error: Exception, format: Format, name: str) -> str:
     reason = str(error).splitlines()[0].strip() if str(error) else repr(error)
     if "invalid UTF8" in reason:
         return f"{name} is not UTF-8 text; convert it first, for instance with iconv"
-    if format in ("csv", "tsv"):
+    if format in DELIMITERS:
         return f"{name}: {reason.removeprefix('CSV parse error: ')}"
     if format == "jsonl":
         return f"{name}: {reason.removeprefix('JSON parse error: ')}"
     return f"{name} is not a whole {format} file, perhaps cut short: {reason}"
-
-
-def _parquet(data: bytes) -> Any:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    return pq.ParquetFile(pa.py_buffer(data)).read(use_pandas_metadata=False)
-
-
-def _arrow(data: bytes, format: Format) -> Any:
-    import pyarrow as pa
-
-    opener = pa.ipc.open_stream if format == "arrow-stream" else pa.ipc.open_file
-    return opener(pa.py_buffer(data)).read_all()
 
 
 def _delimited(data: bytes, delimiter: str, name: str) -> tuple[Any, str]:

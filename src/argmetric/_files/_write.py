@@ -8,8 +8,9 @@ from collections.abc import Iterator
 from typing import IO, Any
 
 from argmetric._files._arrow import flat, text_bytes, text_scalar
+from argmetric._files._binary import BINARY
 from argmetric._files._formats import (
-    BINARY_FORMATS,
+    DELIMITERS,
     STANDARD_STREAM,
     DataError,
     Format,
@@ -55,7 +56,7 @@ def write_table(
         format = output_format(table, path)
     if path == STANDARD_STREAM:
         file = sys.stdout.buffer
-        if format in BINARY_FORMATS and file.isatty():
+        if format in BINARY and file.isatty():
             raise _not_for_a_terminal(format)
         _write(table, file, format, numeric)
         file.flush()
@@ -66,7 +67,7 @@ def write_table(
 
 def refuse_terminal(format: Format) -> None:
     """Refuse to put bytes on a terminal that no one can read."""
-    if format in BINARY_FORMATS and sys.stdout.isatty():
+    if format in BINARY and sys.stdout.isatty():
         raise _not_for_a_terminal(format)
 
 
@@ -90,29 +91,19 @@ def output_format(table: Table, path: str) -> Format:
 def _write(
     table: Table, file: IO[bytes], format: Format, numeric: frozenset[str]
 ) -> None:
-    import pyarrow as pa
-
-    columns = table.columns
-    if format in ("csv", "tsv"):
+    if format in DELIMITERS:
         same = format == table.format
-        delimiter = table.delimiter if same else "\t" if format == "tsv" else ","
-        _write_delimited(columns, file, delimiter)
+        delimiter = table.delimiter if same else DELIMITERS[format]
+        _write_delimited(table.columns, file, delimiter)
     elif format == "jsonl":
         _write_jsonl(table, file, numeric)
     else:
-        typed = inferred(columns, numeric) if _is_text(table) else columns
-        if format == "parquet":
-            import pyarrow.parquet as pq
-
-            pq.write_table(typed, file)
-        else:
-            new = pa.ipc.new_stream if format == "arrow-stream" else pa.ipc.new_file
-            with new(file, typed.schema) as writer:
-                writer.write_table(typed)
+        BINARY[format].write(_typed(table, numeric), file)
 
 
-def _is_text(table: Table) -> bool:
-    return table.format in ("csv", "tsv")
+def _typed(table: Table, numeric: frozenset[str]) -> Any:
+    is_text = table.format in DELIMITERS
+    return inferred(table.columns, numeric) if is_text else table.columns
 
 
 def _batches(columns: Any) -> Iterator[list[Any]]:
@@ -174,7 +165,7 @@ def _write_jsonl(table: Table, file: IO[bytes], numeric: frozenset[str]) -> None
     if table.lines is not None:
         _write_lines(file, table.lines)
         return
-    columns = inferred(table.columns, numeric) if _is_text(table) else table.columns
+    columns = _typed(table, numeric)
     keys = [text_scalar(json.dumps(name) + ": ") for name in columns.column_names]
     comma, nothing = text_scalar(", "), text_scalar("")
     for arrays in _batches(columns):

@@ -99,7 +99,7 @@ def rows_out(
             )
     target = output if output is not None else "-"
     format = format or files.output_format(table, target)
-    if format not in ("csv", "tsv", table.format):
+    if format != table.format and format not in files.DELIMITERS:
         _refuse_repeated_names(table, format)
     wanted = output is not None or not json
     if wanted and target == "-":
