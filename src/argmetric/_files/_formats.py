@@ -9,7 +9,7 @@ from argmetric._saving import DataError as DataError
 
 Format = Literal["csv", "tsv", "parquet", "arrow", "arrow-stream", "jsonl"]
 FORMATS: tuple[Format, ...] = get_args(Format)
-DELIMITERS: dict[Format, str] = {"csv": ",", "tsv": "\t"}  # a header, text in cells
+DELIMITERS: dict[Format, str] = {"csv": ",", "tsv": "\t"}
 
 STANDARD_STREAM = "-"
 
