@@ -25,7 +25,7 @@ Column = Sequence[str]
 STREAM = "-"
 DOCUMENT = "-DOCSTART-"
 BYTE_ORDER = "\ufeff"
-_ENDS = " \r"
+ENDS = " \r"
 _BLANKS = re.compile(" +")
 _SHOWN = 40
 _CONVERT = "convert it first, for instance with iconv"
@@ -128,8 +128,8 @@ def read_columns(
     """
     name, text = read_text(path, encoding, otherwise)
     lines = text.split("\n")
-    bodies = [line.strip(_ENDS) for line in lines]
-    bodies[0] = bodies[0].removeprefix(BYTE_ORDER).strip(_ENDS)
+    bodies = [line.strip(ENDS) for line in lines]
+    bodies[0] = bodies[0].removeprefix(BYTE_ORDER).strip(ENDS)
     breaks = []
     if DOCUMENT in text:
         breaks = [i for i, body in enumerate(bodies) if body.startswith(DOCUMENT)]
@@ -146,32 +146,43 @@ def read_columns(
         np.append(starts, len(places)),
         # What stands before the first of them is of the first document too
         np.maximum(np.searchsorted(breaks, places[starts]) - 1, 0),
-        _columns([bodies[i] for i in places.tolist()], places, len(starts), name),
+        columns_of([bodies[i] for i in places.tolist()], places, len(starts), name),
     )
 
 
-def _columns(
+def columns_of(
     tokens: list[str], places: Integers, n_sentences: int, name: str
-) -> tuple[Column, ...]:
+) -> tuple[list[str], ...]:
     """The columns of the lines of tokens, by one split of all of them.
 
     A list for each line, turned into columns, would take twice the time.
     """
     separator = " "
     if any("\t" in line or "  " in line for line in tokens):
-        separator, tokens = "\t", ["\t".join(_cells(line)) for line in tokens]
-    counts = map(str.count, tokens, repeat(separator))
-    widths = np.fromiter(counts, np.int64, len(tokens)) + 1
-    width, cells = int(widths[0]), separator.join(tokens).split(separator)
-    if "" in cells or (widths != width).any():
-        _refuse_rows([line.split(separator) for line in tokens], places, name)
+        separator, tokens = "\t", ["\t".join(cells_of(line)) for line in tokens]
+    columns = split_rows(tokens, separator, places, name)
     if n_sentences == len(tokens):
         rows = [line.split(separator) for line in tokens]
         _refuse_text(rows, f"{name}, line {places[0] + 1}")
+    return columns
+
+
+def split_rows(
+    rows: list[str], separator: str, places: Integers, name: str
+) -> tuple[list[str], ...]:
+    """The columns of rows that have the same number of them, and none empty."""
+    counts = map(str.count, rows, repeat(separator))
+    widths = np.fromiter(counts, np.int64, len(rows)) + 1
+    width, text = int(widths[0]), separator.join(rows)
+    is_filled = separator * 2 not in f"{separator}{text}{separator}"
+    if not is_filled or (widths != width).any():
+        _refuse_rows([row.split(separator) for row in rows], places, name)
+    cells = text.split(separator)
     return tuple([cells[i::width] for i in range(width)])
 
 
-def _cells(line: str) -> list[str]:
+def cells_of(line: str) -> list[str]:
+    """The columns of a line."""
     return line.split("\t") if "\t" in line else _BLANKS.split(line)
 
 
