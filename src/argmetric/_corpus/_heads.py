@@ -1,0 +1,172 @@
+"""Heads of all words of a text at once: which are trees, which are projective."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from argmetric._arguments import check_items, shown
+from argmetric._types import AnyArray, Booleans, Integers
+
+
+@dataclass(frozen=True, eq=False)
+class Heads:
+    """The heads of all words of a text, sentence behind sentence.
+
+    Attributes
+    ----------
+    values : ndarray of int64
+        Numbers of heads within their sentence, counted from 1; 0 is the root.
+    sentences : ndarray of int64
+        Word numbers where sentences start, and the number of words.
+    """
+
+    values: Integers
+    sentences: Integers
+
+    @classmethod
+    def of(cls, heads: Sequence[AnyArray]) -> Heads:
+        """Lay the heads of sentences behind each other."""
+        sizes = np.fromiter(map(len, heads), np.int64, len(heads))
+        values = np.concatenate([np.zeros(0, np.int64), *heads], dtype=np.int64)
+        return cls(values, np.append(0, np.cumsum(sizes)))
+
+    @property
+    def sizes(self) -> Integers:
+        """Number of words of each sentence."""
+        return np.diff(self.sentences)
+
+    def sentence_of_words(self) -> Integers:
+        """The number of each word's sentence."""
+        return np.repeat(np.arange(len(self.sentences) - 1), self.sizes)
+
+    def outside(self, lowest: int = 0) -> Integers:
+        """Words whose head is no word of the sentence, and not the root."""
+        sizes = np.repeat(self.sizes, self.sizes)
+        return np.flatnonzero((self.values < lowest) | (self.values > sizes))
+
+    def roots(self) -> Integers:
+        """Number of roots of each sentence."""
+        where = self.sentence_of_words()[self.values == 0]
+        return np.bincount(where, minlength=len(self.sentences) - 1)
+
+    def unrooted(self) -> Integers:
+        """Words from which heads do not lead to the root: in a cycle, or below one."""
+        ahead, root = self._with_roots()
+        for _ in range(self._doublings()):
+            ahead = ahead[ahead]
+        return np.flatnonzero(ahead[self._slots()] != np.repeat(root, self.sizes))
+
+    def projective(self) -> Booleans:
+        """Which sentences have no two arcs that cross, the one from the root included.
+
+        Arcs (l, r) and (a, b) cross where l < a < r < b: where, among arcs that start
+        strictly inside of (l, r), the farthest end lies behind r. Farthest ends over
+        ranges come from a table of those over 1, 2, 4, ... slots.
+        """
+        above, root = self._with_roots()
+        slots = self._slots()
+        left = np.minimum(slots, above[slots])
+        right = np.maximum(slots, above[slots])
+        farthest = np.zeros(len(above), dtype=np.int64)
+        np.maximum.at(farthest, left, right)
+        reach = np.zeros(len(slots), dtype=np.int64)
+        inside = right - left - 1
+        for level in range(self._doublings() + 1):
+            size = 1 << level
+            now = (inside >= size) & (inside < 2 * size)
+            first, last = left[now] + 1, right[now] - size
+            reach[now] = np.maximum(farthest[first], farthest[last])
+            farthest = farthest.copy()
+            farthest[:-size] = np.maximum(farthest[:-size], farthest[size:])
+        crossed = self.sentence_of_words()[reach > right]
+        found = np.ones(len(root), dtype=np.bool_)
+        found[crossed] = False
+        return found
+
+    def lifted(self) -> tuple[Heads, Integers]:
+        """Projective trees, and how many arcs of each sentence were lifted for it.
+
+        As long as there is an arc that spans a word which is not below its head, the
+        shortest one (the first of several) is moved up to the head of its head (Nivre
+        and Nilsson 2005). All sentences take their steps together. These must be trees.
+        """
+        values = self.values.copy()
+        lifts = np.zeros(len(self.sentences) - 1, dtype=np.int64)
+        left = np.flatnonzero(~self.projective())
+        while left.size:
+            words = _ranges(self.sentences[left], self.sizes[left])
+            some = Heads(values[words], np.append(0, np.cumsum(self.sizes[left])))
+            broken = some.broken()
+            of = some.sentence_of_words()[broken]
+            order = np.lexsort((broken, some._lengths()[broken], of))
+            is_first = np.diff(of[order], prepend=-1) != 0
+            shortest, found = broken[order][is_first], of[order][is_first]
+            head = some.sentences[found] + some.values[shortest] - 1
+            values[words[shortest]] = some.values[head]
+            left = left[found]
+            lifts[left] += 1
+        return Heads(values, self.sentences), lifts
+
+    def _lengths(self) -> Integers:
+        slots = self._slots()
+        lengths: Integers = np.abs(slots - self._with_roots()[0][slots])
+        return lengths
+
+    def broken(self) -> Integers:
+        """Words whose arc spans a word that is not below their head."""
+        above, _ = self._with_roots()
+        slots = self._slots()
+        heads = above[slots]
+        start = np.minimum(slots, heads) + 1
+        spanned = np.maximum(self._lengths() - 1, 0)
+        arc = np.repeat(np.arange(len(slots)), spanned)
+        at, goal = _ranges(start, spanned), heads[arc]
+        broken = np.zeros(len(slots), dtype=np.bool_)
+        while at.size:
+            at = above[at]
+            is_lost = (above[at] == at) & (at != goal)
+            broken[arc[is_lost]] = True
+            going = ~is_lost & (at != goal)
+            at, goal, arc = at[going], goal[going], arc[going]
+        return np.flatnonzero(broken)
+
+    def _slots(self) -> Integers:
+        """Places of words where each sentence has one more, for the root, before it."""
+        return np.arange(len(self.values)) + self.sentence_of_words() + 1
+
+    def _with_roots(self) -> tuple[Integers, Integers]:
+        """The slot of each slot's head (a root is its own), and the slots of roots."""
+        root = self.sentences[:-1] + np.arange(len(self.sentences) - 1)
+        above = np.empty(len(self.values) + len(root), dtype=np.int64)
+        above[root] = root
+        above[self._slots()] = self.values + np.repeat(root, self.sizes)
+        return above, root
+
+    def _doublings(self) -> int:
+        return int(self.sizes.max(initial=0)).bit_length()
+
+
+def check_heads(value: Any, name: str) -> Integers:
+    """Heads of one sentence as an array."""
+    wanted = "a list of whole numbers"
+    items = value if isinstance(value, np.ndarray) else check_items(value, name, wanted)
+    try:
+        heads = np.asarray(items)
+    except ValueError:  # lists of different lengths
+        heads = np.zeros((1, 1))
+    if heads.ndim == 1 and not heads.size:
+        return np.zeros(0, dtype=np.int64)
+    if heads.ndim != 1 or heads.dtype.kind not in "iu":
+        raise TypeError(f"{name} must be {wanted}, not {shown(value)}")
+    return heads.astype(np.int64, copy=False)
+
+
+def _ranges(start: Integers, sizes: Integers) -> Integers:
+    """Numbers from each start on, so many of them."""
+    before = np.cumsum(sizes) - sizes
+    found: Integers = np.arange(int(sizes.sum())) + np.repeat(start - before, sizes)
+    return found

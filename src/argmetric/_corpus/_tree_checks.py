@@ -1,0 +1,146 @@
+"""Whether trees are trees, and the nearest ones without crossing arcs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from argmetric._arguments import check_items, shown
+from argmetric._corpus._heads import Heads, check_heads
+from argmetric._corpus._trees import NO_HEAD, Tree
+from argmetric._saving import DataError
+from argmetric._types import Integers
+from argmetric._validation import check_choice
+
+Roots = Literal["one", "any"]
+
+
+def check_trees(trees: Sequence[Tree], *, roots: Roots = "one") -> None:
+    """Refuse sentences whose heads are no tree.
+
+    Parameters
+    ----------
+    trees : sequence of Tree
+        All sentences are looked at together.
+    roots : {"one", "any"}, default="one"
+        Whether a sentence may have several words whose head is the root.
+
+    Raises
+    ------
+    DataError
+        With file, line, sentence and token: a head that is unknown or outside of the
+        sentence, a cycle, a second root.
+    """
+    check_choice(roots, "roots", get_args(Roots))
+    trees = tree_list(trees, "trees")
+    heads = heads_of_trees(trees)
+    check_inside(trees, heads)
+    unrooted = heads.unrooted()
+    if unrooted.size:
+        number, token = _place(heads, unrooted[0])
+        cycle = _cycle(trees[number].heads, token)
+        refuse_token(trees, number, cycle[0] - 1, _cycle_in_words(cycle))
+    several = np.flatnonzero(heads.roots() > 1)
+    if roots == "one" and several.size:
+        number = int(several[0])
+        first, second = np.flatnonzero(trees[number].heads == 0)[:2].tolist()
+        what = f"a second root, after token {first + 1}"
+        refuse_token(trees, number, second, what)
+
+
+def check_inside(
+    trees: Sequence[Tree], heads: Heads, lowest: int = 0, before: str = ""
+) -> None:
+    """Refuse heads that are less than `lowest`, or behind the end of the sentence."""
+    for word in heads.outside(lowest)[:1]:
+        number, token = _place(heads, word)
+        head, n = int(heads.values[word]), len(trees[number])
+        what = f"head {head} is outside of the sentence of {n} tokens"
+        what = "it has no head" if head == NO_HEAD else what
+        refuse_token(trees, number, token, what, before)
+
+
+def refuse_token(
+    trees: Sequence[Tree], number: int, token: int, what: str, before: str = ""
+) -> None:
+    """Raise an error that says where."""
+    raise DataError(f"{before}{trees[number].where(number, token)}: {what}")
+
+
+def is_projective(heads: Any) -> bool:
+    """Whether no two arcs of a sentence cross, the one from the root included.
+
+    Parameters
+    ----------
+    heads : array-like of int
+        The number of each word's head, counted from 1; 0 is the root.
+
+    Examples
+    --------
+    >>> is_projective([2, 0, 2]), is_projective([3, 4, 0, 3])
+    (True, False)
+    """
+    flat = Heads.of([check_heads(heads, "heads")])
+    if flat.outside().size or flat.unrooted().size:
+        raise ValueError(f"heads must be those of a tree, not {shown(heads)}")
+    return bool(flat.projective()[0])
+
+
+def nearest_projective(trees: Sequence[Tree]) -> tuple[list[Tree], Integers]:
+    """Trees without crossing arcs, and how many arcs of each were lifted.
+
+    The shortest arc that spans a word not below its head is moved to the head of its
+    head, until there is none. Projective trees are left as they are.
+    """
+    trees = tree_list(trees, "trees")
+    check_trees(trees, roots="any")
+    heads, lifts = heads_of_trees(trees).lifted()
+    found = list(trees)
+    for i in np.flatnonzero(lifts).tolist():
+        a, b = heads.sentences[i : i + 2].tolist()
+        found[i] = replace(trees[i], heads=heads.values[a:b])
+    return found, lifts
+
+
+def tree_list(given: Any, name: str) -> list[Tree]:
+    """A list of trees."""
+    wanted = "a list of Tree"
+    trees = check_items(given, name, wanted)
+    for i, tree in enumerate(trees):
+        if not isinstance(tree, Tree):
+            raise TypeError(
+                f"{name} must be {wanted}, not {shown(tree)} at position {i}"
+            )
+    return trees
+
+
+def heads_of_trees(trees: Sequence[Tree]) -> Heads:
+    """The heads of all sentences, behind each other."""
+    return Heads.of([tree.heads for tree in trees])
+
+
+def _place(heads: Heads, word: Any) -> tuple[int, int]:
+    number = int(np.searchsorted(heads.sentences, word, side="right")) - 1
+    return number, int(word - heads.sentences[number])
+
+
+def _cycle(heads: Integers, token: int) -> list[int]:
+    """The words of the cycle that a word leads to, the first one first."""
+    way: list[int] = []
+    at = token + 1
+    while at not in way:
+        way.append(at)
+        at = int(heads[at - 1])
+    cycle = way[way.index(at) :]
+    start = cycle.index(min(cycle))
+    return cycle[start:] + cycle[:start]
+
+
+def _cycle_in_words(cycle: list[int]) -> str:
+    if len(cycle) == 1:
+        return "it is its own head"
+    way = " → ".join(map(str, [*cycle[:10], *["..."] * (len(cycle) > 10), cycle[0]]))
+    return f"its heads go round: {way}"
