@@ -1,4 +1,4 @@
-"""Labelled text: sentences in files, chunks, and the labels that write them."""
+"""Labelled text: sentences and trees in files, chunks, and how many are right."""
 
 from argmetric._corpus._chunks import (
     Chunk,
@@ -13,6 +13,7 @@ from argmetric._corpus._chunks import (
     write_labels,
 )
 from argmetric._corpus._columns import DOCUMENT, Column, ColumnFile, read_columns
+from argmetric._corpus._heads import Heads
 from argmetric._corpus._read import HasLabels, read_sentences
 from argmetric._corpus._schemes import (
     BEGIN,
@@ -27,6 +28,16 @@ from argmetric._corpus._schemes import (
     well_formed,
 )
 from argmetric._corpus._sentence import CorpusFormat, Sentence
+from argmetric._corpus._tree_checks import (
+    check_trees,
+    heads_of_trees,
+    is_projective,
+    nearest_projective,
+)
+from argmetric._corpus._tree_scores import TreeScores, score_trees
+from argmetric._corpus._tree_text import draw_tree
+from argmetric._corpus._tree_writing import write_trees
+from argmetric._corpus._trees import Tree, TreeFormat, read_trees
 from argmetric._corpus._words import word_shape
 from argmetric._corpus._write import write_sentences, write_text
 
@@ -43,23 +54,35 @@ __all__ = [
     "ColumnFile",
     "CorpusFormat",
     "HasLabels",
+    "Heads",
     "Labels",
     "Roles",
     "SchemeName",
     "Sentence",
     "Span",
+    "Tree",
+    "TreeFormat",
+    "TreeScores",
+    "check_trees",
     "chunks_of",
     "count_chunks",
+    "draw_tree",
+    "heads_of_trees",
     "is_label",
+    "is_projective",
+    "nearest_projective",
     "read_chunks",
     "read_columns",
     "read_sentences",
+    "read_trees",
     "repaired",
     "roles_and_kinds",
     "roles_of",
+    "score_trees",
     "well_formed",
     "word_shape",
     "write_labels",
     "write_sentences",
     "write_text",
+    "write_trees",
 ]
