@@ -37,6 +37,11 @@ if TYPE_CHECKING:
     from argmetric.search._tagging._templates import (
         default_templates as default_templates,
     )
+    from argmetric.search._trees import Tree as Tree
+    from argmetric.search._trees import TreeScores as TreeScores
+    from argmetric.search._trees import read_trees as read_trees
+    from argmetric.search._trees import score_trees as score_trees
+    from argmetric.search._trees import write_trees as write_trees
 
 __getattr__, __dir__, __all__ = lazy_names(
     __name__,
@@ -60,5 +65,6 @@ __getattr__, __dir__, __all__ = lazy_names(
         "_searn._tasks_chunks": ("SpanChunking", "WordChunking", "span_features"),
         "_searn._tasks_joint": ("JointTask",),
         "_tagging._templates": ("default_templates",),
+        "_trees": ("Tree", "TreeScores", "read_trees", "score_trees", "write_trees"),
     },
 )
