@@ -217,7 +217,7 @@ def test_nothing_is_written_where_something_is_wrong():
     put("a.dp", DP)
     trees = read_trees("a.dp")
     wrong = {
-        "heads has 1 sentences but there are 2": {"heads": [[0]]},
+        "heads has 1 sentences but trees has 2": {"heads": [[0]]},
         "heads[0] has 1 heads for 2 words": {"heads": [[0], [0]]},
         "heads: a.dp, line 2: sentence 1, token 2 ('fish'): head 3 is outside of the "
         "sentence of 2 tokens": {"heads": [[0, 3], [0]]},
@@ -241,6 +241,10 @@ def test_nothing_is_written_where_something_is_wrong():
         assert str(error.value) == message
     with pytest.raises(ValueError, match=r"trees\[0\]: 'a\\nb' cannot be written"):
         write_trees("a.dp", [tree([0], words=["a\nb"])])
+    with pytest.raises(
+        ValueError, match=r"trees\[0\] has 1 words, but 2 in its source"
+    ):
+        write_trees("a.dp", [replace(trees[0], words=["a"], tags=None, heads=[0])])
     with pytest.raises(TypeError, match="trees must be a list of Tree, not 3 at posit"):
         write_trees("a.dp", [3])
     assert text_of("a.dp") == DP
@@ -408,7 +412,7 @@ def lifted(heads):
     return heads, lifts
 
 
-@pytest.mark.parametrize("n", range(1, 6))
+@pytest.mark.parametrize("n", range(1, 7))
 def test_all_short_sentences(n):
     every = [list(one) for one in product(range(n + 1), repeat=n)]
     flat = Heads.of([np.array(one) for one in every])
@@ -498,6 +502,7 @@ def test_scores_by_hand():
         "  UAS of 1-10 words        66.67% (4 of 6)",
     ]
     assert found._repr_html_().count("<tr>") == 6
+    assert score_trees([second, first], iter([second, guess])) == found
     alone = score_trees([second, first], [[0], guess.heads])
     assert (alone.labelled, alone.las) == (None, None)
     assert replace(alone, labelled=found.labelled) == found

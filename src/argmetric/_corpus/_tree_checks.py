@@ -10,7 +10,7 @@ import numpy as np
 
 from argmetric._arguments import check_items, shown
 from argmetric._corpus._heads import Heads, check_heads
-from argmetric._corpus._trees import NO_HEAD, Tree
+from argmetric._corpus._trees import NO_HEAD, Tree, place_of
 from argmetric._saving import DataError
 from argmetric._types import Integers
 from argmetric._validation import check_choice
@@ -67,7 +67,7 @@ def refuse_token(
     trees: Sequence[Tree], number: int, token: int, what: str, before: str = ""
 ) -> None:
     """Raise an error that says where."""
-    raise DataError(f"{before}{trees[number].where(number, token)}: {what}")
+    raise DataError(f"{before}{place_of(trees[number], number, token)}: {what}")
 
 
 def is_projective(heads: Any) -> bool:

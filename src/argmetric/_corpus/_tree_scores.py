@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import operator
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, repeat
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -176,11 +177,13 @@ def score_trees(gold: Sequence[Tree], predicted: Sequence[Any]) -> TreeScores:
     if not trees:
         raise ValueError("gold has no sentences")
     check_trees(trees, roots="any")
-    right, found = heads_of_trees(trees), _predicted(predicted, trees)
+    wanted = "a list of Tree, or of heads for each sentence"
+    guesses = check_items(predicted, "predicted", wanted)
+    right, found = heads_of_trees(trees), _predicted(guesses, trees)
     hits = right.values == found.values
     wrong = right.sizes - _counts(right, hits)
     kept = ~_is_punctuation(trees)
-    relations_hit = _relation_hits(trees, predicted)
+    relations_hit = _relation_hits(trees, guesses)
     labelled = None if relations_hit is None else _share(hits & relations_hit)
     roots_differ = (right.values == 0) != (found.values == 0)
     worst = np.argsort(-wrong, kind="stable")[:N_WORST]
@@ -217,9 +220,7 @@ def _by_length(sizes: Integers, wrong: Integers) -> tuple[LengthScores, ...]:
     return tuple(map(LengthScores, _BINS, heads, whole))
 
 
-def _predicted(given: Any, trees: Sequence[Tree]) -> Heads:
-    wanted = "a list of Tree, or of heads for each sentence"
-    found = check_items(given, "predicted", wanted)
+def _predicted(found: Sequence[Any], trees: Sequence[Tree]) -> Heads:
     if len(found) != len(trees):
         raise ValueError(
             f"predicted has {len(found)} sentences but gold has {len(trees)}"
@@ -247,20 +248,27 @@ def _predicted(given: Any, trees: Sequence[Tree]) -> Heads:
     return flat
 
 
-def _relation_hits(trees: Sequence[Tree], predicted: Any) -> Booleans | None:
-    found = [getattr(one, "relations", None) for one in predicted]
-    gold = [tree.relations for tree in trees]
-    if any(one is None for one in chain(gold, found)):
+def _relation_hits(trees: Sequence[Tree], predicted: Sequence[Any]) -> Booleans | None:
+    gold = [tree.relations for tree in trees if tree.relations is not None]
+    given = [getattr(one, "relations", None) for one in predicted]
+    found = [relations for relations in given if relations is not None]
+    if len(gold) < len(trees) or len(found) < len(trees):
         return None
-    pairs = zip(chain.from_iterable(gold), chain.from_iterable(found), strict=True)  # type: ignore[arg-type]
-    return np.array([a == b for a, b in pairs], dtype=np.bool_)
+    right = list(chain.from_iterable(gold))
+    same = map(operator.eq, right, chain.from_iterable(found))
+    return np.fromiter(same, np.bool_, len(right))
 
 
 def _is_punctuation(trees: Sequence[Tree]) -> Booleans:
-    """Which words are punctuation; each different tag or word is looked at once."""
-    tags = [tag for tree in trees for tag in tree.tags or [""] * len(tree)]
+    """Which words are punctuation."""
+    each = (tree.tags or repeat("", len(tree)) for tree in trees)
+    tags = list(chain.from_iterable(each))
     if not PUNCTUATION_TAGS.isdisjoint(tags):
-        return np.array([tag in PUNCTUATION_TAGS for tag in tags], dtype=np.bool_)
+        return _among(tags, PUNCTUATION_TAGS)
     words = list(chain.from_iterable(tree.words for tree in trees))
     marks = {word for word in set(words) if not any(map(str.isalnum, word))}
-    return np.array([word in marks for word in words], dtype=np.bool_)
+    return _among(words, marks)
+
+
+def _among(texts: Sequence[str], some: Set[str]) -> Booleans:
+    return np.fromiter(map(some.__contains__, texts), np.bool_, len(texts))

@@ -25,6 +25,7 @@ from argmetric._corpus._trees import (
     Tree,
     TreeFormat,
     format_of_name,
+    token_lines,
 )
 from argmetric._corpus._write import write_text
 from argmetric._types import Integers
@@ -48,8 +49,9 @@ def write_trees(
 
     A tree that was read from a file of the same format is written as it was, comments,
     multi-word tokens, empty nodes and all columns included, but for heads and
-    relations. What is not known is ``_``. In a new CoNLL-U file tags are UPOS where all
-    of them are universal ones, and else XPOS; a .dp file has no relations.
+    relations: other words or tags need a new Tree. What is not known is ``_``. In a
+    new CoNLL-U file tags are UPOS where all of them are universal ones, and else XPOS;
+    a .dp file has no relations.
 
     Parameters
     ----------
@@ -79,7 +81,7 @@ def write_trees(
     for i, (tree, own, named) in enumerate(zip(trees, numbers, names, strict=True)):
         shown_heads = [UNKNOWN if h == NO_HEAD else str(h) for h in own.tolist()]
         if tree.format == kind:
-            parts.append(_rewritten(tree, shown_heads, named))
+            parts.append(_rewritten(tree, shown_heads, named, i))
         else:
             rows = _rows(tree, shown_heads, named, kind, tag_column)
             parts.append(_text_of(rows, i))
@@ -113,7 +115,7 @@ def _relations(given: Any, trees: Sequence[Tree]) -> list[list[str]]:
 def _same_number(given: Sequence[Any], name: str, trees: Sequence[Tree]) -> None:
     if len(given) != len(trees):
         raise ValueError(
-            f"{name} has {len(given)} sentences but there are {len(trees)}"
+            f"{name} has {len(given)} sentences but trees has {len(trees)}"
         )
 
 
@@ -130,10 +132,15 @@ def _check_cells(cells: Iterable[str], name: str) -> None:
             raise ValueError(f"{name}: {shown(cell)} cannot be written into a column")
 
 
-def _rewritten(tree: Tree, heads: list[str], relations: list[str]) -> str:
+def _rewritten(tree: Tree, heads: list[str], relations: list[str], number: int) -> str:
     """The piece of the file that a tree was read from, with other heads."""
-    lines = tree.source.split("\n")
-    for place, head, relation in zip(tree.token_lines(), heads, relations, strict=True):
+    lines, places = tree.source.split("\n"), token_lines(tree)
+    if len(places) != len(tree):
+        raise ValueError(
+            f"trees[{number}] has {len(tree)} words, but {len(places)} in its source: "
+            "make a new Tree without one"
+        )
+    for place, head, relation in zip(places, heads, relations, strict=True):
         line = lines[place]
         if tree.format == "conllu":
             cells = line.split("\t")

@@ -96,20 +96,23 @@ class Tree:
             return []
         return [line.rstrip(ENDS) for line in lines if line.startswith("#")]
 
-    def token_lines(self) -> list[int]:
-        """Which lines of the source are those of words."""
-        lines = self.source.removeprefix(BYTE_ORDER).split("\n")
-        if self.format == "conllu":
-            firsts = [line.partition("\t")[0] for line in lines]
-            return [i for i, first in enumerate(firsts) if first.isdecimal()]
-        return [i for i, line in enumerate(lines) if line.strip()]
 
-    def where(self, number: int, token: int) -> str:
-        """File, line, sentence and token for a message; both are counted from 0."""
-        place = f"sentence {number + 1}, token {token + 1} ({shown(self.words[token])})"
-        if self.format is None:
-            return place
-        return f"{self.file}, line {self.line + self.token_lines()[token]}: {place}"
+def token_lines(tree: Tree) -> list[int]:
+    """Which lines of a tree's source are those of words."""
+    lines = tree.source.removeprefix(BYTE_ORDER).split("\n")
+    if tree.format == "conllu":
+        firsts = [line.partition("\t")[0] for line in lines]
+        return [i for i, first in enumerate(firsts) if first.isdecimal()]
+    return [i for i, line in enumerate(lines) if line.strip()]
+
+
+def place_of(tree: Tree, number: int, token: int) -> str:
+    """File, line, sentence and token for a message; both are counted from 0."""
+    place = f"sentence {number + 1}, token {token + 1} ({shown(tree.words[token])})"
+    lines = token_lines(tree)
+    if tree.format is None or len(lines) != len(tree):  # made or changed by hand
+        return place
+    return f"{tree.file}, line {tree.line + lines[token]}: {place}"
 
 
 def read_trees(
