@@ -62,6 +62,11 @@ def read_sentences(**given: Any) -> Any:
     return sequence.read_sentences(**given)
 
 
+def read_trees(**given: Any) -> Any:
+    Path("trees.dp").write_text("fish\tNN\t2\nswim\tVB\t0\n")
+    return search.read_trees(**given)
+
+
 # What is wrong with a file is said of the file
 A_FILE = {"path": r"\bpath\b|cannot read|cannot write|has no sentences|not a model"}
 STRUCTURES: dict[str, Call] = {
@@ -177,6 +182,7 @@ def learned(kind: Any) -> Any:
     return call
 
 
+SWIM = search.Tree(["fish", "swim"], ["NN", "VB"], [2, 0])
 SPELLING = search.SequenceLabelling("cv")
 BARKS, CHUNKS = [["big", "dogs", "bark"]], [["B-NP", "I-NP", "O"]]
 A_LABEL = {"labels": "label"}
@@ -238,6 +244,23 @@ STRUCTURES |= {
     ),
     "argmetric.search.token_features": Call(
         search.token_features, {"x": ["a", "cat"], "i": 1}, TOKENS
+    ),
+    "argmetric.search.read_trees": Call(
+        read_trees, {"path": "trees.dp", "format": "dp"}, A_FILE
+    ),
+    "argmetric.search.write_trees": Call(
+        search.write_trees,
+        {
+            "path": "out.conllu",
+            "trees": [SWIM],
+            "heads": [[2, 0]],
+            "relations": [["nsubj", "root"]],
+            "format": "conllu",
+        },
+        A_FILE,
+    ),
+    "argmetric.search.score_trees": of(
+        search.score_trees, gold=[SWIM], predicted=[[2, 0]]
     ),
     "argmetric.search.span_features": Call(
         search.span_features, {"x": ["a", "cat"], "start": 0, "stop": 1}, TOKENS

@@ -11,7 +11,7 @@ import pytest
 import argmetric as am
 from argmetric import sequence
 from argmetric._display import Result, drawing
-from argmetric.search import SequenceLabelling, check_task
+from argmetric.search import SequenceLabelling, Tree, check_task, score_trees
 from argmetric.search._searn._history import History, Iteration
 from argmetric.search._tagging._score import Evaluation
 from argmetric.sequence import Recalibration
@@ -43,9 +43,10 @@ def results():
     yield sequence.distribution("f1", [1, 0], sequence.Independent([0.9, 0.2]))
     yield Recalibration(0.9, 0.1, 0.01, 1.0)
     yield history()
+    yield score_trees([Tree(["a", "b"], None, [2, 0])], [[0, 1]])
 
 
-@pytest.fixture(scope="module", params=list(range(10)))
+@pytest.fixture(scope="module", params=list(range(11)))
 def result(request):
     return list(results())[request.param]
 
