@@ -160,25 +160,24 @@ def columns_of(
     separator = " "
     if any("\t" in line or "  " in line for line in tokens):
         separator, tokens = "\t", ["\t".join(cells_of(line)) for line in tokens]
-    columns = split_rows(tokens, separator, places, name)
+    cells, width = split_rows(tokens, separator, places, name)
     if n_sentences == len(tokens):
         rows = [line.split(separator) for line in tokens]
         _refuse_text(rows, f"{name}, line {places[0] + 1}")
-    return columns
+    return tuple([cells[i::width] for i in range(width)])
 
 
 def split_rows(
     rows: list[str], separator: str, places: Integers, name: str
-) -> tuple[list[str], ...]:
-    """The columns of rows that have the same number of them, and none empty."""
+) -> tuple[list[str], int]:
+    """The cells of rows with the same number of columns, none empty; that number."""
     counts = map(str.count, rows, repeat(separator))
     widths = np.fromiter(counts, np.int64, len(rows)) + 1
     width, text = int(widths[0]), separator.join(rows)
     is_filled = separator * 2 not in f"{separator}{text}{separator}"
     if not is_filled or (widths != width).any():
         _refuse_rows([row.split(separator) for row in rows], places, name)
-    cells = text.split(separator)
-    return tuple([cells[i::width] for i in range(width)])
+    return text.split(separator), width
 
 
 def cells_of(line: str) -> list[str]:

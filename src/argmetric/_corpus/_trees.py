@@ -205,17 +205,20 @@ def _conllu(bodies: list[str], filled: Booleans, name: str) -> Parts:
     places = np.flatnonzero(is_node)
     if not places.size:
         raise DataError(f"{name} has no sentences")
-    columns = split_rows(list(compress(bodies, is_node.tolist())), "\t", places, name)
-    if len(columns) != WIDTH:
+    rows = list(compress(bodies, is_node.tolist()))
+    cells, width = split_rows(rows, "\t", places, name)
+    if width != WIDTH:
         raise DataError(
-            f"{name}, line {places[0] + 1}: {len(columns)} columns, but CoNLL-U has "
-            f"{WIDTH}, with tabs between them"
+            f"{name}, line {places[0] + 1}: {width} columns, but CoNLL-U has {WIDTH}, "
+            "with tabs between them"
         )
+    used = (ID, FORM, UPOS, XPOS, HEAD, RELATION)
+    columns = {i: cells[i::WIDTH] for i in used}
     numbers = _token_numbers(columns[ID], places, name)
     is_token = numbers > 0
     if not is_token.all():
         places, numbers, kept = places[is_token], numbers[is_token], is_token.tolist()
-        columns = tuple([list(compress(column, kept)) for column in columns])
+        columns = {i: list(compress(column, kept)) for i, column in columns.items()}
     if not places.size:
         raise DataError(f"{name} has no sentences")
     sentences = _sentences(filled, places)
