@@ -18,6 +18,7 @@ from argmetric._corpus import (
     roles_and_kinds,
 )
 from argmetric._types import Integers
+from argmetric.search._hashing import reversal
 from argmetric.search._tagging._choices import Tier
 
 
@@ -71,14 +72,6 @@ class Codec:
         kind = kinds[numbers]
         other = np.where(ends, begins[kind], insides[kind])
         return np.where(role == 0, numbers, other)[..., back]
-
-
-def reversal(sentences: Integers) -> Integers:
-    """Token numbers in the order of the reversed sentences."""
-    lengths = np.diff(sentences)
-    ends = np.repeat(sentences[1:] - 1, lengths)
-    starts = np.repeat(sentences[:-1], lengths)
-    return ends - (np.arange(len(ends)) - starts)
 
 
 def codec_of(

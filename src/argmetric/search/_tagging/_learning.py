@@ -13,6 +13,7 @@ import numpy.typing as npt
 from argmetric._kernels.tagging_layout import Choices, Rows, Settings
 from argmetric._types import Integers, SingleFloats
 from argmetric.search._common import Costs, RollIn, gold_share
+from argmetric.search._hashing import rounded
 from argmetric.search._tagging._choices import size_of
 from argmetric.search._tagging._engine import Policy
 
@@ -169,13 +170,3 @@ def learn(
         interrupted = True
     weights = learning.average() if best is None else best[1]
     return Policy(learning.choices, rounded(weights)), history, interrupted
-
-
-def rounded(weights: SingleFloats) -> SingleFloats:
-    """Weights to the precision of half floats, in which a file holds them.
-
-    The error, a part in 2000, is far below that of learning; a file is half as large.
-    """
-    with np.errstate(over="ignore"):
-        half = weights.astype(np.float16)
-    return half.astype(np.float32) if np.isfinite(half).all() else weights

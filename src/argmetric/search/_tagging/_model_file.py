@@ -8,11 +8,9 @@ from contextlib import AbstractContextManager
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import numpy.typing as npt
-
 from argmetric import _saving
 from argmetric._saving import Arrays
+from argmetric.search._hashing import dense, sparse
 from argmetric.search._tagging._choices import Tier, make_choices, size_of
 from argmetric.search._tagging._codec import Codec
 from argmetric.search._tagging._engine import Policy
@@ -71,24 +69,6 @@ def write_archive(
 ) -> None:
     """Write a tagger as a header and arrays."""
     _saving.write_archive(path, kind, _VERSION, header, arrays)
-
-
-def sparse(name: str, weights: npt.NDArray[np.float32]) -> Arrays:
-    """Which weights are not zero, one bit each, and these, as half floats if exact."""
-    values: npt.NDArray[Any] = weights[weights != 0]
-    with np.errstate(over="ignore"):
-        halves = values.astype(np.float16)
-    if np.array_equal(halves.astype(np.float32), values):
-        values = halves
-    return {f"{name}_places": np.packbits(weights != 0), f"{name}_weights": values}
-
-
-def dense(name: str, arrays: Arrays, n: int) -> npt.NDArray[np.float32]:
-    """The weights that `sparse` took apart."""
-    weights = np.zeros(n, dtype=np.float32)
-    places = np.unpackbits(arrays[f"{name}_places"], count=n).view(np.bool_)
-    weights[places] = arrays[f"{name}_weights"]
-    return weights
 
 
 def load(path: str | os.PathLike[str]) -> Tagger:

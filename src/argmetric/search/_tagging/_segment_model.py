@@ -14,10 +14,9 @@ from argmetric._corpus import Labels, roles_and_kinds
 from argmetric._kernels.tagging_layout import SpanPlan
 from argmetric._types import Integers
 from argmetric.search._common import RollIn, gold_share
+from argmetric.search._hashing import Column, rounded
 from argmetric.search._tagging._codec import Codec
 from argmetric.search._tagging._corpus import Corpus
-from argmetric.search._tagging._features import Column
-from argmetric.search._tagging._learning import rounded
 from argmetric.search._tagging._segment_templates import read_span_templates
 from argmetric.search._tagging._templates import column_of
 

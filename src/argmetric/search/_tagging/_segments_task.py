@@ -13,14 +13,13 @@ from argmetric._arguments import renamed
 from argmetric._types import Integers
 from argmetric._validation import check_choice
 from argmetric.search._common import RollIn
+from argmetric.search._hashing import dense, sparse
 from argmetric.search._tagging._base import TextTagger, read_dev, read_training
 from argmetric.search._tagging._choices import Tier
 from argmetric.search._tagging._codec import Codec
 from argmetric.search._tagging._corpus import Corpus
 from argmetric.search._tagging._model_file import (
-    dense,
     read_archive,
-    sparse,
     whole_archive,
     write_archive,
 )

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from zlib import crc32
 
 import numpy as np
 import numpy.typing as npt
 
 from argmetric._arguments import check_count, shown
+from argmetric.search._hashing import salt_of
 from argmetric.search._tagging._defaults import TABLES
 
 _PART = re.compile(r"([a-z]+)(\d*)\[([+-]?\d+)\]")
@@ -168,7 +168,7 @@ def compile_templates(
     flat = [template for table in tables for template in table]
     number = {name: i for i, name in enumerate(attributes)}
     parts = [part for template in flat for part in template.parts]
-    salts = [_salt(template.text) for template in flat]
+    salts = [salt_of(template.text) for template in flat]
     return Compiled(
         np.array([number[name] for name, _ in parts], dtype=np.int64),
         np.array([offset for _, offset in parts], dtype=np.int64),
@@ -176,11 +176,6 @@ def compile_templates(
         np.array(salts, dtype=np.uint64),
         np.cumsum([0, *map(len, tables)]).astype(np.int64),
     )
-
-
-def _salt(text: str) -> int:
-    data = text.encode()
-    return crc32(data) << 32 | crc32(data[::-1])
 
 
 def lags(template: Template, tier: int, tiers: Sequence[str]) -> list[int]:
