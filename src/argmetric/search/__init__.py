@@ -1,4 +1,4 @@
-"""Structured outputs by search: taggers, and SEARN for any task and loss."""
+"""Structured outputs by search: taggers, parsers, and SEARN for any task and loss."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from argmetric.search._multilabel._tagger import (
         MultiLabelTagger as MultiLabelTagger,
     )
+    from argmetric.search._parsing._parser import Parser as Parser
+    from argmetric.search._parsing._score import ParseEvaluation as ParseEvaluation
     from argmetric.search._searn._check import TaskReport as TaskReport
     from argmetric.search._searn._check import check_task as check_task
     from argmetric.search._searn._costing import Costing as Costing
@@ -52,6 +54,8 @@ __getattr__, __dir__, __all__ = lazy_names(
         "_searn._learners": ("LinearLearner",),
         "_multilabel._tagger": ("MultiLabelTagger",),
         "_searn._order": ("LearnedOrder", "RightToLeft"),
+        "_parsing._parser": ("Parser",),
+        "_parsing._score": ("ParseEvaluation",),
         "_tagging._pixels": ("pixel_pairs",),
         "_searn._policy": ("Mixture",),
         "_searn._queue": ("QueueTask",),

@@ -1,0 +1,1 @@
+"""Compiled parsers: dependency trees, one transition after the other."""

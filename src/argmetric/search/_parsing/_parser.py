@@ -1,0 +1,282 @@
+"""A parser that builds dependency trees by transitions."""
+
+from __future__ import annotations
+
+import os
+import sys
+import warnings
+from collections.abc import Callable, Iterable
+from typing import Any, Literal, get_args
+
+from argmetric._arguments import check_choice, check_count, check_number
+from argmetric._types import Integers
+from argmetric.search._common import MOST_EPOCHS
+from argmetric.search._parameters import Parameters
+from argmetric.search._parsing._learning import Recipe, RollIn, Trees
+from argmetric.search._parsing._model import Log, Model, learn_sides
+from argmetric.search._parsing._score import ParseEvaluation, judged
+from argmetric.search._parsing._templates import Templates, read_templates
+from argmetric.search._parsing._text import (
+    Text,
+    projective,
+    read_heads,
+    read_text,
+    warn_of_crossing,
+)
+
+Direction = Literal["left", "right", "both"]
+
+_SIDES: dict[str, tuple[bool, ...]] = {
+    "left": (False,),
+    "right": (True,),
+    "both": (False, True),
+}
+_LARGEST_STEP = 1e6
+_WIDEST = 1024
+_MOST_SEED = 2**62
+
+
+class Parser(Parameters):
+    """Dependency trees of sentences, by a policy of transitions that is learned.
+
+    Words are moved from a buffer to a stack, and get their heads there (arc-hybrid
+    transitions). In training the cost of an action is the number of right arcs that it
+    puts out of reach, in whatever state. Trees are projective and have one root.
+
+    Parameters
+    ----------
+    templates : str or list of str, optional
+        The table of templates, one a line, such as ``"s0.w|b0.p"``: the word on top of
+        the stack, with the part of speech of the first word of the buffer.
+    direction : {"left", "right", "both"}, default="both"
+        From where sentences are read. "both": two policies; the tree with the most
+        votes of their beams wins, found by Eisner's algorithm.
+    beam : int, default=8
+        Width of the beam; 1 is greedy search.
+    roll_in : {"static", "own", "cross"}, default="cross"
+        States to learn from: the reference policy's; from the second epoch on the
+        policy's own too; those of policies that have not seen the sentence (each of
+        four learned from three quarters of the sentences).
+    epochs : int, default=8
+        Passes over the sentences.
+    step : float, default=0.05
+        Step size of AdaGrad.
+    dropout : float, default=0.3
+        Share of the features that a decision is learned without.
+    hash_bits : int, default=22
+        Features are hashed to 2**hash_bits rows of three weights.
+    random_state : int, default=0
+        Seed.
+    verbose : int, default=0
+        1 writes a line for each epoch to standard error.
+
+    Attributes
+    ----------
+    history_ : list of dict
+        Stage, epoch, share of wrong decisions in training, UAS of greedy search on
+        `dev`, seconds.
+    direction_ : {"left", "right", "both"}
+        From where sentences are read; an interrupt may leave one side of two.
+    n_lifted_ : int
+        Training trees with crossing arcs, replaced by their nearest projective ones.
+    interrupted_ : bool
+        Whether an interrupt ended the learning.
+
+    Examples
+    --------
+    >>> from argmetric.search import Parser
+    >>> sentences = [
+    ...     (["the", "cat", "sleeps"], ["DT", "NN", "VBZ"]),
+    ...     (["dogs", "see", "a", "cat"], ["NNS", "VBP", "DT", "NN"]),
+    ... ]
+    >>> heads = [[2, 3, 0], [2, 0, 4, 2]]
+    >>> parser = Parser(hash_bits=12).fit(sentences * 4, heads * 4)
+    >>> parser.predict([(["the", "dog", "barks"], ["DT", "NN", "VBZ"])])
+    [array([2, 3, 0])]
+    """
+
+    _model: Model
+
+    def __init__(
+        self,
+        *,
+        templates: str | Iterable[str] | None = None,
+        direction: Direction = "both",
+        beam: int = 8,
+        roll_in: RollIn = "cross",
+        epochs: int = 8,
+        step: float = 0.05,
+        dropout: float = 0.3,
+        hash_bits: int = 22,
+        random_state: int = 0,
+        verbose: int = 0,
+    ) -> None:
+        self.templates = templates
+        self.direction = direction
+        self.beam = beam
+        self.roll_in = roll_in
+        self.epochs = epochs
+        self.step = step
+        self.dropout = dropout
+        self.hash_bits = hash_bits
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _read_options(self) -> tuple[Templates, Recipe, int]:
+        """Templates, recipe and seed; what cannot be is refused."""
+        check_choice(self.direction, "direction", get_args(Direction))
+        check_choice(self.roll_in, "roll_in", get_args(RollIn))
+        check_count(self.beam, "beam", low=1, high=_WIDEST)
+        recipe = Recipe(
+            self.roll_in,
+            check_count(self.epochs, "epochs", low=1, high=MOST_EPOCHS),
+            check_number(self.step, "step", low=0.0, high=_LARGEST_STEP, strict=True),
+            check_number(self.dropout, "dropout", low=0.0, high=0.99),
+        )
+        bits = check_count(self.hash_bits, "hash_bits", low=1, high=28)
+        seed = check_count(self.random_state, "random_state", high=_MOST_SEED)
+        return read_templates(self.templates, bits), recipe, seed
+
+    def fit(
+        self,
+        sentences: Any,
+        heads: Any = None,
+        *,
+        dev: Any = None,
+        on_epoch: Callable[[dict[str, Any]], None] | None = None,
+    ) -> Parser:
+        """Learn from trees.
+
+        Parameters
+        ----------
+        sentences : list of sentences
+            Pairs (words, tags) as tuples, lists of (word, tag), `Sentence` objects read
+            from a file, or trees: anything with words, tags and heads.
+        heads : list of lists of int, optional
+            The head of each word: 0 for the root, 1 for the first word; by default
+            those of the trees.
+        dev : trees, or (sentences, heads) as a tuple, optional
+            The epoch with the best UAS of greedy search on them is kept.
+        on_epoch : callable, optional
+            Called with every new row of `history_`.
+
+        Returns
+        -------
+        Parser
+            Itself. An interrupt ends the learning with the best policy so far and a
+            warning.
+        """
+        templates, recipe, seed = self._read_options()
+        text, right = _read_trees(sentences, heads, templates)
+        if not text.words:
+            raise ValueError("there is no word to learn from")
+        held = None
+        if dev is not None:
+            given, own = dev if isinstance(dev, tuple) else (dev, None)
+            other, other_heads = _read_trees(given, own, templates)
+            held = Trees(other.codes(templates), other.starts, other_heads)
+        near, n_lifted = projective(right, text.starts)
+        warn_of_crossing(n_lifted, len(text.starts) - 1)
+        trees = Trees(text.codes(templates), text.starts, near)
+        log = Log(self._teller(on_epoch))
+        sides = _SIDES[self.direction]
+        self._model = learn_sides(templates, recipe, sides, seed, trees, held, log)
+        self.history_ = log.rows
+        self.n_lifted_ = n_lifted
+        self.interrupted_ = log.interrupted
+        if log.interrupted:
+            warnings.warn(
+                "learning was interrupted: the best policy so far is kept",
+                UserWarning,
+                stacklevel=2,
+            )
+        return self
+
+    def _teller(
+        self, on_epoch: Callable[[dict[str, Any]], None] | None
+    ) -> Callable[[dict[str, Any]], None]:
+        def tell(row: dict[str, Any]) -> None:
+            if self.verbose:
+                score = "" if row["score"] is None else f", dev {row['score']:.4f}"
+                sys.stderr.write(
+                    f"{row['stage']}, epoch {row['epoch']}: {row['error']:.2%} wrong"
+                    f"{score}, {row['seconds']:.1f} s\n"
+                )
+            if on_epoch is not None:
+                on_epoch(row)
+
+        return tell
+
+    def _learned_model(self) -> Model:
+        if not hasattr(self, "_model"):
+            raise ValueError("the parser has learned nothing yet: call fit first")
+        return self._model
+
+    @property
+    def direction_(self) -> Direction:
+        """From where sentences are read; an interrupt may leave one side of two."""
+        first, *more = [side.reverse for side in self._learned_model().sides]
+        return "both" if more else "right" if first else "left"
+
+    def predict(self, sentences: Any) -> list[Integers]:
+        """Heads of the words of each sentence.
+
+        Parameters
+        ----------
+        sentences : list of sentences
+            As in `fit`; heads that they have are not looked at.
+
+        Returns
+        -------
+        list of ndarray of int
+            0 for the root, 1 for the first word.
+        """
+        model = self._learned_model()
+        text = read_text(sentences, tagged=bool(model.templates.tags))
+        return text.split(model.parse(text, self.beam))
+
+    def evaluate(self, sentences: Any, heads: Any = None) -> ParseEvaluation:
+        """Compare predicted with right trees.
+
+        Parameters
+        ----------
+        sentences : list of sentences
+            As in `fit`.
+        heads : list of lists of int, optional
+            The right heads; by default those of the trees.
+        """
+        model = self._learned_model()
+        text, right = _read_trees(sentences, heads, model.templates)
+        return judged(text, right, model.parse(text, self.beam))
+
+    def score(self, sentences: Any, heads: Any = None) -> float:
+        """Share of all words with the right head.
+
+        Parameters
+        ----------
+        sentences : list of sentences
+            As in `fit`.
+        heads : list of lists of int, optional
+            The right heads; by default those of the trees.
+        """
+        return self.evaluate(sentences, heads).uas
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the parser to one file: JSON and arrays, nothing that is executed."""
+        from argmetric.search._parsing._model_file import save
+
+        save(self, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Parser:
+        """Read a parser that `save` wrote; it parses exactly alike."""
+        from argmetric.search._parsing._model_file import load
+
+        return load(path)
+
+
+def _read_trees(
+    sentences: Any, heads: Any, templates: Templates
+) -> tuple[Text, Integers]:
+    text = read_text(sentences, tagged=bool(templates.tags))
+    return text, read_heads(sentences, heads, text)
