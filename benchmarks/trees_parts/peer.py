@@ -42,11 +42,17 @@ def run(*, quick: bool) -> str:
     right = np.array([head for tree in test for head in tree.heads])
     lengths = np.array([len(tree.heads) for tree in test])
     without_head = found > np.repeat(lengths, lengths)
+    # It leaves the last word of nearly every sentence without a head: the root's then,
+    # which is mostly right for a full stop
+    edges = np.cumsum(lengths)[:-1]
+    roots = [int(np.argmax(own == 0)) + 1 for own in np.split(found, edges)]
+    mended = np.where(without_head, np.repeat(roots, lengths), found)
     emit(
         "peer",
-        "UAS, Vowpal Wabbit's dep_parser, greedy",
-        100 * float(np.mean(found == right)),
+        "UAS, Vowpal Wabbit's dep_parser, greedy, mended",
+        100 * float(np.mean(mended == right)),
         "%",
+        as_it_is=100 * float(np.mean(found == right)),
         words_without_head=int(without_head.sum()),
         sentences=len(test),
     )
