@@ -260,6 +260,7 @@ PAIR = (["a", "b", "c"], ["X", "Y", "Z"])
         ([(["a", "b"], ["X"])], [[0, 1]], "sentence 0 has 2 words and 1 parts"),
         ([["a", "b"]], [[0, 1]], "sentence 0 has no parts of speech"),
         ([[("a", "X"), ("b",)]], [[0, 1]], "sentence 0: its tokens have not all"),
+        ([[3, 4]], [[0, 1]], "sentence 0: its tokens have not all"),
         ([([1], ["X"])], [[0]], "sentence 0, token 1: a word must be text"),
         ([7], [[0]], "sentence 0 must be"),
         ("text", [[0]], "sentences must be a list of sentences"),
@@ -297,3 +298,13 @@ def test_a_parser_that_has_learned_nothing():
     with pytest.raises(ValueError, match="call fit first"):
         Parser().predict([PAIR])
     assert repr(Parser(beam=1)) == "Parser(beam=1)"
+
+
+def test_odd_sentences_and_options_after_the_fit():
+    sentences, heads = text(10)
+    parser = small().fit(sentences, heads)
+    arrays = [tuple(map(np.array, pair)) for pair in sentences]
+    assert lists(parser.predict(arrays)) == lists(parser.predict(sentences))
+    assert lists(parser.predict([(), [], ([], [])])) == [[], [], []]
+    with pytest.raises(ValueError, match="beam must be"):
+        parser.set_params(beam=0).predict(sentences)

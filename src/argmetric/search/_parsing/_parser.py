@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, get_args
 
 from argmetric._arguments import check_choice, check_count, check_number
@@ -100,7 +100,7 @@ class Parser(Parameters):
     def __init__(
         self,
         *,
-        templates: str | Iterable[str] | None = None,
+        templates: str | Sequence[str] | None = None,
         direction: Direction = "both",
         beam: int = 8,
         roll_in: RollIn = "cross",
@@ -126,7 +126,7 @@ class Parser(Parameters):
         """Templates, recipe and seed; what cannot be is refused."""
         check_choice(self.direction, "direction", get_args(Direction))
         check_choice(self.roll_in, "roll_in", get_args(RollIn))
-        check_count(self.beam, "beam", low=1, high=_WIDEST)
+        self._width()
         recipe = Recipe(
             self.roll_in,
             check_count(self.epochs, "epochs", low=1, high=MOST_EPOCHS),
@@ -207,6 +207,10 @@ class Parser(Parameters):
 
         return tell
 
+    def _width(self) -> int:
+        """Of the beam, which may be changed after the fit."""
+        return check_count(self.beam, "beam", low=1, high=_WIDEST)
+
     def _learned_model(self) -> Model:
         if not hasattr(self, "_model"):
             raise ValueError("the parser has learned nothing yet: call fit first")
@@ -233,7 +237,7 @@ class Parser(Parameters):
         """
         model = self._learned_model()
         text = read_text(sentences, tagged=bool(model.templates.tags))
-        return text.split(model.parse(text, self.beam))
+        return text.split(model.parse(text, self._width()))
 
     def evaluate(self, sentences: Any, heads: Any = None) -> ParseEvaluation:
         """Compare predicted with right trees.
@@ -247,7 +251,7 @@ class Parser(Parameters):
         """
         model = self._learned_model()
         text, right = _read_trees(sentences, heads, model.templates)
-        return judged(text, right, model.parse(text, self.beam))
+        return judged(text, right, model.parse(text, self._width()))
 
     def score(self, sentences: Any, heads: Any = None) -> float:
         """Share of all words with the right head.

@@ -107,24 +107,21 @@ def _columns(s: int, item: Any, tagged: bool) -> tuple[list[str], list[str]]:
     elif isinstance(item, tuple):
         columns = list(item)
     elif isinstance(item, Sequence) and not isinstance(item, str):
-        plain = all(isinstance(token, str) for token in item)
-        if not plain and len(set(map(_width, item))) > 1:
-            raise ValueError(f"sentence {s}: its tokens have not all as many columns")
-        columns = [list(item)] if plain else list(zip(*item, strict=True))
-        if not item:
-            columns = [[], []]
+        columns = _columns_of_tokens(s, item)
     else:
         raise TypeError(
             f"sentence {s} must be (words, tags), a list of (word, tag), or a tree, "
             f"not {shown(item)}"
         )
-    if columns[1:2] in ([], [None]):
+    if not columns:
+        return [], []
+    if len(columns) < 2 or columns[1] is None:
         if tagged:
             raise ValueError(
                 f"sentence {s} has no parts of speech, which the templates read"
             )
-        columns = [*columns[:1], [""] * len(columns[0] if columns else ())]
-    words, tags = (_texts(s, column) for column in (columns or [[], []])[:2])
+        columns = [columns[0], [""] * len(columns[0])]
+    words, tags = (_texts(s, column) for column in columns[:2])
     if len(words) != len(tags):
         raise ValueError(
             f"sentence {s} has {len(words)} words and {len(tags)} parts of speech"
@@ -132,8 +129,14 @@ def _columns(s: int, item: Any, tagged: bool) -> tuple[list[str], list[str]]:
     return words, tags
 
 
-def _width(token: Any) -> int:
-    return len(token) if isinstance(token, Sequence) else -1
+def _columns_of_tokens(s: int, tokens: Sequence[Any]) -> list[Any]:
+    """Columns of a list of words, or of tuples that are the same for all tokens."""
+    if not tokens or all(isinstance(token, str) for token in tokens):
+        return [list(tokens)] if tokens else []
+    widths = {len(t) if isinstance(t, tuple | list) else 0 for t in tokens}
+    if len(widths) > 1 or 0 in widths:
+        raise ValueError(f"sentence {s}: its tokens have not all as many columns")
+    return list(zip(*tokens, strict=True))
 
 
 def _texts(s: int, column: Any) -> list[str]:
