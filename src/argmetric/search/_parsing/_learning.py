@@ -14,7 +14,6 @@ from argmetric.search._common import gold_share
 from argmetric.search._hashing import rounded
 
 RollIn = Literal["static", "own", "cross"]
-Listener = Callable[[str, "Epoch"], None]
 
 _FIRST_SQUARE = 0.01  # AdaGrad's sum of squares before the first gradient
 _BLOCK = 10_000  # words between two looks at the keyboard
