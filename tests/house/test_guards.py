@@ -120,7 +120,6 @@ HELD_BY = {
     },
     "parsing_trees": {
         "test_best_trees_equal_enumeration": "best_trees",
-        "test_trees_are_checked_like_enumeration": "check_trees",
         "test_nearest_trees_keep_as_many_arcs_as_can_be": "nearness",
     },
     "segments": {

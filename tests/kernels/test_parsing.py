@@ -164,21 +164,6 @@ def test_best_trees_equal_enumeration(n):
         assert tuple(heads[1:].tolist()) == max(totals, key=totals.get)
 
 
-@pytest.mark.parametrize("n", range(1, 5))
-def test_trees_are_checked_like_enumeration(n):
-    for heads in itertools.product(range(-1, n + 2), repeat=n):
-        tree = [-1, *heads]
-        problems, places = np.zeros((2, 1), np.int64)
-        crossing = np.zeros(1, np.bool_)
-        starts = np.array([0, n + 1])
-        parsing_trees.check_trees(starts, np.array(tree), problems, places, crossing)
-        inside = all(0 <= h <= n for h in heads)
-        good = inside and heads.count(0) <= 1 and twin.is_tree(tree)
-        assert (problems[0] == 0) == good
-        if good:
-            assert crossing[0] == twin.crosses(tree)
-
-
 def test_nearest_trees_keep_as_many_arcs_as_can_be():
     n = 5
     starts, matrices = np.array([0, n + 1]), np.array([0, (n + 1) ** 2])

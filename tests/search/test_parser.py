@@ -71,8 +71,8 @@ def test_a_small_grammar_is_learned(direction, roll_in, beam):
     sentences, heads = text(seed=1)
     assert lists(parser.predict(sentences)) == heads
     found = parser.evaluate(sentences, heads)
-    assert (found.uas, found.uas_without_punctuation, found.exact) == (1.0, 1.0, 1.0)
-    assert found.words == sum(map(len, heads))
+    assert (found.uas, found.exact_match, found.root_accuracy) == (1.0, 1.0, 1.0)
+    assert found.heads.total == sum(map(len, heads))
     assert parser.direction_ == direction
 
 
@@ -100,14 +100,11 @@ def test_what_trees_come_to():
     assert lists(parser.predict(sentences)) == [[0, 1, 2], [0], []]
     found = parser.evaluate(sentences, [[0, 1, 1], [0], []])
     assert (found.uas, found.uas_without_punctuation) == (0.75, 1.0)
-    assert (found.exact, found.words, found.sentences) == (2 / 3, 4, 3)
-    assert repr(found).splitlines()[:2] == [
-        "ParseEvaluation",
-        "  UAS                  0.7500",
-    ]
+    assert (found.heads, found.sentences) == ((3, 4), (2, 3))
+    assert found.worst == (0,)
     assert parser.predict([]) == []
-    nothing = parser.evaluate([], [])
-    assert (nothing.uas, nothing.exact, nothing.words) == (1.0, 1.0, 0)
+    with pytest.raises(ValueError, match="no sentences"):
+        parser.evaluate([], [])
 
 
 def test_the_seed_decides_and_nothing_else_does(monkeypatch):
@@ -249,10 +246,10 @@ PAIR = (["a", "b", "c"], ["X", "Y", "Z"])
         (
             [PAIR],
             [[2, 3, 2]],
-            r"sentence 0, token 1 \('a'\): the heads .* circle",
+            r"sentence 0, token 2 \('b'\): its heads go round: 2 → 3 → 2",
         ),
-        ([PAIR], [[0, 1, 4]], r"token 3 \('c'\): the head 4 is outside of .* 3 words"),
-        ([PAIR], [[0, -1, 1]], r"token 2 \('b'\): the head -1 is outside"),
+        ([PAIR], [[0, 1, 4]], r"token 3 \('c'\): head 4 is outside of .* 3 tokens"),
+        ([PAIR], [[0, -1, 1]], r"token 2 \('b'\): it has no head"),
         ([PAIR], [[0, 1]], "sentence 0 has 3 words and 2 heads"),
         ([PAIR, PAIR], [[0, 1, 1]], "2 sentences have heads of 1"),
         ([PAIR], [[0, 1, 1.5]], "heads of sentence 0 must be whole numbers"),

@@ -31,8 +31,6 @@ from argmetric._corpus._sentence import CorpusFormat, Sentence
 from argmetric._corpus._tree_checks import (
     check_trees,
     heads_of_trees,
-    is_projective,
-    nearest_projective,
 )
 from argmetric._corpus._tree_scores import TreeScores, score_trees
 from argmetric._corpus._tree_text import draw_tree
@@ -69,8 +67,6 @@ __all__ = [
     "draw_tree",
     "heads_of_trees",
     "is_label",
-    "is_projective",
-    "nearest_projective",
     "read_chunks",
     "read_columns",
     "read_sentences",

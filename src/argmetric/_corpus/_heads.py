@@ -87,30 +87,6 @@ class Heads:
         found[crossed] = False
         return found
 
-    def lifted(self) -> tuple[Heads, Integers]:
-        """Projective trees, and how many arcs of each sentence were lifted for it.
-
-        As long as there is an arc that spans a word which is not below its head, the
-        shortest one (the first of several) is moved up to the head of its head (Nivre
-        and Nilsson 2005). All sentences take their steps together. These must be trees.
-        """
-        values = self.values.copy()
-        lifts = np.zeros(len(self.sentences) - 1, dtype=np.int64)
-        left = np.flatnonzero(~self.projective())
-        while left.size:
-            words = _ranges(self.sentences[left], self.sizes[left])
-            some = Heads(values[words], np.append(0, np.cumsum(self.sizes[left])))
-            broken = some.broken()
-            of = some.sentence_of_words()[broken]
-            order = np.lexsort((broken, some._lengths()[broken], of))
-            is_first = np.diff(of[order], prepend=-1) != 0
-            shortest, found = broken[order][is_first], of[order][is_first]
-            head = some.sentences[found] + some.values[shortest] - 1
-            values[words[shortest]] = some.values[head]
-            left = left[found]
-            lifts[left] += 1
-        return Heads(values, self.sentences), lifts
-
     def _lengths(self) -> Integers:
         slots = self._slots()
         lengths: Integers = np.abs(slots - self._with_roots()[0][slots])

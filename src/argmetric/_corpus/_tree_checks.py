@@ -1,15 +1,14 @@
-"""Whether trees are trees, and the nearest ones without crossing arcs."""
+"""Whether trees are trees."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, Literal, get_args
 
 import numpy as np
 
 from argmetric._arguments import check_items, shown
-from argmetric._corpus._heads import Heads, check_heads
+from argmetric._corpus._heads import Heads
 from argmetric._corpus._trees import NO_HEAD, Tree, place_of
 from argmetric._saving import DataError
 from argmetric._types import Integers
@@ -68,41 +67,6 @@ def refuse_token(
 ) -> None:
     """Raise an error that says where."""
     raise DataError(f"{before}{place_of(trees[number], number, token)}: {what}")
-
-
-def is_projective(heads: Any) -> bool:
-    """Whether no two arcs of a sentence cross, the one from the root included.
-
-    Parameters
-    ----------
-    heads : array-like of int
-        The number of each word's head, counted from 1; 0 is the root.
-
-    Examples
-    --------
-    >>> is_projective([2, 0, 2]), is_projective([3, 4, 0, 3])
-    (True, False)
-    """
-    flat = Heads.of([check_heads(heads, "heads")])
-    if flat.outside().size or flat.unrooted().size:
-        raise ValueError(f"heads must be those of a tree, not {shown(heads)}")
-    return bool(flat.projective()[0])
-
-
-def nearest_projective(trees: Sequence[Tree]) -> tuple[list[Tree], Integers]:
-    """Trees without crossing arcs, and how many arcs of each were lifted.
-
-    The shortest arc that spans a word not below its head is moved to the head of its
-    head, until there is none. Projective trees are left as they are.
-    """
-    trees = tree_list(trees, "trees")
-    check_trees(trees, roots="any")
-    heads, lifts = heads_of_trees(trees).lifted()
-    found = list(trees)
-    for i in np.flatnonzero(lifts).tolist():
-        a, b = heads.sentences[i : i + 2].tolist()
-        found[i] = replace(trees[i], heads=heads.values[a:b])
-    return found, lifts
 
 
 def tree_list(given: Any, name: str) -> list[Tree]:

@@ -239,7 +239,7 @@ def _predicted(found: Sequence[Any], trees: Sequence[Tree]) -> Heads:
             token = next(t for t, (a, b) in enumerate(pairs) if a != b)
             raise ValueError(
                 f"predicted has {shown(one.words[token])} where gold has "
-                f"{shown(tree.words[token])}: sentence {i + 1}, token {token + 1}"
+                f"{shown(tree.words[token])}: sentence {i}, token {token + 1}"
             )
     flat = Heads.of(heads)
     # What is outside of a file that was predicted is said of that file

@@ -107,12 +107,16 @@ def token_lines(tree: Tree) -> list[int]:
 
 
 def place_of(tree: Tree, number: int, token: int) -> str:
-    """File, line, sentence and token for a message; both are counted from 0."""
-    place = f"sentence {number + 1}, token {token + 1} ({shown(tree.words[token])})"
+    """File, line, sentence and token for a message.
+
+    Sentences of a file are counted from 1, those of a list from 0.
+    """
+    what = f"token {token + 1} ({shown(tree.words[token])})"
     lines = token_lines(tree)
     if tree.format is None or len(lines) != len(tree):  # made or changed by hand
-        return place
-    return f"{tree.file}, line {tree.line + lines[token]}: {place}"
+        return f"sentence {number}, {what}"
+    line = tree.line + lines[token]
+    return f"{tree.file}, line {line}: sentence {number + 1}, {what}"
 
 
 def read_trees(

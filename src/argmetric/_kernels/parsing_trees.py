@@ -106,46 +106,6 @@ def best_trees(starts, scores, matrices, heads):
 
 
 @kernel
-def check_trees(starts, heads, problems, places, crossing):
-    """What is wrong with trees: problems[s], at node places[s].
-
-    0 nothing, 1 a head outside of the sentence, 2 a second root, 3 a cycle. crossing[s]
-    tells whether arcs of a tree cross, that from ROOT among them.
-    """
-    for s in range(starts.shape[0] - 1):
-        begin = starts[s]
-        n = starts[s + 1] - begin - 1
-        own = heads[begin : begin + n + 1]
-        problems[s], places[s], crossing[s] = 0, 0, False
-        roots = 0
-        for v in range(1, n + 1):
-            if own[v] < 0 or own[v] > n:
-                problems[s], places[s] = 1, v
-                break
-            roots += own[v] == 0
-            if roots > 1:
-                problems[s], places[s] = 2, v
-                break
-        if problems[s] > 0:
-            continue
-        for v in range(1, n + 1):
-            node, steps = v, 0
-            while node > 0 and steps <= n:
-                node = own[node]
-                steps += 1
-            if node > 0:
-                problems[s], places[s] = 3, v
-                break
-        if problems[s] > 0:
-            continue
-        for v in range(1, n + 1):
-            low, high = min(v, own[v]), max(v, own[v])
-            for u in range(low + 1, high):
-                if own[u] < low or own[u] > high:
-                    crossing[s] = True
-
-
-@kernel
 def nearness(starts, heads, matrices, scores):
     """Scores of arcs whose best projective tree keeps as many arcs as can be kept.
 

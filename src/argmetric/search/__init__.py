@@ -11,7 +11,6 @@ if TYPE_CHECKING:
         MultiLabelTagger as MultiLabelTagger,
     )
     from argmetric.search._parsing._parser import Parser as Parser
-    from argmetric.search._parsing._score import ParseEvaluation as ParseEvaluation
     from argmetric.search._searn._check import TaskReport as TaskReport
     from argmetric.search._searn._check import check_task as check_task
     from argmetric.search._searn._costing import Costing as Costing
@@ -55,7 +54,6 @@ __getattr__, __dir__, __all__ = lazy_names(
         "_multilabel._tagger": ("MultiLabelTagger",),
         "_searn._order": ("LearnedOrder", "RightToLeft"),
         "_parsing._parser": ("Parser",),
-        "_parsing._score": ("ParseEvaluation",),
         "_tagging._pixels": ("pixel_pairs",),
         "_searn._policy": ("Mixture",),
         "_searn._queue": ("QueueTask",),

@@ -9,12 +9,12 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal, get_args
 
 from argmetric._arguments import check_choice, check_count, check_number
+from argmetric._corpus import TreeScores, score_trees
 from argmetric._types import Integers
 from argmetric.search._common import MOST_EPOCHS
 from argmetric.search._parameters import Parameters
 from argmetric.search._parsing._learning import Recipe, RollIn, Trees
 from argmetric.search._parsing._model import Log, Model, learn_sides
-from argmetric.search._parsing._score import ParseEvaluation, judged
 from argmetric.search._parsing._templates import Templates, read_templates
 from argmetric.search._parsing._text import (
     Text,
@@ -53,8 +53,8 @@ class Parser(Parameters):
         votes of their beams wins, found by Eisner's algorithm.
     beam : int, default=8
         Width of the beam; 1 is greedy search.
-    roll_in : {"static", "own", "cross"}, default="cross"
-        States to learn from: the reference policy's; from the second epoch on the
+    roll_in : {"static", "own", "cross"}, default="own"
+        States to learn from: the initial policy's; from the second epoch on the
         policy's own too; those of policies that have not seen the sentence (each of
         four learned from three quarters of the sentences).
     epochs : int, default=8
@@ -103,7 +103,7 @@ class Parser(Parameters):
         templates: str | Sequence[str] | None = None,
         direction: Direction = "both",
         beam: int = 8,
-        roll_in: RollIn = "cross",
+        roll_in: RollIn = "own",
         epochs: int = 8,
         step: float = 0.05,
         dropout: float = 0.3,
@@ -239,7 +239,7 @@ class Parser(Parameters):
         text = read_text(sentences, tagged=bool(model.templates.tags))
         return text.split(model.parse(text, self._width()))
 
-    def evaluate(self, sentences: Any, heads: Any = None) -> ParseEvaluation:
+    def evaluate(self, sentences: Any, heads: Any = None) -> TreeScores:
         """Compare predicted with right trees.
 
         Parameters
@@ -251,7 +251,8 @@ class Parser(Parameters):
         """
         model = self._learned_model()
         text, right = _read_trees(sentences, heads, model.templates)
-        return judged(text, right, model.parse(text, self._width()))
+        found = text.split(model.parse(text, self._width()))
+        return score_trees(text.trees(right), found)
 
     def score(self, sentences: Any, heads: Any = None) -> float:
         """Share of all words with the right head.

@@ -11,18 +11,12 @@ from typing import Any
 import numpy as np
 
 from argmetric._arguments import check_items, shown
-from argmetric._corpus import Sentence
+from argmetric._corpus import Heads, Sentence, Tree, check_trees
 from argmetric._types import Booleans, Hashes, Integers
 from argmetric.search._hashing import Column
 from argmetric.search._parsing._templates import Templates
 
 _ROOT = 2  # its code; 1 is that of a node that there is not
-_PROBLEMS = (
-    "",
-    "the head {head} is outside of the sentence of {n} words",
-    "a second root (head 0), where a tree has one",
-    "the heads above it run in a circle",
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +55,13 @@ class Text:
     def split(self, rows: Integers) -> list[Integers]:
         """Values of rows as one array for each sentence, without its ROOT."""
         return [rows[a + 1 : b] for a, b in pairwise(self.starts.tolist())]
+
+    def trees(self, heads: Integers) -> list[Tree]:
+        """Sentences with the heads of their rows."""
+        bounds = self.starts - np.arange(len(self.starts))
+        words = [self.words[a:b] for a, b in pairwise(bounds.tolist())]
+        tags = [self.tags[a:b] for a, b in pairwise(bounds.tolist())]
+        return list(map(Tree, words, tags, self.split(heads)))
 
     def parts(self, size: int) -> list[tuple[int, int]]:
         """Ranges of sentences of about so many words."""
@@ -165,8 +166,6 @@ def read_heads(sentences: Any, heads: Any, text: Text) -> Integers:
     text : Text
         The sentences as they were read.
     """
-    from argmetric._kernels.parsing_trees import check_trees
-
     if heads is None:
         heads = [_own_heads(s, item) for s, item in enumerate(sentences)]
     items = check_items(heads, "heads", "a list with the heads of each sentence")
@@ -179,16 +178,7 @@ def read_heads(sentences: Any, heads: Any, text: Text) -> Integers:
             raise ValueError(f"sentence {s} has {n} words and {len(own)} heads")
     found = np.full(int(text.starts[-1]), -1, dtype=np.int64)
     found[text.is_word] = np.concatenate([np.empty(0, np.int64), *arrays])
-    problems, places = np.zeros((2, len(lengths)), dtype=np.int64)
-    crossing = np.zeros(len(lengths), dtype=np.bool_)
-    check_trees(text.starts, found, problems, places, crossing)
-    if problems.any():
-        s = int(np.flatnonzero(problems)[0])
-        token = int(places[s])
-        row = int(text.starts[s]) + token
-        what = _PROBLEMS[problems[s]].format(head=found[row], n=lengths[s])
-        word = text.words[row - s - 1]
-        raise ValueError(f"sentence {s}, token {token} ({word!r}): {what}")
+    check_trees(text.trees(found))
     return found
 
 
@@ -210,11 +200,11 @@ def _integers(s: int, heads: Any) -> Integers:
 
 def projective(heads: Integers, starts: Integers) -> tuple[Integers, int]:
     """The nearest projective trees, and how many were none."""
-    from argmetric._kernels.parsing_trees import best_trees, check_trees, nearness
+    from argmetric._kernels.parsing_trees import best_trees, nearness
 
-    n = len(starts) - 1
-    crossing = np.zeros(n, dtype=np.bool_)
-    check_trees(starts, heads, np.zeros(n, np.int64), np.zeros(n, np.int64), crossing)
+    is_word = np.ones(len(heads), dtype=np.bool_)
+    is_word[starts[:-1]] = False
+    crossing = ~Heads(heads[is_word], starts - np.arange(len(starts))).projective()
     if not crossing.any():
         return heads, 0
     found = heads.copy()
