@@ -13,7 +13,8 @@ from pathlib import Path
 import numpy as np
 from harness import emit
 
-from trees_parts.data import Tree, read
+from argmetric.search import Tree
+from trees_parts.data import read
 
 _ROOT = 255  # how its labels write a head of 0
 _LEARN = """\
