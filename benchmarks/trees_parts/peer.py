@@ -66,7 +66,7 @@ def _write(path: Path, trees: list[Tree]) -> None:
     """Heads as the first class of a cost-sensitive label, relations as the second."""
     with path.open("w", encoding="utf-8") as file:
         for tree in trees:
-            for word, tag, head in zip(*tree, strict=True):
+            for word, tag, head in zip(tree.words, tree.tags, tree.heads, strict=True):
                 label = f"{head or _ROOT}:0 {1 if head else 2}:0"
                 file.write(f"{label}|w {_safe(word)}|p {_safe(tag)}\n")
             file.write("\n")
