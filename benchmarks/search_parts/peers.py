@@ -18,7 +18,7 @@ from zlib import crc32
 
 import numpy as np
 
-from argmetric.search._tagging._features import _maker
+from argmetric.search._hashing import attribute_maker
 from argmetric.search._tagging._templates import MEMORY, column_of, read_templates
 from argmetric.sequence import standard_features
 from search_parts.data import timed
@@ -49,7 +49,7 @@ class TemplateAttributes:
             if not x.labels and all(name != MEMORY for name, _ in x.parts)
         ]
         names = {name for x in self._templates for name, _ in x.parts}
-        self._makers = {name: _maker(name) for name in names}
+        self._makers = {name: attribute_maker(name) for name in names}
         self._made: dict[str, dict[str, str | None]] = {name: {} for name in names}
 
     def _values(self, name: str, column: Sequence[str]) -> list[str | None]:

@@ -1,5 +1,7 @@
 """What the files around the package say of it is true."""
 
+import ast
+import importlib.util
 import re
 import runpy
 from importlib import metadata
@@ -69,3 +71,38 @@ def test_a_newcomer_finds_more_than_ten_things():
 @pytest.mark.parametrize("path", re.findall(r"\]\(([\w./]+)\)", text_of("README.md")))
 def test_links_of_the_readme_lead_somewhere(path):
     assert (ROOT / path).exists()
+
+
+def names_taken_from_the_package(path):
+    """Pairs (module, name) of the imports of a file, functions included."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom):
+            if str(node.module).split(".")[0] == "argmetric":
+                yield from ((node.module, alias.name) for alias in node.names)
+        elif isinstance(node, ast.Import):
+            yield from (
+                (alias.name, None)
+                for alias in node.names
+                if alias.name.split(".")[0] == "argmetric"
+            )
+
+
+def is_there(module, name):
+    if importlib.util.find_spec(module) is None:
+        return False
+    if name is None or hasattr(importlib.import_module(module), name):
+        return True
+    return importlib.util.find_spec(f"{module}.{name}") is not None
+
+
+@pytest.mark.parametrize("folder", ["benchmarks", "examples"])
+def test_what_benchmarks_and_examples_import_is_there(folder):
+    # They run too long to be tested, and their peers may be missing: the names that
+    # they take from the package can be checked all the same.
+    taken = {
+        (str(path.relative_to(ROOT)), *pair)
+        for path in sorted((ROOT / folder).rglob("*.py"))
+        for pair in names_taken_from_the_package(path)
+    }
+    assert taken
+    assert [x for x in sorted(taken, key=str) if not is_there(*x[1:])] == []

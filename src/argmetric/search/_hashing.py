@@ -44,7 +44,7 @@ _MAKERS: dict[str, Callable[[str], str]] = {
 }
 
 
-def _maker(attribute: str) -> Callable[[str], str | None]:
+def attribute_maker(attribute: str) -> Callable[[str], str | None]:
     """How an attribute is made of a value; None where the value has none."""
     if attribute in _MAKERS:
         return _MAKERS[attribute]
@@ -67,7 +67,7 @@ class Column:
     """Attributes of the values of one column, each value looked at once."""
 
     def __init__(self, attributes: Sequence[str]) -> None:
-        self._makers = [_maker(attribute) for attribute in attributes]
+        self._makers = [attribute_maker(attribute) for attribute in attributes]
         self._numbers: dict[str, int] = {}
         self._table = np.empty((0, len(self._makers)), dtype=np.uint32)
 
