@@ -1,0 +1,1 @@
+"""Summaries: words of the sources that fit a budget, chosen by search."""
