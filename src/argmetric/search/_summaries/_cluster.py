@@ -109,10 +109,8 @@ def read_cluster(
     items = check_items(documents, name, "a list of documents")
     if not items:
         raise ValueError(f"{name} has no document: leave it out")
-    places = document_names
-    if document_names is None or places is None:
-        document_names = [f"document {i}" for i in range(len(items))]
-        places = [f"{name}, {document}" for document in document_names]
+    names = document_names or [f"document {i}" for i in range(len(items))]
+    places = names if document_names else [f"{name}, {one}" for one in names]
     parts = list(map(_document, items, places))
     n_words = np.append(0, np.cumsum([len(part.words) for part in parts]))
     starts = [part.starts + n for part, n in zip(parts, n_words, strict=False)]
@@ -120,7 +118,7 @@ def read_cluster(
     return Cluster(
         name,
         [part.text for part in parts],
-        list(document_names),
+        list(names),
         list(chain.from_iterable(part.words for part in parts)),
         np.concatenate([part.spans for part in parts]),
         np.append(np.concatenate(starts), n_words[-1]),
