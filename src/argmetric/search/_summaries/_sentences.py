@@ -49,8 +49,10 @@ _STARTERS = _set_of(
 )
 
 _NARROWEST = 40  # characters of a line; nobody wraps text by hand at less
-_MOST = 0.8  # share of the breaks that a wrapped text has where lines are full
-_SOME = 1 / 3  # share of its breaks inside of sentences that go on in lower case
+# Of the lines of a wrapped text that end inside of a sentence
+_MOST = 0.8  # are full,
+_FULL = 0.9  # that is, with the next word they would be longer than this of the width
+_SOME = 1 / 3  # go on in lower case
 _SHORT = 0.6  # of the width; a shorter line of a wrapped text ends a paragraph
 
 
@@ -119,12 +121,11 @@ def _line_ends(
     """Words behind which a line ends a sentence, whatever their marks.
 
     An empty line always does, another one where the text is not wrapped. Wrapped is a
-    text where most lines have no room for the next word, and sentences run over them.
+    text where most lines that end inside of sentences have no room for the next word.
     """
     feeds = np.array([m.start() for m in re.finditer("\n", text)], dtype=np.int64)
     gaps = np.searchsorted(spans[:, 0], feeds, side="right") - 1  # the word before
-    inside = gaps >= 0
-    n_feeds = np.bincount(gaps[inside], minlength=len(spans))
+    n_feeds = np.bincount(gaps[gaps >= 0], minlength=len(spans))
     ends = n_feeds > 1
     breaks = np.flatnonzero(n_feeds == 1)
     if breaks.size and breaks[-1] == len(spans) - 1:
@@ -138,12 +139,13 @@ def _line_ends(
     own = lengths[np.searchsorted(last, breaks)]
     next_word = spans[breaks + 1, 1] - spans[breaks + 1, 0]
     in_lower_case = np.array([following[i][0].islower() for i in breaks.tolist()])
-    unmarked = in_lower_case[~marked[breaks]]
+    inside = ~marked[breaks]
+    is_full = own + 1 + next_word > _FULL * width
     is_wrapped = (
         width >= _NARROWEST
-        and np.mean(own + 1 + next_word > width) >= _MOST
-        and unmarked.size > 0
-        and unmarked.mean() >= _SOME
+        and inside.any()
+        and is_full[inside].mean() >= _MOST
+        and in_lower_case[inside].mean() >= _SOME
     )
     is_soft = is_wrapped & ((own >= _SHORT * width) | in_lower_case)
     ends[breaks[~is_soft]] = True

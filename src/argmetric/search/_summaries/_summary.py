@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -85,10 +86,9 @@ class Summary(Result):
         """What is kept of each sentence that something is kept of."""
         kept = np.flatnonzero(self.is_kept)
         sentence = self.cluster.word_sentences[kept]
-        starts = np.flatnonzero(np.diff(sentence, prepend=-1)).tolist()
+        bounds = np.flatnonzero(np.diff(sentence, prepend=-1, append=-1)).tolist()
         words = [self.cluster.words[i] for i in kept.tolist()]
-        bounds = zip(starts, [*starts[1:], len(words)], strict=True)
-        return [" ".join(words[a:b]) for a, b in bounds]
+        return [" ".join(words[a:b]) for a, b in pairwise(bounds)]
 
     @property
     def text(self) -> str:
@@ -120,8 +120,7 @@ class Summary(Result):
             self.step_of_word[order], np.arange(len(self.gains) + 1)
         )
         words = [self.cluster.words[i] for i in order.tolist()]
-        ranges = zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True)
-        pairs = zip(ranges, self.gains.tolist(), strict=True)
+        pairs = zip(pairwise(bounds.tolist()), self.gains.tolist(), strict=True)
         return [Step(words[a:b], gain) for (a, b), gain in pairs]
 
     def _title(self) -> str:
