@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from argmetric.search._searn._tasks_chunks import WordChunking as WordChunking
     from argmetric.search._searn._tasks_chunks import span_features as span_features
     from argmetric.search._searn._tasks_joint import JointTask as JointTask
+    from argmetric.search._summaries._rouge import SummaryScores as SummaryScores
+    from argmetric.search._summaries._rouge import score_summaries as score_summaries
+    from argmetric.search._summaries._summary import Summary as Summary
     from argmetric.search._tagging._pixels import pixel_pairs as pixel_pairs
     from argmetric.search._tagging._score import Evaluation as Evaluation
     from argmetric.search._tagging._segments_task import SegmentTagger as SegmentTagger
@@ -58,6 +61,8 @@ __getattr__, __dir__, __all__ = lazy_names(
         "_searn._policy": ("Mixture",),
         "_searn._queue": ("QueueTask",),
         "_searn._reductions": ("AllPairs", "OneAgainstAll"),
+        "_summaries._rouge": ("SummaryScores", "score_summaries"),
+        "_summaries._summary": ("Summary",),
         "_tagging._score": ("Evaluation",),
         "_searn._searn": ("Searn",),
         "_tagging._segments_task": ("SegmentTagger",),
