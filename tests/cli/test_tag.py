@@ -311,7 +311,9 @@ def test_other_encodings(run: Run) -> None:
     ended = run("train", "latin.txt", "--task", "chunk", "--model", "m.tag", *QUICK)
     first = next(i for i, x in enumerate(text_of(TRAIN).split("\n"), 1) if "ñ" in x)
     assert ended.code == 1
-    assert f"latin.txt, line {first}: not utf-8 text; pass --encoding" in ended.err
+    byte = text_of(TRAIN).index("ñ") + 1
+    where = f"latin.txt, line {first}, byte {byte}"
+    assert f"{where}: not utf-8 text; pass --encoding" in ended.err
     same = "--encoding", "latin-1"
     ended = run(
         "train", "latin.txt", "--task", "chunk", "--model", "m.tag", *QUICK, *same

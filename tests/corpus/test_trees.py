@@ -315,7 +315,9 @@ def test_what_is_wrong_with_a_file(name, text, message):
 
 
 def test_other_encodings_are_refused_by_name():
-    with pytest.raises(DataError, match=r"^a\.dp, line 2: not UTF-8 text; convert it"):
+    with pytest.raises(
+        DataError, match=r"^a\.dp, line 2, byte 8: not UTF-8 text; convert it"
+    ):
         read_trees(put("a.dp", "a\tDT\t0\né\tNN\t1\n", "latin-1"))
     with pytest.raises(DataError, match=r"^a\.dp is UTF-16 text; iconv"):
         read_trees(put("a.dp", DP, "utf-16"))

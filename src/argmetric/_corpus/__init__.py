@@ -12,7 +12,16 @@ from argmetric._corpus._chunks import (
     repaired,
     write_labels,
 )
-from argmetric._corpus._columns import DOCUMENT, Column, ColumnFile, read_columns
+from argmetric._corpus._columns import (
+    BYTE_ORDER,
+    CONVERT,
+    DOCUMENT,
+    STREAM,
+    Column,
+    ColumnFile,
+    read_columns,
+    read_text,
+)
 from argmetric._corpus._heads import Heads
 from argmetric._corpus._read import HasLabels, read_sentences
 from argmetric._corpus._schemes import (
@@ -41,10 +50,13 @@ from argmetric._corpus._write import write_sentences, write_text
 
 __all__ = [
     "BEGIN",
+    "BYTE_ORDER",
+    "CONVERT",
     "DOCUMENT",
     "INSIDE",
     "OUTSIDE",
     "SCHEMES",
+    "STREAM",
     "Chunk",
     "ChunkCounts",
     "Chunks",
@@ -70,6 +82,7 @@ __all__ = [
     "read_chunks",
     "read_columns",
     "read_sentences",
+    "read_text",
     "read_trees",
     "repaired",
     "roles_and_kinds",

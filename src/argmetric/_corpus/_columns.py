@@ -28,7 +28,7 @@ BYTE_ORDER = "\ufeff"
 ENDS = " \r"
 _BLANKS = re.compile(" +")
 _SHOWN = 40
-_CONVERT = "convert it first, for instance with iconv"
+CONVERT = "convert it first, for instance with iconv"
 _TEXT_HINT = (
     "this looks like plain text: one token on a line is needed, its columns behind it, "
     "and an empty line behind each sentence"
@@ -113,7 +113,7 @@ class ColumnFile:
 
 
 def read_columns(
-    path: str, *, encoding: str = "UTF-8", otherwise: str = _CONVERT
+    path: str, *, encoding: str = "UTF-8", otherwise: str = CONVERT
 ) -> ColumnFile:
     """Read a file of tokens; what is wrong with it is told with the line.
 
@@ -215,7 +215,7 @@ def _refuse_text(rows: Sequence[Sequence[str]], where: str) -> None:
 
 
 def read_text(
-    path: str, encoding: str = "UTF-8", otherwise: str = _CONVERT
+    path: str, encoding: str = "UTF-8", otherwise: str = CONVERT
 ) -> tuple[str, str]:
     """What messages call a file, and its text."""
     name = "standard input" if path == STREAM else path
@@ -230,5 +230,6 @@ def read_text(
     except UnicodeDecodeError as error:
         number = data.count(b"\n", 0, error.start) + 1
         raise DataError(
-            f"{name}, line {number}: not {encoding} text; {otherwise}"
+            f"{name}, line {number}, byte {error.start + 1}: not {encoding} text; "
+            f"{otherwise}"
         ) from None
