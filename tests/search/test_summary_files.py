@@ -45,6 +45,15 @@ def test_files_are_taken_in_the_order_given():
     assert names_and_words(found) == [("2 files", ["b.txt", "a.txt"], words)]
 
 
+def test_a_file_that_is_given_twice_is_read_once():
+    put("rev/a.txt", "One.")
+    put("rev/b.txt", "Two.")
+    found = read_sources(["rev/b.txt", "rev", "./rev/b.txt"])
+    names = ["rev/b.txt", "rev/a.txt"]
+    assert names_and_words(found) == [("2 files", names, ["Two.", "One."])]
+    assert found.notes == ["2 of the files are given twice"]
+
+
 @pytest.mark.parametrize(
     ("paths", "message"),
     [

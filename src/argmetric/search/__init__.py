@@ -31,6 +31,10 @@ if TYPE_CHECKING:
     from argmetric.search._searn._tasks_chunks import WordChunking as WordChunking
     from argmetric.search._searn._tasks_chunks import span_features as span_features
     from argmetric.search._searn._tasks_joint import JointTask as JointTask
+    from argmetric.search._summaries._cluster import Cluster as Cluster
+    from argmetric.search._summaries._read import ClusterFiles as ClusterFiles
+    from argmetric.search._summaries._read import read_labelled as read_labelled
+    from argmetric.search._summaries._read import read_sources as read_sources
     from argmetric.search._summaries._rouge import SummaryScores as SummaryScores
     from argmetric.search._summaries._rouge import score_summaries as score_summaries
     from argmetric.search._summaries._summary import Summary as Summary
@@ -73,5 +77,9 @@ __getattr__, __dir__, __all__ = lazy_names(
         "_searn._tasks_joint": ("JointTask",),
         "_tagging._templates": ("default_templates",),
         "_trees": ("Tree", "TreeScores", "read_trees", "score_trees", "write_trees"),
+    },
+    for_other_rooms={
+        "_summaries._cluster": ("Cluster",),
+        "_summaries._read": ("ClusterFiles", "read_labelled", "read_sources"),
     },
 )

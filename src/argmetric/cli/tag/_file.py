@@ -13,12 +13,19 @@ from argmetric.cli._progress import reading
 Encoding = Annotated[str, Parameter(metavar="NAME", help="How the text is written.")]
 
 
+OTHER_ENCODING = "pass --encoding, for instance latin-1"
+
+
 def read_tags(path: str, encoding: str) -> ColumnFile:
     """Read a file of tokens; what is wrong with it is told with the line."""
+    check_encoding(encoding)
+    with reading(path):
+        return read_columns(path, encoding=encoding, otherwise=OTHER_ENCODING)
+
+
+def check_encoding(encoding: str) -> None:
+    """Refuse an encoding that nobody knows."""
     try:
         "a".encode(encoding)
     except LookupError:
         raise UsageError(f"--encoding {encoding}: there is no such encoding") from None
-    otherwise = "pass --encoding, for instance latin-1"
-    with reading(path):
-        return read_columns(path, encoding=encoding, otherwise=otherwise)

@@ -98,9 +98,12 @@ def read_sources(
             files.append(path)
     if not files:
         raise DataError("there are no files to summarise")
-    name = os.path.normpath(paths[0]) if len(paths) == 1 else f"{len(files)} files"
+    once = list(dict.fromkeys(os.path.normpath(path) for path in files))
+    if len(once) < len(files):
+        notes.append(f"{len(files) - len(once)} of the files are given twice")
+    name = os.path.normpath(paths[0]) if len(paths) == 1 else f"{len(once)} files"
     name = "standard input" if name == STREAM else name
-    cluster = _Reader(encoding, otherwise, notes).cluster(files, name)
+    cluster = _Reader(encoding, otherwise, notes).cluster(once, name)
     return ClusterFiles(name, [cluster], [], notes)
 
 

@@ -139,8 +139,12 @@ class Summary(Result):
                 "documents",
                 f"{len(np.unique(pairs['document'])):,} of {len(cluster.documents):,}",
             ),
-            ("chosen", f"{self.mode}, by {self.policy}, in {len(self.gains):,} steps"),
+            ("chosen", f"{self.mode}, by {self.policy}, in {self._n_steps()}"),
         ]
+
+    def _n_steps(self) -> str:
+        n = len(self.gains)
+        return f"{n:,} step{'s' * (n != 1)}"
 
     def __repr__(self) -> str:
         text = textwrap.wrap(self.text, _WIDTH - 2) or ["(nothing)"]
@@ -215,6 +219,6 @@ class Summary(Result):
                 align="edge",
                 color="C0",
                 edgecolor="white",
-                label=f"{len(sizes)} steps by {self.policy}",
+                label=f"{self._n_steps()} by {self.policy}",
             )
         return ax

@@ -1,0 +1,1 @@
+"""``argmetric summarize``: summaries of files, train and evaluate."""
