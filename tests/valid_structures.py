@@ -262,6 +262,11 @@ STRUCTURES |= {
     "argmetric.search.score_trees": of(
         search.score_trees, gold=[SWIM], predicted=[[2, 0]]
     ),
+    "argmetric.search.score_summaries": Call(
+        search.score_summaries,
+        {"summaries": ["a cat", "b"], "references": [["the cat", "cats"], ["b c"]]},
+        {"summaries": r"summar(y|ies)\b", "references": r"references?\b"},
+    ),
     "argmetric.search.span_features": Call(
         search.span_features, {"x": ["a", "cat"], "start": 0, "stop": 1}, TOKENS
     ),

@@ -37,6 +37,9 @@ from argmetric.cli.scores._expect import ExpectSummary
 from argmetric.cli.scores._forecast import ForecastSummary
 from argmetric.cli.scores._tune import TuneSummary
 from argmetric.cli.stream._report import StreamSummary
+from argmetric.cli.summarize._evaluate import SummarizeEvaluateSummary
+from argmetric.cli.summarize._summarize import SummarizeSummary
+from argmetric.cli.summarize._train import SummarizeTrainSummary
 from argmetric.cli.tag._evaluate import TagEvaluateSummary
 from argmetric.cli.tag._predict import TagPredictSummary
 from argmetric.cli.tag._train import TagTrainSummary
@@ -74,6 +77,10 @@ CALLS: tuple[tuple[str, Any], ...] = (
     ("tag evaluate tagged.txt", TagEvaluateSummary),
     ("tag evaluate tagged.txt --task pos", TagEvaluateSummary),
     ("tag evaluate joint.txt", TagEvaluateSummary),
+    ("summarize sources --words 9", SummarizeSummary),
+    ("summarize sources --references gold.txt --html p.html", SummarizeSummary),
+    ("summarize train clusters.jsonl --words 5 -o s.model", SummarizeTrainSummary),
+    ("summarize evaluate clusters.jsonl --model s.model", SummarizeEvaluateSummary),
 )
 
 SHARED = {
@@ -231,6 +238,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "rows.jsonl").write_text(json.dumps(sentence) + "\n")
     (folder / "joint.txt").write_text("the DT B-NP DT B-NP\ndog NN I-NP VB O\n")
     (folder / "text.txt").write_text("the DT B-NP\ndog NN I-NP\nruns VB O\n\n" * 5)
+    (folder / "sources").mkdir()
+    (folder / "sources" / "a.txt").write_text("The room was big. It was clean, too.")
+    (folder / "sources" / "b.txt").write_text("A big room. No lift. We liked it.")
+    (folder / "gold.txt").write_text("The room was big and clean.")
+    documents = ["The room was big. It was clean.", "A big room! No lift at all."]
+    row = {"documents": documents, "references": ["a big room", "big and clean"]}
+    (folder / "clusters.jsonl").write_text(f"{json.dumps(row)}\n" * 6)
     return folder
 
 
@@ -259,7 +273,11 @@ def test_every_command_with_json_is_called() -> None:
     called = {" ".join(call.split()[:2]) for call, _ in CALLS}
     commands = {
         f"{prefix}{name}"
-        for prefix, level in (("", app), ("tag ", app["tag"]))
+        for prefix, level in (
+            ("", app),
+            ("tag ", app["tag"]),
+            ("summarize ", app["summarize"]),
+        )
         for name, command in level.resolved_commands().items()
         if not name.startswith("-") and name != "tag"
         if any("--json" in one.names for one in command.assemble_argument_collection())

@@ -11,8 +11,16 @@ import pytest
 import argmetric as am
 from argmetric import sequence
 from argmetric._display import Result, drawing
-from argmetric.search import SequenceLabelling, Tree, check_task, score_trees
+from argmetric.search import (
+    SequenceLabelling,
+    Summary,
+    Tree,
+    check_task,
+    score_summaries,
+    score_trees,
+)
 from argmetric.search._searn._history import History, Iteration
+from argmetric.search._summaries._cluster import read_cluster
 from argmetric.search._tagging._score import Evaluation
 from argmetric.sequence import Recalibration
 from argmetric.stream._rules import RuleRun
@@ -32,6 +40,19 @@ def history():
     )
 
 
+def summary():
+    return Summary(
+        read_cluster(["One two. Three."], "it"),
+        np.array([0, 0, -1]),
+        np.array([0.5]),
+        mode="sentences",
+        policy="frequency",
+        limit=2,
+        unit="words",
+        size=2,
+    )
+
+
 def results():
     yield am.decide(P)
     yield am.decide(P, groups=[0, 0, 0, 1, 1, 1], average="groups")
@@ -44,9 +65,11 @@ def results():
     yield Recalibration(0.9, 0.1, 0.01, 1.0)
     yield history()
     yield score_trees([Tree(["a", "b"], None, [2, 0])], [[0, 1]])
+    yield summary()
+    yield score_summaries(["a b", "c"], [["a b c", "b c"], ["c d"]])
 
 
-@pytest.fixture(scope="module", params=list(range(11)))
+@pytest.fixture(scope="module", params=list(range(13)))
 def result(request):
     return list(results())[request.param]
 

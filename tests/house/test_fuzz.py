@@ -75,7 +75,7 @@ MADE_BY_THE_PACKAGE = {
     *("Expectation", "SequenceDecision", "Span", "SpanDecision", "SpanMarginals"),
     *("Recalibration", "UtilityDistribution", "RuleRun", "Chunk", "Sentence"),
     *("Evaluation", "History", "Mixture", "TaskReport", "MetricObjective"),
-    *("Tree", "TreeScores"),
+    *("Tree", "TreeScores", "Summary", "SummaryScores"),
 }
 BASES = {"SimpleFunction", "ThresholdRule", "Task"}  # to be derived from
 WITHOUT_ARGUMENTS = {"metric_names", "warmup"}

@@ -157,7 +157,7 @@ def test_scores_as_plain_values():
     ("summaries", "references", "message"),
     [
         ([], [], "nothing to score"),
-        (["a"], [["a"], ["b"]], "references of 2 clusters for 1 clusters"),
+        (["a"], [["a"], ["b"]], "references of 2 clusters for 1 summaries"),
         (["a"], [[]], "cluster 0 has no reference"),
         (["a", "b"], [["a"], ["b", " ?"]], "cluster 1: reference 1 is empty: ' [?]'"),
         (["a"], "a", "references must be a list of lists of text"),

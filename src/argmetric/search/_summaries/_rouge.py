@@ -66,7 +66,9 @@ def _ngrams(words: list[str], n: int) -> Counter[tuple[str, ...]]:
     return Counter(zip(*(words[i:] for i in range(n)), strict=False))
 
 
-def read_references(references: Any, clusters: Sequence[str]) -> list[list[str]]:
+def read_references(
+    references: Any, clusters: Sequence[str], of: str = "clusters"
+) -> list[list[str]]:
     """The references of each cluster; none is missing, none is without a token.
 
     Parameters
@@ -75,12 +77,14 @@ def read_references(references: Any, clusters: Sequence[str]) -> list[list[str]]
         A list for each cluster; text in its place is the only reference.
     clusters : sequence of str
         What messages call the clusters.
+    of : str, default="clusters"
+        What there is one of for each cluster, for the message.
     """
     wanted = "a list of lists of text, one list for each cluster"
     items = check_items(references, "references", wanted)
     if len(items) != len(clusters):
         raise ValueError(
-            f"references of {len(items)} clusters for {len(clusters)} clusters: pass "
+            f"references of {len(items)} clusters for {len(clusters)} {of}: pass "
             f"{wanted}"
         )
     return list(map(_references, items, clusters))
@@ -242,7 +246,7 @@ def score_summaries(summaries: Any, references: Any) -> SummaryScores:
             raise TypeError(f"summary {i} must be text or a Summary, not {shown(item)}")
         texts.append(item if isinstance(item, str) else item.text)
         names.append(f"cluster {i}" if isinstance(item, str) else item.cluster.name)
-    known = read_references(references, names)
+    known = read_references(references, names, "summaries")
     found = np.empty(len(texts), [(f, np.float64) for f in _FIELDS] + [("words", "i8")])
     for n in (1, 2):
         pairs = [rouge_recall(*pair, n) for pair in zip(texts, known, strict=True)]
