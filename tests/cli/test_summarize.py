@@ -1,0 +1,256 @@
+"""``argmetric summarize``: files, train, evaluate, bad input."""
+
+from __future__ import annotations
+
+import functools
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from command import Run
+
+REVIEWS = {
+    "a.txt": "The room was big and clean. Breakfast was cold. We would come again!",
+    "b.txt": "A big room, and clean. The lift did not work. I liked the bed.",
+    "c.txt": "Big clean rooms.\n\nParking is dear, but the staff was kind & helpful.",
+}
+REFERENCES = ["The rooms are big and clean.", "Big room; the staff was kind."]
+
+
+def put(path: str, text: str, encoding: str = "utf-8") -> None:
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    Path(path).write_bytes(text.encode(encoding))
+
+
+@pytest.fixture
+def run(run: Run) -> Run:
+    """Run `argmetric summarize` in a folder with small files."""
+    for name, text in REVIEWS.items():
+        put(f"reviews/{name}", text)
+    put("gold/1.txt", REFERENCES[0])
+    put("gold/2.txt", REFERENCES[1])
+    documents = list(REVIEWS.values())
+    rows = [
+        {"documents": documents, "references": REFERENCES, "name": f"hotel {i}"}
+        for i in range(4)
+    ]
+    put("data.jsonl", "\n".join(map(json.dumps, rows)))
+    for i in range(3):
+        for name, text in REVIEWS.items():
+            put(f"topics/t{i}/{name}", text)
+        put(f"people/t{i}.1.txt", REFERENCES[0])
+        put(f"people/t{i}.2.txt", REFERENCES[1])
+    return functools.partial(run, "summarize")
+
+
+# -- files ---------------------------------------------------------------------
+
+
+def test_the_summary_alone_is_on_standard_output(run: Run) -> None:
+    ended = run("reviews", "--words", "12")
+    assert ended.code == 0
+    assert 0 < len(ended.out.split()) <= 12
+    words = [word for text in REVIEWS.values() for word in text.split()]
+    assert set(ended.out.split()) <= set(words)
+    assert ended.out.count("\n") == 1
+    assert re.search(rf"size +{len(ended.out.split())} of 12 words", ended.err)
+    assert re.search(r"of +reviews", ended.err)
+
+
+def test_files_and_standard_input_are_documents(run: Run) -> None:
+    one = json.loads(run("reviews/b.txt", "reviews/a.txt", "--json").out)
+    assert one["name"] == "2 files"
+    assert one["documents"] == ["reviews/b.txt", "reviews/a.txt"]
+    assert one["limit"] == 60
+    two = json.loads(run("-", "--json", stdin=REVIEWS["a.txt"].encode()).out)
+    assert (two["name"], two["documents"]) == ("standard input", ["standard input"])
+    assert two["text"] == REVIEWS["a.txt"]  # it fits
+
+
+def test_every_word_of_the_summary_has_its_place(run: Run) -> None:
+    found = json.loads(run("reviews", "--words", "15", "--json").out)
+    texts = [Path(name).read_text("utf-8") for name in found["documents"]]
+    places = found["positions"]
+    words = [texts[one["document"]][one["start"] : one["end"]] for one in places]
+    assert words == found["text"].split()
+    assert found["words"] == found["size"] == len(words) <= 15
+    for i, step in enumerate(found["steps"]):
+        pairs = zip(words, places, strict=True)
+        assert step["words"] == [word for word, one in pairs if one["step"] == i]
+
+
+def test_a_budget_in_characters(run: Run) -> None:
+    found = json.loads(run("reviews", "--chars", "40", "--json").out)
+    assert 0 < len(found["text"]) == found["size"] <= 40
+    assert (found["unit"], found["limit"]) == ("characters", 40)
+
+
+def test_sentences_that_must_be_in_or_out(run: Run) -> None:
+    wanted = run("reviews", "--words", "12", "--must", "LIFT  did")
+    assert "The lift did not work." in wanted.out
+    without = run("reviews", "--words", "60", "--never", "clean", "--never", "bed")
+    assert "lift did not" in without.out
+    assert "clean" not in without.out
+    assert "bed" not in without.out
+
+
+def test_a_page_and_a_file(run: Run) -> None:
+    ended = run("reviews", "--words", "12", "--html", "p.html", "-o", "s.txt")
+    assert (ended.code, ended.out) == (0, "")
+    assert "written: s.txt\nwritten: p.html\n" in ended.err
+    text = Path("s.txt").read_text("utf-8").removesuffix("\n")
+    page = Path("p.html").read_text("utf-8")
+    assert len(text.split()) <= 12
+    assert page.startswith("<!DOCTYPE html>")
+    assert "kind &amp; helpful" in page
+    kept = "".join(re.findall(r"<mark[^>]*>(.*?)</mark>", page, re.DOTALL))
+    assert kept.split()[0] == text.split()[0]
+
+
+def test_a_summary_is_scored_by_references(run: Run) -> None:
+    ended = run("reviews", "--references", "gold")
+    assert re.search(
+        r"ROUGE-1 +recall 0\.9167, with the best reference 1\.0000", ended.err
+    )
+    scores = json.loads(run("reviews", "--references", "gold", "--json").out)["scores"]
+    assert scores["rouge_2"]["mean"] == pytest.approx((2 / 5 + 4 / 5) / 2)
+    assert scores["rouge_2"]["best"] == 4 / 5
+    assert run("reviews", "--references", "gold/1.txt").code == 0
+
+
+def test_empty_files_are_left_out_and_told(run: Run) -> None:
+    put("reviews/d.txt", " \n")
+    ended = run("reviews", "--words", "12")
+    assert ended.code == 0
+    assert "note: reviews/d.txt is empty: it is left out" in ended.err
+
+
+def test_other_encodings(run: Run) -> None:
+    put("latin/a.txt", "Très bien. Voilà tout.", "latin-1")
+    ended = run("latin", "--words", "5")
+    assert (ended.code, ended.out) == (1, "")
+    message = (
+        "latin/a.txt, line 1, byte 3: not utf-8 text; pass --encoding, for instance"
+    )
+    assert message in ended.err
+    ended = run("latin", "--words", "4", "--encoding", "latin-1")
+    assert (ended.code, ended.out) == (0, "Très bien. Voilà tout.\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        ("", 2, "a folder or files are needed"),
+        ("nix", 1, "cannot read nix: No such file or directory"),
+        ("reviews --words 5 --chars 9", 2, "--words and --chars exclude each other"),
+        ("reviews --words 0", 2, 'Invalid value "0" for --words'),
+        ("reviews --words 1", 1, "reviews"),
+        ("reviews --mode compressed", 2, "pass --parser, a file of argmetric parse"),
+        ("reviews --parser p", 2, "--parser is about --mode compressed"),
+        ("reviews --mode headlines", 2, 'Invalid value "headlines" for --mode'),
+        ("reviews --policy magic", 2, "policy must be one of"),
+        ("reviews --model nix", 1, "nix"),
+        ("reviews --model -", 2, "a summarizer is read from a file"),
+        ("reviews --model m --mode sentences", 2, "--mode is part of the model"),
+        ("reviews --must unicorn", 1, "--must 'unicorn': no sentence of the sources"),
+        ("reviews --encoding klingon", 2, "--encoding klingon: there is no such"),
+        ("reviews --html -", 2, "a page is written to a file"),
+        ("reviews --html nix/p.html", 1, "cannot write nix/p.html: there is no folder"),
+        ("reviews --output nix/s.txt", 1, "cannot write nix/s.txt: there is no folder"),
+        ("- -", 2, "standard input can be read once only"),
+        ("train data.jsonl", 2, "--model"),
+        ("train data.jsonl -o -", 2, "a summarizer is written to a file"),
+        ("train data.jsonl -o nix/m", 1, "cannot write nix/m: there is no folder nix"),
+        ("train topics -o m", 2, "topics is a folder: pass --references"),
+        (
+            "train data.jsonl --references people -o m",
+            2,
+            "is about a folder of clusters",
+        ),
+        ("train topics --references gold -o m", 1, "topics/t0 has no reference"),
+        ("train nix.jsonl -o m", 1, "cannot read nix.jsonl"),
+        ("train reviews/a.txt -o m", 1, "reviews/a.txt, line 1: not JSON"),
+        ("evaluate data.jsonl --model nix", 1, "nix"),
+        (
+            "evaluate data.jsonl --model m --policy x",
+            2,
+            "--policy is part of the model",
+        ),
+    ],
+)
+def test_what_is_wrong_is_told(
+    run: Run, arguments: str, code: int, message: str
+) -> None:
+    ended = run(*arguments.split())
+    assert (ended.code, ended.out) == (code, "")
+    assert ended.err.startswith("argmetric: ")
+    assert ended.err.count("\n") == 1
+    assert message in ended.err
+    assert not Path("m").exists()
+
+
+# -- train and evaluate --------------------------------------------------------
+
+
+def test_train_and_use(run: Run) -> None:
+    ended = run("train", "data.jsonl", "--words", "12", "--out", "m")
+    assert ended.code == 0
+    sizes = "4 clusters, 12 documents, 8 references of data.jsonl"
+    assert re.search(rf"learned +{sizes}", ended.out)
+    assert re.search(r"written: m \(.* MB\)", ended.out)
+    ended = run("reviews", "--words", "12", "--model", "m")
+    assert ended.code == 0
+    assert 0 < len(ended.out.split()) <= 12
+    assert re.search(r"model +m\b", ended.err)
+
+
+def test_train_from_folders(run: Run) -> None:
+    put("people/other.txt", "nobody's")
+    options = "--references", "people", "--words", "12", "-o", "m", "--json"
+    found = json.loads(run("train", "topics", *options).out)
+    assert (found["clusters"], found["documents"], found["reference_count"]) == (
+        3,
+        9,
+        6,
+    )
+    assert found["references"] == "people"
+    assert "people: 1 entry belongs to no cluster" in found["notes"]
+    assert found["bytes"] == Path("m").stat().st_size
+
+
+def test_evaluate_tells_scores_words_and_the_convention(run: Run) -> None:
+    ended = run("evaluate", "data.jsonl", "--words", "12")
+    assert ended.code == 0
+    assert "averaged over the references of a cluster, then over clusters" in ended.out
+    assert re.search(r"mode +sentences, at most 12 words", ended.out)
+    found = json.loads(run("evaluate", "data.jsonl", "--words", "12", "--json").out)
+    first, *others = found["clusters"]
+    assert [one["name"] for one in found["clusters"]] == [
+        f"hotel {i}" for i in range(4)
+    ]
+    assert {one["rouge_2"] for one in others} == {first["rouge_2"]}
+    assert found["rouge_2"]["mean"] == pytest.approx(first["rouge_2"])
+    assert found["rouge_2"]["interval"] == pytest.approx([first["rouge_2"]] * 2)
+    assert f"{first['rouge_2']:.4f}" in ended.out
+    text = run("reviews", "--words", "12").out
+    assert found["words"] == first["words"] == len(text.split())
+
+
+def test_evaluate_is_a_gate(run: Run) -> None:
+    ended = run("evaluate", "data.jsonl", "--words", "12", "--fail-under", "1")
+    assert ended.code == 3
+    assert "gate not met: the mean ROUGE-2 recall is" in ended.err
+    assert run("evaluate", "data.jsonl", "--fail-under", "0.01").code == 0
+
+
+@pytest.mark.data
+def test_opinosis_by_its_folders(run: Run, data_folder: Path) -> None:
+    root = data_folder / "summ" / "opinosis"
+    options = "--references", str(root / "summaries-gold"), "--encoding", "latin-1"
+    ended = run("evaluate", str(root / "topics"), *options, "--words", "25", "--json")
+    found = json.loads(ended.out)
+    assert len(found["clusters"]) == 51
+    assert max(one["words"] for one in found["clusters"]) <= 25
+    assert found["rouge_2"]["mean"] > 0.11  # SumBasic is at .116
