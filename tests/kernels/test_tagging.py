@@ -165,7 +165,7 @@ def test_learning_equals_the_twin(learner, roll_in, joint):
     else:
         gold[1::2] = [0, 2, 4, 1, 3, 3, 0]
     recipe = Recipe(learner, "zero_one", roll_in, 3, 0.1, 0.0)
-    learning = Learning.start(choices, recipe, 0)
+    learning = Learning(choices, recipe, 0)
     plain = [learning.weights.astype(float), learning.squares.astype(float)]
     plain.append(learning.sums.astype(float))
     when = 0.0
@@ -239,7 +239,7 @@ def test_regret_margins_teach_what_costs(learner, joint):
     if joint:
         gold = np.stack([gold % 3, gold], axis=1).ravel()
     recipe = Recipe(learner, "regret", "own", 30, 0.1, 0.0)
-    learning = Learning.start(choices, recipe, 0)
+    learning = Learning(choices, recipe, 0)
     rng = np.random.default_rng(0)
     for _ in range(30):
         list(learning.run_epoch(rows, gold, np.arange(2), rng))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -11,11 +10,10 @@ import numpy as np
 
 from argmetric._types import Hashes, Integers, SingleFloats
 from argmetric.search._common import gold_share
-from argmetric.search._hashing import rounded
+from argmetric.search._epochs import Epoch, Weights, blocks_of, run_epochs
 
 RollIn = Literal["static", "own", "cross"]
 
-_FIRST_SQUARE = 0.01  # AdaGrad's sum of squares before the first gradient
 _BLOCK = 10_000  # words between two looks at the keyboard
 FOLDS = 4
 
@@ -69,39 +67,13 @@ class Policy:
         return heads, actions
 
 
-@dataclass(frozen=True)
-class Epoch:
-    """What one epoch came to."""
-
-    epoch: int
-    error: float
-    score: float | None
-    seconds: float
-
-
-class Learning:
-    """The state of a learner: weights, and what AdaGrad and averages need.
-
-    sums = Σ (time of a change) · change since averaging started: the average is
-    weights - sums / time.
-    """
+class Learning(Weights):
+    """The state of a learner between two epochs."""
 
     def __init__(self, scheme: tuple[Any, ...], recipe: Recipe, seed: int) -> None:
-        n = 3 << 64 - int(scheme[-1])
+        super().__init__(3 << 64 - int(scheme[-1]), seed)
         self.scheme = scheme
         self.recipe = recipe
-        self.weights = np.zeros(n, dtype=np.float32)
-        self.squares = np.full(n, _FIRST_SQUARE, dtype=np.float32)
-        self.sums = np.zeros(n, dtype=np.float32)
-        self.seed = np.array([seed], dtype=np.uint64)
-        self.epoch = 0
-        self.time = 0.0
-
-    def average(self) -> SingleFloats:
-        """The mean of the weights since averaging started, or else the weights."""
-        if self.time <= 0.0:
-            return self.weights.copy()
-        return self.weights - self.sums / np.float32(self.time)
 
     def run_epoch(
         self, trees: Trees, paths: Integers, order: Integers, n_decisions: int
@@ -110,7 +82,6 @@ class Learning:
         from argmetric._kernels.parsing import learn_trees
 
         recipe = self.recipe
-        averaged = self.epoch >= 1 or recipe.epochs == 1
         share = 1.0
         if recipe.roll_in != "static":
             share = gold_share("mixed", self.epoch)
@@ -118,10 +89,9 @@ class Learning:
             recipe.step,
             recipe.dropout,
             share,
-            1.0 / n_decisions / max(recipe.epochs - 1, 1) if averaged else 0.0,
+            self.growth(recipe.epochs, n_decisions),
         )
-        blocks = np.cumsum(np.diff(trees.starts)[order]) // _BLOCK
-        for block in np.split(order, np.flatnonzero(np.diff(blocks)) + 1):
+        for block in blocks_of(order, np.diff(trees.starts), _BLOCK):
             wrong, self.time = learn_trees(
                 trees.text,
                 self.scheme,
@@ -158,28 +128,15 @@ def learn_epochs(
     it the last one.
     """
     rng = np.random.default_rng(random_state)
-    best: tuple[float, SingleFloats] | None = None
-    if chosen is None:
-        chosen = np.arange(len(trees.starts) - 1)
-    n_decisions = max(2 * int((np.diff(trees.starts)[chosen] - 1).sum()), 1)
-    interrupted = False
-    try:
-        for number in range(learning.recipe.epochs):
-            start = time.perf_counter()
-            order = rng.permutation(chosen)
-            wrong = sum(learning.run_epoch(trees, paths, order, n_decisions))
-            found = None
-            if score is not None:
-                weights = learning.average()
-                found = score(Policy(learning.scheme, weights))
-                if best is None or found > best[0]:
-                    best = found, weights
-            seconds = time.perf_counter() - start
-            if report is not None:
-                report(Epoch(number + 1, wrong / n_decisions, found, seconds))
-    except KeyboardInterrupt:
-        if not learning.weights.any():
-            raise
-        interrupted = True
-    weights = learning.average() if best is None else best[1]
-    return Policy(learning.scheme, rounded(weights)), interrupted
+    places = np.arange(len(trees.starts) - 1) if chosen is None else chosen
+    n_decisions = max(2 * int((np.diff(trees.starts)[places] - 1).sum()), 1)
+    scheme = learning.scheme
+    weights, interrupted = run_epochs(
+        learning,
+        learning.recipe.epochs,
+        lambda: learning.run_epoch(trees, paths, rng.permutation(places), n_decisions),
+        n_decisions,
+        score=score and (lambda weights: score(Policy(scheme, weights))),
+        report=report,
+    )
+    return Policy(scheme, weights), interrupted

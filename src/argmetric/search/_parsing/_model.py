@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from argmetric._types import Floats, Integers
+from argmetric.search._epochs import Log, learn_directions
 from argmetric.search._parsing._learning import (
     FOLDS,
-    Epoch,
     Learning,
     Policy,
     Recipe,
@@ -100,24 +99,6 @@ def turned(trees: Trees) -> Trees:
     return Trees(trees.codes[mirror(trees.starts)], trees.starts, heads)
 
 
-@dataclass(eq=False)
-class Log:
-    """The history of a fit, told to whoever listens."""
-
-    on_epoch: Callable[[dict[str, Any]], None]
-    rows: list[dict[str, Any]] = field(default_factory=list)
-    interrupted: bool = False
-
-    def hear(self, stage: str) -> Callable[[Epoch], None]:
-        """A listener for the epochs of one stage."""
-
-        def listen(epoch: Epoch) -> None:
-            self.rows.append({"stage": stage, **vars(epoch)})
-            self.on_epoch(self.rows[-1])
-
-        return listen
-
-
 def learn_sides(
     templates: Templates,
     recipe: Recipe,
@@ -128,24 +109,14 @@ def learn_sides(
     log: Log,
 ) -> Model:
     """Learn every side; an interrupt ends the one and leaves out the others."""
-    sides: list[Side] = []
-    for reverse in directions:
+
+    def side(reverse: bool) -> Side:
         own = turned(trees) if reverse else trees
         held = turned(dev) if reverse and dev is not None else dev
         stage, seed = "right" if reverse else "left", random_state + int(reverse)
-        try:
-            policy = _learn(templates, recipe, seed, own, held, log, stage)
-        except KeyboardInterrupt:
-            if not sides:
-                raise
-            log.interrupted = True
-            break
-        # Half a side would spoil the whole one beside it
-        if not (log.interrupted and sides):
-            sides.append(Side(reverse, policy))
-        if log.interrupted:
-            break
-    return Model(templates, tuple(sides))
+        return Side(reverse, _learn(templates, recipe, seed, own, held, log, stage))
+
+    return Model(templates, tuple(learn_directions(directions, side, log)))
 
 
 def _learn(

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, get_args
 
@@ -12,9 +10,10 @@ from argmetric._arguments import check_choice, check_count, check_number
 from argmetric._corpus import TreeScores, score_trees
 from argmetric._types import Integers
 from argmetric.search._common import MOST_EPOCHS
+from argmetric.search._epochs import Log
 from argmetric.search._parameters import Parameters
 from argmetric.search._parsing._learning import Recipe, RollIn, Trees
-from argmetric.search._parsing._model import Log, Model, learn_sides
+from argmetric.search._parsing._model import Model, learn_sides
 from argmetric.search._parsing._templates import Templates, read_templates
 from argmetric.search._parsing._text import (
     Text,
@@ -178,34 +177,17 @@ class Parser(Parameters):
         near, n_lifted = projective(right, text.starts)
         warn_of_crossing(n_lifted, len(text.starts) - 1)
         trees = Trees(text.codes(templates), text.starts, near)
-        log = Log(self._teller(on_epoch))
+        log = Log(on_epoch, self.verbose)
         sides = _SIDES[self.direction]
         self._model = learn_sides(templates, recipe, sides, seed, trees, held, log)
-        self.history_ = log.rows
         self.n_lifted_ = n_lifted
+        return self._learned(log)
+
+    def _learned(self, log: Log) -> Parser:
+        self.history_ = log.rows
         self.interrupted_ = log.interrupted
-        if log.interrupted:
-            warnings.warn(
-                "learning was interrupted: the best policy so far is kept",
-                UserWarning,
-                stacklevel=2,
-            )
+        log.warn_of_interrupt()
         return self
-
-    def _teller(
-        self, on_epoch: Callable[[dict[str, Any]], None] | None
-    ) -> Callable[[dict[str, Any]], None]:
-        def tell(row: dict[str, Any]) -> None:
-            if self.verbose:
-                score = "" if row["score"] is None else f", dev {row['score']:.4f}"
-                sys.stderr.write(
-                    f"{row['stage']}, epoch {row['epoch']}: {row['error']:.2%} wrong"
-                    f"{score}, {row['seconds']:.1f} s\n"
-                )
-            if on_epoch is not None:
-                on_epoch(row)
-
-        return tell
 
     def _width(self) -> int:
         """Of the beam, which may be changed after the fit."""

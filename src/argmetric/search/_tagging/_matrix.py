@@ -10,13 +10,14 @@ import numpy as np
 import numpy.typing as npt
 
 from argmetric._sparse import check_structure
+from argmetric.search._epochs import Log
 from argmetric.search._tagging._choices import Tier
 from argmetric.search._tagging._codec import Codec
 from argmetric.search._tagging._features import MatrixSource, history_salts
 from argmetric.search._tagging._model import Search, Side, search_lists
 from argmetric.search._tagging._recipes import Options
 from argmetric.search._tagging._templates import Template
-from argmetric.search._tagging._training import Development, Log, Plan, learn_sides
+from argmetric.search._tagging._training import Development, Plan, learn_sides
 
 
 @dataclass(frozen=True, eq=False)

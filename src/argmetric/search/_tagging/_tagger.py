@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -14,6 +12,7 @@ import numpy.typing as npt
 from argmetric._arguments import renamed
 from argmetric._types import Integers
 from argmetric.search._common import Costs, RollIn
+from argmetric.search._epochs import Log
 from argmetric.search._tagging._base import TextTagger, read_dev, read_training
 from argmetric.search._tagging._codec import Codec
 from argmetric.search._tagging._corpus import Corpus
@@ -30,7 +29,7 @@ from argmetric.search._tagging._recipes import (
     filled,
     resolve,
 )
-from argmetric.search._tagging._training import Log, Plan, learn_text
+from argmetric.search._tagging._training import Plan, learn_text
 
 
 class Tagger(TextTagger):
@@ -199,7 +198,7 @@ class Tagger(TextTagger):
         tiers = list(zip(options.defaults.tiers, options.defaults.spans, strict=True))
         corpus, codecs, gold = read_training(sentences, labels, tiers)
         held = read_dev(dev, len(tiers))
-        log = self._log(on_epoch)
+        log = Log(on_epoch, self.verbose)
         plan = Plan.of(options, codecs)
         model = learn_text(plan, corpus, gold, options.memory, log, held)
         return self._learned(options, model, log)
@@ -231,22 +230,9 @@ class Tagger(TextTagger):
         options = resolve(self.get_params())
         if self.task != "label":
             raise ValueError(f"a matrix needs task='label', not {self.task!r}")
-        log = self._log(on_epoch)
+        log = Log(on_epoch, self.verbose)
         model = learn_matrix(options, X, y, lengths, log, dev)
         return self._learned(options, model, log)
-
-    def _log(self, on_epoch: Callable[[dict[str, Any]], None] | None) -> Log:
-        def tell(row: dict[str, Any]) -> None:
-            if self.verbose:
-                score = "" if row["score"] is None else f", dev {row['score']:.4f}"
-                sys.stderr.write(
-                    f"{row['stage']}, epoch {row['epoch']}: {row['error']:.2%} wrong"
-                    f"{score}, {row['seconds']:.1f} s\n"
-                )
-            if on_epoch is not None:
-                on_epoch(row)
-
-        return Log(tell)
 
     def _learned(
         self, options: Options, model: TextModel | MatrixModel, log: Log
@@ -254,12 +240,7 @@ class Tagger(TextTagger):
         self._options, self._model = options, model
         self.history_ = log.rows
         self.interrupted_ = log.interrupted
-        if log.interrupted:
-            warnings.warn(
-                "learning was interrupted: the best policy so far is kept",
-                UserWarning,
-                stacklevel=3,
-            )
+        log.warn_of_interrupt()
         return self
 
     def _text_model(self) -> TextModel:

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from argmetric._kernels.tagging_layout import Rows
 from argmetric._types import Integers
+from argmetric.search._epochs import Log, learn_directions
 from argmetric.search._tagging._choices import make_choices
 from argmetric.search._tagging._codec import Codec
 from argmetric.search._tagging._corpus import Corpus
 from argmetric.search._tagging._engine import Policy, greedy
 from argmetric.search._tagging._features import Extractor
-from argmetric.search._tagging._learning import Epoch, Learning, Recipe, learn
+from argmetric.search._tagging._learning import Learning, Recipe, learn
 from argmetric.search._tagging._memory import Memory, memory_of, word_numbers
 from argmetric.search._tagging._model import (
     Side,
@@ -75,25 +76,6 @@ class Plan:
         )
 
 
-@dataclass(eq=False)
-class Log:
-    """The history of a fit, told to whoever listens."""
-
-    on_epoch: Callable[[dict[str, Any]], None] | None = None
-    rows: list[dict[str, Any]] = field(default_factory=list)
-    interrupted: bool = False
-
-    def hear(self, stage: str) -> Callable[[Epoch], None]:
-        """A listener for the epochs of one stage."""
-
-        def listen(epoch: Epoch) -> None:
-            self.rows.append({"stage": stage, **vars(epoch)})
-            if self.on_epoch is not None:
-                self.on_epoch(self.rows[-1])
-
-        return listen
-
-
 @dataclass(frozen=True, eq=False)
 class Development:
     """Held-out sentences that choose the epoch."""
@@ -134,8 +116,8 @@ def learn_side(
         value=plan.history_value,
     )
     score = None if dev is None else _scorer(plan.codecs, dev, reverse)
-    policy, _, interrupted = learn(
-        Learning.start(choices, plan.recipe, plan.random_state + int(reverse)),
+    policy, interrupted = learn(
+        Learning(choices, plan.recipe, plan.random_state + int(reverse)),
         rows,
         target,
         plan.random_state + int(reverse),
@@ -172,22 +154,12 @@ def learn_sides(
     plan: Plan, source: Source, gold: Integers, log: Log, dev: Development | None
 ) -> tuple[Side, ...]:
     """Learn every side; an interrupt ends the one and leaves out the others."""
-    sides: list[Side] = []
-    for reverse in plan.reverse:
+
+    def side(reverse: bool) -> Side:
         stage = "right" if reverse else "left"
-        try:
-            side = learn_side(plan, source, gold, reverse, log, stage, dev)
-        except KeyboardInterrupt:
-            if not sides:
-                raise
-            log.interrupted = True
-            break
-        # Half a side would spoil the whole one beside it
-        if not (log.interrupted and sides):
-            sides.append(side)
-        if log.interrupted:
-            break
-    return tuple(sides)
+        return learn_side(plan, source, gold, reverse, log, stage, dev)
+
+    return tuple(learn_directions(plan.reverse, side, log))
 
 
 def learn_text(
