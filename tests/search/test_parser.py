@@ -8,10 +8,13 @@ import numpy as np
 import pytest
 
 from argmetric._saving import DataError
-from argmetric.search import Parser
+from argmetric.search import Parser, Tagger, read_trees, write_trees
+from argmetric.search._epochs import Log
 from argmetric.search._parsing import _model
 from argmetric.search._parsing._learning import Learning, Trees
 from argmetric.search._parsing._text import mirror, mirrored_heads, read_text
+from argmetric.search._tagging._learning import Learning as TaggerLearning
+from argmetric.search._tags import learned_tags
 from argmetric.sequence import Sentence
 
 WORDS = {
@@ -305,3 +308,161 @@ def test_odd_sentences_and_options_after_the_fit():
     assert lists(parser.predict([(), [], ([], [])])) == [[], [], []]
     with pytest.raises(ValueError, match="beam must be"):
         parser.set_params(beam=0).predict(sentences)
+
+
+# -- parts of speech by a tagger ---------------------------------------------------
+
+
+def tagger(**options):
+    return Tagger("pos", **{"hash_bits": 12, "epochs": 3, **options})
+
+
+def words_of(sentences):
+    return [words for words, _ in sentences]
+
+
+def stages(parser):
+    return list(dict.fromkeys(row["stage"] for row in parser.history_))
+
+
+def test_a_fitted_tagger_takes_the_place_of_tags(tmp_path):
+    sentences, heads = text()
+    others, right = text(seed=1)
+    tags = [own for _, own in sentences]
+    fitted = tagger().fit(words_of(sentences), tags)
+    fitted.save(tmp_path / "tags.npz")
+    parser = small().fit(sentences, heads)
+    assert parser.tagger_ is None
+    false = [(words, ["V"] * len(words)) for words, _ in others]
+    assert lists(parser.predict(false)) != right
+    for named in (fitted, tmp_path / "tags.npz", str(tmp_path / "tags.npz")):
+        for given in (words_of(others), false):
+            assert lists(parser.predict(given, tagger=named)) == right
+        assert parser.score(false, right, tagger=named) == 1.0
+    kept = small().fit(words_of(sentences), heads, tagger=fitted)
+    assert kept.tagger_ is fitted
+    assert stages(kept) == ["left", "right"]
+    assert lists(kept.predict(false)) == right
+    trees = kept.parse(words_of(others))
+    assert [(tree.words, tree.tags) for tree in trees] == others
+    assert lists(tree.heads for tree in trees) == right
+
+
+def test_a_tagger_that_has_learned_nothing_is_jackknifed(tmp_path):
+    sentences, heads = text()
+    others, right = text(seed=1)
+    given = tagger()
+    parser = small(direction="left").fit(
+        [*sentences, ([], [])], [*heads, []], tagger=given, dev=text(10, seed=2)
+    )
+    assert not hasattr(given, "_model")
+    folds = [f"tagger, fold {k}, {side}" for k in range(1, 5) for side in SIDES]
+    assert stages(parser) == [*folds, "tagger, left", "tagger, right", "left"]
+    assert parser.history_[-1]["score"] == 1.0
+    parser.save(tmp_path / "parser.npz")
+    again = Parser.load(tmp_path / "parser.npz")
+    assert again.tagger_.get_params() == parser.tagger_.get_params()
+    assert lists(again.predict([*words_of(others), []])) == [*right, []]
+
+
+SIDES = "left", "right"
+
+
+def test_quarters_are_tagged_by_what_has_not_seen_them():
+    """A word of one quarter alone has a tag that the others could not learn."""
+    sentences, _ = text(40)
+    odd = [(["zork", *words[1:]], ["Z", *tags[1:]]) for words, tags in sentences[:3]]
+    words, tags = map(list, zip(*odd, *sentences[3:], strict=True))
+    whole, found = learned_tags(tagger(), words, tags, Log())
+    flat = [tag for own in tags for tag in own]
+    assert "Z" in flat
+    assert "Z" not in found
+    assert len(found) == len(flat)
+    assert whole.predict([["zork", *words[0][1:]]])[0][0] == "Z"
+    few, by_all = learned_tags(tagger(), words[:2], tags[:2], Log())
+    assert by_all == [tag for own in few.predict(words[:2]) for tag in own]
+
+
+def test_an_interrupt_of_the_tagger_is_passed_on(monkeypatch):
+    run, count = TaggerLearning.run_epoch, [0]
+
+    def interrupted(self, *arguments):
+        count[0] += 1
+        if count[0] == 2:
+            raise KeyboardInterrupt
+        return run(self, *arguments)
+
+    monkeypatch.setattr(TaggerLearning, "run_epoch", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        small().fit(*text(8), tagger=tagger())
+
+
+class Upper:
+    """A tagger of another kind."""
+
+    def predict(self, sentences):
+        assert all(isinstance(word, str) for words in sentences for word in words)
+        return [[word.upper() for word in words] for words in sentences]
+
+
+def test_any_object_that_predicts_tags_is_a_tagger(tmp_path):
+    sentences, heads = text(30)
+    parser = small().fit(words_of(sentences), heads, tagger=Upper())
+    tree = parser.parse([["the", "cat", "sees", "dog"], []])[0]
+    assert tree.tags == ["THE", "CAT", "SEES", "DOG"]
+    assert tree.heads.tolist() == [2, 3, 0, 3]
+    with pytest.raises(TypeError, match=r"type Upper cannot be saved .* tagger_ to N"):
+        parser.save(tmp_path / "parser.npz")
+    parser.tagger_ = None
+    parser.save(tmp_path / "parser.npz")
+    assert Parser.load(tmp_path / "parser.npz").tagger_ is None
+
+
+def test_trees_keep_what_they_know_of_their_file(tmp_path):
+    path = tmp_path / "a.conllu"
+    row = "{}\t{}\t_\t{}\t_\t_\t_\t_\t_\tSpaceAfter=No\n"
+    lines = [row.format(i, *p) for i, p in enumerate([("the", "D"), ("cat", "N")], 1)]
+    path.write_text("# id = 7\n" + "".join(lines) + "\n", encoding="utf-8")
+    parser = small().fit(*text(20))
+    (tree,) = parser.parse(read_trees(path))
+    assert (tree.comments, tree.tags) == (["# id = 7"], ["D", "N"])
+    write_trees(path, [tree])
+    assert path.read_text(encoding="utf-8") == (
+        "# id = 7\n1\tthe\t_\tD\t_\t_\t2\t_\t_\tSpaceAfter=No\n"
+        "2\tcat\t_\tN\t_\t_\t0\t_\t_\tSpaceAfter=No\n\n"
+    )
+
+
+def test_punctuation_is_told_by_the_tags_of_the_sentences():
+    sentences, heads = [(["a", "!"], ["X", "."])] * 8, [[0, 1]] * 8
+    parser = small(direction="left").fit(sentences, heads, tagger=Upper())
+    found = parser.evaluate(sentences, heads)
+    assert found.without_punctuation.total == 8
+
+
+@pytest.mark.parametrize(
+    ("named", "message"),
+    [
+        (7, "tagger must be a Tagger, the path of a saved one"),
+        (Tagger("chunk"), "the tagger must be one of parts of speech"),
+        (SimpleNamespace(predict=lambda s: [["X"]]), "one tag"),
+        (SimpleNamespace(predict=lambda s: 3), "what the tagger gives must be a list"),
+        (SimpleNamespace(predict=lambda s: [[1, 2, 3]]), "tags of the tagger must be"),
+        ("nowhere.npz", "cannot read nowhere.npz"),
+    ],
+)
+def test_taggers_that_cannot_be(named, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        small().fit([PAIR], [[0, 1, 1]], tagger=named)
+
+
+def test_sentences_without_tags_and_without_a_tagger():
+    sentences, heads = text(8)
+    parser = small(epochs=1).fit(sentences, heads)
+    for call in (parser.predict, parser.parse):
+        with pytest.raises(ValueError, match=r"sentence 1 has no .* tagger=\.\.\."):
+            call([PAIR, ["a", "b"]])
+    with pytest.raises(ValueError, match="sentence 0 has no parts of speech"):
+        small().fit(words_of(sentences), heads, tagger=tagger())
+    with pytest.raises(ValueError, match="the tagger has learned nothing yet"):
+        parser.predict([PAIR], tagger=tagger())

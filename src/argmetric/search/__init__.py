@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from argmetric.search._multilabel._tagger import (
         MultiLabelTagger as MultiLabelTagger,
     )
-    from argmetric.search._parsing._parser import Parser as Parser
+    from argmetric.search._parser import Parser as Parser
     from argmetric.search._searn._check import TaskReport as TaskReport
     from argmetric.search._searn._check import check_task as check_task
     from argmetric.search._searn._costing import Costing as Costing
@@ -60,7 +60,7 @@ __getattr__, __dir__, __all__ = lazy_names(
         "_searn._learners": ("LinearLearner",),
         "_multilabel._tagger": ("MultiLabelTagger",),
         "_searn._order": ("LearnedOrder", "RightToLeft"),
-        "_parsing._parser": ("Parser",),
+        "_parser": ("Parser",),
         "_tagging._pixels": ("pixel_pairs",),
         "_searn._policy": ("Mixture",),
         "_searn._queue": ("QueueTask",),

@@ -52,16 +52,28 @@ class Text:
         codes[self.is_word] = np.concatenate(columns, axis=1)
         return codes
 
+    @property
+    def _bounds(self) -> list[tuple[int, int]]:
+        """Where the words of each sentence begin and end."""
+        return list(pairwise((self.starts - np.arange(len(self.starts))).tolist()))
+
+    def sentences(self, column: list[str]) -> list[list[str]]:
+        """A column of all words as a list for each sentence."""
+        return [column[a:b] for a, b in self._bounds]
+
+    def with_tags(self, tags: list[str]) -> Text:
+        """The same words with other parts of speech."""
+        return Text(self.words, tags, self.starts)
+
     def split(self, rows: Integers) -> list[Integers]:
         """Values of rows as one array for each sentence, without its ROOT."""
         return [rows[a + 1 : b] for a, b in pairwise(self.starts.tolist())]
 
     def trees(self, heads: Integers) -> list[Tree]:
         """Sentences with the heads of their rows."""
-        bounds = self.starts - np.arange(len(self.starts))
-        words = [self.words[a:b] for a, b in pairwise(bounds.tolist())]
-        tags = [self.tags[a:b] for a, b in pairwise(bounds.tolist())]
-        return list(map(Tree, words, tags, self.split(heads)))
+        words, tags = self.sentences(self.words), self.sentences(self.tags)
+        known = [own if any(own) else None for own in tags]
+        return list(map(Tree, words, known, self.split(heads)))
 
     def parts(self, size: int) -> list[tuple[int, int]]:
         """Ranges of sentences of about so many words."""
@@ -86,11 +98,9 @@ def mirrored_heads(heads: Integers, starts: Integers) -> Integers:
     return np.where(found > 0, n_nodes - found, found)
 
 
-def read_text(sentences: Any, *, tagged: bool) -> Text:
-    """Sentences of any kind that `Parser.fit` takes."""
-    wanted = "a list of sentences"
-    items = check_items(sentences, "sentences", wanted)
-    pairs = [_columns(s, item, tagged) for s, item in enumerate(items)]
+def read_text(sentences: list[Any], *, tagged: bool) -> Text:
+    """Sentences of any kind that `Parser.fit` takes, which may have to be tagged."""
+    pairs = [_columns(s, item, tagged) for s, item in enumerate(sentences)]
     lengths = [len(words) + 1 for words, _ in pairs]
     return Text(
         list(chain.from_iterable(words for words, _ in pairs)),
@@ -119,7 +129,8 @@ def _columns(s: int, item: Any, tagged: bool) -> tuple[list[str], list[str]]:
     if len(columns) < 2 or columns[1] is None:
         if tagged:
             raise ValueError(
-                f"sentence {s} has no parts of speech, which the templates read"
+                f"sentence {s} has no parts of speech: give them beside the words, or "
+                "a tagger of them, tagger=..."
             )
         columns = [columns[0], [""] * len(columns[0])]
     words, tags = (_texts(s, column) for column in columns[:2])

@@ -31,6 +31,11 @@ _VERSION = 1
 
 def save(tagger: Tagger, path: str | os.PathLike[str]) -> None:
     """Write a tagger; the file is replaced whole or not at all."""
+    write_archive(path, _FORMAT, *packed(tagger))
+
+
+def packed(tagger: Tagger) -> tuple[dict[str, Any], Arrays]:
+    """A tagger as a header and arrays."""
     model = tagger._learned_model()
     options = tagger._options
     arrays: Arrays = {}
@@ -61,7 +66,7 @@ def save(tagger: Tagger, path: str | os.PathLike[str]) -> None:
         "first_pass": first is not None,
         "n_columns": model.n_columns if isinstance(model, MatrixModel) else None,
     }
-    write_archive(path, _FORMAT, header, arrays)
+    return header, arrays
 
 
 def write_archive(
@@ -73,14 +78,15 @@ def write_archive(
 
 def load(path: str | os.PathLike[str]) -> Tagger:
     """Read a tagger."""
-    from argmetric.search._tagging._tagger import Tagger
-
     header, arrays = read_archive(path, _FORMAT)
     with whole_archive(path):
-        return _tagger(Tagger, header, arrays)
+        return unpacked(header, arrays)
 
 
-def _tagger(cls: type[Tagger], header: Mapping[str, Any], arrays: Arrays) -> Tagger:
+def unpacked(header: Mapping[str, Any], arrays: Arrays) -> Tagger:
+    """The tagger that `packed` took apart."""
+    from argmetric.search._tagging._tagger import Tagger
+
     tiers = [Tier(s["name"], tuple(s["labels"]), s["spans"]) for s in header["streams"]]
     names = [tier.name for tier in tiers]
     tables = tuple(read_templates(table, names) for table in header["tables"])
@@ -95,7 +101,7 @@ def _tagger(cls: type[Tagger], header: Mapping[str, Any], arrays: Arrays) -> Tag
     options = Options(
         defaults, recipe, tables, tuple(header["reverse"]), **header["options"]
     )
-    tagger = cls(**arguments)
+    tagger = Tagger(**arguments)
     tagger._options = options
     tagger._model = _model(header, arrays, tiers, options)
     tagger.history_ = header["history"]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, Literal, get_args
 
-from argmetric._arguments import check_choice, check_count, check_number
-from argmetric._corpus import TreeScores, score_trees
+from argmetric._arguments import check_choice, check_count, check_items, check_number
+from argmetric._corpus import Tree, TreeScores, score_trees
 from argmetric._types import Integers
 from argmetric.search._common import MOST_EPOCHS
 from argmetric.search._epochs import Log
@@ -21,6 +22,13 @@ from argmetric.search._parsing._text import (
     read_heads,
     read_text,
     warn_of_crossing,
+)
+from argmetric.search._tags import (
+    TagsWords,
+    is_to_learn,
+    learned_tags,
+    read_tagger,
+    tags_of,
 )
 
 Direction = Literal["left", "right", "both"]
@@ -80,6 +88,8 @@ class Parser(Parameters):
         Training trees with crossing arcs, replaced by their nearest projective ones.
     interrupted_ : bool
         Whether an interrupt ended the learning.
+    tagger_ : Tagger or None
+        What gives words their parts of speech, where `fit` was given one.
 
     Examples
     --------
@@ -95,6 +105,7 @@ class Parser(Parameters):
     """
 
     _model: Model
+    tagger_: TagsWords | None
 
     def __init__(
         self,
@@ -141,6 +152,7 @@ class Parser(Parameters):
         sentences: Any,
         heads: Any = None,
         *,
+        tagger: Any = None,
         dev: Any = None,
         on_epoch: Callable[[dict[str, Any]], None] | None = None,
     ) -> Parser:
@@ -150,10 +162,16 @@ class Parser(Parameters):
         ----------
         sentences : list of sentences
             Pairs (words, tags) as tuples, lists of (word, tag), `Sentence` objects read
-            from a file, or trees: anything with words, tags and heads.
+            from a file, or trees: anything with words, tags and heads. With a tagger,
+            lists of words too.
         heads : list of lists of int, optional
             The head of each word: 0 for the root, 1 for the first word; by default
             those of the trees.
+        tagger : Tagger, path, or anything that predicts tags, optional
+            Its tags take the place of those that sentences have, here and from then on:
+            the parser keeps it, and `save` writes both. A `Tagger` that has learned
+            nothing yet learns from the tags of the sentences: each quarter is tagged by
+            one that learned from the others, and one that learned from all is kept.
         dev : trees, or (sentences, heads) as a tuple, optional
             The epoch with the best UAS of greedy search on them is kept.
         on_epoch : callable, optional
@@ -166,21 +184,39 @@ class Parser(Parameters):
             warning.
         """
         templates, recipe, seed = self._read_options()
-        text, right = _read_trees(sentences, heads, templates)
+        log = Log(on_epoch, self.verbose)
+        learns_tags = is_to_learn(tagger)
+        used = None if tagger is None else read_tagger(tagger)
+        tagged = learns_tags or (used is None and bool(templates.tags))
+        sentences = _items(sentences)
+        text = read_text(sentences, tagged=tagged)
+        right = read_heads(sentences, heads, text)
         if not text.words:
             raise ValueError("there is no word to learn from")
         held = None
         if dev is not None:
             given, own = dev if isinstance(dev, tuple) else (dev, None)
-            other, other_heads = _read_trees(given, own, templates)
-            held = Trees(other.codes(templates), other.starts, other_heads)
+            given = _items(given)
+            other = read_text(given, tagged=tagged and not learns_tags)
+            held = other, read_heads(given, own, other)
         near, n_lifted = projective(right, text.starts)
         warn_of_crossing(n_lifted, len(text.starts) - 1)
+        if learns_tags:
+            words, tags = text.sentences(text.words), text.sentences(text.tags)
+            used, found = learned_tags(tagger, words, tags, log)
+            text = text.with_tags(found)
+        else:
+            text = _tagged(text, used)
         trees = Trees(text.codes(templates), text.starts, near)
-        log = Log(on_epoch, self.verbose)
+        judges = None
+        if held is not None:
+            other, own = held
+            codes = _tagged(other, used).codes(templates)
+            judges = Trees(codes, other.starts, own)
         sides = _SIDES[self.direction]
-        self._model = learn_sides(templates, recipe, sides, seed, trees, held, log)
+        self._model = learn_sides(templates, recipe, sides, seed, trees, judges, log)
         self.n_lifted_ = n_lifted
+        self.tagger_ = used
         return self._learned(log)
 
     def _learned(self, log: Log) -> Parser:
@@ -204,24 +240,55 @@ class Parser(Parameters):
         first, *more = [side.reverse for side in self._learned_model().sides]
         return "both" if more else "right" if first else "left"
 
-    def predict(self, sentences: Any) -> list[Integers]:
+    def _read(self, sentences: list[Any], tagger: Any) -> tuple[Text, Text]:
+        """Sentences as they are, and with the parts of speech that are to be used."""
+        model = self._learned_model()
+        used = self.tagger_ if tagger is None else read_tagger(tagger)
+        text = read_text(sentences, tagged=used is None and bool(model.templates.tags))
+        return text, _tagged(text, used)
+
+    def parse(self, sentences: Any, *, tagger: Any = None) -> list[Tree]:
+        """Trees of sentences: words, the parts of speech that were used, and heads.
+
+        Parameters
+        ----------
+        sentences : list of sentences
+            As in `fit`; lists of words, where there is a tagger. Trees keep what they
+            know of their file, so that `write_trees` writes it with the new heads.
+        tagger : Tagger, path, or anything that predicts tags, optional
+            In place of the one that `fit` was given. Tags that sentences have are not
+            looked at where there is a tagger.
+        """
+        sentences = _items(sentences)
+        _, text = self._read(sentences, tagger)
+        found = text.trees(self._learned_model().parse(text, self._width()))
+        return [
+            replace(item, tags=tree.tags, heads=tree.heads, relations=tree.relations)
+            if isinstance(item, Tree)
+            else tree
+            for item, tree in zip(sentences, found, strict=True)
+        ]
+
+    def predict(self, sentences: Any, *, tagger: Any = None) -> list[Integers]:
         """Heads of the words of each sentence.
 
         Parameters
         ----------
         sentences : list of sentences
-            As in `fit`; heads that they have are not looked at.
+            As in `parse`; heads that they have are not looked at.
+        tagger : Tagger, path, or anything that predicts tags, optional
+            As in `parse`.
 
         Returns
         -------
         list of ndarray of int
             0 for the root, 1 for the first word.
         """
-        model = self._learned_model()
-        text = read_text(sentences, tagged=bool(model.templates.tags))
-        return text.split(model.parse(text, self._width()))
+        return [tree.heads for tree in self.parse(sentences, tagger=tagger)]
 
-    def evaluate(self, sentences: Any, heads: Any = None) -> TreeScores:
+    def evaluate(
+        self, sentences: Any, heads: Any = None, *, tagger: Any = None
+    ) -> TreeScores:
         """Compare predicted with right trees.
 
         Parameters
@@ -230,13 +297,16 @@ class Parser(Parameters):
             As in `fit`.
         heads : list of lists of int, optional
             The right heads; by default those of the trees.
+        tagger : Tagger, path, or anything that predicts tags, optional
+            As in `parse`. What punctuation is, is told by the tags of the sentences.
         """
-        model = self._learned_model()
-        text, right = _read_trees(sentences, heads, model.templates)
-        found = text.split(model.parse(text, self._width()))
-        return score_trees(text.trees(right), found)
+        sentences = _items(sentences)
+        own, text = self._read(sentences, tagger)
+        right = own.trees(read_heads(sentences, heads, own))
+        found = text.trees(self._learned_model().parse(text, self._width()))
+        return score_trees(right, found)
 
-    def score(self, sentences: Any, heads: Any = None) -> float:
+    def score(self, sentences: Any, heads: Any = None, *, tagger: Any = None) -> float:
         """Share of all words with the right head.
 
         Parameters
@@ -245,25 +315,33 @@ class Parser(Parameters):
             As in `fit`.
         heads : list of lists of int, optional
             The right heads; by default those of the trees.
+        tagger : Tagger, path, or anything that predicts tags, optional
+            As in `parse`.
         """
-        return self.evaluate(sentences, heads).uas
+        return self.evaluate(sentences, heads, tagger=tagger).uas
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the parser to one file: JSON and arrays, nothing that is executed."""
-        from argmetric.search._parsing._model_file import save
+        """Write the parser, and its tagger, to one file of JSON and arrays.
+
+        Nothing in it is executed.
+        """
+        from argmetric.search._parser_file import save
 
         save(self, path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Parser:
         """Read a parser that `save` wrote; it parses exactly alike."""
-        from argmetric.search._parsing._model_file import load
+        from argmetric.search._parser_file import load
 
         return load(path)
 
 
-def _read_trees(
-    sentences: Any, heads: Any, templates: Templates
-) -> tuple[Text, Integers]:
-    text = read_text(sentences, tagged=bool(templates.tags))
-    return text, read_heads(sentences, heads, text)
+def _items(sentences: Any) -> list[Any]:
+    return check_items(sentences, "sentences", "a list of sentences")
+
+
+def _tagged(text: Text, tagger: TagsWords | None) -> Text:
+    if tagger is None:
+        return text
+    return text.with_tags(tags_of(tagger, text.sentences(text.words)))
