@@ -44,7 +44,7 @@ from argmetric._corpus._tree_checks import (
 from argmetric._corpus._tree_scores import TreeScores, score_trees
 from argmetric._corpus._tree_text import draw_tree
 from argmetric._corpus._tree_writing import write_trees
-from argmetric._corpus._trees import Tree, TreeFormat, read_trees
+from argmetric._corpus._trees import UNKNOWN, Tree, TreeFormat, read_trees
 from argmetric._corpus._words import word_shape
 from argmetric._corpus._write import write_sentences, write_text
 
@@ -57,6 +57,7 @@ __all__ = [
     "OUTSIDE",
     "SCHEMES",
     "STREAM",
+    "UNKNOWN",
     "Chunk",
     "ChunkCounts",
     "Chunks",

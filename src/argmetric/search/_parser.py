@@ -14,12 +14,13 @@ from argmetric.search._common import MOST_EPOCHS
 from argmetric.search._epochs import Log
 from argmetric.search._parameters import Parameters
 from argmetric.search._parsing._learning import Recipe, RollIn, Trees
-from argmetric.search._parsing._model import Model, learn_sides
+from argmetric.search._parsing._model import Model, learn_sides, with_relations
 from argmetric.search._parsing._templates import Templates, read_templates
 from argmetric.search._parsing._text import (
     Text,
     projective,
     read_heads,
+    read_relations,
     read_text,
     warn_of_crossing,
 )
@@ -49,6 +50,8 @@ class Parser(Parameters):
     Words are moved from a buffer to a stack, and get their heads there (arc-hybrid
     transitions). In training the cost of an action is the number of right arcs that it
     puts out of reach, in whatever state. Trees are projective and have one root.
+    Where the trees that are learned from have relations, each arc is labelled once the
+    tree is built.
 
     Parameters
     ----------
@@ -162,8 +165,8 @@ class Parser(Parameters):
         ----------
         sentences : list of sentences
             Pairs (words, tags) as tuples, lists of (word, tag), `Sentence` objects read
-            from a file, or trees: anything with words, tags and heads. With a tagger,
-            lists of words too.
+            from a file, or trees: anything with words, tags and heads, and relations
+            if there are some. With a tagger, lists of words too.
         heads : list of lists of int, optional
             The head of each word: 0 for the root, 1 for the first word; by default
             those of the trees.
@@ -191,6 +194,7 @@ class Parser(Parameters):
         sentences = _items(sentences)
         text = read_text(sentences, tagged=tagged)
         right = read_heads(sentences, heads, text)
+        named = read_relations(sentences, text)
         if not text.words:
             raise ValueError("there is no word to learn from")
         held = None
@@ -214,7 +218,8 @@ class Parser(Parameters):
             codes = _tagged(other, used).codes(templates)
             judges = Trees(codes, other.starts, own)
         sides = _SIDES[self.direction]
-        self._model = learn_sides(templates, recipe, sides, seed, trees, judges, log)
+        model = learn_sides(templates, recipe, sides, seed, trees, judges, log)
+        self._model = with_relations(model, recipe, seed, text, right, named, log)
         self.n_lifted_ = n_lifted
         self.tagger_ = used
         return self._learned(log)
@@ -248,7 +253,7 @@ class Parser(Parameters):
         return text, _tagged(text, used)
 
     def parse(self, sentences: Any, *, tagger: Any = None) -> list[Tree]:
-        """Trees of sentences: words, the parts of speech that were used, and heads.
+        """Trees of sentences: words, the tags that were used, heads and relations.
 
         Parameters
         ----------
@@ -261,7 +266,7 @@ class Parser(Parameters):
         """
         sentences = _items(sentences)
         _, text = self._read(sentences, tagger)
-        found = text.trees(self._learned_model().parse(text, self._width()))
+        found = self._learned_model().parse(text, self._width())
         return [
             replace(item, tags=tree.tags, heads=tree.heads, relations=tree.relations)
             if isinstance(item, Tree)
@@ -302,9 +307,9 @@ class Parser(Parameters):
         """
         sentences = _items(sentences)
         own, text = self._read(sentences, tagger)
-        right = own.trees(read_heads(sentences, heads, own))
-        found = text.trees(self._learned_model().parse(text, self._width()))
-        return score_trees(right, found)
+        named = read_relations(sentences, own)
+        right = own.trees(read_heads(sentences, heads, own), named)
+        return score_trees(right, self._learned_model().parse(text, self._width()))
 
     def score(self, sentences: Any, heads: Any = None, *, tagger: Any = None) -> float:
         """Share of all words with the right head.

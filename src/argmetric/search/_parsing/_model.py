@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 
 import numpy as np
 
+from argmetric._corpus import UNKNOWN, Tree
 from argmetric._types import Floats, Integers
 from argmetric.search._epochs import Log, learn_directions
 from argmetric.search._parsing._learning import (
@@ -17,6 +19,7 @@ from argmetric.search._parsing._learning import (
     Trees,
     learn_epochs,
 )
+from argmetric.search._parsing._relations import Relations, learn_relations
 from argmetric.search._parsing._templates import Templates
 from argmetric.search._parsing._text import Text, mirror, mirrored_heads
 
@@ -52,19 +55,24 @@ class Side:
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """Templates and sides."""
+    """Templates, sides, and the relations of words to heads where they are known."""
 
     templates: Templates
     sides: tuple[Side, ...]
+    relations: Relations | None = None
 
-    def parse(self, text: Text, width: int) -> Integers:
-        """Heads of all rows, -1 for ROOT."""
-        codes = text.codes(self.templates)
-        found = np.full(int(text.starts[-1]), -1, dtype=np.int64)
-        trees = Trees(codes, text.starts, found)
+    def parse(self, text: Text, width: int) -> list[Tree]:
+        """The trees of sentences."""
+        found: list[Tree] = []
         for low, high in text.parts(_BLOCK):
-            a, b = int(text.starts[low]), int(text.starts[high])
-            found[a:b] = self._parse(trees.part(low, high), width)
+            part = text.part(low, high)
+            nothing = np.full(int(part.starts[-1]), -1, dtype=np.int64)
+            trees = Trees(part.codes(self.templates), part.starts, nothing)
+            heads = self._parse(trees, width)
+            named = None
+            if self.relations is not None:
+                named = part.sentences(self.relations.of(part, heads))
+            found += part.trees(heads, named)
         return found
 
     def _parse(self, trees: Trees, width: int) -> Integers:
@@ -192,3 +200,30 @@ def _unseen_paths(
             break
     assert first is not None
     return first, np.concatenate([np.empty(0, np.int64), *paths])
+
+
+def with_relations(
+    model: Model,
+    recipe: Recipe,
+    seed: int,
+    text: Text,
+    heads: Integers,
+    relations: Sequence[list[str] | None],
+    log: Log,
+) -> Model:
+    """The model with relations learned, where there are some and no interrupt is."""
+    lengths = (np.diff(text.starts) - 1).tolist()
+    nothing = [[None] * n for n in lengths]
+    each = (own or none for own, none in zip(relations, nothing, strict=True))
+    flat = [None if name == UNKNOWN else name for name in chain.from_iterable(each)]
+    if log.interrupted or flat.count(None) == len(flat):
+        return model
+    bits = 64 - int(model.templates.scheme[-1])
+    try:
+        found, log.interrupted = learn_relations(
+            text, heads, flat, recipe, bits, seed, log.hear("relations")
+        )
+    except KeyboardInterrupt:
+        log.interrupted = True
+        return model
+    return replace(model, relations=found)

@@ -9,6 +9,7 @@ from argmetric._saving import Arrays
 from argmetric.search._hashing import dense, sparse
 from argmetric.search._parsing._learning import Policy
 from argmetric.search._parsing._model import Model, Side
+from argmetric.search._parsing._relations import Relations
 from argmetric.search._parsing._templates import read_templates
 
 
@@ -17,11 +18,15 @@ def packed(model: Model) -> tuple[dict[str, Any], Arrays]:
     arrays: Arrays = {}
     for number, side in enumerate(model.sides):
         arrays |= sparse(f"side{number}", side.policy.weights)
-    header = {
+    header: dict[str, Any] = {
         "templates": list(model.templates.texts),
         "hash_bits": 64 - int(model.templates.scheme[-1]),
         "reverse": [side.reverse for side in model.sides],
     }
+    if model.relations is not None:
+        arrays |= sparse("relations", model.relations.weights)
+        header["relations"] = list(model.relations.labels)
+        header["relation_bits"] = model.relations.hash_bits
     return header, arrays
 
 
@@ -33,4 +38,9 @@ def unpacked(header: Mapping[str, Any], arrays: Arrays) -> Model:
         Side(reverse, Policy(templates.scheme, dense(f"side{number}", arrays, n)))
         for number, reverse in enumerate(header["reverse"])
     )
-    return Model(templates, sides)
+    relations = None
+    if "relations" in header:
+        labels, bits = tuple(header["relations"]), header["relation_bits"]
+        weights = dense("relations", arrays, len(labels) << bits)
+        relations = Relations(labels, bits, weights)
+    return Model(templates, sides, relations)

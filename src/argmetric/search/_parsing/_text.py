@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._arguments import check_items, shown
+from argmetric._arguments import check_items, check_texts, shown
 from argmetric._corpus import Heads, Sentence, Tree, check_trees
 from argmetric._types import Booleans, Hashes, Integers
 from argmetric.search._hashing import Column
@@ -69,11 +69,20 @@ class Text:
         """Values of rows as one array for each sentence, without its ROOT."""
         return [rows[a + 1 : b] for a, b in pairwise(self.starts.tolist())]
 
-    def trees(self, heads: Integers) -> list[Tree]:
-        """Sentences with the heads of their rows."""
+    def part(self, low: int, high: int) -> Text:
+        """The sentences from `low` up to, not including, `high`."""
+        starts = self.starts[low : high + 1]
+        a, b = int(starts[0]) - low, int(starts[-1]) - high
+        return Text(self.words[a:b], self.tags[a:b], starts - starts[0])
+
+    def trees(
+        self, heads: Integers, relations: Sequence[list[str] | None] | None = None
+    ) -> list[Tree]:
+        """Sentences with the heads of their rows, and relations if there are some."""
         words, tags = self.sentences(self.words), self.sentences(self.tags)
         known = [own if any(own) else None for own in tags]
-        return list(map(Tree, words, known, self.split(heads)))
+        named = [None] * len(words) if relations is None else relations
+        return list(map(Tree, words, known, self.split(heads), named))
 
     def parts(self, size: int) -> list[tuple[int, int]]:
         """Ranges of sentences of about so many words."""
@@ -191,6 +200,24 @@ def read_heads(sentences: Any, heads: Any, text: Text) -> Integers:
     found[text.is_word] = np.concatenate([np.empty(0, np.int64), *arrays])
     check_trees(text.trees(found))
     return found
+
+
+def read_relations(sentences: list[Any], text: Text) -> list[list[str] | None]:
+    """Relations of the words of each sentence that has some."""
+    lengths = (np.diff(text.starts) - 1).tolist()
+    return [
+        _relations(s, getattr(item, "relations", None), n)
+        for s, (item, n) in enumerate(zip(sentences, lengths, strict=True))
+    ]
+
+
+def _relations(s: int, given: Any, n: int) -> list[str] | None:
+    if given is None:
+        return None
+    relations = check_texts(given, f"relations of sentence {s}")
+    if len(relations) != n:
+        raise ValueError(f"sentence {s} has {n} words and {len(relations)} relations")
+    return relations
 
 
 def _own_heads(s: int, item: Any) -> Any:
