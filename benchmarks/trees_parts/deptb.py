@@ -11,6 +11,7 @@ from harness import Target, cpu_seconds, emit
 
 from argmetric.search import Parser
 from trees_parts.data import read
+from trees_parts.tables import shares, table
 
 FITS = {
     "left, static": ("left", "static"),
@@ -24,6 +25,8 @@ PAIRS = (
     ("left, own", "left, static"),
     ("both, cross", "both, own"),
 )
+HEADS = ["read from", "roll-in", "search", "UAS", "no punct.", "whole trees"]
+HEADS += ["training, s", "words/s"]
 TARGETS: dict[tuple[str, int], Target] = {
     ("left, own", 1): (">=", 88.3),
     ("left, own", 8): (">=", 88.7),
@@ -85,20 +88,4 @@ def run(*, quick: bool) -> str:
             gain = gain - shares(scores[other, beam], "uas")
             what = f"{one} against {other}, beam {beam}"
             emit("deptb", what, float(gain.mean()), "points", seeds=gain.tolist())
-    return table(rows)
-
-
-def shares(found: list[object], name: str) -> np.ndarray:
-    return 100 * np.array([getattr(one, name) for one in found])
-
-
-def table(rows: list[list[str]]) -> str:
-    heads = ["read from", "roll-in", "search", "UAS", "no punct.", "whole trees"]
-    heads += ["training, s", "words/s"]
-    widths = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
-    rule = "  ".join("=" * width for width in widths)
-    lines = [
-        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        for row in (heads, *rows)
-    ]
-    return "\n".join([rule, lines[0].rstrip(), rule, *map(str.rstrip, lines[1:]), rule])
+    return table(HEADS, rows)
