@@ -29,6 +29,9 @@ from argmetric.cli._metrics import MetricEntry
 from argmetric.cli._spans import SpansSummary
 from argmetric.cli.models._predict import PredictSummary
 from argmetric.cli.models._train import TrainSummary
+from argmetric.cli.parse._evaluate import ParseEvaluateSummary
+from argmetric.cli.parse._predict import ParsePredictSummary
+from argmetric.cli.parse._train import ParseTrainSummary
 from argmetric.cli.scores._apply import RuleSummary
 from argmetric.cli.scores._calibrate import CheckSummary, MapSummary
 from argmetric.cli.scores._decide import DecideSummary
@@ -46,6 +49,7 @@ from argmetric.cli.tag._train import TagTrainSummary
 
 PAGE = Path(__file__).parents[2] / "docs" / "json.rst"
 WORDS = {str: "text", int: "integer", float: "number", bool: "boolean", Any: "any"}
+GROUPS = "tag", "parse", "summarize"  # of commands
 # A call for each shape of each summary; later calls use the files of earlier ones
 CALLS: tuple[tuple[str, Any], ...] = (
     ("metrics", list[MetricEntry]),
@@ -81,6 +85,12 @@ CALLS: tuple[tuple[str, Any], ...] = (
     ("summarize sources --references gold.txt --html p.html", SummarizeSummary),
     ("summarize train clusters.jsonl --words 5 -o s.model", SummarizeTrainSummary),
     ("summarize evaluate clusters.jsonl --model s.model", SummarizeEvaluateSummary),
+    (
+        "parse train trees.conllu --epochs 1 --dev trees.conllu -o t.parser",
+        ParseTrainSummary,
+    ),
+    ("parse predict t.parser trees.conllu -o parsed.conllu", ParsePredictSummary),
+    ("parse evaluate trees.conllu others.conllu", ParseEvaluateSummary),
 )
 
 SHARED = {
@@ -245,6 +255,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     documents = ["The room was big. It was clean.", "A big room! No lift at all."]
     row = {"documents": documents, "references": ["a big room", "big and clean"]}
     (folder / "clusters.jsonl").write_text(f"{json.dumps(row)}\n" * 6)
+    row = "{}\t{}\t_\tX\t_\t_\t{}\tr\t_\t_\n"
+    for name, heads in (("trees", (0, 1)), ("others", (2, 0))):
+        words = [row.format(i, "ab"[i - 1], h) for i, h in enumerate(heads, start=1)]
+        (folder / f"{name}.conllu").write_text(("".join(words) + "\n") * 5)
     return folder
 
 
@@ -273,13 +287,9 @@ def test_every_command_with_json_is_called() -> None:
     called = {" ".join(call.split()[:2]) for call, _ in CALLS}
     commands = {
         f"{prefix}{name}"
-        for prefix, level in (
-            ("", app),
-            ("tag ", app["tag"]),
-            ("summarize ", app["summarize"]),
-        )
+        for prefix, level in (("", app), *((f"{one} ", app[one]) for one in GROUPS))
         for name, command in level.resolved_commands().items()
-        if not name.startswith("-") and name != "tag"
+        if not name.startswith("-") and name not in GROUPS
         if any("--json" in one.names for one in command.assemble_argument_collection())
     }
     assert len(commands) > 10

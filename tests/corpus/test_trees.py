@@ -187,6 +187,34 @@ def test_a_replaced_tree_is_written_with_its_own_heads():
     assert text_of("b.dp") == "swim\tVB\t0\n\n#\tIN\t0\nfish\tNN\t1\n\n"
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "tags", "expected"),
+    [
+        ("a.dp", "a _ 2\nb\t_\t0\r\n\n", ["X", "Y"], "a X 2\nb\tY\t0\r\n\n"),
+        ("a.dp", "a Z 2\nb\t_\t0\n\n", ["X", "Y"], "a Z 2\nb\tY\t0\n\n"),
+        ("a.dp", "x_ _ _\n_ _ 0\n\n", ["X", "Y"], "x_ X _\n_ Y 0\n\n"),
+        (
+            "a.conllu",
+            "1\ta\t_\t_\t_\t_\t0\tr\t_\t_\n",
+            ["NOUN"],
+            "1\ta\t_\tNOUN\t_\t_\t0\tr\t_\t_\n",
+        ),
+        (
+            "a.conllu",
+            "1\ta\t_\t_\t_\t_\t0\tr\t_\t_\n2\tb\t_\t_\tZ\t_\t1\tr\t_\t_\n",
+            ["NN", "X"],
+            "1\ta\t_\t_\tNN\t_\t0\tr\t_\t_\n2\tb\t_\t_\tZ\t_\t1\tr\t_\t_\n",
+        ),
+    ],
+)
+def test_tags_are_written_where_a_file_has_none(name, text, tags, expected):
+    (read,) = read_trees(put(name, text))
+    write_trees(name, [replace(read, tags=tags)])
+    assert text_of(name) == expected
+    write_trees(put("b" + name, text), read_trees(put(name, text)))
+    assert text_of("b" + name) == text
+
+
 def test_trees_that_came_from_the_end_of_a_file_are_parted():
     for end in ("", "\n", "\n\n"):
         last = read_trees(put("a.dp", "swim\tVB\t0" + end))[0]
@@ -314,10 +342,11 @@ def test_what_is_wrong_with_a_file(name, text, message):
     assert str(error.value) == message
 
 
+BAD_BYTE = r"^a\.dp, line 2: not UTF-8 text \(byte 8 is 0xE9\); convert it"
+
+
 def test_other_encodings_are_refused_by_name():
-    with pytest.raises(
-        DataError, match=r"^a\.dp, line 2, byte 8: not UTF-8 text; convert it"
-    ):
+    with pytest.raises(DataError, match=BAD_BYTE):
         read_trees(put("a.dp", "a\tDT\t0\né\tNN\t1\n", "latin-1"))
     with pytest.raises(DataError, match=r"^a\.dp is UTF-16 text; iconv"):
         read_trees(put("a.dp", DP, "utf-16"))

@@ -57,7 +57,7 @@ def test_a_file_that_is_given_twice_is_read_once():
 @pytest.mark.parametrize(
     ("paths", "message"),
     [
-        (["latin"], r"latin/a.txt, line 2, byte 6: not UTF-8 text; pass X"),
+        (["latin"], r"latin/a.txt, line 2: not UTF-8 text \(byte 6 is 0x..\); pass X"),
         (["nix.txt"], "cannot read nix.txt: No such file or directory"),
         (["outer"], "outer has no files, only folders such as outer/empty"),
         (["outer/empty"], "outer/empty/a.txt is empty: there is nothing to summarise"),
@@ -177,5 +177,5 @@ def test_opinosis_is_read_as_it_is_published(data_folder):
     assert len(found.clusters) == 51
     assert sum(map(len, found.references)) == 238
     assert found.notes == []
-    with pytest.raises(ValueError, match=r"line \d+, byte \d+: not UTF-8 text"):
+    with pytest.raises(ValueError, match=r"line \d+: not UTF-8 text \(byte \d+ is 0x"):
         read_labelled(topics, gold)

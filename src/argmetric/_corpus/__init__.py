@@ -41,7 +41,7 @@ from argmetric._corpus._tree_checks import (
     check_trees,
     heads_of_trees,
 )
-from argmetric._corpus._tree_scores import TreeScores, score_trees
+from argmetric._corpus._tree_scores import N_WORST, Share, TreeScores, score_trees
 from argmetric._corpus._tree_text import draw_tree
 from argmetric._corpus._tree_writing import write_trees
 from argmetric._corpus._trees import UNKNOWN, Tree, TreeFormat, read_trees
@@ -54,6 +54,7 @@ __all__ = [
     "CONVERT",
     "DOCUMENT",
     "INSIDE",
+    "N_WORST",
     "OUTSIDE",
     "SCHEMES",
     "STREAM",
@@ -70,6 +71,7 @@ __all__ = [
     "Roles",
     "SchemeName",
     "Sentence",
+    "Share",
     "Span",
     "Tree",
     "TreeFormat",

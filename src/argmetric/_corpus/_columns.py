@@ -229,7 +229,7 @@ def read_text(
         return name, data.decode(encoding)
     except UnicodeDecodeError as error:
         number = data.count(b"\n", 0, error.start) + 1
+        byte = f"byte {error.start + 1:,} is 0x{data[error.start]:02X}"
         raise DataError(
-            f"{name}, line {number}, byte {error.start + 1}: not {encoding} text; "
-            f"{otherwise}"
+            f"{name}, line {number}: not {encoding} text ({byte}); {otherwise}"
         ) from None

@@ -48,8 +48,9 @@ def write_trees(
     """Write dependency trees, with heads and relations of their own or with others.
 
     A tree that was read from a file of the same format is written as it was, comments,
-    multi-word tokens, empty nodes and all columns included, but for heads and
-    relations: other words or tags need a new Tree. What is not known is ``_``. In a
+    multi-word tokens, empty nodes and all columns included, but for heads, relations,
+    and tags where the file has none: other words or tags need a new Tree. What is not
+    known is ``_``. In a
     new CoNLL-U file tags are UPOS where all of them are universal ones, and else XPOS;
     a .dp file has no relations.
 
@@ -81,7 +82,7 @@ def write_trees(
     for i, (tree, own, named) in enumerate(zip(trees, numbers, names, strict=True)):
         shown_heads = [UNKNOWN if h == NO_HEAD else str(h) for h in own.tolist()]
         if tree.format == kind:
-            parts.append(_rewritten(tree, shown_heads, named, i))
+            parts.append(_rewritten(tree, shown_heads, named, i, tag_column))
         else:
             rows = _rows(tree, shown_heads, named, kind, tag_column)
             parts.append(_text_of(rows, i))
@@ -132,7 +133,9 @@ def _check_cells(cells: Iterable[str], name: str) -> None:
             raise ValueError(f"{name}: {shown(cell)} cannot be written into a column")
 
 
-def _rewritten(tree: Tree, heads: list[str], relations: list[str], number: int) -> str:
+def _rewritten(
+    tree: Tree, heads: list[str], relations: list[str], number: int, column: int
+) -> str:
     """The piece of the file that a tree was read from, with other heads."""
     lines, places = tree.source.split("\n"), token_lines(tree)
     if len(places) != len(tree):
@@ -140,15 +143,21 @@ def _rewritten(tree: Tree, heads: list[str], relations: list[str], number: int) 
             f"trees[{number}] has {len(tree)} words, but {len(places)} in its source: "
             "make a new Tree without one"
         )
-    for place, head, relation in zip(places, heads, relations, strict=True):
+    tags = tree.tags or [UNKNOWN] * len(tree)
+    for place, tag, head, relation in zip(places, tags, heads, relations, strict=True):
         line = lines[place]
         if tree.format == "conllu":
             cells = line.split("\t")
             cells[HEAD], cells[RELATION] = head, relation
+            if cells[UPOS] == cells[XPOS] == UNKNOWN:
+                cells[column] = tag
             lines[place] = "\t".join(cells)
         else:
             body = line.rstrip(ENDS)
             before = body.rstrip("_0123456789")
+            known = before.rstrip("\t ")
+            if known[-2:] in ("\t_", " _"):
+                before = f"{known[:-1]}{tag}{before[len(known) :]}"
             lines[place] = f"{before}{head}{line[len(body) :]}"
     return "\n".join(lines)
 

@@ -18,6 +18,7 @@ _COMMANDS = {
     "stream": "stream._command",
     "spans": "_spans",
     "tag": "tag._commands",
+    "parse": "parse._commands",
     "summarize": "summarize._commands",
     "metrics": "_metrics",
     "demo": "_demo",

@@ -91,6 +91,8 @@ class Parser(Parameters):
         Training trees with crossing arcs, replaced by their nearest projective ones.
     interrupted_ : bool
         Whether an interrupt ended the learning.
+    relations_ : tuple of str
+        The relations of words to heads that were learned, none without them.
     tagger_ : Tagger or None
         What gives words their parts of speech, where `fit` was given one.
 
@@ -244,6 +246,12 @@ class Parser(Parameters):
         """From where sentences are read; an interrupt may leave one side of two."""
         first, *more = [side.reverse for side in self._learned_model().sides]
         return "both" if more else "right" if first else "left"
+
+    @property
+    def relations_(self) -> tuple[str, ...]:
+        """The relations of words to heads that were learned, none without them."""
+        found = self._learned_model().relations
+        return () if found is None else found.labels
 
     def _read(self, sentences: list[Any], tagger: Any) -> tuple[Text, Text]:
         """Sentences as they are, and with the parts of speech that are to be used."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import time
-import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict, cast
 
@@ -14,6 +13,13 @@ from cyclopts.validators import Number
 
 from argmetric.cli import _report
 from argmetric.cli._errors import DONE, INTERRUPTED, UsageError, say
+from argmetric.cli._learning import (
+    Epoch,
+    at_last,
+    tell_epoch,
+    warnings_in,
+    written_model,
+)
 from argmetric.cli._options import FilePath, Json, Seed
 from argmetric.cli._progress import progress
 from argmetric.cli._stop import ends_in_order
@@ -29,7 +35,6 @@ if TYPE_CHECKING:
 
 _Recipe = Parameter(group=Group("Recipe", sort_key=2))
 _POSITIVE = Parameter(validator=Number(gte=1))
-_INTERRUPT = "learning was interrupted"  # how the warning of `fit` begins
 
 
 class DevScores(TypedDict):
@@ -41,16 +46,6 @@ class DevScores(TypedDict):
     f1: float | None
     unknown: int
     tokens: int
-
-
-class Epoch(TypedDict):
-    """One pass over the sentences."""
-
-    stage: str
-    epoch: int
-    error: float
-    score: float | None
-    seconds: float
 
 
 class TagTrainSummary(SentencesAsked):
@@ -208,23 +203,13 @@ class _Run:
 
         tagger = Tagger(task, templates=table, **options)
         started = time.perf_counter()
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
+        with warnings_in(self.notes):
             dev = None if self.held is None else self.held.sentences
-            tagger.fit(self.known.sentences, dev=dev, on_epoch=self._tell)
+            tagger.fit(self.known.sentences, dev=dev, on_epoch=tell_epoch)
         self.seconds = time.perf_counter() - started
-        said = (" ".join(str(warning.message).split()) for warning in caught)
-        self.notes += [s for s in dict.fromkeys(said) if not s.startswith(_INTERRUPT)]
         if tagger.interrupted_:
             self.notes.append("interrupted: this is the best tagger so far")
         return tagger
-
-    def _tell(self, row: dict[str, Any]) -> None:
-        score = "" if row["score"] is None else f", dev {row['score']:.4f}"
-        say(
-            f"{row['stage']}, epoch {row['epoch']}: {100 * row['error']:.2f} % of the "
-            f"decisions wrong{score}, {row['seconds']:.1f} s"
-        )
 
     def summary(
         self, tagger: Tagger, task: TagTask, templates: str | None, model: str
@@ -282,8 +267,6 @@ def _print(summary: TagTrainSummary) -> None:
     if summary["task"] == "joint":
         kinds[0] = _report.count(summary["labels"][0], "tag")
     remembers = "" if summary["memory"] == "none" else f", memory {summary['memory']}"
-    last = summary["history"][-1:]
-    error = "".join(f", at last {100 * row['error']:.2f} % wrong" for row in last)
     facts = [
         _report.sentences_asked(summary),
         ("task", f"{summary['task']}, {' and '.join(kinds)}"),
@@ -300,20 +283,15 @@ def _print(summary: TagTrainSummary) -> None:
             f"{summary['learner']}, roll-in {summary['roll_in']}, costs "
             f"{summary['costs'].replace('_', '-')}, "
             f"{_report.count(summary['epochs'], 'epoch')}, {summary['seconds']:.1f} s"
-            f"{error}",
+            f"{at_last(summary['history'])}",
         ),
     ]
     for name, score in (summary["dev_scores"] or {}).items():
         facts.append(("dev", _dev_text(name, score, summary)))
     _report.print_facts(target, "argmetric tag train", facts)
     _report.print_notes(target, "note", summary["notes"])
-    written = f"{summary['model']} ({_size_text(summary['bytes'])})"
+    written = written_model(summary["model"], summary["bytes"])
     _report.print_notes(target, "written", [written])
-
-
-def _size_text(n_bytes: int) -> str:
-    kilobytes = max(1, round(n_bytes / 1e3))
-    return f"{kilobytes} kB" if kilobytes < 1000 else f"{n_bytes / 1e6:.1f} MB"
 
 
 def _dev_text(name: str, score: DevScores, summary: TagTrainSummary) -> str:

@@ -186,19 +186,21 @@ def read_heads(sentences: Any, heads: Any, text: Text) -> Integers:
     text : Text
         The sentences as they were read.
     """
-    if heads is None:
+    own = heads is None
+    if own:
         heads = [_own_heads(s, item) for s, item in enumerate(sentences)]
     items = check_items(heads, "heads", "a list with the heads of each sentence")
     lengths = (np.diff(text.starts) - 1).tolist()
     if len(items) != len(lengths):
         raise ValueError(f"{len(lengths)} sentences have heads of {len(items)}")
     arrays = [_integers(s, item) for s, item in enumerate(items)]
-    for s, (own, n) in enumerate(zip(arrays, lengths, strict=True)):
-        if len(own) != n:
-            raise ValueError(f"sentence {s} has {n} words and {len(own)} heads")
+    for s, (array, n) in enumerate(zip(arrays, lengths, strict=True)):
+        if len(array) != n:
+            raise ValueError(f"sentence {s} has {n} words and {len(array)} heads")
     found = np.full(int(text.starts[-1]), -1, dtype=np.int64)
     found[text.is_word] = np.concatenate([np.empty(0, np.int64), *arrays])
-    check_trees(text.trees(found))
+    is_file = own and all(isinstance(item, Tree) for item in sentences)
+    check_trees(sentences if is_file else text.trees(found))  # a file names its lines
     return found
 
 

@@ -1,0 +1,1 @@
+"""``argmetric parse``: train, predict and evaluate parsers."""

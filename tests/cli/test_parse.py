@@ -1,0 +1,480 @@
+"""``argmetric parse``: train, predict, evaluate, bad input, interrupts."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from argmetric.cli import _learning, main
+from argmetric.search import Parser, Tagger, read_trees, score_trees, write_trees
+from command import Run
+from treebank import treebank
+
+SMALL = "--hash-bits", "15"
+QUICK = *SMALL, "--epochs", "4", "--direction", "left"
+TRAIN, TEST = treebank(120), treebank(20, seed=1)
+N_WORDS = sum(map(len, TEST))
+BARE = "1\tthe\t_\t_\t_\t_\t_\t_\t_\t_\n2\tcat\t_\t_\t_\t_\t_\t_\t_\t_\n\n"
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a parser, one with a tagger of its own, and a tagger."""
+    folder = tmp_path_factory.mktemp("models")
+    write_trees(folder / "train.conllu", TRAIN)
+    words, tags = [t.words for t in TRAIN], [t.tags for t in TRAIN]
+    Tagger("pos", hash_bits=12, epochs=3).fit(words, tags).save(folder / "pos.tag")
+    command = "parse", "train", str(folder / "train.conllu"), *QUICK
+    assert main([*command, "--model", str(folder / "a.parser")]) == 0
+    alone = *command, "--learn-tagger", "--model", str(folder / "alone.parser")
+    assert main(alone) == 0
+    return folder
+
+
+@pytest.fixture
+def run(run: Run) -> Run:
+    """Run `argmetric parse` in a folder with small files."""
+    write_trees("train.conllu", TRAIN)
+    write_trees("test.conllu", TEST)
+    return functools.partial(run, "parse")
+
+
+def write(name: str, text: str) -> None:
+    Path(name).write_bytes(text.encode())
+
+
+def read(name: str) -> str:
+    return Path(name).read_bytes().decode()
+
+
+# -- train, predict, evaluate ---------------------------------------------------
+
+
+def test_train_predict_evaluate(run: Run) -> None:
+    ended = run(
+        *("train", "train.conllu", "--model", "m.parser", "--dev", "test.conllu"),
+        *(*SMALL, "--epochs", "3"),
+    )
+    assert ended.code == 0
+    lines = ended.err.splitlines()
+    assert [line.split(":")[1].strip() for line in lines] == [
+        f"{stage}, epoch {n}"
+        for stage in ("left", "right", "relations")
+        for n in (1, 2, 3)
+    ]
+    assert " % of the decisions wrong, dev 1.0000, " in lines[2]
+    assert "120 sentences" in ended.out
+    assert re.search(r"^relations +10 *$", ended.out, re.MULTILINE)
+    assert "direction both, beam 8" in ended.out
+    assert f"1.0000, {N_WORDS} of {N_WORDS} words" in ended.out
+    assert "written: m.parser (" in ended.out
+
+    ended = run("predict", "m.parser", "test.conllu", "-o", "out.conllu")
+    assert (ended.code, ended.out) == (0, "")
+    assert "m.parser, heads and relations" in ended.err
+    assert "of the file" in ended.err
+    assert "written: out.conllu" in ended.err
+
+    ended = run("evaluate", "test.conllu", "out.conllu")
+    assert (ended.code, ended.err) == (0, "")
+    assert f"UAS                  1.0000, {N_WORDS} of {N_WORDS} words" in ended.out
+    assert "exact match          1.0000, 20 of 20 sentences" in ended.out
+    assert "LAS" in ended.out
+    assert "sentence " not in ended.out.split("UAS")[-1]  # none of them is drawn
+
+
+def test_options_reach_the_parser(run: Run) -> None:
+    ended = run(
+        *("train", "train.conllu", "-o", "m.parser", "--json", *SMALL),
+        *("--direction", "right", "--beam", "2", "--roll-in", "cross"),
+        *("--epochs", "2", "--seed", "7"),
+    )
+    summary = json.loads(ended.out)
+    expected = {
+        **{"direction": "right", "beam": 2, "roll_in": "cross", "epochs": 2},
+        **{"hash_bits": 15, "step": 0.05, "dropout": 0.3},
+    }
+    assert {name: summary[name] for name in expected} == expected
+    found = Parser.load("m.parser").get_params()
+    assert {name: found[name] for name in expected} == expected
+    assert (summary["seed"], found["random_state"]) == (7, 7)
+    assert (summary["relations"], summary["tags"], summary["crossing"]) == (
+        10,
+        "file",
+        0,
+    )
+    assert summary["dev_scores"] is summary["tagger"] is None
+    stages = [row["stage"] for row in summary["history"]]
+    assert stages[0] == "right, fold 1"
+    assert stages[-2:] == ["relations", "relations"]
+    assert summary["bytes"] == Path("m.parser").stat().st_size
+
+
+def test_the_model_is_that_of_python(run: Run, models: Path) -> None:
+    parser = Parser(hash_bits=15, epochs=4, direction="left").fit(TRAIN)
+    run("predict", str(models / "a.parser"), "test.conllu", "-o", "out.conllu")
+    found, own = read_trees("out.conllu"), parser.parse(TEST)
+    assert [t.heads.tolist() for t in found] == [t.heads.tolist() for t in own]
+    assert [t.relations for t in found] == [t.relations for t in own]
+
+
+KEPT = """\
+\ufeff# sent_id = 1
+# text = Don't see
+1-2\tDon't\t_\t_\t_\t_\t_\t_\t_\tSpaceAfter=No
+1\tthe\tThe\t_\tD\tx=1|y=2\t_\t_\t2:det\t_
+2\tcat\t\u00e9\t_\tN\t_\t9\tdep\t_\tGloss=a b
+2.1\tempty\t_\t_\t_\t_\t_\t_\t_\t_
+# in between
+3\tsees\t_\t_\tV\t_\t_\t_\t_\t_\r
+
+
+# last
+1\tsees\t_\t_\tV\t_\t_\t_\t_\t_"""
+
+
+def test_predict_changes_heads_and_relations_alone(run: Run, models: Path) -> None:
+    write("in.conllu", KEPT)
+    ended = run("predict", str(models / "a.parser"), "in.conllu", "-o", "out.conllu")
+    assert ended.code == 0
+    assert read("out.conllu") == (
+        KEPT.replace("\tx=1|y=2\t_\t_\t", "\tx=1|y=2\t2\tdet\t")
+        .replace("\t9\tdep\t", "\t3\tnsubj\t")
+        .replace("sees\t_\t_\tV\t_\t_\t_\t", "sees\t_\t_\tV\t_\t0\troot\t")
+    )
+    ended = run("predict", str(models / "a.parser"), "-", stdin=KEPT.encode())
+    assert ended.out == read("out.conllu")
+
+
+def test_files_of_word_tag_and_head(run: Run) -> None:
+    bare = [replace(tree, relations=None) for tree in TRAIN]
+    write_trees("train.dp", bare)
+    write_trees("test.dp", [replace(tree, relations=None) for tree in TEST])
+    assert run("train", "train.dp", "-o", "m.parser", *QUICK).code == 0
+    write("one.txt", "cat\tN\t_\n\n")
+    ended = run("predict", "m.parser", "one.txt", "--format", "dp")
+    assert ended.out == "cat\tN\t0\n\n"
+    run("predict", "m.parser", "test.dp", "-o", "out.dp")
+    summary = json.loads(run("evaluate", "test.dp", "out.dp", "--json").out)
+    assert summary["scores"]["las"] is None
+    assert summary["scores"]["uas"] == {
+        "share": 1.0,
+        "right": N_WORDS,
+        "total": N_WORDS,
+    }
+    assert run("predict", "m.parser", "test.dp", "-o", "out.conllu").code == 0
+    assert [t.heads.tolist() for t in read_trees("out.conllu")] == [
+        t.heads.tolist() for t in read_trees("out.dp")
+    ]
+
+
+def test_what_evaluate_tells(run: Run) -> None:
+    found = [replace(tree, heads=tree.heads.copy()) for tree in TEST]
+    n = len(TEST[3])
+    found[3].heads[:] = [0, *[1] * (n - 1)]
+    found[3].heads.flags.writeable = False
+    write_trees("out.conllu", found)
+    wrong = int((TEST[3].heads != found[3].heads).sum())
+    ended = run("evaluate", "test.conllu", "out.conllu")
+    share = f"{1 - wrong / N_WORDS:.4f}, {N_WORDS - wrong:,} of {N_WORDS} words"
+    assert f"UAS                  {share}" in ended.out
+    assert "exact match          0.9500, 19 of 20 sentences" in ended.out
+    line = read_trees("test.conllu")[3].line
+    title = f"sentence 4, line {line}: {wrong} of {n} heads wrong"
+    assert title in ended.out
+    drawn = ended.out.partition(title)[2].strip("\n").split("\n")
+    assert drawn[0].split() == ["right", "predicted"]
+    assert len(drawn) == n + 1
+    assert all(TEST[3].words[i] in drawn[i + 1] for i in range(n))
+    assert sum("✗" in row for row in drawn) == wrong
+    summary = json.loads(run("evaluate", "test.conllu", "out.conllu", "--json").out)
+    (worst,) = summary["worst"]
+    assert (worst["sentence"], worst["line"], worst["wrong"]) == (4, line, wrong)
+    assert worst["predicted"] == [0, *[1] * (n - 1)]
+    scores = score_trees(TEST, found)
+    assert summary["scores"]["uas"]["share"] == scores.uas
+    assert summary["scores"]["las"]["share"] == scores.las
+    assert [row["length"] for row in summary["lengths"]] == ["1-10", "11-20"]
+    assert sum(row["uas"]["total"] for row in summary["lengths"]) == N_WORDS
+    ended = run("evaluate", "test.conllu", "out.conllu", "--worst", "0")
+    assert "✗" not in ended.out
+    gate = "evaluate", "test.conllu", "out.conllu", "--json", "--fail-under"
+    assert run(*gate, f"{scores.uas:.6f}"[:-2]).code == 0
+    ended = run(*gate, "1")
+    assert ended.code == 3
+    assert "gate not met: the UAS is 0." in ended.err
+
+
+def test_ten_sentences_are_drawn_and_heads_that_are_no_tree(run: Run) -> None:
+    found = [replace(tree, heads=[*tree.heads[:-1], -1]) for tree in TEST]
+    round_ = [2, 1, *TEST[0].heads[2:]]
+    found[0] = replace(TEST[0], heads=round_)
+    write_trees("out.conllu", found)
+    ended = run("evaluate", "test.conllu", "out.conllu")
+    assert ended.code == 0
+    assert ended.out.count("heads wrong") == 10
+    assert "no tree" in ended.out
+    assert ended.out.count("← no head") == 9
+
+
+# -- taggers --------------------------------------------------------------------
+
+
+def test_a_parser_with_a_tagger_of_its_own(run: Run, models: Path) -> None:
+    write("bare.conllu", BARE)
+    ended = run("predict", str(models / "alone.parser"), "bare.conllu")
+    assert "by the parser's own tagger" in ended.err
+    assert ended.out == (
+        "1\tthe\t_\t_\tD\t_\t2\tdet\t_\t_\n2\tcat\t_\t_\tN\t_\t0\troot\t_\t_\n\n"
+    )
+    write("bare.dp", "the _ _\ncat\t_\t_\n\n")
+    ended = run("predict", str(models / "alone.parser"), "bare.dp")
+    assert ended.out == "the D 2\ncat\tN\t0\n\n"
+
+
+def test_learning_of_a_tagger_beside(run: Run) -> None:
+    ended = run(
+        "train",
+        "train.conllu",
+        "-o",
+        "m",
+        *QUICK,
+        "--learn-tagger",
+        "--dev",
+        "test.conllu",
+    )
+    assert ended.err.startswith("argmetric: tagger, fold 1, left, epoch 1: ")
+    assert "by a tagger that was learned beside, which the parser keeps" in ended.out
+    assert Parser.load("m").tagger_.get_params()["epochs"] == 4
+    assert Parser.load("m").tagger_.get_params()["hash_bits"] == 15
+
+
+def test_a_tagger_that_is_named(run: Run, models: Path) -> None:
+    write("bare.conllu", BARE)
+    tagger = "--tagger", str(models / "pos.tag")
+    ended = run("predict", str(models / "a.parser"), "bare.conllu", *tagger)
+    assert f"by {models / 'pos.tag'}" in ended.err
+    assert "\tthe\t_\t_\tD\t_\t2\tdet\t" in ended.out
+    trained = run("train", "train.conllu", "-o", "m", *QUICK, *tagger, "--json")
+    summary = json.loads(trained.out)
+    assert (summary["tags"], summary["tagger"]) == ("tagger", tagger[1])
+    assert run("predict", "m", "bare.conllu").out == ended.out
+
+
+# -- bad input ------------------------------------------------------------------
+
+
+def rows(*heads: int) -> str:
+    lines = [f"{i}\tw{i}\t_\t_\tX\t_\t{h}\t_\t_\t_\n" for i, h in enumerate(heads, 1)]
+    return "".join(lines) + "\n"
+
+
+BAD = {
+    "two roots": (
+        rows(0, 1) + rows(0, 0),
+        "x.conllu, line 5: sentence 2, token 2 ('w2'): a second root, after token 1",
+    ),
+    "a cycle": (
+        rows(0) + rows(2, 3, 2),
+        "x.conllu, line 4: sentence 2, token 2 ('w2'): its heads go round: 2 → 3 → 2",
+    ),
+    "outside": (
+        rows(0) + rows(0, 3),
+        "x.conllu, line 4: sentence 2, token 2 ('w2'): head 3 is outside of the "
+        "sentence of 2 tokens",
+    ),
+    "no head": (
+        rows(0, 1).replace("\t1\t_\t_\t_\n", "\t_\t_\t_\t_\n"),
+        "x.conllu, line 2: sentence 1, token 2 ('w2'): it has no head",
+    ),
+    "not UTF-8": (
+        (rows(0) + "1\tJos\u00e9\n").encode("latin-1"),
+        "x.conllu, line 3: not UTF-8 text (byte 28 is 0xE9); convert it first, for "
+        "instance with iconv",
+    ),
+    "columns": (
+        rows(0) + "1\ta\tb\n\n",
+        "x.conllu, line 3: 3 columns, but line 1 has 10: '1 a b'",
+    ),
+    "untagged": (
+        BARE.replace("_\t_\t_\t_\n", "0\t_\t_\t_\n", 1),
+        "x.conllu has no parts of speech: pass a tagger of them, --tagger FILE",
+    ),
+    "empty": ("\n\n", "x.conllu has no sentences"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_trees_that_cannot_be_learned(run: Run, name: str) -> None:
+    text, message = BAD[name]
+    Path("x.conllu").write_bytes(text if isinstance(text, bytes) else text.encode())
+    ended = run("train", "x.conllu", "-o", "m.parser", *QUICK)
+    assert (ended.code, ended.out) == (1, "")
+    assert message in ended.err
+    assert not Path("m.parser").exists()
+    ended = run("train", "train.conllu", "-o", "m", *QUICK, "--dev", "x.conllu")
+    assert message in ended.err
+    if name == "untagged":
+        message = "sentence 0 has no parts of speech: give them beside the words, or a"
+    with pytest.raises(ValueError, match=re.escape(message)):
+        Parser(hash_bits=8).fit(read_trees("x.conllu"))
+
+
+@pytest.mark.parametrize("name", ["a cycle", "outside", "no head", "not UTF-8"])
+def test_trees_that_cannot_be_judged_by(run: Run, name: str) -> None:
+    text, message = BAD[name]
+    Path("x.conllu").write_bytes(text if isinstance(text, bytes) else text.encode())
+    ended = run("evaluate", "x.conllu", "x.conllu")
+    assert ended.code == 1
+    assert message in ended.err
+
+
+def test_files_that_are_not_of_the_same_sentences(run: Run) -> None:
+    write_trees("few.conllu", TEST[:5])
+    ended = run("evaluate", "test.conllu", "few.conllu")
+    assert ended.code == 1
+    assert "predicted has 5 sentences but gold has 20" in ended.err
+
+
+def test_crossing_arcs_are_counted_and_said(run: Run) -> None:
+    write("x.conllu", rows(3, 4, 0, 3) * 2 + rows(0, 1) * 8)
+    ended = run("train", "x.conllu", "-o", "m.parser", *QUICK)
+    assert ended.code == 0
+    assert (
+        "note: 2 of 10 trees have crossing arcs: their nearest projective trees are "
+        "learned from" in ended.out
+    )
+    ended = run("train", "x.conllu", "-o", "m.parser", *QUICK, "--json")
+    assert json.loads(ended.out)["crossing"] == 2
+
+
+def test_a_sentence_of_400_words(run: Run, models: Path) -> None:
+    words = [f"{i}\tcat\t_\t_\tN\t_\t_\t_\t_\t_\n" for i in range(1, 401)]
+    write("long.conllu", "".join(words) + "\n")
+    ended = run("predict", str(models / "a.parser"), "long.conllu", "-o", "o.conllu")
+    assert ended.code == 0
+    (tree,) = read_trees("o.conllu")
+    assert (tree.heads == 0).sum() == 1
+    Parser(hash_bits=8, epochs=1).fit([tree])  # it is a tree
+    ended = run("evaluate", "o.conllu", "o.conllu")
+    assert ">40" in ended.out
+    chain = replace(tree, heads=list(range(400)))
+    write_trees("chain.conllu", [chain])
+    assert run("evaluate", "chain.conllu", "o.conllu").code == 0
+
+
+def test_wrong_usage(run: Run, models: Path) -> None:
+    parser = str(models / "a.parser")
+    for arguments, message in (
+        (("train", "train.conllu", "-o", "-"), "a parser is written to a file"),
+        (("train", "-", "-o", "m", "--dev", "-"), "only one of the files"),
+        (
+            ("train", "train.conllu", "-o", "m", "--tagger", "x", "--learn-tagger"),
+            "--tagger and --learn-tagger exclude each other",
+        ),
+        (
+            ("train", "train.conllu", "-o", "m", "--tagger", "-"),
+            "a tagger is read from",
+        ),
+        (("predict", "-", "test.conllu"), "a parser is read from a file"),
+        (("predict", parser, "test.conllu", "-o", "-", "--json"), "share standard out"),
+        (("evaluate", "-", "-"), "only one of the files"),
+        (("evaluate", "test.conllu", "test.conllu", "--worst", "11"), "worst"),
+    ):
+        ended = run(*arguments)
+        assert (ended.code, ended.out) == (2, ""), arguments
+        assert message in ended.err
+
+
+def test_models_that_are_none(run: Run, models: Path) -> None:
+    parser, tagger = str(models / "a.parser"), str(models / "pos.tag")
+    write("bare.conllu", BARE)
+    Tagger("chunk", templates="w[0]", hash_bits=8, epochs=1).fit(
+        [["a"]], [["B-X"]]
+    ).save("chunk.tag")
+    for arguments, message in (
+        (("predict", "test.conllu", "test.conllu"), "is not a parser of argmetric"),
+        (("predict", tagger, "test.conllu"), "holds 'argmetric tagger', not"),
+        (
+            ("predict", parser, "bare.conllu"),
+            "bare.conllu has no parts of speech: the parser has no tagger of its own",
+        ),
+        (
+            ("predict", parser, "bare.conllu", "--tagger", "chunk.tag"),
+            "chunk.tag is a tagger of the task chunk: parts of speech are needed",
+        ),
+        (("predict", parser, "no.conllu"), "cannot read no.conllu"),
+        (("train", "train.conllu", "-o", "no/m"), "there is no folder no"),
+    ):
+        ended = run(*arguments)
+        assert (ended.code, ended.out) == (1, ""), arguments
+        assert message in ended.err
+
+
+# -- interrupts -----------------------------------------------------------------
+
+
+def test_an_interrupt_keeps_the_best_so_far(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[str] = []
+
+    def say(message: str) -> None:
+        told.append(message)
+        if len(told) == 2:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(_learning, "say", say)
+    ended = run("train", "train.conllu", "-o", "m.parser", *SMALL)
+    assert ended.code == 130
+    assert "note: interrupted: this is the best parser so far" in ended.out
+    assert "direction left" in ended.out
+    assert "written: m.parser" in ended.out
+    run("predict", "m.parser", "test.conllu", "-o", "out.conllu")
+    ended = run("evaluate", "test.conllu", "out.conllu", "--fail-under", "0.95")
+    assert ended.code == 0
+
+
+def test_an_interrupt_before_anything_was_learned(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fit(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Parser, "fit", fit)
+    write("m.parser", "old")
+    ended = run("train", "train.conllu", "-o", "m.parser")
+    assert (ended.code, ended.out) == (130, "")
+    assert "no parser is written" in ended.err
+    assert read("m.parser") == "old"
+
+
+def test_a_real_signal(run: Run) -> None:
+    started = subprocess.Popen(
+        [
+            *(sys.executable, "-m", "argmetric.cli", "parse", "train", "train.conllu"),
+            *("-o", "m.parser", "--epochs", "100000", *SMALL),
+        ],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env={**os.environ},
+        # Ignored, where tests run in the background: a child would inherit that.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+    assert started.stderr is not None
+    assert b"left, epoch 1: " in started.stderr.readline()
+    started.send_signal(signal.SIGINT)
+    out, _ = started.communicate(timeout=60)
+    assert started.returncode == 130
+    assert b"interrupted: this is the best parser so far" in out
+    assert Parser.load("m.parser").interrupted_
+    assert not list(Path().glob(".m.parser*"))
