@@ -421,9 +421,9 @@ def way(heads, word):
 
 
 def broken(heads):
-    """Arcs that span a word not below their head: length and word, by definition."""
+    """Words whose arc spans a word not below their head, by definition."""
     return [
-        (abs(head - word), word)
+        word
         for word, head in enumerate(heads, start=1)
         if any(
             head not in way(heads, k)
@@ -464,7 +464,22 @@ def grown(order, choices):
 @given(st.lists(TREES.map(lambda parts: grown(*parts)), min_size=1, max_size=4))
 def test_crossing_arcs_are_found(sentences):
     flat = Heads.of([np.array(one) for one in sentences])
-    assert flat.projective().tolist() == [not broken(one) for one in sentences]
+    found = [broken(one) for one in sentences]
+    assert flat.projective().tolist() == [not own for own in found]
+    starts = flat.sentences.tolist()
+    words = [a + w - 1 for a, own in zip(starts, found, strict=False) for w in own]
+    assert flat.broken().tolist() == words
+
+
+def test_broken_arcs_of_a_very_long_sentence():
+    """Every even word hangs on the last odd one: 0 → 1 → 3 → ..., and 2, 4, ..."""
+    n = 20_001
+    words = np.arange(1, n + 1)
+    heads = np.where(words % 2 == 0, n, np.maximum(words - 2, 0))
+    flat = Heads.of([heads])
+    # An arc between odd words spans an even one, which hangs below both; that of an
+    # even word spans odd ones, which do not hang below the last
+    assert flat.broken().tolist() == (words[1:-2:2] - 1).tolist()
 
 
 # -- scores --------------------------------------------------------------------

@@ -64,8 +64,7 @@ class Heads:
         """Which sentences have no two arcs that cross, the one from the root included.
 
         Arcs (l, r) and (a, b) cross where l < a < r < b: where, among arcs that start
-        strictly inside of (l, r), the farthest end lies behind r. Farthest ends over
-        ranges come from a table of those over 1, 2, 4, ... slots.
+        strictly inside of (l, r), the farthest end lies behind r.
         """
         above, root = self._with_roots()
         slots = self._slots()
@@ -73,42 +72,71 @@ class Heads:
         right = np.maximum(slots, above[slots])
         farthest = np.zeros(len(above), dtype=np.int64)
         np.maximum.at(farthest, left, right)
-        reach = np.zeros(len(slots), dtype=np.int64)
-        inside = right - left - 1
-        for level in range(self._doublings() + 1):
-            size = 1 << level
-            now = (inside >= size) & (inside < 2 * size)
-            first, last = left[now] + 1, right[now] - size
-            reach[now] = np.maximum(farthest[first], farthest[last])
-            farthest = farthest.copy()
-            farthest[:-size] = np.maximum(farthest[:-size], farthest[size:])
+        reach = self._highest_inside(farthest, left, right)
         crossed = self.sentence_of_words()[reach > right]
         found = np.ones(len(root), dtype=np.bool_)
         found[crossed] = False
         return found
 
-    def _lengths(self) -> Integers:
-        slots = self._slots()
-        lengths: Integers = np.abs(slots - self._with_roots()[0][slots])
-        return lengths
+    def _highest_inside(
+        self, values: Integers, left: Integers, right: Integers
+    ) -> Integers:
+        """The highest value strictly between two slots, 0 where there is no slot.
+
+        It is the higher one over two ranges of 1, 2, 4, ... slots that cover all.
+        """
+        found = np.zeros(len(left), dtype=np.int64)
+        inside = right - left - 1
+        for level in range(self._doublings() + 1):
+            size = 1 << level
+            now = (inside >= size) & (inside < 2 * size)
+            first, last = left[now] + 1, right[now] - size
+            found[now] = np.maximum(values[first], values[last])
+            values = values.copy()
+            values[:-size] = np.maximum(values[:-size], values[size:])
+        return found
 
     def broken(self) -> Integers:
-        """Words whose arc spans a word that is not below their head."""
+        """Words whose arc spans a word that is not below their head; of trees only.
+
+        In preorder, what is below a word has the numbers that follow its own.
+        """
         above, _ = self._with_roots()
         slots = self._slots()
         heads = above[slots]
-        start = np.minimum(slots, heads) + 1
-        spanned = np.maximum(self._lengths() - 1, 0)
-        arc = np.repeat(np.arange(len(slots)), spanned)
-        at, goal = _ranges(start, spanned), heads[arc]
-        broken = np.zeros(len(slots), dtype=np.bool_)
-        while at.size:
-            at = above[at]
-            is_lost = (above[at] == at) & (at != goal)
-            broken[arc[is_lost]] = True
-            going = ~is_lost & (at != goal)
-            at, goal, arc = at[going], goal[going], arc[going]
-        return np.flatnonzero(broken)
+        left, right = np.minimum(slots, heads), np.maximum(slots, heads)
+        entry, size = self._preorder(above)
+        n = len(above)
+        last = self._highest_inside(entry + 1, left, right) - 1
+        first = n - self._highest_inside(n - entry, left, right)
+        outside = (first < entry[heads]) | (last >= entry[heads] + size[heads])
+        return np.flatnonzero(outside & (right - left > 1))
+
+    def _preorder(self, above: Integers) -> tuple[Integers, Integers]:
+        """A number for each slot, and how many slots are below it and at it.
+
+        Numbers start at 0 in every sentence. That of a word is the sum, along the way
+        to the root, of 1 and the sizes of the children of the same head before it.
+        """
+        n = len(above)
+        depth, ahead = (above != np.arange(n)).astype(np.int64), above
+        for _ in range(self._doublings()):
+            depth, ahead = depth + depth[ahead], ahead[ahead]
+        size = np.ones(n, dtype=np.int64)
+        levels = np.argsort(depth, kind="stable")
+        cuts = np.flatnonzero(np.diff(depth[levels])) + 1
+        for level in reversed(np.split(levels, cuts)[1:]):
+            np.add.at(size, above[level], size[level])
+        order = np.lexsort((np.arange(n), above))
+        order = order[above[order] != order]  # a root is a child of none
+        before = np.cumsum(size[order]) - size[order]
+        is_first = np.diff(above[order], prepend=-1) != 0
+        group = np.cumsum(is_first) - 1
+        entry, ahead = np.zeros(n, dtype=np.int64), above
+        entry[order] = 1 + before - before[is_first][group]
+        for _ in range(self._doublings()):
+            entry, ahead = entry + entry[ahead], ahead[ahead]
+        return entry, size
 
     def _slots(self) -> Integers:
         """Places of words where each sentence has one more, for the root, before it."""
@@ -139,10 +167,3 @@ def check_heads(value: Any, name: str) -> Integers:
     if heads.ndim != 1 or heads.dtype.kind not in "iu":
         raise TypeError(f"{name} must be {wanted}, not {shown(value)}")
     return heads.astype(np.int64, copy=False)
-
-
-def _ranges(start: Integers, sizes: Integers) -> Integers:
-    """Numbers from each start on, so many of them."""
-    before = np.cumsum(sizes) - sizes
-    found: Integers = np.arange(int(sizes.sum())) + np.repeat(start - before, sizes)
-    return found
