@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from argmetric.search import Parser, Tagger, read_trees, write_trees
+from argmetric.search import Parser, Tagger, Tree, read_trees, write_trees
 from argmetric.search._parsing import _relations
 from argmetric.search._parsing._relations import Relations
 from argmetric.search._parsing._text import read_text
@@ -189,4 +189,20 @@ def test_the_best_sum_of_weights_is_chosen():
     scores = np.bincount([0, 1, 1, *[2] * 30]) / [1, 2, 3]
     labels = "x", "y", "z"
     expected = max(zip(scores, labels, strict=True), key=operator.itemgetter(0))[1]
-    assert Relations(labels, 15, weights).of(text, heads) == [expected] == ["z"]
+    places = np.ones((2, 3), dtype=np.bool_)
+    found = Relations(labels, places, 15, weights)
+    assert found.of(text, heads) == [expected] == ["z"]
+    places[1, 2] = False  # but not below ROOT, where "x" and "y" have 1 each
+    assert found.of(text, heads) == ["x"]
+
+
+def test_the_relation_of_a_root_is_that_of_no_other_word(parser):
+    """Nouns are never roots in training, nor do verbs hang on anything."""
+    relations = parser._model.relations
+    text = read_text([(["cat", "sees"], ["N", "V"])], tagged=True)
+    first, second = relations.of(text, np.array([-1, 0, 1]))
+    assert first == "root"
+    assert second != "root"
+    one = small(direction="left", epochs=1).fit([Tree(["a"], ["X"], [0], ["root"])] * 4)
+    (tree,) = one.parse([(["b", "a"], ["X", "X"])])
+    assert tree.relations == ["root", "root"]  # there is no other

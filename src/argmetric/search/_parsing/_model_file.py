@@ -25,6 +25,7 @@ def packed(model: Model) -> tuple[dict[str, Any], Arrays]:
     }
     if model.relations is not None:
         arrays |= sparse("relations", model.relations.weights)
+        arrays["relation_places"] = model.relations.places
         header["relations"] = list(model.relations.labels)
         header["relation_bits"] = model.relations.hash_bits
     return header, arrays
@@ -42,5 +43,5 @@ def unpacked(header: Mapping[str, Any], arrays: Arrays) -> Model:
     if "relations" in header:
         labels, bits = tuple(header["relations"]), header["relation_bits"]
         weights = dense("relations", arrays, len(labels) << bits)
-        relations = Relations(labels, bits, weights)
+        relations = Relations(labels, arrays["relation_places"], bits, weights)
     return Model(templates, sides, relations)

@@ -195,9 +195,22 @@ def _choices(n_labels: int, hash_bits: int) -> Choices:
 
 @dataclass(frozen=True, eq=False)
 class Relations:
-    """Labels of arcs, and the weights that choose among them."""
+    """Labels of arcs, and the weights that choose among them.
+
+    Attributes
+    ----------
+    labels : tuple of str
+        The relations.
+    places : ndarray of bool, shape (2, labels)
+        Which of them may be those of words below a word, and of words below ROOT.
+    hash_bits : int
+        Features are hashed to 2**hash_bits rows of weights.
+    weights : ndarray of float32
+        One for each row and label.
+    """
 
     labels: tuple[str, ...]
+    places: Booleans
     hash_bits: int
     weights: SingleFloats
 
@@ -209,6 +222,8 @@ class Relations:
         choices = _choices(len(self.labels), self.hash_bits)
         scores = np.empty((len(text.words), len(self.labels)), dtype=np.float32)
         static_scores(tuple(rows), tuple(choices), self.weights, scores)
+        below_root = heads[text.is_word] == 0
+        scores[~self.places[below_root.astype(np.int64)]] = -np.inf
         best = scores.argmax(axis=1)
         return np.array(self.labels, dtype=object)[best].tolist()  # type: ignore[no-any-return]
 
@@ -262,4 +277,8 @@ def learn_relations(
     weights, interrupted = run_epochs(
         learning, recipe.epochs, run_epoch, len(known), report=report
     )
-    return Relations(tuple(labels), bits, weights), interrupted
+    places = np.zeros((2, len(labels)), dtype=np.bool_)
+    below_root = heads[text.is_word] == 0
+    places[below_root[known].astype(np.int64), gold[known]] = True
+    places[~places.any(axis=1)] = True  # nothing is known of such arcs
+    return Relations(tuple(labels), places, bits, weights), interrupted
