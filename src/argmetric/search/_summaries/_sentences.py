@@ -7,19 +7,15 @@ lower case, lines are wrapped or are sentences of their own.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 
 import numpy as np
 
 from argmetric._types import Booleans, Integers
 
 _MARKS = ".!?…。！？؟۔।"
-_CLOSERS = "\"')\\]}»”’"
-_OPENERS = "\"'(\\[{«“‘*_–—•-"
-_END = re.compile(rf".*[{_MARKS}][{_CLOSERS}]*\Z", re.DOTALL)
-_ONLY_MARKS = re.compile(rf"[{_MARKS}{_CLOSERS}]+\Z")
-_STEM = re.compile(rf"[{_OPENERS}]*(.*?)([{_MARKS}]+)([{_CLOSERS}]*)\Z", re.DOTALL)
-_OPENING = re.compile(rf"[{_OPENERS}]*")
+_CLOSERS = "\"')]}»”’"
+_OPENERS = "\"'([{«“‘*_–—•-"
+_EACH_MARK = tuple(_MARKS)
 _LIST_NUMBER = re.compile(r"[0-9]{1,2}\.\Z")
 _ACRONYM = re.compile(r"[^\W\d_]{1,2}(?:\.[^\W\d_])+\Z")
 _INITIAL = re.compile(r"[^\W\d_]\Z")
@@ -69,31 +65,28 @@ def sentence_starts(text: str, words: list[str], spans: Integers) -> Integers:
         Their first characters, and those behind their last ones.
     """
     following = [*words[1:], ""]
-    marked = _matches(_END, words)
-    goes_on = _matches(_ONLY_MARKS, following)  # "Wow ! ! !" ends but once
+    marked = np.array([word.rstrip(_CLOSERS).endswith(_EACH_MARK) for word in words])
+    bare = np.array([not word.strip(_MARKS + _CLOSERS) for word in words])
+    goes_on = np.append(bare[1:], False)  # "Wow ! ! !" ends but once
     ends = np.zeros(len(words), dtype=np.bool_)
     for i in np.flatnonzero(marked & ~goes_on).tolist():
         ends[i] = _is_end(words[i], following[i])
-    is_number = _matches(_LIST_NUMBER, words)
-    ends &= ~(is_number & np.append(True, ends[:-1]))  # "1. Cheap. 2. Light."
+    for i in np.flatnonzero(ends & np.append(True, ends[:-1])).tolist():
+        ends[i] = _LIST_NUMBER.match(words[i]) is None  # "1. Cheap. 2. Light."
     ends |= _line_ends(text, following, spans, marked)
     return np.append(0, np.flatnonzero(ends[:-1]) + 1)
 
 
-def _matches(pattern: re.Pattern[str], words: Iterable[str]) -> Booleans:
-    return np.array([match is not None for match in map(pattern.match, words)])
-
-
 def _is_end(word: str, following: str) -> bool:
     """Whether a word with an end mark ends its sentence."""
-    found = _STEM.match(word)
-    assert found is not None
-    stem, marks, closers = found.groups()
-    first = following[_OPENING.match(following).end() :]  # type: ignore[union-attr]
+    body = word.rstrip(_CLOSERS)
+    stem = body.rstrip(_MARKS)
+    closers, marks = word[len(body) :], body[len(stem) :]
+    first = following.lstrip(_OPENERS)
     in_lower_case = first[:1].islower()
     if in_lower_case and (closers or "…" in marks or ".." in marks):
         return False  # "Really?" he said. Well... that is that
-    return marks != "." or _point_ends(stem, first, in_lower_case)
+    return marks != "." or _point_ends(stem.lstrip(_OPENERS), first, in_lower_case)
 
 
 def _point_ends(stem: str, first: str, in_lower_case: bool) -> bool:
