@@ -300,6 +300,9 @@ def test_the_page_needs_nothing_from_elsewhere():
     assert "@import" not in page
     assert "prefers-color-scheme: dark" in page
     assert "8 of 10 words" in page
+    for number in (1, 2, 3):  # from a step to its first words
+        assert page.count(f'href="#step-{number}"') == 1
+        assert page.count(f'<mark id="step-{number}"') == 1
 
 
 def test_steps_are_drawn_over_their_words():

@@ -36,6 +36,9 @@ del { color: var(--dim); text-decoration-thickness: from-font; }
 mark { color: inherit; border-radius: .2rem; padding: .05em .1em;
   background: hsl(var(--hue) var(--chroma) var(--light));
   border-bottom: 2px solid hsl(var(--hue) var(--chroma) var(--edge)); }
+mark { scroll-margin-top: 5rem; }
+mark:target { outline: 2px solid; }
+a { color: inherit; }
 mark::before { content: attr(data-step); font-size: .65em; font-weight: 700;
   vertical-align: super; margin-right: .2em; line-height: 1;
   color: hsl(var(--hue) var(--chroma) var(--edge)); }
@@ -99,7 +102,8 @@ def _steps(summary: Summary) -> str:
     for number, (words, gain) in enumerate(summary.steps):
         share = 100 * max(gain, 0.0) / most if most > 0 else 0.0
         rows.append(
-            f'<tr class="{_hue(number)}"><td class="number">{number + 1}</td>'
+            f'<tr class="{_hue(number)}"><td class="number">'
+            f'<a href="#step-{number + 1}">{number + 1}</a></td>'
             f"<td>{html.escape(' '.join(words))}"
             f'<span class="bar" style="width:{share:.1f}%"></span></td>'
             f'<td class="number">{len(words)}</td>'
@@ -117,11 +121,16 @@ def _articles(summary: Summary) -> str:
     pieces: list[list[str]] = [[] for _ in cluster.documents]
     touched = [False] * len(cluster.documents)
     at = [0] * len(cluster.documents)
+    anchors = set(range(len(summary.gains)))
     for run in _runs(summary):
         text = cluster.documents[run.document]
+        is_first = run.step in anchors
+        anchors.discard(run.step)
         pieces[run.document] += [
             html.escape(text[at[run.document] : run.start]),
-            _marked(html.escape(text[run.start : run.end]), run.step, summary),
+            _marked(
+                html.escape(text[run.start : run.end]), run.step, is_first, summary
+            ),
         ]
         at[run.document] = run.end
         touched[run.document] |= run.step != _UNTOUCHED
@@ -153,7 +162,7 @@ def _runs(summary: Summary) -> list[_Run]:
     return list(map(_Run, *(column.tolist() for column in columns)))
 
 
-def _marked(text: str, step: int, summary: Summary) -> str:
+def _marked(text: str, step: int, is_first: bool, summary: Summary) -> str:
     if step == _UNTOUCHED:
         return text
     if step == _DROPPED:
@@ -161,7 +170,8 @@ def _marked(text: str, step: int, summary: Summary) -> str:
     gain = summary.gains[step]
     told = f"step {step + 1} of {len(summary.gains)}, expected gain {gain:.4g}"
     marks = f'class="{_hue(step)}" data-step="{step + 1}" title="{told}"'
-    return f"<mark {marks}>{text}</mark>"
+    anchor = f' id="step-{step + 1}"' if is_first else ""
+    return f"<mark{anchor} {marks}>{text}</mark>"
 
 
 def _hue(step: int) -> str:
