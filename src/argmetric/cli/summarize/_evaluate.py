@@ -12,7 +12,6 @@ from argmetric.cli._options import FRACTION, FailUnder, FilePath, Json
 from argmetric.cli._progress import progress
 from argmetric.cli.summarize._shared import (
     DEFAULT_CHOOSER,
-    DEFAULT_WORDS,
     Chooser,
     ReferenceScores,
     ReferencesFolder,
@@ -42,6 +41,7 @@ class SummarizeEvaluateSummary(TypedDict):
     references: str | None
     model: str | None
     mode: str
+    policy: str
     limit: int
     rouge_1: ReferenceScores
     rouge_2: ReferenceScores
@@ -57,7 +57,7 @@ def evaluate(
     /,
     *,
     references: ReferencesFolder = None,
-    words: Words = DEFAULT_WORDS,
+    words: Words = None,
     chooser: Chooser = DEFAULT_CHOOSER,
     encoding: Encoding = "utf-8",
     fail_under: Annotated[
@@ -81,21 +81,25 @@ def evaluate(
     data
         The clusters, as for `argmetric summarize train`; other ones than those.
     words
-        The length of the summaries.
+        The length of the summaries. [default: what the model has learned, or 60]
     """
+    from argmetric.search import score_summaries
+
     check_encoding(encoding)
     summarizer = chooser.summarizer()
     known = read_training(data, references, encoding)
     notes = known.notes
     doing = f"summarising {len(known.clusters):,} clusters"
     with progress(doing), warnings_as_notes(notes):
-        scores = summarizer.evaluate(known.clusters, known.references, words=words)
+        summaries = summarizer.predict(known.clusters, words=words)
+    scores = score_summaries(summaries, known.references)
     summary: SummarizeEvaluateSummary = {
         "file": known.name,
         "references": references,
         "model": chooser.model,
         "mode": summarizer.mode,
-        "limit": words,
+        "policy": summarizer.policy_,
+        "limit": summaries[0].limit,
         **scores.to_dict(),  # type: ignore[typeddict-item]
         "notes": notes,
     }
@@ -125,8 +129,9 @@ def _print(summary: SummarizeEvaluateSummary) -> None:
     _report.print_table(target, header, rows)
     facts = [
         ("clusters", f"{len(rows):,} of {summary['file']}"),
-        ("model", summary["model"] or "none: what many documents say"),
-        ("mode", f"{summary['mode']}, at most {summary['limit']:,} words"),
+        ("model", summary["model"] or "none"),
+        ("chosen", f"{summary['mode']}, by {summary['policy']}"),
+        ("budget", _report.count(summary["limit"], "word")),
         ("ROUGE-2", _in_words(summary["rouge_2"], summary["coverage"])),
         ("ROUGE-1", _in_words(summary["rouge_1"], summary["coverage"])),
         ("words", f"{summary['words']:.1f} on average"),

@@ -13,7 +13,7 @@ from cyclopts import Group, Parameter
 from cyclopts.validators import Number
 
 from argmetric.cli._errors import UsageError
-from argmetric.cli._options import FilePath
+from argmetric.cli._options import FRACTION, FilePath
 from argmetric.cli._progress import progress
 from argmetric.cli._summary import Interval
 from argmetric.cli._summary import Number as FiniteOrNull
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from argmetric.search import ClusterFiles, Summarizer, SummaryScores
 
 Mode = Literal["sentences", "compressed"]
-DEFAULT_WORDS = 60
 
 BUDGET = Group("Budget", sort_key=1)
 CHOICE = Group("Choice", sort_key=2)
@@ -37,9 +36,25 @@ ReferencesFolder = Annotated[
         "cluster NAME it has a folder NAME, or files such as NAME.txt or NAME.1.txt.",
     ),
 ]
-Words = Annotated[int, Parameter(group=BUDGET, validator=_AT_LEAST_ONE)]
+Words = Annotated[int | None, Parameter(group=BUDGET, validator=_AT_LEAST_ONE)]
 ModeOption = Annotated[Mode | None, Parameter(group=CHOICE)]
-PolicyOption = Annotated[str | None, Parameter(group=CHOICE, metavar="NAME")]
+MinWords = Annotated[
+    int | None,
+    Parameter(
+        group=CHOICE,
+        validator=_AT_LEAST_ONE,
+        help="No sentence of a summary has fewer words. [default: 1]",
+    ),
+]
+Redundancy = Annotated[
+    float | None,
+    Parameter(
+        group=CHOICE,
+        validator=FRACTION,
+        help="The largest share of a new sentence (words of grammar aside) "
+        "that the summary may have already. [default: 1]",
+    ),
+]
 ParserFile = Annotated[
     FilePath | None,
     Parameter(
@@ -65,14 +80,13 @@ class Budget:
     Parameters
     ----------
     words
-        At most so many words, as `wc -w` counts them. [default: 60]
+        At most so many words, as `wc -w` counts them. [default: what the model has
+        learned, or 60]
     chars
         At most so many characters, in place of words.
     """
 
-    words: Annotated[int | None, Parameter(group=BUDGET, validator=_AT_LEAST_ONE)] = (
-        None
-    )
+    words: Words = None
     chars: Annotated[int | None, Parameter(group=BUDGET, validator=_AT_LEAST_ONE)] = (
         None
     )
@@ -80,7 +94,7 @@ class Budget:
     def arguments(self) -> dict[str, int]:
         """What `Summarizer.predict` is to be called with."""
         if self.chars is None:
-            return {"words": DEFAULT_WORDS if self.words is None else self.words}
+            return {} if self.words is None else {"words": self.words}
         if self.words is not None:
             raise UsageError("--words and --chars exclude each other: pass one of them")
         return {"characters": self.chars}
@@ -101,37 +115,39 @@ class Chooser:
         what many documents say is chosen, which needs no training.
     mode
         Whole sentences, or parts of them. [default: sentences]
-    policy
-        How to choose.
     """
 
     model: Annotated[FilePath | None, Parameter(group=CHOICE, alias="-m")] = None
     mode: ModeOption = None
-    policy: PolicyOption = None
     parser: ParserFile = None
+    min_words: MinWords = None
+    redundancy: Redundancy = None
 
     def summarizer(self) -> Summarizer:
         """Load the model, or make a summarizer that has learned nothing."""
         from argmetric.search import Summarizer
 
         if self.model is None:
-            return new_summarizer(self.mode, self.policy, self.parser)
+            return new_summarizer(self.mode, self.parser, **self._given())
         if self.model == "-":
             raise UsageError("a summarizer is read from a file, not standard input")
-        for option in ("mode", "policy", "parser"):
+        for option in ("mode", "parser"):
             if getattr(self, option) is not None:
                 raise UsageError(f"--{option} is part of the model: leave it out")
         with progress(f"reading {self.model}"):
-            return Summarizer.load(self.model)
+            loaded = Summarizer.load(self.model)
+        return loaded.set_params(**self._given())
+
+    def _given(self) -> dict[str, Any]:
+        options = {"min_words": self.min_words, "redundancy": self.redundancy}
+        return {name: value for name, value in options.items() if value is not None}
 
 
 DEFAULT_CHOOSER = Chooser()
 
 
-def new_summarizer(
-    mode: Mode | None, policy: str | None, parser: str | None, **options: Any
-) -> Summarizer:
-    """Make a summarizer; what contradicts itself is wrong usage."""
+def new_summarizer(mode: Mode | None, parser: str | None, **options: Any) -> Summarizer:
+    """Make a summarizer that has learned nothing."""
     from argmetric.search import Parser, Summarizer
 
     if mode == "compressed" and parser is None:
@@ -141,11 +157,11 @@ def new_summarizer(
         )
     if parser is not None and mode != "compressed":
         raise UsageError("--parser is about --mode compressed: pass that too")
-    loaded = None if parser is None else Parser.load(parser)
-    try:
-        return Summarizer(mode or "sentences", policy=policy, parser=loaded, **options)
-    except ValueError as error:
-        raise UsageError(str(error)) from None
+    loaded = None
+    if parser is not None:
+        with progress(f"reading {parser}"):
+            loaded = Parser.load(parser)
+    return Summarizer(mode or "sentences", parser=loaded, **options)
 
 
 def read_training(path: str, references: str | None, encoding: str) -> ClusterFiles:

@@ -142,6 +142,7 @@ def summarize(
     with progress("summarising"), warnings_as_notes(notes):
         [summary] = summarizer.predict([cluster], must=wanted, never=unwanted, **limits)
     seconds = time.perf_counter() - started
+    notes += _room_left(summary)
     scores = None if gold is None else scores_of(score_summaries([summary], [gold]))
     if html is not None:
         write_text(html, summary.to_html())
@@ -162,6 +163,17 @@ def summarize(
     else:
         _print(summary, answer)
     return DONE
+
+
+def _room_left(summary: Summary) -> list[str]:
+    """Why a summary is much shorter than it may be, though there is more to say."""
+    left = summary.limit - summary.size
+    if 2 * left <= summary.limit or summary.n_words == summary.cluster.n_words:
+        return []
+    why = "nothing more is worth its words to the policy"
+    if summary.policy == "frequency":
+        why = "nothing more is said in several documents"
+    return [f"{left:,} of {summary.limit:,} {summary.unit} are left: {why}"]
 
 
 def _with_text(

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
-from typing import Annotated, TypedDict
+from typing import TYPE_CHECKING, Annotated, Literal, TypedDict, cast
 
 from cyclopts import Parameter
+from cyclopts.validators import Number
 
 from argmetric.cli import _report
-from argmetric.cli._errors import DONE, UsageError
+from argmetric.cli._errors import DONE, INTERRUPTED, UsageError, say
 from argmetric.cli._options import FilePath, Json, Seed
 from argmetric.cli._progress import progress
+from argmetric.cli._stop import ends_in_order
 from argmetric.cli.scores._rules import refuse_bad_target
 from argmetric.cli.summarize._shared import (
-    DEFAULT_WORDS,
+    CHOICE,
+    MinWords,
     ModeOption,
     ParserFile,
-    PolicyOption,
+    Redundancy,
     ReferencesFolder,
     Words,
     new_summarizer,
@@ -25,6 +29,18 @@ from argmetric.cli.summarize._shared import (
     warnings_as_notes,
 )
 from argmetric.cli.tag._file import Encoding, check_encoding
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+class SearnIteration(TypedDict):
+    """A policy of SEARN, on the clusters that are learned from."""
+
+    iteration: int
+    loss: float
+    regret: float
+    steps: float
 
 
 class SummarizeTrainSummary(TypedDict):
@@ -40,6 +56,8 @@ class SummarizeTrainSummary(TypedDict):
     policy: str
     parser: str | None
     seed: int
+    history: list[SearnIteration]
+    interrupted: bool
     seconds: float
     notes: list[str]
     model: str
@@ -52,15 +70,26 @@ def train(
     *,
     model: Annotated[FilePath, Parameter(alias=("-o", "--out"))],
     references: ReferencesFolder = None,
-    words: Words = DEFAULT_WORDS,
+    words: Words = None,
     mode: ModeOption = None,
-    policy: PolicyOption = None,
     parser: ParserFile = None,
+    policy: Annotated[Literal["weights", "searn"], Parameter(group=CHOICE)] = "weights",
+    iterations: Annotated[
+        int | None, Parameter(group=CHOICE, validator=Number(gte=1, lte=1000))
+    ] = None,
+    oracle_beam: Annotated[
+        int | None, Parameter(group=CHOICE, validator=Number(gte=1, lte=1024))
+    ] = None,
+    min_words: MinWords = None,
+    redundancy: Redundancy = None,
     encoding: Encoding = "utf-8",
     seed: Seed = 0,
     json: Json = False,
 ) -> int:
     """Train a summarizer on clusters with summaries by people, and keep it in a file.
+
+    The answer goes to standard output. Ctrl-C ends the training of "searn" and keeps
+    the policy so far (exit code 130).
 
     Parameters
     ----------
@@ -71,36 +100,56 @@ def train(
     model
         The file for the summarizer, replaced whole or not at all.
     words
-        The length of the summaries to learn.
+        The length of the summaries to learn. [default: 60]
     mode
         Whole sentences, or parts of them. [default: sentences]
     policy
-        What is learned.
+        Learn which pairs of words references take up ("weights"), or also how to go on
+        from what a summary has so far ("searn").
+    iterations
+        Iterations of "searn". [default: 3]
+    oracle_beam
+        The width of the beam by which "searn" finds what to learn from. [default: 1]
     """
     if model == "-":
         raise UsageError("a summarizer is written to a file, not to standard output")
     refuse_bad_target(model)
     check_encoding(encoding)
-    summarizer = new_summarizer(mode, policy, parser, random_state=seed)
+    of_searn = {"iterations": iterations, "oracle_beam": oracle_beam}
+    for name, value in of_searn.items():
+        if value is not None and policy != "searn":
+            flag = name.replace("_", "-")
+            raise UsageError(f"--{flag} is about --policy searn: pass that too")
+    options = of_searn | {"min_words": min_words, "redundancy": redundancy}
+    given = {name: value for name, value in options.items() if value is not None}
+    summarizer = new_summarizer(mode, parser, policy=policy, random_state=seed, **given)
     known = read_training(data, references, encoding)
     notes = known.notes
+    length = {} if words is None else {"words": words}
     started = time.perf_counter()
-    doing = f"training on {len(known.clusters):,} clusters"
-    with progress(doing), warnings_as_notes(notes):
-        summarizer.fit(known.clusters, known.references, words=words)
-    seconds = time.perf_counter() - started
-    summarizer.save(model)
+    with ends_in_order(signal.SIGINT):
+        try:
+            doing = f"training on {len(known.clusters):,} clusters"
+            with progress(doing), warnings_as_notes(notes):
+                summarizer.fit(known.clusters, known.references, **length)
+        except KeyboardInterrupt:
+            say("interrupted before anything was learned: no summarizer is written")
+            return INTERRUPTED
+        seconds = time.perf_counter() - started
+        summarizer.save(model)
     summary: SummarizeTrainSummary = {
         "file": known.name,
         "references": references,
         "clusters": len(known.clusters),
         "documents": sum(len(one.documents) for one in known.clusters),
         "reference_count": sum(map(len, known.references)),
-        "words": words,
+        "words": summarizer.words_,
         "mode": summarizer.mode,
-        "policy": summarizer.policy_,
+        "policy": policy,
         "parser": parser,
         "seed": seed,
+        "history": cast(list[SearnIteration], summarizer.history_),
+        "interrupted": summarizer.interrupted_,
         "seconds": seconds,
         "notes": notes,
         "model": model,
@@ -110,7 +159,7 @@ def train(
         _report.print_json(summary)
     else:
         _print(summary)
-    return DONE
+    return INTERRUPTED if summarizer.interrupted_ else DONE
 
 
 def _print(summary: SummarizeTrainSummary) -> None:
@@ -127,6 +176,21 @@ def _print(summary: SummarizeTrainSummary) -> None:
         ("took", f"{summary['seconds']:.1f} s"),
     ]
     _report.print_facts(target, "argmetric summarize train", facts)
+    if summary["history"]:
+        _print_history(target, summary["history"])
     _report.print_notes(target, "note", summary["notes"])
     size = f"{summary['model']} ({summary['bytes'] / 1e6:.1f} MB)"
     _report.print_notes(target, "written", [size])
+
+
+def _print_history(target: Console, history: list[SearnIteration]) -> None:
+    rows = [
+        (
+            f"iteration {row['iteration']}" if row["iteration"] else "initial",
+            *map(_report.number, (row["loss"], row["regret"])),
+            f"{row['steps']:.1f}",
+        )
+        for row in history
+    ]
+    header = "policy", "loss (1 - ROUGE-2)", "regret of a step", "steps"
+    _report.print_table(target, header, rows)
