@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from argmetric.search._summaries._read import read_sources as read_sources
     from argmetric.search._summaries._rouge import SummaryScores as SummaryScores
     from argmetric.search._summaries._rouge import score_summaries as score_summaries
+    from argmetric.search._summaries._summarizer import Summarizer as Summarizer
     from argmetric.search._summaries._summary import Summary as Summary
     from argmetric.search._tagging._pixels import pixel_pairs as pixel_pairs
     from argmetric.search._tagging._score import Evaluation as Evaluation
@@ -66,6 +67,7 @@ __getattr__, __dir__, __all__ = lazy_names(
         "_searn._queue": ("QueueTask",),
         "_searn._reductions": ("AllPairs", "OneAgainstAll"),
         "_summaries._rouge": ("SummaryScores", "score_summaries"),
+        "_summaries._summarizer": ("Summarizer",),
         "_summaries._summary": ("Summary",),
         "_tagging._score": ("Evaluation",),
         "_searn._searn": ("Searn",),

@@ -91,7 +91,7 @@ class Budget:
         None
     )
 
-    def arguments(self) -> dict[str, int]:
+    def arguments(self) -> dict[str, Any]:
         """What `Summarizer.predict` is to be called with."""
         if self.chars is None:
             return {} if self.words is None else {"words": self.words}

@@ -1,0 +1,163 @@
+"""What a word of a sentence cannot be kept without: its head, and what is glued to it.
+
+A compressed sentence is a part of its tree that hangs together. That alone inverts
+meanings ("not" is a leaf), so negations, determiners, subjects, complements of verbs
+and objects of prepositions are glued to their heads: kept with them or not at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import chain, pairwise
+
+import numpy as np
+
+from argmetric._corpus import Tree
+from argmetric._types import AnyArray, Booleans, Integers
+from argmetric.search._summaries._cluster import Cluster
+from argmetric.search._summaries._parts import parts_of
+from argmetric.search._summaries._word_lists import BOUNDS, HELPERS, NEGATIONS, words
+
+Parse = Callable[[Sequence[Sequence[str]]], Sequence[Tree]]
+
+# Tags of the Penn Treebank, and those of Universal Dependencies.
+_VERBS = words("VB VBD VBG VBN VBP VBZ MD VERB AUX")
+_NOUNS = words("NN NNS NNP NNPS PRP EX CD WP NOUN PROPN PRON NUM")
+_PRONOUNS = words("PRP PRON")
+_DETERMINERS = words("DT PDT PRP$ WP$ POS DET")
+_PREPOSITIONS = words("IN TO ADP SCONJ")
+_COMPLEMENTS = _NOUNS | words("JJ JJR JJS ADJ RP")
+_SUBJECTS = _NOUNS | _PREPOSITIONS | words("WDT WRB")
+_MODALS = words("MD TO")
+_TO = words("TO")
+# Relations of Universal Dependencies; what follows a colon is not looked at.
+_RELATIONS = words(
+    """nsubj csubj obj iobj ccomp xcomp aux cop det case mark expl fixed flat nummod neg
+    dobj nsubjpass csubjpass auxpass"""
+)
+_NEAR = 4  # words between a helping verb and its verb: "has not yet really been"
+
+
+@dataclass(frozen=True, eq=False)
+class Needs:
+    """Which words each word needs, and the trees that say so.
+
+    Attributes
+    ----------
+    starts, words : ndarray of int64
+        Word w needs words[starts[w] : starts[w + 1]].
+    heads : ndarray of int64
+        The word that each word hangs on, -1 for none.
+    is_negation : ndarray of bool
+        Whether a word, or a part of it, negates.
+    """
+
+    starts: Integers
+    words: Integers
+    heads: Integers
+    is_negation: Booleans
+
+
+def read_needs(cluster: Cluster, parse: Parse | None) -> Needs:
+    """Parse the sentences that came without a tree, and tell what words need.
+
+    Parameters
+    ----------
+    cluster : Cluster
+    parse : callable or None
+        From lists of words to trees; None where every sentence has a tree.
+    """
+    text = np.array(cluster.words, dtype=str)
+    kinds, codes = np.unique(text, return_inverse=True)
+    cuts = [parts_of(kind) for kind in kinds.tolist()]
+    given = cluster.trees or [None] * cluster.n_sentences
+    bounds = list(pairwise(cluster.sentence_starts.tolist()))
+    sizes = np.array([len(parts) for parts in cuts], dtype=np.int64)[codes]
+    for (a, b), tree in zip(bounds, given, strict=True):
+        if tree is not None:
+            sizes[a:b] = 1  # its words are the parts
+    asked = [
+        list(chain.from_iterable(cuts[code] for code in codes[a:b].tolist()))
+        for (a, b), tree in zip(bounds, given, strict=True)
+        if tree is None
+    ]
+    if asked and parse is None:
+        raise ValueError(
+            f"{cluster.name} has sentences without trees, and mode='compressed' needs "
+            "them: pass parser=, or documents as lists of Tree"
+        )
+    parsed = iter(parse(asked) if asked and parse is not None else ())
+    trees = [next(parsed) if tree is None else tree for tree in given]
+    return _glue(cluster, trees, sizes)
+
+
+def _glue(cluster: Cluster, trees: Sequence[Tree], sizes: Integers) -> Needs:
+    from argmetric._kernels.summaries import word_heads
+
+    n = cluster.n_words
+    parts = _each(part.lower() for tree in trees for part in tree.words)
+    tags = _each(tag for tree in trees for tag in tree.tags or [""] * len(tree))
+    relations = _each(
+        name.partition(":")[0]
+        for tree in trees
+        for name in tree.relations or [""] * len(tree)
+    )
+    word_of_part = np.repeat(np.arange(n), sizes)
+    is_mark = ~np.array([any(map(str.isalnum, part)) for part in parts], dtype=bool)
+    heads, at = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
+    word_heads(
+        np.concatenate([tree.heads for tree in trees]),
+        np.append(0, np.cumsum([len(tree) for tree in trees])),
+        word_of_part,
+        is_mark,
+        heads,
+        at,
+    )
+    is_negation = np.zeros(n, dtype=bool)
+    is_negation[word_of_part[_among(parts, NEGATIONS)]] = True
+    word, has_head = np.arange(n), heads >= 0
+    head = np.where(has_head, heads, 0)
+    glued = is_negation | _among(parts[at], BOUNDS) | _among(relations[at], _RELATIONS)
+    glued |= _glued_by_tags(parts[at], tags[at], head, has_head)
+    glued &= has_head
+    behind = np.flatnonzero(is_negation[:-1] & (np.diff(cluster.word_sentences) == 0))
+    needing = np.concatenate([word[has_head], head[glued], behind + 1])
+    needed = np.concatenate([head[has_head], word[glued], behind])
+    order = np.argsort(needing, kind="stable")
+    starts = np.searchsorted(needing[order], np.arange(n + 1))
+    return Needs(starts, needed[order], heads, is_negation)
+
+
+def _glued_by_tags(
+    forms: AnyArray, tags: AnyArray, head: Integers, has_head: Booleans
+) -> Booleans:
+    """Which words are kept with their heads, by parts of speech."""
+    word = np.arange(len(head))
+    is_right = word > head
+    verb = _among(tags, _VERBS)
+    helper = _among(forms, HELPERS)
+    preposition = _among(tags, _PREPOSITIONS)
+    of_verb = verb[head]
+    complement = of_verb & is_right & _among(tags, _COMPLEMENTS) & has_head
+    first = np.full(len(head), len(head))
+    np.minimum.at(first, head[complement], word[complement])
+    near = is_right & (word - head <= _NEAR)
+    rules = (
+        _among(tags, _DETERMINERS),
+        of_verb & ~is_right & (_among(tags, _SUBJECTS) | (verb & helper)),
+        complement & ((first[head] == word) | _among(tags, _PRONOUNS)),
+        near & verb & (_among(tags, _MODALS) | helper)[head],
+        of_verb & is_right & _among(tags, _TO) & (word - head <= 2),
+        preposition[head] & is_right,
+    )
+    found: Booleans = np.logical_or.reduce(rules)
+    return found
+
+
+def _each(values: Iterable[str]) -> AnyArray:
+    return np.array(list(values), dtype=str)
+
+
+def _among(values: AnyArray, known: frozenset[str]) -> Booleans:
+    return np.isin(values, np.array(sorted(known)))

@@ -1,0 +1,59 @@
+"""What chooses the next piece of a summary: by frequency, weights, or references."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from argmetric._types import Floats
+from argmetric.search._summaries._grams import recall_steps
+from argmetric.search._summaries._growth import Chooser, gain_per_unit
+from argmetric.search._summaries._material import Material
+from argmetric.search._summaries._weights import Weights
+
+
+class ByFrequency:
+    """Pairs that several documents have, each counted once by their number.
+
+    The gain of a step is the share of these documents that it covers. Nothing is
+    learned.
+    """
+
+    def chooser(self, material: Material) -> Chooser:
+        """New pairs, by cost."""
+        found = frequency_of_pairs(material)
+        return Chooser((found / max(found.sum(), 1.0))[None, :, None], gain_per_unit)
+
+
+def frequency_of_pairs(material: Material) -> Floats:
+    """In how many documents a pair is, where in several; pairs of grammar have 0."""
+    grams, stop = material.grams, material.is_stop_word
+    found = np.where(grams.documents >= 2, grams.documents, 0).astype(np.float64)
+    if not found[len(stop) :].any():  # a single document of few sentences
+        found = grams.documents.astype(np.float64)
+    found[: len(stop)] = 0.0
+    found[len(stop) :][stop[grams.lefts] & stop[grams.rights]] = 0.0
+    return found
+
+
+@dataclass(frozen=True, eq=False)
+class ByWeights:
+    """Pairs by the recall that they are expected to bring, each counted once."""
+
+    weights: Weights
+
+    def chooser(self, material: Material) -> Chooser:
+        """Weights of new pairs, by cost; tokens alone have none."""
+        found = self.weights.of(material)
+        found[: len(material.grams.types)] = 0.0
+        return Chooser(found[None, :, None], gain_per_unit)
+
+
+class ByReferences:
+    """The oracle: ROUGE-2 recall itself, averaged over the references."""
+
+    def chooser(self, material: Material) -> Chooser:
+        """Gain in recall, by cost."""
+        steps = recall_steps(material.grams, material.references, 2)
+        return Chooser(steps, gain_per_unit)
