@@ -21,6 +21,8 @@ PUBLISHED = {
     "conll2000/train.txt": "https://www.cnts.ua.ac.be/conll2000/chunking/",
     "conll2002/esp.train": "https://www.cnts.ua.ac.be/conll2002/ner/",
     "ocr/letters.npz": "https://ai.stanford.edu/~btaskar/ocr/",
+    "summ/fewsum": "https://github.com/abrazinskas/FewSum",
+    "summ/opinosis": "https://github.com/kavgan/opinosis-summarization",
 }
 SHAPE = (16, 8)  # of the image of a letter
 FOLDS = 10

@@ -1,0 +1,1 @@
+"""The sections of `benchmarks/summaries.py`, and what they share."""

@@ -1,0 +1,98 @@
+"""What a system wrote, and how it is judged and told."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from harness import Target, emit
+from search_parts.data import simple_table
+
+from summaries_parts.data import Clusters
+from summaries_parts.judge import interval, recalls
+
+
+@dataclass(frozen=True)
+class System:
+    """Texts of all judged clusters, once for each seed or draw."""
+
+    name: str
+    clusters: Clusters
+    texts: list[list[str]]
+    details: dict[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def runs(self) -> np.ndarray:
+        """Scores [seed, cluster, mean or maximum over references]."""
+        references = [self.clusters.references[i] for i in self.clusters.judged]
+        return np.array([recalls(references, texts) for texts in self.texts])
+
+    @cached_property
+    def scores(self) -> np.ndarray:
+        """Of every cluster: the mean over references and seeds."""
+        means: np.ndarray = self.runs[:, :, 0].mean(axis=0)
+        return means
+
+    @property
+    def mean(self) -> float:
+        return float(self.scores.mean())
+
+    @property
+    def words(self) -> np.ndarray:
+        """White-space words of all texts."""
+        return np.array([[len(text.split()) for text in own] for own in self.texts])
+
+    def tell(self, target: Target = None, **details: Any) -> None:
+        of_seeds = self.runs[:, :, 0].mean(axis=1)
+        if len(of_seeds) > 1:
+            details["seeds"] = of_seeds.tolist()
+        emit(
+            self.clusters.name,
+            self.name,
+            self.mean,
+            "R-2 recall, %",
+            target,
+            interval_95=interval(self.scores),
+            best_reference=float(self.runs[:, :, 1].mean()),
+            words=float(self.words.mean()),
+            most_words=int(self.words.max()),
+            clusters=self.scores.size,
+            **self.details,
+            **details,
+        )
+
+    def cells(self) -> list[str]:
+        low, high = interval(self.scores)
+        best, words = self.runs[:, :, 1].mean(), self.words.mean()
+        score = f"{self.mean:.2f}"
+        return [
+            self.name,
+            score,
+            f"{low:.2f} to {high:.2f}",
+            f"{best:.1f}",
+            f"{words:.1f}",
+        ]
+
+
+def tell_gain(one: System, other: System, target: Target = None) -> str:
+    """The paired difference of two systems; the target is of its low end."""
+    gains = one.scores - other.scores
+    low, high = interval(gains)
+    emit(
+        one.clusters.name,
+        f"{one.name} less {other.name}, low end of the interval",
+        low,
+        "points of R-2 recall",
+        target,
+        difference=float(gains.mean()),
+        interval_95=[low, high],
+    )
+    return f"{gains.mean():+.2f} ({low:+.2f} to {high:+.2f})"
+
+
+def table(systems: Sequence[System]) -> str:
+    head = (systems[0].clusters.name, "R-2", "95 %", "best reference", "words")
+    return simple_table(head, [system.cells() for system in systems])
