@@ -22,7 +22,7 @@ import sys
 
 from harness import run_sections
 
-SECTIONS = ("fewsum", "opinosis")
+SECTIONS = ("fewsum", "opinosis", "paper", "shell")
 
 
 def main() -> int:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from summaries_parts.system import table
-from summaries_parts.unlearned import unlearned
+from summaries_parts.sets import Goal, tell
 
 
 def run(*, quick: bool) -> str:
-    systems = list(unlearned("opinosis", quick=quick).values())
-    for system in systems:
-        system.tell()
-    return table(systems)
+    goal = Goal((">=", 15.5), aim=18.0)
+    goals = {"SEARN, compressed": goal, "weights, compressed": goal}
+    return tell("opinosis", goals, (), quick=quick)

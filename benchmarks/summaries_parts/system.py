@@ -23,6 +23,7 @@ class System:
     clusters: Clusters
     texts: list[list[str]]
     details: dict[str, Any] = field(default_factory=dict)
+    histories: list[list[dict[str, Any]]] = field(default_factory=list)
 
     @cached_property
     def runs(self) -> np.ndarray:

@@ -1,0 +1,104 @@
+"""All systems on one set, told side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from harness import Target, emit
+from search_parts.data import simple_table
+
+from argmetric.search import score_summaries
+from summaries_parts.learned import learned
+from summaries_parts.system import System, table, tell_gain
+from summaries_parts.unlearned import ILP, unlearned
+
+FOLD_SECONDS = 300.0
+PAIRS = (
+    ("SEARN, sentences", ILP),
+    ("weights, sentences", ILP),
+    ("SEARN, sentences", "weights, sentences"),
+    ("SEARN, compressed", "SEARN, sentences"),
+    ("weights, compressed", "weights, sentences"),
+    ("SEARN, compressed", "weights, compressed"),
+    ("frequency, compressed", "frequency, sentences"),
+)
+
+
+@dataclass(frozen=True)
+class Goal:
+    """What a system is to reach, and what was hoped for."""
+
+    target: Target
+    aim: float
+
+
+def systems(name: str, *, quick: bool) -> dict[str, System]:
+    return unlearned(name, quick=quick) | learned(name, quick=quick)
+
+
+def tell(
+    name: str,
+    goals: Mapping[str, Goal],
+    above: Sequence[tuple[str, str]],
+    *,
+    quick: bool,
+) -> str:
+    """Print every system and differences of some; return the tables."""
+    found = systems(name, quick=quick)
+    for system in found.values():
+        goal = goals.get(system.name)
+        if goal is None:
+            system.tell()
+        else:
+            system.tell(goal.target, aim=goal.aim)
+        _tell_learning(system)
+    gains = []
+    for one, other in PAIRS:
+        target: Target = (">=", 0.0) if (one, other) in above else None
+        gains.append((one, other, tell_gain(found[one], found[other], target)))
+    _tell_counts(name, list(found.values()))
+    head = ("system", "less", "difference (95 %)")
+    return "\n\n".join([table(list(found.values())), simple_table(head, gains)])
+
+
+def _tell_learning(system: System) -> None:
+    name = system.clusters.name
+    if "negations_dropped" in system.details:
+        emit(
+            name,
+            f"{system.name}: negations dropped from a kept head",
+            system.details["negations_dropped"],
+            "words",
+            ("<=", 0.0),
+            of=system.details["negations_with_kept_heads"],
+        )
+    if "slowest_fold_cpu_seconds" in system.details:
+        emit(
+            name,
+            f"{system.name}: the slowest training fold",
+            system.details["slowest_fold_cpu_seconds"],
+            "CPU s",
+            ("<=", FOLD_SECONDS),
+        )
+
+
+def _tell_counts(name: str, found: Sequence[System]) -> None:
+    """The library's counts of pairs of words against rouge-score's."""
+    gaps = []
+    for system in found:
+        own = system.clusters.references
+        references = [own[i] for i in system.clusters.judged]
+        for texts, run in zip(system.texts, system.runs, strict=True):
+            counted = score_summaries(texts, references).by_cluster
+            ours = np.stack([counted["rouge_2"], counted["rouge_2_best"]], axis=1)
+            gaps.append(np.abs(100.0 * ours - run).max())
+    emit(
+        name,
+        "our counts against rouge-score, the largest difference",
+        float(np.max(gaps)),
+        "points of R-2 recall",
+        ("<=", 1e-9),
+        summaries=sum(system.words.size for system in found),
+    )
