@@ -79,6 +79,27 @@ def _system(name: str, mode: str, policy: str, *, quick: bool) -> System:
     return System(name_of(mode, policy), own, texts, details, histories)
 
 
+def _oracle(name: str, *, quick: bool) -> System:
+    """Compressed summaries that know the references: what there is to reach."""
+    own = clusters(name, quick=quick)
+    judged = own.take(own.judged)
+    model = summarizer("compressed", "oracle", 0, quick=quick)
+    summaries, seconds = timed(
+        lambda: model.predict(
+            judged.documents, references=judged.references, words=own.words
+        )
+    )
+    _check(own.words, summaries)
+    kept_heads, dropped = negations(name, summaries, quick=quick)
+    details = {
+        "cpu_ms_per_summary": 1e3 * seconds / len(judged),
+        "negations_with_kept_heads": kept_heads,
+        "negations_dropped": dropped,
+    }
+    texts = [summary.text for summary in summaries]
+    return System(name_of("compressed", "oracle"), own, [texts], details)
+
+
 def _check(budget: int, summaries: Sequence[Summary]) -> None:
     """A hard budget, and nothing that is not in the sources."""
     for summary in summaries:
