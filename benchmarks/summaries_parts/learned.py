@@ -28,11 +28,9 @@ def name_of(mode: str, policy: str) -> str:
 def learned(name: str, *, quick: bool) -> dict[str, System]:
     """Systems by name."""
     _warm_up(name, quick=quick)
-    found = [
-        _system(name, mode, policy, quick=quick)
-        for mode in MODES
-        for policy in POLICIES
-    ]
+    kinds = itertools.product(MODES, POLICIES)
+    found = [_system(name, *kind, quick=quick) for kind in kinds]
+    found.append(_oracle(name, quick=quick))
     return {system.name: system for system in found}
 
 
