@@ -364,7 +364,9 @@ def test_a_sentence_of_400_words(run: Run, models: Path) -> None:
     assert ended.code == 0
     (tree,) = read_trees("o.conllu")
     assert (tree.heads == 0).sum() == 1
-    Parser(hash_bits=8, epochs=1).fit([tree])  # it is a tree
+    parser = Parser(hash_bits=8, epochs=1).fit([tree])  # it is a tree
+    (heads,) = parser.predict([tree])
+    assert (heads == 0).sum() == 1
     ended = run("evaluate", "o.conllu", "o.conllu")
     assert ">40" in ended.out
     chain = replace(tree, heads=list(range(400)))
