@@ -297,7 +297,8 @@ class Parser(Parameters):
         list of ndarray of int
             0 for the root, 1 for the first word.
         """
-        return [tree.heads for tree in self.parse(sentences, tagger=tagger)]
+        _, text = self._read(_items(sentences), tagger)
+        return self._learned_model().heads(text, self._width())
 
     def evaluate(
         self, sentences: Any, heads: Any = None, *, tagger: Any = None

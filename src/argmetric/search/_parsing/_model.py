@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
@@ -61,19 +61,28 @@ class Model:
     sides: tuple[Side, ...]
     relations: Relations | None = None
 
+    def heads(self, text: Text, width: int) -> list[Integers]:
+        """The heads of the words of each sentence."""
+        parts = self._parts(text, width)
+        return list(chain.from_iterable(part.split(heads) for part, heads in parts))
+
     def parse(self, text: Text, width: int) -> list[Tree]:
         """The trees of sentences."""
         found: list[Tree] = []
-        for low, high in text.parts(_BLOCK):
-            part = text.part(low, high)
-            nothing = np.full(int(part.starts[-1]), -1, dtype=np.int64)
-            trees = Trees(part.codes(self.templates), part.starts, nothing)
-            heads = self._parse(trees, width)
+        for part, heads in self._parts(text, width):
             named = None
             if self.relations is not None:
                 named = part.sentences(self.relations.of(part, heads))
             found += part.trees(heads, named)
         return found
+
+    def _parts(self, text: Text, width: int) -> Iterator[tuple[Text, Integers]]:
+        """Sentences in portions, and the heads of their rows, -1 for ROOT."""
+        for low, high in text.parts(_BLOCK):
+            part = text.part(low, high)
+            nothing = np.full(int(part.starts[-1]), -1, dtype=np.int64)
+            trees = Trees(part.codes(self.templates), part.starts, nothing)
+            yield part, self._parse(trees, width)
 
     def _parse(self, trees: Trees, width: int) -> Integers:
         if len(self.sides) > 1:
