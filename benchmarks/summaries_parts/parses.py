@@ -10,11 +10,12 @@ from itertools import chain, pairwise
 from pathlib import Path
 
 import numpy as np
-from argmetric.search._summaries._cluster import Cluster, read_cluster
-from argmetric.search._summaries._pieces import cut
+from search_parts.data import timed
 from trees_parts.data import read
 
-from argmetric.search import Parser, Summary, Tagger
+from argmetric.search import Parser, Summary, Tagger, Tree
+from argmetric.search._summaries._cluster import Cluster, read_cluster
+from argmetric.search._summaries._parts import parts_of
 from summaries_parts.data import clusters
 
 # fmt: off
@@ -25,8 +26,33 @@ NEGATIONS = frozenset((
 # fmt: on
 
 
+class Remembered:
+    """A parser that parses a sentence once: folds and seeds have the same ones."""
+
+    def __init__(self, parser: Parser) -> None:
+        self.parser = parser
+        self.cpu_seconds = 0.0
+        self._trees: dict[tuple[str, ...], Tree] = {}
+
+    @property
+    def words_per_cpu_second(self) -> float:
+        return sum(map(len, self._trees)) / self.cpu_seconds
+
+    def parse(self, sentences: Sequence[Sequence[str]]) -> list[Tree]:
+        keys = [tuple(sentence) for sentence in sentences]
+        new = [key for key in dict.fromkeys(keys) if key not in self._trees]
+        if new:
+            trees, seconds = timed(lambda: self.parser.parse([list(k) for k in new]))
+            self.cpu_seconds += seconds
+            self._trees.update(zip(new, trees, strict=True))
+        return [self._trees[key] for key in keys]
+
+    def save(self, path: Path) -> None:
+        self.parser.save(path)
+
+
 @cache
-def parser(*, quick: bool) -> Parser:
+def parser(*, quick: bool) -> Remembered:
     """Learned from deptb with predicted tags; kept in a file, which may be deleted."""
     path = parser_file(quick=quick)
     if not path.exists():
@@ -35,7 +61,7 @@ def parser(*, quick: bool) -> Parser:
         part = path.with_suffix(f".{os.getpid()}")
         fitted.save(part)
         part.replace(path)
-    return Parser.load(path)
+    return Remembered(Parser.load(path))
 
 
 def parser_file(*, quick: bool) -> Path:
@@ -64,13 +90,13 @@ def _negated(name: str, *, quick: bool) -> list[np.ndarray]:
     return [_pairs(cluster, parser(quick=quick)) for cluster in read_in]
 
 
-def _pairs(cluster: Cluster, parsed_by: Parser) -> np.ndarray:
-    pieces = [cut(word) for word in cluster.words]
+def _pairs(cluster: Cluster, parsed_by: Remembered) -> np.ndarray:
+    pieces = [parts_of(word) for word in cluster.words]
     sentences = [
         list(chain.from_iterable(pieces[a:b]))
         for a, b in pairwise(cluster.sentence_starts.tolist())
     ]
-    heads = parsed_by.predict(sentences)
+    heads = [tree.heads for tree in parsed_by.parse(sentences)]
     sizes = np.array([len(own) for own in pieces])
     word = np.repeat(np.arange(sizes.size), sizes)
     starts = np.repeat(

@@ -36,7 +36,7 @@ def run(*, quick: bool) -> str:
             path = folder / f"{mode}.model"
             model = summarizer(mode, "searn", 0, quick=quick)
             model.fit(learn.documents, learn.references, words=own.words).save(path)
-            with_model = [*command, "--mode", mode, "--model", str(path)]
+            with_model = [*command, "--model", str(path)]
             _tell(f"SEARN, {mode}", with_model, own.words, quick=quick)
     return ""
 
