@@ -31,6 +31,7 @@ _COMPLEMENTS = _NOUNS | words("JJ JJR JJS ADJ RP")
 _SUBJECTS = _NOUNS | _PREPOSITIONS | words("WDT WRB")
 _MODALS = words("MD TO")
 _TO = words("TO")
+_CONJUNCTIONS = words("CC CCONJ")
 # Relations of Universal Dependencies; what follows a colon is not looked at.
 _RELATIONS = words(
     """nsubj csubj obj iobj ccomp xcomp aux cop det case mark expl fixed flat nummod neg
@@ -121,12 +122,30 @@ def _glue(cluster: Cluster, trees: Sequence[Tree], sizes: Integers) -> Needs:
     glued = is_negation | _among(parts[at], BOUNDS) | _among(relations[at], _RELATIONS)
     glued |= _glued_by_tags(parts[at], tags[at], head, has_head)
     glued &= has_head
-    behind = np.flatnonzero(is_negation[:-1] & (np.diff(cluster.word_sentences) == 0))
-    needing = np.concatenate([word[has_head], head[glued], behind + 1])
-    needed = np.concatenate([head[has_head], word[glued], behind])
+    # A negation and the word behind it: its scope must not become another one.
+    follows = np.diff(cluster.word_sentences) == 0
+    negation = np.flatnonzero(is_negation[:-1] & follows)
+    joined, conjunction = _conjuncts(heads, _among(tags[at], _CONJUNCTIONS))
+    needing = np.concatenate(
+        [word[has_head], head[glued], negation + 1, negation, joined]
+    )
+    needed = np.concatenate(
+        [head[has_head], word[glued], negation, negation + 1, conjunction]
+    )
     order = np.argsort(needing, kind="stable")
     starts = np.searchsorted(needing[order], np.arange(n + 1))
     return Needs(starts, needed[order], heads, is_negation)
+
+
+def _conjuncts(heads: Integers, is_conjunction: Booleans) -> tuple[Integers, Integers]:
+    """Words that are joined to their sisters by a conjunction, and these conjunctions.
+
+    The word that is joined hangs where the conjunction does, and is the next there.
+    """
+    order = np.lexsort((np.arange(len(heads)), heads))
+    sisters = (heads[order[:-1]] == heads[order[1:]]) & (heads[order[1:]] >= 0)
+    pair = sisters & is_conjunction[order[:-1]]
+    return order[1:][pair], order[:-1][pair]
 
 
 def _glued_by_tags(

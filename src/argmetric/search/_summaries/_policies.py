@@ -13,16 +13,21 @@ from argmetric.search._summaries._material import Material
 from argmetric.search._summaries._weights import Weights
 
 
-class ByFrequency:
-    """Pairs that several documents have, each counted once by their number.
+_TOKEN = 0.3  # what a token counts where a pair counts 1
 
-    The gain of a step is the share of these documents that it covers. Nothing is
-    learned.
+
+class ByFrequency:
+    """Pairs and tokens that several documents have, each counted once.
+
+    The gain of a step is what it covers, as a share of all there is. Nothing is learned.
     """
 
     def chooser(self, material: Material) -> Chooser:
-        """New pairs, by cost."""
+        """New pairs and tokens by their documents, by cost."""
         found = frequency_of_pairs(material)
+        n_types = len(material.grams.types)
+        tokens = material.grams.documents * (material.grams.documents >= 2)
+        found[:n_types] = (_TOKEN * tokens * material.is_content)[:n_types]
         return Chooser((found / max(found.sum(), 1.0))[None, :, None], gain_per_unit)
 
 
