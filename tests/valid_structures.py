@@ -182,6 +182,18 @@ def learned(kind: Any) -> Any:
     return call
 
 
+def summarised(**given: Any) -> Any:
+    """A summarizer that learns, and is used."""
+    summarizer = search.Summarizer(**given).fit(CLUSTERS, SUMMARIES, words=8)
+    return summarizer.predict(CLUSTERS)
+
+
+CLUSTERS = [
+    ["The room was big. No lift.", "A big room."],
+    ["Good food.", "Food is good."],
+]
+SUMMARIES = [["a big room", "the room was big"], "good food"]
+OF_CLUSTERS = {"clusters": r"\bclusters?\b", "references": r"references?\b"}
 SWIM = search.Tree(["fish", "swim"], ["NN", "VB"], [2, 0])
 SPELLING = search.SequenceLabelling("cv")
 BARKS, CHUNKS = [["big", "dogs", "bark"]], [["B-NP", "I-NP", "O"]]
@@ -266,6 +278,50 @@ STRUCTURES |= {
         search.score_summaries,
         {"summaries": ["a cat", "b"], "references": [["the cat", "cats"], ["b c"]]},
         {"summaries": r"summar(y|ies)\b", "references": r"references?\b"},
+    ),
+    "argmetric.search.Summarizer": Call(
+        summarised,
+        {
+            "mode": "sentences",
+            "policy": "searn",
+            "parser": None,
+            "min_words": 1,
+            "redundancy": 1.0,
+            "iterations": 1,
+            "oracle_beam": 1,
+            "random_state": 0,
+        },
+        {"min_words": r"\bmin_words\b|no sentence"},
+    ),
+    "Summarizer.fit": Call(
+        search.Summarizer().fit,
+        {"clusters": CLUSTERS, "references": SUMMARIES, "words": 8},
+        OF_CLUSTERS,
+    ),
+    "Summarizer.predict": Call(
+        search.Summarizer().predict,
+        {"clusters": CLUSTERS, "words": 8, "must": [[(0, 0)], []], "never": None},
+        OF_CLUSTERS,
+    ),
+    "Summarizer.predict, characters": Call(
+        search.Summarizer().predict,
+        {"clusters": CLUSTERS, "characters": 40},
+        OF_CLUSTERS,
+    ),
+    "Summarizer.predict, own count": Call(
+        search.Summarizer().predict,
+        {"clusters": CLUSTERS, "budget": 40, "count": len},
+        OF_CLUSTERS,
+    ),
+    "Summarizer.evaluate": Call(
+        search.Summarizer().evaluate,
+        {"clusters": CLUSTERS, "references": SUMMARIES, "words": 8},
+        OF_CLUSTERS,
+    ),
+    "Summarizer.oracle": Call(
+        search.Summarizer().oracle,
+        {"clusters": CLUSTERS, "references": SUMMARIES, "words": 8},
+        OF_CLUSTERS,
     ),
     "argmetric.search.span_features": Call(
         search.span_features, {"x": ["a", "cat"], "start": 0, "stop": 1}, TOKENS

@@ -177,5 +177,7 @@ def test_opinosis_is_read_as_it_is_published(data_folder):
     assert len(found.clusters) == 51
     assert sum(map(len, found.references)) == 238
     assert found.notes == []
-    with pytest.raises(ValueError, match=r"line \d+: not UTF-8 text \(byte [\d,]+ is 0x"):
+    with pytest.raises(
+        ValueError, match=r"line \d+: not UTF-8 text \(byte [\d,]+ is 0x"
+    ):
         read_labelled(topics, gold)
