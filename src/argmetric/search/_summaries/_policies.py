@@ -12,14 +12,13 @@ from argmetric.search._summaries._growth import Chooser, gain_per_unit
 from argmetric.search._summaries._material import Material
 from argmetric.search._summaries._weights import Weights
 
-
 _TOKEN = 0.3  # what a token counts where a pair counts 1
 
 
 class ByFrequency:
     """Pairs and tokens that several documents have, each counted once.
 
-    The gain of a step is what it covers, as a share of all there is. Nothing is learned.
+    The gain of a step is what it covers, as a share of all that there is to cover.
     """
 
     def chooser(self, material: Material) -> Chooser:
