@@ -119,8 +119,13 @@ def _glue(cluster: Cluster, trees: Sequence[Tree], sizes: Integers) -> Needs:
     is_negation[word_of_part[_among(parts, NEGATIONS)]] = True
     word, has_head = np.arange(n), heads >= 0
     head = np.where(has_head, heads, 0)
-    glued = is_negation | _among(parts[at], BOUNDS) | _among(relations[at], _RELATIONS)
-    glued |= _glued_by_tags(parts[at], tags[at], head, has_head)
+    relation = relations[at]
+    glued = is_negation | _among(parts[at], BOUNDS)
+    glued |= np.where(
+        relation != "",
+        _among(relation, _RELATIONS),
+        _glued_by_tags(parts[at], tags[at], head, has_head),
+    )
     glued &= has_head
     # A negation and the word behind it: its scope must not become another one.
     follows = np.diff(cluster.word_sentences) == 0
