@@ -234,8 +234,11 @@ def test_a_summary_as_text():
         "  documents  2 of 3",
         "  chosen     compressed, by searn, in 3 steps",
         "",
-        "  The <b>bed</b> is not soft. Staff was, kind.",
+        "  The <b>bed</b> is not soft.",
+        "  Staff was, kind.",
     ]
+    whole = repr(summary(mode="sentences")).splitlines()
+    assert whole[6:] == ["  The <b>bed</b> is not soft. Staff was, kind."]
     in_characters = repr(summary(unit="characters", size=44, limit=60))
     assert "44 of 60 characters (8 words)" in in_characters
 

@@ -97,7 +97,8 @@ def summarize(
 
     All files given, and all files of folders, are the documents of one summary. It is
     made of their own words in their own order; nothing is invented. The summary goes
-    to standard output, and what is to be told about it to standard error.
+    to standard output, parts of sentences a line each, and what is to be told about it
+    to standard error.
 
     Parameters
     ----------
@@ -148,7 +149,8 @@ def summarize(
         write_text(html, summary.to_html())
     target = output if output is not None else None if json else "-"
     if target is not None:
-        write_text(target, f"{summary.text}\n")
+        parts = [summary.text] if summary.mode == "sentences" else summary.sentences
+        write_text(target, "\n".join([*parts, ""]))
     answer: SummarizeSummary = {
         **summary.to_dict(),  # type: ignore[typeddict-item]
         "model": chooser.model,

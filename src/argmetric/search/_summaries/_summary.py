@@ -14,7 +14,7 @@ from argmetric._display import Lines, Result, drawing
 from argmetric._types import AnyArray, Booleans, Floats, Integers
 from argmetric.search._summaries._cluster import Cluster
 
-_WIDTH = 88
+_WIDTH = 86
 _PLACE = np.dtype(
     [(name, np.int64) for name in ("document", "sentence", "start", "end")]
 )
@@ -147,9 +147,13 @@ class Summary(Result):
         return f"{n:,} step{'s' * (n != 1)}"
 
     def __repr__(self) -> str:
-        text = textwrap.wrap(self.text, _WIDTH - 2) or ["(nothing)"]
-        body = "\n".join(f"  {line}" for line in text)
+        lines = [one for part in self._parts() for one in textwrap.wrap(part, _WIDTH)]
+        body = textwrap.indent("\n".join(lines) or "(nothing)", "  ")
         return f"{super().__repr__()}\n\n{body}"
+
+    def _parts(self) -> list[str]:
+        """Text to be set apart: parts of sentences, which may have lost their ends."""
+        return [self.text] if self.mode == "sentences" else self.sentences
 
     def _repr_html_(self) -> str:
         from argmetric.search._summaries._markup import fragment
