@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from argmetric.cli import main
 from argmetric.search._summaries._rouge import rouge_recall
 from command import Run
 
@@ -276,6 +277,37 @@ def test_evaluate_is_a_gate(run: Run) -> None:
     assert ended.code == 3
     assert "gate not met: the mean ROUGE-2 recall is" in ended.err
     assert run("evaluate", "data.jsonl", "--fail-under", "0.01").code == 0
+
+
+TREES = """The DT 2
+room NN 3
+was VBD 0
+clean JJ 3
+. . 3
+
+The DT 2
+lift NN 4
+did VBD 4
+work VB 0
+. . 4
+
+"""
+
+
+def test_parts_of_sentences_by_a_parser(run: Run) -> None:
+    put("trees.dp", TREES.replace(" ", "\t") * 6)
+    options = "--learn-tagger", "--hash-bits", "10", "--epochs", "1", "-o", "p"
+    assert main(["parse", "train", "trees.dp", *options]) == 0
+    compressed = "--mode", "compressed", "--parser", "p"
+    found = json.loads(run("reviews", "--words", "8", *compressed, "--json").out)
+    assert found["mode"] == "compressed"
+    ended = run("reviews", "--words", "8", *compressed)
+    assert ended.out.splitlines() == found["sentences"]  # a line each
+    assert 0 < len(ended.out.split()) == found["words"] <= 8
+    assert run("train", "data.jsonl", "--words", "8", *compressed, "-o", "m").code == 0
+    learned = json.loads(run("reviews", "--model", "m", "--json").out)
+    assert (learned["mode"], learned["limit"]) == ("compressed", 8)
+    assert run("reviews", "--mode", "compressed", "--parser", "m").code == 1
 
 
 @pytest.mark.data
