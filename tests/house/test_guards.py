@@ -138,6 +138,13 @@ HELD_BY = {
     "stream_baselines": {
         "test_baselines_equal_their_twins": "baseline_sparse",
     },
+    "summaries": {
+        "test_pairs_have_the_numbers_they_were_given": "fill_pairs",
+        "test_grams_of_kept_words_are_counted": "count_grams",
+        "test_pieces_bring_what_recounting_the_text_says": "measure_pieces",
+        "test_spans_are_closed_under_what_they_need": "close_spans",
+        "test_words_hang_as_their_parts_do": "word_heads",
+    },
     "tables": {
         "test_harmonic_curves": "harmonic_curves",
         "test_table_kernels": "affine_curves table_curves table_laws table_moments",

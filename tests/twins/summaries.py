@@ -1,0 +1,70 @@
+"""Plain Python twins of the kernels of summaries: slow, obvious, the tests' oracle."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+from itertools import pairwise
+from typing import Any
+
+Gram = tuple[str, ...]
+
+
+def grams_of(tokens: Sequence[str]) -> Counter[Gram]:
+    """Occurrences of tokens and of pairs of neighbours."""
+    return Counter([(token,) for token in tokens]) + Counter(pairwise(tokens))
+
+
+def value_of(counts: Counter[Gram], numbers: dict[Gram, int], steps: Any) -> list[Any]:
+    """Each value of a text: what every occurrence of every gram that counts adds."""
+    return [
+        sum(
+            value[numbers[gram]][times]
+            for gram, n in counts.items()
+            if gram in numbers
+            for times in range(min(n, len(value[0])))
+        )
+        for value in steps
+    ]
+
+
+def closure(words: Collection[int], needs: Sequence[Collection[int]]) -> frozenset[int]:
+    """Words with all that they need, and what that needs."""
+    found = set(words)
+    while more := {other for one in found for other in needs[one]} - found:
+        found |= more
+    return frozenset(found)
+
+
+def spans(n: int, longest: int) -> list[range]:
+    """All spans of at most `longest` of n words, and the whole."""
+    return [
+        range(first, first + width)
+        for width in range(1, n + 1)
+        if width <= longest or width == n
+        for first in range(n - width + 1)
+    ]
+
+
+def ancestors(heads: Sequence[int], part: int) -> list[int]:
+    """The parts above a part, nearest first; heads count from 1, 0 is the root."""
+    found = []
+    while heads[part] > 0:
+        part = heads[part] - 1
+        found.append(part)
+    return found
+
+
+def word_heads(
+    heads: Sequence[int], words: Sequence[int], is_mark: Sequence[bool]
+) -> tuple[list[int], list[int]]:
+    """Heads of the words of one sentence, and the parts that they stand at."""
+    above = [ancestors(heads, part) for part in range(len(heads))]
+    chosen, found = [], []
+    for word in range(max(words) + 1):
+        own = [part for part in range(len(heads)) if words[part] == word]
+        best = min(own, key=lambda part: (is_mark[part], len(above[part]), part))
+        said = [words[part] for part in above[best] if not is_mark[part]]
+        chosen.append(best)
+        found.append(said[0] if said else -1)
+    return found, chosen
