@@ -1,12 +1,16 @@
-"""Sentences that users name by document and number."""
+"""What users ask of a summary: how long it is, what must be in, what must not."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from argmetric._arguments import check_items, shown
+import numpy as np
+
+from argmetric._arguments import check_count, check_items, shown
 from argmetric.search._summaries._cluster import Cluster
+from argmetric.search._summaries._growth import Growth
+from argmetric.search._summaries._material import Budget
 
 
 def numbers_of(given: Any, clusters: Sequence[Cluster], name: str) -> list[list[int]]:
@@ -48,3 +52,60 @@ def _number(pair: Any, cluster: Cluster, name: str) -> int:
             f"{sentence}; they are counted from 0 to {end - first - 1}"
         )
     return int(first + sentence)
+
+
+def take_whole(growth: Growth, sentence: int) -> None:
+    """Add a sentence, or say that it does not fit."""
+    pieces, cluster = growth.material.pieces, growth.material.cluster
+    own = np.flatnonzero(pieces.sentences == sentence)
+    whole = int(own[np.diff(pieces.starts)[own].argmax()])
+    growth.measure()
+    size = growth.cost_of(whole)
+    if size > growth.room or not growth.take(whole, 0.0):
+        raise ValueError(
+            f"{cluster.name}: the sentences that must be in do not fit the budget of "
+            f"{growth.budget.limit:,} {growth.budget.unit}"
+        )
+
+
+def refuse_tight(growth: Growth) -> None:
+    """A budget that no sentence or part of one fits is a slip."""
+    if growth.measure():
+        return
+    cluster, budget = growth.material.cluster, growth.budget
+    shortest = growth.shortest
+    if shortest is not None:
+        raise ValueError(
+            f"{cluster.name}: the shortest piece that can be taken has {shortest:,} "
+            f"{budget.unit}, more than the budget of {budget.limit:,}"
+        )
+    raise ValueError(
+        f"{cluster.name}: there is nothing to take; never, min_words and redundancy "
+        "leave no sentence"
+    )
+
+
+def read_budget(
+    words: int | None,
+    characters: int | None,
+    budget: int | None,
+    count: Callable[[str], int] | None,
+    usual: int,
+) -> Budget:
+    """The one budget that was named; `usual` words where none was."""
+    given = {"words": words, "characters": characters, "budget": budget}
+    named = [name for name, value in given.items() if value is not None]
+    if len(named) > 1:
+        raise ValueError(f"pass one of {' and '.join(named)}: one budget is kept")
+    if (budget is None) != (count is None):
+        missing = "budget, its limit" if budget is None else "count, a function"
+        raise ValueError(f"budget and count go together: pass {missing}")
+    if count is not None and not callable(count):
+        raise TypeError(f"count must be a function of a text, not {shown(count)}")
+    if characters is not None:
+        return Budget(check_count(characters, "characters", low=1), "characters")
+    if budget is not None:
+        return Budget(check_count(budget, "budget", low=1), "units", count)
+    if words is None:
+        words = usual
+    return Budget(check_count(words, "words", low=1), "words")

@@ -18,19 +18,23 @@ from argmetric._arguments import (
     check_number,
     shown,
 )
-from argmetric._types import Booleans, Floats
 from argmetric.search._parameters import Parameters
-from argmetric.search._summaries._asked import numbers_of
+from argmetric.search._summaries._asked import (
+    numbers_of,
+    read_budget,
+    refuse_tight,
+    take_whole,
+)
 from argmetric.search._summaries._cluster import read_clusters
 from argmetric.search._summaries._growth import Growth, Policy, grow
 from argmetric.search._summaries._learning import learn_searn, make_lesson
 from argmetric.search._summaries._material import (
     Budget,
-    Material,
     Mode,
     make_material,
 )
 from argmetric.search._summaries._needs import Parse
+from argmetric.search._summaries._options import Options
 from argmetric.search._summaries._oracle import best_path
 from argmetric.search._summaries._policies import ByFrequency, ByReferences, ByWeights
 from argmetric.search._summaries._rates import share_of_references
@@ -135,15 +139,19 @@ class Summarizer(Parameters):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _check_options(self) -> None:
+    def _options(self) -> Options:
+        """The arguments, checked and as Python's own."""
         check_choice(self.mode, "mode", get_args(Mode))
         if self.policy is not None:
             check_choice(self.policy, "policy", get_args(PolicyName))
-        check_count(self.min_words, "min_words", low=1)
-        check_number(self.redundancy, "redundancy", low=0.0, high=1.0)
-        check_count(self.iterations, "iterations", low=1, high=_MOST_ITERATIONS)
-        check_count(self.oracle_beam, "oracle_beam", low=1, high=_MOST_BEAM)
-        check_count(self.random_state, "random_state")
+        return Options(
+            check_count(self.min_words, "min_words", low=1),
+            check_number(self.redundancy, "redundancy", low=0.0, high=1.0),
+            check_count(self.iterations, "iterations", low=1, high=_MOST_ITERATIONS),
+            check_count(self.oracle_beam, "oracle_beam", low=1, high=_MOST_BEAM),
+            check_count(self.random_state, "random_state"),
+            check_count(self.verbose, "verbose"),
+        )
 
     # -- learning ---------------------------------------------------------------------
 
@@ -165,7 +173,7 @@ class Summarizer(Parameters):
             Itself. An interrupt ends the learning of "searn" with the policy so far
             and a warning.
         """
-        self._check_options()
+        options = self._options()
         name = self.policy or "weights"
         if name == "frequency":
             raise ValueError("policy='frequency' learns nothing: call predict as it is")
@@ -193,15 +201,15 @@ class Summarizer(Parameters):
             learned = learn_searn(
                 lessons,
                 weights,
-                partial(self._start, budget=Budget(limit, "words")),
-                iterations=self.iterations,
-                beam=self.oracle_beam,
-                rng=np.random.default_rng(self.random_state),
+                partial(options.start, budget=Budget(limit, "words")),
+                iterations=options.iterations,
+                beam=options.oracle_beam,
+                rng=np.random.default_rng(options.seed),
             )
             try:
                 for row, found in learned:
                     policy = found
-                    self._tell(asdict(row))
+                    self._tell(asdict(row), options.verbose)
             except KeyboardInterrupt:
                 if not self.history_:
                     raise
@@ -214,9 +222,9 @@ class Summarizer(Parameters):
         self._learned: tuple[str, Policy] = name, policy
         return self
 
-    def _tell(self, row: dict[str, Any]) -> None:
+    def _tell(self, row: dict[str, Any], verbose: int) -> None:
         self.history_.append(row)
-        if self.verbose:
+        if verbose:
             what = f"iteration {row['iteration']}" if row["iteration"] else "initial"
             sys.stderr.write(
                 f"{what} policy: loss {row['loss']:.4f}, regret {row['regret']:.4f}, "
@@ -237,24 +245,6 @@ class Summarizer(Parameters):
         parse: Parse = self.parser.parse
         return parse
 
-    def _start(
-        self,
-        material: Material,
-        steps: Floats,
-        budget: Budget,
-        is_open: Booleans | None = None,
-    ) -> Growth:
-        if is_open is None:
-            is_open = np.ones(len(material.pieces), dtype=bool)
-        return Growth(
-            material,
-            budget,
-            steps,
-            is_open,
-            min_words=self.min_words,
-            redundancy=self.redundancy,
-        )
-
     def _summary(self, growth: Growth, policy: str) -> Summary:
         return Summary(
             growth.material.cluster,
@@ -271,6 +261,9 @@ class Summarizer(Parameters):
     def policy_(self) -> str:
         """What chooses now."""
         return self._present()[0]
+
+    def _usual(self) -> int:
+        return getattr(self, "words_", _USUAL_WORDS)
 
     def _present(self) -> tuple[str, Policy]:
         if self.policy == "frequency":
@@ -321,9 +314,9 @@ class Summarizer(Parameters):
         -------
         list of Summary
         """
-        self._check_options()
+        options = self._options()
         name, policy = self._present()
-        limit = self._budget(words, characters, budget, count)
+        limit = read_budget(words, characters, budget, count, self._usual())
         known = read_clusters(clusters)
         wanted = numbers_of(must, known, "must")
         unwanted = numbers_of(never, known, "never")
@@ -333,15 +326,15 @@ class Summarizer(Parameters):
             material = make_material(cluster, self.mode, parse)
             chooser = policy.chooser(material)
             is_open = ~np.isin(material.pieces.sentences, out)
-            growth = self._start(material, chooser.steps, limit, is_open)
+            growth = options.start(material, chooser.steps, limit, is_open)
             for sentence in first:
                 if sentence in out:
                     raise ValueError(
                         f"{cluster.name}: a sentence is in both must and never"
                     )
-                _take_whole(growth, sentence)
+                take_whole(growth, sentence)
             if not first:
-                _refuse_tight(growth)
+                refuse_tight(growth)
             grow(growth, chooser)
             found.append(self._summary(growth, name))
         return found
@@ -366,17 +359,17 @@ class Summarizer(Parameters):
             Found by a beam of `oracle_beam` summaries. Gains are those in ROUGE-2
             recall, averaged over references.
         """
-        self._check_options()
+        options = self._options()
         known = read_clusters(clusters)
         texts = read_references(references, [one.name for one in known])
-        limit = self._budget(words, None, None, None)
+        limit = read_budget(words, None, None, None, self._usual())
         parse = self._parse()
         found = []
         for cluster, own in zip(known, texts, strict=True):
             material = make_material(cluster, self.mode, parse, own)
             steps = ByReferences().chooser(material).steps
-            growth = self._start(material, steps, limit)
-            path = best_path(self._start(material, steps, limit), self.oracle_beam)
+            growth = options.start(material, steps, limit)
+            path = best_path(options.start(material, steps, limit), options.oracle_beam)
             for piece in path:
                 growth.measure()
                 growth.take(piece, float(growth.values[piece, 0]))
@@ -401,30 +394,6 @@ class Summarizer(Parameters):
         texts = read_references(references, [one.name for one in known])
         return score_summaries(self.predict(known, words=words), texts)
 
-    def _budget(
-        self,
-        words: int | None,
-        characters: int | None,
-        budget: int | None,
-        count: Callable[[str], int] | None,
-    ) -> Budget:
-        given = {"words": words, "characters": characters, "budget": budget}
-        named = [name for name, value in given.items() if value is not None]
-        if len(named) > 1:
-            raise ValueError(f"pass one of {' and '.join(named)}: one budget is kept")
-        if (budget is None) != (count is None):
-            missing = "budget, its limit" if budget is None else "count, a function"
-            raise ValueError(f"budget and count go together: pass {missing}")
-        if count is not None and not callable(count):
-            raise TypeError(f"count must be a function of a text, not {shown(count)}")
-        if characters is not None:
-            return Budget(check_count(characters, "characters", low=1), "characters")
-        if budget is not None:
-            return Budget(check_count(budget, "budget", low=1), "units", count)
-        if words is None:
-            words = getattr(self, "words_", _USUAL_WORDS)
-        return Budget(check_count(words, "words", low=1), "words")
-
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the summarizer to one file: JSON and arrays, nothing that is executed.
 
@@ -440,33 +409,3 @@ class Summarizer(Parameters):
         from argmetric.search._summaries._model_file import load
 
         return load(path)
-
-
-def _take_whole(growth: Growth, sentence: int) -> None:
-    pieces, cluster = growth.material.pieces, growth.material.cluster
-    own = np.flatnonzero(pieces.sentences == sentence)
-    whole = int(own[np.diff(pieces.starts)[own].argmax()])
-    growth.measure()
-    size = growth.cost_of(whole)
-    if size > growth.room or not growth.take(whole, 0.0):
-        raise ValueError(
-            f"{cluster.name}: the sentences that must be in do not fit the budget of "
-            f"{growth.budget.limit:,} {growth.budget.unit}"
-        )
-
-
-def _refuse_tight(growth: Growth) -> None:
-    """A budget that no sentence or part of one fits is a slip."""
-    if growth.measure():
-        return
-    cluster, budget = growth.material.cluster, growth.budget
-    shortest = growth.shortest
-    if shortest is not None:
-        raise ValueError(
-            f"{cluster.name}: the shortest piece that can be taken has {shortest:,} "
-            f"{budget.unit}, more than the budget of {budget.limit:,}"
-        )
-    raise ValueError(
-        f"{cluster.name}: there is nothing to take; never, min_words and redundancy "
-        "leave no sentence"
-    )

@@ -1,0 +1,41 @@
+"""The options of a summarizer, checked."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from argmetric._types import Booleans, Floats
+from argmetric.search._summaries._growth import Growth
+from argmetric.search._summaries._material import Budget, Material
+
+
+class Options(NamedTuple):
+    """Arguments of `Summarizer` as Python's own."""
+
+    min_words: int
+    redundancy: float
+    iterations: int
+    oracle_beam: int
+    seed: int
+    verbose: int
+
+    def start(
+        self,
+        material: Material,
+        steps: Floats,
+        budget: Budget,
+        is_open: Booleans | None = None,
+    ) -> Growth:
+        """An empty summary."""
+        if is_open is None:
+            is_open = np.ones(len(material.pieces), dtype=bool)
+        return Growth(
+            material,
+            budget,
+            steps,
+            is_open,
+            min_words=self.min_words,
+            redundancy=self.redundancy,
+        )
