@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -76,7 +77,7 @@ def beam_search(
                 *((child[0], child) for child in children[i]),
             ]
             ranked.sort(key=lambda pair: -pair[0])
-            beams[i] = [_grown(task, X[i], one) for _, one in ranked[:width]]
+            beams[i] = _grown(task, X[i], [one for _, one in ranked[:width]])
     return [beam[0].state for beam in beams]
 
 
@@ -86,8 +87,17 @@ def _draws(keys: Hashes | None, places: list[int], depth: int) -> Floats | None:
     return draw(keys[places], np.full(len(places), depth))
 
 
-def _grown(task: Task, x: Any, one: Any) -> _Hypothesis:
-    if isinstance(one, _Hypothesis):
-        return one
-    total, state, action = one
-    return _Hypothesis(total, task.step(x, state, action))
+def _grown(task: Task, x: Any, chosen: list[Any]) -> list[_Hypothesis]:
+    """The next beam; only the last child of a parent may change its state."""
+    parents = [one for one in chosen if not isinstance(one, _Hypothesis)]
+    left = Counter(id(state) for _, state, _ in parents)
+    beam = []
+    for one in chosen:
+        if isinstance(one, _Hypothesis):
+            beam.append(one)
+            continue
+        total, state, action = one
+        left[id(state)] -= 1
+        own = task.copy(state) if left[id(state)] else state
+        beam.append(_Hypothesis(total, task.step(x, own, action)))
+    return beam

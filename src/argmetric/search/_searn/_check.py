@@ -69,9 +69,10 @@ def check_task(
 
     Walks at random, and by the task's own policy, through the states of each input and
     looks for: answers that change when asked again; states that are not hashable or
-    that `step` changes; actions that are missing or listed twice; bad features;
-    losses and costs that are not finite; a reference that is illegal or not best;
-    costs that are not those of the best way to go on.
+    that `step` changes, unless there is a `copy`; copies that share parts; actions that
+    are missing or listed twice; bad features; losses and costs that are not finite; a
+    reference that is illegal or not best; costs that are not those of the best way to
+    go on.
 
     Parameters
     ----------

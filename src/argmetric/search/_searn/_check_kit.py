@@ -10,10 +10,15 @@ from typing import Any
 
 import numpy as np
 
+from argmetric.search._searn._check_compare import same
 from argmetric.search._searn._decisions import hash_name, read_features
 from argmetric.search._searn._task import Task, shown
 
 _SMALL = 1e-9  # losses and costs that differ by less are equal
+_SHARES = (
+    "copy() shares parts with the state: a step from the copy changes it; copy what "
+    "step() changes"
+)
 
 
 @dataclass(frozen=True)
@@ -49,6 +54,7 @@ class Kit:
         self, task: Task, max_outputs: int, max_steps: int, rng: np.random.Generator
     ) -> None:
         self.task = task
+        self.in_place = task._in_place()
         self.max_outputs = max_outputs
         self.max_steps = max_steps
         self.rng = rng
@@ -62,23 +68,40 @@ class Kit:
         self.problems.setdefault(check, Problem(check, self.where, what))
 
     def call(self, name: str, *arguments: Any) -> Any:
-        """The answer of a method, asked twice; arguments must stay as they are."""
-        function: Callable[..., Any] = getattr(self.task, name)
+        """The answer of a method, asked twice; arguments must stay as they are.
+
+        Where a task copies states, a step is taken from a copy, which it may change.
+        """
         before = copy.deepcopy(arguments)
+        copies = self.in_place and name == "step"
         try:
-            answer = function(*arguments)
-            again = function(*arguments)
+            answer, again = (self.ask(name, arguments, copies) for _ in range(2))
         except Exception as error:
             self.note(name, f"{name}() raises {type(error).__name__}: {error}")
             raise _BrokenError from error
-        if not _same(answer, again):
+        inside = self.in_place or name == "step"
+        if not same(answer, again, inside=inside):
             self.note(
                 "determinism",
                 f"{name}() gives {shown(answer)} and, asked again, {shown(again)}",
             )
-        if not _same(before, arguments):
-            self.note("purity", f"{name}() changes its arguments: make new ones")
+        if copies and not same(before[1], arguments[1], inside=True):
+            self.note("copy", _SHARES)
+        elif not same(before[:1], arguments[:1]) or not same(
+            before[1:], arguments[1:], inside=inside
+        ):
+            way_out = "make new ones"
+            if name == "step" and not self.in_place:
+                way_out += ", or write copy(state), with which it may change the state"
+            self.note("purity", f"{name}() changes its arguments: {way_out}")
         return answer
+
+    def ask(self, name: str, arguments: tuple[Any, ...], copies: bool) -> Any:
+        function: Callable[..., Any] = getattr(self.task, name)
+        if copies:
+            x, state, action = arguments
+            return function(x, self.task.copy(state), action)
+        return function(*arguments)
 
     def check_input(self, place: int, x: Any, y: Any, n_paths: int) -> None:
         """All checks on one input."""
@@ -86,17 +109,39 @@ class Kit:
         seen: set[Any] = set()
         try:
             start = self.call("start", x)
-            self.hashable(start)
+            self.usable(start)
             for _ in range(n_paths):
-                self.path(place, x, y, start, seen)
+                self.path(place, x, y, self.task.copy(start), seen)
+            if self.in_place:
+                self.fresh_start(x, y, start)
         except _BrokenError:
             pass
 
-    def hashable(self, state: Any) -> None:
+    def fresh_start(self, x: Any, y: Any, start: Any) -> None:
+        """Whether the first state is a new one each time."""
+        before = copy.deepcopy(start)
+        self.random_loss(x, y, self.task.start(x))
+        if not same(before, self.task.start(x), inside=True):
+            self.note(
+                "start",
+                "start() gives a state that steps have changed: make a new one each "
+                "time",
+            )
+
+    def usable(self, state: Any) -> None:
+        """States are there, and can be hashed unless they can be copied."""
+        if self.in_place:
+            if state is None:
+                self.note("state", "the state is None: does step() return it?")
+                raise _BrokenError
+            return
         try:
             hash(state)
         except TypeError:
-            self.note("state", f"state {shown(state)} is not hashable: use tuples")
+            self.note(
+                "state",
+                f"state {shown(state)} is not hashable: use tuples, or write copy()",
+            )
             raise _BrokenError from None
 
     def path(self, place: int, x: Any, y: Any, state: Any, seen: set[Any]) -> None:
@@ -104,22 +149,41 @@ class Kit:
         for _ in range(self.max_steps + 1):
             self.where = f"input {place}, state {shown(state)}"
             legal = self.legal(x, state)
-            new = state not in seen
-            seen.add(state)
+            new = self.in_place or state not in seen
+            if not self.in_place:
+                seen.add(state)
             self.n_states += new
             if not legal:
                 if new:
                     self.final_loss(x, y, state)
                 return
+            if self.in_place:
+                self.equal_copy(state)
             children = []
             for action in legal:
                 children.append(self.call("step", x, state, action))
-                self.hashable(children[-1])
+                self.usable(children[-1])
             if new:
                 self.features(x, state, legal)
                 self.policy(x, y, state, legal, children)
+            if self.in_place:
+                self.apart(x, y, state)
             state = children[int(self.rng.integers(len(legal)))]
         raise self.endless()
+
+    def equal_copy(self, state: Any) -> None:
+        """Whether a copy is the same state."""
+        twin = self.task.copy(state)
+        if not same(state, twin, inside=True):
+            self.note("copy", f"copy() gives {shown(twin)} of {shown(state)}")
+            raise _BrokenError
+
+    def apart(self, x: Any, y: Any, state: Any) -> None:
+        """Whether a whole path from a copy leaves the state as it is."""
+        before = copy.deepcopy(state)
+        self.random_loss(x, y, self.task.copy(state))
+        if not same(before, state, inside=True):
+            self.note("copy", _SHARES)
 
     def legal(self, x: Any, state: Any) -> tuple[Any, ...]:
         """Actions of a state, none if it is final."""
@@ -189,7 +253,7 @@ class Kit:
             best = int(np.argmin(rises))
         if reference is not None:
             best = legal.index(reference)
-        ends = [self.follow(x, y, child) for child in children]
+        ends = [self.follow(x, y, self.task.copy(child)) for child in children]
         if rises is not None:
             losses = np.array(ends) - min(ends)
             if np.abs(losses - rises).max() > _SMALL:
@@ -216,7 +280,7 @@ class Kit:
         return found - found.min()
 
     def follow(self, x: Any, y: Any, state: Any) -> float:
-        """Loss at the end of the task's own policy."""
+        """Loss at the end of the task's own policy; the state is used up."""
         for _ in range(self.max_steps + 1):
             legal = self.legal(x, state)
             if not legal:
@@ -245,7 +309,7 @@ class Kit:
         """Whether anything better is in reach."""
         losses = self.all_losses(x, y, state)
         if losses is None:
-            losses = [self.random_loss(x, y, state) for _ in range(20)]
+            losses = [self.random_loss(x, y, self.task.copy(state)) for _ in range(20)]
         else:
             self.n_exact += 1
         if min(losses) < reached - _SMALL:
@@ -258,6 +322,7 @@ class Kit:
             )
 
     def random_loss(self, x: Any, y: Any, state: Any) -> float:
+        """Loss at the end of a random path; the state is used up."""
         for _ in range(self.max_steps + 1):
             legal = self.legal(x, state)
             if not legal:
@@ -277,32 +342,11 @@ class Kit:
             n_visited += 1
             if not legal:
                 losses.append(float(self.task.loss(y, self.task.output(x, one))))
-            stack += [self.task.step(x, one, action) for action in legal]
+            copy_of, step = self.task.copy, self.task.step
+            stack += [step(x, copy_of(one), action) for action in legal]
             if len(losses) > self.max_outputs or n_visited > 4 * self.max_outputs:
                 return None
         return losses
-
-
-def _same(one: Any, other: Any) -> bool:
-    """Equality that also holds for arrays and nan."""
-    if isinstance(one, dict) and isinstance(other, dict):
-        keys = one.keys() == other.keys()
-        return keys and all(_same(one[k], other[k]) for k in one)
-    if isinstance(one, list | tuple) and type(one) is type(other):
-        return len(one) == len(other) and all(map(_same, one, other))
-    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
-        return bool(np.array_equal(one, other))
-    if one is other or (type(one) is type(other) and not _comparable(one)):
-        return True  # no way to compare them
-    try:
-        return bool(one == other) or bool(one != one and other != other)
-    except (TypeError, ValueError):
-        return True
-
-
-def _comparable(value: Any) -> bool:
-    """Whether its class says what equality means."""
-    return any("__eq__" in vars(kind) for kind in type(value).__mro__[:-1])
 
 
 def _numbers(values: Any) -> str:

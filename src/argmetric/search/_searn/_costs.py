@@ -7,7 +7,6 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from argmetric._types import Floats
 from argmetric.search._searn._decisions import Situation
 from argmetric.search._searn._policy import Mixture
 from argmetric.search._searn._reference import InitialPolicy, check_costs
@@ -17,30 +16,6 @@ from argmetric.search._searn._walk import Walk, final_losses, make_keys, run
 CostKind = Literal["optimal", "rollout", "tied"]
 COSTS: tuple[str, ...] = get_args(CostKind)
 _BLOCK = 20_000  # roll-outs that run together
-
-
-def costs_under(
-    kind: CostKind,
-    mixture: Mixture,
-    situations: Sequence[Situation],
-    *,
-    n_rollouts: int,
-    seed: int,
-) -> Floats:
-    """Costs of all actions of situations, one situation behind the other."""
-    if kind == "optimal":
-        assert mixture.initial is not None
-        found = optimal_costs(mixture.initial, situations)
-    else:
-        found = rollout_costs(
-            mixture.task,
-            mixture,
-            situations,
-            n_rollouts=n_rollouts,
-            tied=kind == "tied",
-            seed=seed,
-        )
-    return np.array([cost for costs in found for cost in costs], dtype=np.float64)
 
 
 def optimal_costs(
@@ -93,9 +68,10 @@ def _block_costs(
     labels: list[tuple[int, int, int]] = []
     for number, (place, x, y, state, actions, depth, fold) in enumerate(situations):
         for a, action in enumerate(actions):
-            child = task.step(x, state, action)
+            child = task.step(x, task.copy(state), action)
             for path in range(n_paths):
-                walks.append(Walk(place, x, y, child, depth + 1, fold))
+                first_state = task.copy(child) if path else child
+                walks.append(Walk(place, x, y, first_state, depth + 1, fold))
                 labels.append((place, 0, 0) if tied else (first + number, a + 1, path))
     keys = make_keys(seed, *np.array(labels, dtype=np.int64).T)
     losses = final_losses(task, walks, run(task, mixture, walks, keys))

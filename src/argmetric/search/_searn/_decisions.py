@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from argmetric._types import Floats, Hashes, Integers
 from argmetric.search._searn._task import Features, Task, shown
@@ -31,6 +33,15 @@ class Situation(NamedTuple):
     fold: int = -1  # -1: not an input of the training set
 
 
+def _joined(parts: Sequence[Any], dtype: npt.DTypeLike) -> Any:
+    return np.concatenate(parts) if parts else np.zeros(0, dtype=dtype)
+
+
+def _joined_ends(parts: Sequence[Integers]) -> Integers:
+    sizes = [np.zeros(1, dtype=np.int64), *map(np.diff, parts)]
+    return np.cumsum(np.concatenate(sizes))
+
+
 @dataclass(frozen=True, eq=False)
 class Rows:
     """Sparse rows: hashed names and values, one row behind the other."""
@@ -38,6 +49,15 @@ class Rows:
     indptr: Integers
     hashes: Hashes
     values: Floats
+
+    @classmethod
+    def joined(cls, parts: Sequence[Rows]) -> Rows:
+        """The rows of all parts, one part behind the other."""
+        return cls(
+            _joined_ends([part.indptr for part in parts]),
+            _joined([part.hashes for part in parts], np.uint64),
+            _joined([part.values for part in parts], np.float64),
+        )
 
     def take(self, rows: Integers) -> Rows:
         """Some of the rows."""
@@ -65,6 +85,16 @@ class Decisions:
     def __len__(self) -> int:
         return self.indptr.size - 1
 
+    @classmethod
+    def joined(cls, parts: Sequence[Decisions]) -> Decisions:
+        """The decisions of all parts, one part behind the other."""
+        return cls(
+            Rows.joined([part.states for part in parts]),
+            _joined_ends([part.indptr for part in parts]),
+            _joined([part.codes for part in parts], np.uint64),
+            Rows.joined([part.pairs for part in parts]),
+        )
+
     @property
     def owners(self) -> Integers:
         """The decision that each action belongs to."""
@@ -80,6 +110,26 @@ class Decisions:
         return Decisions(
             self.states.take(rows), indptr, self.codes[where], self.pairs.take(where)
         )
+
+
+class Known:
+    """What is found out about situations once: features, and costs of actions."""
+
+    def __init__(
+        self, find: Callable[[], Decisions], costs: list[list[float]] | None
+    ) -> None:
+        self._find = find
+        self.costs = costs
+
+    @cached_property
+    def decisions(self) -> Decisions:
+        """The features, found when they are first asked for."""
+        return self._find()
+
+    def take(self, rows: Integers) -> Known:
+        """What is known of some of them."""
+        costs = self.costs and [self.costs[row] for row in rows]
+        return Known(lambda: self.decisions.take(rows), costs)
 
 
 def _plain(name: Any) -> Any:

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence, Sized
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from argmetric._arguments import shown
-from argmetric._types import Floats, Integers
+from argmetric._types import Booleans, Floats, Integers
+from argmetric.search._searn._costs import CostKind, optimal_costs, rollout_costs
 from argmetric.search._searn._decisions import (
     Decisions,
+    Known,
     Situation,
     best_actions,
     cheapest_regrets,
+    describe,
 )
 from argmetric.search._searn._learners import CostSensitiveLearner, Scorer
 from argmetric.search._searn._policy import LearnedPolicy, Mixture
+from argmetric.search._searn._reference import InitialPolicy
 from argmetric.search._searn._task import Task
 from argmetric.search._searn._walk import final_losses, make_keys, run, start_walks
 
@@ -32,51 +37,132 @@ def folds_of(n: int, n_folds: int | None, seed: int) -> Integers | None:
     return np.asarray(np.random.default_rng(seed).permutation(n) % n_folds)
 
 
+@dataclass(frozen=True, eq=False)
+class Examples:
+    """Decisions that a policy met on its way over the training inputs.
+
+    Attributes
+    ----------
+    decisions : Decisions
+        Their features.
+    costs : ndarray
+        One for each action of each decision.
+    folds : ndarray
+        The fold of the input of each decision, -1 where there are none.
+    loss : float
+        Mean loss of the policy.
+    longest : int
+        Decisions of the longest path.
+    """
+
+    decisions: Decisions
+    costs: Floats
+    folds: Integers
+    loss: float
+    longest: int
+
+    def __len__(self) -> int:
+        return len(self.decisions)
+
+
+class _Recorder:
+    """Takes down decisions when they are met: steps may change their states later."""
+
+    def __init__(self, task: Task, initial: InitialPolicy | None) -> None:
+        self.task = task
+        self.in_place = task._in_place()
+        self.initial = initial  # None: costs are found later, from kept states
+        self.parts: list[Known] = []
+        self.situations: list[Situation] = []
+        self.folds: list[int] = []
+        self.longest = 0
+
+    def visit(self, situations: list[Situation]) -> Known:
+        costs = None
+        if self.initial is not None:
+            costs = optimal_costs(self.initial, situations)
+        else:
+            self.situations += [
+                one._replace(state=self.task.copy(one.state)) for one in situations
+            ]
+        known = Known(lambda: describe(self.task, situations), costs)
+        if self.in_place:
+            _ = known.decisions
+        self.parts.append(known)
+        self.folds += [one.fold for one in situations]
+        self.longest = max(self.longest, *(one.depth + 1 for one in situations))
+        return known
+
+
 def roll_in(
-    task: Task, mixture: Mixture, data: Data, folds: Integers | None, seed: int
-) -> tuple[list[Situation], float]:
-    """Decisions that a policy meets on its way, and its mean loss."""
+    mixture: Mixture,
+    data: Data,
+    folds: Integers | None,
+    *,
+    kind: CostKind,
+    n_rollouts: int,
+    seed: int,
+) -> Examples:
+    """Decisions that a policy meets on its way, with the costs of all actions."""
     X, Y = data
-    situations: list[Situation] = []
+    task = mixture.task
+    recorder = _Recorder(task, mixture.initial if kind == "optimal" else None)
     walks = start_walks(task, X, Y, folds)
     keys = make_keys(seed, np.arange(len(X)))
-    states = run(task, mixture, walks, keys, situations.extend)
+    states = run(task, mixture, walks, keys, recorder.visit)
     losses = final_losses(task, walks, states)
-    return situations, float(losses.mean()) if losses.size else 0.0
+    found = [costs for part in recorder.parts for costs in part.costs or ()]
+    if kind != "optimal":
+        found = rollout_costs(
+            task,
+            mixture,
+            recorder.situations,
+            n_rollouts=n_rollouts,
+            tied=kind == "tied",
+            seed=seed + 1,
+        )
+    return Examples(
+        Decisions.joined([part.decisions for part in recorder.parts]),
+        np.array([cost for costs in found for cost in costs], dtype=np.float64),
+        np.array(recorder.folds, dtype=np.int64),
+        float(losses.mean()) if losses.size else 0.0,
+        recorder.longest,
+    )
 
 
 def learn_policy(
     task: Task,
     learner: CostSensitiveLearner,
-    situations: Sequence[Situation],
-    decisions: Decisions,
-    costs: Floats,
+    examples: Examples,
     n_folds: int | None,
     rng: np.random.Generator,
 ) -> LearnedPolicy:
     """A classifier of decisions, and one without each fold."""
-    scorer = learner.fit(decisions, costs, rng)
-    folds: list[Scorer] = []
-    fold_of = np.array([one.fold for one in situations], dtype=np.int64)
-    for fold in range(n_folds or 0):
-        rows = np.flatnonzero(fold_of != fold)
-        inside = (fold_of != fold)[decisions.owners]
-        folds.append(learner.fit(decisions.take(rows), costs[inside], rng))
+    scorer = learner.fit(examples.decisions, examples.costs, rng)
+    folds = [
+        fit_on(learner, examples, examples.folds != fold, rng)
+        for fold in range(n_folds or 0)
+    ]
     return LearnedPolicy(task, scorer, tuple(folds))
 
 
-def mean_regret(
-    policy: LearnedPolicy,
-    situations: Sequence[Situation],
-    decisions: Decisions,
-    costs: Floats,
-) -> float:
-    """Mean regret of a policy's choices."""
-    if not situations:
-        return 0.0
-    choices = best_actions(policy.scores(situations, decisions), decisions.indptr)
-    regrets = cheapest_regrets(costs, decisions.indptr)
-    return float(regrets[decisions.indptr[:-1] + choices].mean())
+def fit_on(
+    learner: CostSensitiveLearner,
+    examples: Examples,
+    taken: Booleans,
+    rng: np.random.Generator,
+) -> Scorer:
+    """A classifier of some of the decisions."""
+    decisions = examples.decisions
+    part = decisions.take(np.flatnonzero(taken))
+    return learner.fit(part, examples.costs[taken[decisions.owners]], rng)
+
+
+def regrets_of(scores: Floats, examples: Examples) -> Floats:
+    """Regret of the action of greatest score, for each decision."""
+    indptr = examples.decisions.indptr
+    choices = best_actions(scores, indptr)
+    return np.asarray(cheapest_regrets(examples.costs, indptr)[indptr[:-1] + choices])
 
 
 def same_number(X: Any, Y: Any, what: str = "") -> Data:

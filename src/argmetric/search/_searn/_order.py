@@ -61,6 +61,13 @@ class RightToLeft(Task):
         """As in the task."""
         return self.task.step(x[::-1], state, action)
 
+    def copy(self, state: Any) -> Any:
+        """As in the task."""
+        return self.task.copy(state)
+
+    def _in_place(self) -> bool:
+        return self.task._in_place()
+
     def features(self, x: Any, state: Any) -> Features | None:
         """As in the task."""
         return self.task.features(x[::-1], state)

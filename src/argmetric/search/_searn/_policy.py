@@ -7,10 +7,12 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from argmetric._types import Floats, Integers
 from argmetric.search._searn._decisions import (
     Decisions,
+    Known,
     Situation,
     best_actions,
     describe,
@@ -58,9 +60,13 @@ class LearnedPolicy:
 
     def scores(self, situations: Sequence[Situation], decisions: Decisions) -> Floats:
         """Scores of all actions of situations, greater is better."""
+        return self.fold_scores(decisions, [one.fold for one in situations])
+
+    def fold_scores(self, decisions: Decisions, folds: npt.ArrayLike) -> Floats:
+        """Scores of all actions of decisions, by the classifiers of their folds."""
         if not self.folds:
             return self.scorer.scores(decisions)
-        fold_of = np.array([situation.fold for situation in situations], dtype=np.int64)
+        fold_of = np.array(folds, dtype=np.int64)
         out = np.empty(decisions.codes.size)
         owners = fold_of[decisions.owners]
         for fold in np.unique(fold_of):
@@ -69,9 +75,11 @@ class LearnedPolicy:
             out[owners == fold] = scorer.scores(part)
         return out
 
-    def choose(self, situations: list[Situation], draws: Floats) -> Integers:
+    def choose(
+        self, situations: list[Situation], draws: Floats, known: Known | None = None
+    ) -> Integers:
         """The action of greatest score, the first of equals."""
-        decisions = describe(self.task, situations)
+        decisions = known.decisions if known else describe(self.task, situations)
         return best_actions(self.scores(situations, decisions), decisions.indptr)
 
 
@@ -138,15 +146,20 @@ class Mixture:
         last = int(np.flatnonzero(self.weights)[-1])
         return np.minimum(np.searchsorted(edges, draws, side="right"), last)
 
-    def choose(self, situations: list[Situation], draws: Floats) -> Integers:
+    def choose(
+        self, situations: list[Situation], draws: Floats, known: Known | None = None
+    ) -> Integers:
         """Actions of the policies that are drawn."""
         drawn = self.drawn(draws)
         components = self.components()
+        if known is not None and (drawn == drawn[0]).all():
+            return np.asarray(components[drawn[0]].choose(situations, draws, known))
         choices = np.zeros(len(situations), dtype=np.int64)
         for number in np.unique(drawn):
             rows = np.flatnonzero(drawn == number)
             asked = [situations[row] for row in rows]
-            choices[rows] = components[number].choose(asked, draws[rows])
+            more = () if known is None else (known.take(rows),)
+            choices[rows] = components[number].choose(asked, draws[rows], *more)
         return choices
 
     def action_scores(

@@ -99,7 +99,11 @@ class QueueTask(Task):
         parent = state.parents[rank]
         if move is None:
             return parent
-        return _Member(self.task.step(x, parent.state, move), (*parent.path, move))
+        state = self.task.step(x, self.task.copy(parent.state), move)
+        return _Member(state, (*parent.path, move))
+
+    def _in_place(self) -> bool:
+        return self.task._in_place()  # queues are not changed, but hold such states
 
     def step(self, x: Any, state: _Queue, action: tuple[int, Any]) -> _Queue:
         """Keep a child; when the next beam is full it becomes the queue."""
@@ -192,4 +196,5 @@ class QueueTask(Task):
             if len(self._known) >= _MOST_INPUTS:
                 self._known.clear()
             self._known[key] = x, y, {}  # held, so that no other object gets their ids
-        return self._initial.reach(-1, x, y, state, self._known[key][2])
+        state, known = self.task.copy(state), self._known[key][2]
+        return self._initial.reach(-1, x, y, state, known)

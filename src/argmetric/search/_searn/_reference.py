@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
 
 from argmetric._types import Floats, Integers
-from argmetric.search._searn._decisions import Situation
+from argmetric.search._searn._decisions import Known, Situation
 from argmetric.search._searn._task import Task, find_action, moves, named, shown
 
 
@@ -29,45 +30,53 @@ class InitialPolicy:
     Notes
     -----
     What is found is kept under the number of the input (`Situation.place`): one object
-    serves one list of inputs. A negative number keeps nothing.
+    serves one list of inputs. A negative number keeps nothing, nor do tasks whose steps
+    change states: the same object is another state later.
     """
 
     def __init__(self, task: Task, width: int = 10) -> None:
         self.task = task
         self.width = width
+        self._in_place = task._in_place()
         self._values: dict[int, dict[Any, float]] = {}
         self._costs: dict[tuple[int, Any], list[float]] = {}
 
-    def choose(self, situations: list[Situation], draws: Floats) -> Integers:
+    def choose(
+        self, situations: list[Situation], draws: Floats, known: Known | None = None
+    ) -> Integers:
         """The best action of each situation, as its number."""
-        found = [self.best(situation) for situation in situations]
-        return np.array(found, dtype=np.int64)
+        if known is not None and known.costs is not None:
+            found = map(self.best, situations, known.costs)
+        else:
+            found = map(self.best, situations)
+        return np.fromiter(found, np.int64, len(situations))
 
-    def best(self, situation: Situation) -> int:
+    def best(self, situation: Situation, costs: list[float] | None = None) -> int:
         """Number of the best action; of the first, where several are."""
         place, x, y, state, actions, *_ = situation
         action = self.task.reference(x, y, state)
         if action is not None:
             return find_action(actions, action, place, state)
-        costs = self.costs(situation)
+        if costs is None:
+            costs = self.costs(situation)
         return costs.index(min(costs))
 
     def costs(self, situation: Situation) -> list[float]:
         """Cost of each action if all later ones are best (optimal approximation)."""
+        if self._in_place or situation.place < 0:
+            return self._new_costs(situation)
         key = situation.place, situation.state
-        if key in self._costs:  # asked for the roll-in, and again for the examples
-            return self._costs[key]
-        found = self._new_costs(situation)
-        if situation.place >= 0:
-            self._costs[key] = found
-        return found
+        if key not in self._costs:  # roll-outs meet the same states again
+            self._costs[key] = self._new_costs(situation)
+        return self._costs[key]
 
     def _new_costs(self, situation: Situation) -> list[float]:
         place, x, y, state, actions, *_ = situation
         given = self.task.costs(x, y, state)
         if given is not None:
             return check_costs(given, situation)
-        children = [self.task.step(x, state, action) for action in actions]
+        copy, step = self.task.copy, self.task.step
+        children = [step(x, copy(state), action) for action in actions]
         follows = self.task.reference(x, y, state) is not None
         value = self._followed if follows else self._searched
         return check_costs([value(place, x, y, child) for child in children], situation)
@@ -80,13 +89,17 @@ class InitialPolicy:
     def reach(
         self, place: int, x: Any, y: Any, state: Any, known: dict[Any, float]
     ) -> float:
-        """Loss at the end of the policy's path from a state; `known` is added to."""
+        """Loss at the end of the policy's path from a state, which is used up.
+
+        `known` is added to, where states can be kept.
+        """
         path = []
         for _ in range(self.task.most_steps(x) + 1):
-            value = known.get(state)
+            value = None if self._in_place else known.get(state)
             if value is not None:
                 break
-            path.append(state)
+            if not self._in_place:
+                path.append(state)
             legal = moves(self.task, x, state)
             if not legal:
                 value = final_loss(self.task, place, x, y, state)
@@ -104,6 +117,8 @@ class InitialPolicy:
 
     def _searched(self, place: int, x: Any, y: Any, state: Any) -> float:
         """Least loss that a beam search finds."""
+        if self._in_place:
+            return least_loss(self.task, place, x, y, state, self.width)
         known = self._kept(place)
         if state not in known:
             known[state] = least_loss(self.task, place, x, y, state, self.width)
@@ -117,19 +132,22 @@ def least_loss(task: Task, place: int, x: Any, y: Any, state: Any, width: int) -
     """Least loss found by beam search from a state; ties in the order of actions."""
     least = math.inf
     beam = [state]
+    hashed = not task._in_place()
     for _ in range(task.most_steps(x) + 1):
-        children: dict[Any, float] = {}
+        children: dict[Any, tuple[float, Any]] = {}
         for one in beam:
             legal = moves(task, x, one)
             if not legal:
                 least = min(least, final_loss(task, place, x, y, one))
             for action in legal:
-                child = task.step(x, one, action)
-                if child not in children:
-                    children[child] = task.estimate(x, y, child)
+                child = task.step(x, task.copy(one), action)
+                key = child if hashed else len(children)
+                if key not in children:
+                    children[key] = task.estimate(x, y, child), child
         if not children:
             return least
-        beam = sorted(children, key=children.__getitem__)[:width]
+        ranked = sorted(children.values(), key=itemgetter(0))
+        beam = [child for _, child in ranked[:width]]
     raise ValueError(endless(task, place, x, beam[0]))
 
 

@@ -12,15 +12,14 @@ from typing import Any, Literal
 import numpy as np
 
 from argmetric.search._parameters import Parameters
-from argmetric.search._searn._costs import CostKind, costs_under
-from argmetric.search._searn._decisions import describe
+from argmetric.search._searn._costs import CostKind
 from argmetric.search._searn._decoder import Decoder, Prediction
 from argmetric.search._searn._history import History, Iteration
 from argmetric.search._searn._iterate import (
     Data,
     folds_of,
     learn_policy,
-    mean_regret,
+    regrets_of,
     roll_in,
     same_number,
     split,
@@ -244,31 +243,34 @@ class Searn(Parameters):
         initial.forget()
         seed = self.random_state + 7919 * number
         folds = folds_of(len(data[0]), n_folds, self.random_state)
-        situations, loss = roll_in(task, mixture, data, folds, seed)
-        decisions = describe(task, situations)
-        costs = costs_under(
-            self.costs, mixture, situations, n_rollouts=self.n_rollouts, seed=seed + 1
+        examples = roll_in(
+            mixture,
+            data,
+            folds,
+            kind=self.costs,
+            n_rollouts=self.n_rollouts,
+            seed=seed,
         )
         learner = self.learner
         if isinstance(learner, str):
             learner = LinearLearner(learner, target=task.target)
-        policy = learn_policy(task, learner, situations, decisions, costs, n_folds, rng)
-        regret = mean_regret(policy, situations, decisions, costs)
+        policy = learn_policy(task, learner, examples, n_folds, rng)
+        scores = policy.fold_scores(examples.decisions, examples.folds)
+        regrets = regrets_of(scores, examples)
         beta, dev_loss = self._share(mixture, policy, dev)
         mixture = mixture.interpolate(policy, beta)
         seconds = time.perf_counter() - begin
         row = Iteration(
             number,
             beta,
-            len(situations),
-            regret,
-            loss,
+            len(examples),
+            float(regrets.mean()) if len(examples) else 0.0,
+            examples.loss,
             dev_loss,
             mixture.initial_weight,
             seconds,
         )
-        longest = max((one.depth + 1 for one in situations), default=0)
-        return mixture, row, longest
+        return mixture, row, examples.longest
 
     def _share(
         self, mixture: Mixture, policy: LearnedPolicy, dev: Data | None

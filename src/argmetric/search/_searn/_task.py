@@ -18,7 +18,8 @@ class Task:
 
     Subclass it and write the methods below. All of them are pure functions: they
     change nothing and give the same answer when asked again, so that search may start
-    in the middle and never repeats a step. States are small and hashable (tuples).
+    in the middle and never repeats a step. States are small and hashable (tuples), or
+    anything that `copy(state)` can copy.
 
     ==========================  ======================================================
     `start(x)`                  the first state
@@ -39,6 +40,10 @@ class Task:
                                 added, so regrets and 0/1 will do)
     `reference(x, y, state)`    the best action (no action may be None)
     ==========================  ======================================================
+
+    Where states are large, write `copy(state)`: then `step` may change the state that
+    it is given and return it, in time that does not grow with it. Whoever needs a state
+    again (a beam, a roll-out) copies it first. Such states are not hashed.
 
     Also optional: `action_features(x, state, action)`, whose weights are shared by all
     actions (then `features` may be left out); `final(x, state)`; `estimate(x, y,
@@ -98,6 +103,19 @@ class Task:
         raise NotImplementedError(
             f"{type(self).__name__} must define step(x, state, action)"
         )
+
+    def copy(self, state: Any) -> Any:
+        """A state that stays as it is when `step` changes the other.
+
+        By default the state itself, since steps change nothing. With a copy of your
+        own, `step` may change states and `start` gives a new one each time; all other
+        methods still leave them as they are.
+        """
+        return state
+
+    def _in_place(self) -> bool:
+        """Whether steps may change states, which then are never hashed."""
+        return type(self).copy is not Task.copy
 
     def features(self, x: Any, state: Any) -> Features | None:
         """Features of the state; None where only those of actions are used."""

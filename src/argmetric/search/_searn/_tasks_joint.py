@@ -90,6 +90,15 @@ class JointTask(Task):
         last[tier] = (*last[tier][-1:], move)
         return tuple(states), tuple(last), n + 1
 
+    def copy(self, state: Any) -> Any:
+        """Copies of both states."""
+        states, last, n = state
+        pairs = zip(self.tasks, states, strict=True)
+        return tuple(task.copy(one) for task, one in pairs), last, n
+
+    def _in_place(self) -> bool:
+        return any(task._in_place() for task in self.tasks)
+
     def features(self, x: Any, state: Any) -> Features | None:
         """Those of the task, and the last decisions of the other."""
         states, last, _ = state

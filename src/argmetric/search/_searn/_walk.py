@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from argmetric._types import Floats, Hashes, Integers
-from argmetric.search._searn._decisions import Situation
+from argmetric.search._searn._decisions import Known, Situation
 from argmetric.search._searn._reference import endless, final_loss
 from argmetric.search._searn._task import Task, moves
 
@@ -20,7 +20,9 @@ _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 class Policy(Protocol):
     """Anything that chooses actions."""
 
-    def choose(self, situations: list[Situation], draws: Floats) -> Integers:
+    def choose(
+        self, situations: list[Situation], draws: Floats, known: Known | None = None
+    ) -> Integers:
         """The number of an action for each situation; `draws` are in [0, 1)."""
         ...
 
@@ -69,12 +71,13 @@ def run(
     policy: Policy,
     walks: Sequence[Walk],
     keys: Hashes,
-    visit: Callable[[list[Situation]], None] | None = None,
+    visit: Callable[[list[Situation]], Known] | None = None,
 ) -> list[Any]:
-    """Final states of walks under a policy.
+    """Final states of walks under a policy; their first states are used up.
 
-    `visit` hears of every decision between two actions or more, before it is taken;
-    where there is one action only nobody is asked.
+    `visit` hears of every decision between two actions or more, before it is taken,
+    and tells the policy what it found out; where there is one action only nobody is
+    asked.
     """
     states = [walk.state for walk in walks]
     active = list(range(len(walks)))
@@ -104,10 +107,10 @@ def run(
         if not going:
             break
         if situations:
-            if visit is not None:
-                visit(situations)
+            known = () if visit is None else (visit(situations),)
             depths = np.array([situation.depth for situation in situations])
-            choices = policy.choose(situations, draw(keys[asked], depths))
+            draws = draw(keys[asked], depths)
+            choices = policy.choose(situations, draws, *known)
             for i, one, choice in zip(asked, situations, choices, strict=True):
                 states[i] = task.step(one.x, one.state, one.actions[choice])
         active = going
