@@ -4,6 +4,8 @@ import itertools
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import argmetric as am
 import search_oracle as oracle
@@ -414,6 +416,48 @@ def test_features_are_read_and_refused():
         list(read_features([("a", "b", "c")]))
     with pytest.raises(ValueError, match="feature 'a' has the value 'b'"):
         list(read_features([("a", "b")]))
+
+
+names = st.one_of(st.text(max_size=3), st.integers(-3, 3), st.tuples(st.text("ab")))
+sizes = st.one_of(st.floats(-9, 9), st.integers(-9, 9), st.just(1e308))
+features = st.one_of(
+    st.lists(st.text(max_size=3)),
+    st.lists(st.one_of(st.text(max_size=3), st.integers(-3, 3))),
+    st.lists(st.tuples(names, sizes)),
+    st.lists(st.one_of(st.text("ab"), st.tuples(names, sizes))),
+    st.dictionaries(names, sizes),
+    st.lists(st.text("ab")).map(tuple),
+)
+
+
+@given(st.lists(features, min_size=1, max_size=3))
+def test_features_of_a_plain_kind_are_read_no_differently(rows):
+    task = faulty(features=lambda s, x, state: rows[int(x)])
+    situations = [Situation(n, str(n), "a", (), "ab") for n in range(len(rows))]
+    found = describe(task, situations).states
+    for n, row in enumerate(rows):
+        part = slice(found.indptr[n], found.indptr[n + 1])
+        pairs = [*read_features(row), (("bias",), 1.0)]
+        assert found.hashes[part].tolist() == [hash_name(name) for name, _ in pairs]
+        assert found.values[part].tolist() == [value for _, value in pairs]
+
+
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [
+        ([("a", 1.0, 2.0)], "is no \\(name, value\\) pair"),
+        ([("a", float("nan"))], "feature 'a' has the value nan"),
+        ([("a", 1.0), ("b", float("inf"))], "feature 'b' has the value inf"),
+        ({"a": float("-inf")}, "feature 'a' has the value -inf"),
+        ([("a", "1")], "feature 'a' has the value '1'"),
+        (["a", 2.5], "is no feature"),
+        ({("a", ("b", 1.0)): "c"}, "has the value 'c'"),
+    ],
+)
+def test_odd_features_are_refused_in_lists_of_any_kind(row, words):
+    task = faulty(features=lambda s, x, state: row)
+    with pytest.raises((TypeError, ValueError), match=words):
+        describe(task, [Situation(0, "x", "a", (), ("a", "b"))])
 
 
 def test_names_hash_alike_in_every_process():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -65,12 +64,16 @@ def beam_search(
         children: dict[int, list[tuple[float, Any, Any]]] = {i: [] for i in active}
         if situations:
             draws = _draws(keys, [i for i, _ in of_input], depth)
-            scores, indptr = mixture.action_scores(situations, draws, form)
-            for number, (i, total) in enumerate(of_input):
-                one = situations[number]
-                part = scores[indptr[number] : indptr[number + 1]]
-                for a in np.argsort(-part, kind="stable")[:width]:
-                    children[i].append((total + part[a], one.state, one.actions[a]))
+            scores, _ = mixture.action_scores(situations, draws, form)
+            flat, first = scores.tolist(), 0
+            for one, (i, total) in zip(situations, of_input, strict=True):
+                n_actions = len(one.actions)
+                part = flat[first : first + n_actions]
+                first += n_actions
+                best = sorted(range(n_actions), key=part.__getitem__, reverse=True)
+                children[i] += [
+                    (total + part[a], one.state, one.actions[a]) for a in best[:width]
+                ]
         for i in active:
             ranked: list[tuple[float, Any]] = [
                 *((one.total, one) for one in pool[i]),
@@ -89,15 +92,13 @@ def _draws(keys: Hashes | None, places: list[int], depth: int) -> Floats | None:
 
 def _grown(task: Task, x: Any, chosen: list[Any]) -> list[_Hypothesis]:
     """The next beam; only the last child of a parent may change its state."""
-    parents = [one for one in chosen if not isinstance(one, _Hypothesis)]
-    left = Counter(id(state) for _, state, _ in parents)
+    last = {id(one[1]): number for number, one in enumerate(chosen)}
     beam = []
-    for one in chosen:
+    for number, one in enumerate(chosen):
         if isinstance(one, _Hypothesis):
             beam.append(one)
             continue
         total, state, action = one
-        left[id(state)] -= 1
-        own = task.copy(state) if left[id(state)] else state
+        own = state if last[id(state)] == number else task.copy(state)
         beam.append(_Hypothesis(total, task.step(x, own, action)))
     return beam

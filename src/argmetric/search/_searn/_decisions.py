@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -184,19 +185,44 @@ def read_features(features: Features) -> Iterable[tuple[Any, float]]:
             )
 
 
+def _names_and_values(features: Features) -> tuple[Iterable[Any], Iterable[float]]:
+    """The same as two lists; at once, where all features are of one plain kind."""
+    names: Iterable[Any] = ()
+    values: Iterable[Any] = ()
+    if type(features) is list and features:
+        kinds = set(map(type, features))
+        if kinds == {str}:
+            return features, [1.0] * len(features)
+        if kinds == {tuple} and set(map(len, features)) == {2}:
+            names, values = zip(*features, strict=True)
+    elif type(features) is dict:
+        names, values = features, features.values()
+    if set(map(type, values)) == {float} and math.isfinite(sum(values)):
+        return names, values
+    pairs = list(read_features(features))
+    return [name for name, _ in pairs], [value for _, value in pairs]
+
+
+def _hashes(names: Iterable[Any]) -> list[int]:
+    try:
+        return list(map(_known.__getitem__, names))
+    except (KeyError, TypeError):  # one is new, or can be none
+        return list(map(hash_name, names))
+
+
 class _Gatherer:
     """Grows sparse rows."""
 
     def __init__(self) -> None:
         self.ends = [0]
-        self.hashes: list[int] = []
-        self.values: list[float] = []
+        self.hashes = array("Q")
+        self.values = array("d")
 
     def add(self, features: Features | None, bias: bool = False) -> None:
         if features is not None:
-            for name, value in read_features(features):
-                self.hashes.append(hash_name(name))
-                self.values.append(value)
+            names, values = _names_and_values(features)
+            self.hashes.extend(_hashes(names))
+            self.values.extend(values)
             if bias:
                 self.hashes.append(hash_name((_BIAS,)))
                 self.values.append(1.0)
@@ -221,7 +247,7 @@ def describe(task: Task, situations: Sequence[Situation]) -> Decisions:
             n_before = len(pairs.hashes)
             features = task.features(x, state)
             states.add(features, bias=True)
-            codes += map(hash_name, actions)
+            codes += _hashes(actions)
             if not plain:
                 for action in actions:
                     pairs.add(task.action_features(x, state, action))
