@@ -32,8 +32,8 @@ Y = [1, 1, 0, 1, 0, 0]
 def history():
     return History(
         (
-            Iteration(1, 0.1, 120, 0.25, 0.0, None, 0.9, 0.5),
-            Iteration(2, 0.125, 12345, 0.0625, 0.5, 0.4375, 0.81, 12.25),
+            Iteration(1, 0.1, 120, 0.25, 0.125, 0.0, None, 0.9, 0.5, 0.25),
+            Iteration(2, 0.125, 12345, 0.0625, 0.03, 0.5, 0.4375, 0.81, 12.25),
         ),
         best=2,
         stopped="after 2 iterations",
@@ -137,13 +137,17 @@ def test_labels_of_a_rule_are_no_markup():
 
 def test_a_history_is_a_table():
     assert repr(history()).splitlines() == [
-        " iteration   beta  examples  regret  roll-in  dev loss  initial  seconds",
-        "         1    0.1       120  0.2500   0.0000         -      0.9     0.50",
-        "*        2  0.125     12345  0.0625   0.5000    0.4375     0.81    12.25",
+        " iteration   beta  examples  regret  mistakes  roll-in  dev loss  initial  "
+        "seconds",
+        "         1    0.1       120  0.2500    12.50%   0.0000         -      0.9  "
+        "   0.50",
+        "*        2  0.125     12345  0.0625     3.00%   0.5000    0.4375     0.81  "
+        "  12.25",
         "* kept; after 2 iterations",
+        "mistakes on inputs not seen in iteration 1: 25.00%",
     ]
     html = history()._repr_html_()
-    assert html.count("<td") == 3 * 7
+    assert html.count("<td") == 3 * 8
     assert "* kept; after 2 iterations" in html
 
 

@@ -456,6 +456,68 @@ def test_cross_validation_rolls_in_with_classifiers_that_did_not_see_the_input()
         Searn(task, cross_validation=13).fit(X, Y)
 
 
+def by_heart(x, i):
+    return [f"sees {x[i]}", (f"{x} {i}", 3.0)]
+
+
+@pytest.mark.parametrize("costs", ["optimal", "tied"])
+def test_a_roll_in_that_is_nearly_the_initial_policy_is_told(costs):
+    """Features that name the input: no mistakes on those seen, many on others."""
+    X, Y = sticky(60, np.random.default_rng(0), stay=0.8)
+    task = SequenceLabelling([0, 1, 2], features=by_heart, history=1)
+    options = {"learner": LinearLearner(epochs=50), "beta": 1.0, "iterations": 3}
+    with pytest.warns(UserWarning, match="nearly the initial policy's") as caught:
+        searn = Searn(task, **options, costs=costs).fit(X, Y)
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
+    first, *later = searn.history_
+    assert first.mistakes < 0.01
+    assert first.unseen_mistakes == 0.15
+    assert [one.unseen_mistakes for one in later] == [None, None]
+    text = str(caught[0].message)
+    assert f"wrong in {first.mistakes:.2%} of the decisions" in text
+    assert f"but in {first.unseen_mistakes:.2%} on others" in text
+    assert "pass cross_validation=4" in text
+    note = f"mistakes on inputs not seen in iteration 1: {first.unseen_mistakes:.2%}"
+    assert note in repr(searn.history_)
+    # What the advice brings: a roll-in that shows mistakes, and nothing to warn of
+    crossed = Searn(task, **options, costs=costs, cross_validation=4).fit(X, Y)
+    assert crossed.history_[0].mistakes == pytest.approx(
+        first.unseen_mistakes, abs=0.03
+    )
+    assert crossed.history_[1].roll_in_loss > 4 * searn.history_[1].roll_in_loss
+    assert crossed.history_[0].unseen_mistakes is None
+
+
+def test_a_roll_in_with_mistakes_of_its_own_is_not_told_of():
+    """A learner that underfits errs alike everywhere, and one of an easy task never."""
+    rng = np.random.default_rng(0)
+    X, Y = sticky(150, rng)
+    task = SequenceLabelling([0, 1, 2], features=seen_only, history=1)
+    first = Searn(task, beta=1.0, iterations=2).fit(X, Y).history_[0]
+    assert first.unseen_mistakes == pytest.approx(first.mistakes, rel=0.3)
+    assert first.mistakes > 0.03
+    easy = Searn(task, beta=1.0, iterations=2).fit(X, X).history_[0]
+    assert (easy.mistakes, easy.unseen_mistakes) == (0, None)
+    named = SequenceLabelling([0, 1, 2], features=by_heart, history=1)
+    once = Searn(named, beta=1.0, iterations=1).fit(X, Y).history_[0]
+    assert once.unseen_mistakes is None  # there is no roll-in by what was learned
+    few = Searn(named, beta=1.0, iterations=2).fit(X[:8], Y[:8]).history_[0]
+    assert few.unseen_mistakes is None  # no evidence
+
+
+def test_to_look_at_unseen_inputs_changes_nothing_that_is_learned():
+    X, Y = sticky(120, np.random.default_rng(0))
+    task = SequenceLabelling([0, 1, 2], features=seen_only, history=1)
+    predicted = []
+    for learner in (LinearLearner(), Faint()):
+        searn = Searn(task, learner, beta=0.5, iterations=2).fit(X, Y)
+        looked = searn.history_[0].unseen_mistakes is not None
+        assert looked == isinstance(learner, LinearLearner)
+        predicted.append(searn.predict(X))
+    assert predicted[0] == predicted[1]
+
+
 @pytest.mark.parametrize("costs", ["optimal", "rollout", "tied"])
 @pytest.mark.parametrize("learner", ["logistic", "perceptron", "svm"])
 def test_every_learner_learns_under_every_kind_of_costs(costs, learner):

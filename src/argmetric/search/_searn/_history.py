@@ -13,6 +13,7 @@ _COLUMNS = (
     " beta",
     "examples",
     "regret",
+    "mistakes",
     "roll-in",
     "dev loss",
     "initial",
@@ -34,6 +35,9 @@ class Iteration:
         Decisions it was trained on.
     regret : float
         Mean regret of its choices on these (its cost-sensitive loss).
+    mistakes : float
+        Share of its choices on these that have a regret: under `cross_validation`, of
+        the classifiers that did not see the input.
     roll_in_loss : float
         Mean loss of the policy that the examples came from, on the training inputs.
     dev_loss : float or None
@@ -43,16 +47,23 @@ class Iteration:
         Share of decisions still with the initial policy.
     seconds : float
         Time taken.
+    unseen_mistakes : float or None
+        As `mistakes`, of a classifier that did not see the input; in the first of
+        several iterations without `cross_validation`, where there are enough to count.
+        Far more of them than `mistakes` mean that the policy learns next to nothing
+        from further iterations.
     """
 
     number: int
     beta: float
     examples: int
     regret: float
+    mistakes: float
     roll_in_loss: float
     dev_loss: float | None
     initial_weight: float
     seconds: float
+    unseen_mistakes: float | None = None
 
 
 @dataclass(frozen=True, repr=False)
@@ -100,6 +111,7 @@ class History(Result):
                     f"{one.beta:.3g}",
                     f"{one.examples}",
                     f"{one.regret:.4f}",
+                    f"{one.mistakes:.2%}",
                     f"{one.roll_in_loss:.4f}",
                     dev,
                     f"{one.initial_weight:.3g}",
@@ -109,7 +121,15 @@ class History(Result):
         return rows
 
     def _notes(self) -> tuple[str, ...]:
-        return (f"* kept; {self.stopped}",)
+        unseen = [one for one in self.iterations if one.unseen_mistakes is not None]
+        return (
+            f"* kept; {self.stopped}",
+            *(
+                f"mistakes on inputs not seen in iteration {one.number}: "
+                f"{one.unseen_mistakes:.2%}"
+                for one in unseen
+            ),
+        )
 
     def __repr__(self) -> str:
         widths = [len(name) + 1 for name in _COLUMNS]

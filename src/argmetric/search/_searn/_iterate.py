@@ -26,6 +26,7 @@ from argmetric.search._searn._task import Task
 from argmetric.search._searn._walk import final_losses, make_keys, run, start_walks
 
 Data = tuple[Sequence[Any], Sequence[Any]]
+NO_REGRET = 1e-9  # costs that differ by less are equal
 
 
 def folds_of(n: int, n_folds: int | None, seed: int) -> Integers | None:
@@ -47,6 +48,8 @@ class Examples:
         Their features.
     costs : ndarray
         One for each action of each decision.
+    places : ndarray
+        The number of the input of each decision.
     folds : ndarray
         The fold of the input of each decision, -1 where there are none.
     loss : float
@@ -57,6 +60,7 @@ class Examples:
 
     decisions: Decisions
     costs: Floats
+    places: Integers
     folds: Integers
     loss: float
     longest: int
@@ -74,7 +78,7 @@ class _Recorder:
         self.initial = initial  # None: costs are found later, from kept states
         self.parts: list[Known] = []
         self.situations: list[Situation] = []
-        self.folds: list[int] = []
+        self.places: list[int] = []
         self.longest = 0
 
     def visit(self, situations: list[Situation]) -> Known:
@@ -89,7 +93,7 @@ class _Recorder:
         if self.in_place:
             _ = known.decisions
         self.parts.append(known)
-        self.folds += [one.fold for one in situations]
+        self.places += [one.place for one in situations]
         self.longest = max(self.longest, *(one.depth + 1 for one in situations))
         return known
 
@@ -121,10 +125,12 @@ def roll_in(
             tied=kind == "tied",
             seed=seed + 1,
         )
+    places = np.array(recorder.places, dtype=np.int64)
     return Examples(
         Decisions.joined([part.decisions for part in recorder.parts]),
         np.array([cost for costs in found for cost in costs], dtype=np.float64),
-        np.array(recorder.folds, dtype=np.int64),
+        places,
+        np.full(places.size, -1) if folds is None else folds[places],
         float(losses.mean()) if losses.size else 0.0,
         recorder.longest,
     )

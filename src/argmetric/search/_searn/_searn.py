@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import sys
 import time
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -16,6 +17,7 @@ from argmetric.search._searn._costs import CostKind
 from argmetric.search._searn._decoder import Decoder, Prediction
 from argmetric.search._searn._history import History, Iteration
 from argmetric.search._searn._iterate import (
+    NO_REGRET,
     Data,
     folds_of,
     learn_policy,
@@ -30,6 +32,7 @@ from argmetric.search._searn._policy import BeamScores, LearnedPolicy, Mixture
 from argmetric.search._searn._queue import QueueTask
 from argmetric.search._searn._reference import InitialPolicy
 from argmetric.search._searn._task import Task
+from argmetric.search._searn._unseen import in_sample_warning, unseen_mistakes
 
 _GRID = (1.0, 0.7, 0.5, 0.3, 0.2, 0.1, 0.05)  # values of β that are tried
 _NEGLIGIBLE = 0.05  # chance that the initial policy still decides on a path
@@ -77,7 +80,9 @@ class Searn(Parameters):
         Whether to train for the beam, by search among queues (see `QueueTask`).
     cross_validation : int, optional
         Number of folds (section 7): training inputs are run by classifiers that did
-        not see them, since policies look better on inputs they were trained on.
+        not see them, since policies look better on inputs they were trained on. Without
+        it a warning says where they look so much better that the roll-in is nearly the
+        initial policy's.
     patience : int, default=5
         Iterations without a better loss on development inputs before the fit stops.
     n_rollouts : int, default=5
@@ -209,6 +214,9 @@ class Searn(Parameters):
                 mixture, row, longest = self._iterate(number, mixture, data, dev, rng)
                 rows.append(row)
                 self._tell(row)
+                message = in_sample_warning(row.mistakes, row.unseen_mistakes)
+                if message is not None:
+                    warnings.warn(message, UserWarning, stacklevel=3)
                 value = math.inf if row.dev_loss is None else row.dev_loss
                 if best is None or dev is None or value < best.loss:
                     best = _Best(mixture, number, value)
@@ -257,6 +265,10 @@ class Searn(Parameters):
         policy = learn_policy(task, learner, examples, n_folds, rng)
         scores = policy.fold_scores(examples.decisions, examples.folds)
         regrets = regrets_of(scores, examples)
+        mistakes = float((regrets > NO_REGRET).mean()) if len(examples) else 0.0
+        unseen = None
+        if number == 1 and self.iterations != 1 and n_folds is None:
+            unseen = unseen_mistakes(learner, examples, mistakes, self.random_state)
         beta, dev_loss = self._share(mixture, policy, dev)
         mixture = mixture.interpolate(policy, beta)
         seconds = time.perf_counter() - begin
@@ -265,10 +277,12 @@ class Searn(Parameters):
             beta,
             len(examples),
             float(regrets.mean()) if len(examples) else 0.0,
+            mistakes,
             examples.loss,
             dev_loss,
             mixture.initial_weight,
             seconds,
+            unseen,
         )
         return mixture, row, examples.longest
 
