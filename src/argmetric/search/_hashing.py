@@ -115,19 +115,19 @@ def rounded(weights: SingleFloats) -> SingleFloats:
     return half.astype(np.float32) if np.isfinite(half).all() else weights
 
 
-def sparse(name: str, weights: SingleFloats) -> Arrays:
+def sparse(name: str, weights: npt.NDArray[np.floating[Any]]) -> Arrays:
     """Which weights are not zero, one bit each, and these, as half floats if exact."""
     values: npt.NDArray[Any] = weights[weights != 0]
     with np.errstate(over="ignore"):
         halves = values.astype(np.float16)
-    if np.array_equal(halves.astype(np.float32), values):
+    if np.array_equal(halves.astype(weights.dtype), values):
         values = halves
     return {f"{name}_places": np.packbits(weights != 0), f"{name}_weights": values}
 
 
-def dense(name: str, arrays: Arrays, n: int) -> SingleFloats:
+def dense(name: str, arrays: Arrays, n: int, dtype: Any = np.float32) -> Any:
     """The weights that `sparse` took apart."""
-    weights = np.zeros(n, dtype=np.float32)
+    weights = np.zeros(n, dtype=dtype)
     places = np.unpackbits(arrays[f"{name}_places"], count=n).view(np.bool_)
     weights[places] = arrays[f"{name}_weights"]
     return weights

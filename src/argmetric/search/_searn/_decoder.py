@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any, Literal
 
 import numpy as np
 
 from argmetric.search._searn._beam import beam_search
-from argmetric.search._searn._policy import BeamScores, Mixture
+from argmetric.search._searn._policy import BeamScores, LearnedPolicy, Mixture
 from argmetric.search._searn._task import Task
 from argmetric.search._searn._walk import make_keys, run, start_walks
 
 Prediction = Literal["draw", "mean"]
+_GRID = (1.0, 0.7, 0.5, 0.3, 0.2, 0.1, 0.05)  # values of β that are tried
 
 
 @dataclass(frozen=True)
@@ -69,3 +71,23 @@ class Decoder:
                 f"the loss of development input {bad[0]} is {losses[bad[0]]}"
             )
         return float(losses.mean())
+
+
+def best_share(
+    beta: float | Literal["search"],
+    decoder: Decoder,
+    mixture: Mixture,
+    policy: LearnedPolicy,
+    dev: tuple[Sequence[Any], Sequence[Any]] | None,
+) -> tuple[float, float | None]:
+    """β of a new policy, and the loss on development inputs that it comes to."""
+    if dev is None:
+        return float(beta), None
+    searched = _GRID if mixture.learned else (1.0,)
+    grid = searched if beta == "search" else (beta,)
+    tried = []
+    for share in grid:
+        after = mixture.interpolate(policy, float(share)).without_initial()
+        tried.append((decoder.mean_loss(after, *dev), float(share)))
+    loss, share = min(tried, key=itemgetter(0))
+    return share, loss

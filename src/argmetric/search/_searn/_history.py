@@ -65,6 +65,14 @@ class Iteration:
     seconds: float
     unseen_mistakes: float | None = None
 
+    def __str__(self) -> str:
+        dev = "" if self.dev_loss is None else f", dev loss {self.dev_loss:.4f}"
+        return (
+            f"iteration {self.number}: {self.examples} examples, regret "
+            f"{self.regret:.4f}, mistakes {self.mistakes:.2%}, roll-in loss "
+            f"{self.roll_in_loss:.4f}{dev}, beta {self.beta:g}, {self.seconds:.1f} s"
+        )
+
 
 @dataclass(frozen=True, repr=False)
 class History(Result):

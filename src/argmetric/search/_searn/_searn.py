@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import sys
 import time
 import warnings
@@ -14,7 +15,7 @@ import numpy as np
 
 from argmetric.search._parameters import Parameters
 from argmetric.search._searn._costs import CostKind
-from argmetric.search._searn._decoder import Decoder, Prediction
+from argmetric.search._searn._decoder import Decoder, Prediction, best_share
 from argmetric.search._searn._history import History, Iteration
 from argmetric.search._searn._iterate import (
     NO_REGRET,
@@ -28,13 +29,12 @@ from argmetric.search._searn._iterate import (
 )
 from argmetric.search._searn._learners import CostSensitiveLearner, Kind, LinearLearner
 from argmetric.search._searn._options import check_options
-from argmetric.search._searn._policy import BeamScores, LearnedPolicy, Mixture
+from argmetric.search._searn._policy import BeamScores, Mixture
 from argmetric.search._searn._queue import QueueTask
 from argmetric.search._searn._reference import InitialPolicy
 from argmetric.search._searn._task import Task
 from argmetric.search._searn._unseen import in_sample_warning, unseen_mistakes
 
-_GRID = (1.0, 0.7, 0.5, 0.3, 0.2, 0.1, 0.05)  # values of β that are tried
 _NEGLIGIBLE = 0.05  # chance that the initial policy still decides on a path
 _MOST_ITERATIONS = 10_000
 
@@ -190,12 +190,19 @@ class Searn(Parameters):
         data, dev_data = split(same_number(X, Y), dev, rng)
         if self.beta == "search" and dev_data is None:
             raise ValueError('beta="search" needs development inputs: pass dev=(X, Y)')
-        self._search_task = self.task
-        if self.train_beam:
-            width = self.search_width
-            self._search_task = QueueTask(self.task, self.beam, search_width=width)
+        self._search_task = self._make_search_task()
         self._loop(data, dev_data, rng)
         return self
+
+    def _make_search_task(self) -> Task:
+        if not self.train_beam:
+            return self.task
+        return QueueTask(self.task, self.beam, search_width=self.search_width)
+
+    def _fitted_policy(self) -> Mixture:
+        if not hasattr(self, "policy_"):
+            raise ValueError("this Searn is not fitted yet: call fit(X, Y) first")
+        return self.policy_
 
     def _decoder(self) -> Decoder:
         beam = 1 if self.train_beam else self.beam  # a queue is a beam by itself
@@ -213,7 +220,8 @@ class Searn(Parameters):
             for number in range(1, (self.iterations or _MOST_ITERATIONS) + 1):
                 mixture, row, longest = self._iterate(number, mixture, data, dev, rng)
                 rows.append(row)
-                self._tell(row)
+                if self.verbose:
+                    sys.stderr.write(f"{row}\n")
                 message = in_sample_warning(row.mistakes, row.unseen_mistakes)
                 if message is not None:
                     warnings.warn(message, UserWarning, stacklevel=3)
@@ -269,7 +277,7 @@ class Searn(Parameters):
         unseen = None
         if number == 1 and self.iterations != 1 and n_folds is None:
             unseen = unseen_mistakes(learner, examples, mistakes, self.random_state)
-        beta, dev_loss = self._share(mixture, policy, dev)
+        beta, dev_loss = best_share(self.beta, self._decoder(), mixture, policy, dev)
         mixture = mixture.interpolate(policy, beta)
         seconds = time.perf_counter() - begin
         row = Iteration(
@@ -286,30 +294,6 @@ class Searn(Parameters):
         )
         return mixture, row, examples.longest
 
-    def _share(
-        self, mixture: Mixture, policy: LearnedPolicy, dev: Data | None
-    ) -> tuple[float, float | None]:
-        """β, and the loss on development inputs that it comes to."""
-        if dev is None:
-            return float(self.beta), None
-        fixed = self.beta != "search" or not mixture.learned
-        grid = _GRID if not fixed else (1.0 if self.beta == "search" else self.beta,)
-        tried = []
-        for beta in grid:
-            after = mixture.interpolate(policy, float(beta)).without_initial()
-            tried.append((self._decoder().mean_loss(after, *dev), float(beta)))
-        loss, beta = min(tried, key=lambda pair: pair[0])
-        return beta, loss
-
-    def _tell(self, row: Iteration) -> None:
-        if self.verbose:
-            dev = "" if row.dev_loss is None else f", dev loss {row.dev_loss:.4f}"
-            sys.stderr.write(
-                f"iteration {row.number}: {row.examples} examples, regret "
-                f"{row.regret:.4f}, roll-in loss {row.roll_in_loss:.4f}{dev}, beta "
-                f"{row.beta:g}, {row.seconds:.1f} s\n"
-            )
-
     def predict(self, X: Sequence[Any]) -> list[Any]:
         """Outputs for inputs.
 
@@ -318,9 +302,7 @@ class Searn(Parameters):
         X : sequence
             Inputs.
         """
-        if not hasattr(self, "policy_"):
-            raise ValueError("this Searn is not fitted yet: call fit(X, Y) first")
-        return self._decoder().outputs(self.policy_, X)
+        return self._decoder().outputs(self._fitted_policy(), X)
 
     def score(self, X: Sequence[Any], Y: Sequence[Any]) -> float:
         """`task.score` of the predictions; by default minus the mean loss.
@@ -332,3 +314,34 @@ class Searn(Parameters):
         """
         X, Y = same_number(X, Y)
         return float(self.task.score(Y, self.predict(X)))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write what was learned to one file: JSON and arrays, nothing that is run.
+
+        The task is code and stays out; `load` takes it anew. Learners that are not
+        `LinearLearner` cannot be saved.
+
+        Parameters
+        ----------
+        path : str or path
+            The file.
+        """
+        from argmetric.search._searn._model_file import save
+
+        save(self, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], task: Task) -> Searn:
+        """Read what `save` wrote; it predicts exactly alike.
+
+        Parameters
+        ----------
+        path : str or path
+            The file.
+        task : Task
+            As it was at fitting. Another class, and other arguments of its constructor,
+            are refused as far as the file can tell; functions are not compared.
+        """
+        from argmetric.search._searn._model_file import load
+
+        return load(path, task)
