@@ -22,7 +22,7 @@ import sys
 
 from harness import run_sections
 
-SECTIONS = ("fewsum", "opinosis", "paper", "shell")
+SECTIONS = ("fewsum", "opinosis", "paper", "shell", "examples")
 
 
 def main() -> int:

@@ -1,0 +1,59 @@
+"""Five summaries of a fold, from best to worst, with the sentences that they touch."""
+
+from __future__ import annotations
+
+import textwrap
+
+import numpy as np
+from harness import emit
+from search_parts.data import FOLDS
+
+from argmetric.search import Summary, score_summaries
+from summaries_parts.data import clusters
+from summaries_parts.learned import summarizer
+
+SHOWN = 5
+WIDTH = 84
+
+
+def run(*, quick: bool) -> str:
+    own = clusters("fewsum", quick=quick)
+    learn, test = next(iter(own.folds(2 if quick else FOLDS)))
+    part, other = own.take(learn), own.take(test)
+    model = summarizer("compressed", "weights", 0, quick=quick)
+    model.fit(part.documents, part.references, words=own.words)
+    summaries = model.predict(other.documents, words=own.words)
+    recalls = score_summaries(summaries, other.references).by_cluster["rouge_2"]
+    order = np.argsort(-recalls)
+    chosen = order[np.linspace(0, len(order) - 1, SHOWN).round().astype(int)]
+    blocks = []
+    for place, i in enumerate(chosen.tolist(), start=1):
+        recall = 100.0 * float(recalls[i])
+        emit("examples", f"summary {place}", recall, "R-2 recall, %", None)
+        blocks.append(_block(place, recall, summaries[i]))
+    return "\n\n".join(blocks)
+
+
+def _block(place: int, recall: float, summary: Summary) -> str:
+    """The summary, and the sentences that it touches, what is dropped in brackets."""
+    lines = [f"Summary {place}, recall {recall:.1f}:", ""]
+    lines += [f"   {line}" for line in textwrap.wrap(summary.text, WIDTH)]
+    lines += ["", "   from", ""]
+    cluster = summary.cluster
+    starts = cluster.sentence_starts
+    for s in np.unique(cluster.word_sentences[summary.is_kept]).tolist():
+        text = _marked(summary, int(starts[s]), int(starts[s + 1]))
+        document = int(cluster.sentence_documents[s]) + 1
+        wrapped = textwrap.wrap(f"({document}) {text}", WIDTH)
+        lines += [f"   {line}" for line in wrapped]
+    return "\n".join(lines)
+
+
+def _marked(summary: Summary, low: int, high: int) -> str:
+    words, kept = summary.cluster.words, summary.is_kept.tolist()
+    found: list[str] = []
+    for w in range(low, high):
+        opens = not kept[w] and (w == low or kept[w - 1])
+        closes = not kept[w] and (w == high - 1 or kept[w + 1])
+        found.append(f"{'[' * opens}{words[w]}{']' * closes}")
+    return " ".join(found)
