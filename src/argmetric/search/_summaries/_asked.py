@@ -60,8 +60,9 @@ def take_whole(growth: Growth, sentence: int) -> None:
     own = np.flatnonzero(pieces.sentences == sentence)
     whole = int(own[np.diff(pieces.starts)[own].argmax()])
     growth.measure()
-    size = growth.cost_of(whole)
-    if size > growth.room or not growth.take(whole, 0.0):
+    is_known = growth.budget.count is None  # and not only when it is tried
+    is_long = is_known and growth.cost_of(whole) > growth.room
+    if is_long or not growth.take(whole, 0.0):
         raise ValueError(
             f"{cluster.name}: the sentences that must be in do not fit the budget of "
             f"{growth.budget.limit:,} {growth.budget.unit}"
@@ -70,19 +71,19 @@ def take_whole(growth: Growth, sentence: int) -> None:
 
 def refuse_tight(growth: Growth) -> None:
     """A budget that no sentence or part of one fits is a slip."""
-    if growth.measure():
+    if growth.gains:
         return
-    cluster, budget = growth.material.cluster, growth.budget
-    shortest = growth.shortest
-    if shortest is not None:
+    cluster, budget, shortest = growth.material.cluster, growth.budget, growth.shortest
+    if shortest is None:
+        raise ValueError(
+            f"{cluster.name}: there is nothing to take; never and min_words leave no "
+            "sentence"
+        )
+    if shortest > budget.limit:
         raise ValueError(
             f"{cluster.name}: the shortest piece that can be taken has {shortest:,} "
             f"{budget.unit}, more than the budget of {budget.limit:,}"
         )
-    raise ValueError(
-        f"{cluster.name}: there is nothing to take; never, min_words and redundancy "
-        "leave no sentence"
-    )
 
 
 def read_budget(

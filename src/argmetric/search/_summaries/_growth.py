@@ -63,7 +63,8 @@ class Growth:
         self._steps[: self._own] = steps
         self._steps[self._own, :, 0] = material.is_content
         self._found = np.empty((len(pieces), self._own + 1))
-        self._is_open = is_open.copy()
+        self._is_open = is_open
+        self._is_refused = np.zeros(len(pieces), dtype=bool)
         self._min_words = min_words
         self._redundancy = redundancy
         self._costs = budget.costs(cluster.words)
@@ -82,9 +83,9 @@ class Growth:
     def branch(self) -> Growth:
         """A growth that goes on from here on its own."""
         other = copy(self)
-        for name in ("step_of_word", "gains", "sizes", "_found", "_is_open", "_kept"):
+        for name in ("step_of_word", "gains", "sizes", "_found", "_kept", "_counts"):
             setattr(other, name, getattr(self, name).copy())
-        other._counts = self._counts.copy()
+        other._is_refused = self._is_refused.copy()
         return other
 
     @property
@@ -115,13 +116,15 @@ class Growth:
 
     @property
     def shortest(self) -> int | None:
-        """What the shortest piece costs, whether or not it fits; None: none is open."""
+        """Size of the shortest piece, whether or not it fits; None: none is open."""
         pieces = self.material.pieces
         costs = np.add.reduceat(self._costs[pieces.words], pieces.starts[:-1])
-        is_long = np.diff(pieces.starts) >= self._min_words
-        costs = costs[self._is_open & is_long]
-        blank = self.budget.room - self.budget.limit
-        return int(costs.min() - blank) if len(costs) else None
+        can = self._is_open & (np.diff(pieces.starts) >= self._min_words)
+        if not can.any():
+            return None
+        kept = np.zeros(len(self._kept), dtype=bool)
+        kept[pieces.words_of(int(np.where(can, costs, np.inf).argmin()))] = True
+        return self.budget.size(text_of(self.material.cluster.words, kept))
 
     def cost_of(self, piece: int) -> float:
         """What the words of a piece cost that are not kept."""
@@ -153,7 +156,8 @@ class Growth:
         pieces = self.material.pieces
         kept = self.kept_words[pieces.sentences]
         new = np.add.reduceat(self._kept[pieces.words] == 0, pieces.starts[:-1])
-        is_wrong = (self.sizes < 0.0) | ~self._is_open | (kept + new < self._min_words)
+        is_wrong = (self.sizes < 0.0) | ~self._is_open | self._is_refused
+        is_wrong |= kept + new < self._min_words
         if self._redundancy < 1.0:
             repeated = self._content - self._found[:, self._own]
             is_wrong |= (kept == 0) & (repeated > self._redundancy * self._content)
@@ -161,7 +165,7 @@ class Growth:
         return bool(self.sizes.any())
 
     def take(self, piece: int, gain: float) -> bool:
-        """Add a piece; False, and closed, where the user's own count says no."""
+        """Add a piece; False, and never again, where the user's own count says no."""
         from argmetric._kernels.summaries import count_grams
 
         words = self.material.pieces.words_of(piece)
@@ -171,7 +175,7 @@ class Growth:
             text = text_of(self.material.cluster.words, self._kept)
             if self.budget.size(text) > self.budget.limit:
                 self._kept[new] = 0
-                self._is_open[piece] = False
+                self._is_refused[piece] = True
                 return False
         self.step_of_word[new] = len(self.gains)
         self.gains.append(gain)

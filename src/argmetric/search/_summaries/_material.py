@@ -9,6 +9,7 @@ from typing import Literal
 
 import numpy as np
 
+from argmetric._arguments import check_count
 from argmetric._types import AnyArray, Booleans, Floats
 from argmetric.search._summaries._cluster import Cluster
 from argmetric.search._summaries._grams import Grams, number_grams
@@ -18,6 +19,8 @@ from argmetric.search._summaries._rouge import tokens
 from argmetric.search._summaries._word_lists import STOP_WORDS
 
 Mode = Literal["sentences", "compressed"]
+
+_TIMES = 8  # a word is repeated, so that counts that are rounded tell its share
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,24 +91,29 @@ class Budget:
     count: Callable[[str], int] | None = None
 
     def costs(self, words: list[str]) -> Floats:
-        """What each word costs, with the blank behind it."""
+        """What each word costs in the midst of a text, with the blank behind it."""
         if self.unit == "words":
             return np.ones(len(words))
         if self.unit == "characters":
             return np.array([len(word) + 1.0 for word in words])
         kinds, codes = np.unique(np.array(words, dtype=str), return_inverse=True)
-        sizes = [max(self.size(kind), 1) for kind in kinds.tolist()]
-        return np.array(sizes, dtype=np.float64)[codes]
+        costs = [self._repeated(kind) for kind in kinds.tolist()]
+        return np.array(costs, dtype=np.float64)[codes]
+
+    def _repeated(self, word: str) -> float:
+        """What one more of a word costs; what every text costs is left out."""
+        more = self.size(" ".join([word] * (1 + _TIMES))) - self.size(word)
+        return max(more, 1) / _TIMES
 
     @property
     def room(self) -> float:
         """What the costs may sum up to: there is no blank behind the last word."""
-        return float(self.limit + (self.unit == "characters"))
+        return float(self.limit + (self.unit != "words"))
 
     def size(self, text: str) -> int:
         """How much of the budget a text takes."""
         if self.count is not None:
-            return int(self.count(text))
+            return check_count(self.count(text), "what count gives")
         return len(text.split()) if self.unit == "words" else len(text)
 
 

@@ -333,9 +333,8 @@ class Summarizer(Parameters):
                         f"{cluster.name}: a sentence is in both must and never"
                     )
                 take_whole(growth, sentence)
-            if not first:
-                refuse_tight(growth)
             grow(growth, chooser)
+            refuse_tight(growth)
             found.append(self._summary(growth, name))
         return found
 
@@ -373,6 +372,7 @@ class Summarizer(Parameters):
             for piece in path:
                 growth.measure()
                 growth.take(piece, float(growth.values[piece, 0]))
+            refuse_tight(growth)
             found.append(self._summary(growth, "oracle"))
         return found
 
