@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from argmetric.search._summaries._material import Budget
 
 
 def numbers_of(given: Any, clusters: Sequence[Cluster], name: str) -> list[list[int]]:
-    """Numbers of sentences from pairs (document, sentence), for each cluster."""
+    """Numbers of sentences from pairs (document, sentence), each once, by cluster."""
     if given is None:
         return [[] for _ in clusters]
     wanted = "a list for each cluster of pairs (document, sentence)"
@@ -23,18 +24,16 @@ def numbers_of(given: Any, clusters: Sequence[Cluster], name: str) -> list[list[
         raise ValueError(
             f"{name} is {wanted}: {len(items)} lists for {len(clusters)} clusters"
         )
+    pairs = [check_items([] if own is None else own, name, wanted) for own in items]
     return [
-        [
-            _number(pair, cluster, name)
-            for pair in check_items(own if own is not None else [], name, wanted)
-        ]
-        for own, cluster in zip(items, clusters, strict=True)
+        list(dict.fromkeys(_number(pair, cluster, name) for pair in own))
+        for own, cluster in zip(pairs, clusters, strict=True)
     ]
 
 
 def _number(pair: Any, cluster: Cluster, name: str) -> int:
     try:
-        document, sentence = map(int, pair)
+        document, sentence = map(index, pair)
     except (TypeError, ValueError):
         raise ValueError(
             f"{name}: a sentence of {cluster.name} is named by a pair (document, "
