@@ -46,7 +46,7 @@ class Sums:
 
     def fit(self, penalty: float) -> Linear:
         """Least Σ weight (y - f(x))² + penalty |weights|²; features have spread 1."""
-        total = self._squares[0, 0]
+        total = self._squares[0, 0] or 1.0  # no row: the function is 0
         moments = self._squares / total
         means, mean = moments[0, 1:-1], float(moments[0, -1])
         squares = moments[1:-1, 1:-1] - np.outer(means, means)
