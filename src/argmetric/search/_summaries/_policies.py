@@ -33,12 +33,11 @@ class ByFrequency:
 def frequency_of_pairs(material: Material) -> Floats:
     """In how many documents a pair is, where in several; pairs of grammar have 0."""
     grams, stop = material.grams, material.is_stop_word
-    found = np.where(grams.documents >= 2, grams.documents, 0).astype(np.float64)
-    if not found[len(stop) :].any():  # a single document of few sentences
-        found = grams.documents.astype(np.float64)
+    found = grams.documents.astype(np.float64)
     found[: len(stop)] = 0.0
     found[len(stop) :][stop[grams.lefts] & stop[grams.rights]] = 0.0
-    return found
+    several = np.where(found >= 2.0, found, 0.0)
+    return several if several.any() else found  # documents that have nothing in common
 
 
 @dataclass(frozen=True, eq=False)
