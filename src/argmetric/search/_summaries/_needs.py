@@ -13,7 +13,7 @@ from itertools import chain, pairwise
 
 import numpy as np
 
-from argmetric._corpus import Tree
+from argmetric._corpus import Tree, check_trees
 from argmetric._types import AnyArray, Booleans, Integers
 from argmetric.search._summaries._cluster import Cluster
 from argmetric.search._summaries._parts import parts_of
@@ -88,9 +88,18 @@ def read_needs(cluster: Cluster, parse: Parse | None) -> Needs:
             f"{cluster.name} has sentences without trees, and mode='compressed' needs "
             "them: pass parser=, or documents as lists of Tree"
         )
-    parsed = iter(parse(asked) if asked and parse is not None else ())
+    parsed = iter(_parsed(asked, parse) if asked and parse is not None else ())
     trees = [next(parsed) if tree is None else tree for tree in given]
     return _glue(cluster, trees, sizes)
+
+
+def _parsed(sentences: list[list[str]], parse: Parse) -> Sequence[Tree]:
+    """Trees by a parser, which may be the user's own: kernels trust them."""
+    trees = parse(sentences)
+    check_trees(trees, roots="any")
+    if list(map(len, trees)) != list(map(len, sentences)):
+        raise ValueError("the parser must give each sentence a tree of its words")
+    return trees
 
 
 def _glue(cluster: Cluster, trees: Sequence[Tree], sizes: Integers) -> Needs:
