@@ -116,16 +116,16 @@ def _glue(cluster: Cluster, trees: Sequence[Tree], sizes: Integers) -> Needs:
     word_of_part = np.repeat(np.arange(n), sizes)
     is_mark = ~np.array([any(map(str.isalnum, part)) for part in parts], dtype=bool)
     heads, at = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
-    word_heads(
-        np.concatenate([tree.heads for tree in trees]),
-        np.append(0, np.cumsum([len(tree) for tree in trees])),
-        word_of_part,
-        is_mark,
-        heads,
-        at,
-    )
+    above = np.concatenate([tree.heads for tree in trees])
+    starts = np.append(0, np.cumsum([len(tree) for tree in trees]))
+    word_heads(above, starts, word_of_part, is_mark, heads, at)
+    negates = _negates(parts)
     is_negation = np.zeros(n, dtype=bool)
-    is_negation[word_of_part[_among(parts, NEGATIONS)]] = True
+    is_negation[word_of_part[negates]] = True
+    # The head of "n't" need not be that of the word that it is a part of.
+    below = np.flatnonzero(negates & (above > 0))
+    firsts = np.repeat(starts[:-1], np.diff(starts))
+    negated = word_of_part[firsts[below] + above[below] - 1]
     word, has_head = np.arange(n), heads >= 0
     head = np.where(has_head, heads, 0)
     relation = relations[at]
@@ -140,15 +140,25 @@ def _glue(cluster: Cluster, trees: Sequence[Tree], sizes: Integers) -> Needs:
     follows = np.diff(cluster.word_sentences) == 0
     negation = np.flatnonzero(is_negation[:-1] & follows)
     joined, conjunction = _conjuncts(heads, _among(tags[at], _CONJUNCTIONS))
-    needing = np.concatenate(
-        [word[has_head], head[glued], negation + 1, negation, joined]
-    )
-    needed = np.concatenate(
-        [head[has_head], word[glued], negation, negation + 1, conjunction]
-    )
+    pairs = [
+        (word[has_head], head[has_head]),
+        (head[glued], word[glued]),
+        (negated, word_of_part[below]),
+        (negation + 1, negation),
+        (negation, negation + 1),
+        (joined, conjunction),
+    ]
+    needing, needed = (np.concatenate(one) for one in zip(*pairs, strict=True))
     order = np.argsort(needing, kind="stable")
-    starts = np.searchsorted(needing[order], np.arange(n + 1))
-    return Needs(starts, needed[order], heads, is_negation)
+    places = np.searchsorted(needing[order], np.arange(n + 1))
+    return Needs(places, needed[order], heads, is_negation)
+
+
+def _negates(parts: AnyArray) -> Booleans:
+    """Which parts negate; the words of a tree that was given may be "don't"."""
+    kinds, codes = np.unique(parts, return_inverse=True)
+    found = [not NEGATIONS.isdisjoint(parts_of(kind)) for kind in kinds.tolist()]
+    return np.array(found, dtype=bool)[codes]
 
 
 def _conjuncts(heads: Integers, is_conjunction: Booleans) -> tuple[Integers, Integers]:
