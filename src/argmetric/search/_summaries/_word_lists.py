@@ -28,7 +28,8 @@ ATTRIBUTIONS = words(
 )
 NEGATIONS = words(
     """not n't never no nor neither none nothing nobody nowhere without hardly scarcely
-    barely seldom rarely"""
+    barely seldom rarely aint arent cant couldnt didnt doesnt dont hadnt hasnt havent
+    isnt shouldnt wasnt werent wont wouldnt"""
 )
 BOUNDS = words("too only almost nearly unless except few little less least if")
 HELPERS = words(
