@@ -17,7 +17,13 @@ from argmetric._corpus import Tree, check_trees
 from argmetric._types import AnyArray, Booleans, Integers
 from argmetric.search._summaries._cluster import Cluster
 from argmetric.search._summaries._parts import parts_of
-from argmetric.search._summaries._word_lists import BOUNDS, HELPERS, NEGATIONS, words
+from argmetric.search._summaries._word_lists import (
+    BE,
+    BOUNDS,
+    HELPERS,
+    NEGATIONS,
+    words,
+)
 
 Parse = Callable[[Sequence[Sequence[str]]], Sequence[Tree]]
 
@@ -32,6 +38,7 @@ _SUBJECTS = _NOUNS | _PREPOSITIONS | words("WDT WRB")
 _MODALS = words("MD TO")
 _TO = words("TO")
 _CONJUNCTIONS = words("CC CCONJ")
+_ADVERBS = words("RB RBR RBS ADV")
 # Relations of Universal Dependencies; what follows a colon is not looked at.
 _RELATIONS = words(
     """nsubj csubj obj iobj ccomp xcomp aux cop det case mark expl fixed flat nummod neg
@@ -182,15 +189,22 @@ def _glued_by_tags(
     helper = _among(forms, HELPERS)
     preposition = _among(tags, _PREPOSITIONS)
     of_verb = verb[head]
-    complement = of_verb & is_right & _among(tags, _COMPLEMENTS) & has_head
+    near = is_right & (word - head <= _NEAR)
+    can_complete = _among(tags, _COMPLEMENTS) | (verb & near)
+    complement = of_verb & is_right & can_complete & has_head
     first = np.full(len(head), len(head))
     np.minimum.at(first, head[complement], word[complement])
-    near = is_right & (word - head <= _NEAR)
+    # What is said of a subject: the first word that is no adverb, or else the last one.
+    of_be = near & has_head & _among(forms, BE)[head]
+    rank = np.where(_among(tags, _ADVERBS), 2 * len(head) - word, word)
+    predicate = np.full(len(head), 2 * len(head))
+    np.minimum.at(predicate, head[of_be], rank[of_be])
     rules = (
         _among(tags, _DETERMINERS),
         of_verb & ~is_right & (_among(tags, _SUBJECTS) | (verb & helper)),
         complement & ((first[head] == word) | _among(tags, _PRONOUNS)),
         near & verb & (_among(tags, _MODALS) | helper)[head],
+        of_be & (predicate[head] == rank),
         of_verb & is_right & _among(tags, _TO) & (word - head <= 2),
         preposition[head] & is_right,
     )

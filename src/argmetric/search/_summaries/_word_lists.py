@@ -31,8 +31,11 @@ NEGATIONS = words(
     barely seldom rarely aint arent cant couldnt didnt doesnt dont hadnt hasnt havent
     isnt shouldnt wasnt werent wont wouldnt"""
 )
-BOUNDS = words("too only almost nearly unless except few little less least if")
-HELPERS = words(
-    """be am is are was were been being 's 're 'm have has had having 've 'd do does did
+BOUNDS = words(
+    "too only almost nearly unless until till except few little less least if"
+)
+BE = words("be am is are was were been being 's 're 'm")
+HELPERS = BE | words(
+    """have has had having 've 'd do does did
     get gets got getting"""
 )
