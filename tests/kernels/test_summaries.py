@@ -25,7 +25,8 @@ REFERENCES = st.lists(st.lists(st.sampled_from("abcxz"), max_size=5), max_size=2
 # --------------------------------------------------------------------------- pairs
 
 
-@given(st.sets(st.integers(0, 2**40), max_size=40), st.integers(0, 2))
+@given(st.sets(st.integers(0, 2**40), max_size=20), st.integers(0, 2))
+@settings(max_examples=50)
 def test_pairs_have_the_numbers_they_were_given(pairs, spare):
     pairs = np.array(sorted(pairs), dtype=np.int64)
     keys = np.full(1 << (len(pairs).bit_length() + spare), -1, dtype=np.int64)
@@ -57,6 +58,7 @@ def counted(cluster, kept):
 
 
 @given(CLUSTERS, REFERENCES)
+@settings(max_examples=50)
 def test_grams_are_those_of_the_sentences_and_of_the_references(cluster, references):
     grams = number_grams(cluster, references)
     numbers = numbers_of(grams)
@@ -81,6 +83,7 @@ def test_grams_are_those_of_the_sentences_and_of_the_references(cluster, referen
 
 
 @given(CLUSTERS, REFERENCES, st.data())
+@settings(max_examples=50)
 def test_grams_of_kept_words_are_counted(cluster, references, data):
     grams = number_grams(cluster, references)
     n = cluster.n_words
@@ -118,7 +121,7 @@ def states(draw):
 
 
 @given(states())
-@settings(max_examples=300)
+@settings(max_examples=150)
 def test_pieces_bring_what_recounting_the_text_says(state):
     cluster, grams, kept, pieces, steps, costs, room = state
     n_values = len(steps)
@@ -203,6 +206,7 @@ def closed_spans(sizes, needs, longest):
 
 
 @given(needs_of_words(), st.integers(1, 8))
+@settings(max_examples=60)
 def test_spans_are_closed_under_what_they_need(needs, longest):
     sizes = list(map(len, needs))
     found = closed_spans(sizes, needs, longest)

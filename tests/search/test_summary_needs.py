@@ -1,0 +1,331 @@
+"""What words of a sentence cannot be kept without each other."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from argmetric.search import Tree
+from argmetric.search._summaries._cluster import read_cluster
+from argmetric.search._summaries._needs import read_needs
+from argmetric.search._summaries._parts import parts_of
+from argmetric.search._summaries._pieces import LONGEST, spans_and_needs
+from twins import summaries as twin
+
+# --------------------------------------------------------------------------- parts
+
+
+@pytest.mark.parametrize(
+    "expected",
+    [
+        "room",
+        "clean |.",
+        "clean |! |! |!",
+        "wait |...",
+        "up |--",
+        "do |n't",
+        "ca |n't |,",
+        "DO |N'T |!",
+        "can |not",
+        "Can |not |.",
+        "it |'s",
+        "we |'ve",
+        "They |'ll |?",
+        "dogs |'",
+        "o'clock",
+        "' |em",
+        "$ |5.99 |,",
+        "€ |7",
+        "- |$ |5",
+        "50 |%",
+        "well-made",
+        "and/or",
+        "U.S.",
+        "e.g. |,",
+        "Mr.",
+        "etc |.",
+        "x_1",
+        "--",
+        "& ",
+        "naïve |.",
+    ],
+)
+def test_parts_of_words(expected):
+    parts = [part.strip() for part in expected.split("|")]
+    assert parts_of("".join(parts)) == parts
+
+
+@pytest.mark.parametrize(
+    ("word", "parts"),
+    [
+        ("(big)", ["-LRB-", "big", "-RRB-"]),
+        ("[ok.]", ["-LRB-", "ok", ".", "-RRB-"]),
+        ("“Don’t!”", ["``", "Do", "n't", "!", "''"]),
+        ('"so"', ["``", "so", "''"]),
+        ('"', ["``"]),
+        ("‘tis", ["'", "tis"]),
+    ],
+)
+def test_marks_are_written_as_the_treebank_does(word, parts):
+    assert parts_of(word) == parts
+
+
+@given(st.text(min_size=1).map(lambda text: "".join(text.split())).filter(bool))
+def test_parts_are_the_whole_word(word):
+    parts = parts_of(word)
+    assert all(parts)
+    written = {"``": '"', "''": '"', "-LRB-": "(", "-RRB-": ")"}
+    plain = str.maketrans("’‘“”[]", "''\"\"()")
+    found = "".join(written.get(part, part) for part in parts)
+    assert found.translate(plain) == word.translate(plain)
+
+
+# --------------------------------------------------------------------------- needs
+
+
+def by_word(needs):
+    bounds = pairwise(needs.starts.tolist())
+    return [needs.words[a:b].tolist() for a, b in bounds]
+
+
+def kept_with(tree, *words):
+    """The words of a tree that are kept where these are."""
+    needs = by_word(read_needs(read_cluster([[tree]], "it"), None))
+    found = twin.closure([tree.words.index(word) for word in words], needs)
+    return " ".join(tree.words[i] for i in sorted(found))
+
+
+def penn(*rows):
+    """A tree from rows of word/tag/head."""
+    cells = [row.rsplit("/", 2) for row in " ".join(rows).split()]
+    words, tags, heads = zip(*cells, strict=True)
+    return Tree(list(words), list(tags), list(map(int, heads)))
+
+
+STAFF = penn(
+    "The/DT/2 staff/NN/3 did/VBD/0 not/RB/3 clean/VB/3 our/PRP$/8 small/JJ/8",
+    "room/NN/5 in/IN/5 May/NNP/9 ././3",
+)
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        ("did", "The staff did not clean our room"),
+        ("The", "The staff did not clean our room"),
+        ("not", "The staff did not clean our room"),
+        ("small", "The staff did not clean our small room"),
+        ("May", "The staff did not clean our room in May"),
+        ("in", "The staff did not clean our room in May"),
+        (".", "The staff did not clean our room ."),
+    ],
+)
+def test_what_is_glued_by_tags(words, expected):
+    assert kept_with(STAFF, *words.split()) == expected
+
+
+@pytest.mark.parametrize(
+    ("tree", "word", "expected"),
+    [
+        # the first complement, and pronouns; what comes after may go
+        (
+            penn("It/PRP/2 gave/VBD/0 us/PRP/2 hope/NN/2 and/CC/2 joy/NN/2"),
+            "gave",
+            "It gave us",
+        ),
+        (penn("we/PRP/2 ate/VBD/0 and/CC/2 slept/VBD/2"), "slept", "we ate and slept"),
+        # helping verbs to the left and to the right of their verbs
+        (penn("They/PRP/3 have/VBP/3 gone/VBN/0 home/RB/3"), "gone", "They have gone"),
+        (penn("I/PRP/2 would/MD/0 really/RB/4 go/VB/2"), "would", "I would go"),
+        (penn("It/PRP/2 has/VBZ/0 to/TO/2 go/VB/3"), "has", "It has to go"),
+        # words that turn what is said around
+        (penn("only/RB/2 cats/NNS/3 sleep/VBP/0"), "sleep", "only cats sleep"),
+        (
+            penn("cats/NNS/2 sleep/VBP/0 if/IN/2 fed/VBN/3"),
+            "sleep",
+            "cats sleep if fed",
+        ),
+        (penn("it/PRP/2 is/VBZ/0 too/RB/4 big/JJ/2"), "is", "it is too big"),
+        # what may be left out
+        (penn("cats/NNS/2 sleep/VBP/0 very/RB/4 well/RB/2"), "sleep", "cats sleep"),
+    ],
+)
+def test_what_is_kept_with_a_word(tree, word, expected):
+    assert kept_with(tree, word) == expected
+
+
+UD = Tree(
+    ["She", "has", "never", "liked", "the", "very", "old", "beds", "upstairs", "."],
+    ["PRON", "AUX", "ADV", "VERB", "DET", "ADV", "ADJ", "NOUN", "ADV", "PUNCT"],
+    [4, 4, 4, 0, 8, 7, 8, 4, 4, 4],
+    ["nsubj", "aux", "advmod", "root", "det", "advmod", "amod", "obj", "obl", "punct"],
+)
+
+
+@pytest.mark.parametrize("tags", [UD.tags, None])
+@pytest.mark.parametrize("subtype", ["", ":pass"])
+def test_what_is_glued_by_relations(tags, subtype):
+    named = [name + subtype for name in UD.relations]
+    tree = Tree(UD.words, tags, UD.heads, named)
+    assert kept_with(tree, "liked") == "She has never liked the beds"
+    assert kept_with(tree, "very") == "She has never liked the very old beds"
+    assert kept_with(tree, "upstairs") == "She has never liked the beds upstairs"
+
+
+def test_without_tags_and_relations_negations_are_kept():
+    tree = Tree(UD.words, None, UD.heads)
+    # and the word behind a negation
+    assert kept_with(tree, "beds") == "never liked beds"
+
+
+@pytest.mark.parametrize("negation", ["n't", "n’t", "dont", "Don't", "NOT", "cannot"])
+def test_negations_as_people_write_them(negation):
+    tree = Tree(["I", negation, "really", "like", "it"], None, [4, 4, 4, 0, 4])
+    assert kept_with(tree, "like") == f"{negation} really like"
+
+
+class Fixed:
+    """A parser that has been told its trees' heads."""
+
+    def __init__(self, *heads):
+        self.heads = heads
+        self.asked = []
+
+    def __call__(self, sentences):
+        self.asked += sentences
+        pairs = zip(sentences, self.heads, strict=True)
+        return [Tree(list(own), None, list(heads)) for own, heads in pairs]
+
+
+def test_words_are_parsed_in_parts_and_trees_that_were_given_are_kept():
+    cluster = read_cluster([["We don't sleep."], [UD], ["Fine!"]], "it")
+    parse = Fixed([4, 4, 4, 0, 4], [0, 1])
+    needs = read_needs(cluster, parse)
+    assert parse.asked == [["We", "do", "n't", "sleep", "."], ["Fine", "!"]]
+    ud = [-1 if head == 0 else 2 + head for head in UD.heads.tolist()]
+    assert needs.heads.tolist() == [2, 2, -1, *ud, -1]
+    assert np.flatnonzero(needs.is_negation).tolist() == [1, 5]
+
+
+def test_sentences_without_a_tree_need_a_parser():
+    cluster = read_cluster([[UD], "Fine!"], "reviews")
+    message = (
+        "^reviews has sentences without trees, and mode='compressed' needs them: pass "
+        "parser=, or documents as lists of Tree$"
+    )
+    with pytest.raises(ValueError, match=message):
+        read_needs(cluster, None)
+
+
+@pytest.mark.parametrize(
+    ("parse", "message"),
+    [
+        (lambda _: [], "a tree of its words"),
+        (lambda _: [Tree(["so"], None, [0])], "a tree of its words"),
+        (lambda _: [Tree(["so", "."], None, [2, 1])], "its heads go"),
+        (lambda _: [Tree(["so", "."], None, [0, 7])], "outside of the sentence"),
+        (lambda _: ["so"], "must be"),
+    ],
+)
+def test_a_parser_that_gives_no_trees_is_told(parse, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        read_needs(read_cluster(["so."], "it"), parse)
+
+
+# ---------------------------------------------------------------------- properties
+
+WORDS = [
+    "cat",
+    "do",
+    "in",
+    "don't",
+    "not",
+    "never",
+    "no,",
+    "it's",
+    "cannot",
+    "if",
+    "--",
+]
+NEGATIONS = {"don't", "not", "never", "no,", "cannot"}
+TAGS = ["NN", "VB", "IN", "DT", "RB", "CC", "MD", "PRP", "VERB", "ADP", ""]
+RELATIONS = ["nsubj", "advmod", "obj", "obl:tmod", "conj", "cc"]
+
+
+@st.composite
+def heads_of(draw, n):
+    """Heads of a tree of n words, crossing or not."""
+    order = draw(st.permutations(range(n)))
+    heads = [0] * n
+    for i, word in enumerate(order[1:], start=1):
+        heads[word] = order[draw(st.integers(0, i - 1))] + 1
+    return heads
+
+
+@st.composite
+def parsed_sentences(draw, parted):
+    """White-space words, and a tree of them or of their parts."""
+    words = draw(st.lists(st.sampled_from(WORDS), min_size=1, max_size=7))
+    parts = [part for word in words for part in (parts_of(word) if parted else [word])]
+    n = len(parts)
+
+    def some(values):
+        return draw(
+            st.none() | st.lists(st.sampled_from(values), min_size=n, max_size=n)
+        )
+
+    return words, Tree(parts, some(TAGS), draw(heads_of(n)), some(RELATIONS))
+
+
+def read_as(parted, words, tree):
+    if parted:
+        cluster = read_cluster([[" ".join(words)]], "it")
+        return cluster, read_needs(cluster, lambda _: [tree])
+    cluster = read_cluster([[tree]], "it")
+    return cluster, read_needs(cluster, None)
+
+
+@pytest.mark.parametrize("parted", [False, True])
+@given(data=st.data())
+@settings(max_examples=80)
+def test_no_piece_has_a_head_without_its_negation(parted, data):
+    words, tree = data.draw(parsed_sentences(parted))
+    cluster, needs = read_as(parted, words, tree)
+    parts = [parts_of(word) if parted else [word] for word in words]
+    word_of = [i for i, own in enumerate(parts) for _ in own]
+    is_mark = [not any(map(str.isalnum, part)) for part in tree.words]
+    heads, _ = twin.word_heads(tree.heads.tolist(), word_of, is_mark)
+    assert needs.heads.tolist() == heads
+    assert needs.is_negation.tolist() == [word in NEGATIONS for word in words]
+    pairs = [(i, head) for i, head in enumerate(heads) if head >= 0]
+    negated = [(i, head) for i, head in pairs if words[i] in NEGATIONS]
+    for part, above in enumerate(tree.heads.tolist()):  # the head of "n't" itself
+        if above and tree.words[part] in {"n't", "not"}:
+            negated.append((word_of[part], word_of[above - 1]))
+    pieces = spans_and_needs(cluster, needs)
+    for c in range(len(pieces)):
+        kept = set(pieces.words_of(c).tolist())
+        assert kept
+        for word, head in pairs:
+            assert word not in kept or head in kept, "words hang together"
+        for word, head in negated:
+            assert head not in kept or word in kept, "a negation is dropped"
+        for word in set(range(1, len(words))) & kept:
+            assert words[word - 1] not in NEGATIONS or word - 1 in kept
+
+
+@given(parsed_sentences(parted=False))
+@settings(max_examples=30)
+def test_pieces_are_spans_with_their_needs_and_whole_sentences(sentence):
+    words, tree = sentence
+    cluster, needs = read_as(False, words, tree)
+    pieces = spans_and_needs(cluster, needs)
+    found = [frozenset(pieces.words_of(c).tolist()) for c in range(len(pieces))]
+    expected = {
+        twin.closure(span, by_word(needs)) for span in twin.spans(len(words), LONGEST)
+    }
+    assert len(found) == len(expected)
+    assert set(found) == expected
+    assert pieces.sentences.tolist() == [0] * len(found)
