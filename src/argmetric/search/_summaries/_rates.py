@@ -111,25 +111,29 @@ class Rates:
         clusters = _looked_up(names, self.names, self.clusters)
         shares = _looked_up(names, self.names, self.shares)
         used = _looked_up(names, self.names, self.references)
+        own_clusters = own_shares = own_used = np.zeros(len(names))
         n = self.n_clusters
         if own is not None:
-            is_source = material.grams.times > 0
-            clusters = clusters - is_source
-            shares = shares - own.sources * is_source
-            used = used - own.sources
+            own_clusters = (material.grams.times > 0).astype(np.float64)
+            own_shares = own.sources * own_clusters
+            own_used = own.sources
             n -= 1
+        clusters, shares = clusters - own_clusters, shares - own_shares
+        used = np.maximum(used - own_used, 0.0)
+        is_pair = np.char.find(self.names, " ") >= 0
         n_types = len(material.grams.types)
         rate = np.empty(len(names))
-        for part in (slice(None, n_types), slice(n_types, None)):
-            usual = self._usual(pairs=part.start is not None)
+        for part, among in (
+            (slice(None, n_types), ~is_pair),
+            (slice(n_types, None), is_pair),
+        ):
+            usual = (self.shares[among].sum() - own_shares[part].sum()) / max(
+                self.clusters[among].sum() - own_clusters[part].sum(), 1.0
+            )
             rate[part] = (shares[part] + _SMOOTHING * usual) / (
                 clusters[part] + _SMOOTHING
             )
-        return rate, np.log((np.maximum(used, 0.0) + 0.1) / (n + 0.1)), clusters
-
-    def _usual(self, *, pairs: bool) -> float:
-        chosen = (np.char.find(self.names, " ") >= 0) == pairs
-        return float(self.shares[chosen].sum() / max(self.clusters[chosen].sum(), 1.0))
+        return rate, np.log((used + 0.1) / (n + 0.1)), clusters
 
 
 def count_rates(materials: Sequence[Material], shares: Sequence[Shares]) -> Rates:
