@@ -139,6 +139,9 @@ class Summarizer(Parameters):
         self.random_state = random_state
         self.verbose = verbose
 
+    def __sklearn_clone__(self) -> Summarizer:
+        return Summarizer(**self.get_params())  # with a parser that has learned
+
     def _options(self) -> Options:
         """The arguments, checked and as Python's own."""
         check_choice(self.mode, "mode", get_args(Mode))
