@@ -27,7 +27,7 @@ from argmetric.search._summaries._asked import (
 )
 from argmetric.search._summaries._cluster import read_clusters
 from argmetric.search._summaries._growth import Growth, Policy, grow
-from argmetric.search._summaries._learning import learn_searn, make_lesson
+from argmetric.search._summaries._learning import Iteration, learn_searn, make_lesson
 from argmetric.search._summaries._material import (
     Budget,
     Mode,
@@ -192,9 +192,8 @@ class Summarizer(Parameters):
         ]
         shares = [share_of_references(material) for material in materials]
         weights = learn_weights(materials, shares)
-        self.words_ = limit
-        self.history_: list[dict[str, Any]] = []
-        self.interrupted_ = False
+        history: list[dict[str, Any]] = []
+        interrupted = False
         policy: Policy = ByWeights(weights)
         if name == "searn":
             lessons = [
@@ -212,27 +211,23 @@ class Summarizer(Parameters):
             try:
                 for row, found in learned:
                     policy = found
-                    self._tell(asdict(row), options.verbose)
+                    history.append(asdict(row))
+                    if options.verbose:
+                        _tell(row)
             except KeyboardInterrupt:
-                if not self.history_:
+                if not history:
                     raise
-                self.interrupted_ = True
+                interrupted = True
                 warnings.warn(
                     "learning was interrupted: the policy so far is kept",
                     UserWarning,
                     stacklevel=2,
                 )
+        self.words_ = limit
+        self.history_ = history
+        self.interrupted_ = interrupted
         self._learned: tuple[str, Policy] = name, policy
         return self
-
-    def _tell(self, row: dict[str, Any], verbose: int) -> None:
-        self.history_.append(row)
-        if verbose:
-            what = f"iteration {row['iteration']}" if row["iteration"] else "initial"
-            sys.stderr.write(
-                f"{what} policy: loss {row['loss']:.4f}, regret {row['regret']:.4f}, "
-                f"{row['steps']:.1f} steps\n"
-            )
 
     def _parse(self) -> Parse | None:
         if self.mode != "compressed" or self.parser is None:
@@ -412,3 +407,11 @@ class Summarizer(Parameters):
         from argmetric.search._summaries._model_file import load
 
         return load(path)
+
+
+def _tell(row: Iteration) -> None:
+    what = f"iteration {row.iteration}" if row.iteration else "initial"
+    sys.stderr.write(
+        f"{what} policy: loss {row.loss:.4f}, regret {row.regret:.4f}, "
+        f"{row.steps:.1f} steps\n"
+    )
