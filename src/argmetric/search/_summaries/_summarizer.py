@@ -266,7 +266,7 @@ class Summarizer(Parameters):
     def _present(self) -> tuple[str, Policy]:
         if self.policy == "frequency":
             return "frequency", ByFrequency()
-        if hasattr(self, "_learned"):
+        if hasattr(self, "_learned") and self.policy in (None, self._learned[0]):
             return self._learned
         if self.policy is None:
             return "frequency", ByFrequency()
