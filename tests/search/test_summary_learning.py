@@ -23,6 +23,7 @@ from argmetric.search._summaries._rates import (
 )
 from argmetric.search._summaries._rouge import rouge_recall, tokens
 from argmetric.search._summaries._weights import _features, learn_weights
+from reviews import hotels
 from twins import summaries as twin
 
 # ---------------------------------------------------------------------- regression
@@ -132,30 +133,6 @@ def test_gains_of_the_oracle_sum_up_to_rouge(documents, references, words, beam)
 
 
 # -------------------------------------------------------------------------- rates
-
-
-def hotels(n, seed=0):
-    """Clusters of reviews, and summaries that say what most reviews say."""
-    rng = np.random.default_rng(seed)
-    things = ["room", "staff", "pool", "lift", "food", "bar"]
-    words = ["clean", "kind", "cold", "old", "good", "far away"]
-    clusters, references = [], []
-    for _ in range(n):
-        truth = rng.permutation(6)[:3]
-        said = [f"The {things[i]} was {words[rng.integers(6)]}" for i in truth]
-        documents = []
-        for _ in range(4):
-            noise = [
-                f"We saw the {rng.choice(things)} of {rng.choice(words)} size.",
-                f"I think my {rng.choice(things)} did not work!",
-            ]
-            lines = [f"{one}." for one in said if rng.random() < 0.7] + noise
-            documents.append(" ".join(rng.permutation(lines).tolist()))
-        clusters.append(documents)
-        references.append(
-            [f"{said[0]} and {said[1].lower()}.", f"{said[2]}; {said[0].lower()}."]
-        )
-    return clusters, references
 
 
 def materials_of(n, seed=0):

@@ -1,12 +1,15 @@
 """ROUGE by our own counts: that of rouge-score, to the last bit."""
 
+from importlib.util import find_spec
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from argmetric.search import score_summaries
+from argmetric.search import Summarizer, score_summaries
 from argmetric.search._summaries._rouge import rouge_recall, tokens
+from reviews import Chain
 
 
 def their_recalls(text, references, n):
@@ -94,6 +97,29 @@ def test_the_same_as_rouge_score_on_every_cluster(
         assert scores.by_cluster[f"rouge_{n}"].tolist() == means
         assert scores.by_cluster[f"rouge_{n}_best"].tolist() == list(map(max, theirs))
     assert scores.by_cluster["words"].max() == limit
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("mode", ["sentences", "compressed"])
+@pytest.mark.parametrize(
+    ("clusters", "n_clusters", "limit"), [(fewsum, 160, 60), (opinosis, 51, 25)]
+)
+def test_gains_of_the_oracle_are_recall_on_every_cluster(
+    data_folder, clusters, n_clusters, limit, mode
+):
+    """Counted as summaries grow, and from their text; whatever the trees."""
+    documents, references = zip(*clusters(data_folder), strict=True)
+    summarizer = Summarizer(mode, parser=Chain())
+    summaries = summarizer.oracle(documents, references, words=limit)
+    gains = [one.gains.sum() for one in summaries]
+    scores = score_summaries(summaries, references)
+    assert len(gains) == n_clusters
+    assert gains == pytest.approx(scores.by_cluster["rouge_2"].tolist(), abs=1e-12)
+    assert scores.by_cluster["words"].max() <= limit
+    if find_spec("rouge_score"):
+        pairs = zip(summaries, references, strict=True)
+        theirs = [np.mean(their_recalls(one.text, own, 2)) for one, own in pairs]
+        assert gains == pytest.approx(theirs, abs=1e-12)
 
 
 def scores_of_three():
