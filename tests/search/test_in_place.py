@@ -294,6 +294,21 @@ def test_the_parser_of_the_docs_runs(capsys):
     assert lines[1:] == ["beam 1: UAS 100.00%", "beam 8: UAS 100.00%"]
 
 
+@pytest.mark.data
+def test_real_trees_need_a_roll_in_that_is_not_their_own(data_folder):
+    X, Y = parser_task.read(data_folder / "deptb" / "train.dp")
+    options = {"learner": LinearLearner(epochs=5), "beta": 1.0, "iterations": 2}
+    with pytest.warns(UserWarning, match="pass cross_validation=4"):
+        plain = Searn(parser_task.Parsing(), **options).fit(X[:80], Y[:80])
+    crossed = Searn(parser_task.Parsing(), **options, cross_validation=4)
+    crossed.fit(X[:80], Y[:80])
+    assert plain.history_[0].mistakes < 0.005
+    assert plain.history_[0].unseen_mistakes > 0.05
+    assert plain.history_[1].roll_in_loss < 1 < 4 < crossed.history_[1].roll_in_loss
+    found = parser_task.uas(Y[80:160], crossed.predict(X[80:160]))
+    assert found == pytest.approx(0.694, abs=0.01)
+
+
 # --- faults -------------------------------------------------------------------------
 
 

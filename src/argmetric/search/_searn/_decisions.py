@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from array import array
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Real
@@ -185,9 +185,9 @@ def read_features(features: Features) -> Iterable[tuple[Any, float]]:
             )
 
 
-def _names_and_values(features: Features) -> tuple[Iterable[Any], Iterable[float]]:
+def _names_and_values(features: Features) -> tuple[Collection[Any], Iterable[float]]:
     """The same as two lists; at once, where all features are of one plain kind."""
-    names: Iterable[Any] = ()
+    names: Collection[Any] = ()
     values: Iterable[Any] = ()
     if type(features) is list and features:
         kinds = set(map(type, features))
@@ -203,11 +203,16 @@ def _names_and_values(features: Features) -> tuple[Iterable[Any], Iterable[float
     return [name for name, _ in pairs], [value for _, value in pairs]
 
 
-def _hashes(names: Iterable[Any]) -> list[int]:
+def _hashes(names: Collection[Any]) -> list[int]:
+    """64 bits of each name; only new names are asked for one by one."""
     try:
-        return list(map(_known.__getitem__, names))
-    except (KeyError, TypeError):  # one is new, or can be none
-        return list(map(hash_name, names))
+        found: list[Any] = list(map(_known.get, names))
+    except TypeError:  # one cannot be hashed: say which
+        found = [None] * len(names)
+    if None not in found:
+        return found
+    pairs = zip(names, found, strict=True)
+    return [hash_name(name) if known is None else known for name, known in pairs]
 
 
 class _Gatherer:
