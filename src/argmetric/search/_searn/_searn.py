@@ -302,7 +302,8 @@ class Searn(Parameters):
         X : sequence
             Inputs.
         """
-        return self._decoder().outputs(self._fitted_policy(), X)
+        policy = self._fitted_policy()
+        return self._decoder().outputs(policy, X)
 
     def score(self, X: Sequence[Any], Y: Sequence[Any]) -> float:
         """`task.score` of the predictions; by default minus the mean loss.
