@@ -1,0 +1,1 @@
+"""The cells of `benchmarks/cliffs.py`, and how each is measured."""

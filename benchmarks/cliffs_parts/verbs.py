@@ -1,0 +1,179 @@
+"""The cells of every verb."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+import argmetric as am
+from cliffs_parts.cells import Cell, group_ids, probabilities
+from cliffs_parts.learners import learner_cells
+
+VERBS = (
+    "decide",
+    "forecast",
+    "evaluate",
+    "tune",
+    "calibrate",
+    "calibration_check",
+    "sequence.decode",
+    "decode_spans",
+    "Searn",
+    "MetricLogisticRegression",
+    "OnlineClassifier",
+    "files",
+)
+METRICS = ("f1", "jaccard", "mcc", "kappa", "gmean", "hmean", "qmean")
+METRICS += ("balanced_accuracy", "fowlkes_mallows", "accuracy", "custom")
+SIZES = (1, 2, 5, 20, 50, 64, 65, 90, 97, 100, 200, 513, 1_000, 10_000, 100_000)
+LONGEST = 1_000_000
+POSITIVES = ("0.1", "1", "10", "10%", "50%", "99%")
+LAYOUTS = ("groups sorted", "groups shuffled int", "groups shuffled text")
+LAYOUTS += ("groups shuffled 64-bit", "samples dense", "samples sparse")
+
+QUICK_METRICS = ("f1", "jaccard", "mcc", "kappa", "gmean", "qmean", "custom")
+QUICK_SIZES = (5, 20, 65, 100, 200, 1_000, 10_000)
+QUICK_VECTORS = (10, 500, 5_000, 100_000)
+
+
+def own_metric(tp: Any, k: Any, t: Any, n: Any) -> Any:
+    """A function of the counts such as a user writes."""
+    return tp / (0.3 * k + 0.7 * t + 1.0)
+
+
+def metric_of(name: str) -> Any:
+    return own_metric if name == "custom" else name
+
+
+def all_cells(*, quick: bool) -> Iterator[Cell]:
+    yield from decision_cells("decide", decide_call, quick=quick)
+    yield from decision_cells("forecast", forecast_call, quick=quick)
+    yield from decision_cells("evaluate", evaluate_call, quick=quick)
+    yield from overdispersion_cells(quick=quick)
+    yield from tune_cells(quick=quick)
+    yield from learner_cells(quick=quick)
+
+
+def decision_cells(
+    verb: str, make: Callable[..., Callable[[], Any]], *, quick: bool
+) -> Iterator[Cell]:
+    metrics = QUICK_METRICS if quick else METRICS
+    if verb == "evaluate":
+        metrics = ("f1", "gmean")
+    for metric in metrics:
+        for rows in QUICK_SIZES if quick else SIZES:
+            for positives in ("10%",) if quick else POSITIVES:
+                yield _grouped(verb, make, metric, rows, positives, "groups sorted")
+        for layout in LAYOUTS[1:]:
+            if not quick or metric in ("f1", "mcc"):
+                yield _grouped(verb, make, metric, 20, "10%", layout)
+        vectors = QUICK_VECTORS if quick else (*SIZES, LONGEST)
+        for rows in vectors:
+            shares = ("10", "10%") if quick else POSITIVES
+            for positives in shares:
+                if quick and rows < 100_000 and positives == "10":
+                    continue
+                yield _grouped(verb, make, metric, rows, positives, "one vector")
+
+
+def _grouped(
+    verb: str,
+    make: Callable[..., Callable[[], Any]],
+    metric: str,
+    rows: int,
+    positives: str,
+    layout: str,
+    **options: Any,
+) -> Cell:
+    def build(count: int) -> Callable[[], Any]:
+        rng = np.random.default_rng(rows)
+        p = probabilities(rows, count, positives, rng)
+        given: dict[str, Any] = dict(options)
+        if layout.startswith("groups"):
+            given["groups"] = group_ids(rows, count, layout[7:], rng)
+            given["average"] = "groups"
+        elif layout.startswith("samples"):
+            p = p.reshape(count, rows)
+            given["average"] = "samples"
+            if layout == "samples sparse":
+                from scipy import sparse
+
+                p = sparse.csr_array(np.where(p > 0.02, p, 0.0))
+        return make(p, metric_of(metric), given)
+
+    return Cell(verb, metric, rows, positives, layout, build, layout != "one vector")
+
+
+def decide_call(p: Any, metric: Any, given: dict[str, Any]) -> Callable[[], Any]:
+    return lambda: am.decide(p, metric, check=False, **given)
+
+
+def forecast_call(p: Any, metric: Any, given: dict[str, Any]) -> Callable[[], Any]:
+    labels = p > 0.3
+    if hasattr(labels, "tocsr"):
+        labels = labels.astype(np.int64)
+    return lambda: am.forecast(p, labels, metric, **given)
+
+
+def evaluate_call(p: Any, metric: Any, given: dict[str, Any]) -> Callable[[], Any]:
+    rng = np.random.default_rng(3)
+    if hasattr(p, "tocsr"):
+        labels, truth = (p > 0.3).astype(np.int64), (p > 0.4).astype(np.int64)
+    else:
+        labels, truth = p > 0.3, rng.random(p.shape) < p
+    given = {"zero_division": 0.0, **given}
+    return lambda: am.evaluate(truth, labels, metric, **given)
+
+
+def overdispersion_cells(*, quick: bool) -> Iterator[Cell]:
+    for rows in (20, 200) if quick else (20, 64, 65, 200, 1_000, 10_000):
+        for layout in ("groups sorted", "one vector"):
+            cell = _grouped(
+                "forecast", forecast_call, "f1", rows, "10%", layout, overdispersion=0.5
+            )
+            yield Cell(
+                cell.verb,
+                "f1, overdispersion",
+                rows,
+                "10%",
+                layout,
+                cell.make,
+                cell.grows,
+            )
+
+
+def tune_cells(*, quick: bool) -> Iterator[Cell]:
+    def truth_of(p: np.ndarray) -> np.ndarray:
+        return np.random.default_rng(5).random(p.shape) < p
+
+    def tune_call(p: Any, metric: Any, given: dict[str, Any]) -> Callable[[], Any]:
+        y = truth_of(p)
+        return lambda: am.tune(y, p, metric, **given)
+
+    for metric in ("f1", "mcc", "gmean"):
+        for rows in (20, 200, 1_000) if quick else SIZES[2:]:
+            yield _grouped("tune", tune_call, metric, rows, "10%", "groups sorted")
+        for rows in (1_000, 100_000) if quick else (*SIZES[4:], LONGEST):
+            yield _grouped("tune", tune_call, metric, rows, "10%", "one vector")
+    for name, columns in (("labels", 5), ("labels", 50), ("classes", 5)):
+        yield _columns(name, columns)
+
+
+def _columns(name: str, columns: int) -> Cell:
+    """`tune` on a matrix, several labels or several classes: its cells are the rows."""
+    rows = 10_000
+
+    def build(_: int) -> Callable[[], Any]:
+        rng = np.random.default_rng(columns)
+        p = probabilities(columns, rows, "30%", rng).reshape(rows, columns)
+        if name == "labels":
+            y = rng.random(p.shape) < p
+        else:
+            p = p / p.sum(axis=1, keepdims=True)
+            y = (rng.random((rows, 1)) > np.cumsum(p, axis=1)).sum(axis=1)
+            y = np.minimum(y, columns - 1)
+        return lambda: am.tune(y, p, "f1")
+
+    return Cell("tune", "f1", rows * columns, "30%", f"{columns} {name}", build, False)
