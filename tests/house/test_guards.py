@@ -122,6 +122,9 @@ HELD_BY = {
         "test_best_trees_equal_enumeration": "best_trees",
         "test_nearest_trees_keep_as_many_arcs_as_can_be": "nearness",
     },
+    "rates": {
+        "test_the_search_finds_the_best_of_the_curve": "best_of_rates",
+    },
     "segments": {
         "test_bounds_of_counts": "bounded_counts",
         "test_choice_marks_and_counts": "choose count_at_least mark",

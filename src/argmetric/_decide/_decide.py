@@ -154,14 +154,22 @@ def decide_one(question: Question) -> Decision:
     segments = question.segments(key, layout.indptr, layout.sizes)
     low, high = allowed_range(question, segments)
     refuse_empty_range(question, low, high, segments, 0)
-    curve, errors = question.curves(segments)
-    floor = float(question.tie_floor(segments)[0])
-    k = choose(question, curve, int(low[0]), int(high[0]), floor)
-    # Cuts between distinct scores, and the empty and the full prediction.
-    whole = np.concatenate([[True], key[1:] != key[:-1], [True]])
-    best = choose(question, curve, 0, key.size, floor, whole)
-    at_half = int(np.searchsorted(-key, -question.half, side="right"))
+    at_half = np.searchsorted(-key, [-question.half], side="right")
+    choice, curve_of = question.choose(segments, low, high, at_half)
+    k, expected = int(choice.best[0]), float(choice.expected[0])
     threshold = threshold_between(key, k)
+
+    def best_cut() -> Cut:
+        if threshold is not None and question.limits.none:
+            return Cut(threshold, k, expected)
+        # Cuts between distinct scores, and the empty and the full prediction.
+        whole = np.concatenate([[True], key[1:] != key[:-1], [True]])
+        curve, floor = curve_of(), float(question.tie_floor(segments)[0])
+        best = choose(question, curve, 0, key.size, floor, whole)
+        cut = threshold_between(key, best)
+        assert cut is not None  # no tie is split at such a k
+        return Cut(cut, best, float(curve[best]))
+
     labels = np.zeros(scores.size, dtype=np.int64)
     if threshold is not None:
         labels[scores >= threshold] = 1
@@ -179,27 +187,23 @@ def decide_one(question: Question) -> Decision:
             f"them are chosen, {first}: no threshold gives these labels"
         )
     notes += convention_note(question, np.array([_chance_of_none(segments)]))
-    notes += error_note(float(errors[0]))
-    cut = threshold_between(key, best)
-    assert cut is not None  # no tie is split at such a k
-    best_cut = Cut(cut, best, float(curve[best]))
+    notes += error_note(float(choice.errors[0]))
     return Decision(
         labels=layout.restore(labels),
         n_positives=k,
         threshold=threshold,
-        expected=float(curve[k]),
-        curve=curve,
-        error=float(errors[0]),
+        expected=expected,
+        error=float(choice.errors[0]),
         metric=question.metric,
         n=int(layout.sizes[0]),
         average=layout.average,
         group_ids=None,
         group_n_positives=None,
         group_expected=None,
-        cut_half=Cut(question.half, at_half, float(curve[at_half])),
+        cut_half=Cut(question.half, int(at_half[0]), float(choice.at_extra[0])),
         notes=tuple(notes),
-        _best_cut=lambda: best_cut,
-        _curve_of=lambda g: curve,
+        _best_cut=best_cut,
+        _curve_of=lambda g: curve_of(),
     )
 
 

@@ -79,19 +79,14 @@ def decide_groups(question: Question, n_threads: int) -> Decision:
         segments, key, order = sorted_block(question, first, last)
         low, high = allowed_range(question, segments)
         refuse_empty_range(question, low, high, segments, first)
-        curves, errors = question.curves(segments)
-        best, n_half = np.zeros((2, last - first), dtype=np.int64)
-        floor = question.tie_floor(segments)
-        kernels.choose(curves, segments.indptr, low, high, question.sign, floor, best)
-        kernels.mark(order, segments.indptr, best, labels)
-        kernels.count_at_least(key, segments.indptr, question.half, n_half)
-        start = segments.indptr[:-1] + np.arange(last - first)
-        kernels.chance_of_none(segments.q, segments.indptr, totals.none[first:last])
         part = slice(first, last)
-        totals.best[part], totals.n_half[part] = best, n_half
-        totals.expected[part] = curves[start + best]
-        totals.at_half[part] = curves[start + n_half]
-        totals.error[part] = errors
+        n_half = totals.n_half[part]
+        kernels.count_at_least(key, segments.indptr, question.half, n_half)
+        choice, _ = question.choose(segments, low, high, n_half)
+        kernels.mark(order, segments.indptr, choice.best, labels)
+        kernels.chance_of_none(segments.q, segments.indptr, totals.none[part])
+        totals.best[part], totals.expected[part] = choice.best, choice.expected
+        totals.at_half[part], totals.error[part] = choice.at_extra, choice.errors
 
     ranges = list(block_ranges(layout.indptr))
     if n_threads == 1 or len(ranges) == 1:
@@ -108,7 +103,6 @@ def decide_groups(question: Question, n_threads: int) -> Decision:
         n_positives=int(totals.best.sum()),
         threshold=None,
         expected=mean_defined(totals.expected),
-        curve=None,
         error=error,
         metric=question.metric,
         n=int(layout.sizes.sum()),

@@ -3,13 +3,23 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
 
 from argmetric._arguments import check_count, check_fraction
-from argmetric._expected import Tables, compiled, expected_curves
+from argmetric._expected import (
+    Choice,
+    Tables,
+    choose_counts,
+    choose_on_curves,
+    compiled,
+    expected_curves,
+    has_search,
+)
 from argmetric._layout import Layout
 from argmetric._odds import from_log_odds
 from argmetric._segments import Method, Segments
@@ -29,6 +39,11 @@ class Limits:
     most: int
     min_precision: float
     min_recall: float
+
+    @property
+    def none(self) -> bool:
+        """Whether every number of positives is allowed."""
+        return self.no_floor and self.most == np.iinfo(np.int64).max
 
     @property
     def no_floor(self) -> bool:
@@ -72,6 +87,19 @@ class Question:
             mean = np.diff(ends)
             floor = floor * np.clip(np.minimum(mean, segments.sizes - mean), 0.0, 1.0)
         return floor
+
+    def choose(
+        self, segments: Segments, low: Integers, high: Integers, extra: Integers
+    ) -> tuple[Choice, Callable[[], Floats]]:
+        """Best counts of segments, values at `extra`, and what makes the curves."""
+        limits = low, high, self.tie_floor(segments), extra
+        if has_search(self.metric, self.method, segments):
+            choice = choose_counts(segments, self.metric, *limits, tables=self.tables)
+            return choice, cache(lambda: self.curves(segments)[0])
+        curves, errors = self.curves(segments)
+        return choose_on_curves(segments, self.metric, curves, errors, *limits), (
+            lambda: curves
+        )
 
     def curves(self, segments: Segments) -> tuple[Floats, Floats]:
         curves, errors = expected_curves(

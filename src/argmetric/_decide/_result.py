@@ -15,7 +15,7 @@ from argmetric._arguments import check_label, shown
 from argmetric._display import Result, as_frame
 from argmetric._saving import shown_number
 from argmetric._types import Floats, Integers
-from argmetric.metrics import Metric
+from argmetric.metrics import Metric, RatesForm
 
 
 @dataclass(frozen=True)
@@ -42,9 +42,6 @@ class Decision(Result):
         where a tie is split, or where each segment has a cut of its own.
     expected : float
         Expected metric of these labels; the mean over segments where there are some.
-    curve : ndarray or None
-        Expected metric of the k most probable items, k = 0…n; None with segments
-        (`curve_of` gives those).
     error : float
         Bound or estimate of the numerical error of `expected`.
     metric : Metric
@@ -65,7 +62,6 @@ class Decision(Result):
     n_positives: int
     threshold: float | None
     expected: float
-    curve: Floats | None
     error: float
     metric: Metric
     n: int
@@ -80,14 +76,23 @@ class Decision(Result):
 
     def __getstate__(self) -> dict[str, Any]:
         """Pickle what is known by now; curves of segments need the input again."""
-        state = self.__dict__ | {"best_cut": self.best_cut, "_curve_of": _forgotten}
-        state["_best_cut"] = _forgotten
-        return state
+        known = {"best_cut": self.best_cut, "curve": self.curve}
+        forgotten = {"_best_cut": _forgotten, "_curve_of": _forgotten}
+        return self.__dict__ | known | forgotten
 
     @property
     def n_groups(self) -> int | None:
         """Number of segments; None for a single vector."""
         return None if self.group_ids is None else int(self.group_ids.size)
+
+    @cached_property
+    def curve(self) -> Floats | None:
+        """Expected metric of the k most probable items, k = 0…n.
+
+        None with segments: `curve_of` gives those. For a mean of two rates it is made
+        when it is first asked for, as the best k needs no curve.
+        """
+        return self._curve_of(0) if self.group_ids is None else None
 
     @cached_property
     def best_cut(self) -> Cut:
@@ -140,7 +145,8 @@ class Decision(Result):
                 f"{cut.expected:.{decimals}f} ({cut.n_positives:,} positives)",
             )
         )
-        quick = self.metric.form is not None and self.n <= 100_000
+        slow = self.metric.form is None or isinstance(self.metric.form, RatesForm)
+        quick = not slow and self.n <= 100_000
         if self.group_ids is None or "best_cut" in self.__dict__ or quick:
             best = self.best_cut
             lines.append(

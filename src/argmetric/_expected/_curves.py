@@ -30,6 +30,7 @@ from argmetric.metrics import (
     ItemForm,
     MeanForm,
     Metric,
+    RatesForm,
     RatioForm,
 )
 
@@ -65,6 +66,8 @@ def choose_backend(segments: Segments) -> ModuleType:
 def usable_form(metric: Metric, segments: Segments) -> Form | None:
     """The metric's form, or None where its denominator can vanish inside."""
     form = metric.form
+    if isinstance(form, RatesForm):
+        return None  # the form tells of the best k, not of the curve
     if isinstance(form, RatioForm):
         low, _ = ratio_range(form, segments)
         sizes = np.unique(segments.sizes).tolist()

@@ -1,6 +1,7 @@
 """The compiled kernels under one name, beside their numpy twins in `reference`."""
 
 from argmetric._kernels.exponential import hit_curves, ratio_curves
+from argmetric._kernels.rates import best_of_rates
 from argmetric._kernels.segments import (
     bounded_counts,
     chance_of_none,
@@ -28,6 +29,7 @@ from argmetric._kernels.windows import (
 
 __all__ = [
     "affine_curves",
+    "best_of_rates",
     "bounded_counts",
     "chance_of_none",
     "choose",

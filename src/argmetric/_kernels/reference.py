@@ -339,3 +339,149 @@ def segment_moments(p: Floats, q: Floats, indptr: Integers, out: Floats) -> None
             none = np.where(pi < 0.5, np.log1p(-np.minimum(pi, 0.5)), np.log(qi))
             every = np.where(qi < 0.5, np.log1p(-np.minimum(qi, 0.5)), np.log(pi))
         out[g] = pi.sum(), (pi * qi).sum(), none.sum(), every.sum()
+
+
+def choose(
+    curve: Floats,
+    indptr: Integers,
+    low: Integers,
+    high: Integers,
+    sign: float,
+    floor: Floats,
+    best: Integers,
+) -> None:
+    """Best k of every segment within its range; ties go to the smaller k."""
+    for g in range(indptr.size - 1):
+        first = indptr[g] + g + low[g]
+        part = sign * curve[first : indptr[g] + g + high[g] + 1]
+        part = np.where(np.isnan(part), -np.inf, part)
+        top = part.max()
+        bar = top - max(1e-12 * abs(top), floor[g]) if top > -np.inf else top
+        best[g] = low[g] + int(np.argmax(part >= bar))
+
+
+def law_of_items(p: Floats, q: Floats, tolerance: float) -> tuple[int, Floats]:
+    """Law of the number of positives, in blocks and then block by block; its low."""
+    size = 64
+    extra = -p.size % size
+    rows = [np.append(p, np.zeros(extra)), np.append(q, np.ones(extra))]
+    items, others = (row.reshape(-1, size) for row in rows)
+    laws = np.zeros((items.shape[0], size + 1))
+    laws[:, 0] = 1.0
+    for j in range(size):
+        more = items[:, j, None] * laws[:, :-1]
+        laws *= others[:, j, None]
+        laws[:, 1:] += more
+    low, law = 0, np.ones(1)
+    for one in laws:
+        law = np.convolve(law, one)
+        kept = np.flatnonzero(law > tolerance)
+        if kept.size:
+            low, law = low + int(kept[0]), law[kept[0] : kept[-1] + 1]
+    return low, law
+
+
+def mean_of_rates(kind: int, x: Floats, y: Floats) -> Floats:
+    """Geometric (0) or harmonic (1) mean; 1 less the quadratic mean of errors (2)."""
+    if kind == 0:
+        return np.sqrt(x * y)
+    if kind == 1:
+        return 2.0 * x * y / np.maximum(x + y, 1e-300)
+    return 1.0 - np.sqrt(((1.0 - x) ** 2 + (1.0 - y) ** 2) / 2.0)
+
+
+def rates_on_counts(
+    kind: int, zero: float, n: int, a: Floats, b: Floats, t: Floats
+) -> Floats:
+    """Mean of the rates for a hits and b false alarms; 0 where it is left out."""
+    x = np.where(t > 0, a / np.maximum(t, 1), zero)
+    y = np.where(t < n, 1.0 - b / np.maximum(n - t, 1), zero)
+    values = mean_of_rates(kind, np.clip(x, 0.0, 1.0), np.clip(y, 0.0, 1.0))
+    return np.nan_to_num(values, nan=0.0)
+
+
+def item_worths(
+    law: Floats, p: Floats, q: Floats, gain: Floats, loss: Floats
+) -> Floats:
+    """E[y·gain] - E[(1-y)·loss] for items of a law, each by the law without it."""
+    total = np.zeros(p.size)
+    for rising in (True, False):
+        chosen = (p <= 0.5) == rising
+        pi, qi = p[chosen], q[chosen]
+        carry, worth = np.zeros(pi.size), np.zeros(pi.size)
+        for t in range(law.size) if rising else range(law.size - 1, -1, -1):
+            if rising:
+                worth += pi * carry * gain[t]
+                carry = (law[t] - pi * carry) / qi
+                worth -= qi * carry * loss[t]
+            else:
+                worth -= qi * carry * loss[t]
+                carry = (law[t] - qi * carry) / pi
+                worth += pi * carry * gain[t]
+        total[chosen] = worth
+    return total
+
+
+def best_of_rates(
+    p: Floats,
+    q: Floats,
+    indptr: Integers,
+    sizes: Integers,
+    kind: int,
+    zero: float,
+    low: Integers,
+    high: Integers,
+    floor: Floats,
+    extra: Integers,
+    out: Floats,
+) -> None:
+    """Best k of every segment, its value, the value at `extra`, and how many sums."""
+    for g in range(indptr.size - 1):
+        part, n = slice(indptr[g], indptr[g + 1]), int(sizes[g])
+        pi, qi = p[part], q[part]
+        m, mean = pi.size, float(pi.sum())
+        tolerance = 1e-18 * min(1.0, mean, float(qi.sum()) + n - m)
+        value, bound = np.full(m + 1, np.nan), np.full(m + 1, np.inf)
+        hits = np.concatenate([[0.0], np.cumsum(pi)])
+        alarms = np.arange(m + 1) - hits
+        guess = rates_on_counts(kind, zero, n, hits, alarms, np.full(m + 1, mean))
+        inside = slice(low[g], high[g] + 1)
+        for k in (int(extra[g]), int(low[g] + np.argmax(guess[inside]))):
+            value[k], *slopes = _sum_of_rates(kind, zero, n, pi, qi, k, tolerance)
+        while True:
+            above = value[k] + np.cumsum(slopes[0])
+            below = value[k] + np.cumsum(slopes[1][::-1])[::-1]
+            bound[k + 1 :] = np.minimum(bound[k + 1 :], above)
+            bound[:k] = np.minimum(bound[:k], below)
+            top = float(np.nanmax(value[inside]))
+            bar = top - max(1e-12 * top, floor[g])
+            best = int(low[g] + np.argmax(value[inside] >= bar))
+            limit = np.where(np.arange(m + 1) < best, bar, top) * (1 - 1e-13)
+            limit[best:] = top * (1 + 1e-13)
+            left = np.where(np.isnan(value) & (bound > limit), bound, -np.inf)[inside]
+            if not (left > -np.inf).any():
+                break
+            k = int(low[g] + np.argmax(left))
+            value[k], *slopes = _sum_of_rates(kind, zero, n, pi, qi, k, tolerance)
+        done = np.count_nonzero(~np.isnan(value))
+        out[:, g] = best, value[best], value[extra[g]], done
+
+
+def _sum_of_rates(
+    kind: int, zero: float, n: int, p: Floats, q: Floats, k: int, tolerance: float
+) -> tuple[float, Floats, Floats]:
+    """E_k, and what every item above and below k adds to it at most."""
+    hit_low, hits = law_of_items(p[:k], q[:k], tolerance)
+    miss_low, misses = law_of_items(p[k:], q[k:], tolerance)
+    a = hit_low + np.arange(hits.size, dtype=np.float64)[:, None]
+    t, b = a + miss_low + np.arange(misses.size), k - a
+
+    def at(hit: int, alarm: int) -> Floats:
+        return rates_on_counts(kind, zero, n, a + hit, b + alarm, t)
+
+    here = at(0, 0)
+    gain, loss = hits @ (at(1, 0) - here), hits @ (here - at(0, 1))
+    above = item_worths(misses, p[k:], q[k:], gain, loss)
+    gain, loss = (here - at(-1, 0)) @ misses, (at(0, -1) - here) @ misses
+    below = -item_worths(hits, p[:k], q[:k], gain, loss)
+    return float(hits @ here @ misses), above, below

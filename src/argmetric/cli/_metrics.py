@@ -15,6 +15,7 @@ _ALGORITHMS = {
     "RatioForm": "exponential sums",
     "ItemForm": "item weights",
     "AffineForm": "affine in tp",
+    "RatesForm": "windowed sums",
     "NoneType": "windowed sums",
 }
 

@@ -19,6 +19,7 @@ from argmetric.metrics._forms import (
     Form,
     ItemForm,
     MeanForm,
+    RatesForm,
     RatioForm,
 )
 from argmetric.metrics._fractional import (
@@ -66,6 +67,7 @@ __all__ = [
     "Precision",
     "QMean",
     "RankingPrinciple",
+    "RatesForm",
     "RatioForm",
     "Recall",
     "Specificity",

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -99,4 +100,15 @@ class AffineForm:
     intercept: Callable[[Floats, Floats, float], Floats]
 
 
-Form = MeanForm | RatioForm | ItemForm | AffineForm
+@dataclass(frozen=True)
+class RatesForm:
+    """A mean of the rates tp/t and tn/(n-t): concave, and each rate helps the other.
+
+    `mean` is "geometric", "harmonic", or "quadratic": 1 less that of both errors. A
+    rate that is 0/0 is zero_division.
+    """
+
+    mean: Literal["geometric", "harmonic", "quadratic"]
+
+
+Form = MeanForm | RatioForm | ItemForm | AffineForm | RatesForm

@@ -10,7 +10,7 @@ import numpy as np
 
 from argmetric._types import Floats
 from argmetric.metrics._base import Metric, ratio, true_negatives
-from argmetric.metrics._forms import Form, ItemForm
+from argmetric.metrics._forms import Form, ItemForm, RatesForm
 
 
 class _Rates(Metric):
@@ -115,6 +115,11 @@ class GMean(_Rates):
     short_name: ClassVar[str] = "gmean"
     formula: ClassVar[str] = "√(tp/t · tn/(n-t))"
 
+    @property
+    def form(self) -> Form:
+        """A mean of two rates."""
+        return RatesForm("geometric")
+
     def _value(self, tp: Floats, k: Floats, t: Floats, n: Floats) -> Floats:
         tpr, tnr = self._rates(tp, k, t, n)
         return np.sqrt(tpr * tnr)
@@ -127,6 +132,11 @@ class HMean(_Rates):
     short_name: ClassVar[str] = "hmean"
     formula: ClassVar[str] = "2 / (t/tp + (n-t)/tn)"
 
+    @property
+    def form(self) -> Form:
+        """A mean of two rates."""
+        return RatesForm("harmonic")
+
     def _value(self, tp: Floats, k: Floats, t: Floats, n: Floats) -> Floats:
         tpr, tnr = self._rates(tp, k, t, n)
         return ratio(2.0 * tpr * tnr, tpr + tnr, 0.0)
@@ -138,6 +148,11 @@ class QMean(_Rates):
 
     short_name: ClassVar[str] = "qmean"
     formula: ClassVar[str] = "1 - √(((fn/t)² + (fp/(n-t))²) / 2)"
+
+    @property
+    def form(self) -> Form:
+        """A mean of two rates."""
+        return RatesForm("quadratic")
 
     def _value(self, tp: Floats, k: Floats, t: Floats, n: Floats) -> Floats:
         tpr, tnr = self._rates(tp, k, t, n)

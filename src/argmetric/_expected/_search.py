@@ -1,0 +1,144 @@
+"""The best number of positives, without a curve where the metric's form allows it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from types import ModuleType
+
+import numpy as np
+
+from argmetric._expected._curves import (
+    GENERAL_TABLE_LIMIT,
+    choose_backend,
+    edge_chances,
+    expected_curves,
+)
+from argmetric._expected._tables import Tables
+from argmetric._segments import Method, Segments
+from argmetric._types import Floats, Integers
+from argmetric.metrics import Metric, RatesForm
+
+KINDS = {"geometric": 0, "harmonic": 1, "quadratic": 2}
+TIE = 1e-12  # values this close, relatively, are ties: the smaller k wins
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Per segment: the best k, its value, the value at another k, and the error."""
+
+    best: Integers
+    expected: Floats
+    at_extra: Floats
+    errors: Floats
+
+
+def has_search(metric: Metric, method: Method, segments: Segments) -> bool:
+    """Whether some segment needs no curve for its best k."""
+    long = bool((segments.lengths > GENERAL_TABLE_LIMIT).any())
+    return method == "auto" and long and isinstance(metric.form, RatesForm)
+
+
+def choose_counts(
+    segments: Segments,
+    metric: Metric,
+    low: Integers,
+    high: Integers,
+    floor: Floats,
+    extra: Integers,
+    *,
+    method: Method = "auto",
+    tables: Tables | None = None,
+) -> Choice:
+    """Best k of every segment within low…high; ties go to the smaller k.
+
+    Values within 1e-12, relatively, or within the floor of the best are ties. The
+    value at `extra` is wanted too.
+    """
+    arguments = low, high, floor, extra
+    if not has_search(metric, method, segments):
+        curves, errors = expected_curves(segments, metric, method=method, tables=tables)
+        return choose_on_curves(segments, metric, curves, errors, *arguments)
+    count = segments.n_segments
+    real = [np.zeros(count) for _ in range(3)]
+    choice = Choice(np.zeros(count, dtype=np.int64), *real)
+
+    def put(chosen: Integers, part: Choice) -> None:
+        for name in ("best", "expected", "at_extra", "errors"):
+            getattr(choice, name)[chosen] = getattr(part, name)
+
+    long = segments.lengths > GENERAL_TABLE_LIMIT
+    found, sums = search_rates(segments, metric, long, *arguments)
+    put(np.flatnonzero(sums > 0), found)
+    for chosen in (np.flatnonzero(~long), np.flatnonzero(long & (sums == 0))):
+        if chosen.size:
+            part = segments.take(chosen)
+            curves, errors = expected_curves(part, metric, tables=tables)
+            some = low[chosen], high[chosen], floor[chosen], extra[chosen]
+            put(chosen, choose_on_curves(part, metric, curves, errors, *some))
+    return choice
+
+
+def search_rates(
+    segments: Segments,
+    metric: Metric,
+    wanted: np.ndarray,
+    low: Integers,
+    high: Integers,
+    floor: Floats,
+    extra: Integers,
+) -> tuple[Choice, Integers]:
+    """Choices of the segments that were settled, and how many sums each took.
+
+    No sums: the segment is not wanted, never defined, or was given up.
+    """
+    form = metric.form
+    assert isinstance(form, RatesForm)
+    backend = choose_backend(segments)
+    mass = np.ones(segments.n_segments)
+    if math.isnan(metric.zero_division):
+        mass = edge_chances(segments, backend)[-1]
+    chosen = np.flatnonzero(wanted & (mass > 0.0))
+    part = segments.take(chosen)
+    out = np.zeros((4, chosen.size))
+    backend.best_of_rates(
+        part.p,
+        part.q,
+        part.indptr,
+        part.sizes,
+        KINDS[form.mean],
+        metric.zero_division,
+        low[chosen],
+        high[chosen],
+        floor[chosen],
+        extra[chosen],
+        out,
+    )
+    sums = np.zeros(segments.n_segments, dtype=np.int64)
+    sums[chosen] = out[3]
+    best, value, at_extra = out[:3, out[3] > 0]
+    share = mass[sums > 0]
+    errors = part.lengths[out[3] > 0] * 2.0**-52
+    return (
+        Choice(best.astype(np.int64), value / share, at_extra / share, errors),
+        sums,
+    )
+
+
+def choose_on_curves(
+    segments: Segments,
+    metric: Metric,
+    curves: Floats,
+    errors: Floats,
+    low: Integers,
+    high: Integers,
+    floor: Floats,
+    extra: Integers,
+) -> Choice:
+    """The same on curves that were made for every k."""
+    backend: ModuleType = choose_backend(segments)
+    best = np.zeros(segments.n_segments, dtype=np.int64)
+    sign = 1.0 if metric.greater_is_better else -1.0
+    backend.choose(curves, segments.indptr, low, high, sign, floor, best)
+    start = segments.indptr[:-1] + np.arange(segments.n_segments)
+    return Choice(best, curves[start + best], curves[start + extra], errors)
