@@ -107,7 +107,6 @@ def test_table_kernels(p, copies):
     rng = np.random.default_rng(m)
     table, chosen = rng.random((m + 1, m + 1, m + 1)), np.arange(copies)
     selected = rng.random(p.size) < 0.5
-    slope, intercept = rng.random((2, m + 1, m + 1))
     common = (p, q, indptr, chosen)
     both("table_curves", lambda: (*common, table, np.zeros(p.size + copies)), -1)
     both("table_moments", lambda: (*common, selected, table, np.zeros((copies, 3))), -1)
@@ -118,13 +117,89 @@ def test_table_kernels(p, copies):
             lambda: (*common, selected, cell, table, weight, *np.zeros((2, copies, 4))),
             result,
         )
+
+
+def factors(p, n, kind):
+    """Flat factors of one segment in n members for `affine_curves`."""
+    count = np.arange(p.size + 1.0)
+    inside = (count > 0) & (count < n)
+    x = np.where(inside, count, n / 2)  # where it does not matter
+    if kind == "mcc":
+        parts = n / np.sqrt(x * (n - x)), 1 / np.sqrt(x * (n - x))
+        parts += -np.sqrt(x / (n - x)), np.sqrt(x / (n - x))
+        return *(np.where(inside, part, 0.0) for part in parts), *np.zeros((2, 0))
+    if kind == "kappa":
+        parts = np.full(x.size, 2.0 * n), np.ones(x.size), -2.0 * x, x
+        below = np.where(inside, n * x, 1.0), np.where(inside, n - 2.0 * x, 0.0)
+        return *(np.where(inside, part, 0.0) for part in parts), *below
+    ones, some = np.ones(x.size), (count > 0) * 1.0
+    return 2.0 * ones, some, 0.0 * ones, 0.0 * ones, np.maximum(count, 1.0), some
+
+
+def affine_by_laws(p, n, kind):
+    """The same from the laws of the hits and of the misses, cell by cell."""
+    hits_k, hits_t, rest_k, rest_t, floor, rate = factors(p, n, kind)
+    if not rate.size:
+        floor, rate = np.ones(p.size + 1), np.zeros(p.size + 1)
+    hits, misses = reference.laws(p, 1 - p), reference.laws(p[::-1], 1 - p[::-1])
+    curve = np.zeros(p.size + 1)
+    for k in range(1, p.size + 1):
+        a, r = np.ogrid[: k + 1, : p.size - k + 1]
+        t = a + r
+        above = hits_k[k] * hits_t[t] * a + rest_k[k] * rest_t[t]
+        curve[k] = hits[k] @ (above / (floor[k] + rate[k] * t)) @ misses[p.size - k]
+    return curve
+
+
+@pytest.mark.parametrize("kind", ["mcc", "kappa", "f1"])
+@settings(deadline=None, max_examples=40)
+@given(p=probability_vectors(max_size=40), implicit=st.integers(0, 3))
+def test_affine_curves(kind, p, implicit):
+    """From one lane to several blocks, on both sides of one half and of the middle."""
+    p = np.sort(p)[::-1].copy()
+    n = p.size + implicit
+    slow = affine_by_laws(p, n, kind)
+    for backend in (compiled, reference):
+        out = np.full(p.size + 1, np.nan)
+        place = np.array([0, p.size])
+        backend.affine_curves(p, 1 - p, place, *factors(p, n, kind), out)
+        np.testing.assert_allclose(out, slow, rtol=1e-12, atol=1e-14)
+        if kind == "f1":  # sums of positive terms
+            np.testing.assert_allclose(out, slow, rtol=1e-12, atol=1e-300)
+
+
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("kind", ["mcc", "kappa", "f1"])
+def test_affine_curves_of_several_segments(law, kind):
+    lengths = [1, 0, 7, 8, 9, 200, 63]
+    p, q, indptr = segments(law, lengths)
+    parts = [factors(p[a:b], b - a + 1, kind) for a, b in itertools.pairwise(indptr)]
+    flat = tuple(np.concatenate(part) for part in zip(*parts, strict=True))
     outcomes = []
     for backend in (compiled, reference):
-        out = np.zeros(p.size + copies)
-        backend.affine_curves(*common, slope, intercept, out)
-        outcomes.append(out)
-    # The law without an item comes from a division: absolute accuracy.
-    np.testing.assert_allclose(outcomes[0], outcomes[1], rtol=1e-12, atol=1e-14)
+        outcomes.append(np.full(p.size + len(lengths), np.nan))
+        backend.affine_curves(p, q, indptr, *flat, outcomes[-1])
+    np.testing.assert_allclose(outcomes[0], outcomes[1], rtol=1e-11, atol=1e-13)
+
+
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("steps", [(1.0, 1.0), (0.3, 2.0)])
+def test_miss_curves(law, steps):
+    p, q, indptr = segments(law, [1, 0, 2, 33, 150])
+    base = np.array([0.0, 1.0, 0.0, 2.5, 0.0])
+
+    def arguments():
+        return (p, q, indptr, base, *steps, np.full(p.size + 5, np.nan))
+
+    both("miss_curves", arguments, -1)
+    out = arguments()
+    compiled.miss_curves(*out)
+    part = slice(indptr[3], indptr[4])
+    misses = reference.laws(p[part][::-1], q[part][::-1])
+    for k in (1, 17, 33):
+        below = 2.5 + steps[0] * k + steps[1] * np.arange(34 - k)
+        expected = p[part][:k].sum() * (misses[33 - k] / below).sum()
+        assert out[-1][indptr[3] + 3 + k] == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.parametrize("law", LAWS)
@@ -161,28 +236,6 @@ def test_prefix_laws_and_the_law_of_a_sum(law, stride):
     assert 0 <= outcomes[0][2] < 1e-14
     np.testing.assert_allclose(outcomes[0][3], outcomes[1][3], rtol=1e-12)
     assert outcomes[0][3].sum() == pytest.approx(1, abs=1e-13)
-
-
-@pytest.mark.parametrize("name", ["joint_rows", "missed_rows"])
-@pytest.mark.parametrize("law", LAWS)
-def test_rows_of_joint_sums(law, name):
-    p, q, _ = segments(law, [90])
-    whole = reference.laws(p, q)[-1]
-
-    def arguments():
-        rows = np.zeros((90, 91))
-        return (p, q, 0, 90, whole, 91, np.zeros(91), np.zeros(91), rows)
-
-    outcomes = []
-    for backend in (compiled, reference):
-        given_ = arguments()
-        getattr(backend, name)(*given_)
-        outcomes.append(given_[-1])
-    np.testing.assert_allclose(outcomes[0], outcomes[1], rtol=1e-11, atol=1e-15)
-    mean = outcomes[0].sum(axis=1)  # E[tp], or E[fn], for every k
-    sums = np.concatenate([[0.0], np.cumsum(p)])
-    expected = sums[:90] if name == "joint_rows" else sums[90] - sums[:90]
-    np.testing.assert_allclose(mean, expected, atol=1e-12)
 
 
 @pytest.mark.parametrize("law", LAWS)

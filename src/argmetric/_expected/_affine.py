@@ -7,11 +7,11 @@ the misses instead: tp = T - fn, which keeps small values accurate.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from types import ModuleType
 
 import numpy as np
 
-from argmetric._expected._general import TOLERANCE, window_width
 from argmetric._expected._hermite import (
     MAX_NODES,
     bernoulli_cumulants,
@@ -52,11 +52,45 @@ def combine(
     return result
 
 
-def affine_curve(segment: Segments, form: AffineForm, backend: ModuleType) -> Floats:
-    """Curve over 0 < k < n of the outcomes with 0 < T < n; 0 at other k."""
-    variance = float(segment.p @ segment.q)
-    walk = smooth_curve if variance >= SWITCH else window_curve
-    return walk(segment, form, backend)
+def affine_curves(
+    segments: Segments, form: AffineForm, out: Floats, backend: ModuleType
+) -> None:
+    """Curves over 0 < k < n of the outcomes with 0 < T < n; 0 at other k."""
+    moments = np.empty((segments.n_segments, 4))
+    backend.segment_moments(segments.p, segments.q, segments.indptr, moments)
+    smooth = moments[:, 1] >= SWITCH
+    for g in np.flatnonzero(smooth).tolist():
+        out[segments.place(g)] = smooth_curve(segments.one(g), form)
+    rest = np.flatnonzero(~smooth)
+    if rest.size:
+        part = segments.take(rest)
+        curves = part.empty_curves()
+        factors = flat_factors(part, form)
+        backend.affine_curves(part.p, part.q, part.indptr, *factors, curves)
+        segments.put(rest, curves, out)
+
+
+def flat_factors(segments: Segments, form: AffineForm) -> tuple[Floats, ...]:
+    """The factors of the form for k and for t = 0…m of every segment, as curves lie.
+
+    0 at 0 and n; floor and rate are empty where the form has none.
+    """
+    factors = form.factors
+    assert factors is not None
+    count, n = segments.flat_counts()
+    inside = np.flatnonzero((count > 0) & (count < n))
+    count, size = count[inside], n[inside]
+
+    def laid(function: Callable[[Floats, Floats], Floats], outside: float) -> Floats:
+        flat = np.full(n.size, outside)
+        flat[inside] = function(count, size)
+        return flat
+
+    four = (factors.hits_k, factors.hits_t, factors.rest_k, factors.rest_t)
+    result = [laid(function, 0.0) for function in four]
+    if factors.floor is None or factors.rate is None:
+        return (*result, np.zeros(0), np.zeros(0))
+    return (*result, laid(factors.floor, 1.0), laid(factors.rate, 0.0))
 
 
 def all_hit(form: AffineForm, segment: Segments, t: Floats, law: Floats) -> float:
@@ -69,46 +103,7 @@ def all_hit(form: AffineForm, segment: Segments, t: Floats, law: Floats) -> floa
     return float(values @ law)
 
 
-def window_curve(segment: Segments, form: AffineForm, backend: ModuleType) -> Floats:
-    """Exact sums over the window of T. O(m·W)."""
-    p, q, n = segment.p, segment.q, float(segment.sizes[0])
-    m = p.size
-    buffer = np.zeros(window_width(float(p @ q)) + 2)
-    low, length, _ = backend.law_of_sum(p, q, TOLERANCE, buffer)
-    assert length > 0, "the window was made too narrow"
-    law = buffer[:length]
-    if low > 0:  # without an item the sum can be one lower
-        low, length, law = low - 1, length + 1, np.concatenate([[0.0], law])
-    t = low + np.arange(length, dtype=np.float64)
-    inside = (t > 0) & (t < n)
-    curve = np.zeros(m + 1)
-    middle = max(m // 2, 1)
-    spare, joint = np.zeros(length), np.zeros(length)
-    rows = np.zeros((ROWS, length))
-    arguments = (law, length, joint, spare, rows)
-
-    def fill(start: int, stop: int, *, missed: bool) -> None:
-        k = np.arange(start, stop, dtype=np.float64)
-        chosen = np.flatnonzero((k > 0) & (k < m))
-        part = rows[chosen][:, inside]
-        curve[start + chosen] = combine(
-            form, n, k[chosen], t[inside], law[inside], part, t[inside], missed=missed
-        )
-
-    for start in range(0, middle, ROWS):
-        stop = min(start + ROWS, middle)
-        backend.joint_rows(p, q, start, stop, *arguments)
-        fill(start, stop, missed=False)
-    joint[:] = 0.0
-    for stop in range(m, middle, -ROWS):
-        start = max(stop - ROWS, middle)
-        backend.missed_rows(p, q, start, stop, *arguments)
-        fill(start, stop, missed=True)
-    curve[m] = all_hit(form, segment, t[inside], law[inside])
-    return curve
-
-
-def smooth_curve(segment: Segments, form: AffineForm, _: ModuleType) -> Floats:
+def smooth_curve(segment: Segments, form: AffineForm) -> Floats:
     """Quadrature over T with weights that are polynomials in p_i. O(m)."""
     p, q, n = segment.p, segment.q, float(segment.sizes[0])
     m = p.size

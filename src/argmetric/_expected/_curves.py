@@ -12,12 +12,11 @@ from types import ModuleType
 
 import numpy as np
 
-from argmetric._expected._affine import affine_curve
+from argmetric._expected._affine import affine_curves
 from argmetric._expected._exponential import item_curves, ratio_curves, ratio_range
 from argmetric._expected._general import SWITCH, general_curve
 from argmetric._expected._tables import (
     Tables,
-    affine_tables,
     harmonic_curves,
     small_fraction,
     table_curves,
@@ -39,7 +38,6 @@ RELATIVE_ERROR = 1e-12  # of all algorithms but the general one, generously
 TABLE_LIMIT = 32
 GENERAL_TABLE_LIMIT = 64
 HARMONIC_LIMIT = 96  # quadratic sums, for F_β with a simple β
-AFFINE_TABLE_LIMIT = 512  # quadratic tables; longer segments are worth a call each
 SMALL = 4096  # one segment of so few items runs in numpy, without loading numba
 
 
@@ -68,6 +66,8 @@ def usable_form(metric: Metric, segments: Segments) -> Form | None:
     form = metric.form
     if isinstance(form, RatesForm):
         return None  # the form tells of the best k, not of the curve
+    if isinstance(form, AffineForm) and form.factors is None:
+        return None
     if isinstance(form, RatioForm):
         low, _ = ratio_range(form, segments)
         sizes = np.unique(segments.sizes).tolist()
@@ -164,9 +164,7 @@ def regular_curves(
     elif isinstance(form, ItemForm):
         item_curves(segments, form, out, backend)
     elif isinstance(form, AffineForm):
-        affine_tables(segments, form, AFFINE_TABLE_LIMIT, out, backend)
-        for g in np.flatnonzero(segments.lengths > AFFINE_TABLE_LIMIT).tolist():
-            out[segments.place(g)] = affine_curve(segments.one(g), form, backend)
+        affine_curves(segments, form, out, backend)
     settle_edges(segments, metric, form, out, edge_chances(segments, backend))
     return out
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from argmetric._segments import Segments
 from argmetric._types import Floats, Integers
-from argmetric.metrics import AffineForm, Metric, RatioForm
+from argmetric.metrics import Metric, RatioForm
 
 MAX_STEPS = 6  # jk + jt of the quadratic sums: F1, F2 and F0.5
 
@@ -117,25 +117,3 @@ def harmonic_curves(
     backend.harmonic_curves(
         segments.p, segments.q, segments.indptr, longest, *steps, scale, empty, out
     )
-
-
-def affine_tables(
-    segments: Segments, form: AffineForm, longest: int, out: Floats, backend: ModuleType
-) -> None:
-    """Curves over 0 < k < n of the outcomes with 0 < T < n, for middling segments."""
-    for m, n, chosen in by_size(segments, longest):
-        slope, intercept = np.zeros((2, m + 1, m + 1))
-        inner = slice(1, min(m + 1, n))  # 0 < k < n and 0 < t < n
-        counts = np.arange(m + 1.0)[inner]
-        k, t = counts[:, None], counts[None, :]
-        slope[inner, inner] = form.slope(k, t, float(n))
-        intercept[inner, inner] = form.intercept(k, t, float(n))
-        backend.affine_curves(
-            segments.p,
-            segments.q,
-            segments.indptr,
-            chosen,
-            slope,
-            intercept,
-            out,
-        )

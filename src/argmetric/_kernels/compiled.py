@@ -1,5 +1,6 @@
 """The compiled kernels under one name, beside their numpy twins in `reference`."""
 
+from argmetric._kernels.affine import affine_curves, miss_curves
 from argmetric._kernels.exponential import hit_curves, ratio_curves
 from argmetric._kernels.rates import best_of_rates
 from argmetric._kernels.segments import (
@@ -14,18 +15,12 @@ from argmetric._kernels.segments import (
     sort_segments,
 )
 from argmetric._kernels.tables import (
-    affine_curves,
     harmonic_curves,
     table_curves,
     table_laws,
     table_moments,
 )
-from argmetric._kernels.windows import (
-    joint_rows,
-    law_of_sum,
-    missed_rows,
-    prefix_laws,
-)
+from argmetric._kernels.windows import law_of_sum, prefix_laws
 
 __all__ = [
     "affine_curves",
@@ -37,10 +32,9 @@ __all__ = [
     "group_rows",
     "harmonic_curves",
     "hit_curves",
-    "joint_rows",
     "law_of_sum",
     "mark",
-    "missed_rows",
+    "miss_curves",
     "prefix_laws",
     "prefix_means",
     "ratio_curves",

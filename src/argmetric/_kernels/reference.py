@@ -147,21 +147,73 @@ def affine_curves(
     p: Floats,
     q: Floats,
     indptr: Integers,
-    chosen: Integers,
-    slope: Floats,
-    intercept: Floats,
+    hits_k: Floats,
+    hits_t: Floats,
+    rest_k: Floats,
+    rest_t: Floats,
+    floor: Floats,
+    rate: Floats,
     out: Floats,
 ) -> None:
-    """E[slope(k, t)·tp + intercept(k, t)] for every k of segments of one size."""
-    m = slope.shape[0] - 1
-    for g in chosen:
-        part = slice(indptr[g], indptr[g + 1])
-        law, joint = laws(p[part], q[part])[-1], np.zeros(m + 1)
-        for k in range(m + 1):
-            out[indptr[g] + g + k] = joint @ slope[k] + law @ intercept[k]
-            if k < m:
-                rest = np.delete(np.arange(indptr[g], indptr[g + 1]), k)
-                joint[1:] += p[part][k] * laws(p[rest], q[rest])[-1]
+    """E[(hits_k·hits_t·tp + rest_k·rest_t) / (floor + rate·t)] for every k ≥ 1."""
+    if not rate.size:
+        floor, rate = np.ones(out.size), np.zeros(out.size)
+    for g in range(indptr.size - 1):
+        part, m = slice(indptr[g], indptr[g + 1]), int(indptr[g + 1] - indptr[g])
+        tolerance = 1e-18 * min(1.0, float(p[part].sum()))
+        low, law = law_of_items(p[part], q[part], tolerance)
+        if low > 0:  # without an item T can be one lower
+            low, law = low - 1, np.append(0.0, law)
+        t, place = low + np.arange(law.size), indptr[g] + g
+        joint = np.zeros((m, law.size))
+        joint[:, 1:] = p[part, None] * without_items(law, p[part], q[part])[:, :-1]
+        here, middle = slice(place + 1, place + m + 1), m // 2 + 1
+        below = floor[here, None] + rate[here, None] * t
+        hits = hits_t[place + t] * np.cumsum(joint, axis=0)
+        missed = np.cumsum(joint[::-1], axis=0)[::-1]
+        whole = law * t - np.concatenate([missed[1:], np.zeros((min(m, 1), law.size))])
+        hits[middle:] = hits_t[place + t] * whole[middle:]
+        rest = rest_k[here, None] * (rest_t[place + t] * law)
+        out[place] = 0.0
+        out[here] = ((hits_k[here, None] * hits + rest) / below).sum(axis=1)
+
+
+def miss_curves(
+    p: Floats,
+    q: Floats,
+    indptr: Integers,
+    base: Floats,
+    dk: float,
+    dt: float,
+    out: Floats,
+) -> None:
+    """E[tp / (base + dk·k + dt·misses)] for every k ≥ 1 of every segment."""
+    for g in range(indptr.size - 1):
+        low, law, place = 0, np.ones(1), indptr[g] + g
+        out[place] = 0.0
+        hits = np.cumsum(p[indptr[g] : indptr[g + 1]])
+        for k in range(hits.size, 0, -1):
+            below = base[g] + dk * k + dt * (low + np.arange(law.size))
+            out[place + k] = hits[k - 1] * (law / below).sum()
+            item = indptr[g] + k - 1
+            law = np.convolve(law, (q[item], p[item]))
+            kept = np.flatnonzero(law > 1e-18)
+            low, law = low + int(kept[0]), law[kept[0] : kept[-1] + 1]
+
+
+def without_items(law: Floats, p: Floats, q: Floats) -> Floats:
+    """Laws of the sum without each item, by the stable half of the division."""
+    out = np.zeros((p.size, law.size))
+    for rising in (True, False):
+        chosen = (p <= 0.5) == rising
+        pi, qi, carry = p[chosen], q[chosen], np.zeros(int(chosen.sum()))
+        for t in range(law.size) if rising else range(law.size - 2, -1, -1):
+            if rising:
+                carry = (law[t] - pi * carry) / qi
+            else:
+                carry = (law[t + 1] - qi * carry) / pi
+            out[chosen, t] = carry
+    return out
 
 
 def table_moments(
@@ -274,54 +326,6 @@ def prefix_laws(
     return dropped
 
 
-def without_item(law: Floats, length: int, p: float, q: float, out: Floats) -> None:
-    """Law of the sum without one item, by the stable half of the division."""
-    carry = 0.0
-    if p <= 0.5:
-        for t in range(length):
-            carry = out[t] = (law[t] - p * carry) / q
-    else:
-        for t in range(length - 2, -1, -1):
-            carry = out[t] = (law[t + 1] - q * carry) / p
-        out[length - 1] = 0.0
-
-
-def joint_rows(
-    p: Floats,
-    q: Floats,
-    first: int,
-    last: int,
-    law: Floats,
-    length: int,
-    joint: Floats,
-    spare: Floats,
-    rows: Floats,
-) -> None:
-    """rows[k-first, t] = E[tp·1(T = low+t)] for top-k, k = first…last-1."""
-    for k in range(first, last):
-        rows[k - first, :length] = joint[:length]
-        without_item(law, length, p[k], q[k], spare)
-        joint[1:length] += p[k] * spare[: length - 1]
-
-
-def missed_rows(
-    p: Floats,
-    q: Floats,
-    first: int,
-    last: int,
-    law: Floats,
-    length: int,
-    joint: Floats,
-    spare: Floats,
-    rows: Floats,
-) -> None:
-    """rows[k-first, t] = E[fn·1(T = low+t)] for top-k, k = last-1 down to first."""
-    for k in range(last - 1, first - 1, -1):
-        without_item(law, length, p[k], q[k], spare)
-        joint[1:length] += p[k] * spare[: length - 1]
-        rows[k - first, :length] = joint[:length]
-
-
 def prefix_means(p: Floats, indptr: Integers, out: Floats) -> None:
     """Running sums of p within each segment, starting with 0."""
     for g in range(indptr.size - 1):
@@ -404,22 +408,9 @@ def item_worths(
     law: Floats, p: Floats, q: Floats, gain: Floats, loss: Floats
 ) -> Floats:
     """E[y·gain] - E[(1-y)·loss] for items of a law, each by the law without it."""
-    total = np.zeros(p.size)
-    for rising in (True, False):
-        chosen = (p <= 0.5) == rising
-        pi, qi = p[chosen], q[chosen]
-        carry, worth = np.zeros(pi.size), np.zeros(pi.size)
-        for t in range(law.size) if rising else range(law.size - 1, -1, -1):
-            if rising:
-                worth += pi * carry * gain[t]
-                carry = (law[t] - pi * carry) / qi
-                worth -= qi * carry * loss[t]
-            else:
-                worth -= qi * carry * loss[t]
-                carry = (law[t] - qi * carry) / pi
-                worth += pi * carry * gain[t]
-        total[chosen] = worth
-    return total
+    # One entry more in front: without an item the sum can be one lower.
+    rest = without_items(np.append(0.0, law), p, q)
+    return p * (rest[:, :-1] @ gain) - q * (rest[:, 1:] @ loss)
 
 
 def best_of_rates(

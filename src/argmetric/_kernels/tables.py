@@ -146,51 +146,6 @@ def harmonic_curves(p, q, indptr, longest, jk, jt, scale, empty, out):
 
 
 @kernel
-def affine_curves(p, q, indptr, chosen, slope, intercept, out):
-    """E[slope(k, t)·tp + intercept(k, t)] for every k of segments of one size.
-
-    E[tp·1(T=t)] grows item by item with the law of T without the item, which comes
-    from the law of T by the stable half of the division by (q + p·z). O(m²).
-    """
-    m = slope.shape[0] - 1
-    law, without, joint = np.zeros(m + 1), np.zeros(m + 1), np.zeros(m + 1)
-    for index in range(chosen.shape[0]):
-        g = chosen[index]
-        start = indptr[g]
-        law[0] = 1.0
-        for i in range(m):
-            pi, qi = p[start + i], q[start + i]
-            law[i + 1] = pi * law[i]
-            for step in range(i):
-                a = i - step
-                law[a] = qi * law[a] + pi * law[a - 1]
-            law[0] *= qi
-        for t in range(m + 1):
-            joint[t] = 0.0
-        for k in range(m + 1):
-            total = 0.0
-            for t in range(m + 1):
-                total += joint[t] * slope[k, t] + law[t] * intercept[k, t]
-            out[start + g + k] = total
-            if k == m:
-                break
-            pi, qi = p[start + k], q[start + k]
-            if pi <= 0.5:
-                carry = 0.0
-                for t in range(m):
-                    carry = (law[t] - pi * carry) / qi
-                    without[t] = carry
-            else:
-                carry = 0.0
-                for step in range(m):
-                    t = m - 1 - step
-                    carry = (law[t + 1] - qi * carry) / pi
-                    without[t] = carry
-            for t in range(m):
-                joint[t + 1] += pi * without[t]
-
-
-@kernel
 def add_both_laws(p, q, first, last, selected, laws):
     """Laws of the positives among the rows that are not selected, and those that are.
 

@@ -15,6 +15,7 @@ from argmetric.metrics._counts import (
 )
 from argmetric.metrics._derivatives import slopes as slopes
 from argmetric.metrics._forms import (
+    AffineFactors,
     AffineForm,
     Form,
     ItemForm,
@@ -47,6 +48,7 @@ from argmetric.metrics._saved import metric_to_dict as metric_to_dict
 __all__ = [
     "MCC",
     "Accuracy",
+    "AffineFactors",
     "AffineForm",
     "BalancedAccuracy",
     "CustomMetric",

@@ -11,7 +11,7 @@ import numpy as np
 from argmetric._arguments import check_number
 from argmetric._types import Floats
 from argmetric.metrics._base import Metric, ratio, true_negatives
-from argmetric.metrics._forms import AffineForm, Form, ItemForm, MeanForm
+from argmetric.metrics._forms import AffineFactors, AffineForm, Form, ItemForm, MeanForm
 from argmetric.metrics._ranking import RankingPrinciple, search_violation
 
 
@@ -160,6 +160,12 @@ class MCC(Metric):
         return AffineForm(
             slope=lambda k, t, n: n / np.sqrt(k * (n - k) * (t * (n - t))),
             intercept=lambda k, t, n: -np.sqrt(k / (n - k) * (t / (n - t))),
+            factors=AffineFactors(
+                hits_k=lambda k, n: n / np.sqrt(k * (n - k)),
+                hits_t=lambda t, n: 1.0 / np.sqrt(t * (n - t)),
+                rest_k=lambda k, n: -np.sqrt(k / (n - k)),
+                rest_t=lambda t, n: np.sqrt(t / (n - t)),
+            ),
         )
 
     def _value(self, tp: Floats, k: Floats, t: Floats, n: Floats) -> Floats:
@@ -183,6 +189,14 @@ class Kappa(Metric):
         return AffineForm(
             slope=lambda k, t, n: 2.0 * n / (k * (n - t) + t * (n - k)),
             intercept=lambda k, t, n: -2.0 * k * t / (k * (n - t) + t * (n - k)),
+            factors=AffineFactors(
+                hits_k=lambda k, n: 2.0 * n,
+                hits_t=lambda t, n: np.ones_like(t),
+                rest_k=lambda k, n: -2.0 * k,
+                rest_t=lambda t, n: t,
+                floor=lambda k, n: k * n,
+                rate=lambda k, n: n - 2.0 * k,
+            ),
         )
 
     def _value(self, tp: Floats, k: Floats, t: Floats, n: Floats) -> Floats:

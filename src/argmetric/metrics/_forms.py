@@ -89,15 +89,32 @@ class ItemForm:
 
 
 @dataclass(frozen=True)
+class AffineFactors:
+    """(hits_k·hits_t·tp + rest_k·rest_t) / (floor + rate·t), without the last if None.
+
+    Functions of (k, n), and of (t, n) where the name says so.
+    """
+
+    hits_k: Callable[[Floats, Floats], Floats]
+    hits_t: Callable[[Floats, Floats], Floats]
+    rest_k: Callable[[Floats, Floats], Floats]
+    rest_t: Callable[[Floats, Floats], Floats]
+    floor: Callable[[Floats, Floats], Floats] | None = None
+    rate: Callable[[Floats, Floats], Floats] | None = None
+
+
+@dataclass(frozen=True)
 class AffineForm:
     """slope(k, t, n) · tp + intercept(k, t, n) for 0 < k < n and 0 < t < n.
 
     Both are smooth in t on the scale of min(t, n-t). At k = 0 and k = n the
-    value is the same for every 0 < t < n.
+    value is the same for every 0 < t < n. Without `factors` the metric is summed as
+    any other function of the counts.
     """
 
     slope: Callable[[Floats, Floats, float], Floats]
     intercept: Callable[[Floats, Floats, float], Floats]
+    factors: AffineFactors | None = None
 
 
 @dataclass(frozen=True)
