@@ -23,7 +23,8 @@ def warmup() -> None:
     p = np.linspace(0.01, 0.99, 5000)
     for metric in ("f1", "jaccard", "balanced_accuracy", "mcc", "gmean", "accuracy"):
         assert decide(p, metric).curve is not None  # made now, not when asked for
-    decide(p / 100, "mcc")  # few positives: windows instead of quadrature
+    for metric in ("mcc", "jaccard"):
+        decide(p / 100, metric)  # few positives: windows of laws
     groups = np.concatenate([np.arange(300) // 100, np.arange(300) // 10, [0] * 4400])
     for metric in ("f1", "mcc"):
         decision = decide(
@@ -35,6 +36,8 @@ def warmup() -> None:
         )
         forecast(p, decision.labels, metric, groups=groups)
     forecast(p, decision.labels)
+    forecast(p, np.zeros(p.size))  # a law of more rows than numpy adds up
+    forecast(p, p > 0.5, groups=np.arange(p.size) // 100)
     many = np.arange(p.size) // 10  # groups whose laws are added on a grid
     forecast(p, p > 0.5, groups=many)
     _warm_streams()

@@ -75,6 +75,11 @@ HELD_BY = {
         "test_expectation_equals_enumeration": "additive_mean layered propagate",
         "test_bounds_of_a_beam_hold": "beam_run",
     },
+    "cells": {
+        "test_cells_hold_the_laws_of_their_groups": (
+            "add_cells cell_moments fill_counts law_boxes place_cells"
+        ),
+    },
     "chains": {
         "test_messages_equal_enumeration": (
             "forward_backward label_marginals pair_marginals viterbi"

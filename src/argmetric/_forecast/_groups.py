@@ -112,9 +112,8 @@ class Groups:
             yield weight, Segments(p, q, rows.indptr, rows.sizes)
 
     def _effects(self) -> tuple[Floats, Floats]:
-        """So close that the counts of the longest short group overlap."""
-        lengths = self.rows.lengths
-        longest = int(lengths[lengths <= TABLE_LIMIT].max(initial=1))
+        """So close that the counts of the longest group overlap."""
+        longest = int(self.rows.lengths.max(initial=1))
         step = 2.0 / (self.deviation * math.sqrt(longest))
         return effects(self.deviation, min(step, effect_step(self.deviation)))
 

@@ -21,7 +21,6 @@ from argmetric._forecast._parts import (
     Parts,
     laws_on_grid,
     parts_of,
-    parts_of_laws,
 )
 from argmetric._types import Floats
 
@@ -57,30 +56,28 @@ def law_of_mean(groups: Groups) -> tuple[ValueLaw, float]:
         )
     rest, tables = groups.take(np.flatnonzero(unsure)), Tables(groups.metric)
     if rest.size <= (FEW_MIXTURES if groups.deviation else FEW_GROUPS):
-        laws, means = zip(*(rest.law(g) for g in range(rest.size)), strict=True)
-        law = convolved(list(laws), sure, count)
-        mean_positives += sum(means)
+        law, more = convolved(rest, sure, count)
         if law is not None:
-            return law, mean_positives
-        parts = parts_of_laws(list(laws))
-    else:
-        parts, more = parts_of(rest, tables)
-        mean_positives += more
-    return _Sum(rest, parts, tables, sure, count).law(), mean_positives
+            return law, mean_positives + more
+    parts, more = parts_of(rest, tables)
+    return _Sum(rest, parts, tables, sure, count).law(), mean_positives + more
 
 
-def convolved(laws: list[ValueLaw], sure: float, count: int) -> ValueLaw | None:
-    """Law of the mean over the independent values that are defined.
+def convolved(groups: Groups, sure: float, count: int) -> tuple[ValueLaw | None, float]:
+    """Law of the mean over the groups that are defined, and the expected positives.
 
     Sums are kept apart by how many values went in. None where they are too many.
     """
     by_count = {count: (np.array([sure]), np.ones(1))}
-    for law in laws:
+    positives = 0.0
+    for g in range(groups.size):
+        law, mean = groups.law(g)
+        positives += mean
         parts: dict[int, list[tuple[Floats, Floats]]] = {}
         if sum(sums.size for sums, _ in by_count.values()) * law.values.size > (
             MAX_ATOMS
         ):
-            return None
+            return None, 0.0
         for have, (sums, weights) in by_count.items():
             if law.p_undefined > 0:
                 parts.setdefault(have, []).append((sums, weights * law.p_undefined))
@@ -93,12 +90,13 @@ def convolved(laws: list[ValueLaw], sure: float, count: int) -> ValueLaw | None:
                     )
                 )
         by_count = {have: compress(part) for have, part in parts.items()}
-    return combine(
+    law = combine(
         [
             (sums / have if have else np.full_like(sums, math.nan), weights)
             for have, (sums, weights) in by_count.items()
         ]
     )
+    return law, positives
 
 
 class _Sum:

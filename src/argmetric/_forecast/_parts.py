@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from argmetric._expected import Tables, by_size, compiled
+from argmetric._forecast._cells import CellLaws, in_blocks, lies_in_cells
 from argmetric._forecast._grid import GridLaws, centred
 from argmetric._forecast._groups import TABLE_LIMIT, Groups
 from argmetric._forecast._laws import ValueLaw
@@ -29,20 +30,13 @@ class Parts:
     low, high : ndarray
         Least and largest value of every group.
     laws : dict
-        Laws of the groups that are too long for a table; of all, where they are few.
+        Laws of the groups that are very long.
     """
 
     raw: Floats
     low: Floats
     high: Floats
     laws: dict[int, ValueLaw]
-
-
-def parts_of_laws(laws: list[ValueLaw]) -> Parts:
-    """From the law of every group."""
-    raw = np.array([_raw_moments(law) for law in laws])
-    ends = np.array([_ends(law) for law in laws])
-    return Parts(raw, ends[:, 0], ends[:, 1], dict(enumerate(laws)))
 
 
 def _raw_moments(law: ValueLaw) -> Floats:
@@ -64,7 +58,15 @@ def parts_of(groups: Groups, tables: Tables) -> tuple[Parts, float]:
     )
     lengths = groups.rows.lengths
     positives = 0.0
-    for g in np.flatnonzero(lengths > TABLE_LIMIT).tolist():
+    in_cells = lies_in_cells(groups, TABLE_LIMIT)
+    for part, laws in in_blocks(groups, np.flatnonzero(in_cells)):
+        raw, low, high = np.zeros((part.size, 4)), *np.zeros((2, part.size))
+        compiled().cell_moments(
+            laws.values, laws.chances, laws.starts, UNLIKELY, raw, low, high
+        )
+        parts.raw[part], parts.low[part], parts.high[part] = raw, low, high
+        positives += laws.positives
+    for g in np.flatnonzero((lengths > TABLE_LIMIT) & ~in_cells).tolist():
         law, mean = groups.law(g)
         positives += mean
         parts.raw[g] = _raw_moments(law)
@@ -167,16 +169,19 @@ def laws_on_grid(
     """Laws of these groups, which are first, first+1, … among the parts."""
     # One column more: what is left out.
     mass, moment = np.zeros((2, groups.size, cells.count + 1))
-    short = []
+    have_law = np.zeros(groups.size, dtype=bool)
     for g in range(groups.size):
         if first + g in parts.laws:
             _place_law(parts.laws[first + g], cells, mass[g], moment[g])
-        else:
-            short.append(g)
-    if short:
-        chosen = np.array(short)
+            have_law[g] = True
+    short = (groups.rows.lengths <= TABLE_LIMIT) & ~have_law
+    if short.any():
+        chosen = np.flatnonzero(short)
         rows = groups.take(chosen)
         mass[chosen], moment[chosen] = _place_tables(rows, cells, tables)
+    for chosen, laws in in_blocks(groups, np.flatnonzero(~short & ~have_law)):
+        base = parts.low[first + chosen]
+        mass[chosen], moment[chosen] = _place_cells(laws, base, cells)
     missing = None if cells.filled is not None else mass[:, -1]
     return centred(mass[:, :-1], moment[:, :-1], missing, cells.step)
 
@@ -193,6 +198,27 @@ def _place_law(law: ValueLaw, cells: Cells, mass: Floats, moment: Floats) -> Non
         cell, rest = cells.place(values, float(values.min()))
         mass[: cells.count] = np.bincount(cell, weights, cells.count)
         moment[: cells.count] = np.bincount(cell, weights * rest, cells.count)
+
+
+def _place_cells(laws: CellLaws, least: Floats, cells: Cells) -> tuple[Floats, Floats]:
+    mass, moment = np.zeros((2, least.size, cells.count + 1))
+    filled = math.nan if cells.filled is None else cells.filled
+    if cells.base is not None:
+        least = np.full_like(least, cells.base)
+    elif np.isnan(laws.values).any():
+        least = np.minimum(least, filled)
+    compiled().place_cells(
+        laws.values,
+        laws.chances,
+        laws.starts,
+        least,
+        cells.step,
+        cells.count,
+        filled,
+        mass,
+        moment,
+    )
+    return mass, moment
 
 
 def _place_tables(

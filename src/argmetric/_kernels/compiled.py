@@ -1,6 +1,13 @@
 """The compiled kernels under one name, beside their numpy twins in `reference`."""
 
 from argmetric._kernels.affine import affine_curves, miss_curves
+from argmetric._kernels.cells import (
+    add_cells,
+    cell_moments,
+    fill_counts,
+    law_boxes,
+    place_cells,
+)
 from argmetric._kernels.exponential import hit_curves, ratio_curves
 from argmetric._kernels.rates import best_of_rates
 from argmetric._kernels.segments import (
@@ -23,18 +30,23 @@ from argmetric._kernels.tables import (
 from argmetric._kernels.windows import law_of_sum, prefix_laws
 
 __all__ = [
+    "add_cells",
     "affine_curves",
     "best_of_rates",
     "bounded_counts",
+    "cell_moments",
     "chance_of_none",
     "choose",
     "count_at_least",
+    "fill_counts",
     "group_rows",
     "harmonic_curves",
     "hit_curves",
+    "law_boxes",
     "law_of_sum",
     "mark",
     "miss_curves",
+    "place_cells",
     "prefix_laws",
     "prefix_means",
     "ratio_curves",

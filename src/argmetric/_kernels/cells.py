@@ -1,0 +1,163 @@
+"""Laws of the value of many groups, for a fixed selection in each of them.
+
+The cells of a group are its pairs of hits and misses that are not too unlikely, row by
+row; those of all groups lie behind each other. `box` holds for every group the first
+number of hits, how many there are, and the same of the misses.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from argmetric._kernels._jit import kernel
+
+PAD = 2
+
+
+@kernel
+def add_items(p, q, first, last, tolerance, low, length, law, spare):
+    """Add items first…last-1 to a law, two at a time; returns its low and length."""
+    start, source, target = PAD, law, spare
+    i = first
+    while i < last:
+        step = min(2, last - i)
+        if step == 2:
+            none, both = q[i] * q[i + 1], p[i] * p[i + 1]
+            one = q[i] * p[i + 1] + p[i] * q[i + 1]
+        else:
+            none, one, both = q[i], p[i], 0.0
+        i += step
+        old = source[start - PAD : start + length + step]
+        new = target[PAD : PAD + length + step]
+        for a in range(new.shape[0]):
+            new[a] = none * old[a + 2] + one * old[a + 1] + both * old[a]
+        length += step
+        start = PAD
+        while length > 1 and target[start + length - 1] <= tolerance:
+            length -= 1
+        while length > 1 and target[start] <= tolerance:
+            start += 1
+            length -= 1
+            low += 1
+        target[start - 1] = target[start - 2] = 0.0
+        target[start + length] = target[start + length + 1] = 0.0
+        source, target = target, source
+    if first < last:
+        for a in range(length):
+            law[PAD + a] = source[start + a]
+        law[0] = law[1] = law[PAD + length] = law[PAD + length + 1] = 0.0
+    return low, length
+
+
+@kernel
+def law_boxes(p, q, indptr, selected, tolerance, box, laws):
+    """Laws of the hits and of the misses of every group, and where they lie.
+
+    Those of group g fill laws[indptr[g]+2g…]: the hits, and behind all numbers of
+    hits that there can be, the misses. The tolerance is relative to the mean of
+    positives or of negatives, if less than 1: rare outcomes may be the ones that count.
+    """
+    longest = 0
+    for g in range(indptr.shape[0] - 1):
+        longest = max(longest, indptr[g + 1] - indptr[g])
+    part_p, part_q = np.empty((2, longest)), np.empty((2, longest))
+    law, spare = np.zeros(longest + 8), np.zeros(longest + 8)
+    for g in range(indptr.shape[0] - 1):
+        count = [0, 0]
+        mean, rest = 0.0, 0.0
+        for i in range(indptr[g], indptr[g + 1]):
+            side = 0 if selected[i] else 1
+            part_p[side, count[side]] = p[i]
+            part_q[side, count[side]] = q[i]
+            count[side] += 1
+            mean += p[i]
+            rest += q[i]
+        least = tolerance * min(1.0, mean, rest)
+        place = indptr[g] + 2 * g
+        for side in range(2):
+            law[0] = law[1] = law[PAD + 1] = law[PAD + 2] = 0.0
+            law[PAD] = 1.0
+            low, length = add_items(
+                part_p[side], part_q[side], 0, count[side], least, 0, 1, law, spare
+            )
+            for a in range(length):
+                laws[place + a] = law[PAD + a]
+            box[g, 2 * side], box[g, 2 * side + 1] = low, length
+            place += count[0] + 1
+
+
+@kernel
+def add_cells(indptr, selected, law_box, laws, weight, box, starts, chance):
+    """chance[cell] += weight[g] · P(hits) · P(misses), for the cells of the boxes."""
+    for g in range(indptr.shape[0] - 1):
+        count = 0
+        for i in range(indptr[g], indptr[g + 1]):
+            count += selected[i]
+        hits = indptr[g] + 2 * g
+        misses = hits + count + 1
+        width = box[g, 3]
+        for a in range(law_box[g, 1]):
+            row = starts[g] + (law_box[g, 0] + a - box[g, 0]) * width
+            row += law_box[g, 2] - box[g, 2]
+            hit = weight[g] * laws[hits + a]
+            target = chance[row : row + law_box[g, 3]]
+            source = laws[misses : misses + law_box[g, 3]]
+            for r in range(target.shape[0]):
+                target[r] += hit * source[r]
+
+
+@kernel
+def fill_counts(box, starts, tp, t):
+    """Hits and positives of every cell."""
+    for g in range(box.shape[0]):
+        place = starts[g]
+        for a in range(box[g, 1]):
+            for r in range(box[g, 3]):
+                tp[place] = box[g, 0] + a
+                t[place] = box[g, 0] + a + box[g, 2] + r
+                place += 1
+
+
+@kernel
+def cell_moments(value, chance, starts, unlikely, raw, low, high):
+    """Per group P(defined), E[value^j; defined], and the likely ends of the value."""
+    for g in range(starts.shape[0] - 1):
+        share, first, second, third = 0.0, 0.0, 0.0, 0.0
+        least, most = math.inf, -math.inf
+        for i in range(starts[g], starts[g + 1]):
+            if math.isnan(value[i]) or chance[i] == 0.0:
+                continue
+            share += chance[i]
+            part = chance[i] * value[i]
+            first += part
+            second += part * value[i]
+            third += part * value[i] * value[i]
+            if chance[i] > unlikely:
+                least, most = min(least, value[i]), max(most, value[i])
+        raw[g, 0], raw[g, 1], raw[g, 2], raw[g, 3] = share, first, second, third
+        low[g], high[g] = least, most
+
+
+@kernel
+def place_cells(value, chance, starts, base, step, count, filled, mass, moment):
+    """Add the cells of group g to mass[g], by value; to moment[g] what lies between.
+
+    Values below the base of a group or beyond its cells go to the ends. What is left
+    out is put where `filled` lies, or into the last column of all where that is nan.
+    """
+    for g in range(starts.shape[0] - 1):
+        for i in range(starts[g], starts[g + 1]):
+            x = value[i]
+            if chance[i] == 0.0:
+                continue
+            if math.isnan(x):
+                if math.isnan(filled):
+                    mass[g, count] += chance[i]
+                    continue
+                x = filled
+            cell = math.floor((x - base[g]) / step + 1e-9)
+            cell = min(max(cell, 0), count - 1)
+            mass[g, cell] += chance[i]
+            moment[g, cell] += chance[i] * (x - cell * step)

@@ -1,0 +1,127 @@
+"""Many groups too long for tables: their laws, many at a time, against single ones."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import argmetric as am
+from argmetric._expected import Tables
+from argmetric._forecast import _cells, _parts
+from argmetric._forecast._groups import Groups
+from argmetric._segments import Segments
+from argmetric.metrics import get_metric
+from strategies import probability_vectors
+
+
+def groups_of(vectors, metric, seed=0, deviation=0.0, known=0.0, extra=0):
+    rng = np.random.default_rng(seed)
+    p = np.concatenate(vectors)
+    lengths = np.array([vector.size for vector in vectors])
+    indptr = np.concatenate([[0], np.cumsum(lengths)])
+    labels = np.where(rng.random(p.size) < known, rng.random(p.size) < p, np.nan)
+    rows = Segments(p, 1 - p, indptr, lengths + extra)
+    return Groups(metric, rows, labels, rng.random(p.size) < 0.4, deviation)
+
+
+def by_hand(law, step, count, base, filled):
+    """Mass and moment of one law on cells."""
+    mass, moment = np.zeros(count + 1), np.zeros(count + 1)
+    atoms = zip(law.values, (1 - law.p_undefined) * law.probabilities, strict=True)
+    atoms = [*atoms, (filled, law.p_undefined)]
+    for value, chance in atoms:
+        if math.isnan(value):
+            mass[count] += chance
+            continue
+        cell = min(max(math.floor((value - base) / step + 1e-9), 0), count - 1)
+        mass[cell] += chance
+        moment[cell] += chance * (value - cell * step)
+    return mass, moment
+
+
+@pytest.mark.parametrize("name", ["f1", "mcc", "gmean", "lift"])
+@settings(deadline=None, max_examples=20)
+@given(
+    vectors=st.lists(probability_vectors(max_size=9), min_size=1, max_size=5),
+    seed=st.integers(0, 99),
+    left_out=st.booleans(),
+    extra=st.integers(0, 2),
+)
+def test_cells_hold_the_laws_of_their_groups(name, vectors, seed, left_out, extra):
+    metric = get_metric(name, zero_division=math.nan if left_out else 1.0)
+    groups = groups_of(vectors, metric, seed, known=0.2, extra=extra)
+    laws = _cells.cell_laws(groups)
+    single = [groups.law(g) for g in range(groups.size)]
+    assert laws.positives == pytest.approx(sum(mean for _, mean in single), rel=1e-12)
+    raw, low, high = np.zeros((groups.size, 4)), *np.zeros((2, groups.size))
+    kernels = _parts.compiled()
+    arguments = laws.values, laws.chances, laws.starts
+    kernels.cell_moments(*arguments, 0.0, raw, low, high)
+    for g, (law, _) in enumerate(single):
+        expected = _parts._raw_moments(law)
+        if not law.values.size:
+            expected = np.zeros(4)
+        np.testing.assert_allclose(raw[g], expected, rtol=1e-12, atol=1e-15)
+        if law.values.size:
+            likely = law.values[law.probabilities > 1e-15]
+            assert low[g] <= likely[0]
+            assert high[g] >= likely[-1]
+    step, count, base = 0.37, 5, np.linspace(-0.1, 0.2, groups.size)
+    for filled in (math.nan, 0.45):
+        mass, moment = np.zeros((2, groups.size, count + 1))
+        kernels.place_cells(*arguments, base, step, count, filled, mass, moment)
+        for g, (law, _) in enumerate(single):
+            expected = by_hand(law, step, count, base[g], filled)
+            np.testing.assert_allclose(mass[g], expected[0], atol=1e-14)
+            np.testing.assert_allclose(moment[g], expected[1], atol=1e-13)
+
+
+@pytest.mark.parametrize("deviation", [0.0, 0.3, 1.5])
+@pytest.mark.parametrize("known", [0.0, 0.3])
+def test_moments_on_both_sides_of_the_tables(deviation, known):
+    """Groups of 64, 65 and 150 rows: a mixture over effects has its moments too."""
+    rng = np.random.default_rng(3)
+    vectors = [rng.beta(0.4, 2.0, n) for n in (64, 65, 150)]
+    metric = get_metric("f1")
+    groups = groups_of(vectors, metric, 1, deviation, known)
+    parts, positives = _parts.parts_of(groups, Tables(metric))
+    assert not parts.laws
+    single = [groups.law(g) for g in range(groups.size)]
+    assert positives == pytest.approx(sum(mean for _, mean in single), rel=1e-8)
+    for g, (law, _) in enumerate(single):
+        np.testing.assert_allclose(parts.raw[g], _parts._raw_moments(law), rtol=1e-8)
+
+
+@pytest.mark.parametrize("zero", [0.0, math.nan])
+@pytest.mark.parametrize("name", ["f1", "mcc", "gmean"])
+def test_the_mean_and_the_deviation_are_those_of_the_groups(name, zero):
+    rng = np.random.default_rng(4)
+    sizes = np.array([70, 130, 66, 20, 300] * 12)
+    ids = np.repeat(np.arange(sizes.size), sizes)
+    p = rng.beta(0.3, 2.0, ids.size)
+    labels = p > 0.25
+    found = am.forecast(p, labels, name, groups=ids, zero_division=zero)
+    single = [
+        am.forecast(p[ids == g], labels[ids == g], name, zero_division=zero)
+        for g in range(sizes.size)
+    ]
+    if zero == 0.0:
+        mean = np.mean([one.mean for one in single])
+        std = math.sqrt(sum(one.std**2 for one in single)) / sizes.size
+        assert found.mean == pytest.approx(mean, rel=1e-12)
+        assert found.std == pytest.approx(std, rel=1e-3)
+    assert found.n_groups == sizes.size
+    assert found.interval[0] < found.mean < found.interval[1]
+
+
+def test_very_long_groups_have_laws_of_their_own(monkeypatch):
+    rng = np.random.default_rng(6)
+    ids = np.repeat(np.arange(30), 90)
+    p = rng.beta(0.5, 2.0, ids.size)
+    found = am.forecast(p, p > 0.3, "f1", groups=ids)
+    monkeypatch.setattr(_cells, "LONGEST", 0)
+    alone = am.forecast(p, p > 0.3, "f1", groups=ids)
+    assert found.mean == pytest.approx(alone.mean, rel=1e-12)
+    assert found.std == pytest.approx(alone.std, rel=1e-3)
