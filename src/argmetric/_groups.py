@@ -15,6 +15,7 @@ from argmetric._validation import check_length, is_missing, to_numpy
 
 # Ids of these types are neither missing nor unhashable.
 _PLAIN_IDS = frozenset({str, bytes, int, bool})
+FEW_IDS = 4096  # so many are sorted, without loading numba
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,8 +177,31 @@ def factorize(values: npt.NDArray[Any]) -> tuple[Integers, npt.NDArray[Any]]:
         for i, value in enumerate(values):  # arbitrary objects can only be hashed
             code[i] = seen.setdefault(value, len(seen))
         return code, np.fromiter(seen, dtype=object, count=len(seen))
+    if values.size > FEW_IDS and values.dtype.kind in "iuUSmMf":
+        return _by_hashing(values)
     ids, first, code = np.unique(values, return_index=True, return_inverse=True)
     order = np.argsort(first)
     rank = np.empty_like(order)
     rank[order] = np.arange(order.size)
     return rank[code], ids[order]
+
+
+def _by_hashing(values: npt.NDArray[Any]) -> tuple[Integers, npt.NDArray[Any]]:
+    """The same for values of a fixed size that are equal where their bytes are."""
+    from argmetric._kernels import compiled
+
+    plain = np.ascontiguousarray(values)
+    if plain.dtype.kind == "f":
+        plain = plain + 0.0  # of the two zeros one
+    if plain.dtype.itemsize % 4:
+        plain = plain.astype(plain.dtype.kind + str(-(-plain.dtype.itemsize // 4) * 4))
+    words = plain.view(np.uint32).reshape(values.size, -1)
+    codes = np.empty(values.size, dtype=np.int64)
+    room, count = FEW_IDS, -1
+    while count < 0:  # few ids stay in the cache; too many are soon known to be
+        room *= 8
+        slots = np.full(2 * room, -1, dtype=np.int64)
+        keys = np.empty((min(room, values.size), words.shape[1]), dtype=np.uint32)
+        firsts = np.empty(keys.shape[0], dtype=np.int64)
+        count = compiled.number_ids(words, slots, keys, codes, firsts)
+    return codes, values[firsts[:count]]

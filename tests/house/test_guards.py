@@ -108,6 +108,9 @@ HELD_BY = {
         "test_hit_curves": "hit_curves",
         "test_ratio_curves": "ratio_curves",
     },
+    "ids": {
+        "test_small_hash_tables_equal_a_dictionary": "number_ids",
+    },
     "intervals": {
         "test_exact_decoding_equals_enumeration": "exact_sets",
         "test_counts_decoding_equals_enumeration": "schedule",

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from argmetric import _groups
 from argmetric._kernels import compiled, reference
 from argmetric._kernels.nodes import exponential_sum
 from strategies import probability_vectors
@@ -317,3 +318,51 @@ def test_choice_marks_and_counts():
     key = np.array([0.9, 0.5, 0.4, 0.5, 0.5])
     compiled.count_at_least(key, indptr, 0.5, counts)
     np.testing.assert_array_equal(counts, [2, 0, 2])
+
+
+IDS = {
+    "text": lambda rng, n: np.array([f"id-{x}" for x in rng.integers(0, n // 3, n)]),
+    "bytes": lambda rng, n: np.array([b"%d" % x for x in rng.integers(0, n // 3, n)]),
+    "wide": lambda rng, n: rng.integers(-(2**62), 2**62, n // 3)[
+        rng.integers(0, n // 3, n)
+    ],
+    "unsigned": lambda rng, n: rng.integers(0, 2**64, n // 3, dtype=np.uint64)[
+        rng.integers(0, n // 3, n)
+    ],
+    "narrow floats": lambda rng, n: rng.integers(0, n // 3, n).astype(np.float16),
+    "zeros": lambda rng, n: rng.choice([0.0, -0.0, 1.5], n),
+    "dates": lambda rng, n: rng.integers(0, n // 3, n).astype("M8[s]"),
+    "one": lambda rng, n: np.full(n, 2**61),
+    "all different": lambda rng, n: rng.permutation(n) * 2**40,
+}
+
+
+@pytest.mark.parametrize("kind", IDS)
+def test_hashed_ids_are_numbered_like_sorted_ones(kind, monkeypatch):
+    """Past a first table of ids and within it, in the order of first appearance."""
+    values = IDS[kind](np.random.default_rng(8), 50_000)
+    codes, ids = _groups.factorize(values)
+    monkeypatch.setattr(_groups, "FEW_IDS", values.size)
+    slow_codes, slow_ids = _groups.factorize(values)
+    np.testing.assert_array_equal(codes, slow_codes)
+    np.testing.assert_array_equal(ids, slow_ids)
+    assert ids.dtype == slow_ids.dtype
+    np.testing.assert_array_equal(ids[codes], values)
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.lists(st.integers(-3, 3) | st.integers(-(2**62), 2**62), min_size=1))
+def test_small_hash_tables_equal_a_dictionary(values):
+    words = np.array(values, dtype=np.int64).view(np.uint32).reshape(-1, 2)
+    distinct = list(dict.fromkeys(values))
+    for room in (len(distinct), len(distinct) - 1):
+        slots = np.full(256, -1)
+        codes, firsts = np.zeros(len(values), dtype=np.int64), np.zeros(room, int)
+        keys = np.zeros((room, 2), dtype=np.uint32)
+        count = compiled.number_ids(words, slots, keys, codes, firsts)
+        if room < len(distinct):
+            assert count == -1
+            continue
+        assert count == room
+        assert [values[i] for i in firsts] == distinct
+        assert [distinct[code] for code in codes] == values

@@ -9,6 +9,7 @@ from argmetric._kernels.cells import (
     place_cells,
 )
 from argmetric._kernels.exponential import hit_curves, ratio_curves
+from argmetric._kernels.ids import number_ids
 from argmetric._kernels.rates import best_of_rates
 from argmetric._kernels.segments import (
     bounded_counts,
@@ -46,6 +47,7 @@ __all__ = [
     "law_of_sum",
     "mark",
     "miss_curves",
+    "number_ids",
     "place_cells",
     "prefix_laws",
     "prefix_means",

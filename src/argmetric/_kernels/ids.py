@@ -1,0 +1,49 @@
+"""Numbers for ids in the order of their first appearance, by hashing."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from argmetric._kernels._jit import kernel
+
+FACTOR = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio: spreads the bits
+FOLD = np.uint64(32)
+
+
+@kernel
+def number_ids(words, slots, keys, codes, firsts):
+    """codes[i] = number of the id in row i of `words`; firsts, where each came first.
+
+    `slots` is all -1, a power of two of them; `keys` has a row for every id that there
+    is room for, at most half as many. Returns how many ids there are, -1 if too many.
+    """
+    mask = np.uint64(slots.shape[0] - 1)
+    width, room, count = words.shape[1], keys.shape[0], 0
+    for i in range(words.shape[0]):
+        mixed = np.uint64(0)
+        for j in range(width):
+            mixed = (mixed ^ np.uint64(words[i, j])) * FACTOR
+            mixed ^= mixed >> FOLD
+        slot = mixed & mask
+        while True:
+            code = slots[slot]
+            if code < 0:
+                if count == room:
+                    return -1
+                code = count
+                slots[slot] = code
+                firsts[code] = i
+                for j in range(width):
+                    keys[code, j] = words[i, j]
+                count += 1
+                break
+            same = True
+            for j in range(width):
+                if words[i, j] != keys[code, j]:
+                    same = False
+                    break
+            if same:
+                break
+            slot = (slot + np.uint64(1)) & mask
+        codes[i] = code
+    return count
