@@ -160,7 +160,8 @@ def regular_curves(
     """Curves of segments too long for tables, by the driver of the metric's form."""
     out = np.zeros(segments.p.size + segments.n_segments)
     if isinstance(form, RatioForm):
-        ratio_curves(segments, form, out, backend)
+        many = backend is not numpy_twins()
+        ratio_curves(segments, form, out, backend, item_by_item=many)
     elif isinstance(form, ItemForm):
         item_curves(segments, form, out, backend)
     elif isinstance(form, AffineForm):

@@ -38,11 +38,20 @@ def ratio_range(form: RatioForm, segments: Segments) -> tuple[Floats, Floats]:
 
 
 def ratio_curves(
-    segments: Segments, form: RatioForm, out: Floats, backend: ModuleType
+    segments: Segments,
+    form: RatioForm,
+    out: Floats,
+    backend: ModuleType,
+    *,
+    item_by_item: bool,
 ) -> None:
-    """Curves of (c·counts)/(d·counts), 0/0 taken as 0, into `out`."""
+    """Curves of (c·counts)/(d·counts), 0/0 taken as 0, into `out`.
+
+    `item_by_item` allows what is slow in numpy.
+    """
     d0, d1, d2, d3 = form.d
-    if not (form.counts_hits_only and d1 + d3 == 0 and d2 > 0 and d3 > 0):
+    of_misses = form.counts_hits_only and d1 + d3 == 0 and d2 > 0 and d3 > 0
+    if not (of_misses and item_by_item):
         ratio_sums(segments, form, out, backend)
         return
     moments = np.empty((segments.n_segments, 4))

@@ -192,13 +192,15 @@ def miss_curves(
         low, law, place = 0, np.ones(1), indptr[g] + g
         out[place] = 0.0
         hits = np.cumsum(p[indptr[g] : indptr[g + 1]])
+        steps = dt * np.arange(hits.size + 1.0)
         for k in range(hits.size, 0, -1):
-            below = base[g] + dk * k + dt * (low + np.arange(law.size))
+            below = base[g] + dk * k + dt * low + steps[: law.size]
             out[place + k] = hits[k - 1] * (law / below).sum()
             item = indptr[g] + k - 1
             law = np.convolve(law, (q[item], p[item]))
-            kept = np.flatnonzero(law > 1e-18)
-            low, law = low + int(kept[0]), law[kept[0] : kept[-1] + 1]
+            if k % 32 == 0:
+                kept = np.flatnonzero(law > 1e-18)
+                low, law = low + int(kept[0]), law[kept[0] : kept[-1] + 1]
 
 
 def without_items(law: Floats, p: Floats, q: Floats) -> Floats:
