@@ -148,6 +148,14 @@ def test_what_is_glued_by_tags(words, expected):
             "cats sleep if fed",
         ),
         (penn("it/PRP/2 is/VBZ/0 too/RB/4 big/JJ/2"), "is", "it is too big"),
+        # what a form of be says of its subject, and the verb that completes a verb
+        (penn("we/PRP/2 are/VBP/0 here/RB/2"), "are", "we are here"),
+        (
+            penn("it/PRP/2 is/VBZ/0 really/RB/2 by/IN/2 me/PRP/4 now/RB/2"),
+            "is",
+            "it is by me",
+        ),
+        (penn("I/PRP/2 tried/VBD/0 sleeping/VBG/2"), "tried", "I tried sleeping"),
         # what may be left out
         (penn("cats/NNS/2 sleep/VBP/0 very/RB/4 well/RB/2"), "sleep", "cats sleep"),
     ],
