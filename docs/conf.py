@@ -54,6 +54,7 @@ html_sidebars = {"quickstart": [], "api": [], "api/*": []}
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",
+    "ignore_pattern": r"parser_task\.py",  # has a page of its own
     "within_subsection_order": "FileNameSortKey",
     "download_all_examples": False,
     "show_memory": False,

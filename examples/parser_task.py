@@ -19,6 +19,9 @@ class State:
 
     __slots__ = ("front", "heads", "left", "right", "stack")
 
+    def __repr__(self):
+        return f"stack {self.stack[2:]}, buffer from {self.front}, heads {self.heads}"
+
 
 # [task]
 class Parsing(Task):
