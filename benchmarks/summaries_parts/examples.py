@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import textwrap
+from itertools import groupby
+from operator import itemgetter
 
 import numpy as np
 from harness import emit
@@ -14,11 +16,12 @@ from summaries_parts.learned import summarizer
 
 SHOWN = 5
 WIDTH = 84
+LONGEST = 4  # dropped words that are shown
 
 
 def run(*, quick: bool) -> str:
     own = clusters("fewsum", quick=quick)
-    learn, test = next(iter(own.folds(2 if quick else FOLDS)))
+    _, (learn, test), *_ = own.folds(2 if quick else FOLDS)
     part, other = own.take(learn), own.take(test)
     model = summarizer("compressed", "weights", 0, quick=quick)
     model.fit(part.documents, part.references, words=own.words)
@@ -50,10 +53,13 @@ def _block(place: int, recall: float, summary: Summary) -> str:
 
 
 def _marked(summary: Summary, low: int, high: int) -> str:
-    words, kept = summary.cluster.words, summary.is_kept.tolist()
+    kept = summary.is_kept[low:high].tolist()
+    words = summary.cluster.words[low:high]
     found: list[str] = []
-    for w in range(low, high):
-        opens = not kept[w] and (w == low or kept[w - 1])
-        closes = not kept[w] and (w == high - 1 or kept[w + 1])
-        found.append(f"{'[' * opens}{words[w]}{']' * closes}")
+    for is_kept, run in groupby(zip(kept, words, strict=True), key=itemgetter(0)):
+        part = [word for _, word in run]
+        if not is_kept:
+            part = part if len(part) <= LONGEST else [*part[:2], "..."]
+            part = [f"[{' '.join(part)}]"]
+        found += part
     return " ".join(found)
