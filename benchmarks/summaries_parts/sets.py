@@ -65,6 +65,22 @@ def tell(
 
 def _tell_learning(system: System) -> None:
     name = system.clusters.name
+    for rows in zip(*filter(None, system.histories), strict=True):
+        number = rows[0]["iteration"]
+        what = f"iteration {number}" if number else "the initial policy"
+        means = {
+            key: float(np.mean([row[key] for row in rows]))
+            for key in ("loss", "regret", "steps")
+        }
+        emit(
+            name,
+            f"{system.name}: loss of {what} on the clusters learned from",
+            means["loss"],
+            "1 - R-2 recall",
+            None,
+            regret_of_a_choice=means["regret"],
+            steps=means["steps"],
+        )
     if "negations_dropped" in system.details:
         emit(
             name,
