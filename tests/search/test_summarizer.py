@@ -57,6 +57,7 @@ COUNTS = {
     "words and two marks": lambda text: 2 + len(text.split()),
     "four characters": lambda text: -(-len(text) // 4),
     "kinds of words": lambda text: len(set(text.split())),
+    "kinds, squared": lambda text: len(set(text.split())) ** 2,
     "squares": lambda text: len(text.split()) ** 2,
     "nothing": lambda text: 0,
     "whole floats": lambda text: float(len(text.split())),

@@ -140,6 +140,7 @@ def test_what_is_glued_by_tags(words, expected):
         (penn("They/PRP/3 have/VBP/3 gone/VBN/0 home/RB/3"), "gone", "They have gone"),
         (penn("I/PRP/2 would/MD/0 really/RB/4 go/VB/2"), "would", "I would go"),
         (penn("It/PRP/2 has/VBZ/0 to/TO/2 go/VB/3"), "has", "It has to go"),
+        (penn("Would/MD/0 staff/NNS/1 go/VB/1"), "Would", "Would staff go"),
         # words that turn what is said around
         (penn("only/RB/2 cats/NNS/3 sleep/VBP/0"), "sleep", "only cats sleep"),
         (
