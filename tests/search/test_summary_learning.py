@@ -15,7 +15,7 @@ from argmetric.search._summaries._growth import Growth, best_of
 from argmetric.search._summaries._learning import learn_searn, make_lesson
 from argmetric.search._summaries._linear import Sums, fit_linear
 from argmetric.search._summaries._material import Budget, make_material, text_of
-from argmetric.search._summaries._oracle import best_path
+from argmetric.search._summaries._oracle import _run, best_path
 from argmetric.search._summaries._rates import (
     count_rates,
     gram_names,
@@ -374,6 +374,33 @@ def test_a_beam_finds_what_greedy_search_does_not():
     assert greedy.gains.tolist() == [pytest.approx(3 / 9)]
     assert wide.text == "e f g. h i j."
     assert sorted(wide.gains.tolist()) == pytest.approx([2 / 9, 3 / 9])  # and "g h"
+
+
+def test_of_a_narrow_beam_the_best_rates_go_on():
+    documents, reference = [["b d e f.", "c e b.", "f b e b."]], ["e b b f f a e f a a"]
+    greedy, narrow = (
+        Summarizer(oracle_beam=beam).oracle([documents], [reference], words=9)[0]
+        for beam in (1, 2)
+    )
+    assert greedy.gains.sum() == pytest.approx(2 / 9)
+    assert narrow.gains.sum() == pytest.approx(3 / 9)
+
+
+def test_where_a_beam_loses_the_greedy_path_is_taken():
+    documents = [
+        ["a c a g g a a.", "a b.", "c a a b a g."],
+        ["h g c g f.", "c c f e b a a.", "h b d b h b b."],
+    ]
+    reference = ["b b h d f e f d f g d h c g"]
+    material = make_material(
+        read_cluster(documents, "it"), "sentences", None, reference
+    )
+    steps = recall_steps(material.grams, material.references, 2)
+    greedy, greedy_path = _run(start(material, steps, 19), 1)
+    beam, _ = _run(start(material, steps, 19), 2)
+    assert beam == pytest.approx(3 / 13)
+    assert greedy == pytest.approx(4 / 13)
+    assert best_path(start(material, steps, 19), 2) == greedy_path
 
 
 def test_the_path_of_a_wide_beam_is_the_best_there_is():
