@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from argmetric.search import Summarizer
 from argmetric.search._summaries._cluster import read_cluster
-from argmetric.search._summaries._features import features
+from argmetric.search._summaries._features import features, fixed_features
 from argmetric.search._summaries._grams import recall_steps
 from argmetric.search._summaries._growth import Growth, best_of
 from argmetric.search._summaries._learning import learn_searn, make_lesson
@@ -277,6 +277,42 @@ def rows_of(lessons, weights, iterations, beam=1):
             rng=np.random.default_rng(0),
         )
     )
+
+
+def test_features_of_pieces():
+    """Sentence 2 of 3 is next to one that is kept; its document has 9 words."""
+    cluster = read_cluster(['No lift. I like "it", he said! Ok so.', "Big sun."], "it")
+    material = make_material(cluster, "sentences", None)
+    steps = np.zeros((4, len(material.grams), 1))
+    steps[:, gram_names(material).tolist().index("like it"), 0] = [0.1, 0.2, 0.3, 0.4]
+    growth = start(material, steps, 10)
+    assert growth.measure()
+    growth.take(0, 0.0)
+    assert growth.measure()
+    fixed = fixed_features(material)
+    row, told = features(growth, fixed)[1], fixed[1]
+    # first or not, place, 1 / place, logs of lengths; first person and pronouns by
+    # word; marks of speech and feeling; who said it; share of the sentence, all of it;
+    # tokens by word
+    assert told.tolist() == pytest.approx(
+        [0, 1, 0.5, np.log(5), np.log(9), 0.2, 0.6, 1, 1, 1, 1, 1, 1]
+    )
+    assert row[:9].tolist() == pytest.approx(
+        [np.log(0.5), 0.5, 0.3, 0, 0, 1, 1, 0.2, 0]  # 2 of 10 words are used, 3 left
+    )
+    rates = [10 * value / 5 for value in (0.1, 0.2, 0.3, 0.4)]
+    assert row[9:13].tolist() == pytest.approx(rates)
+    first, second, third, fourth = rates
+    assert row[13:17].tolist() == pytest.approx(
+        [first * np.log(0.5), 0, first * 0.2, 0]
+    )
+    assert row[17:22].tolist() == pytest.approx(
+        [first * second, first**2, second**2, first * third, first * fourth]
+    )
+    assert row[22:].tolist() == pytest.approx(
+        [*told.tolist(), *(first * told).tolist(), *[0] * 6]
+    )
+    assert features(growth, fixed)[3, 5:7].tolist() == [0, 0]  # of another document
 
 
 @pytest.fixture(scope="module")
