@@ -114,8 +114,8 @@ def test_the_law_is_the_mixture_of_the_laws_under_all_maps(metric, n):
 def test_tied_scores_and_plateaus(method):
     """Votes of a forest: 11 distinct scores on more rows than there are cells."""
     rng = np.random.default_rng(0)
-    votes = rng.binomial(10, rng.beta(0.4, 3, 4000)) / 10
-    y = (rng.random(4000) < 0.05 + 0.8 * votes).astype(int)
+    votes = rng.binomial(10, rng.beta(0.4, 3, 2000)) / 10
+    y = (rng.random(2000) < 0.05 + 0.8 * votes).astype(int)
     calibrator = am.calibrate(y[:600], votes[:600], method)
     new = votes[600:]
     labels = (calibrator.apply(new) > 0.3).astype(int)

@@ -374,3 +374,9 @@ def test_no_cluster_has_no_summary():
 def test_the_budget_of_the_oracle_is_one_that_fits():
     with pytest.raises(ValueError, match="has 2 words, more than the budget of 1"):
         Summarizer().oracle([DOCUMENTS], [REFERENCES], words=1)
+
+
+def test_words_that_rouge_does_not_know_are_told():
+    message = "cluster 1 has no letter of a-z and no digit: words are compared as ROUGE"
+    with pytest.raises(ValueError, match=message):
+        Summarizer().predict([["A dog."], ["Хорошая гостиница.", "Гостиница!"]])

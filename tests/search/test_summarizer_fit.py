@@ -182,7 +182,6 @@ def test_a_fit_that_fails_leaves_what_was_learned(monkeypatch):
     ("documents", "references"),
     [
         (["Good."], ["Good stuff"]),  # no pair in the sources
-        (["Привет мир."], ["Good stuff"]),  # no token
         (["Good bad ugly."], ["Good"]),  # no pair in the reference
         (["a a a a. a a."], ["a a a a a"]),  # nothing varies
     ],

@@ -104,16 +104,18 @@ def test_the_same_as_rouge_score_on_every_cluster(
 @pytest.mark.parametrize(
     ("clusters", "n_clusters", "limit"), [(fewsum, 160, 60), (opinosis, 51, 25)]
 )
-def test_gains_of_the_oracle_are_recall_on_every_cluster(
+def test_gains_of_the_oracle_are_recall_on_real_clusters(
     data_folder, clusters, n_clusters, limit, mode
 ):
     """Counted as summaries grow, and from their text; whatever the trees."""
-    documents, references = zip(*clusters(data_folder), strict=True)
+    every = list(clusters(data_folder))
+    assert len(every) == n_clusters
+    some = every[:: 4 if mode == "compressed" else 1]  # which has many more pieces
+    documents, references = zip(*some, strict=True)
     summarizer = Summarizer(mode, parser=Chain())
     summaries = summarizer.oracle(documents, references, words=limit)
     gains = [one.gains.sum() for one in summaries]
     scores = score_summaries(summaries, references)
-    assert len(gains) == n_clusters
     assert gains == pytest.approx(scores.by_cluster["rouge_2"].tolist(), abs=1e-12)
     assert scores.by_cluster["words"].max() <= limit
     if find_spec("rouge_score"):

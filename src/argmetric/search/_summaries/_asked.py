@@ -11,7 +11,7 @@ import numpy as np
 from argmetric._arguments import check_count, check_items, shown
 from argmetric.search._summaries._cluster import Cluster
 from argmetric.search._summaries._growth import Growth
-from argmetric.search._summaries._material import Budget
+from argmetric.search._summaries._material import Budget, Material
 
 
 def numbers_of(given: Any, clusters: Sequence[Cluster], name: str) -> list[list[int]]:
@@ -82,6 +82,15 @@ def refuse_tight(growth: Growth) -> None:
         raise ValueError(
             f"{cluster.name}: the shortest piece that can be taken has {shortest:,} "
             f"{budget.unit}, more than the budget of {budget.limit:,}"
+        )
+
+
+def refuse_unknown(material: Material) -> None:
+    """Text without a token has nothing to choose by."""
+    if not material.grams.types:
+        raise ValueError(
+            f"{material.cluster.name} has no letter of a-z and no digit: words are "
+            "compared as ROUGE does, which knows no others"
         )
 
 

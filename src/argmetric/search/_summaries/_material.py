@@ -66,10 +66,11 @@ def make_material(
     references: Sequence[str] = (),
 ) -> Material:
     """Cut a cluster into pieces and count what it says."""
+    known = [tokens(reference) for reference in references]
+    grams = number_grams(cluster, known)
     needs = read_needs(cluster, parse) if mode == "compressed" else None
     pieces = spans_and_needs(cluster, needs) if needs else whole_sentences(cluster)
-    known = [tokens(reference) for reference in references]
-    return Material(cluster, pieces, number_grams(cluster, known), known, needs)
+    return Material(cluster, pieces, grams, known, needs)
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,6 +23,7 @@ from argmetric.search._summaries._asked import (
     numbers_of,
     read_budget,
     refuse_tight,
+    refuse_unknown,
     take_whole,
 )
 from argmetric.search._summaries._cluster import read_clusters
@@ -322,6 +323,7 @@ class Summarizer(Parameters):
         found = []
         for cluster, first, out in zip(known, wanted, unwanted, strict=True):
             material = make_material(cluster, self.mode, parse)
+            refuse_unknown(material)
             chooser = policy.chooser(material)
             is_open = ~np.isin(material.pieces.sentences, out)
             growth = options.start(material, chooser.steps, limit, is_open)
