@@ -41,8 +41,6 @@ def _run(growth: Growth, beam: int) -> tuple[float, list[int]]:
         living = []
         for _, value, path, one, piece in best:
             other = one.branch()
-            if other.take(piece, 0.0):
-                living.append((value, [*path, piece], other))
-            else:
-                living.append((value - float(one.values[piece, 0]), path, other))
+            other.take(piece, 0.0)
+            living.append((value, [*path, piece], other))
     return max(ended, key=lambda x: x[0])
