@@ -154,7 +154,6 @@ HELD_BY = {
         "test_baselines_equal_their_twins": "baseline_sparse",
     },
     "summaries": {
-        "test_pairs_have_the_numbers_they_were_given": "fill_pairs",
         "test_grams_of_kept_words_are_counted": "count_grams",
         "test_pieces_bring_what_recounting_the_text_says": "measure_pieces",
         "test_spans_are_closed_under_what_they_need": "close_spans",

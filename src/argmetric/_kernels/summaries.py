@@ -20,18 +20,6 @@ from argmetric._kernels._jit import borrowing, kernel
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)
 
 
-@kernel
-def fill_pairs(pairs, keys, numbers):
-    """A table of numbered pairs; keys has a power of two of places, -1 where free."""
-    mask = len(keys) - 1
-    for number in range(len(pairs)):
-        place = np.int64((np.uint64(pairs[number]) * _SPREAD) >> np.uint64(20)) & mask
-        while keys[place] >= 0:
-            place = (place + 1) & mask
-        keys[place] = pairs[number]
-        numbers[place] = number
-
-
 @borrowing
 def number_of(pair, keys, numbers):
     """Number of a pair, -1 for one that is not in the table."""

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from argmetric._kernels.summaries_small import fill_pairs
 from argmetric._types import Floats, Integers
 from argmetric.search._summaries._cluster import Cluster
 from argmetric.search._summaries._rouge import tokens as tokens_of
@@ -63,8 +64,6 @@ class Grams:
 
 def number_grams(cluster: Cluster, references: Sequence[Sequence[str]] = ()) -> Grams:
     """Grams of the sentences, and pairs of the references (lists of tokens) beside."""
-    from argmetric._kernels.summaries import fill_pairs
-
     kinds, codes = np.unique(np.array(cluster.words, dtype=str), return_inverse=True)
     cut = [tokens_of(kind) for kind in kinds.tolist()]
     known = dict.fromkeys(chain.from_iterable(cut))

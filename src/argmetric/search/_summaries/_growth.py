@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from copy import copy
+from types import ModuleType
 from typing import NamedTuple, Protocol
 
 import numpy as np
 
+from argmetric._kernels import summaries_small
 from argmetric._types import Booleans, Floats, Integers
 from argmetric.search._summaries._material import Budget, Material, text_of
+
+_ROUNDING = 1e-11  # of scores: sums may be taken in any order
 
 
 class Growth:
@@ -28,6 +32,8 @@ class Growth:
     redundancy : float
         The largest share of the content of a new sentence that the summary may have
         already.
+    small : bool
+        Whether numpy is quicker than loading what is compiled.
 
     Attributes
     ----------
@@ -50,10 +56,12 @@ class Growth:
         *,
         min_words: int = 1,
         redundancy: float = 1.0,
+        small: bool = False,
     ) -> None:
         cluster, pieces = material.cluster, material.pieces
         self.material = material
         self.budget = budget
+        self._kernels = _kernels(small=small)
         self.room = budget.room
         self.step_of_word = np.full(cluster.n_words, -1, dtype=np.int64)
         self.gains: list[float] = []
@@ -132,10 +140,8 @@ class Growth:
         return float(self._costs[words[self._kept[words] == 0]].sum())
 
     def _measure(self) -> None:
-        from argmetric._kernels.summaries import measure_pieces
-
         grams, pieces = self.material.grams, self.material.pieces
-        measure_pieces(
+        self._kernels.measure_pieces(
             self.material.cluster.sentence_starts,
             grams.text,
             grams.table,
@@ -166,8 +172,6 @@ class Growth:
 
     def take(self, piece: int, gain: float) -> bool:
         """Add a piece; False, and never again, where the user's own count says no."""
-        from argmetric._kernels.summaries import count_grams
-
         words = self.material.pieces.words_of(piece)
         new = words[self._kept[words] == 0]
         self._kept[new] = 1
@@ -181,7 +185,7 @@ class Growth:
         self.gains.append(gain)
         self.room -= float(self._costs[new].sum())
         grams = self.material.grams
-        count_grams(
+        self._kernels.count_grams(
             self.material.cluster.sentence_starts,
             grams.text,
             grams.table,
@@ -189,6 +193,14 @@ class Growth:
             self._counts,
         )
         return True
+
+
+def _kernels(*, small: bool) -> ModuleType:
+    if small:
+        return summaries_small
+    from argmetric._kernels import summaries
+
+    return summaries
 
 
 class Chooser(NamedTuple):
@@ -222,8 +234,10 @@ def gain_per_unit(growth: Growth) -> Floats:
 
 
 def best_of(scores: Floats, growth: Growth) -> int:
-    """The piece with the highest score among those that can be added."""
-    return int(np.where(growth.sizes > 0.0, scores, -np.inf).argmax())
+    """The first piece with the highest score, but for rounding, of those that fit."""
+    can = np.where(growth.sizes > 0.0, scores, -np.inf)
+    highest = can.max()
+    return int((can >= highest - _ROUNDING * abs(highest)).argmax())
 
 
 def grow(growth: Growth, chooser: Chooser) -> None:

@@ -27,6 +27,8 @@ class Options(NamedTuple):
         steps: Floats,
         budget: Budget,
         is_open: Booleans | None = None,
+        *,
+        small: bool = False,
     ) -> Growth:
         """An empty summary."""
         if is_open is None:
@@ -38,4 +40,5 @@ class Options(NamedTuple):
             is_open,
             min_words=self.min_words,
             redundancy=self.redundancy,
+            small=small,
         )

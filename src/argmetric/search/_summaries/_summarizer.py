@@ -50,6 +50,7 @@ from argmetric.search._summaries._weights import learn_weights
 PolicyName = Literal["searn", "weights", "frequency"]
 
 _USUAL_WORDS = 60
+_SMALL = 5_000  # words of one cluster that need not wait for compiled kernels
 _MOST_BEAM = 1024
 _MOST_ITERATIONS = 1000
 
@@ -326,7 +327,14 @@ class Summarizer(Parameters):
             refuse_unknown(material)
             chooser = policy.chooser(material)
             is_open = ~np.isin(material.pieces.sentences, out)
-            growth = options.start(material, chooser.steps, limit, is_open)
+            small = len(known) == 1 and material.needs is None
+            growth = options.start(
+                material,
+                chooser.steps,
+                limit,
+                is_open,
+                small=small and cluster.n_words <= _SMALL,
+            )
             for sentence in first:
                 if sentence in out:
                     raise ValueError(
