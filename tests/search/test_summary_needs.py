@@ -136,6 +136,14 @@ def test_what_is_glued_by_tags(words, expected):
             "It gave us",
         ),
         (penn("we/PRP/2 ate/VBD/0 and/CC/2 slept/VBD/2"), "slept", "we ate and slept"),
+        (penn("we/PRP/2 ate/VBD/0 and/CC/2 slept/VBD/2"), "and", "we ate and slept"),
+        # comparatives
+        (
+            penn("tea/NN/2 is/VBZ/0 better/RBR/2 than/IN/3 this/DT/4"),
+            "is",
+            "tea is better",
+        ),
+        (penn("it/PRP/2 had/VBD/0 less/JJR/4 charm/NN/2"), "had", "it had less charm"),
         # helping verbs to the left and to the right of their verbs
         (penn("They/PRP/3 have/VBP/3 gone/VBN/0 home/RB/3"), "gone", "They have gone"),
         (penn("I/PRP/2 would/MD/0 really/RB/4 go/VB/2"), "would", "I would go"),

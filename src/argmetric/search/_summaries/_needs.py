@@ -1,8 +1,9 @@
 """What a word of a sentence cannot be kept without: its head, and what is glued to it.
 
 A compressed sentence is a part of its tree that hangs together. That alone inverts
-meanings ("not" is a leaf), so negations, determiners, subjects, complements of verbs
-and objects of prepositions are glued to their heads: kept with them or not at all.
+meanings ("not" is a leaf), so negations, determiners, comparatives, subjects,
+complements of verbs and objects of prepositions are glued to their heads: kept with
+them or not at all. A conjunction and what it joins are kept together.
 """
 
 from __future__ import annotations
@@ -38,7 +39,8 @@ _SUBJECTS = _NOUNS | _PREPOSITIONS | words("WDT WRB")
 _MODALS = words("MD TO")
 _TO = words("TO")
 _CONJUNCTIONS = words("CC CCONJ")
-_ADVERBS = words("RB RBR RBS ADV")
+_ADVERBS = words("RB RBS ADV")
+_COMPARATIVES = words("JJR RBR")
 # Relations of Universal Dependencies; what follows a colon is not looked at.
 _RELATIONS = words(
     """nsubj csubj obj iobj ccomp xcomp aux cop det case mark expl fixed flat nummod neg
@@ -154,6 +156,7 @@ def _glue(cluster: Cluster, trees: Sequence[Tree], sizes: Integers) -> Needs:
         (negation + 1, negation),
         (negation, negation + 1),
         (joined, conjunction),
+        (conjunction, joined),
     ]
     needing, needed = (np.concatenate(one) for one in zip(*pairs, strict=True))
     order = np.argsort(needing, kind="stable")
@@ -200,7 +203,7 @@ def _glued_by_tags(
     predicate = np.full(len(head), 2 * len(head))
     np.minimum.at(predicate, head[of_be], rank[of_be])
     rules = (
-        _among(tags, _DETERMINERS),
+        _among(tags, _DETERMINERS | _COMPARATIVES),
         of_verb & ~is_right & (_among(tags, _SUBJECTS) | (verb & helper)),
         complement & ((first[head] == word) | _among(tags, _PRONOUNS)),
         near & verb & (_among(tags, _MODALS) | helper)[head],

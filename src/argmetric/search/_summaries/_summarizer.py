@@ -69,8 +69,8 @@ class Summarizer(Parameters):
     mode : {"sentences", "compressed"}, default="sentences"
         Whole sentences, or parts of them. "compressed" needs trees: a `parser`, or
         documents given as lists of `Tree`. A word is kept with its head in the tree;
-        negations, determiners, subjects, complements of verbs and objects of
-        prepositions are kept with theirs.
+        negations, determiners, comparatives, subjects, complements of verbs and
+        objects of prepositions are kept with theirs.
     policy : {"searn", "weights", "frequency"}, optional
         What chooses. "weights": pairs of words by the recall that they are expected to
         bring, learned from references. "searn": a function of these and of the summary
