@@ -6,7 +6,7 @@ the other 118. opinosis: what reviews say on a topic, a sentence a line, each li
 document of its own; three to five references, 25 words. Choices are made on every
 fourth topic by name (13 of 51); the figures are of the other 38.
 
-Ten folds of the judged clusters by a fixed seed: nine are learned from, together with
+Ten folds of the judged clusters by a seed: nine are learned from, together with
 the clusters that choices were made on, which are never judged.
 """
 
@@ -40,9 +40,11 @@ class Clusters:
         """Numbers of the clusters that the figures are of."""
         return np.flatnonzero(~self.chosen_on)
 
-    def folds(self, n: int = FOLDS) -> list[tuple[np.ndarray, np.ndarray]]:
+    def folds(
+        self, n: int = FOLDS, seed: int = 0
+    ) -> list[tuple[np.ndarray, np.ndarray]]:
         """Numbers of the clusters to learn from and of those to judge, n times."""
-        order = np.random.default_rng(0).permutation(self.judged)
+        order = np.random.default_rng(seed).permutation(self.judged)
         tests = [np.sort(part) for part in np.array_split(order, n)]
         return [(np.setdiff1d(np.arange(len(self)), test), test) for test in tests]
 

@@ -23,7 +23,7 @@ def run(*, quick: bool) -> str:
     own = clusters("fewsum", quick=quick)
     _, (learn, test), *_ = own.folds(2 if quick else FOLDS)
     part, other = own.take(learn), own.take(test)
-    model = summarizer("compressed", "weights", 0, quick=quick)
+    model = summarizer("compressed", "weights", quick=quick)
     model.fit(part.documents, part.references, words=own.words)
     summaries = model.predict(other.documents, words=own.words)
     recalls = score_summaries(summaries, other.references).by_cluster["rouge_2"]

@@ -285,7 +285,6 @@ def test_documents_with_nothing_in_common_have_a_summary():
         ({"redundancy": 1.5}, "redundancy must lie between 0 and 1, not 1.5"),
         ({"iterations": 0}, "iterations must be a whole number from 1"),
         ({"oracle_beam": 0}, "oracle_beam must be a whole number from 1"),
-        ({"random_state": -1}, "random_state must be a whole number ≥ 0"),
     ],
 )
 def test_options_that_cannot_be_are_told(given, message):

@@ -97,20 +97,20 @@ def test_gains_of_frequency_are_shares_of_what_there_is():
     assert len(found.steps) == 2
 
 
-def test_what_is_learned_depends_on_the_seed_alone(learned):
+def test_nothing_is_drawn(learned):
+    """Not even where a state has 300 pieces and more."""
     clusters, references, _ = learned
     many = [[text.replace(". ", ".\n\n") for text in own * 20] for own in clusters[:2]]
 
-    def fitted(seed):
-        model = Summarizer(policy="searn", iterations=1, random_state=seed)
+    def fitted():
+        model = Summarizer(policy="searn", iterations=1)
         return model.fit(many, references[:2], words=14)
 
-    one, again, other = fitted(0), fitted(0), fitted(1)
+    one, again = fitted(), fitted()
     assert one.history_ == again.history_
     assert same(one.predict(clusters), again.predict(clusters))
-    weights = [model._learned[1].linear.weights for model in (one, again, other)]
+    weights = [model._learned[1].linear.weights for model in (one, again)]
     assert (weights[0] == weights[1]).all()
-    assert (weights[0] != weights[2]).any()  # of 300 and more sentences, some are drawn
 
 
 # ------------------------------------------------------------------------- learning
@@ -295,7 +295,6 @@ def test_parameters():
         "redundancy": 0.5,
         "iterations": 3,
         "oracle_beam": 1,
-        "random_state": 0,
         "verbose": 0,
     }
     with pytest.raises(ValueError, match="Summarizer has no parameter 'beam'"):

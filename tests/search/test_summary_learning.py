@@ -12,7 +12,7 @@ from argmetric.search._summaries._cluster import read_cluster
 from argmetric.search._summaries._features import features, fixed_features
 from argmetric.search._summaries._grams import recall_steps
 from argmetric.search._summaries._growth import Growth, best_of
-from argmetric.search._summaries._learning import learn_searn, make_lesson
+from argmetric.search._summaries._learning import _weights, learn_searn, make_lesson
 from argmetric.search._summaries._linear import Sums, fit_linear
 from argmetric.search._summaries._material import Budget, make_material, text_of
 from argmetric.search._summaries._oracle import _run, best_path
@@ -57,10 +57,10 @@ def test_ridge_regression_is_least_squares_with_a_penalty(penalty):
     new = rng.normal(size=(9, 4)) * [1.0, 1e3, 1e-3, 5.0]
     expected = ridge(x, y, penalty, np.ones(40))(new)
     assert fit_linear(x, y, penalty).predict(new) == pytest.approx(expected, rel=1e-7)
-    weights = np.repeat([0.25, 2.0], [25, 15])
+    weights = rng.uniform(0.1, 3.0, 40)
     sums = Sums(4)
-    sums.add(x[:25], y[:25], 0.25)
-    sums.add(x[25:], y[25:], 2.0)
+    sums.add(x[:25], y[:25], weights[:25])
+    sums.add(x[25:], y[25:], weights[25:])
     expected = ridge(x, y, penalty, weights)(new)
     assert sums.fit(penalty).predict(new) == pytest.approx(expected, rel=1e-7)
 
@@ -69,9 +69,9 @@ def test_a_weight_is_so_many_rows():
     rng = np.random.default_rng(4)
     x, y = rng.normal(size=(8, 2)), rng.normal(size=8)
     twice, both = Sums(2), Sums(2)
-    twice.add(x, y, 2.0)
-    both.add(x, y)
-    both.add(x, y)
+    twice.add(x, y, np.full(8, 2.0))
+    both.add(x, y, np.ones(8))
+    both.add(x, y, np.ones(8))
     assert twice.fit(3.0).weights == pytest.approx(both.fit(3.0).weights, rel=1e-12)
 
 
@@ -114,11 +114,9 @@ def test_steps_of_recall_sum_up_to_rouge(documents, references, data):
     counts = twin.grams_of(tokens(text))
     names = gram_names(material).tolist()
     numbers = {tuple(name.split()): i for i, name in enumerate(names)}
-    for order in (1, 2):
-        steps = recall_steps(material.grams, material.references, order)
-        [value] = twin.value_of(counts, numbers, steps)
-        expected = rouge_recall(text, references, order)[0]
-        assert value == pytest.approx(expected, abs=1e-12)
+    steps = recall_steps(material.grams, material.references)
+    [value] = twin.value_of(counts, numbers, steps)
+    assert value == pytest.approx(rouge_recall(text, references)[0], abs=1e-12)
 
 
 @given(DOCUMENTS, REFERENCES, st.integers(5, 20), st.sampled_from([1, 4]))
@@ -274,9 +272,18 @@ def rows_of(lessons, weights, iterations, beam=1):
             start,
             iterations=iterations,
             beam=beam,
-            rng=np.random.default_rng(0),
         )
     )
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 299, 300, 301, 1000])
+def test_the_best_pieces_of_a_state_have_half_of_its_weight(n):
+    rates = np.random.default_rng(n).permutation(n).astype(float)
+    weights = _weights(rates)
+    n_best = min(n // 2, 150)
+    assert weights.sum() == pytest.approx(1.0)
+    assert weights[rates >= n - n_best].sum() == pytest.approx(0.5 if n > 1 else 0.0)
+    assert len(np.unique(weights)) == (1 if (n % 2 == 0 and n <= 300) or n == 1 else 2)
 
 
 def test_features_of_pieces():
@@ -353,7 +360,8 @@ def test_rows_tell_of_the_policy_that_was_followed(lessons):
             before = 0.0
             while growth.measure():
                 x = features(growth, lesson.fixed)
-                piece = best_of(policy.linear.predict(x), growth)
+                known = 1200 * growth.values[:, 0] / np.maximum(growth.sizes, 1.0)
+                piece = best_of(known + policy.linear.predict(x), growth)
                 rates = []
                 for other in np.flatnonzero(growth.sizes > 0.0).tolist():
                     after = growth.branch()
@@ -431,7 +439,7 @@ def test_where_a_beam_loses_the_greedy_path_is_taken():
     material = make_material(
         read_cluster(documents, "it"), "sentences", None, reference
     )
-    steps = recall_steps(material.grams, material.references, 2)
+    steps = recall_steps(material.grams, material.references)
     greedy, greedy_path = _run(start(material, steps, 19), 1)
     beam, _ = _run(start(material, steps, 19), 2)
     assert beam == pytest.approx(3 / 13)
@@ -445,7 +453,7 @@ def test_the_path_of_a_wide_beam_is_the_best_there_is():
     for documents, own in zip(clusters, references, strict=True):
         cluster = read_cluster([" ".join(documents[:2])], "it")
         material = make_material(cluster, "sentences", None, own)
-        steps = recall_steps(material.grams, material.references, 2)
+        steps = recall_steps(material.grams, material.references)
         path = best_path(start(material, steps), 500)
         growth = start(material, steps)
         for piece in path:

@@ -12,7 +12,7 @@ from cyclopts.validators import Number
 
 from argmetric.cli import _report
 from argmetric.cli._errors import DONE, INTERRUPTED, UsageError, say
-from argmetric.cli._options import FilePath, Json, Seed
+from argmetric.cli._options import FilePath, Json
 from argmetric.cli._progress import progress
 from argmetric.cli._stop import ends_in_order
 from argmetric.cli.scores._rules import refuse_bad_target
@@ -55,7 +55,6 @@ class SummarizeTrainSummary(TypedDict):
     mode: str
     policy: str
     parser: str | None
-    seed: int
     history: list[SearnIteration]
     interrupted: bool
     seconds: float
@@ -83,7 +82,6 @@ def train(
     min_words: MinWords = None,
     redundancy: Redundancy = None,
     encoding: Encoding = "utf-8",
-    seed: Seed = 0,
     json: Json = False,
 ) -> int:
     """Train a summarizer on clusters with summaries by people, and keep it in a file.
@@ -122,7 +120,7 @@ def train(
             raise UsageError(f"--{flag} is about --policy searn: pass that too")
     options = of_searn | {"min_words": min_words, "redundancy": redundancy}
     given = {name: value for name, value in options.items() if value is not None}
-    summarizer = new_summarizer(mode, parser, policy=policy, random_state=seed, **given)
+    summarizer = new_summarizer(mode, parser, policy=policy, **given)
     known = read_training(data, references, encoding)
     notes = known.notes
     length = {} if words is None else {"words": words}
@@ -147,7 +145,6 @@ def train(
         "mode": summarizer.mode,
         "policy": policy,
         "parser": parser,
-        "seed": seed,
         "history": cast(list[SearnIteration], summarizer.history_),
         "interrupted": summarizer.interrupted_,
         "seconds": seconds,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise
-from typing import Any
 
 import numpy as np
 
@@ -108,25 +107,22 @@ def number_grams(cluster: Cluster, references: Sequence[Sequence[str]] = ()) -> 
     )
 
 
-def recall_steps(grams: Grams, references: Sequence[Sequence[str]], n: int) -> Floats:
-    """What occurrence j + 1 of each gram adds to ROUGE-n recall: [0, gram, j].
+def recall_steps(grams: Grams, references: Sequence[Sequence[str]]) -> Floats:
+    """What occurrence j + 1 of each gram adds to ROUGE-2 recall: [0, gram, j].
 
     Recall is averaged over references: Σ_r Σ_gram min(times, times in r) / total_r / R.
     """
-    numbers: dict[Any, int] = {token: i for i, token in enumerate(grams.types)}
-    if n == 2:
-        pairs = zip(grams.lefts.tolist(), grams.rights.tolist(), strict=True)
-        n_types = len(grams.types)
-        numbers = {
-            (grams.types[a], grams.types[b]): n_types + i
-            for i, (a, b) in enumerate(pairs)
-        }
+    pairs = zip(grams.lefts.tolist(), grams.rights.tolist(), strict=True)
+    numbers = {
+        (grams.types[a], grams.types[b]): len(grams.types) + i
+        for i, (a, b) in enumerate(pairs)
+    }
     found = []
     for one in references:
-        ngrams = one if n == 1 else list(pairwise(one))
+        own = list(pairwise(one))
         counts = np.zeros(len(grams), dtype=np.int64)
-        np.add.at(counts, [numbers[g] for g in ngrams if g in numbers], 1)
-        found.append((counts, len(ngrams)))
+        np.add.at(counts, [numbers[pair] for pair in own if pair in numbers], 1)
+        found.append((counts, len(own)))
     most = max((int(counts.max(initial=0)) for counts, _ in found), default=0)
     steps = np.zeros((1, len(grams), max(most, 1)))
     for counts, total in found:

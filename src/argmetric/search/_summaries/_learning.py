@@ -7,9 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from argmetric._types import Floats, Integers
+from argmetric._types import Floats
 from argmetric.search._summaries._features import features, fixed_features, value_steps
-from argmetric.search._summaries._growth import Chooser, Growth, best_of
+from argmetric.search._summaries._growth import (
+    Chooser,
+    Growth,
+    best_of,
+    gain_per_unit,
+)
 from argmetric.search._summaries._linear import Linear, Sums
 from argmetric.search._summaries._material import Material
 from argmetric.search._summaries._oracle import best_path
@@ -19,24 +24,28 @@ from argmetric.search._summaries._weights import Weights
 
 Start = Callable[[Material, Floats], Growth]
 
-_MOST_ROWS = 300  # pieces of a state that are learned from
-_PENALTY = 100.0
+_MOST_BEST = 150  # pieces that count as much as all others of a state
+_PENALTY = 1000.0
 _PERCENT = 100.0
 
 
 @dataclass(frozen=True, eq=False)
 class BySearn:
-    """A linear function of features of a piece and of the summary so far."""
+    """What the weights say, and what they miss: linear in features of the state."""
 
     weights: Weights
     linear: Linear
+
+    def rates(self, growth: Growth, rows: Floats) -> Floats:
+        """The recall that pieces are expected to bring, in percent of the budget."""
+        return _by_weights(growth) + self.linear.predict(rows)
 
     def chooser(self, material: Material) -> Chooser:
         """The recall that a piece is expected to bring, by cost."""
         fixed = fixed_features(material)
 
         def scores(growth: Growth) -> Floats:
-            found = self.linear.predict(features(growth, fixed))
+            found = self.rates(growth, features(growth, fixed))
             return found / (_PERCENT * growth.budget.room)
 
         return Chooser(value_steps(material, self.weights, None), scores)
@@ -114,7 +123,6 @@ def learn_searn(
     *,
     iterations: int,
     beam: int,
-    rng: np.random.Generator,
 ) -> Iterator[tuple[Iteration, BySearn]]:
     """Learn from the states of the policies so far, those of the initial one first.
 
@@ -136,16 +144,17 @@ def learn_searn(
                     sums = Sums(rows.shape[1])
                 sizes = np.where(growth.sizes > 0.0, growth.sizes, 1.0)
                 recall = growth.values[:, -1]
-                rates = growth.budget.room * recall / sizes
+                rates = _PERCENT * growth.budget.room * recall / sizes
                 if policy is None:
                     piece = next(path, best_of(rates, growth))
                 else:
-                    piece = best_of(policy.linear.predict(rows), growth)
+                    piece = best_of(policy.rates(growth, rows), growth)
                 if iteration < iterations:
-                    looked = _looked_at(growth, rates, piece, rng)
-                    targets = _PERCENT * rates[looked]
-                    sums.add(rows[looked], targets, 1.0 / len(looked))
-                tally.regret += float(rates[best_of(rates, growth)] - rates[piece])
+                    can = np.flatnonzero(growth.sizes > 0.0)
+                    missed = (rates - _by_weights(growth))[can]
+                    sums.add(rows[can], missed, _weights(rates[can]))
+                best = rates[best_of(rates, growth)]
+                tally.regret += float(best - rates[piece]) / _PERCENT
                 tally.recall += float(recall[piece])
                 tally.steps += 1
                 growth.take(piece, 0.0)
@@ -156,14 +165,19 @@ def learn_searn(
         yield tally.row(iteration, len(lessons)), policy
 
 
-def _looked_at(
-    growth: Growth, rates: Floats, piece: int, rng: np.random.Generator
-) -> Integers:
-    """All pieces that can be added, or of many those with the best rates and some."""
-    can = np.flatnonzero(growth.sizes > 0.0)
-    if len(can) <= _MOST_ROWS:
-        return can
-    half = _MOST_ROWS // 2
-    best = can[np.argpartition(-rates[can], half)[:half]]
-    some = rng.choice(can, half, replace=False)
-    return np.unique(np.concatenate([best, some, [piece]]))
+def _by_weights(growth: Growth) -> Floats:
+    """Rates by the first of the values, which the weights say."""
+    return _PERCENT * growth.budget.room * gain_per_unit(growth)
+
+
+def _weights(rates: Floats) -> Floats:
+    """Weights of the pieces of a state: those with the best rates have half of it.
+
+    Up to twice `_MOST_BEST` pieces all weigh the same. Of more, nearly all bring next
+    to nothing, and would be all that is learned.
+    """
+    n_best = min(_MOST_BEST, len(rates) // 2)
+    weights = np.full(len(rates), (0.5 if n_best else 1.0) / (len(rates) - n_best))
+    if n_best:
+        weights[np.argpartition(-rates, n_best)[:n_best]] = 0.5 / n_best
+    return weights

@@ -39,10 +39,10 @@ class Sums:
     def __init__(self, n_features: int) -> None:
         self._squares = np.zeros((n_features + 2, n_features + 2))
 
-    def add(self, features: Floats, targets: Floats, weight: float = 1.0) -> None:
-        """Add rows, each with the same weight."""
+    def add(self, features: Floats, targets: Floats, weights: Floats) -> None:
+        """Add rows."""
         rows = np.column_stack([np.ones(len(targets)), features, targets])
-        self._squares += weight * (rows.T @ rows)
+        self._squares += rows.T @ (weights[:, None] * rows)
 
     def fit(self, penalty: float) -> Linear:
         """Least Σ weight (y - f(x))² + penalty |weights|²; features have spread 1."""
@@ -64,5 +64,5 @@ class Sums:
 def fit_linear(features: Floats, targets: Floats, penalty: float) -> Linear:
     """Ridge regression of rows."""
     sums = Sums(features.shape[1])
-    sums.add(features, targets)
+    sums.add(features, targets, np.ones(len(targets)))
     return sums.fit(penalty)

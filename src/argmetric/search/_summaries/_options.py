@@ -18,7 +18,6 @@ class Options(NamedTuple):
     redundancy: float
     iterations: int
     oracle_beam: int
-    seed: int
     verbose: int
 
     def start(

@@ -58,5 +58,5 @@ class ByReferences:
 
     def chooser(self, material: Material) -> Chooser:
         """Gain in recall, by cost."""
-        steps = recall_steps(material.grams, material.references, 2)
+        steps = recall_steps(material.grams, material.references)
         return Chooser(steps, gain_per_unit)

@@ -88,8 +88,6 @@ class Summarizer(Parameters):
         Of SEARN.
     oracle_beam : int, default=1
         Width of the beam of the initial policy of SEARN, which knows the references.
-    random_state : int, default=0
-        Seed.
     verbose : int, default=0
         1 writes a line for each iteration to standard error.
 
@@ -128,7 +126,6 @@ class Summarizer(Parameters):
         redundancy: float = 1.0,
         iterations: int = 3,
         oracle_beam: int = 1,
-        random_state: int = 0,
         verbose: int = 0,
     ) -> None:
         self.mode = mode
@@ -138,7 +135,6 @@ class Summarizer(Parameters):
         self.redundancy = redundancy
         self.iterations = iterations
         self.oracle_beam = oracle_beam
-        self.random_state = random_state
         self.verbose = verbose
 
     def __sklearn_clone__(self) -> Summarizer:
@@ -154,7 +150,6 @@ class Summarizer(Parameters):
             check_number(self.redundancy, "redundancy", low=0.0, high=1.0),
             check_count(self.iterations, "iterations", low=1, high=_MOST_ITERATIONS),
             check_count(self.oracle_beam, "oracle_beam", low=1, high=_MOST_BEAM),
-            check_count(self.random_state, "random_state"),
             check_count(self.verbose, "verbose"),
         )
 
@@ -208,7 +203,6 @@ class Summarizer(Parameters):
                 partial(options.start, budget=Budget(limit, "words")),
                 iterations=options.iterations,
                 beam=options.oracle_beam,
-                rng=np.random.default_rng(options.seed),
             )
             try:
                 for row, found in learned:
