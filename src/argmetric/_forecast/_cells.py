@@ -8,10 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from argmetric._expected import TOLERANCE, compiled
-from argmetric._forecast._groups import Groups
-from argmetric._types import Floats, Integers
+from argmetric._forecast._groups import TABLE_LIMIT, Groups
+from argmetric._types import Booleans, Floats, Integers
 
 ROWS = 1 << 15  # rows whose cells are laid out at once
+TOLERANCE_TILTED = 1e-60  # of a law that is tilted: unlikely counts become likely
 LONGEST, LONGEST_MIXED = 20_000, 2_000  # rows of a group whose cells are laid out
 
 
@@ -24,12 +25,22 @@ class CellLaws:
     starts: Integers
     positives: float
 
+    def take(self, kept: Booleans) -> CellLaws:
+        """The laws of some of the groups."""
+        sizes = np.diff(self.starts)
+        inside = np.repeat(kept, sizes)
+        starts = np.concatenate([[0], np.cumsum(sizes[kept])])
+        return CellLaws(
+            self.values[inside], self.chances[inside], starts, self.positives
+        )
 
-def lies_in_cells(groups: Groups, shortest: int) -> np.ndarray:
-    """Groups longer than the shortest whose laws are made many at a time."""
+
+def lies_in_cells(groups: Groups) -> Booleans:
+    """Groups whose laws are made many at a time, but not from tables."""
     lengths = groups.rows.lengths
-    longest = LONGEST if groups.deviation == 0.0 else LONGEST_MIXED
-    return (lengths > shortest) & (lengths <= longest)
+    if groups.deviation:
+        return lengths <= LONGEST_MIXED
+    return (lengths > TABLE_LIMIT) & (lengths <= LONGEST)
 
 
 def in_blocks(groups: Groups, chosen: Integers) -> Iterator[tuple[Integers, CellLaws]]:
@@ -45,36 +56,31 @@ def cell_laws(groups: Groups) -> CellLaws:
     """Values and chances of all groups, mixed over the effects that they share."""
     kernels = compiled()
     rows, selected = groups.rows, groups.selected
-    scenes = list(groups.scenarios())
-    place, laws = np.empty((groups.size, 4), dtype=np.int64), None
-    # A larger effect means more positives: the first and the last bound all boxes.
-    boxes = []
-    for _, scene in (scenes[0], scenes[-1]):
+    tolerance = TOLERANCE_TILTED if groups.deviation else TOLERANCE
+    scenes = []
+    for scene, tilts, weights in groups.tilted():
+        place = np.empty((groups.size, 4), dtype=np.int64)
         laws = np.empty(rows.p.size + 2 * groups.size)
         kernels.law_boxes(
-            scene.p, scene.q, rows.indptr, selected, TOLERANCE, place, laws
+            scene.p, scene.q, rows.indptr, selected, tolerance, place, laws
         )
-        boxes.append(place.copy())
-    box = boxes[0]
+        scenes.append((place, laws, tilts, weights))
+    # A larger effect means more positives: the first and the last bound all boxes.
+    first, last = scenes[0][0], scenes[-1][0]
+    box = first.copy()
     for side in (0, 2):
-        last = np.maximum(*(one[:, side] + one[:, side + 1] for one in boxes))
-        box[:, side] = np.minimum(boxes[0][:, side], boxes[1][:, side])
-        box[:, side + 1] = last - box[:, side]
+        box[:, side] = np.minimum(first[:, side], last[:, side])
+        ends = np.maximum(*(one[:, side] + one[:, side + 1] for one in (first, last)))
+        box[:, side + 1] = ends - box[:, side]
     starts = np.concatenate([[0], np.cumsum(box[:, 1] * box[:, 3])])
     chances = np.zeros(starts[-1])
-    positives = 0.0
-    for weight, scene in scenes:
-        if len(scenes) > 1:
-            kernels.law_boxes(
-                scene.p, scene.q, rows.indptr, selected, TOLERANCE, place, laws
-            )
+    for place, laws, tilts, weights in scenes:
         kernels.add_cells(
-            rows.indptr, selected, place, laws, weight, box, starts, chances
+            rows.indptr, selected, place, laws, tilts, weights, box, starts, chances
         )
-        positives += float(np.repeat(weight, rows.lengths) @ scene.p)
     tp, t = np.empty((2, chances.size))
     kernels.fill_counts(box, starts, tp, t)
     k, n = groups.per_group(selected), rows.sizes.astype(np.float64)
     cells = np.diff(starts)
     values = groups.metric.value(tp, np.repeat(k, cells), t, np.repeat(n, cells))
-    return CellLaws(values, chances, starts, positives)
+    return CellLaws(values, chances, starts, float(t @ chances))

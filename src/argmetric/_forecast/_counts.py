@@ -12,7 +12,9 @@ from argmetric._forecast._laws import law_of_count
 from argmetric._odds import from_log_odds
 from argmetric._types import Floats
 
-LONGEST_TILT = 1.0  # standard deviations by which a law is tilted before it is anew
+LONGEST_TILT = 6.0  # standard deviations by which a law is tilted before it is anew
+UNLIKELY = 1e-60  # of a law that is tilted: unlikely counts become likely
+CELLS = 1 << 16  # rows times shifts that are summed at once: they stay in cache
 NEGLIGIBLE = 1e-13
 REACH = 6.5  # standard deviations that a smooth law reaches
 PER_DEVIATION = 4  # counts that stand for a smooth law, per standard deviation
@@ -39,9 +41,11 @@ class CountLaws:
     def __init__(self, centre: Floats, sure: int, shifts: Floats) -> None:
         self.centre, self.sure, self.shifts = centre, sure, shifts
         self.cumulants: Floats = np.zeros((4, shifts.size))
-        for i, shift in enumerate(shifts):
-            parts = bernoulli_cumulants(*from_log_odds(centre + shift), 4)
-            self.cumulants[:, i] = parts.sum(axis=1)
+        rows = max(1, CELLS // shifts.size)
+        for first in range(0, centre.size, rows):
+            x = centre[first : first + rows, None] + shifts
+            cumulants = bernoulli_cumulants(*from_log_odds(x.ravel()), 4)
+            self.cumulants += cumulants.reshape(4, *x.shape).sum(axis=1)
 
     @property
     def variance(self) -> Floats:
@@ -56,32 +60,40 @@ class CountLaws:
         return int(high - low) + 1
 
     def exact(self, shifts: Floats) -> Iterator[tuple[int, Floats]]:
-        """First count and probabilities at ascending shifts, asked for or not."""
+        """First count and probabilities at ascending shifts, several rows at a time.
+
+        Ends that do not matter in a mixture are 0.
+        """
         deviations = np.sqrt(np.interp(shifts, self.shifts, self.variance))
-        anchor, low = -1, 0
-        law: Floats = np.ones(1)
-        steps: Floats = np.zeros(1)
-        for i, shift in enumerate(shifts):
-            tilt = shift - shifts[anchor]
-            deviation = max(deviations[anchor], deviations[i])
-            if anchor < 0 or tilt * deviation > LONGEST_TILT:
-                anchor, tilt = i, 0.0
-                low, law = law_of_count(*from_log_odds(self.centre + shift))
-                steps = np.arange(float(law.size))
-                steps -= float(law @ steps)
+        first = 0
+        while first < shifts.size:
+            tilts = shifts[first:] - shifts[first]
+            far = tilts * np.maximum(deviations[first:], deviations[first])
+            tilts = tilts[: max(1, int((far <= LONGEST_TILT).sum()))]
+            p, q = from_log_odds(self.centre + shifts[first])
+            low, law = law_of_count(p, q, UNLIKELY)
+            steps = np.arange(float(law.size))
+            steps -= float(law @ steps)
             # Where the power would overflow the law itself is 0.
-            tilted = law * np.exp(np.minimum(tilt * steps, 700.0))
-            yield self.sure + low, tilted / tilted.sum()
+            laws = law * np.exp(np.minimum(tilts[:, None] * steps, 700.0))
+            laws[laws <= NEGLIGIBLE * laws.max(axis=1, keepdims=True)] = 0.0
+            used = np.flatnonzero(laws.any(axis=0))
+            laws = laws[:, used[0] : used[-1] + 1]
+            yield self.sure + low + int(used[0]), laws / laws.sum(axis=1, keepdims=True)
+            first += tilts.size
 
     def table(self, shifts: Floats) -> tuple[int, Floats]:
         """The first count of all, and the probabilities of counts, a row per shift."""
-        laws = [(low, *_kept(law)) for low, law in self.exact(shifts)]
-        first = min(low + start for low, start, _ in laws)
-        last = max(low + start + law.size for low, start, law in laws)
-        table = np.zeros((shifts.size, last - first))
-        for row, (low, start, law) in zip(table, laws, strict=True):
-            row[low + start - first :][: law.size] = law
-        return first, table
+        blocks = list(self.exact(shifts))
+        low = min(first for first, _ in blocks)
+        high = max(first + laws.shape[1] for first, laws in blocks)
+        table = np.zeros((shifts.size, high - low))
+        row = 0
+        for first, laws in blocks:
+            part = slice(first - low, first - low + laws.shape[1])
+            table[row : row + laws.shape[0], part] = laws
+            row += laws.shape[0]
+        return low, table
 
     def points(self, shifts: Floats) -> Iterator[tuple[Floats, Floats]]:
         """Counts and weights at ascending shifts: all counts, or some of a smooth law.
@@ -92,22 +104,17 @@ class CountLaws:
 
         smooth = np.interp(shifts, self.shifts, self.variance) >= self.SMOOTH
         cumulants = CubicSpline(self.shifts, self.cumulants, axis=1)(shifts)
-        exact = self.exact(shifts[~smooth])
+        exact = (
+            (low, law) for low, laws in self.exact(shifts[~smooth]) for law in laws
+        )
         for i in range(shifts.size):
             if smooth[i]:
                 counts, weights = _edgeworth(cumulants[:, i], self.centre.size, i)
                 yield self.sure + counts, weights
             else:
                 low, law = next(exact)
-                start, law = _kept(law)
-                yield low + start + np.arange(law.size, dtype=np.float64), law
-
-
-def _kept(law: Floats) -> tuple[int, Floats]:
-    """The law without ends that do not matter in a mixture."""
-    kept = np.flatnonzero(law > NEGLIGIBLE * law.max())
-    law = law[kept[0] : kept[-1] + 1]
-    return int(kept[0]), law / law.sum()
+                used = np.flatnonzero(law)
+                yield low + used.astype(np.float64), law[used]
 
 
 def _edgeworth(cumulants: Floats, most: int, turn: int) -> tuple[Floats, Floats]:

@@ -20,12 +20,14 @@ TRIMMED = 1e-15  # mass below the rounding of a Fourier transform
 class GridLaws:
     """Several laws side by side: arrays (laws, counts, cells).
 
-    The value of cell j is (j - origin) steps, and what `moment` adds to it.
+    The value of cell j is (j - origin) steps, and what `moment` adds to it; row i has
+    the sums of first+i values.
     """
 
     mass: Floats
     moment: Floats
     origin: int
+    first: int
 
     @property
     def size(self) -> int:
@@ -51,35 +53,38 @@ def centred(
     wide[1, rows, -1, columns] = moment + mass * (step * shift)[:, None]
     if missing is not None:
         wide[0, :, 0, width] = missing
-    return GridLaws(wide[0], wide[1], width)
+    return GridLaws(wide[0], wide[1], width, 0)
 
 
 def total(laws: GridLaws) -> GridLaws:
     """The law of the sum of all of them: neighbours are added, then their sums."""
+    odd: GridLaws | None = None
     while laws.size > 1:
         if laws.size % 2:
-            laws = _with_nothing(laws)
-        laws = added(_every_other(laws, 0), _every_other(laws, 1))
-    return laws
+            last = _part(laws, slice(-1, None))
+            odd = last if odd is None else added(last, odd)
+        pairs = laws.size // 2
+        laws = added(
+            _part(laws, slice(0, 2 * pairs, 2)), _part(laws, slice(1, 2 * pairs, 2))
+        )
+    return laws if odd is None else added(laws, odd)
 
 
-def _every_other(laws: GridLaws, first: int) -> GridLaws:
-    return GridLaws(laws.mass[first::2], laws.moment[first::2], laws.origin)
+def _part(laws: GridLaws, which: slice) -> GridLaws:
+    return GridLaws(laws.mass[which], laws.moment[which], laws.origin, laws.first)
 
 
-def _with_nothing(laws: GridLaws) -> GridLaws:
-    """One more law, of a sum of nothing."""
-    one = np.zeros((1, *laws.mass.shape[1:]))
-    moment = np.concatenate([laws.moment, one])
-    one[0, 0, laws.origin] = 1.0
-    return GridLaws(np.concatenate([laws.mass, one]), moment, laws.origin)
+def _fast(size: int) -> int:
+    """The next size that has no prime factor above 3."""
+    powers = (1, 3, 9, 27, 81, 243)
+    return min(x << (-(-size // x) - 1).bit_length() for x in powers)
 
 
 def added(a: GridLaws, b: GridLaws) -> GridLaws:
     """Laws of the sums of pairs, by Fourier transform, without empty ends."""
     counts = a.mass.shape[1] + b.mass.shape[1] - 1
     width = a.mass.shape[2] + b.mass.shape[2] - 1
-    shape = tuple(1 << (size - 1).bit_length() for size in (counts, width))
+    shape = (_fast(counts), _fast(width))
     a_mass, a_moment, b_mass, b_moment = (
         np.fft.rfft2(part, shape) for part in (a.mass, a.moment, b.mass, b.moment)
     )
@@ -88,12 +93,13 @@ def added(a: GridLaws, b: GridLaws) -> GridLaws:
     moment = moment[:, :counts, :width]
     full = mass > TRIMMED
     cells = np.flatnonzero(full.any(axis=(0, 1)))
-    last = int(np.flatnonzero(full.any(axis=(0, 2)))[-1]) + 1
+    rows = np.flatnonzero(full.any(axis=(0, 2)))
     origin = a.origin + b.origin
     low, high = min(int(cells[0]), origin), max(int(cells[-1]), origin) + 1
-    part = (slice(None), slice(last), slice(low, high))
+    part = (slice(None), slice(int(rows[0]), int(rows[-1]) + 1), slice(low, high))
     return GridLaws(
         np.where(full, mass, 0.0)[part],
         np.where(full, moment, 0.0)[part],
         origin - low,
+        a.first + b.first + int(rows[0]),
     )

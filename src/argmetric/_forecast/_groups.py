@@ -18,6 +18,7 @@ from argmetric._types import Booleans, Floats, Integers
 from argmetric.metrics import Metric
 
 TABLE_LIMIT = 64
+LONGEST_TILT = 6.0  # standard deviations of a count by which its law is tilted
 
 
 @dataclass(frozen=True)
@@ -88,34 +89,53 @@ class Groups:
             self.deviation,
         )
 
-    def scenarios(self) -> Iterator[tuple[Floats, Segments]]:
-        """Weight of every group and its rows, for values of the effect of a group."""
-        rows, known = self.rows, self.known
+    def certain(self) -> Segments:
+        """The rows, with the labels that are known."""
+        rows = self.rows
+        return Segments(*settle(rows.p, rows.q, self.known), rows.indptr, rows.sizes)
+
+    def tilted(self) -> Iterator[tuple[Segments, Floats, Floats]]:
+        """Rows at some effects, tilts to more of them, and weights of these per group.
+
+        A tilt is a shift of all log-odds, and makes a count more likely by a power of
+        it: laws are built up row by row at few effects. Without a shared effect there
+        is one without tilt.
+        """
         if self.deviation == 0.0:
-            settled = settle(rows.p, rows.q, known)
-            yield np.ones(self.size), Segments(*settled, rows.indptr, rows.sizes)
+            yield self.certain(), np.zeros(1), np.ones((1, self.size))
             return
+        rows, known = self.rows, self.known
         centre = centre_log_odds(rows.p, rows.q, self.deviation)
-        points, weights = self._effects()
+        longest = int(rows.lengths.max(initial=1))
+        step = 2.0 / (self.deviation * math.sqrt(longest))
+        points, weights = effects(
+            self.deviation, min(step, effect_step(self.deviation))
+        )
+        chances = self._chances(centre, points, weights)
+        shifts = self.deviation * points
+        # A count of n labels has a standard deviation of at most √n/2.
+        apart = 2.0 * LONGEST_TILT / math.sqrt(longest)
+        number = np.rint((shifts - shifts[0]) / (2.0 * apart)).astype(np.int64)
+        for part in np.split(
+            np.arange(shifts.size), np.flatnonzero(np.diff(number)) + 1
+        ):
+            anchor = float(shifts[part].mean())
+            p, q = settle(*from_log_odds(centre + anchor), known)
+            here = Segments(p, q, rows.indptr, rows.sizes)
+            yield here, shifts[part] - anchor, chances[part]
+
+    def _chances(self, centre: Floats, points: Floats, weights: Floats) -> Floats:
+        """Chance of every effect in every group, given the known labels."""
         level = np.log(np.maximum(weights, 1e-300))[:, None] + np.zeros(self.size)
-        arrived = ~np.isnan(known)
+        arrived = ~np.isnan(self.known)
         if arrived.any():
-            sign = np.where(known == 1.0, 1.0, -1.0)
+            sign = np.where(self.known == 1.0, 1.0, -1.0)
             for i, effect in enumerate(points):
                 x = sign * (centre + self.deviation * effect)
                 chance = np.where(arrived, -np.logaddexp(0.0, -x), 0.0)
                 level[i] += self.per_group(chance)
         chances = np.exp(level - level.max(axis=0))
-        chances /= chances.sum(axis=0)
-        for effect, weight in zip(points, chances, strict=True):
-            p, q = settle(*from_log_odds(centre + self.deviation * effect), known)
-            yield weight, Segments(p, q, rows.indptr, rows.sizes)
-
-    def _effects(self) -> tuple[Floats, Floats]:
-        """So close that the counts of the longest group overlap."""
-        longest = int(self.rows.lengths.max(initial=1))
-        step = 2.0 / (self.deviation * math.sqrt(longest))
-        return effects(self.deviation, min(step, effect_step(self.deviation)))
+        return np.asarray(chances / chances.sum(axis=0))
 
 
 def law_of_one(

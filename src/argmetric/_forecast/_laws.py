@@ -3,48 +3,78 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 from argmetric._discrete import distinct
-from argmetric._expected import SMALL, TOLERANCE, compiled, numpy_twins, window_width
+from argmetric._expected import SMALL, TOLERANCE, compiled
 from argmetric._types import Floats
 from argmetric.metrics import Metric
 
-BLOCK = 2048  # items added one by one before laws are convolved
+BLOCK = 512  # rows of a long vector whose law is made at once, compiled
+WIDE = 32  # rows up to which laws grow side by side, then pair by pair
 MAX_ATOMS = 1 << 16  # more distinct values than this are binned
 UNTRIMMED = 256  # up to so many items the whole law is kept
-CELLS = 1 << 20
+CELLS = 1 << 16  # pairs of counts whose values are made at once: they stay in cache
+BEYOND = 1e-13  # chance of values beyond the bins that is as good as none
+SAMPLED = 64  # counts of either side at which the range of the values is looked for
 
 
-def law_of_count(p: Floats, q: Floats) -> tuple[int, Floats]:
+def law_of_count(
+    p: Floats, q: Floats, tolerance: float = TOLERANCE
+) -> tuple[int, Floats]:
     """Law of the number of positives: the first count with mass, and the masses.
 
-    Blocks item by item, then block by block: sums of positive terms throughout.
+    Few rows at a time, then pair by pair: sums of positive terms throughout. The ends
+    of a law of many rows that are below the tolerance are left out.
     """
-    kernels = numpy_twins() if p.size <= SMALL else compiled()
-    tolerance = 0.0 if p.size <= UNTRIMMED else TOLERANCE
-    laws = []
-    for first in range(0, max(p.size, 1), BLOCK):
-        part = slice(first, first + BLOCK)
-        width = window_width(float(p[part] @ q[part])) if tolerance else p.size
-        buffer = np.zeros(width + 2)
-        low, length, _ = kernels.law_of_sum(p[part], q[part], tolerance, buffer)
-        assert length > 0, "the window was made too narrow"
-        laws.append((low, buffer[:length]))
+    small = p.size <= SMALL
+    laws = _laws_in_numpy(p, q) if small else _laws_compiled(p, q, tolerance)
+    if p.size <= UNTRIMMED:
+        tolerance = 0.0
     while len(laws) > 1:
         pairs = [
-            trimmed(a[0] + b[0], np.convolve(a[1], b[1]))
+            trimmed(a[0] + b[0], np.convolve(a[1], b[1]), tolerance)
             for a, b in zip(laws[::2], laws[1::2], strict=False)
         ]
         laws = pairs + laws[2 * len(pairs) :]
-    return laws[0]
+    return trimmed(*laws[0], tolerance)
 
 
-def trimmed(low: int, law: Floats) -> tuple[int, Floats]:
-    """The law without the ends whose entries are below the tolerance."""
-    kept = np.flatnonzero(law >= TOLERANCE)
+def _laws_in_numpy(p: Floats, q: Floats) -> list[tuple[int, Floats]]:
+    """Laws of about WIDE rows each, all of them at once; O(n·WIDE)."""
+    laws = np.stack([q, p]) if p.size else np.ones((1, 1))
+    while laws.shape[1] > 1 and laws.shape[0] <= WIDE:
+        size = laws.shape[0]
+        if laws.shape[1] % 2:
+            nothing = np.eye(size, 1)
+            laws = np.concatenate([laws, nothing], axis=1)
+        one, other = laws[:, ::2].copy(), laws[:, 1::2].copy()
+        laws = np.zeros((2 * size - 1, one.shape[1]))
+        for a in range(size):
+            laws[a : a + size] += one[a] * other
+    return [(0, law) for law in laws.T.copy()]
+
+
+def _laws_compiled(p: Floats, q: Floats, tolerance: float) -> list[tuple[int, Floats]]:
+    """Laws of BLOCK rows each, in time O(BLOCK·width) and without their ends."""
+    indptr = np.append(np.arange(0, p.size, BLOCK), p.size)
+    box = np.empty((indptr.size - 1, 4), dtype=np.int64)
+    laws = np.empty(p.size + 2 * box.shape[0])
+    selected = np.ones(p.size, dtype=bool)
+    compiled().law_boxes(p, q, indptr, selected, tolerance, box, laws)
+    starts = (indptr[:-1] + 2 * np.arange(box.shape[0])).tolist()
+    return [
+        (low, laws[start : start + length])
+        for start, (low, length, _, _) in zip(starts, box.tolist(), strict=True)
+    ]
+
+
+def trimmed(low: int, law: Floats, tolerance: float) -> tuple[int, Floats]:
+    """The law without the ends whose entries are not above the tolerance."""
+    kept = np.flatnonzero(law > tolerance)
     return low + int(kept[0]), law[kept[0] : kept[-1] + 1]
 
 
@@ -59,6 +89,9 @@ class ValueLaw:
     variance: float
 
 
+NOTHING = ValueLaw(np.zeros(0), np.zeros(0), 1.0, math.nan, math.nan)
+
+
 def law_of_values(
     metric: Metric, n: int, p: Floats, q: Floats, selected: np.ndarray
 ) -> ValueLaw:
@@ -66,14 +99,66 @@ def law_of_values(
     k = int(selected.sum())
     hit_low, hits = law_of_count(p[selected], q[selected])
     miss_low, misses = law_of_count(p[~selected], q[~selected])
-    r = miss_low + np.arange(misses.size, dtype=np.float64)
-    rows = max(1, CELLS // misses.size)
-    parts = []
-    for first in range(0, hits.size, rows):
-        weight = hits[first : first + rows, None] * misses
-        tp = hit_low + first + np.arange(weight.shape[0], dtype=np.float64)[:, None]
-        parts.append((metric.value(tp, k, tp + r, n).ravel(), weight.ravel()))
-    return combine(parts)
+    pairs = _Pairs(metric, n, k, hit_low, hits, miss_low, misses)
+    if hits.size * misses.size <= MAX_ATOMS:
+        return combine([pairs.block(0, hits.size, 0.0)])
+    return _law_of_pairs(pairs)
+
+
+@dataclass(frozen=True)
+class _Pairs:
+    """Numbers of hits and misses, which are independent of each other."""
+
+    metric: Metric
+    n: int
+    k: int
+    hit_low: int
+    hits: Floats
+    miss_low: int
+    misses: Floats
+
+    def block(self, first: int, last: int, least: float) -> tuple[Floats, Floats]:
+        """Values and chances of pairs that have one, for some numbers of hits in turn.
+
+        Beside unlikely hits fewer numbers of misses reach the least chance.
+        """
+        part = self.hits[first:last]
+        kept = np.flatnonzero(part.max() * self.misses > least)
+        inside = slice(int(kept[0]), int(kept[-1]) + 1)
+        tp = (self.hit_low + np.arange(first, first + part.size, dtype=float))[:, None]
+        r = self.miss_low + np.arange(inside.start, inside.stop, dtype=float)
+        values = self.metric.value(tp, self.k, tp + r, self.n)
+        return values.ravel(), (part[:, None] * self.misses[inside]).ravel()
+
+    def blocks(self) -> Iterator[tuple[Floats, Floats]]:
+        rows = max(1, CELLS // self.misses.size)
+        least = TOLERANCE * self.misses.max()
+        for first in range(0, self.hits.size, rows):
+            if self.hits[first : first + rows].max() > TOLERANCE:
+                yield self.block(first, first + rows, least)
+
+    def sampled_values(self) -> Floats:
+        """Values at some pairs from end to end."""
+        ends = self.hits.size - 1.0, self.misses.size - 1.0
+        a, r = (np.rint(np.linspace(0.0, end, SAMPLED)) for end in ends)
+        tp = self.hit_low + a[:, None]
+        return self.metric.value(tp, self.k, tp + self.miss_low + r, self.n)
+
+
+def _law_of_pairs(pairs: _Pairs) -> ValueLaw:
+    """The law in bins. Their range is that of some values, or else that of all."""
+    sampled = pairs.sampled_values()
+    bins = Bins(sampled[~np.isnan(sampled)])
+    for values, weights in pairs.blocks():
+        bins.add(values, weights)
+    if bins.beyond > BEYOND:
+        bins = Bins(np.array([bins.least, bins.most]))
+        for values, weights in pairs.blocks():
+            bins.add(values, weights)
+    values, weights = bins.atoms()
+    if not values.size:
+        return NOTHING
+    return law_of_atoms(values, weights / weights.sum(), bins.undefined)
 
 
 def combine(parts: list[tuple[Floats, Floats]]) -> ValueLaw:
@@ -84,8 +169,7 @@ def combine(parts: list[tuple[Floats, Floats]]) -> ValueLaw:
         undefined += float(weights[~defined].sum())
         total += float(weights[defined].sum())
     if total <= 0.0:
-        nothing = np.zeros(0)
-        return ValueLaw(nothing, nothing, 1.0, math.nan, math.nan)
+        return NOTHING
     values, weights = compress(parts)
     return law_of_atoms(values, weights / total, undefined)
 
@@ -104,17 +188,61 @@ def compress(parts: list[tuple[Floats, Floats]]) -> tuple[Floats, Floats]:
         weights = np.concatenate([weights for _, weights in parts])
         keep = ~np.isnan(values) & (weights > 0)
         return distinct(values[keep], weights[keep])
-    parts = [
-        (values, weights) for values, weights in parts if not np.isnan(values).all()
+    ends = [
+        end(values[~np.isnan(values)])
+        for values, _ in parts
+        for end in (np.min, np.max)
+        if not np.isnan(values).all()
     ]
-    low = min(float(np.nanmin(values)) for values, _ in parts)
-    high = max(float(np.nanmax(values)) for values, _ in parts)
-    mass, moment = np.zeros(MAX_ATOMS), np.zeros(MAX_ATOMS)
+    bins = Bins(np.array(ends))
     for values, weights in parts:
-        defined = ~np.isnan(values)
-        values, weights = values[defined], weights[defined]
-        place = ((values - low) * ((MAX_ATOMS - 1) / (high - low))).astype(np.int64)
-        mass += np.bincount(place, weights, MAX_ATOMS)
-        moment += np.bincount(place, weights * values, MAX_ATOMS)
-    used = mass > 0
-    return moment[used] / mass[used], mass[used]
+        bins.add(values, weights)
+    return bins.atoms()
+
+
+class Bins:
+    """A law in MAX_ATOMS cells of equal width, each with the mean of its values.
+
+    Parameters
+    ----------
+    values : ndarray
+        The cells reach from the least of them to the largest; what lies beyond falls
+        into the cells at the ends, and `beyond` counts its chance.
+    """
+
+    def __init__(self, values: Floats) -> None:
+        self.low = float(values.min(initial=math.inf))
+        self.high = float(values.max(initial=-math.inf))
+        self.least, self.most = self.low, self.high
+        self.mass, self.moment = np.zeros((2, MAX_ATOMS))
+        self.beyond = self.undefined = 0.0
+
+    def add(self, values: Floats, weights: Floats) -> None:
+        least, most = float(values.min()), float(values.max())
+        if math.isnan(least):
+            defined = ~np.isnan(values)
+            self.undefined += float(weights[~defined].sum())
+            if not defined.any():
+                return
+            values, weights = values[defined], weights[defined]
+            least, most = float(values.min()), float(values.max())
+        scale = (
+            (MAX_ATOMS - 1) / (self.high - self.low) if self.high > self.low else 0.0
+        )
+        place = (values - self.low) * scale
+        if least < self.low or most > self.high:
+            outside = (values < self.low) | (values > self.high)
+            self.beyond += float(weights[outside].sum())
+            self.least, self.most = min(self.least, least), max(self.most, most)
+            np.clip(place, 0, MAX_ATOMS - 1, out=place)
+        cell = place.astype(np.intp)
+        first = int(cell.min())
+        cell -= first
+        for total, part in ((self.mass, weights), (self.moment, weights * values)):
+            added = np.bincount(cell, part)
+            total[first : first + added.size] += added
+
+    def atoms(self) -> tuple[Floats, Floats]:
+        """Values in ascending order and their weights."""
+        used = self.mass > 0
+        return self.moment[used] / self.mass[used], self.mass[used]

@@ -8,9 +8,10 @@ import numpy as np
 
 from argmetric._expected import Tables
 from argmetric._forecast._grid import GridLaws, added, total
-from argmetric._forecast._groups import Groups
+from argmetric._forecast._groups import TABLE_LIMIT, Groups
 from argmetric._forecast._laws import (
     MAX_ATOMS,
+    NOTHING,
     ValueLaw,
     combine,
     compress,
@@ -19,13 +20,15 @@ from argmetric._forecast._laws import (
 from argmetric._forecast._parts import (
     Cells,
     Parts,
+    divisions_of,
     laws_on_grid,
     parts_of,
+    placed,
 )
+from argmetric._forecast._spectrum import Spectrum
 from argmetric._types import Floats
 
-FEW_GROUPS = 256  # up to so many open groups their laws are made one by one
-FEW_MIXTURES = 24  # the same where each is a mixture
+FEW_GROUPS = 16  # up to so many open groups their laws are made one by one
 # A sum of this many times the largest range of a group has a skewness below 1/40, and
 # no lattice of values is coarser than that: it is normal with its skewness.
 NORMAL = 40.0
@@ -33,11 +36,16 @@ NORMAL = 40.0
 # makes the mean a ratio of sums.
 FEW_COUNTS, STEADY = 3.0, 0.03
 CERTAIN = 1e-14  # a value is left out so rarely that it is not
+RARELY = 1e-9  # any value is left out so rarely that their number does not vary
+BROAD = 1.5  # ranges of a group in a deviation from which the law of a ratio is read
 LUMP = 0.01  # a probability that stands out of a smooth law
 GRID = 1 << 14
 GRID_OF_COUNTS = 1 << 11
 # Cells of the largest range, with many divisors: common fractions fall on them.
 DIVISIONS = (27720, 5040, 2520, 840, 420, 120, 60, 24, 12)
+FINE, FINER = 32.0, 256.0  # cells per standard deviation of a smooth law, of another
+FIRST = 128  # groups at least whose transforms are multiplied at once
+WORK = 1 << 22  # products of masses and roots of unity that are not too many
 BLOCK = 1 << 19  # cells of groups that are laid out at once
 TAIL = 32.0  # e^-32 is beyond the grid
 
@@ -55,12 +63,43 @@ def law_of_mean(groups: Groups) -> tuple[ValueLaw, float]:
             mean_positives
         )
     rest, tables = groups.take(np.flatnonzero(unsure)), Tables(groups.metric)
-    if rest.size <= (FEW_MIXTURES if groups.deviation else FEW_GROUPS):
-        law, more = convolved(rest, sure, count)
-        if law is not None:
-            return law, mean_positives + more
+    if rest.size == 1:
+        law, more = rest.law(0)
+        return _beside(law, sure, count), mean_positives + more
+    if rest.size <= FEW_GROUPS and _pairs_of_two(rest) <= MAX_ATOMS:
+        found, more = convolved(rest, sure, count)
+        if found is not None:
+            return found, mean_positives + more
     parts, more = parts_of(rest, tables)
+    # Groups that have one value whatever the truth, such as those without a prediction.
+    fixed = (parts.low == parts.high) & (parts.raw[:, 0] >= 1.0 - CERTAIN)
+    if fixed.any():
+        sure, count = sure + float(parts.low[fixed].sum()), count + int(fixed.sum())
+        kept = np.flatnonzero(~fixed)
+        rest, parts = rest.take(kept), parts.take(kept)
     return _Sum(rest, parts, tables, sure, count).law(), mean_positives + more
+
+
+def _beside(law: ValueLaw, sure: float, count: int) -> ValueLaw:
+    """Law of the mean of one value, if it is defined, and of sure ones."""
+    values = (sure + law.values) / (count + 1)
+    if not count or not law.p_undefined:
+        return law_of_atoms(values, law.probabilities, law.p_undefined)
+    chances = (1 - law.p_undefined) * law.probabilities
+    alone = np.array([sure / count]), np.array([law.p_undefined])
+    return combine([(values, chances), alone])
+
+
+def _pairs_of_two(groups: Groups) -> float:
+    """Pairs of counts that are likely in the widest group, times those of the next."""
+    spread = groups.rows.p * groups.rows.q * np.isnan(groups.known)
+    if groups.deviation:
+        spread = np.ones_like(spread)
+    hits, misses = (
+        1.0 + 6.0 * np.sqrt(groups.per_group(spread * side))
+        for side in (groups.selected, ~groups.selected)
+    )
+    return float(np.sort(hits * misses)[-2:].prod())
 
 
 def convolved(groups: Groups, sure: float, count: int) -> tuple[ValueLaw | None, float]:
@@ -74,9 +113,8 @@ def convolved(groups: Groups, sure: float, count: int) -> tuple[ValueLaw | None,
         law, mean = groups.law(g)
         positives += mean
         parts: dict[int, list[tuple[Floats, Floats]]] = {}
-        if sum(sums.size for sums, _ in by_count.values()) * law.values.size > (
-            MAX_ATOMS
-        ):
+        have = sum(sums.size for sums, _ in by_count.values())
+        if have * law.values.size > MAX_ATOMS:
             return None, 0.0
         for have, (sums, weights) in by_count.items():
             if law.p_undefined > 0:
@@ -115,13 +153,14 @@ class _Sum:
         d1 = first - mean * share
         d2 = second - 2 * mean * first + mean**2 * share
         d3 = third - 3 * mean * second + 3 * mean**2 * first - mean**3 * share
+        self._central = np.stack([share, d1, d2, d3], axis=1)
         self.variance = max(float((d2 - d1**2).sum()), 0.0)
         self.skew = float((d3 - 3 * d1 * d2 + 2 * d1**3).sum())
         self.missing = np.maximum(1.0 - share, 0.0)
         # Whether sums are kept apart by how many values went in.
         spread = math.sqrt(float((share * self.missing).sum()))
         steady = spread > FEW_COUNTS and spread <= STEADY * self.weight
-        self.apart = bool(self.missing.max() >= CERTAIN) and not steady
+        self.apart = float(self.missing.sum()) >= RARELY and not steady
         self.undefined = 0.0
         if not count:
             with np.errstate(divide="ignore"):  # none of them can be left out
@@ -129,32 +168,93 @@ class _Sum:
 
     def law(self) -> ValueLaw:
         if self.weight <= 0.0:
-            return combine([(np.array([math.nan]), np.ones(1))])
+            return NOTHING
+        if not self.groups.size:
+            return law_of_atoms(np.array([self.mean]), np.ones(1), 0.0)
         low, high = self.parts.low, self.parts.high
-        if self.apart:
-            low, high = np.full_like(low, low.min()), np.full_like(high, high.max())
-        elif self.missing.max() >= CERTAIN:
+        if self.missing.max() >= CERTAIN:
             low, high = np.minimum(low, self.mean), np.maximum(high, self.mean)
-        width, support = float((high - low).max()), float((high - low).sum())
-        deviation = math.sqrt(self.variance)
+        widths = high - low
+        width, deviation = float(widths.max()), math.sqrt(self.variance)
         if width <= 1e-12 * max(1.0, abs(self.mean)) or deviation <= 1e-9 * width:
             return law_of_atoms(np.array([self.mean]), np.ones(1), self.undefined)
         if deviation >= NORMAL * width:
             return self._normal(deviation)
-        cells = self._cells(width, support, float(low.min()))
-        laws = self._on_grid(cells)
-        return self._of_counts(laws, cells) if self.apart else self._ratio(laws, cells)
+        law = self._from_spectrum(width, float(widths.sum()), deviation)
+        if law is not None:
+            return law
+        if not self.apart:
+            cells = self._cells(width, float(widths.sum()))
+            return self._ratio(self._on_grid(cells), cells)
+        lowest, width = float(low.min()), float(high.max() - low.min())
+        cells = self._cells(width, width * low.size, lowest)
+        lattice = divisions_of(self.groups, self.tables, width, lowest)
+        if lattice is not None and lattice < cells.count:
+            cells = Cells(width / lattice, lattice + 1, None, lowest)
+        return self._of_counts(self._on_grid(cells), cells)
 
-    def _cells(self, width: float, support: float, lowest: float) -> Cells:
-        """As fine as the likely range of the sum allows (Bernstein's inequality)."""
+    def _range(self, width: float, support: float) -> float:
+        """Likely range of the sum of values in so wide ranges (Bernstein)."""
         bound = TAIL * width / 3
         reach = bound + math.sqrt(bound**2 + 2 * TAIL * self.variance)
+        return min(2 * reach, support)
+
+    def _cells(
+        self, width: float, support: float, lowest: float | None = None
+    ) -> Cells:
+        """As fine as the likely range of the sum allows."""
         grid = GRID_OF_COUNTS if self.apart else GRID
-        most = grid * width / min(2 * reach, support)
+        most = grid * width / self._range(width, support)
         count = next((d for d in DIVISIONS if d <= most), DIVISIONS[-1])
-        if self.apart:
-            return Cells(width / count, count + 1, base=lowest)
-        return Cells(width / count, count + 1, filled=self.mean)
+        filled = None if self.apart else self.mean
+        return Cells(width / count, count + 1, filled, lowest)
+
+    def _from_spectrum(
+        self, width: float, support: float, deviation: float
+    ) -> ValueLaw | None:
+        """The law of a sum that is smooth, or has no lumps, or a lattice; else None."""
+        if self.missing.max() < CERTAIN:
+            lattice = divisions_of(self.groups, self.tables, width, None)
+            if lattice is not None:
+                return self._on_lattice(Cells(width / lattice, lattice + 1), support)
+        short = int(self.groups.rows.lengths.max()) <= TABLE_LIMIT
+        for fine in (FINE, FINER) if short and not self.apart else (FINE,):
+            most = fine * width / deviation
+            count = next((d for d in DIVISIONS[::-1] if d >= most), None)
+            if count is None:
+                return None
+            cells = Cells(width / count, count + 1, self.mean)
+            spectrum = self._spectrum(cells, self._range(width, support))
+            if spectrum is None:
+                return None
+            if self.apart:
+                broad = spectrum.smooth and deviation >= BROAD * width
+                return self._ratio_of_normals(deviation) if broad else None
+            values, weights = spectrum.law()
+            if spectrum.smooth or (fine == FINER and weights.max() < LUMP):
+                return self._fitted(values, weights)
+        return None
+
+    def _on_lattice(self, cells: Cells, support: float) -> ValueLaw | None:
+        """The law of a sum of values on the edges of cells."""
+        spectrum = self._spectrum(cells, self._range(cells.step * cells.count, support))
+        if spectrum is None:
+            return None
+        steps, weights = spectrum.law(finest=1)
+        sums = float(self.parts.low.sum()) + cells.step * steps + self.sure
+        return law_of_atoms(sums / self.weight, weights, self.undefined)
+
+    def _spectrum(self, cells: Cells, reach: float) -> Spectrum | None:
+        """That of the sum; None where it would take too long."""
+        period = 1 << math.ceil(math.log2(reach / cells.step + cells.count))
+        spectrum, size = Spectrum(period), max(FIRST, BLOCK // cells.count)
+        for first in range(0, self.groups.size, size):
+            chosen = np.arange(first, min(first + size, self.groups.size))
+            part = self.groups.take(chosen)
+            mass, _ = placed(part, first, self.parts, cells, self.tables)
+            if not spectrum.add(mass[:, :-1], WORK):
+                return None
+        return spectrum
 
     def _on_grid(self, cells: Cells) -> GridLaws:
         block = max(2, BLOCK // (2 * cells.count * (2 if self.apart else 1)))
@@ -183,15 +283,15 @@ class _Sum:
 
     def _of_counts(self, laws: GridLaws, cells: Cells) -> ValueLaw:
         """Every sum over the number of values that went in."""
-        parts = []
+        parts, total_mass = [], float(laws.mass.sum())
         for more, (mass, moment) in enumerate(
-            zip(laws.mass[0], laws.moment[0], strict=True)
+            zip(laws.mass[0], laws.moment[0], strict=True), start=laws.first
         ):
             used, count = mass > 0, self.count + more
             sums = cells.step * (np.flatnonzero(used) - laws.origin)
             sums = self.sure + sums + moment[used] / mass[used]
             values = sums / count if count else np.full(sums.size, math.nan)
-            parts.append((values, mass[used] / laws.mass.sum()))
+            parts.append((values, mass[used] / total_mass))
         return combine(parts)
 
     def _normal(self, deviation: float) -> ValueLaw:
@@ -201,6 +301,45 @@ class _Sum:
         density = np.exp(-(z**2) / 2) * (1 + skew / 6 * (z**3 - 3 * z))
         density = np.maximum(density, 0.0)
         return self._fitted(z, density / density.sum())
+
+    def _ratio_of_normals(self, deviation: float) -> ValueLaw:
+        """The sum over the number of values, both nearly normal.
+
+        It is at most x where Σ(value - x) over the groups that are defined is not
+        positive, which has cumulants that are polynomials in x. Its probability is
+        read from three of them (Edgeworth).
+        """
+        from scipy.special import ndtr
+
+        share, first, second, third = self._central.T
+        z = np.linspace(-6.0, 6.0, 2402)
+        x = z * deviation / self.weight
+        square = np.polyval(
+            [
+                (share - share**2).sum(),
+                -2 * (first - first * share).sum(),
+                (second - first**2).sum(),
+            ],
+            x,
+        )
+        cube = np.polyval(
+            [
+                (-share + 3 * share**2 - 2 * share**3).sum(),
+                (3 * first - 9 * first * share + 6 * first * share**2).sum(),
+                3 * ((share - 1) * second + 2 * first**2 * (1 - share)).sum(),
+                (third - 3 * first * second + 2 * first**3).sum(),
+            ],
+            x,
+        )
+        spread = np.sqrt(square)
+        at = x * self.weight / spread
+        skew = cube / spread**3
+        density = np.exp(-(at**2) / 2) / math.sqrt(2 * math.pi)
+        reached = ndtr(at) - density * skew / 6 * (at**2 - 1)
+        mass = np.maximum(np.diff(reached), 0.0)
+        return law_of_atoms(
+            self.mean + (x[1:] + x[:-1]) / 2, mass / mass.sum(), self.undefined
+        )
 
     def _fitted(self, values: Floats, probabilities: Floats) -> ValueLaw:
         """Values moved and scaled to the mean and the variance of the moments."""

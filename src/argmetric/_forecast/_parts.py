@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from argmetric._segments import Segments
 from argmetric._types import Booleans, Floats, Integers
 
 COARSE_ATOMS = 512  # values by which the law of one of many long groups is kept
+LATTICES = (*range(1, 33), 36, 40, 48, 50, 60, 64, 72, 84, 90, 96, 100, 120)
 UNLIKELY = 1e-13  # ends of a law that do not widen the grid
 
 
@@ -31,12 +32,30 @@ class Parts:
         Least and largest value of every group.
     laws : dict
         Laws of the groups that are very long.
+    cells : tuple or None
+        Numbers and laws of all groups of middle length, where they are few.
     """
 
     raw: Floats
     low: Floats
     high: Floats
     laws: dict[int, ValueLaw]
+    cells: tuple[Integers, CellLaws] | None = None
+
+    def take(self, chosen: Integers) -> Parts:
+        """Those of some of the groups."""
+        laws = {
+            place: self.laws[g]
+            for place, g in enumerate(chosen.tolist() if self.laws else ())
+            if g in self.laws
+        }
+        cells = None
+        if self.cells is not None:
+            place = np.full(self.low.size, -1)
+            place[chosen] = np.arange(chosen.size)
+            numbers, kept = self.cells[0], place[self.cells[0]] >= 0
+            cells = place[numbers[kept]], self.cells[1].take(kept)
+        return Parts(self.raw[chosen], self.low[chosen], self.high[chosen], laws, cells)
 
 
 def _raw_moments(law: ValueLaw) -> Floats:
@@ -56,31 +75,36 @@ def parts_of(groups: Groups, tables: Tables) -> tuple[Parts, float]:
     parts = Parts(
         np.zeros((groups.size, 4)), np.zeros(groups.size), np.zeros(groups.size), {}
     )
-    lengths = groups.rows.lengths
     positives = 0.0
-    in_cells = lies_in_cells(groups, TABLE_LIMIT)
+    in_cells, in_tables = lies_in_cells(groups), lies_in_tables(groups)
+    kept = None
     for part, laws in in_blocks(groups, np.flatnonzero(in_cells)):
+        kept = (part, laws) if part.size == in_cells.sum() else None
         raw, low, high = np.zeros((part.size, 4)), *np.zeros((2, part.size))
         compiled().cell_moments(
             laws.values, laws.chances, laws.starts, UNLIKELY, raw, low, high
         )
         parts.raw[part], parts.low[part], parts.high[part] = raw, low, high
         positives += laws.positives
-    for g in np.flatnonzero((lengths > TABLE_LIMIT) & ~in_cells).tolist():
+    for g in np.flatnonzero(~in_cells & ~in_tables).tolist():
         law, mean = groups.law(g)
         positives += mean
         parts.raw[g] = _raw_moments(law)
         parts.laws[g] = law = _coarser(law)
         parts.low[g], parts.high[g] = _ends(law)
-    chosen = np.flatnonzero(lengths <= TABLE_LIMIT)
-    if chosen.size:
+    if in_tables.any():
+        chosen = np.flatnonzero(in_tables)
         short = groups.take(chosen)
-        for weight, rows in short.scenarios():
-            raw = table_moments(tables, rows, short.selected)
-            parts.raw[chosen] += weight[:, None] * raw
-            positives += float(np.repeat(weight, rows.lengths) @ rows.p)
+        rows = short.certain()
+        parts.raw[chosen] = table_moments(tables, rows, short.selected)
         parts.low[chosen], parts.high[chosen] = _table_ends(short, tables)
-    return parts, positives
+        positives += float(rows.p.sum())
+    return replace(parts, cells=kept), positives
+
+
+def lies_in_tables(groups: Groups) -> Booleans:
+    """Groups that are short, without a shared effect."""
+    return (groups.rows.lengths <= TABLE_LIMIT) & (groups.deviation == 0.0)
 
 
 def table_moments(tables: Tables, rows: Segments, selected: Booleans) -> Floats:
@@ -115,6 +139,30 @@ def _table_ends(groups: Groups, tables: Tables) -> tuple[Floats, Floats]:
         most = np.where(reached, table, -math.inf).max(axis=(1, 2))
         low[chosen], high[chosen] = least[k[chosen]], most[k[chosen]]
     return low, high
+
+
+def divisions_of(
+    groups: Groups, tables: Tables, width: float, lowest: float | None
+) -> int | None:
+    """Cells of the width on whose edges the values of all groups lie, if so few.
+
+    They begin at the least value of each group, or at the lowest of all.
+    """
+    if not lies_in_tables(groups).all():
+        return None
+    found = np.array(LATTICES)
+    k = groups.per_group(groups.selected).astype(np.int64)
+    for m, n, chosen in by_size(groups.rows, TABLE_LIMIT):
+        table, reached = _reached(tables, m, n)
+        used = np.unique(k[chosen])
+        table, reached = table[used], reached[used]
+        least = np.where(reached, table, math.inf).min(axis=(1, 2), keepdims=True)
+        values = (table - (least if lowest is None else lowest))[reached]
+        place = np.unique(values / width)[:, None] * found
+        found = found[np.abs(place - np.rint(place)).max(axis=0, initial=0.0) < 1e-9]
+        if not found.size:
+            return None
+    return int(found[0])
 
 
 def _coarser(law: ValueLaw) -> ValueLaw:
@@ -167,23 +215,30 @@ def laws_on_grid(
     groups: Groups, first: int, parts: Parts, cells: Cells, tables: Tables
 ) -> GridLaws:
     """Laws of these groups, which are first, first+1, … among the parts."""
-    # One column more: what is left out.
-    mass, moment = np.zeros((2, groups.size, cells.count + 1))
-    have_law = np.zeros(groups.size, dtype=bool)
-    for g in range(groups.size):
-        if first + g in parts.laws:
-            _place_law(parts.laws[first + g], cells, mass[g], moment[g])
-            have_law[g] = True
-    short = (groups.rows.lengths <= TABLE_LIMIT) & ~have_law
-    if short.any():
-        chosen = np.flatnonzero(short)
-        rows = groups.take(chosen)
-        mass[chosen], moment[chosen] = _place_tables(rows, cells, tables)
-    for chosen, laws in in_blocks(groups, np.flatnonzero(~short & ~have_law)):
-        base = parts.low[first + chosen]
-        mass[chosen], moment[chosen] = _place_cells(laws, base, cells)
+    mass, moment = placed(groups, first, parts, cells, tables)
     missing = None if cells.filled is not None else mass[:, -1]
     return centred(mass[:, :-1], moment[:, :-1], missing, cells.step)
+
+
+def placed(
+    groups: Groups, first: int, parts: Parts, cells: Cells, tables: Tables
+) -> tuple[Floats, Floats]:
+    """Mass of every cell and what lies between, and last what is left out."""
+    mass, moment = np.zeros((2, groups.size, cells.count + 1))
+    in_cells, in_tables = lies_in_cells(groups), lies_in_tables(groups)
+    for g in np.flatnonzero(~in_cells & ~in_tables).tolist():
+        _place_law(parts.laws[first + g], cells, mass[g], moment[g])
+    if in_tables.any():
+        chosen = np.flatnonzero(in_tables)
+        rows = groups.take(chosen)
+        mass[chosen], moment[chosen] = _place_tables(rows, cells, tables)
+    blocks = in_blocks(groups, np.flatnonzero(in_cells))
+    if parts.cells is not None and groups.size == parts.low.size:
+        blocks = iter([parts.cells])
+    for chosen, laws in blocks:
+        base = parts.low[first + chosen]
+        mass[chosen], moment[chosen] = _place_cells(laws, base, cells)
+    return mass, moment
 
 
 def _place_law(law: ValueLaw, cells: Cells, mass: Floats, moment: Floats) -> None:
@@ -225,25 +280,21 @@ def _place_tables(
     groups: Groups, cells: Cells, tables: Tables
 ) -> tuple[Floats, Floats]:
     mass, moment = np.zeros((2, groups.size, cells.count + 1))
-    kernels = compiled()
-    places = {
-        (m, n): (*_table_cells(tables, m, n, cells), chosen)
-        for m, n, chosen in by_size(groups.rows, TABLE_LIMIT)
-    }
-    for weight, rows in groups.scenarios():
-        for cell, rest, chosen in places.values():
-            kernels.table_laws(
-                rows.p,
-                rows.q,
-                rows.indptr,
-                chosen,
-                groups.selected,
-                cell,
-                rest,
-                weight,
-                mass,
-                moment,
-            )
+    rows, weight = groups.certain(), np.ones(groups.size)
+    for m, n, chosen in by_size(rows, TABLE_LIMIT):
+        cell, rest = _table_cells(tables, m, n, cells)
+        compiled().table_laws(
+            rows.p,
+            rows.q,
+            rows.indptr,
+            chosen,
+            groups.selected,
+            cell,
+            rest,
+            weight,
+            mass,
+            moment,
+        )
     return mass, moment
 
 

@@ -10,7 +10,7 @@ from argmetric._odds import from_log_odds, log_odds
 from argmetric._types import Floats
 
 REACH = 8.5  # standard deviations of an effect beyond which nothing is left of it
-ROWS = 1 << 14
+ROWS = 1 << 10  # rows times effects that stay in cache
 KNOTS = 1025  # places at which the margins of many rows are solved first
 FAR = 300.0  # log-odds from which a label follows the effect like e^x
 
@@ -93,8 +93,12 @@ def _margins(target: Floats, deviation: float) -> Floats:
 def _solve_margins(target: Floats, a: Floats, deviation: float) -> Floats:
     """Newton's method for the log-odds of E[expit(a + deviation·z)]."""
     points, weights = effects(deviation)
+    factors = np.exp(deviation * points)
     for _ in range(50):
-        inside, outside = from_log_odds(a[:, None] + deviation * points)
+        # Odds, not log-odds: what is FAR keeps them in range, and a product is cheap.
+        odds = np.exp(a)[:, None] * factors
+        outside = 1.0 / (1.0 + odds)
+        inside = odds * outside
         mean, rest = inside @ weights, outside @ weights
         slope = (inside * outside) @ weights / (mean * rest)
         gap = log_odds(mean, rest) - target

@@ -89,23 +89,52 @@ def law_boxes(p, q, indptr, selected, tolerance, box, laws):
 
 
 @kernel
-def add_cells(indptr, selected, law_box, laws, weight, box, starts, chance):
-    """chance[cell] += weight[g] · P(hits) · P(misses), for the cells of the boxes."""
+def add_cells(indptr, selected, law_box, laws, tilts, weights, box, starts, chance):
+    """chance[cell] += P(hits) · P(misses) · Σ_z weights[z, g] · tilt, for all cells.
+
+    A shift of all log-odds by tilts[z] makes a count t more likely by e^(tilts[z]·t),
+    but for a constant that follows from the sum of all chances.
+    """
+    longest = 0
+    for g in range(indptr.shape[0] - 1):
+        longest = max(longest, law_box[g, 1] + law_box[g, 3])
+    factor = np.empty(longest + 1)
     for g in range(indptr.shape[0] - 1):
         count = 0
         for i in range(indptr[g], indptr[g + 1]):
             count += selected[i]
-        hits = indptr[g] + 2 * g
-        misses = hits + count + 1
-        width = box[g, 3]
-        for a in range(law_box[g, 1]):
+        hit, miss, width = law_box[g, 1], law_box[g, 3], box[g, 3]
+        first = indptr[g] + 2 * g
+        hits = laws[first : first + hit]
+        misses = laws[first + count + 1 : first + count + 1 + miss]
+        # Counts from their means, so that no power is too large.
+        middle_hit, middle_miss = 0.0, 0.0
+        for a in range(hit):
+            middle_hit += a * hits[a]
+        for r in range(miss):
+            middle_miss += r * misses[r]
+        factor[: hit + miss - 1] = 0.0
+        for z in range(tilts.shape[0]):
+            base = math.exp(tilts[z])
+            mean_hit, power = 0.0, math.exp(-tilts[z] * middle_hit)
+            for a in range(hit):
+                mean_hit += hits[a] * power
+                power *= base
+            mean_miss, power = 0.0, math.exp(-tilts[z] * middle_miss)
+            for r in range(miss):
+                mean_miss += misses[r] * power
+                power *= base
+            power = math.exp(-tilts[z] * (middle_hit + middle_miss))
+            power *= weights[z, g] / (mean_hit * mean_miss)
+            for t in range(hit + miss - 1):
+                factor[t] += power
+                power *= base
+        for a in range(hit):
             row = starts[g] + (law_box[g, 0] + a - box[g, 0]) * width
             row += law_box[g, 2] - box[g, 2]
-            hit = weight[g] * laws[hits + a]
-            target = chance[row : row + law_box[g, 3]]
-            source = laws[misses : misses + law_box[g, 3]]
-            for r in range(target.shape[0]):
-                target[r] += hit * source[r]
+            target = chance[row : row + miss]
+            for r in range(miss):
+                target[r] += hits[a] * misses[r] * factor[a + r]
 
 
 @kernel
@@ -161,3 +190,38 @@ def place_cells(value, chance, starts, base, step, count, filled, mass, moment):
             cell = min(max(cell, 0), count - 1)
             mass[g, cell] += chance[i]
             moment[g, cell] += chance[i] * (x - cell * step)
+
+
+@kernel
+def multiply_spectrum(mass, cosines, sines, rare, gone, real, imaginary):
+    """Multiply a spectrum by the Fourier transforms of laws on cells, a row for each.
+
+    The sines are those of a whole turn in so many steps; real[j] and imaginary[j]
+    belong to j steps a cell. Masses up to `rare` are left out. A frequency whose square
+    has fallen below `gone` is 0 from there on: no law can raise it again, and of a sum
+    of many values all but few of them fall soon.
+    """
+    laws, width = mass.shape
+    mask = cosines.shape[0] - 1
+    starts = np.zeros(laws + 1, dtype=np.int64)
+    cells, masses = np.empty(mass.size, dtype=np.int64), np.empty(mass.size)
+    count = 0
+    for g in range(laws):
+        for cell in range(width):
+            if mass[g, cell] > rare:
+                cells[count], masses[count] = cell, mass[g, cell]
+                count += 1
+        starts[g + 1] = count
+    for j in range(real.shape[0]):
+        a, b = real[j], imaginary[j]
+        for g in range(laws):
+            if a * a + b * b < gone:
+                a, b = 0.0, 0.0
+                break
+            x, y = 0.0, 0.0
+            for i in range(starts[g], starts[g + 1]):
+                place = (cells[i] * j) & mask
+                x += masses[i] * cosines[place]
+                y += masses[i] * sines[place]
+            a, b = a * x - b * y, a * y + b * x
+        real[j], imaginary[j] = a, b

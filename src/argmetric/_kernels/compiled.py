@@ -6,6 +6,7 @@ from argmetric._kernels.cells import (
     cell_moments,
     fill_counts,
     law_boxes,
+    multiply_spectrum,
     place_cells,
 )
 from argmetric._kernels.exponential import hit_curves, ratio_curves
@@ -47,6 +48,7 @@ __all__ = [
     "law_of_sum",
     "mark",
     "miss_curves",
+    "multiply_spectrum",
     "number_ids",
     "place_cells",
     "prefix_laws",
