@@ -43,7 +43,7 @@ GRID = 1 << 14
 GRID_OF_COUNTS = 1 << 11
 # Cells of the largest range, with many divisors: common fractions fall on them.
 DIVISIONS = (27720, 5040, 2520, 840, 420, 120, 60, 24, 12)
-FINE, FINER = 32.0, 256.0  # cells per standard deviation of a smooth law, of another
+FINE, FINER = 24.0, 256.0  # cells per standard deviation of a smooth law, of another
 FIRST = 128  # groups at least whose transforms are multiplied at once
 WORK = 1 << 22  # products of masses and roots of unity that are not too many
 BLOCK = 1 << 19  # cells of groups that are laid out at once
@@ -219,10 +219,9 @@ class _Sum:
                 return self._on_lattice(Cells(width / lattice, lattice + 1), support)
         short = int(self.groups.rows.lengths.max()) <= TABLE_LIMIT
         for fine in (FINE, FINER) if short and not self.apart else (FINE,):
-            most = fine * width / deviation
-            count = next((d for d in DIVISIONS[::-1] if d >= most), None)
-            if count is None:
-                return None
+            count = max(math.ceil(fine * width / deviation), DIVISIONS[-1])
+            if fine == FINER:
+                count = next((d for d in DIVISIONS[::-1] if d >= count), count)
             cells = Cells(width / count, count + 1, self.mean)
             spectrum = self._spectrum(cells, self._range(width, support))
             if spectrum is None:
@@ -247,6 +246,8 @@ class _Sum:
     def _spectrum(self, cells: Cells, reach: float) -> Spectrum | None:
         """That of the sum; None where it would take too long."""
         period = 1 << math.ceil(math.log2(reach / cells.step + cells.count))
+        if period > GRID:
+            return None
         spectrum, size = Spectrum(period), max(FIRST, BLOCK // cells.count)
         for first in range(0, self.groups.size, size):
             chosen = np.arange(first, min(first + size, self.groups.size))

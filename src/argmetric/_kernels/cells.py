@@ -14,6 +14,7 @@ import numpy as np
 from argmetric._kernels._jit import kernel
 
 PAD = 2
+LANES = 16  # frequencies side by side
 
 
 @kernel
@@ -212,16 +213,46 @@ def multiply_spectrum(mass, cosines, sines, rare, gone, real, imaginary):
                 cells[count], masses[count] = cell, mass[g, cell]
                 count += 1
         starts[g + 1] = count
-    for j in range(real.shape[0]):
-        a, b = real[j], imaginary[j]
+    x, y = np.zeros(LANES), np.zeros(LANES)
+    turn_x, turn_y = np.zeros(LANES), np.zeros(LANES)
+    near_x, near_y = np.zeros(LANES), np.zeros(LANES)
+    for first in range(0, real.shape[0], LANES):
+        size = min(LANES, real.shape[0] - first)
+        a, b = real[first : first + size], imaginary[first : first + size]
+        for j in range(size):
+            near_x[j] = cosines[(first + j) & mask]
+            near_y[j] = sines[(first + j) & mask]
         for g in range(laws):
-            if a * a + b * b < gone:
-                a, b = 0.0, 0.0
+            left = 0
+            for j in range(size):
+                if a[j] * a[j] + b[j] * b[j] < gone:
+                    a[j], b[j] = 0.0, 0.0
+                else:
+                    left += 1
+            if left == 0:
                 break
-            x, y = 0.0, 0.0
-            for i in range(starts[g], starts[g + 1]):
-                place = (cells[i] * j) & mask
-                x += masses[i] * cosines[place]
-                y += masses[i] * sines[place]
-            a, b = a * x - b * y, a * y + b * x
-        real[j], imaginary[j] = a, b
+            x[:], y[:] = 0.0, 0.0
+            above = cells[starts[g + 1] - 1]
+            for step in range(starts[g + 1] - starts[g] + 1):
+                i = starts[g + 1] - 1 - step  # Horner's rule, from the last cell down
+                cell = cells[i] if i >= starts[g] else 0
+                more = masses[i] if i >= starts[g] else 0.0
+                gap, above = above - cell, cell
+                if gap > 1:
+                    for j in range(size):
+                        place = (gap * (first + j)) & mask
+                        turn_x[j], turn_y[j] = cosines[place], sines[place]
+                if gap == 0:
+                    for j in range(LANES):
+                        x[j] += more
+                else:
+                    power_x = near_x if gap == 1 else turn_x
+                    power_y = near_y if gap == 1 else turn_y
+                    for j in range(LANES):
+                        old = x[j]
+                        x[j] = old * power_x[j] - y[j] * power_y[j] + more
+                        y[j] = old * power_y[j] + y[j] * power_x[j]
+            for j in range(size):
+                old = a[j]
+                a[j] = old * x[j] - b[j] * y[j]
+                b[j] = old * y[j] + b[j] * x[j]
