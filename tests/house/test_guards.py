@@ -79,6 +79,7 @@ HELD_BY = {
         "test_cells_hold_the_laws_of_their_groups": (
             "add_cells cell_moments fill_counts law_boxes place_cells"
         ),
+        "test_a_spectrum_is_the_product_of_transforms": "multiply_spectrum",
     },
     "chains": {
         "test_messages_equal_enumeration": (

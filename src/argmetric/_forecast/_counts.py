@@ -69,7 +69,8 @@ class CountLaws:
         while first < shifts.size:
             tilts = shifts[first:] - shifts[first]
             far = tilts * np.maximum(deviations[first:], deviations[first])
-            tilts = tilts[: max(1, int((far <= LONGEST_TILT).sum()))]
+            near = np.append(far <= LONGEST_TILT, False)
+            tilts = tilts[: max(1, int(np.argmin(near)))]
             p, q = from_log_odds(self.centre + shifts[first])
             low, law = law_of_count(p, q, UNLIKELY)
             steps = np.arange(float(law.size))
