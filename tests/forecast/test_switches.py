@@ -29,11 +29,12 @@ def rows_of(groups, size, seed=0, share=0.25):
     return p, p > 0.3, np.repeat(np.arange(groups), size)
 
 
-def convolved(laws, cells=1 << 17):
-    """Values and chances of the mean over groups, each with a law of its own."""
+def convolved(laws, times=1, cells=1 << 15):
+    """Values and chances of the mean over groups, so many of each law."""
     laws = [(law.values, law.probabilities) for law in laws]
-    low, high = (sum(float(v[end]) for v, _ in laws) for end in (0, -1))
-    step = (high - low) / (cells - 2 * len(laws) - 2)
+    groups = times * len(laws)
+    low, high = (times * sum(float(v[end]) for v, _ in laws) for end in (0, -1))
+    step = (high - low) / (cells - 2 * groups - 2)
     spectrum = np.ones(cells // 2 + 1, dtype=complex)
     for values, chances in laws:
         place = (values - values[0]) / step
@@ -42,8 +43,8 @@ def convolved(laws, cells=1 << 17):
         mass = np.bincount(cell, chances * (1 - rest), cells)
         mass += np.bincount(cell + 1, chances * rest, cells)
         spectrum *= np.fft.rfft(mass)
-    mass = np.maximum(np.fft.irfft(spectrum, cells), 0.0)
-    return (low + step * np.arange(cells)) / len(laws), mass / mass.sum()
+    mass = np.maximum(np.fft.irfft(spectrum**times, cells), 0.0)
+    return (low + step * np.arange(cells)) / groups, mass / mass.sum()
 
 
 def exact_mean(p, labels, ids, name, **options):
@@ -214,7 +215,7 @@ def test_many_groups_that_are_nearly_equal(name, groups, size, noise):
     p = np.clip(np.tile(one, groups) + noise * rng.random(groups * size), 0, 1)
     labels, ids = np.tile(one > 0.3, groups), np.repeat(np.arange(groups), size)
     single = forecast(one + noise / 2, one > 0.3, name)
-    values, mass = convolved([single] * groups)
+    values, mass = convolved([single], groups, 1 << 18)
     found = forecast(p, labels, name, groups=ids)
     assert_same(found, values, mass, far=0.02, mean=3e-3 if noise == 1e-3 else 1e-7)
 

@@ -43,7 +43,7 @@ GRID = 1 << 14
 GRID_OF_COUNTS = 1 << 11
 # Cells of the largest range, with many divisors: common fractions fall on them.
 DIVISIONS = (27720, 5040, 2520, 840, 420, 120, 60, 24, 12)
-FINE, FINER = 24.0, 256.0  # cells per standard deviation of a smooth law, of another
+FINE, FINER = 24.0, 128.0  # cells per standard deviation of a smooth law, of another
 FIRST = 128  # groups at least whose transforms are multiplied at once
 WORK = 1 << 23  # products of masses and roots of unity that are not too many
 BLOCK = 1 << 19  # cells of groups that are laid out at once

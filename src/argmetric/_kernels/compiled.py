@@ -29,7 +29,7 @@ from argmetric._kernels.tables import (
     table_laws,
     table_moments,
 )
-from argmetric._kernels.windows import law_of_sum, prefix_laws
+from argmetric._kernels.windows import prefix_laws
 
 __all__ = [
     "add_cells",
@@ -45,7 +45,6 @@ __all__ = [
     "harmonic_curves",
     "hit_curves",
     "law_boxes",
-    "law_of_sum",
     "mark",
     "miss_curves",
     "multiply_spectrum",

@@ -283,21 +283,6 @@ def trim(
     return low + first, last - first, dropped
 
 
-def law_of_sum(
-    p: Floats, q: Floats, tolerance: float, law: Floats
-) -> tuple[int, int, float]:
-    """Law of the number of positives among all items: low, length, dropped mass."""
-    low, length, dropped = 0, 1, 0.0
-    law[0] = 1.0
-    for pi, qi in zip(p, q, strict=True):
-        if length + 1 > law.size:
-            return low, -1, dropped
-        extend(law, length, pi, qi)
-        low, length, lost = trim(law, low, length + 1, tolerance)
-        dropped += lost
-    return low, length, dropped
-
-
 def prefix_laws(
     p: Floats,
     q: Floats,

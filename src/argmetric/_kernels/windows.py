@@ -39,20 +39,6 @@ def trim(law, low, length, tolerance):
 
 
 @kernel
-def law_of_sum(p, q, tolerance, law):
-    """Law of the number of positives among all items: low, length, dropped mass."""
-    low, length, dropped = 0, 1, 0.0
-    law[0] = 1.0
-    for i in range(p.shape[0]):
-        if length + 1 > law.shape[0]:
-            return low, -1, dropped  # the buffer is too short
-        extend(law, length, p[i], q[i])
-        low, length, lost = trim(law, low, length + 1, tolerance)
-        dropped += lost
-    return low, length, dropped
-
-
-@kernel
 def prefix_laws(p, q, first, last, stride, law, low, length, tolerance, rows, lows):
     """Laws of the first k items for k = first, first+stride, … below last.
 
