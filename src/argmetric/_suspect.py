@@ -72,6 +72,9 @@ def warn_of_scale(
     """
     if _of_a_model.get() or scores.size < ENOUGH:
         return
+    few = scores.ravel()[:ENOUGH]  # tell of nearly all scores that nothing is wrong
+    if few.min() < 0.0 or few.max() > 1.0 or not (logits or np.isin(few, (0, 1)).all()):
+        return
     if scores.min() < 0.0 or scores.max() > 1.0:
         return
     if logits:

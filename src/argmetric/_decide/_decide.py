@@ -6,28 +6,21 @@ import math
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from argmetric._arguments import check_choice, check_flag, check_jobs
 from argmetric._calibrate import resolve_calibrator
 from argmetric._decide._calibrated import calibration_note, recalibrated
 from argmetric._decide._groups import decide_groups
+from argmetric._decide._one import decide_one
 from argmetric._decide._question import (
     Question,
-    allowed_range,
     check_limits,
-    choose,
-    convention_note,
-    error_note,
-    refuse_empty_range,
     require_no_zeros_chosen,
     require_ranking,
-    threshold_between,
 )
-from argmetric._decide._result import Cut, Decision
+from argmetric._decide._result import Decision
 from argmetric._expected import Tables
 from argmetric._layout import Average, lay_out
-from argmetric._segments import Method, Segments
+from argmetric._segments import Method
 from argmetric._suspect import warn_of_scale
 from argmetric.metrics import MetricLike, get_metric, require_defined
 
@@ -145,71 +138,3 @@ def decide(
         return decision
     note = f"{calibration_note(found)}; thresholds refer to these"
     return replace(decision, notes=(note, *decision.notes))
-
-
-def decide_one(question: Question) -> Decision:
-    layout = question.layout
-    scores = layout.scores
-    key = np.sort(scores)[::-1].copy()
-    segments = question.segments(key, layout.indptr, layout.sizes)
-    low, high = allowed_range(question, segments)
-    refuse_empty_range(question, low, high, segments, 0)
-    at_half = np.searchsorted(-key, [-question.half], side="right")
-    choice, curve_of = question.choose(segments, low, high, at_half)
-    k, expected = int(choice.best[0]), float(choice.expected[0])
-    threshold = threshold_between(key, k)
-
-    def best_cut() -> Cut:
-        if threshold is not None and question.limits.none:
-            return Cut(threshold, k, expected)
-        # Cuts between distinct scores, and the empty and the full prediction.
-        whole = np.concatenate([[True], key[1:] != key[:-1], [True]])
-        curve, floor = curve_of(), float(question.tie_floor(segments)[0])
-        best = choose(question, curve, 0, key.size, floor, whole)
-        cut = threshold_between(key, best)
-        assert cut is not None  # no tie is split at such a k
-        return Cut(cut, best, float(curve[best]))
-
-    labels = np.zeros(scores.size, dtype=np.int64)
-    if threshold is not None:
-        labels[scores >= threshold] = 1
-    else:
-        labels[scores > key[k]] = 1
-        order = layout.segment_rows(0, 1)
-        tied = order[scores[order] == key[k]]
-        labels[tied[: k - int(labels.sum())]] = 1
-    notes = []
-    if threshold is None:
-        tied_count = int((key == key[k]).sum())
-        first = "the first in order" if layout.rows is None else "by p as given"
-        notes.append(
-            f"{tied_count:,} items share the score {key[k]:.6g} at the cut and some of "
-            f"them are chosen, {first}: no threshold gives these labels"
-        )
-    notes += convention_note(question, np.array([_chance_of_none(segments)]))
-    notes += error_note(float(choice.errors[0]))
-    return Decision(
-        labels=layout.restore(labels),
-        n_positives=k,
-        threshold=threshold,
-        expected=expected,
-        error=float(choice.errors[0]),
-        metric=question.metric,
-        n=int(layout.sizes[0]),
-        average=layout.average,
-        group_ids=None,
-        group_n_positives=None,
-        group_expected=None,
-        cut_half=Cut(question.half, int(at_half[0]), float(choice.at_extra[0])),
-        notes=tuple(notes),
-        _best_cut=best_cut,
-        _curve_of=lambda g: curve_of(),
-    )
-
-
-def _chance_of_none(segments: Segments) -> float:
-    """P(no positive) of one segment."""
-    p, q = segments.p, segments.q
-    with np.errstate(divide="ignore"):
-        logs = np.where(p < 0.5, np.log1p(-np.minimum(p, 0.5)), np.log(q))
-    return float(np.exp(logs.sum()))

@@ -229,13 +229,17 @@ def choose(
 
 def threshold_between(key: Floats, k: int) -> float | None:
     """A cut with exactly k scores at or above it; None where a tie is split."""
-    if k == 0:
-        return math.inf
-    if k == key.size:
-        return float(key[-1])
-    upper, lower = float(key[k - 1]), float(key[k])
+    upper = float(key[k - 1]) if k > 0 else math.inf
+    lower = float(key[k]) if k < key.size else -math.inf
+    return cut_between(upper, lower)
+
+
+def cut_between(upper: float, lower: float) -> float | None:
+    """A cut below one score and above the next; infinite where there is none."""
     if upper == lower:
         return None
+    if math.isinf(upper) or math.isinf(lower):
+        return upper
     # Half-way survives rounding to fewer digits, as in a file of 32-bit numbers.
     middle = lower / 2 + upper / 2
     return middle if lower < float(np.float32(middle)) <= upper else upper

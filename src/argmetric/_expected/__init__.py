@@ -3,6 +3,7 @@
 from argmetric._expected._curves import SMALL, compiled, expected_curves, numpy_twins
 from argmetric._expected._general import TOLERANCE, window_width
 from argmetric._expected._hermite import bernoulli_cumulants
+from argmetric._expected._long import choose_in_long
 from argmetric._expected._search import (
     Choice,
     choose_counts,
@@ -19,6 +20,7 @@ __all__ = [
     "bernoulli_cumulants",
     "by_size",
     "choose_counts",
+    "choose_in_long",
     "choose_on_curves",
     "compiled",
     "expected_curves",

@@ -166,6 +166,7 @@ class MCC(Metric):
                 rest_k=lambda k, n: -np.sqrt(k / (n - k)),
                 rest_t=lambda t, n: np.sqrt(t / (n - t)),
             ),
+            falls_with_k=True,
         )
 
     def _value(self, tp: Floats, k: Floats, t: Floats, n: Floats) -> Floats:
@@ -197,6 +198,7 @@ class Kappa(Metric):
                 floor=lambda k, n: k * n,
                 rate=lambda k, n: n - 2.0 * k,
             ),
+            falls_with_k=True,
         )
 
     def _value(self, tp: Floats, k: Floats, t: Floats, n: Floats) -> Floats:

@@ -109,12 +109,14 @@ class AffineForm:
 
     Both are smooth in t on the scale of min(t, n-t). At k = 0 and k = n the
     value is the same for every 0 < t < n. Without `factors` the metric is summed as
-    any other function of the counts.
+    any other function of the counts. `falls_with_k` says that at fixed tp and t one
+    more predicted positive never raises the value.
     """
 
     slope: Callable[[Floats, Floats, float], Floats]
     intercept: Callable[[Floats, Floats, float], Floats]
     factors: AffineFactors | None = None
+    falls_with_k: bool = False
 
 
 @dataclass(frozen=True)

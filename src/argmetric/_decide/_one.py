@@ -1,0 +1,179 @@
+"""The decision on one vector."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+
+import numpy as np
+
+from argmetric._decide._question import (
+    Question,
+    allowed_range,
+    choose,
+    convention_note,
+    cut_between,
+    error_note,
+    refuse_empty_range,
+    threshold_between,
+)
+from argmetric._decide._result import Cut, Decision
+from argmetric._expected import choose_in_long
+from argmetric._segments import Segments
+from argmetric._types import Floats, Integers
+
+
+@dataclass(frozen=True)
+class Found:
+    """The best count, and what a decision tells besides.
+
+    `upper` and `lower` are the scores of the last item that is chosen and of the first
+    that is not, infinite where there is none; `key` and `curve` make the sorted
+    scores and the curve.
+    """
+
+    best: int
+    expected: float
+    error: float
+    n_half: int
+    at_half: float
+    upper: float
+    lower: float
+    chance_of_none: float
+    key: Callable[[], Floats]
+    curve: Callable[[], Floats]
+
+
+def decide_one(question: Question) -> Decision:
+    found = found_unsorted(question) or found_sorted(question)
+    layout, k = question.layout, found.best
+    threshold = cut_between(found.upper, found.lower)
+
+    def best_cut() -> Cut:
+        if threshold is not None and question.limits.none:
+            return Cut(threshold, k, found.expected)
+        return best_single_cut(question, found)
+
+    notes = []
+    if threshold is not None:
+        labels = (layout.scores >= threshold).astype(np.int64)
+    else:
+        labels, tied_count = split_tie(question, found)
+        first = "the first in order" if layout.rows is None else "by p as given"
+        notes.append(
+            f"{tied_count:,} items share the score {found.lower:.6g} at the cut and "
+            f"some of them are chosen, {first}: no threshold gives these labels"
+        )
+    notes += convention_note(question, np.array([found.chance_of_none]))
+    notes += error_note(found.error)
+    return Decision(
+        labels=layout.restore(labels),
+        n_positives=k,
+        threshold=threshold,
+        expected=found.expected,
+        error=found.error,
+        metric=question.metric,
+        n=int(layout.sizes[0]),
+        average=layout.average,
+        group_ids=None,
+        group_n_positives=None,
+        group_expected=None,
+        cut_half=Cut(question.half, found.n_half, found.at_half),
+        notes=tuple(notes),
+        _best_cut=best_cut,
+        _curve_of=lambda g: found.curve(),
+    )
+
+
+def sorted_segment(question: Question) -> tuple[Floats, Segments]:
+    """The scores in descending order, and the segment that they make."""
+    layout = question.layout
+    key = np.sort(layout.scores)[::-1].copy()
+    return key, question.segments(key, layout.indptr, layout.sizes)
+
+
+def found_sorted(question: Question) -> Found:
+    """By the curve, or by what is known of it, over the sorted scores."""
+    key, segments = sorted_segment(question)
+    low, high = allowed_range(question, segments)
+    refuse_empty_range(question, low, high, segments, 0)
+    at_half = np.searchsorted(-key, [-question.half], side="right")
+    choice, curve_of = question.choose(segments, low, high, at_half)
+    k = int(choice.best[0])
+    return Found(
+        best=k,
+        expected=float(choice.expected[0]),
+        error=float(choice.errors[0]),
+        n_half=int(at_half[0]),
+        at_half=float(choice.at_extra[0]),
+        upper=float(key[k - 1]) if k > 0 else math.inf,
+        lower=float(key[k]) if k < key.size else -math.inf,
+        chance_of_none=chance_of_none(segments),
+        key=lambda: key,
+        curve=curve_of,
+    )
+
+
+def found_unsorted(question: Question) -> Found | None:
+    """Of a long vector, from a histogram; None where that does not do."""
+    layout, limits = question.layout, question.limits
+    p, n = layout.scores, layout.scores.size
+    plain = question.method == "auto" and not question.logits and not layout.sparse
+    if not plain or limits.min_precision > 0 or limits.min_recall > 0:
+        return None
+    high = min(limits.most, n)
+    if math.isnan(question.metric.zero_division):
+        # Predicting a certain negative only to leave 0/0 is no decision.
+        high = min(high, max(int(np.count_nonzero(p)), limits.least))
+    floor = float(question.metric.tie_floor(n))
+    choice = choose_in_long(p, question.metric, limits.least, high, floor)
+    if choice is None:
+        return None
+
+    @cache
+    def in_order() -> tuple[Floats, Segments]:
+        return sorted_segment(question)
+
+    return Found(
+        best=choice.best,
+        expected=choice.expected,
+        error=choice.error,
+        n_half=choice.n_half,
+        at_half=choice.at_half,
+        upper=choice.upper,
+        lower=choice.lower,
+        chance_of_none=0.0,
+        key=lambda: in_order()[0],
+        curve=cache(lambda: question.curves(in_order()[1])[0]),
+    )
+
+
+def split_tie(question: Question, found: Found) -> tuple[Integers, int]:
+    """Labels of which some share the score at the cut, and how many do."""
+    layout = question.layout
+    labels = (layout.scores > found.lower).astype(np.int64)
+    order = layout.segment_rows(0, 1)
+    tied = order[layout.scores[order] == found.lower]
+    labels[tied[: found.best - int(labels.sum())]] = 1
+    return labels, tied.size
+
+
+def best_single_cut(question: Question, found: Found) -> Cut:
+    """The best of the cuts between distinct scores, and of none and all."""
+    key, curve = found.key(), found.curve()
+    whole = np.concatenate([[True], key[1:] != key[:-1], [True]])
+    floor = float(question.tie_floor(sorted_segment(question)[1])[0])
+    best = choose(question, curve, 0, key.size, floor, whole)
+    cut = threshold_between(key, best)
+    assert cut is not None  # no tie is split at such a k
+    return Cut(cut, best, float(curve[best]))
+
+
+def chance_of_none(segments: Segments) -> float:
+    """P(no positive) of one segment."""
+    p, q = segments.p, segments.q
+    with np.errstate(divide="ignore"):
+        logs = np.where(p < 0.5, np.log1p(-np.minimum(p, 0.5)), np.log(q))
+    return float(np.exp(logs.sum()))

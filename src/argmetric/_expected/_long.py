@@ -1,0 +1,331 @@
+"""The best k of one long vector without sorting it.
+
+A histogram of p gives the sums of powers above every edge, and with them E_k there
+(`_powers`). As a false alarm never helps, no k within a bin can be worth more than the
+hits of its end with the count of its beginning. Only the bins that can hold the best
+k are looked at again, with finer bins; in the end so few items are left that they are
+sorted, and E_k is taken at each of them.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from argmetric._expected._powers import RELATIVE_ERROR, Evaluator, evaluator_of
+from argmetric._types import Floats
+from argmetric.metrics import Metric
+
+LONG = 50_000  # items from which it pays to go without a sort
+BINS = 4096
+STRIDE = 32  # bins taken together in a first look
+PIECES = 1024  # into which the bins that are left are cut for a last look
+ENOUGH = 1 << 14  # items that are sorted; with more finer bins come first
+MOST = 1 << 15  # counts that are looked at one by one; with more the curve is no slower
+LEVELS = 4
+TIE = 1e-12  # values this close, relatively, are ties: the smaller k wins
+SLACK = 1e-11  # rounding of a bound
+
+
+@dataclass(frozen=True)
+class LongChoice:
+    """The best k of a vector, its value, and the scores at the cut."""
+
+    best: int
+    expected: float
+    error: float
+    n_half: int
+    at_half: float
+    upper: float
+    lower: float
+
+
+@dataclass(frozen=True)
+class Edges:
+    """Places between bins, descending: items above each, and their sums of powers."""
+
+    at: Floats
+    k: Floats
+    sums: Floats
+
+    def take(self, chosen: np.ndarray) -> Edges:
+        return Edges(self.at[chosen], self.k[chosen], self.sums[:, chosen])
+
+
+def choose_in_long(
+    p: Floats, metric: Metric, low: int, high: int, floor: float
+) -> LongChoice | None:
+    """Best k within low…high of unsorted p; None where that takes the whole curve."""
+    n = p.size
+    if n < LONG or low > high:
+        return None
+    moments = moments_of(p, 0.0, float(BINS), BINS + 1)
+    first_two = bin_edges(moments, 0.0, float(BINS), 2)
+    mean, squares = first_two.sums[:, -1].tolist()
+    largest = first_two.at[np.argmax(first_two.k > 0.0) - 1]
+    evaluator = evaluator_of(metric, n, mean, mean - squares, min(largest, 1.0))
+    if evaluator is None:
+        return None
+    edges = bin_edges(moments, 0.0, float(BINS), evaluator.terms)
+    evaluator.begin(edges.sums[:, -1])
+    search = Search(evaluator, metric, n, low, high, floor)
+    half = value_at_half(search, p, edges)
+    if half is None:
+        return None
+    left = search.narrow(edges)
+    scale, items = float(BINS), p
+    for _ in range(LEVELS):
+        first, last = left.first, left.last
+        items = within(items, last.at, first.at, int(last.k - first.k))
+        bins = round((first.at - last.at) * scale)
+        if items.size <= ENOUGH or 2 * bins > BINS:
+            break
+        finer = 2 ** int(math.log2(BINS / bins))
+        scale, bins = scale * finer, bins * finer
+        moments = moments_of(items, last.at, scale, bins)
+        inner = bin_edges(moments, last.at, scale, evaluator.terms)
+        sums = inner.sums + first.sums
+        left = search.narrow(Edges(inner.at, inner.k + first.k, sums))
+    if left.most - left.least > MOST:
+        return None
+    items = within(items, left.last.at, left.first.at, int(left.last.k - left.first.k))
+    return search.finish(p, np.sort(items)[::-1], left, half)
+
+
+def within(items: Floats, low: float, high: float, count: int) -> Floats:
+    """The items with low ≤ p < high."""
+    from argmetric._kernels.powers import take_range
+
+    out = np.empty(count + 1)
+    take_range(items, low, high, out)
+    return out[:count]
+
+
+def moments_of(p: Floats, low: float, scale: float, bins: int) -> Floats:
+    """Moments 0…3 within bins of the width 1/scale, from `low` on."""
+    from argmetric._kernels.powers import bin_moments
+
+    moments = np.zeros((bins, 4))
+    bin_moments(p, low, scale, moments)
+    return moments
+
+
+def bin_edges(moments: Floats, low: float, scale: float, terms: int) -> Edges:
+    """Sums of powers above all edges, from the moments within the bins.
+
+    Of the power (c + f/scale)^r, c the middle of a bin, four terms are exact to
+    rounding: f/scale is below 2^-13.
+    """
+    bins = moments.shape[0]
+    moments = moments[::-1].T * scale ** -np.arange(4.0)[:, None]
+    middle = low + (np.arange(bins)[::-1] + 0.5) / scale
+    sums = np.zeros((terms, bins + 1))
+    power = [np.zeros(bins), np.zeros(bins), np.zeros(bins), np.ones(bins)]
+    for r in range(1, terms + 1):
+        power = [*power[1:], power[-1] * middle]  # exponents r-3…r
+        term = sum(math.comb(r, j) * power[3 - j] * moments[j] for j in range(4))
+        np.cumsum(term, out=sums[r - 1, 1:])
+    k = np.concatenate([[0.0], np.cumsum(moments[0])])
+    at = low + np.arange(bins, -1, -1) / scale
+    return Edges(at, k, sums)
+
+
+@dataclass(frozen=True)
+class Edge:
+    """One of them."""
+
+    at: float
+    k: float
+    sums: Floats  # one column
+
+
+@dataclass(frozen=True)
+class Left:
+    """The k that can be the best: least < k ≤ most, between two edges."""
+
+    first: Edge
+    last: Edge
+    least: float
+    most: float
+
+
+class Search:
+    """What is known of the best k so far."""
+
+    def __init__(
+        self,
+        evaluator: Evaluator,
+        metric: Metric,
+        n: int,
+        low: int,
+        high: int,
+        floor: float,
+    ) -> None:
+        self.evaluator, self.n, self.low, self.high = evaluator, n, low, high
+        self.floor = floor
+        none = float(metric.value(0, 0, 1, n))  # whatever the number of positives
+        self.ends = {0: none, n: evaluator.all_chosen(metric, n)}
+        allowed = [v for k, v in self.ends.items() if low <= k <= high]
+        self.top = max([v for v in allowed if not math.isnan(v)], default=-math.inf)
+
+    @property
+    def bar(self) -> float:
+        if math.isinf(self.top):
+            return self.top
+        return self.top - max(TIE * abs(self.top), self.floor)
+
+    def narrow(self, edges: Edges) -> Left:
+        """Look at few bins, at all of those that are left, and at pieces of these."""
+        fresh = np.flatnonzero(np.diff(edges.k, prepend=-1.0))
+        valid = self.evaluator.valid(edges.sums[:, fresh])
+        valid[[0, -1]] = True
+        edges = edges.take(fresh[valid])
+        coarse = np.append(np.arange(0, edges.k.size - 1, STRIDE), edges.k.size - 1)
+        some = edges.take(coarse)
+        first, last = self._survivors(some.k, some.sums, some.sums)
+        edges = edges.take(np.arange(coarse[first], coarse[last] + 1))
+        first, last = self._survivors(edges.k, edges.sums, edges.sums)
+        edges = edges.take(np.arange(first, last + 1))
+        least, most = float(edges.k[0]), float(edges.k[-1])
+        for _ in range(LEVELS):
+            wide = most - least
+            least, most = self._pieces(edges, least, most)
+            if most - least > wide / 2 or most - least < PIECES:
+                break
+        kept = [int(np.searchsorted(edges.k, least, side="right")) - 1]
+        kept.append(int(np.searchsorted(edges.k, most)))
+        ends = [
+            Edge(float(edges.at[e]), float(edges.k[e]), edges.sums[:, [e]])
+            for e in kept
+        ]
+        return Left(ends[0], ends[1], least, most)
+
+    def _pieces(self, edges: Edges, least: float, most: float) -> tuple[float, float]:
+        """The same between counts within the bins, the closer the nearer to an end.
+
+        The first items of a bin have no less than their share of its sums, and no more
+        than if each had the p of the upper edge, nor than the others leave them at the
+        lower edge.
+        """
+        if edges.k.size < 2:
+            return least, most
+        near = 2.0 ** np.arange(math.log2(most - least) if most > least else 0)
+        grid = np.linspace(least, most, PIECES).round()
+        grid = np.concatenate([grid, least + near, most - near])
+        grid = np.unique(
+            np.concatenate([grid, edges.k[(edges.k > least) & (edges.k < most)]])
+        )
+        b = np.maximum(np.searchsorted(edges.k, grid), 1)
+        done, size = grid - edges.k[b - 1], edges.k[b] - edges.k[b - 1]
+        before, after = edges.sums[:, b - 1], edges.sums[:, b]
+        r = np.arange(1, before.shape[0] + 1)[:, None]
+        lower = before + (done / size) * (after - before)
+        upper = np.minimum(
+            before + done * edges.at[b - 1] ** r,
+            after - (size - done) * edges.at[b] ** r,
+        )
+        first, last = self._survivors(grid, lower, upper)
+        return float(grid[first]), float(grid[last])
+
+    def _survivors(self, k: Floats, lower: Floats, upper: Floats) -> tuple[int, int]:
+        """First and last place in k between which the best can be.
+
+        The sums at every k lie between `lower` and `upper`.
+        """
+        if k.size < 2:
+            return 0, k.size - 1
+        inner = (k >= max(self.low, 1)) & (k <= min(self.high, self.n - 1))
+        inner &= self.evaluator.valid(lower)
+        if inner.any():
+            values = self.evaluator.values(k[inner], lower[:, inner])
+            self.top = max(self.top, float(values.max()))
+        begin = np.clip(np.maximum(k[:-1] + 1.0, self.low), 1.0, self.n - 1.0)
+        bound = self.evaluator.bounds(begin, upper[:, 1:])
+        alive = bound >= self.bar - SLACK * abs(self.top)
+        alive &= (k[1:] >= self.low) & (k[:-1] < self.high)
+        found = np.flatnonzero(alive)
+        if not found.size:
+            return 0, 0
+        return int(found[0]), int(found[-1]) + 1
+
+    def value(self, k: int, items: Floats | None, sums: Floats) -> float | None:
+        """E at one k with these sums; items where they may be needed."""
+        if k in self.ends:
+            return self.ends[k]
+        if self.evaluator.valid(sums)[0]:
+            return float(self.evaluator.values(np.array([float(k)]), sums)[0])
+        return None if items is None else self.evaluator.at_few(k, items, sums[:, 0])
+
+    def finish(
+        self, p: Floats, items: Floats, left: Left, half: tuple[int, float]
+    ) -> LongChoice | None:
+        """The best of all k that are left, and of none and all."""
+        first, skip = left.first, int(left.least - left.first.k)
+        count, terms = int(left.most - left.least), self.evaluator.terms
+        base = first.sums + powers_of(items[:skip], terms).sum(axis=1, keepdims=True)
+        sums = base + running_sums(powers_of(items[skip : skip + count], terms))
+        ends = np.zeros_like(base)
+        k = np.concatenate([[0.0], left.least + np.arange(1.0, count + 1), [self.n]])
+        sums = np.concatenate([ends, sums, ends], axis=1)
+        inside = (k > 0) & (k < self.n) & (k >= self.low) & (k <= self.high)
+        if not self.evaluator.valid(sums[:, inside]).all():
+            return None
+        value = np.full(k.size, -np.inf)
+        value[inside] = self.evaluator.values(k[inside], sums[:, inside])
+        for place, count in ((0, 0), (-1, self.n)):
+            if self.low <= count <= self.high and not math.isnan(self.ends[count]):
+                value[place] = self.ends[count]
+        self.top = float(value.max())
+        if math.isinf(self.top):
+            return None
+        found = int(np.argmax(value >= self.bar))
+        best, expected = int(k[found]), float(value[found])
+        error = RELATIVE_ERROR * max(1.0, abs(expected))
+        if 0 < best < self.n:
+            error = self.evaluator.error(expected, float(best), sums[:, [found]])
+        upper, lower = cut_scores(p, items, best - int(first.k), left.last.at, best)
+        return LongChoice(best, expected, error, *half, upper, lower)
+
+
+def powers_of(items: Floats, terms: int) -> Floats:
+    """Powers 1…terms, one row each."""
+    rows = np.empty((terms, items.size))
+    rows[0] = items
+    for r in range(1, terms):
+        np.multiply(rows[r - 1], items, out=rows[r])
+    return rows
+
+
+def running_sums(rows: Floats) -> Floats:
+    """Cumulative sums of rows on two levels: equal items do not drift."""
+    size = 64
+    extra = -rows.shape[1] % size
+    blocks = np.pad(rows, ((0, 0), (0, extra))).reshape(rows.shape[0], -1, size)
+    sums = np.cumsum(blocks, axis=2)
+    sums[:, 1:] += np.cumsum(sums[:, :-1, -1:], axis=1)
+    return sums.reshape(rows.shape[0], -1)[:, : rows.shape[1]]
+
+
+def value_at_half(search: Search, p: Floats, edges: Edges) -> tuple[int, float] | None:
+    """How many p are one half or more, and what it is worth to choose these."""
+    at = int(np.flatnonzero(edges.at == 0.5)[0])
+    n_half, sums = int(edges.k[at]), edges.sums[:, [at]]
+    few = p[p >= 0.5] if not search.evaluator.valid(sums)[0] else None
+    value = search.value(n_half, few, sums)
+    return None if value is None else (n_half, value)
+
+
+def cut_scores(
+    p: Floats, items: Floats, place: int, edge: float, best: int
+) -> tuple[float, float]:
+    """The scores of the last item that is chosen and of the first that is not."""
+    if best == 0:
+        return math.inf, float(p.max())
+    if best == p.size:
+        return float(p.min()), -math.inf
+    upper = float(items[place - 1])
+    if place < items.size:
+        return upper, float(items[place])
+    return upper, float(p[p < edge].max())

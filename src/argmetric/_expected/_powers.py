@@ -1,0 +1,260 @@
+"""The expected metric at any k from sums of powers of the p above it.
+
+Where many labels are uncertain, all that E_k depends on is a short series in p: with
+S_r(k) = Σ_{i≤k} p_i^r for a few r, one k costs the same for any number of items. All
+evaluators take k and the sums apart, so that the hits of one k can be combined with a
+smaller one: as a false alarm never helps, that bounds what lies between.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from functools import cache
+
+import numpy as np
+
+from argmetric._expected._affine import DEGREE, combine, weight_polynomials
+from argmetric._expected._affine import SWITCH as AFFINE_SWITCH
+from argmetric._expected._exponential import choose_nodes
+from argmetric._expected._general import N_NODES, SAFETY
+from argmetric._expected._general import SWITCH as RATES_SWITCH
+from argmetric._expected._hermite import MAX_NODES, points_and_weights
+from argmetric._kernels.reference import law_of_items, rates_on_counts
+from argmetric._types import Booleans, Floats
+from argmetric.metrics import AffineForm, Metric, RatesForm, RatioForm
+
+KINDS = {"geometric": 0, "harmonic": 1, "quadratic": 2}
+RELATIVE_ERROR = 1e-12
+PRUNE = 34.0  # -log of the tolerance of exponential sums, and a little
+MOST_TERMS = 12  # of the series in p: a longer one is slower than the items themselves
+N_CUMULANTS = MAX_NODES - 1
+LEAST_MEAN = 100.0  # from here on a vector without any positive has no chance
+FEW_HITS = 20_000  # items whose law is added up where it is too short for quadrature
+
+
+class Evaluator(ABC):
+    """E_k from k and the sums of powers 1…terms of the first k items, by columns."""
+
+    terms: int
+
+    @abstractmethod
+    def begin(self, total: Floats) -> None:
+        """Take the sums of all items."""
+
+    @abstractmethod
+    def values(self, k: Floats, sums: Floats) -> Floats:
+        """E of the metric with k predicted and the hits of `sums`."""
+
+    def bounds(self, k: Floats, sums: Floats) -> Floats:
+        """The same, or more, whatever the sums."""
+        return self.values(k, sums)
+
+    def valid(self, sums: Floats) -> Booleans:
+        """Where `values` are accurate."""
+        return np.ones(sums.shape[1], dtype=bool)
+
+    def all_chosen(self, metric: Metric, n: int) -> float:
+        """E where everything is predicted: the same for every number of positives."""
+        return float(metric.value(1, n, 1, n))
+
+    def at_few(self, k: int, items: Floats, sums: Floats) -> float | None:
+        """E at a k whose sums are not valid, from its items; None: not to be had."""
+        return None
+
+    def error(self, value: float, k: float, sums: Floats) -> float:
+        """What to reckon with at one k."""
+        return RELATIVE_ERROR * max(1.0, abs(value))
+
+
+def evaluator_of(
+    metric: Metric, n: int, mean: float, variance: float, largest: float
+) -> Evaluator | None:
+    """What evaluates a metric on n items; None where no short series does."""
+    form = metric.form
+    if not metric.greater_is_better:
+        return None
+    if isinstance(form, RatioForm):
+        ratio = RatioValues(form, n, mean, largest)
+        return ratio if ratio.usable else None
+    if isinstance(form, AffineForm) and form.falls_with_k:
+        return AffineValues(form, n) if variance >= AFFINE_SWITCH else None
+    if isinstance(form, RatesForm):
+        return RatesValues(form, n) if variance >= 2 * RATES_SWITCH else None
+    return None
+
+
+class RatioValues(Evaluator):
+    """c1·tp / (d0·n + d1·tp + d2·k + d3·t) by exponential sums.
+
+    E_k = c1·Σ_q w·e^(-s(d0·n+d2·k)) · Π_{i≤k} phi_i(u1) · Π_{j>k} phi_j(u2) · Σ_{i≤k}
+    p_i·u1/phi_i(u1), with log phi_i(u) and 1/phi_i(u) as series in p_i·(1-u).
+    """
+
+    def __init__(self, form: RatioForm, n: int, mean: float, largest: float) -> None:
+        d0, d1, d2, d3 = form.d
+        self.form, self.n = form, n
+        # Only then a false alarm never helps, and a hit never hurts.
+        signs = form.counts_hits_only and form.c[1] > 0
+        self.usable = (
+            signs and min(d0, d2, d3, d1 + d3) >= 0 and d2 > 0 and mean >= LEAST_MEAN
+        )
+        low, high = (float(x) for x in form.denominator_range(n, n))
+        if not self.usable or low <= 0:
+            self.usable = False
+            return
+        chosen, ends, nodes, weights = choose_nodes(
+            1.0, np.array([low]), np.array(high)
+        )
+        own = slice(ends[chosen[0]], ends[chosen[0] + 1])
+        nodes, weights = nodes[own], weights[own]
+        rate = max(0.0, min(d1 + d2 + d3, d3)) / low
+        weight = nodes - (mean - 1.0) * np.expm1(-nodes * rate)
+        kept = int((weight <= PRUNE + math.log(high / low)).sum())
+        self.s = nodes[: max(kept, 1), None] / low
+        self.log_w = np.log(weights[: max(kept, 1), None] / low)
+        self.drop_hit, self.drop_miss = (
+            -np.expm1(-self.s * step) for step in (d1 + d3, d3)
+        )
+        reach = largest * float(max(self.drop_hit[-1, 0], self.drop_miss[-1, 0]))
+        self.terms = MOST_TERMS + 1
+        if reach < 0.5:
+            self.terms = int(-37.0 / math.log(max(reach, 1e-18))) + 2
+        self.usable = self.terms <= MOST_TERMS
+
+    def begin(self, total: Floats) -> None:
+        r = np.arange(1, self.terms + 1)
+        self.log_hit = -(self.drop_hit**r) / r
+        self.log_miss = -(self.drop_miss**r) / r
+        self.weight = (1.0 - self.drop_hit) * self.drop_hit ** (r - 1)
+        self.total = total
+        self.level = self.log_w + self.log_miss @ total[:, None]
+
+    def all_chosen(self, metric: Metric, n: int) -> float:
+        return float(self.values(np.array([float(n)]), self.total[:, None])[0])
+
+    def values(self, k: Floats, sums: Floats) -> Floats:
+        d0, _, d2, _ = self.form.d
+        level = (self.log_hit - self.log_miss) @ sums
+        level += self.level
+        level -= self.s * (d0 * self.n + d2 * k)
+        np.exp(level, out=level)
+        level *= self.weight @ sums
+        return np.asarray(self.form.c[1] * level.sum(axis=0))
+
+
+class AffineValues(Evaluator):
+    """slope(k, T)·tp + intercept(k, T) on eight points of T."""
+
+    terms = DEGREE + 1
+
+    def __init__(self, form: AffineForm, n: int) -> None:
+        self.form, self.n = form, float(n)
+
+    def begin(self, total: Floats) -> None:
+        cumulants = cumulants_of(total)[:, 0]
+        points, weights = points_and_weights(cumulants[:, None], MAX_NODES)
+        self.t, self.law = points[:, 0], weights[:, 0]
+        self.powers = weight_polynomials(cumulants)
+
+    def values(self, k: Floats, sums: Floats) -> Floats:
+        joint = sums.T @ self.powers
+        t, law = self.t, self.law
+        return combine(self.form, self.n, k, t, law, joint, t + 1.0, missed=False)
+
+
+class RatesValues(Evaluator):
+    """A mean of two rates on points of the hits and of the misses."""
+
+    terms = N_CUMULANTS
+
+    def __init__(self, form: RatesForm, n: int) -> None:
+        self.kind, self.n = KINDS[form.mean], n
+
+    def begin(self, total: Floats) -> None:
+        self.total = cumulants_of(total)
+
+    def valid(self, sums: Floats) -> Booleans:
+        return np.asarray(self._least_variance(sums) >= RATES_SWITCH)
+
+    def _least_variance(self, sums: Floats) -> Floats:
+        variance = cumulants_of(sums)[1]
+        return np.asarray(np.minimum(variance, self.total[1] - variance))
+
+    def values(self, k: Floats, sums: Floats) -> Floats:
+        out, variance = np.empty(k.size), self._least_variance(sums)
+        left = np.ones(k.size, dtype=bool)
+        for floor, n_nodes in N_NODES:
+            chosen = np.flatnonzero(left & (variance >= floor))
+            left[chosen] = False
+            if chosen.size:
+                out[chosen] = self._with_nodes(k[chosen], sums[:, chosen], n_nodes)
+        return out
+
+    def _with_nodes(self, k: Floats, sums: Floats, n_nodes: int) -> Floats:
+        hits = cumulants_of(sums)
+        a, hit_weights = points_and_weights(hits, n_nodes)
+        r, miss_weights = points_and_weights(self.total - hits, n_nodes)
+        return self._sum(k, a, hit_weights, r, miss_weights)
+
+    def _sum(
+        self, k: Floats, a: Floats, weights: Floats, r: Floats, others: Floats
+    ) -> Floats:
+        """Both laws by columns of k."""
+        a = a[:, None, :]
+        # The outcomes with t = 0 or t = n have no chance here: no convention matters.
+        values = rates_on_counts(self.kind, 0.0, self.n, a, k - a, a + r[None, :, :])
+        return np.asarray(np.einsum("hrk,hk,rk->k", values, weights, others))
+
+    def bounds(self, k: Floats, sums: Floats) -> Floats:
+        out, valid = np.empty(k.size), self.valid(sums)
+        out[valid] = self.values(k[valid], sums[:, valid])
+        if not valid.all():  # as if all positives were hit
+            k = k[~valid]
+            points, weights = points_and_weights(self.total, MAX_NODES)
+            points, weights = (np.repeat(x, k.size, 1) for x in (points, weights))
+            none, one = np.zeros((1, k.size)), np.ones((1, k.size))
+            out[~valid] = self._sum(k, points, weights, none, one)
+        return out
+
+    def all_chosen(self, metric: Metric, n: int) -> float:
+        """E where everything is predicted: the same for every number of positives."""
+        return float(metric.value(1, n, 1, n))
+
+    def at_few(self, k: int, items: Floats, sums: Floats) -> float | None:
+        misses = self.total - cumulants_of(sums[:, None])
+        if k > FEW_HITS or misses[1, 0] < RATES_SWITCH:
+            return None
+        low, law = law_of_items(items, 1.0 - items, 1e-18)
+        points, weights = points_and_weights(misses, MAX_NODES)
+        hits = low + np.arange(law.size, dtype=np.float64)[:, None]
+        return float(
+            self._sum(np.array([float(k)]), hits, law[:, None], points, weights)[0]
+        )
+
+    def error(self, value: float, k: float, sums: Floats) -> float:
+        found = [self._with_nodes(np.array([k]), sums, n) for n in (8, 7, 6)]
+        gaps = [abs(float(x[0]) - float(found[0][0])) for x in found[1:]]
+        gaps.append(abs(value - float(found[0][0])))
+        return self.n * 2.0**-53 + SAFETY * max(gaps)
+
+
+@cache
+def cumulant_polynomials() -> Floats:
+    """Row r: the cumulant r + 1 of a label as a polynomial in p, without a constant.
+
+    κ_1 = p and κ_{r+1} = p·(1-p)·dκ_r/dp.
+    """
+    rows = np.zeros((N_CUMULANTS, N_CUMULANTS + 2))
+    rows[0, 1] = 1.0
+    for r in range(1, N_CUMULANTS):
+        slope = np.arange(1, N_CUMULANTS + 2) * rows[r - 1, 1:]
+        rows[r, 1:] += slope
+        rows[r, 2:] -= slope[:-1]
+    return rows[:, 1 : N_CUMULANTS + 1]
+
+
+def cumulants_of(sums: Floats) -> Floats:
+    """Cumulants 1…7 of sums of labels from their sums of powers, by columns."""
+    columns = sums.reshape(sums.shape[0], -1)
+    return np.asarray(cumulant_polynomials() @ columns[:N_CUMULANTS])
