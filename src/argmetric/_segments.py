@@ -68,6 +68,13 @@ class Segments:
     def empty_curves(self) -> Floats:
         return np.empty(self.p.size + self.n_segments)
 
+    def counts_at(self, part: slice) -> tuple[Integers, Floats]:
+        """Segment and k of some places of a flat curve."""
+        place = np.arange(part.start, part.stop)
+        starts = self.indptr[:-1] + np.arange(self.n_segments)
+        g = np.searchsorted(starts, place, side="right") - 1
+        return g, (place - starts[g]).astype(np.float64)
+
     def flat_counts(self) -> tuple[Floats, Floats]:
         """K and n of every place of a flat curve."""
         lengths = self.lengths + 1

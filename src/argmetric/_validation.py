@@ -29,12 +29,17 @@ def is_frame_like(values: object) -> bool:
     return library in {"pandas", "polars", "pyarrow", "modin", "cudf", "narwhals"}
 
 
+def is_masked(values: object) -> bool:
+    """Whether this is a masked array; who has none has not loaded `numpy.ma`."""
+    return "numpy.ma" in sys.modules and np.ma.isMaskedArray(values)
+
+
 def to_numpy(values: Any, name: str, kind: str = "an array") -> npt.NDArray[Any]:
     """Values of a sequence, array, series or frame, of whatever type they are.
 
     Masked values become nan, or None where there is no nan. `kind` says what is needed.
     """
-    if np.ma.isMaskedArray(values):
+    if is_masked(values):
         return _unmasked(values)
     if is_frame_like(values):
         return _frame_values(values, name, kind)
@@ -118,7 +123,7 @@ def _uneven_row(rows: Any) -> str:
 
 def is_missing(value: Any) -> bool:
     """Whether this is None, nan, NaT or NA of whatever library."""
-    if value is None or value is np.ma.masked:
+    if value is None or (is_masked(value) and value is np.ma.masked):
         return True
     try:
         return bool(value != value)
@@ -130,7 +135,7 @@ def is_missing(value: Any) -> bool:
 
 def to_floats(values: Any, name: str) -> Floats:
     """The same as 64-bit floats, nan where missing; text is refused with its place."""
-    if np.ma.isMaskedArray(values) and values.dtype.kind in "iub":
+    if is_masked(values) and values.dtype.kind in "iub":
         values = values.astype(np.float64)
     array = to_numpy(values, name, "an array of numbers")
     if array.dtype.kind in "fiub":

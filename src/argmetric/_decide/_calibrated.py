@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from argmetric._calibrate import Calibrator, calibrated_scores
 from argmetric._expected import compiled
 from argmetric._layout import Layout
 from argmetric._odds import logit
 from argmetric._types import Floats
 from argmetric._validation import check_scores
+
+if TYPE_CHECKING:
+    from argmetric._calibrate import Calibrator
 
 
 def recalibrated(layout: Layout, calibrator: Calibrator, *, logits: bool) -> Layout:
@@ -20,6 +23,8 @@ def recalibrated(layout: Layout, calibrator: Calibrator, *, logits: bool) -> Lay
     Only explicit items are mapped: an absent cell stays a certain negative. A map with
     steps makes ties, in which the higher score before the map goes first.
     """
+    from argmetric._calibrate import calibrated_scores
+
     scores = calibrated_scores(calibrator, layout.scores, logits=logits)
     scores = check_scores(scores, "p after calibration", logits=logits)
     if _keeps_order(calibrator, layout.scores, logits=logits):

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Any
 
 from argmetric._arguments import check_choice, check_flag, check_jobs
-from argmetric._calibrate import resolve_calibrator
 from argmetric._decide._calibrated import calibration_note, recalibrated
 from argmetric._decide._groups import decide_groups
 from argmetric._decide._one import decide_one
@@ -114,7 +113,11 @@ def decide(
     n_threads = check_jobs(n_jobs)
     limits = check_limits(min_positives, max_positives, min_precision, min_recall)
     layout = lay_out(p, groups=groups, average=average, logits=logits)
-    found = resolve_calibrator(calibrator, reference, logits=logits)
+    found = None
+    if calibrator is not None or reference is not None:
+        from argmetric._calibrate import resolve_calibrator
+
+        found = resolve_calibrator(calibrator, reference, logits=logits)
     if found is None:
         warn_of_scale(layout.scores, logits=logits, zeros=layout.sparse)
     else:

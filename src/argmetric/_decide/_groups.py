@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -93,6 +92,8 @@ def decide_groups(question: Question, n_threads: int) -> Decision:
         for block in ranges:
             work(block)
     else:
+        from concurrent.futures import ThreadPoolExecutor
+
         with ThreadPoolExecutor(n_threads) as pool:
             list(pool.map(work, ranges))
     error = float(totals.error.mean())

@@ -17,10 +17,17 @@ from argmetric._decide._question import (
     cut_between,
     error_note,
     refuse_empty_range,
+    size_facts,
     threshold_between,
 )
 from argmetric._decide._result import Cut, Decision
-from argmetric._expected import choose_in_long
+from argmetric._expected import (
+    LONG,
+    choose_in_long,
+    error_of,
+    is_short,
+    short_curve,
+)
 from argmetric._segments import Segments
 from argmetric._types import Floats, Integers
 
@@ -47,7 +54,9 @@ class Found:
 
 
 def decide_one(question: Question) -> Decision:
-    found = found_unsorted(question) or found_sorted(question)
+    found = (
+        found_at_once(question) or found_unsorted(question) or found_sorted(question)
+    )
     layout, k = question.layout, found.best
     threshold = cut_between(found.upper, found.lower)
 
@@ -116,18 +125,59 @@ def found_sorted(question: Question) -> Found:
     )
 
 
+def found_at_once(question: Question) -> Found | None:
+    """Of a short vector, without what long ones need: services decide per request."""
+    layout, limits = question.layout, question.limits
+    scores, metric = layout.scores, question.metric
+    if question.method != "auto" or not is_short(scores, metric):
+        return None
+    if limits.min_precision > 0 or limits.min_recall > 0 or limits.least > scores.size:
+        return None
+    key = np.sort(scores)[::-1]
+    segments = question.segments(key, layout.indptr, layout.sizes)
+    p, q, n = segments.p, segments.q, int(layout.sizes[0])
+    high = highest_count(question, p)
+    curve = short_curve(question.tables, p, q, n)
+    floor = size_facts(metric, n).floor
+    if floor > 0:
+        floor = float(question.tie_floor(segments)[0])
+    k = choose(question, curve, limits.least, high, floor)
+    n_half = int((key >= question.half).sum())
+    return Found(
+        best=k,
+        expected=float(curve[k]),
+        error=error_of(curve),
+        n_half=n_half,
+        at_half=float(curve[n_half]),
+        upper=float(key[k - 1]) if k > 0 else math.inf,
+        lower=float(key[k]) if k < key.size else -math.inf,
+        chance_of_none=float(q.prod()),
+        key=lambda: key,
+        curve=lambda: curve,
+    )
+
+
+def highest_count(question: Question, p: Floats) -> int:
+    """The largest k that is allowed where no floor is set."""
+    limits = question.limits
+    high = min(limits.most, p.size)
+    if math.isnan(question.metric.zero_division):
+        # Predicting a certain negative only to leave 0/0 is no decision.
+        high = min(high, max(int(np.count_nonzero(p)), limits.least))
+    return high
+
+
 def found_unsorted(question: Question) -> Found | None:
     """Of a long vector, from a histogram; None where that does not do."""
     layout, limits = question.layout, question.limits
     p, n = layout.scores, layout.scores.size
+    if n < LONG:
+        return None
     plain = question.method == "auto" and not question.logits and not layout.sparse
     if not plain or limits.min_precision > 0 or limits.min_recall > 0:
         return None
-    high = min(limits.most, n)
-    if math.isnan(question.metric.zero_division):
-        # Predicting a certain negative only to leave 0/0 is no decision.
-        high = min(high, max(int(np.count_nonzero(p)), limits.least))
-    floor = float(question.metric.tie_floor(n))
+    high = highest_count(question, p)
+    floor = size_facts(question.metric, n).floor
     choice = choose_in_long(p, question.metric, limits.least, high, floor)
     if choice is None:
         return None

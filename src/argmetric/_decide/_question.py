@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any
 
 import numpy as np
@@ -28,6 +28,8 @@ from argmetric.metrics import Metric, Recall
 
 TIE = 1e-12  # values this close, relatively, are ties: the smaller k wins
 MANY_SIZES = 40  # sizes of groups at which a metric of the user's own is checked
+UNLIMITED = 2**63 - 1
+NO_LIMITS = (0, None, None, None)
 OFTEN_EMPTY = 0.05  # chance of no positive from which the 0/0 convention matters
 
 
@@ -43,11 +45,36 @@ class Limits:
     @property
     def none(self) -> bool:
         """Whether every number of positives is allowed."""
-        return self.no_floor and self.most == np.iinfo(np.int64).max
+        return self.no_floor and self.most == UNLIMITED
 
     @property
     def no_floor(self) -> bool:
         return (self.least, self.min_precision, self.min_recall) == (0, 0.0, 0.0)
+
+
+@dataclass(frozen=True)
+class SizeFacts:
+    """Of a metric on n items: rounding, and what none and one are worth at 0/0.
+
+    `empty` has a pair for zero_division 0 and for 1.
+    """
+
+    floor: float
+    empty: tuple[tuple[float, float], tuple[float, float]]
+
+
+def size_facts(metric: Metric, n: int) -> SizeFacts:
+    return _kept_facts(metric, n) if metric.lasting else _facts(metric, n)
+
+
+def _facts(metric: Metric, n: int) -> SizeFacts:
+    k = np.array([0.0, 1.0])
+    values = [metric.with_zero_division(zero).value(0, k, 0, n) for zero in (0.0, 1.0)]
+    first, second = (tuple(value.tolist()) for value in values)
+    return SizeFacts(float(metric.tie_floor(n)), (first, second))
+
+
+_kept_facts = lru_cache(maxsize=256)(_facts)  # services ask for the same sizes again
 
 
 @dataclass(frozen=True)
@@ -81,7 +108,10 @@ class Question:
 
         Where hardly any label is uncertain, hardly anything cancels.
         """
-        floor = self.metric.tie_floor(segments.sizes)
+        if segments.n_segments == 1:
+            floor = np.full(1, size_facts(self.metric, int(segments.sizes[0])).floor)
+        else:
+            floor = self.metric.tie_floor(segments.sizes)
         if floor.any():
             ends = np.concatenate([[0.0], np.cumsum(segments.p)])[segments.indptr]
             mean = np.diff(ends)
@@ -115,6 +145,8 @@ class Question:
 def check_limits(
     least: int, most: int | None, min_precision: float | None, min_recall: float | None
 ) -> Limits:
+    if type(least) is int and (least, most, min_precision, min_recall) == NO_LIMITS:
+        return Limits(0, UNLIMITED, 0.0, 0.0)
     least = check_count(least, "min_positives")
     if most is not None:
         most = check_count(most, "max_positives")
@@ -122,7 +154,7 @@ def check_limits(
         raise ValueError(f"max_positives={most} is below min_positives={least}")
     return Limits(
         least,
-        np.iinfo(np.int64).max if most is None else most,
+        UNLIMITED if most is None else most,
         check_fraction(min_precision, "min_precision"),
         check_fraction(min_recall, "min_recall"),
     )
@@ -130,6 +162,8 @@ def check_limits(
 
 def require_ranking(metric: Metric, sizes: Integers) -> None:
     """Refuse a metric whose best decision need not be a top-k set, for these sizes."""
+    if metric.monotone_proof is not None:
+        return
     sizes = np.unique(sizes)
     if sizes.size > MANY_SIZES:
         sizes = sizes[np.linspace(0, sizes.size - 1, MANY_SIZES).astype(int)]
@@ -253,13 +287,13 @@ def error_note(error: float) -> list[str]:
 
 def convention_note(question: Question, none: Floats) -> list[str]:
     """Whether the value of 0/0 matters on these data."""
-    metric, n = question.metric, float(question.layout.sizes.max())
-    k = np.array([0.0, 1.0])
-    values = [metric.with_zero_division(zero).value(0, k, 0, n) for zero in (0.0, 1.0)]
     often = float((none >= OFTEN_EMPTY).mean())
-    if np.array_equal(values[0], values[1]) or often == 0.0:
+    if often == 0.0:
         return []
-    zero = metric.zero_division
+    values = size_facts(question.metric, int(question.layout.sizes.max())).empty
+    if values[0] == values[1]:
+        return []
+    zero = question.metric.zero_division
     if question.layout.single:
         subject = f"there is no positive at all with probability {none[0]:.2f}"
     else:

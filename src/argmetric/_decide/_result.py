@@ -13,7 +13,6 @@ import numpy.typing as npt
 
 from argmetric._arguments import check_label, shown
 from argmetric._display import Result, as_frame
-from argmetric._saving import shown_number
 from argmetric._types import Floats, Integers
 from argmetric.metrics import Metric, RatesForm
 
@@ -163,6 +162,8 @@ class Decision(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Everything but the arrays, for JSON."""
+        from argmetric._saving import shown_number
+
         return {
             "metric": self.metric.name,
             "zero_division": shown_number(self.metric.zero_division),
@@ -225,6 +226,8 @@ def _forgotten(*_: Any) -> Any:
 
 
 def _cut_dict(cut: Cut) -> dict[str, Any]:
+    from argmetric._saving import shown_number
+
     return {
         "threshold": shown_number(cut.threshold),
         "n_positives": cut.n_positives,

@@ -1,18 +1,26 @@
 """The engine: the expected metric for every number of predicted positives."""
 
-from argmetric._expected._curves import SMALL, compiled, expected_curves, numpy_twins
+from argmetric._expected._curves import (
+    SMALL,
+    compiled,
+    error_of,
+    expected_curves,
+    is_short,
+    numpy_twins,
+)
 from argmetric._expected._general import TOLERANCE, window_width
 from argmetric._expected._hermite import bernoulli_cumulants
-from argmetric._expected._long import choose_in_long
+from argmetric._expected._long import LONG, choose_in_long
 from argmetric._expected._search import (
     Choice,
     choose_counts,
     choose_on_curves,
     has_search,
 )
-from argmetric._expected._tables import Tables, by_size
+from argmetric._expected._tables import Tables, by_size, short_curve
 
 __all__ = [
+    "LONG",
     "SMALL",
     "TOLERANCE",
     "Choice",
@@ -23,8 +31,11 @@ __all__ = [
     "choose_in_long",
     "choose_on_curves",
     "compiled",
+    "error_of",
     "expected_curves",
     "has_search",
+    "is_short",
     "numpy_twins",
+    "short_curve",
     "window_width",
 ]

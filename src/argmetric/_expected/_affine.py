@@ -77,13 +77,16 @@ def flat_factors(segments: Segments, form: AffineForm) -> tuple[Floats, ...]:
     """
     factors = form.factors
     assert factors is not None
-    count, n = segments.flat_counts()
-    inside = np.flatnonzero((count > 0) & (count < n))
-    count, size = count[inside], n[inside]
+    size = segments.p.size + segments.n_segments
 
     def laid(function: Callable[[Floats, Floats], Floats], outside: float) -> Floats:
-        flat = np.full(n.size, outside)
-        flat[inside] = function(count, size)
+        flat = np.full(size, outside)
+        for first in range(0, size, 2 * ROWS):
+            part = slice(first, min(first + 2 * ROWS, size))
+            g, count = segments.counts_at(part)
+            n = segments.sizes[g].astype(np.float64)
+            inside = (count > 0) & (count < n)
+            flat[part][inside] = function(count[inside], n[inside])
         return flat
 
     four = (factors.hits_k, factors.hits_t, factors.rest_k, factors.rest_t)

@@ -16,13 +16,16 @@ from argmetric._expected._affine import affine_curves
 from argmetric._expected._exponential import item_curves, ratio_curves, ratio_range
 from argmetric._expected._general import SWITCH, general_curve
 from argmetric._expected._tables import (
+    REMEMBERED,
     Tables,
     harmonic_curves,
+    shared_tables,
+    short_curve,
     small_fraction,
     table_curves,
 )
 from argmetric._segments import Method, Segments
-from argmetric._types import Floats, Integers
+from argmetric._types import Booleans, Floats, Integers
 from argmetric.metrics import (
     AffineForm,
     Form,
@@ -33,10 +36,12 @@ from argmetric.metrics import (
     RatioForm,
 )
 
+ROWS = 1 << 14  # places of curves that are settled at a time: they stay in the cache
 RELATIVE_ERROR = 1e-12  # of all algorithms but the general one, generously
 # Up to these sizes a table of all cells is quickest: cubic, but a handful of products.
 TABLE_LIMIT = 32
 GENERAL_TABLE_LIMIT = 64
+SHARED_TABLE_LIMIT = 128  # where some segments of one size share it
 HARMONIC_LIMIT = 96  # quadratic sums, for F_β with a simple β
 SMALL = 4096  # one segment of so few items runs in numpy, without loading numba
 
@@ -70,7 +75,7 @@ def usable_form(metric: Metric, segments: Segments) -> Form | None:
         return None
     if isinstance(form, RatioForm):
         low, _ = ratio_range(form, segments)
-        sizes = np.unique(segments.sizes).tolist()
+        sizes = set(segments.sizes.tolist())
         if (low <= 0).any() or not all(map(form.positive_inside, sizes)):
             return None
     return form
@@ -88,6 +93,17 @@ def loses_digits(metric: Metric, form: Form | None, segments: Segments) -> bool:
         return False
     none, every, *_ = edge_chances(segments, choose_backend(segments))
     return bool((np.maximum(none, every)[segments.lengths > TABLE_LIMIT] > 0.9).any())
+
+
+def is_short(p: Floats, metric: Metric) -> bool:
+    """Whether the table of one vector tells all, whatever the form of the metric."""
+    return p.size <= REMEMBERED and not isinstance(metric.form, MeanForm)
+
+
+def error_of(curve: Floats) -> float:
+    """What to reckon with on one curve."""
+    size = np.fmax.reduce(np.abs(curve), initial=1.0)  # fmax passes over nan
+    return RELATIVE_ERROR * float(size)
 
 
 def expected_curves(
@@ -108,8 +124,11 @@ def expected_curves(
     >>> expected_curves(segments, FBeta(1))[0].round(4)
     array([0.    , 0.678 , 0.7844, 0.6928])
     """
-    backend = choose_backend(segments)
     tables = tables or Tables(metric)
+    if method == "auto" and segments.n_segments == 1 and is_short(segments.p, metric):
+        curve = short_curve(tables, segments.p, segments.q, int(segments.sizes[0]))
+        return curve, np.full(1, error_of(curve))
+    backend = choose_backend(segments)
     out = np.zeros(segments.p.size + segments.n_segments)
     errors = np.zeros(segments.n_segments)
     if method == "reference":
@@ -132,7 +151,10 @@ def expected_curves(
     limit = GENERAL_TABLE_LIMIT if form is None else TABLE_LIMIT
     limit = HARMONIC_LIMIT if steps else limit
     errors[:] = RELATIVE_ERROR  # of a metric of size 1; scaled below
-    long = np.flatnonzero(segments.lengths > limit)
+    tabled = segments.lengths <= limit
+    if form is None and method == "auto" and backend is not numpy_twins():
+        tabled |= shared_table_curves(segments, metric, limit, out, backend)
+    long = np.flatnonzero(~tabled)
     if long.size and (form is None or method == "windows"):
         switch = SWITCH if method == "auto" else math.inf
         for g in long.tolist():
@@ -152,6 +174,17 @@ def expected_curves(
     if form is not None and method == "auto":
         errors *= max(1.0, float(np.nanmax(np.abs(out), initial=0.0)))
     return out, errors
+
+
+def shared_table_curves(
+    segments: Segments, metric: Metric, limit: int, out: Floats, backend: ModuleType
+) -> Booleans:
+    """Curves of longer segments by tables that some share; which those are."""
+    done = np.zeros(segments.n_segments, dtype=bool)
+    for chosen, tables in shared_tables(segments, metric, limit, SHARED_TABLE_LIMIT):
+        table_curves(segments, tables, SHARED_TABLE_LIMIT, out, backend, chosen)
+        done[chosen] = True
+    return done
 
 
 def regular_curves(
@@ -249,20 +282,9 @@ def settle_edges(
     """
     none, every, *_ = chances
     if (none > 0).any() or (every > 0).any():
-        k, n = segments.flat_counts()
-        none_, every_, some_, not_every_, inside_ = (
-            np.repeat(chance, segments.lengths + 1) for chance in chances
-        )
-        at_none, at_all = metric.value(0, k, 0, n), metric.value(k, k, n, n)
-        regular_none, regular_all = regular_at_edges(form, metric, k, n)
-        out += none_ * (np.nan_to_num(at_none) - regular_none)
-        out += every_ * (np.nan_to_num(at_all) - regular_all)
-        if math.isnan(metric.zero_division):
-            no_none, no_all = np.isnan(at_none), np.isnan(at_all)
-            mass = np.where(no_none, some_, 1.0)
-            mass = np.where(no_all, np.where(no_none, inside_, not_every_), mass)
-            np.divide(out, mass, out=out, where=mass > 0)
-            out[mass <= 0] = math.nan
+        for begin in range(0, out.size, ROWS):
+            part = slice(begin, min(begin + ROWS, out.size))
+            settle_part(segments, metric, form, out, chances, part)
     if isinstance(form, RatioForm) and not form.counts_hits_only:
         return
     first = segments.indptr[:-1] + np.arange(segments.n_segments)
@@ -273,6 +295,31 @@ def settle_edges(
         last = (first + segments.lengths)[full]
         parts = tuple(chance[full] for chance in chances)
         out[last] = edge_values(metric, sizes[full], sizes[full], parts)
+
+
+def settle_part(
+    segments: Segments,
+    metric: Metric,
+    form: Form,
+    out: Floats,
+    chances: tuple[Floats, ...],
+    part: slice,
+) -> None:
+    """The same for some places of the curves, by what T = 0 and T = n are worth."""
+    g, k = segments.counts_at(part)
+    n = segments.sizes[g].astype(np.float64)
+    none, every, some, not_every, inside = (chance[g] for chance in chances)
+    at_none, at_all = metric.value(0, k, 0, n), metric.value(k, k, n, n)
+    regular_none, regular_all = regular_at_edges(form, metric, k, n)
+    curve = out[part]
+    curve += none * (np.nan_to_num(at_none) - regular_none)
+    curve += every * (np.nan_to_num(at_all) - regular_all)
+    if math.isnan(metric.zero_division):
+        no_none, no_all = np.isnan(at_none), np.isnan(at_all)
+        mass = np.where(no_none, some, 1.0)
+        mass = np.where(no_all, np.where(no_none, inside, not_every), mass)
+        np.divide(curve, mass, out=curve, where=mass > 0)
+        curve[mass <= 0] = math.nan
 
 
 def regular_at_edges(

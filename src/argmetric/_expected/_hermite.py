@@ -13,7 +13,6 @@ import math
 from functools import cache
 
 import numpy as np
-from numpy.polynomial.hermite_e import hermegauss, hermevander
 
 from argmetric._types import Floats
 
@@ -39,6 +38,8 @@ def bernoulli_cumulants(p: Floats, q: Floats, n_cumulants: int = 7) -> Floats:
 @cache
 def hermite_nodes(n_nodes: int) -> tuple[Floats, Floats]:
     """Nodes, and the matrix that takes g_0…g_{N-1} to the weights."""
+    from numpy.polynomial.hermite_e import hermegauss, hermevander
+
     nodes, weights = hermegauss(n_nodes)
     matrix = (weights / weights.sum())[:, None] * hermevander(nodes, n_nodes - 1)
     return nodes, np.ascontiguousarray(matrix)

@@ -59,7 +59,7 @@ def choose_in_long(
 ) -> LongChoice | None:
     """Best k within low…high of unsorted p; None where that takes the whole curve."""
     n = p.size
-    if n < LONG or low > high:
+    if low > high:
         return None
     moments = moments_of(p, 0.0, float(BINS), BINS + 1)
     first_two = bin_edges(moments, 0.0, float(BINS), 2)

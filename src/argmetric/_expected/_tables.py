@@ -5,14 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from fractions import Fraction
+from functools import lru_cache
 from types import ModuleType
 
 import numpy as np
 
+from argmetric._kernels.reference import both_laws
 from argmetric._segments import Segments
 from argmetric._types import Floats, Integers
 from argmetric.metrics import Metric, RatioForm
 
+SHARING = 4  # segments of one size for which a large table pays
+REMEMBERED = 32  # sizes whose tables outlive a call
 MAX_STEPS = 6  # jk + jt of the quadratic sums: F1, F2 and F0.5
 
 
@@ -28,22 +32,30 @@ class Tables:
 
         The second is None where every cell is defined.
         """
+        if m <= REMEMBERED and self.metric.lasting:
+            return remembered_table(self.metric, m, n)
         if (m, n) not in self._kept:
-            k, a, r = np.ogrid[: m + 1, : m + 1, : m + 1]
-            cells = np.nonzero((a <= k) & (r <= m - k))
-            values = self.metric.value(cells[1], cells[0], cells[1] + cells[2], n)
-            if np.isinf(values).any():
-                raise ValueError(
-                    f"{self.metric.name} is infinite on some counts: see check_metric"
-                )
-            table = np.zeros((m + 1, m + 1, m + 1))
-            table[cells] = np.nan_to_num(values, nan=0.0)
-            defined = None
-            if np.isnan(values).any():
-                defined = np.zeros_like(table)
-                defined[cells] = ~np.isnan(values)
-            self._kept[m, n] = table, defined
+            self._kept[m, n] = make_table(self.metric, m, n)
         return self._kept[m, n]
+
+
+def make_table(metric: Metric, m: int, n: int) -> tuple[Floats, Floats | None]:
+    k, a, r = np.ogrid[: m + 1, : m + 1, : m + 1]
+    cells = np.nonzero((a <= k) & (r <= m - k))
+    values = metric.value(cells[1], cells[0], cells[1] + cells[2], n)
+    if np.isinf(values).any():
+        raise ValueError(f"{metric.name} is infinite on some counts: see check_metric")
+    table = np.zeros((m + 1, m + 1, m + 1))
+    table[cells] = np.nan_to_num(values, nan=0.0)
+    defined = None
+    if np.isnan(values).any():
+        defined = np.zeros_like(table)
+        defined[cells] = ~np.isnan(values)
+    return table, defined
+
+
+# A service asks for the same sizes again and again: at most 18 MB are kept for it.
+remembered_table = lru_cache(maxsize=64)(make_table)
 
 
 def by_size(segments: Segments, longest: int) -> Iterator[tuple[int, int, Integers]]:
@@ -65,12 +77,36 @@ def by_size(segments: Segments, longest: int) -> Iterator[tuple[int, int, Intege
         yield int(m), int(n), chosen[group]
 
 
+def shared_tables(
+    segments: Segments, metric: Metric, above: int, longest: int
+) -> Iterator[tuple[Integers, Tables]]:
+    """Segments of one size, enough to share a table, and the table they share.
+
+    The tables are large: each is gone when the next is asked for.
+    """
+    for m, _, chosen in by_size(segments, longest):
+        if m > above and chosen.size >= SHARING:
+            yield chosen, Tables(metric)
+
+
 def table_curves(
-    segments: Segments, tables: Tables, longest: int, out: Floats, backend: ModuleType
+    segments: Segments,
+    tables: Tables,
+    longest: int,
+    out: Floats,
+    backend: ModuleType,
+    only: Integers | None = None,
 ) -> None:
-    """E[value | defined] of every segment of at most `longest` items, into `out`."""
+    """E[value | defined] of every segment of at most `longest` items, into `out`.
+
+    Or of those only that are named, all of one size.
+    """
     mass = None
-    for m, n, chosen in by_size(segments, longest):
+    sizes = by_size(segments, longest)
+    if only is not None:
+        g = only[0]
+        sizes = iter([(int(segments.lengths[g]), int(segments.sizes[g]), only)])
+    for m, n, chosen in sizes:
         table, defined = tables.of(m, n)
         arguments = (segments.p, segments.q, segments.indptr, chosen)
         backend.table_curves(*arguments, table, out)
@@ -80,6 +116,16 @@ def table_curves(
             backend.table_curves(*arguments, defined, mass)
     if mass is not None:
         divide_defined(out, mass)
+
+
+def short_curve(tables: Tables, p: Floats, q: Floats, n: int) -> Floats:
+    """E[value | defined] for every k of one short vector in descending order."""
+    hits, misses = both_laws(p, q)
+    table, defined = tables.of(p.size, n)
+    curve = np.asarray(np.einsum("ka,kar,kr->k", hits, table, misses))
+    if defined is not None:
+        divide_defined(curve, np.einsum("ka,kar,kr->k", hits, defined, misses))
+    return curve
 
 
 def divide_defined(out: Floats, mass: Floats) -> None:

@@ -112,10 +112,22 @@ def table_curves(
     m = table.shape[0] - 1
     for g in chosen:
         part = slice(indptr[g], indptr[g + 1])
-        hits, misses = laws(p[part], q[part]), laws(p[part][::-1], q[part][::-1])
-        for k in range(m + 1):
-            cells = table[k, : k + 1, : m - k + 1]
-            out[indptr[g] + g + k] = hits[k] @ cells @ misses[m - k]
+        hits, misses = both_laws(p[part], q[part])
+        rows = (hits[:, None, :] @ table)[:, 0, :]
+        out[indptr[g] + g : indptr[g] + g + m + 1] = (rows * misses).sum(axis=1)
+
+
+def both_laws(p: Floats, q: Floats) -> tuple[Floats, Floats]:
+    """Laws of the positives among the first k items, and among the others, by rows."""
+    m = p.size
+    rows = np.zeros((m + 1, 2, m + 1))  # the second from the last item on
+    rows[0, :, 0] = 1.0
+    chance = np.stack([p, p[::-1]], axis=1)[:, :, None]
+    other = np.stack([q, q[::-1]], axis=1)[:, :, None]
+    for i in range(m):
+        np.multiply(rows[i], other[i], out=rows[i + 1])
+        rows[i + 1, :, 1:] += chance[i] * rows[i, :, :-1]
+    return rows[:, 0], rows[::-1, 1]
 
 
 def harmonic_curves(
@@ -129,18 +141,23 @@ def harmonic_curves(
     empty: float,
     out: Floats,
 ) -> None:
-    """E[scale·tp / (jk·k + jt·t)] for every k of segments up to `longest` items."""
+    """E[scale·tp / (jk·k + jt·t)] for every k of segments up to `longest` items.
+
+    From k = m down `inverse` at i becomes E[scale / (i + jt·misses)].
+    """
     for g in range(indptr.size - 1):
         part = slice(indptr[g], indptr[g + 1])
         m = indptr[g + 1] - indptr[g]
         if m > longest:
             continue
-        hits, misses = laws(p[part], q[part]), laws(p[part][::-1], q[part][::-1])
-        out[indptr[g] + g] = empty * hits[m][0]
-        for k in range(1, m + 1):
-            a, r = np.arange(k + 1)[:, None], np.arange(m - k + 1)[None, :]
-            values = scale * a / (jk * k + jt * (a + r))
-            out[indptr[g] + g + k] = hits[k] @ values @ misses[m - k]
+        hits = both_laws(p[part], q[part])[0] * np.arange(m + 1)
+        out[indptr[g] + g] = empty * q[part].prod()
+        inverse = scale / np.maximum(np.arange((jk + jt) * m + 1), 1)
+        for k in range(m, 0, -1):
+            at = inverse[jk * k : (jk + jt) * k + 1 : jt]
+            out[indptr[g] + g + k] = hits[k, : k + 1] @ at
+            item = indptr[g] + k - 1
+            inverse = q[item] * inverse[:-jt] + p[item] * inverse[jt:]
 
 
 def affine_curves(

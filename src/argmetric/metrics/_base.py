@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -82,6 +83,7 @@ class Metric:
         names = [one.name for one in fields(self) if one.name != "zero_division"]
         return {name: getattr(self, name) for name in (*names, "zero_division")}
 
+    @cached_property
     def _key(self) -> tuple[Any, ...]:
         """What equality compares: nan, unlike itself, has to equal itself here."""
         undefined = math.isnan(self.zero_division)
@@ -91,10 +93,10 @@ class Metric:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Metric):
             return NotImplemented
-        return self._key() == other._key()
+        return self._key == other._key
 
     def __hash__(self) -> int:
-        return hash(self._key())
+        return hash(self._key)
 
     def __repr__(self) -> str:
         inside = ", ".join(f"{key}={x!r}" for key, x in self._parameters().items())
@@ -109,6 +111,11 @@ class Metric:
     def greater_is_better(self) -> bool:
         """Whether the metric is maximised."""
         return True
+
+    @property
+    def lasting(self) -> bool:
+        """Whether its values may be kept after a call: none of the user's own are."""
+        return type(self).__module__.startswith("argmetric.metrics.")
 
     @property
     def form(self) -> Form | None:
@@ -236,6 +243,11 @@ class CustomMetric(Metric):
         object.__setattr__(self, "name", name)
         flag = check_flag(self.greater_is_better, "greater_is_better")
         object.__setattr__(self, "greater_is_better", flag)
+
+    @property
+    def lasting(self) -> bool:
+        """Nobody knows what a function reads besides its arguments."""
+        return False
 
     def _value(self, tp: Floats, k: Floats, t: Floats, n: Floats) -> Floats:
         tp, k, t, n = np.broadcast_arrays(tp, k, t, n)

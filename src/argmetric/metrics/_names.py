@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 import re
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 from argmetric._arguments import shown
@@ -53,6 +53,7 @@ def get_metric(metric: MetricLike, *, zero_division: float | None = None) -> Met
     return metric.with_zero_division(zero_division)
 
 
+@lru_cache(maxsize=256)  # metrics are immutable, and services name one per request
 def _from_name(name: str) -> Metric:
     plain = name.strip().lower()
     key = plain.replace("-", "_").replace(" ", "_")
@@ -63,6 +64,8 @@ def _from_name(name: str) -> Metric:
     if beta and 0 < float(beta[1]) < math.inf:
         return FBeta(float(beta[1]))
     refuse_foreign_name(name)
+    import difflib  # for what is misspelt alone
+
     near = difflib.get_close_matches(key, [*NAMED, *ALIASES], n=3, cutoff=0.5)
     hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else "."
     raise ValueError(
