@@ -17,7 +17,7 @@ import sys
 
 from harness import emit_machine, emit_summary, judge
 
-SECTIONS = ("curve", "errors", "groups", "forecast", "peers", "cli")
+SECTIONS = ("curve", "errors", "groups", "forecast", "peers", "cli", "limits")
 
 
 def main() -> int:

@@ -27,14 +27,14 @@ def run(*, quick: bool) -> None:
     repeats = 1 if quick else 3
     with tempfile.TemporaryDirectory() as folder:
         scores, output = Path(folder, "scores.csv"), Path(folder, "out.csv")
-        _write_scores(scores)
+        write_scores(scores)
         commands = _commands(scores, output)
         _emit_import(repeats)
         for name, (command, how) in commands.items():
             cache = Path(folder, f"numba-cache-{name}")
             environment = {} if quick else {"NUMBA_CACHE_DIR": str(cache)}
             if not quick:
-                first = _cpu_seconds(command, environment)
+                first = child_cpu_seconds(command, environment)
                 emit(
                     "cli",
                     f"first ever call, {how}, empty numba cache, {name}",
@@ -43,7 +43,7 @@ def run(*, quick: bool) -> None:
                     ("<=", 20.0),
                     compiled_files=len(list(cache.rglob("*.nbc"))),
                 )
-            warm = [_cpu_seconds(command, environment) for _ in range(repeats)]
+            warm = [child_cpu_seconds(command, environment) for _ in range(repeats)]
             emit(
                 "cli",
                 f"{how}, warm cache, {name}",
@@ -53,7 +53,7 @@ def run(*, quick: bool) -> None:
             )
 
 
-def _write_scores(path: Path) -> None:
+def write_scores(path: Path) -> None:
     rng = np.random.default_rng(6)
     p = rng.beta(0.5, 2.0, N_ROWS)
     baskets = np.repeat(np.arange(N_ROWS // 20), 20)
@@ -80,7 +80,9 @@ def _emit_import(repeats: int) -> None:
     times: dict[str, list[float]] = {statement: [] for statement in statements}
     for _ in range(repeats):
         for statement in statements:
-            times[statement].append(_cpu_seconds([sys.executable, "-c", statement], {}))
+            times[statement].append(
+                child_cpu_seconds([sys.executable, "-c", statement], {})
+            )
     emit(
         "cli",
         "import argmetric",
@@ -90,7 +92,7 @@ def _emit_import(repeats: int) -> None:
     )
 
 
-def _cpu_seconds(command: list[str], environment: Mapping[str, str]) -> float:
+def child_cpu_seconds(command: list[str], environment: Mapping[str, str]) -> float:
     """User and system seconds of a child process."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     subprocess.run(

@@ -1,0 +1,127 @@
+"""7. The limits: against one sort of the values, per request, and from the shell."""
+
+from __future__ import annotations
+
+import os
+import statistics
+import sys
+import tempfile
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from harness import cpu_seconds, emit, interleaved, median_ratio, wall_seconds
+
+import argmetric as am
+from decide_parts.cli import child_cpu_seconds, write_scores
+
+SORTS = {"f1": 1.5, "jaccard": 1.5, "mcc": 2.5, "kappa": 2.5}
+SORTS |= {"gmean": 5.0, "hmean": 5.0, "qmean": 5.0}
+REQUEST_US = 100.0
+FIRST_S = 0.5
+BASKETS_S = 2.0
+PYTHON = (
+    "import numpy as np, argmetric as am; am.decide(np.linspace(0.001, 0.999, 1000))"
+)
+
+
+def run(*, quick: bool) -> None:
+    _sorts(*((60_000, 1) if quick else (1_000_000, 7)))
+    _requests(20 if quick else 300)
+    _baskets(*((5_000, 1) if quick else (1_000_000, 3)))
+    _shell(1 if quick else 3)
+
+
+def _sorts(n: int, repeats: int) -> None:
+    rng = np.random.default_rng(7)
+    laws = {
+        "uniform": rng.random(n),
+        "Beta(.1,2)": rng.beta(0.1, 2.0, n),
+        "two decimals": rng.random(n).round(2),
+    }
+    for law, p in laws.items():
+        for metric, limit in SORTS.items():
+            am.decide(p, metric)
+            times = interleaved(
+                {"sort": partial(np.sort, p), "decide": partial(am.decide, p, metric)},
+                repeats,
+            )
+            emit(
+                "limits",
+                f"decide(p, {metric!r}) / np.sort(p), {law}, n = {n:,}",
+                median_ratio(times["decide"], times["sort"]),
+                "× one sort of the values, CPU time",
+                ("<=", limit) if law != "two decimals" else None,
+                decide_cpu_s=statistics.median(times["decide"]),
+                sort_cpu_s=statistics.median(times["sort"]),
+            )
+
+
+def _requests(calls: int) -> None:
+    """Calls on ten rows; beside them, what adding two such arrays takes here."""
+    p = np.random.default_rng(8).random(10)
+
+    def microseconds(call: Callable[[], Any], times: int) -> float:
+        def many() -> None:
+            for _ in range(times):
+                call()
+
+        call()
+        return 1e6 * min(cpu_seconds(many) for _ in range(15)) / times
+
+    one_sum = microseconds(lambda: p + p, 100 * calls)
+    for metric in ("f1", "mcc", "gmean", "accuracy"):
+        emit(
+            "limits",
+            f"decide(p, {metric!r}) on 10 rows",
+            microseconds(partial(am.decide, p, metric), calls),
+            "microseconds of CPU, best of the repeats",
+            ("<=", REQUEST_US) if metric == "f1" else None,
+            one_numpy_sum_us=one_sum,
+        )
+
+
+def _baskets(count: int, repeats: int) -> None:
+    rng = np.random.default_rng(9)
+    ids = np.repeat(np.arange(count), 20)[rng.permutation(20 * count)]
+    p = rng.beta(0.5, 3.0, ids.size)
+
+    def call() -> am.Decision:
+        return am.decide(p, "f1", groups=ids, average="groups", n_jobs=2)
+
+    call()
+    emit(
+        "limits",
+        f"{count:,} baskets of 20, shuffled integer ids, two threads",
+        min(wall_seconds(call) for _ in range(repeats)),
+        "s of wall clock, best of the repeats",
+        ("<=", BASKETS_S),
+        cpu_s=cpu_seconds(call),
+        load_of_the_machine=os.getloadavg()[0],
+    )
+
+
+def _shell(repeats: int) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        scores, output = Path(folder, "scores.csv"), Path(folder, "out.csv")
+        write_scores(scores)
+        command = [sys.executable, "-m", "argmetric.cli", "decide", str(scores)]
+        for name, line in (
+            ("python -c 'import argmetric …'", [sys.executable, "-c", PYTHON]),
+            ("argmetric decide file.csv", [*command, "-o", str(output)]),
+        ):
+            numpy = [sys.executable, "-c", "import numpy"]
+            both = [
+                (child_cpu_seconds(line, {}), child_cpu_seconds(numpy, {}))
+                for _ in range(repeats)
+            ]
+            emit(
+                "limits",
+                f"from the shell to the decision on 1,000 rows, {name}",
+                min(first for first, _ in both),
+                "CPU s of a fresh process, best of the repeats",
+                ("<=", FIRST_S),
+                import_numpy_cpu_s=min(second for _, second in both),
+            )
