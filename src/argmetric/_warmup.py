@@ -25,6 +25,7 @@ def warmup() -> None:
         assert decide(p, metric).curve is not None  # made now, not when asked for
     for metric in ("mcc", "jaccard"):
         decide(p / 100, metric)  # few positives: windows of laws
+    decide(np.tile(p, 10))  # so long that it is not sorted
     groups = np.concatenate([np.arange(300) // 100, np.arange(300) // 10, [0] * 4400])
     for metric in ("f1", "mcc"):
         decision = decide(

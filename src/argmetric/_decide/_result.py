@@ -88,8 +88,8 @@ class Decision(Result):
     def curve(self) -> Floats | None:
         """Expected metric of the k most probable items, k = 0…n.
 
-        None with segments: `curve_of` gives those. For a mean of two rates it is made
-        when it is first asked for, as the best k needs no curve.
+        None with segments: `curve_of` gives those. For a mean of two rates, and for a
+        long vector, it is made when it is first asked for, as the best k needs none.
         """
         return self._curve_of(0) if self.group_ids is None else None
 
