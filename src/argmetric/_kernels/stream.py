@@ -14,6 +14,7 @@ import math
 import numpy as np
 
 from argmetric._kernels._jit import borrowing, inlined
+from argmetric._kernels._lanes import four, over_root, put, two
 
 # Slots of a rule.
 RULE, METRIC, B2, CEILING, START = 0, 1, 2, 3, 4
@@ -61,7 +62,9 @@ SGD, ADAGRAD = 0, 1
 PLAIN, POLYNOMIAL, SUFFIX = 0, 1, 2
 RECORDS = 512
 FIRST_ROW, ONE_ROW = np.uint64(0), np.uint64(1)  # unsigned: none from the end
-STRIDE = 9  # per feature of the mixture: 3 AdaGrad, average, 2 SGD, 3 sums of squares
+# Per feature of the mixture: four members that take AdaGrad's steps, two of SGD, and
+# sums of squares of the four.
+STRIDE, PLAIN_STEPS, SQUARES = np.uint64(10), np.uint64(4), np.uint64(6)
 
 
 @borrowing
@@ -715,11 +718,17 @@ def linear_dense(X, y, weight, pace, learn, s, model, weights, history, labels, 
 @borrowing
 def rescale(model, weights):
     """Bring the units of the mixture's averages and squares back to 1."""
-    for j in range(weights.shape[0]):
-        weights[j, 3] *= model[FACTOR_A]
-        for k in range(6, STRIDE):
-            weights[j, k] /= model[LATE]
+    for start in range(0, weights.shape[0], STRIDE):
+        weights[start + 3] *= model[FACTOR_A]
+        for k in range(start + SQUARES, start + STRIDE):
+            weights[k] /= model[LATE]
     model[FACTOR_A] = model[LATE] = 1.0
+
+
+@inlined
+def at_feature(indices, e):
+    """Where the mixture keeps a feature; the intercept is first."""
+    return STRIDE * (np.uint64(indices[e]) + ONE_ROW)
 
 
 @borrowing
@@ -742,25 +751,33 @@ def mixture_sparse(
     """The fixed-share mixture on the rows of a CSR matrix.
 
     Per feature: weights of AdaGrad with three steps, v of the average u = w + c·v of
-    the second, weights of SGD with two steps, and AdaGrad's three sums of squares.
+    the second, weights of SGD with two steps, and AdaGrad's sums of squares, that of
+    the second twice: v takes the steps of w, in another unit.
     """
     inner, up, down = scratch[0], scratch[1], scratch[2]
-    bias = 1 if model[INTERCEPT] > 0.0 else 0
+    steps, squares = scratch[3], scratch[4]
+    bias = model[INTERCEPT]
+    before = 1 if bias > 0.0 else 0  # the intercept stands one before the first
     for i in range(indptr.shape[0] - 1):
         start, stop = indptr[i], indptr[i + 1]
-        z0, z1, z2, z3, z4, z5 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
-        for e in range(start - bias, stop):
-            j, x = FIRST_ROW, 1.0  # the intercept stands one before the first
-            if e >= start:
-                j, x = np.uint64(indices[e]) + ONE_ROW, data[e]
-            z0 += x * weights[j, 0]
-            z1 += x * weights[j, 1]
-            z2 += x * weights[j, 2]
-            z3 += x * weights[j, 3]
-            z4 += x * weights[j, 4]
-            z5 += x * weights[j, 5]
-        inner[0], inner[1], inner[2], inner[4], inner[5] = z0, z1, z2, z4, z5
-        inner[3] = z1 + model[FACTOR_A] * z3
+        first, last = bias * four(weights, 0), bias * two(weights, 4)
+        second, latter = 0.0 * first, 0.0 * last
+        # two sums side by side: one alone would wait for each addition
+        for e in range(start, stop - 1, 2):
+            j, x = at_feature(indices, e), data[e]
+            first = first + x * four(weights, j)
+            last = last + x * two(weights, j + PLAIN_STEPS)
+            j, x = at_feature(indices, e + 1), data[e + 1]
+            second = second + x * four(weights, j)
+            latter = latter + x * two(weights, j + PLAIN_STEPS)
+        for e in range(stop - (stop - start) % 2, stop):
+            j, x = at_feature(indices, e), data[e]
+            first = first + x * four(weights, j)
+            last = last + x * two(weights, j + PLAIN_STEPS)
+        first, last = first + second, last + latter
+        put(inner, 0, first)
+        put(inner, 4, last)
+        inner[3] = inner[1] + model[FACTOR_A] * inner[3]
         p, q = 0.0, 0.0
         for k in range(6):
             small = math.exp(-abs(inner[k]))
@@ -805,30 +822,24 @@ def mixture_sparse(
         root = 1.0 / math.sqrt(min(t + 1.0, model[MEMORY]))
         # squares in units of LATE ask for steps in units of √LATE
         gain, unit = model[LATE], math.sqrt(model[LATE])
-        r0, s0 = unit * model[RATES] * inner[0], gain * inner[0] * inner[0]
-        r1, s1 = unit * model[RATES + 1] * inner[1], gain * inner[1] * inner[1]
-        r2, s2 = unit * model[RATES + 2] * inner[2], gain * inner[2] * inner[2]
-        s4 = root * model[RATES + 4] * inner[4]
-        s5 = root * model[RATES + 5] * inner[5]
-        for e in range(start - bias, stop):
+        inner[3] = inner[1]
+        for k in range(4):
+            steps[k] = unit * model[RATES + k] * inner[k]
+            squares[k] = gain * inner[k] * inner[k]
+        steps[3] *= -lag
+        steps[4] = root * model[RATES + 4] * inner[4]
+        steps[5] = root * model[RATES + 5] * inner[5]
+        first, added, last = four(steps, 0), four(squares, 0), two(steps, 4)
+        for e in range(start - before, stop):
             j, x = FIRST_ROW, 1.0
             if e >= start:
-                j, x = np.uint64(indices[e]) + ONE_ROW, data[e]
-            square = x * x
-            g0 = weights[j, 6] + s0 * square
-            g1 = weights[j, 7] + s1 * square
-            g2 = weights[j, 8] + s2 * square
-            weights[j, 6], weights[j, 7], weights[j, 8] = g0, g1, g2
-            if g0 > 0.0:
-                weights[j, 0] -= r0 * x / math.sqrt(g0)
-            if g1 > 0.0:
-                delta = r1 * x / math.sqrt(g1)
-                weights[j, 1] -= delta
-                weights[j, 3] += lag * delta
-            if g2 > 0.0:
-                weights[j, 2] -= r2 * x / math.sqrt(g2)
-            weights[j, 4] -= s4 * x
-            weights[j, 5] -= s5 * x
+                j, x = at_feature(indices, e), data[e]
+            total = four(weights, j + SQUARES) + x * x * added
+            moved = four(weights, j) - over_root(x * first, total)
+            others = two(weights, j + PLAIN_STEPS) - x * last
+            put(weights, j, moved)
+            put(weights, j + PLAIN_STEPS, others)
+            put(weights, j + SQUARES, total)
         if tally(model, predicted, positive, w):
             record(s, model, history)
         if model[FACTOR_A] < 1e-150 or model[LATE] > 1e100:
@@ -838,12 +849,12 @@ def mixture_sparse(
 @borrowing
 def compress(X, indptr, indices, data):
     """Rows of a dense matrix as CSR, zeros left out; the arrays are large enough."""
-    place = 0
+    here = FIRST_ROW
     for i in range(X.shape[0]):
-        indptr[i] = place
+        indptr[i] = here
         for j in range(X.shape[1]):
-            if X[i, j] != 0.0:
-                indices[place] = j
-                data[place] = X[i, j]
-                place += 1
-    indptr[X.shape[0]] = place
+            # written over where it is 0: no branch to guess wrongly
+            indices[here] = j
+            data[here] = X[i, j]
+            here += np.uint64(X[i, j] != 0.0)
+    indptr[X.shape[0]] = here

@@ -20,7 +20,7 @@ AverageName = Literal["polynomial", "suffix"]
 LEARNERS = ("mixture", "sgd", "adagrad", "stamp", "omcsl")
 OWN_DECISION = ("stamp", "omcsl")
 _EXPERTS = (0.1, 1.0, 10.0, 1.0, 0.3, 3.0)  # AdaGrad ×3, its average, SGD ×2
-_PART = 4096  # dense rows that are compressed at a time
+_ROOM = 1 << 16  # entries of dense rows that are compressed at a time: they stay near
 
 
 @dataclass(frozen=True)
@@ -56,14 +56,19 @@ def part_of(rows: Rows, start: int, stop: int) -> Rows:
     return rows[start:stop]
 
 
-def to_sparse(rows: Floats) -> SparseRows:
-    """Dense rows as CSR, zeros left out."""
+def to_sparse(rows: Floats, room: SparseRows | None = None) -> SparseRows:
+    """Dense rows as CSR, zeros left out; in arrays that are there, if they are."""
     from argmetric._kernels import stream
 
-    n, width = rows.shape
+    room = _room(*rows.shape) if room is None else room.part(0, len(rows))
+    stream.compress(rows, room.indptr, room.indices, room.data)
+    return room
+
+
+def _room(n: int, width: int) -> SparseRows:
+    """Arrays for dense rows without zeros."""
     indptr = np.empty(n + 1, dtype=np.int64)
     indices, data = np.empty(n * width, dtype=np.int32), np.empty(n * width)
-    stream.compress(rows, indptr, indices, data)
     return SparseRows(indptr, indices, data)
 
 
@@ -172,7 +177,7 @@ class Learner:
 
     def _shape(self, features: int) -> tuple[int, int]:
         if self.name == "mixture":
-            return features, self.kernels.STRIDE
+            return features, int(self.kernels.STRIDE)
         if self.name == "omcsl":
             return features, self.kernels.LEARNERS
         if self.name == "stamp" or (self.name == "sgd" and self.average is None):
@@ -203,11 +208,13 @@ class Learner:
             out = (labels, logits)
             self._call(state, rule, rows, (y, weight, pace, learn), out)
             return labels, logits
-        for start in range(0, n, _PART):
-            part = slice(start, start + _PART)
+        size = max(1, min(n, _ROOM // max(rows.shape[1], 1)))
+        room = _room(size, rows.shape[1])
+        for start in range(0, n, size):
+            part = slice(start, start + size)
             given = (y[part], weight[start * pace :], pace, learn)
             out = (labels[part], logits[part])
-            self._call(state, rule, to_sparse(rows[part]), given, out)
+            self._call(state, rule, to_sparse(rows[part], room), given, out)
         return labels, logits
 
     def _call(
@@ -229,7 +236,9 @@ class Learner:
             omcsl = self.name == "omcsl"
             kernels.baseline_sparse(*matrix, *given, omcsl, *arrays, *out)
         elif self.name == "mixture":
-            scratch = np.empty((3, len(_EXPERTS)))
+            model, weights, history = arrays
+            flat, scratch = weights.reshape(-1), np.empty((5, len(_EXPERTS)))
+            arrays = (model, flat, history)
             kernels.mixture_sparse(*matrix, *given, rule, *arrays, scratch, *out)
         else:
             kernels.linear_sparse(*matrix, *given, rule, *arrays, *out)

@@ -1,0 +1,127 @@
+"""A few numbers side by side in one register, for kernels.
+
+LLVM finds such lanes by itself in long loops alone. `four(array, i)` and
+`two(array, i)` read the numbers from place i on, `put` writes them; sums, products and
+quotients go lane by lane, with a single number as the same in all lanes. What is
+written here becomes part of the kernels that use it: like the decorators, it may only
+change together with their files.
+"""
+# mypy: disable-error-code="no-untyped-def,no-untyped-call,misc"
+
+from __future__ import annotations
+
+import operator
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic, models, overload, register_model
+
+_FUSED = ("contract",)
+_ONE = ir.IntType(32)
+
+
+class Lanes(types.Type):
+    """So many 64-bit numbers."""
+
+    def __init__(self, width):
+        self.width = width
+        self.vector = ir.VectorType(ir.DoubleType(), width)
+        super().__init__(f"Lanes({width})")
+
+
+@register_model(Lanes)
+class _LanesModel(models.PrimitiveModel):
+    def __init__(self, manager, kind):
+        super().__init__(manager, kind, kind.vector)
+
+
+def _place(context, builder, kind, array, i, vector):
+    data = context.make_array(kind)(context, builder, array).data
+    return builder.bitcast(builder.gep(data, [i]), vector.as_pointer())
+
+
+def _reader(lanes):
+    def read(typing, array, i):
+        def generate(context, builder, signature, values):
+            array, i = values
+            kind = signature.args[0]
+            place = _place(context, builder, kind, array, i, lanes.vector)
+            return builder.load(place, align=8)
+
+        return lanes(array, i), generate
+
+    return intrinsic(read)
+
+
+four, two = _reader(Lanes(4)), _reader(Lanes(2))
+
+
+@intrinsic
+def put(typing, array, i, lanes):
+    """Write the lanes to an array, from place i on."""
+
+    def generate(context, builder, signature, values):
+        array, i, value = values
+        place = _place(context, builder, signature.args[0], array, i, value.type)
+        builder.store(value, place, align=8)
+        return context.get_dummy_value()
+
+    return types.void(array, i, lanes), generate
+
+
+@intrinsic
+def alike(typing, lanes, x):
+    """The number x in as many lanes."""
+
+    def generate(context, builder, signature, values):
+        vector = signature.return_type.vector
+        none = ir.Constant(vector, ir.Undefined)
+        first = builder.insert_element(none, values[1], ir.Constant(_ONE, 0))
+        zeros = ir.Constant(ir.VectorType(_ONE, vector.count), None)
+        return builder.shuffle_vector(first, none, zeros)
+
+    return lanes(lanes, types.float64), generate
+
+
+@intrinsic
+def over_root(typing, x, squares):
+    """x/√squares; 0 where the square is not above 0."""
+
+    def generate(context, builder, signature, values):
+        vector = signature.return_type.vector
+        zero = ir.Constant(vector, [0.0] * vector.count)
+        root = cgutils.get_or_insert_function(
+            builder.module,
+            ir.FunctionType(vector, [vector]),
+            f"llvm.sqrt.v{vector.count}f64",
+        )
+        quotient = builder.fdiv(values[0], builder.call(root, values[1:]))
+        above = builder.fcmp_ordered(">", values[1], zero)
+        return builder.select(above, quotient, zero)
+
+    return x(x, squares), generate
+
+
+def _arithmetic(python, name):
+    @intrinsic
+    def by_lane(typing, a, b):
+        def generate(context, builder, signature, values):
+            return getattr(builder, name)(*values, flags=_FUSED)
+
+        return a(a, b), generate
+
+    @overload(python)
+    def choose(a, b):
+        if isinstance(a, Lanes) and isinstance(b, Lanes):
+            return lambda a, b: by_lane(a, b)
+        if isinstance(a, Lanes) and isinstance(b, types.Float):
+            return lambda a, b: by_lane(a, alike(a, b))
+        if isinstance(b, Lanes) and isinstance(a, types.Float):
+            return lambda a, b: by_lane(alike(b, a), b)
+        return None
+
+
+_arithmetic(operator.add, "fadd")
+_arithmetic(operator.sub, "fsub")
+_arithmetic(operator.mul, "fmul")
