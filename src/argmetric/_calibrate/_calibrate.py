@@ -158,7 +158,8 @@ def calibrate_out_of_fold(
     scores = check_score_array(p, logits=logits)
     reference = check_reference(y, p, sample_weight, None, logits=logits)
     chosen = choose_method(reference, method)
-    whole = fit_map(reference, chosen)
+    rising, order = reference.in_order()  # once, and not in every fold
+    whole = fit_map(rising, chosen, draws=False)
     weight = check_weight(sample_weight, scores.shape)
     part = np.ones(scores.size, bool) if weight is None else weight.ravel() > 0
     units = None if groups is None else _per_cell(groups, scores.shape)
@@ -167,7 +168,9 @@ def calibrate_out_of_fold(
     fold = fold_numbers(reference.y, n_folds, units, random_state)
     # A row of weight 0 had no say in any map.
     mapped = whole._map(scores.ravel()) if logits else whole._map_p(scores.ravel())
-    mapped[part] = out_of_fold_scores(reference, chosen, fold)
+    out_of_fold = np.empty(reference.n)
+    out_of_fold[order] = out_of_fold_scores(rising, chosen, fold[order])
+    mapped[part] = out_of_fold
     return (expit(mapped) if logits else mapped).reshape(scores.shape)
 
 
@@ -191,6 +194,8 @@ def choose_method(reference: Reference, method: Method) -> Method:
         return "identity"  # nothing can be compared out of fold
     reference = thinned(reference)
     fold = fold_numbers(reference.y, N_FOLDS)
+    reference, order = reference.in_order()
+    fold = fold[order]
     losses = {
         name: _log_losses(reference, name, fold)
         for name in SIMPLE_FIRST

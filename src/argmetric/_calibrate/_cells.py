@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from argmetric._calibrate._reference import Reference
-from argmetric._types import Floats
+from argmetric._types import Booleans, Floats, Integers
 
 MOST_CELLS = 4096
 
@@ -35,25 +35,41 @@ def cells_of(reference: Reference, most: int = MOST_CELLS) -> Cells:
 
     Equal scores stay in one cell: a lump at 0 or 1 has one of its own.
     """
-    order = np.argsort(reference.x, kind="stable")
-    x, y, w = reference.x[order], reference.y[order], reference.weights[order]
-    w = w / reference.weight_of_a_row
+    if not reference.rises:
+        reference, _ = reference.in_order()
+    x = reference.x
+    w = None
+    if reference.weight is not None:
+        w = reference.weight / reference.weight_of_a_row
     first = np.flatnonzero(np.concatenate([[True], x[1:] != x[:-1]]))
     if first.size > most:
-        mass = np.add.reduceat(w, first)
+        mass = _mass(w, first, x.size)
         middle = np.cumsum(mass) - mass / 2
         number = (most * middle / mass.sum()).astype(np.int64)
         opens = np.diff(number, prepend=-1) > 0
         opens[[1, -1]] = True  # or a lump that is smaller than a cell would drown
         first = first[opens]
-    total = np.add.reduceat(w, first)
+    total = _mass(w, first, x.size)
     lowest = x[first]
     # The mean of equal scores must be that score to the last digit: a lump is known by
     # standing at the reach.
     off = x - np.repeat(lowest, np.diff(first, append=x.size))
     return Cells(
-        lowest + np.add.reduceat(w * off, first) / total,
-        np.add.reduceat(w * reference.scores[order], first) / total,
-        np.add.reduceat(w * y, first),
+        lowest + _sums(w, first, off) / total,
+        _sums(w, first, reference.scores) / total,
+        _sums(w, first, reference.y),
         total,
     )
+
+
+def _mass(w: Floats | None, first: Integers, n: int) -> Floats:
+    """Weight of every cell of n rows."""
+    if w is None:
+        return np.diff(first, append=n).astype(np.float64)
+    return np.add.reduceat(w, first)
+
+
+def _sums(w: Floats | None, first: Integers, values: Floats | Booleans) -> Floats:
+    """Weighted sum of the values of every cell."""
+    weighted = values if w is None else w * values
+    return np.add.reduceat(weighted, first, dtype=np.float64)

@@ -42,11 +42,16 @@ POINTS = 64  # of an isotonic map at which its draws are kept
 COOLEST, HOTTEST = 1e-6, 1e6  # temperatures where a fold has no better one
 
 
-def fit_map(reference: Reference, method: str, *, strict: bool = True) -> Calibrator:
-    """The map of a method. In folds `strict` is off: a constant map is no surprise."""
+def fit_map(
+    reference: Reference, method: str, *, strict: bool = True, draws: bool = True
+) -> Calibrator:
+    """The map of a method, with the draws of others that the reference allows.
+
+    In folds `strict` is off: a constant map is no surprise.
+    """
     if strict:
         _check_direction(reference, method)
-    return _FITS[method](reference, strict)
+    return _FITS[method](reference, strict, draws)
 
 
 def smoothed_targets(reference: Reference) -> Floats:
@@ -85,7 +90,7 @@ def _check_direction(reference: Reference, method: str) -> None:
         )
 
 
-def _platt(reference: Reference, strict: bool) -> Calibrator:
+def _platt(reference: Reference, strict: bool, draw: bool) -> Calibrator:
     target = smoothed_targets(reference)
     fit = fit_logistic([reference.x], target, reference.weight)
     draws = drawn(fit.coefficients, fit.covariance * reference.weight_of_a_row)
@@ -109,7 +114,7 @@ def _constant(target: Floats, weight: Floats) -> float:
     return logit_of(mean)
 
 
-def _beta(reference: Reference, strict: bool) -> Calibrator:
+def _beta(reference: Reference, strict: bool, draw: bool) -> Calibrator:
     if strict and n_distinct(reference.scores) < 3:
         raise ValueError(
             "beta calibration needs three distinct scores or more: use method='platt'"
@@ -151,7 +156,7 @@ def n_distinct(scores: Floats, enough: int = 3) -> int:
     return count
 
 
-def _temperature(reference: Reference, strict: bool) -> Calibrator:
+def _temperature(reference: Reference, strict: bool, draw: bool) -> Calibrator:
     x, y, w = reference.x, reference.y, reference.weights
     right = np.where(y, x >= 0, x <= 0).all()  # 0 stays 0 whatever the temperature
     # Without a single error the likelihood has no finite optimum.
@@ -188,12 +193,13 @@ def _root(falling: Callable[[float], float]) -> float:
     return float(brentq(falling, low, high, xtol=1e-300, rtol=1e-14))
 
 
-def _isotonic(reference: Reference, strict: bool) -> Calibrator:
-    order = np.argsort(reference.p, kind="stable")
-    p, w = reference.p[order], reference.weights[order]
+def _isotonic(reference: Reference, strict: bool, draw: bool) -> Calibrator:
+    if not reference.rises:
+        reference, _ = reference.in_order()
+    p, w = reference.p, reference.weights
     first = np.flatnonzero(np.concatenate([[True], p[1:] != p[:-1]]))
     mass = np.add.reduceat(w, first)  # equal scores are one point
-    hits = np.add.reduceat(w * reference.y[order], first)
+    hits = np.add.reduceat(w * reference.y, first)
     height = _heights(hits, mass, reference)
     # Only the two ends of a step matter to a line between them.
     inner = np.zeros(height.size, dtype=bool)
@@ -202,7 +208,7 @@ def _isotonic(reference: Reference, strict: bool) -> Calibrator:
     return IsotonicMap(
         x,
         y,
-        draws=_refits(reference, x),
+        draws=_refits(reference, x) if draw else None,
         n=reference.n,
         prevalence=reference.prevalence,
     )
@@ -238,15 +244,15 @@ def _refits(reference: Reference, x: Floats) -> Floats:
     return np.round(draws, 12)  # six digits would make the lowest heights 0
 
 
-def _identity(reference: Reference, strict: bool) -> Calibrator:
+def _identity(reference: Reference, strict: bool, draw: bool) -> Calibrator:
     return IdentityMap(n=reference.n, prevalence=reference.prevalence)
 
 
-def _spline(reference: Reference, strict: bool) -> Calibrator:
-    return fit_spline(reference)
+def _spline(reference: Reference, strict: bool, draw: bool) -> Calibrator:
+    return fit_spline(reference, draw=draw)
 
 
-_FITS: dict[str, Callable[[Reference, bool], Calibrator]] = {
+_FITS: dict[str, Callable[[Reference, bool, bool], Calibrator]] = {
     "identity": _identity,
     "platt": _platt,
     "beta": _beta,

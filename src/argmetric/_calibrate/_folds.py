@@ -51,7 +51,10 @@ def fold_numbers(
 def deal(rng: np.random.Generator, kind: Integers, n_folds: int) -> Integers:
     """Shuffled, sorted by kind and dealt out like cards."""
     order = rng.permutation(kind.size)
-    order = order[np.argsort(-kind[order], kind="stable")]
+    falling = kind.max(initial=0) - kind[order]
+    if falling.max(initial=0) < 256:
+        falling = falling.astype(np.uint8)  # sorted by counting
+    order = order[np.argsort(falling, kind="stable")]
     number = np.empty(kind.size, dtype=np.int64)
     number[order] = np.arange(kind.size) % n_folds
     return number
@@ -68,7 +71,7 @@ def out_of_fold_scores(reference: Reference, method: str, fold: Integers) -> Flo
                 "out-of-fold calibration needs rows of both classes outside of every "
                 "fold: there are too few groups that have both"
             )
-        fitted = fit_map(reference.take(~inside), method, strict=False)
+        fitted = fit_map(reference.part(~inside), method, strict=False, draws=False)
         scores = reference.scores[inside]
         result[inside] = (
             fitted._map(scores) if reference.logits else fitted._map_p(scores)

@@ -97,12 +97,16 @@ class Fit:
 
 
 def fit_logistic(
-    columns: list[Floats], target: Floats, weight: Floats | None = None
+    columns: list[Floats],
+    target: Floats,
+    weight: Floats | None = None,
+    near: Floats | None = None,
 ) -> Fit:
     """The coefficients of the largest likelihood, η = columns·coefficients + intercept.
 
     Targets may lie anywhere in [0, 1]. Columns are centred and scaled first. Targets
-    that columns separate have no finite optimum: it stops after STEPS.
+    that columns separate have no finite optimum: it stops after STEPS. Coefficients
+    that are known to be `near` save steps.
     """
     w = np.ones(target.size) if weight is None else weight
     total = float(w.sum())
@@ -116,6 +120,8 @@ def fit_logistic(
     mean = min(max(float(w @ target) / total, 1e-12), 1 - 1e-12)
     start = np.zeros(centre.size + 1)
     start[-1] = logit_of(mean)
+    if near is not None:
+        start[:-1], start[-1] = near[:-1] * scale, near[-1] + near[:-1] @ centre
     none = Prior(np.zeros(start.size), np.zeros(start.size))
     mode = likeliest(design, target, w, start, none)
     back = np.diag(np.append(1 / scale, 1.0))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -37,12 +37,18 @@ class Reference:
         Weights; None: all 1.
     logits : bool
         What the scores are.
+    rises : bool
+        Whether no score is below the one before it.
+    known_odds : ndarray or None
+        Log-odds of the scores, where they have been computed.
     """
 
     scores: Floats
     y: Booleans
     weight: Floats | None
     logits: bool
+    rises: bool = False
+    known_odds: Floats | None = None
 
     @cached_property
     def reach(self) -> float | None:
@@ -63,14 +69,29 @@ class Reference:
         distance = np.minimum(self.scores, 1.0 - self.scores)
         seen = float(distance.min(initial=0.5, where=distance > 0.0))
         rows = max(sum(self.counts), FEWEST)
-        usual = np.median(self.scores[self.y]), np.median(1.0 - self.scores[~self.y])
+        positive, negative = self.scores[self.y], self.scores[~self.y]
+        usual = self._median(positive), self._median(1.0 - negative)
         nearest = max(seen / 2, min(1 / (4 * rows), min(usual) / FAR))
         return -logit_of(nearest)
+
+    def _median(self, scores: Floats) -> float:
+        """Of scores in the order of the rows, or in the reverse of it."""
+        if not self.rises:
+            return float(np.median(scores))
+        half = scores.size // 2
+        return float(scores[half - 1 + scores.size % 2 : half + 1].mean())
+
+    @cached_property
+    def odds(self) -> Floats:
+        """Log-odds, infinite for scores of 0 and 1."""
+        if self.logits:
+            return self.scores
+        return logit(self.scores) if self.known_odds is None else self.known_odds
 
     @cached_property
     def x(self) -> Floats:
         """Log-odds within reach, finite."""
-        x = self.scores if self.logits else logit(self.scores)
+        x = self.odds
         return x if self.reach is None else np.clip(x, -self.reach, self.reach)
 
     @cached_property
@@ -88,26 +109,45 @@ class Reference:
     @cached_property
     def masses(self) -> tuple[float, float]:
         """Weight of the negatives and of the positives."""
+        if self.weight is None:
+            return self.counts
         positive = float(self.weights @ self.y)
         return float(self.weights @ ~self.y), positive
 
     @cached_property
     def counts(self) -> tuple[float, float]:
         """How many rows of each class there are to learn from: see `row_count`."""
+        if self.weight is None:
+            positive = int(np.count_nonzero(self.y))
+            return float(self.n - positive), float(positive)
         return row_count(self.weights[~self.y]), row_count(self.weights[self.y])
 
     @cached_property
     def weight_of_a_row(self) -> float:
         """What one row weighs on average, where the weights do not count rows."""
+        if self.weight is None:
+            return 1.0
         return float(self.weights.sum()) / row_count(self.weights)
 
     @property
     def prevalence(self) -> float:
         return self.masses[1] / sum(self.masses)
 
-    def take(self, rows: Booleans | Integers) -> Reference:
+    def take(self, rows: Booleans | Integers, *, rises: bool = False) -> Reference:
+        """Some rows, or all in another order."""
         weight = None if self.weight is None else self.weight[rows]
-        return Reference(self.scores[rows], self.y[rows], weight, self.logits)
+        return Reference(self.scores[rows], self.y[rows], weight, self.logits, rises)
+
+    def part(self, rows: Booleans) -> Reference:
+        """Some rows in their order, with what is known of each."""
+        return replace(self.take(rows, rises=self.rises), known_odds=self.odds[rows])
+
+    def in_order(self) -> tuple[Reference, Integers]:
+        """The rows by rising score, and where each of them stood."""
+        # The order of rows that are equal but for the label changes no sum of theirs.
+        kind: Literal["stable"] | None = None if self.weight is None else "stable"
+        order = np.argsort(self.scores, kind=kind)
+        return self.take(order, rises=True), order
 
 
 def row_count(weight: Floats) -> float:

@@ -234,7 +234,7 @@ def _risen(x: Floats, mass: Floats) -> Floats:
     return x
 
 
-def fit_spline(reference: Reference) -> SplineMap:
+def fit_spline(reference: Reference, *, draw: bool = True) -> SplineMap:
     """Average of the likeliest curves over the sizes of f, by their evidence."""
     cells = cells_of(reference)
     line = fit_logistic([cells.x], _smoothed(cells), cells.total).coefficients
@@ -251,9 +251,11 @@ def fit_spline(reference: Reference) -> SplineMap:
     share = np.exp(np.array(evidence) - max(evidence))
     share /= share.sum()
     centre = share @ np.stack([mode.theta for mode in modes])
-    levels, slope = basis.levels(np.vstack([centre, _draws(modes, share)]))
+    theta = np.vstack([centre, _draws(modes, share)]) if draw else centre[None]
+    levels, slope = basis.levels(theta)
     levels[:1] = _risen(levels[:1], basis.mass)
-    levels[1:] = _risen(_centred(levels[1:], levels[0]), basis.mass)
+    if draw:
+        levels[1:] = _risen(_centred(levels[1:], levels[0]), basis.mass)
     rows = basis.parameters(levels, slope)
     count = basis.points.size
     ends = rows[0, count + 1 :].tolist() or [None, None]
@@ -263,7 +265,7 @@ def fit_spline(reference: Reference) -> SplineMap:
         float(rows[0, count]),
         *ends,
         reach=reference.reach,
-        draws=rounded(rows[1:]),
+        draws=rounded(rows[1:]) if draw else None,
         n=reference.n,
         prevalence=reference.prevalence,
     )

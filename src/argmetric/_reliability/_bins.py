@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from argmetric._display import as_frame
-from argmetric._types import Floats
+from argmetric._packed import sort_labelled
+from argmetric._types import Booleans, Floats
 
 Z = 1.959963984540054  # 97.5 % point of the normal law
 
@@ -63,10 +64,16 @@ class ReliabilityBins:
         return as_frame(dict(vars(self)), backend)
 
 
-def reliability_bins(p: Floats, y: Floats, w: Floats, n_bins: int) -> ReliabilityBins:
+def reliability_bins(
+    p: Floats, y: Booleans, weight: Floats | None, n_bins: int
+) -> ReliabilityBins:
     """Distinct probabilities, each in the bin in which the middle of its mass lies."""
-    order = np.argsort(p, kind="stable")
-    p, y, w = p[order], y[order], w[order]
+    if weight is None:
+        p, y = sort_labelled(p, y)
+        w = np.ones(p.size)
+    else:
+        order = np.argsort(p, kind="stable")
+        p, y, w = p[order], y[order], weight[order]
     first = np.flatnonzero(np.concatenate([[True], p[1:] != p[:-1]]))
     mass = np.add.reduceat(w, first)
     middle = np.cumsum(mass) - mass / 2

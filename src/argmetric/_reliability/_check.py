@@ -209,8 +209,7 @@ def calibration_check(
 
 
 def _binned(p: Floats, ordered: Reference, n_bins: int) -> ReliabilityBins:
-    y = ordered.y.astype(np.float64)
-    return reliability_bins(p, y, ordered.weights, n_bins)
+    return reliability_bins(p, ordered.y, ordered.weight, n_bins)
 
 
 def _own_losses(ordered: Reference) -> Floats:

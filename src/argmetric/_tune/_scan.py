@@ -12,6 +12,7 @@ from functools import cached_property
 import numpy as np
 
 from argmetric._decide import TIE, threshold_between
+from argmetric._packed import can_pack, sort_labelled
 from argmetric._types import Booleans, Floats, Integers
 from argmetric.metrics import Metric
 
@@ -39,22 +40,9 @@ class SortedRows:
 def sort_rows(
     scores: Floats, positive: Booleans, weight: Floats | None, *, order: bool = False
 ) -> SortedRows:
-    """Sort by descending score.
-
-    Sorting values is three times as fast as sorting indices. A float that is not
-    negative leaves its sign bit free: shifted left by one bit, its bits still sort
-    as the number does, and the label takes the bit that is gained. Nothing is lost.
-    """
-    if weight is None and not order and scores.min() >= 0.0:
-        packed = (scores + 0.0).view(np.uint64)  # + 0.0: -0.0 becomes 0.0
-        packed <<= np.uint64(1)
-        packed |= positive
-        np.invert(packed, out=packed)
-        packed.sort()
-        np.invert(packed, out=packed)
-        label = (packed & np.uint64(1)).astype(bool)
-        packed >>= np.uint64(1)
-        return SortedRows(packed.view(np.float64), label, None, None)
+    """Sort by descending score."""
+    if weight is None and not order and can_pack(scores):
+        return SortedRows(*sort_labelled(scores, positive, descending=True), None, None)
     index = np.argsort(scores)[::-1]
     return SortedRows(
         scores[index] + 0.0,
