@@ -91,6 +91,10 @@ HELD_BY = {
         "test_exact_decoding_equals_enumeration": "chances_of_spans",
         "test_a_crfsuite_model_gives_the_marginals_of_crfsuite": "state_scores",
     },
+    "classes": {
+        "test_a_scan_sees_every_break_point": "add_changes rivals take_over",
+        "test_a_climb_ends_where_no_single_weight_helps": "confuse",
+    },
     "cost_sensitive": {
         "test_linear_learners_equal_their_twin": "learn score_actions",
         "test_products_of_features": "count_products fill_products",

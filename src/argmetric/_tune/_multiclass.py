@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from itertools import cycle, islice
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 
 from argmetric._calibrate import deal
 from argmetric._tune._binary import FEW_ROWS, Settings, within_range
-from argmetric._tune._groups import running_sum, stable_order, within_groups
 from argmetric._tune._multiclass_rule import MultiClassRule
 from argmetric._tune._new_rows import N_DRAWS, mean_worth, new_tables
 from argmetric._tune._objective import (
@@ -25,14 +26,16 @@ from argmetric._tune._objective import (
     score_confusion,
 )
 from argmetric._tune._uncertainty import quantiles
-from argmetric._types import Floats, Integers
+from argmetric._types import Booleans, Floats, Integers
 from argmetric.metrics import Metric
 
 SWEEPS = 50  # over all classes; a search stops when one changes nothing
 RESTARTS = (4, 20)  # from random weights around the best: fewer where rows are many
 FEW_ENOUGH = 4_000  # more rows are searched on a sample first
 MANY_ROWS = 20_000  # most rows that the search of a fold looks at
+WITHOUT_NUMBA = 300  # rows for which numba is not worth its loading
 BETTER = 1e-12  # relative gain that counts as one
+ROUNDING = 1e-14
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,22 @@ class ClassRows:
         weight = None if self.weight is None else self.weight[rows]
         return replace(self, p=self.p[rows], true=self.true[rows], weight=weight)
 
+    @property
+    def kernels(self) -> ModuleType:
+        """Compiled where rows are many enough for numba to be loaded."""
+        if self.true.size > WITHOUT_NUMBA:
+            from argmetric._kernels import classes
+
+            return classes
+        from argmetric._kernels import classes_small
+
+        return classes_small
+
+    @property
+    def weights(self) -> Floats:
+        """Of the rows; empty where all weigh 1."""
+        return np.empty(0) if self.weight is None else self.weight
+
     def predict(self, weights: Floats) -> Integers:
         return np.asarray(np.argmax(self.p * weights, axis=1))
 
@@ -61,7 +80,9 @@ class ClassRows:
 
     def gain(self, weights: Floats) -> float:
         """Score to be maximised; -inf where it is undefined."""
-        score = score_confusion(self.objective, self.table(self.predict(weights)))
+        table = np.zeros((self.classes, self.classes))
+        self.kernels.confuse(self.p, weights, self.true, self.weights, table)
+        score = score_confusion(self.objective, table)
         return -math.inf if np.isnan(score) else self.sign * float(score)
 
 
@@ -71,6 +92,12 @@ class Scan:
 
     breaks: Floats
     scores: Floats
+
+    @property
+    def narrow(self) -> Booleans:
+        """Scores between break points that rounding does not tell apart."""
+        ends = np.concatenate([[0.0], self.breaks, [math.inf]])
+        return np.asarray(ends[1:] <= ends[:-1] * (1.0 + ROUNDING))
 
     def weight(self, i: int) -> float | None:
         """A weight between the break points around score i; None without any."""
@@ -86,99 +113,51 @@ class Scan:
 
 def scan_class(rows: ClassRows, weights: Floats, j: int) -> Scan:
     """Scores of all predictions that weight j alone can make."""
-    others = rows.p * weights
-    others[:, j] = -1.0
-    rival = np.argmax(others, axis=1)
-    most = others[np.arange(rival.size), rival]
-    own = rows.p[:, j]
-    # Two zeros tie at every weight: the first class wins, as in argmax.
-    both = np.where(j < rival, 0.0, math.inf)
-    safe = np.where(own > 0, own, 1.0)
-    ratio = np.where(own > 0, most / safe, np.where(most > 0, math.inf, both))
-    table = rows.table(np.where(ratio == 0, j, rival))
-    t, k, tp = table.sum(axis=1), table.sum(axis=0), np.diagonal(table)
+    kernels, size, weight = rows.kernels, rows.true.size, rows.weights
+    rival, turning = np.empty((2, size), dtype=np.int64)
+    ratio, table = np.empty(size), np.zeros((rows.classes, rows.classes))
+    count = kernels.rivals(
+        rows.p, weights, j, rows.true, weight, rival, ratio, turning, table
+    )
+    t, k, tp = table.sum(axis=1), table.sum(axis=0), np.diagonal(table).copy()
     n = t.sum()
-    turning = np.flatnonzero((ratio > 0) & (ratio < math.inf))
-    turning = turning[np.argsort(ratio[turning], kind="stable")]
+    turning = turning[:count]
+    turning = turning[np.argsort(ratio[turning])]  # scores stand where ties end
     breaks = ratio[turning]
     start = rows.objective.parts(tp, k, t, n)
     sums = start.sum(axis=1)[:, None]
     if turning.size:
         ends = np.append(np.flatnonzero(breaks[1:] != breaks[:-1]), breaks.size - 1)
-        moved = _own_change(rows, turning, j, tp, k, t) - start[:, j : j + 1]
-        moved = moved + _rival_change(rows, turning, rival[turning], tp, k, t, start)
-        sums = np.concatenate([sums, sums + moved[:, ends]], axis=1)
+        counts = np.empty((4, turning.size))
+        kernels.take_over(turning, rival, rows.true, weight, j, tp, k, *counts)
+        own = rows.objective.parts(counts[0], counts[1], t[j], n)
+        other = rows.objective.parts(counts[2], counts[3], t[rival[turning]], n)
+        moved = np.empty_like(own)
+        kernels.add_changes(turning, rival, own, other, start, j, moved)
+        sums = np.concatenate([sums, moved[:, ends]], axis=1)
         breaks = breaks[ends]
     return Scan(breaks, rows.objective.combine(sums, t, n))
-
-
-def _weight_of(rows: ClassRows, chosen: Integers) -> Floats:
-    if rows.weight is None:
-        return np.ones(chosen.size)
-    return rows.weight[chosen]
-
-
-def _own_change(
-    rows: ClassRows, turning: Integers, j: int, tp: Floats, k: Floats, t: Floats
-) -> Floats:
-    """Parts of class j after each row has joined it."""
-    weight = _weight_of(rows, turning)
-    joined = np.cumsum(weight)
-    hits = np.cumsum(np.where(rows.true[turning] == j, weight, 0.0))
-    return rows.objective.parts(tp[j] + hits, k[j] + joined, t[j], t.sum())
-
-
-def _rival_change(
-    rows: ClassRows,
-    turning: Integers,
-    rival: Integers,
-    tp: Floats,
-    k: Floats,
-    t: Floats,
-    start: Floats,
-) -> Floats:
-    """Change of the other classes' parts, added up, after each row has left them."""
-    place = stable_order(rival, rows.classes)
-    group = rival[place]
-    first = np.flatnonzero(np.concatenate([[True], group[1:] != group[:-1]]))
-    indptr = np.append(first, group.size)
-    right = rows.true[turning][place] == group
-    weight = None if rows.weight is None else rows.weight[turning][place]
-    left = within_groups(np.ones(group.size, dtype=bool), weight, indptr)
-    lost = within_groups(right, weight, indptr)
-    after = rows.objective.parts(
-        np.maximum(tp[group] - lost, 0.0),
-        np.maximum(k[group] - left, 0.0),
-        t[group],
-        t.sum(),
-    )
-    before = np.empty_like(after)
-    before[:, 1:] = after[:, :-1]
-    before[:, first] = start[:, group[first]]
-    change = np.empty_like(after)
-    change[:, place] = after - before
-    return np.stack([running_sum(part) for part in change])
 
 
 def climb(rows: ClassRows, weights: Floats) -> tuple[Floats, float]:
     """Improve one weight after the other until none can be improved."""
     weights = weights.copy()
     best = rows.gain(weights)
-    for _ in range(SWEEPS):
-        before = best
-        for j in range(rows.classes):
-            scan = scan_class(rows, weights, j)
-            gain = np.where(np.isnan(scan.scores), -math.inf, rows.sign * scan.scores)
-            weight = scan.weight(int(np.argmax(gain)))
-            if weight is None or not gain.max() > best + BETTER * max(1.0, abs(best)):
-                continue
+    idle = 0  # classes that were scanned since a weight changed
+    for j in islice(cycle(range(rows.classes)), SWEEPS * rows.classes):
+        scan = scan_class(rows, weights, j)
+        lost = np.isnan(scan.scores) | scan.narrow
+        gain = np.where(lost, -math.inf, rows.sign * scan.scores)
+        weight = scan.weight(int(np.argmax(gain)))
+        idle += 1
+        if weight is not None and gain.max() > best + BETTER * max(1.0, abs(best)):
             tried = weights.copy()
             tried[j] = weight
             # Rounding may turn a row at a break point: only what is seen counts.
             found = rows.gain(tried)
             if found > best and 0 < weight < math.inf:
-                weights, best = tried, found
-        if not best > before:
+                weights, best, idle = tried, found, 1
+        if idle == rows.classes:
             break
     return weights, best
 
@@ -192,8 +171,8 @@ def search(rows: ClassRows, rng: np.random.Generator, restarts: int) -> Floats:
     part = rows
     if rows.true.size > FEW_ENOUGH:
         part = rows.take(np.sort(rng.permutation(rows.true.size)[:FEW_ENOUGH]))
-    share = np.bincount(part.true, _weight_of(part, np.arange(part.true.size)))
-    share = np.append(share, np.zeros(rows.classes - share.size)) / share.sum()
+    share = np.bincount(part.true, part.weight, rows.classes)
+    share = share / share.sum()
     inverse = 1.0 / np.maximum(share, 1e-3 / rows.classes)
     best, gain = climb(part, ones)
     for start in (inverse, np.sqrt(inverse)):
