@@ -575,6 +575,42 @@ def test_bootstrap_samples_have_the_right_spread():
             assert 0.85 < ratio.mean() < 1.15
 
 
+def test_rows_drawn_one_by_one_have_the_law_of_cells():
+    """Counts at the cuts: their totals, means, variances and covariances."""
+    y, p = fresh(np.random.default_rng(0), 5000)
+    p = np.round(p, 1)
+    sampler = _sampler_of(y, p).sampler(np.zeros(0, dtype=np.int64), None)
+    assert sampler.rows.max() > 1
+    size, hits = 20_000, np.array([y[p == x].sum() for x in np.unique(p)[::-1]])
+    drawn = sampler.bootstrap(np.random.default_rng(1), size)
+    np.testing.assert_array_equal(drawn.tp[:, -1] + drawn.fp[:, -1], 5000)
+    found, share = np.diff(drawn.tp, axis=1)[:, hits > 0], hits[hits > 0] / 5000
+    hits = hits[hits > 0]
+    covariance = 5000 * (np.diag(share) - np.outer(share, share))
+    z = (found.mean(axis=0) - hits) / np.sqrt(np.diag(covariance) / size)
+    assert np.abs(z).max() < 4
+    scale = np.sqrt(np.outer(hits, hits) / size)
+    assert np.abs((np.cov(found.T) - covariance) / scale).max() < 6
+
+
+@pytest.mark.parametrize("n", [10_000, 30_000])
+def test_rows_and_cells_are_drawn_to_the_same_end(n, monkeypatch):
+    """On both sides of the number of rows from which cells are drawn."""
+    y, p = fresh(np.random.default_rng(3), n)
+    sampler = _sampler_of(y, p).sampler(np.zeros(0, dtype=np.int64), None)
+    found = []
+    for limit in (0, 10**6):
+        monkeypatch.setattr(_resample, "MANY_DRAWS", limit)
+        found.append(sampler.bootstrap(np.random.default_rng(1), 2000))
+    by_cell, by_row = found
+    assert not np.array_equal(by_cell.tp, by_row.tp)  # other random numbers
+    for one, other in ((by_cell.tp, by_row.tp), (by_cell.fp, by_row.fp)):
+        deviation = one.std(axis=0)[1:]
+        gap = (one - other).mean(axis=0)[1:] / np.maximum(deviation, 1.0)
+        assert np.abs(gap).max() < 4 * np.sqrt(2 / 2000)
+        assert other.std(axis=0)[100:] == pytest.approx(deviation[99:], rel=0.12)
+
+
 def test_few_rows_are_resampled_one_by_one():
     rng = np.random.default_rng(0)
     y, p = fresh(rng, 50)

@@ -151,6 +151,7 @@ def search_rows(
     grouped = None
     if group is not None:
         grouped = group_rows(rows, group.code, group.count)
+        rows = grouped.rows
     mean = group is not None and group.average
     return Search(rows, cuts, grouped, mean, settings)
 

@@ -7,9 +7,12 @@ changes, added up in the order of the scores, are the curve. O(n log n) for all 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from argmetric._tune._resample import SPLITS, Sums, some_cuts
 from argmetric._tune._scan import Cuts, SortedRows, means
@@ -18,6 +21,7 @@ from argmetric.metrics import Metric
 
 UNITS = 512  # groups up to which each is drawn for itself; beyond, random bundles
 CUTS = 1024  # cuts at which the samples of groups are counted
+NEAR = 1 << 16  # rows whose groups are evaluated at a time
 BLOCK = 1024  # sums are added in blocks, which keeps their rounding small
 
 
@@ -45,6 +49,7 @@ def group_rows(rows: SortedRows, code: Integers, n_groups: int) -> GroupedRows:
     code = code[rows.order]
     counts = np.bincount(code, minlength=n_groups)
     indptr = np.concatenate([[0], np.cumsum(counts)])
+    rows = replace(rows, order=None)  # has done its work
     return GroupedRows(rows, code, stable_order(code, n_groups), indptr)
 
 
@@ -70,26 +75,45 @@ class Steps:
     start: Floats
     start_defined: Floats
     value: Floats
-    defined: Floats
+    defined: npt.NDArray[np.int8]
 
 
 def steps_of(grouped: GroupedRows, metric: Metric) -> Steps:
-    """Evaluate every group after each of its rows."""
-    rows, place = grouped.rows, grouped.place
+    """Evaluate every group after each of its rows, some groups at a time."""
+    size, groups = grouped.place.size, grouped.n_groups
+    defined = np.empty(size, dtype=np.int8)  # it changes by one at most
+    steps = Steps(np.empty(groups), np.empty(groups), np.empty(size), defined)
+    blocks = np.arange(NEAR, size + NEAR, NEAR)
+    ends = np.unique(np.minimum(np.searchsorted(grouped.indptr, blocks), groups))
+    for first, last in pairwise([0, *ends.tolist()]):
+        _fill_steps(steps, grouped, metric, first, last)
+    return steps
+
+
+def _fill_steps(
+    steps: Steps, grouped: GroupedRows, metric: Metric, first: int, last: int
+) -> None:
+    """The steps of some groups."""
+    rows, indptr = grouped.rows, grouped.indptr[first : last + 1]
+    place = grouped.place[indptr[0] : indptr[-1]]
+    indptr = indptr - indptr[0]
     weight = None if rows.weight is None else rows.weight[place]
-    positive, lengths = rows.positive[place], np.diff(grouped.indptr)
-    last = grouped.indptr[1:] - 1
-    tp = within_groups(positive, weight, grouped.indptr)
-    k = tp + within_groups(~positive, weight, grouped.indptr)
-    t, n = tp[last], k[last]
+    positive, lengths = rows.positive[place], np.diff(indptr)
+    tp = within_groups(positive, weight, indptr)
+    k = tp + within_groups(~positive, weight, indptr)
+    t, n = tp[indptr[1:] - 1], k[indptr[1:] - 1]
     after = metric.value(tp, k, np.repeat(t, lengths), np.repeat(n, lengths))
     start = metric.value(np.zeros(t.size), np.zeros(t.size), t, n)
-    return Steps(
-        np.nan_to_num(start),
-        (~np.isnan(start)).astype(np.float64),
-        _changes(np.nan_to_num(after), np.nan_to_num(start), grouped),
-        _changes((~np.isnan(after)) * 1.0, (~np.isnan(start)) * 1.0, grouped),
-    )
+    steps.start[first:last] = np.nan_to_num(start)
+    steps.start_defined[first:last] = ~np.isnan(start)
+    for values, begins, changes in (
+        (np.nan_to_num(after), steps.start, steps.value),
+        (~np.isnan(after) * 1.0, steps.start_defined, steps.defined),
+    ):
+        before = np.empty(values.size)
+        before[1:] = values[:-1]
+        before[indptr[:-1]] = begins[first:last]
+        changes[place] = values - before
 
 
 def within_groups(chosen: Booleans, weight: Floats | None, indptr: Integers) -> Floats:
@@ -106,17 +130,7 @@ def within_groups(chosen: Booleans, weight: Floats | None, indptr: Integers) -> 
     return np.where(count > 0, np.maximum(np.cumsum(parts), 0.0), 0.0)
 
 
-def _changes(after: Floats, start: Floats, grouped: GroupedRows) -> Floats:
-    """Differences within each group, in the order of the scores."""
-    before = np.empty(after.size)
-    before[1:] = after[:-1]
-    before[grouped.indptr[:-1]] = start
-    result = np.empty(after.size)
-    result[grouped.place] = after - before
-    return result
-
-
-def running_sum(values: Floats) -> Floats:
+def running_sum(values: Floats | npt.NDArray[np.int8]) -> Floats:
     """Cumulative sum in blocks: a rounding error per block, not per number."""
     padded = np.zeros(-(-values.size // BLOCK) * BLOCK)
     padded[: values.size] = values
@@ -212,15 +226,17 @@ def group_sampler(
     units = int(unit.max()) + 1
     rows = grouped.rows
     ends = np.concatenate([[0], rows.ends])[index]
-    column = np.searchsorted(ends, np.arange(rows.n_rows), side="right")
-    slot = unit[grouped.code] * index.size + column
+    slot = np.searchsorted(ends, np.arange(rows.n_rows), side="right")
+    slot += unit[grouped.code] * index.size
 
-    def matrix(change: Floats, start: Floats | None = None) -> Floats:
-        table = np.bincount(slot, weights=change, minlength=units * index.size)
+    def matrix(
+        change: Floats | npt.NDArray[np.int8], start: Floats | None = None
+    ) -> Floats:
+        table: Any = np.bincount(slot, weights=change, minlength=units * index.size)
         table = table.reshape(units, index.size)
         if start is not None:
             table[:, 0] += np.bincount(unit, weights=start, minlength=units)
-        return np.cumsum(table, axis=1)
+        return np.asarray(np.cumsum(table, axis=1, out=table))
 
     tp = fp = value = defined = None
     if counts:

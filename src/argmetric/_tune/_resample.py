@@ -18,6 +18,8 @@ from argmetric.metrics import Metric
 
 MANY_ROWS = 4096  # rows up to which every row is resampled for itself
 BINS = 1024  # beyond: so many bins, each with a cell of either class
+MANY_DRAWS = 16_000  # rows up to which drawing each is cheaper than drawing the cells
+NEAR = 1 << 16  # draws that are counted at a time
 SPLITS = 5  # splits into folds over which the optimism is averaged
 
 
@@ -142,16 +144,25 @@ class CellSampler:
 
     def bootstrap(self, rng: np.random.Generator, size: int) -> Sums:
         """Draw as many rows as there are, with replacement."""
-        cells = self.draws.size
-        if self.rows.max() == 1:
-            picks = rng.integers(0, cells, (size, cells))
-            picks += cells * np.arange(size)[:, None]
-            drawn = np.bincount(picks.ravel(), minlength=size * cells)
-            drawn = drawn.reshape(size, cells)
+        if self.rows.sum() <= MANY_DRAWS and np.array_equal(self.draws, self.rows):
+            drawn = self._draw_rows(rng, size)
         else:
             total = self.draws.sum()
             drawn = rng.multinomial(round(float(total)), self.draws / total, size=size)
         return self._count(drawn * self.worth)
+
+    def _draw_rows(self, rng: np.random.Generator, size: int) -> Integers:
+        """The same law as of all cells at once, row by row."""
+        cells, n = self.rows.size, int(self.rows.sum())
+        cell = np.repeat(np.arange(cells), self.rows)
+        drawn = np.empty((size, cells), dtype=np.int64)
+        step = max(1, NEAR // n)
+        for first in range(0, size, step):
+            part = drawn[first : first + step]
+            picks = cell[rng.integers(0, n, (len(part), n))]
+            picks += cells * np.arange(len(part))[:, None]
+            part[:] = np.bincount(picks.ravel(), minlength=part.size).reshape(-1, cells)
+        return drawn
 
     def splits(self, rng: np.random.Generator, folds: int) -> Iterator[Sums]:
         """Rows dealt to folds at random, each class evenly; few rows several times."""
@@ -162,18 +173,19 @@ class CellSampler:
             yield self._count(held * self.mean_weight)
 
     def _count(self, weight: Floats) -> Sums:
-        return Sums(
-            self._at_cuts(np.where(self.positive, weight, 0.0)),
-            self._at_cuts(np.where(self.positive, 0.0, weight)),
-        )
+        classes = (self.positive, ~self.positive)
+        return Sums(*(self._at_cuts(weight, chosen) for chosen in classes))
 
-    def _at_cuts(self, weight: Floats) -> Floats:
-        result = np.zeros((weight.shape[0], self.ends.size))
+    def _at_cuts(self, weight: Floats, chosen: Booleans) -> Floats:
+        """Running sums over the cells of one class."""
         if self.ends.size == weight.shape[1] + 1:  # every cell ends a cut
-            np.cumsum(weight, axis=1, out=result[:, 1:])
-        else:
-            result[:, 1:] = np.cumsum(weight, axis=1)[:, self.ends[1:] - 1]
-        return result
+            result = np.zeros((weight.shape[0], self.ends.size))
+            np.cumsum(np.where(chosen, weight, 0.0), axis=1, out=result[:, 1:])
+            return result
+        before = np.concatenate([[0], np.cumsum(chosen)])[self.ends]
+        running = np.zeros((weight.shape[0], int(chosen.sum()) + 1))
+        np.cumsum(weight[:, chosen], axis=1, out=running[:, 1:])
+        return running[:, before]
 
 
 def _deal(rng: np.random.Generator, rows: Integers, count: int) -> Floats:

@@ -16,7 +16,7 @@ from argmetric._types import Floats, Integers
 from argmetric.metrics import Metric
 
 Choice = Literal["best", "one_se"]
-BLOCK = 2**21  # cells of samples that are held at once
+BLOCK = 2**15  # cells of samples that are held at once, near the processor
 
 
 @dataclass(frozen=True)
