@@ -139,6 +139,24 @@ def scan_class(rows: ClassRows, weights: Floats, j: int) -> Scan:
     return Scan(breaks, rows.objective.combine(sums, t, n))
 
 
+def _improved(
+    scan: Scan, weights: Floats, j: int, sign: float, best: float, *, wide_only: bool
+) -> Floats | None:
+    """Weights with the best of the scan for class j; None if that is no better."""
+    lost = np.isnan(scan.scores)
+    if wide_only:
+        lost |= scan.narrow
+    gain = np.where(lost, -math.inf, sign * scan.scores)
+    weight = scan.weight(int(np.argmax(gain)))
+    if weight is None or not gain.max() > best + BETTER * max(1.0, abs(best)):
+        return None
+    if not 0 < weight < math.inf:
+        return None
+    tried = weights.copy()
+    tried[j] = weight
+    return tried
+
+
 def climb(rows: ClassRows, weights: Floats) -> tuple[Floats, float]:
     """Improve one weight after the other until none can be improved."""
     weights = weights.copy()
@@ -146,17 +164,16 @@ def climb(rows: ClassRows, weights: Floats) -> tuple[Floats, float]:
     idle = 0  # classes that were scanned since a weight changed
     for j in islice(cycle(range(rows.classes)), SWEEPS * rows.classes):
         scan = scan_class(rows, weights, j)
-        lost = np.isnan(scan.scores) | scan.narrow
-        gain = np.where(lost, -math.inf, rows.sign * scan.scores)
-        weight = scan.weight(int(np.argmax(gain)))
         idle += 1
-        if weight is not None and gain.max() > best + BETTER * max(1.0, abs(best)):
-            tried = weights.copy()
-            tried[j] = weight
+        for wide_only in (False, True):
+            tried = _improved(scan, weights, j, rows.sign, best, wide_only=wide_only)
+            if tried is None:
+                break
             # Rounding may turn a row at a break point: only what is seen counts.
             found = rows.gain(tried)
-            if found > best and 0 < weight < math.inf:
+            if found > best:
                 weights, best, idle = tried, found, 1
+                break
         if idle == rows.classes:
             break
     return weights, best
