@@ -1,0 +1,16 @@
+"""The same verbs over data larger than memory, and over a cluster."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from argmetric._lazy import lazy_names
+
+if TYPE_CHECKING:
+    from argmetric.scale._executors import Dask as Dask
+    from argmetric.scale._executors import Processes as Processes
+    from argmetric.scale._executors import Threads as Threads
+
+__getattr__, __dir__, __all__ = lazy_names(
+    __name__, {"_executors": ("Dask", "Processes", "Threads")}
+)

@@ -1,0 +1,201 @@
+"""Where tasks run: `map(function, items)`, and nothing else.
+
+A plan needs no more than results in the order of the items. A task leaves nothing
+behind before it is done, so a worker that is lost costs a task that is done again.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Executor as Pool
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from types import TracebackType
+from typing import Any, Protocol, Self, TypeVar
+
+from argmetric._arguments import check_count, check_jobs, shown
+from argmetric.scale._extras import load_extra
+
+Item = TypeVar("Item")
+Answer = TypeVar("Answer")
+
+OLDEST_DASK = (2026, 6)  # the first in which no known fault loses rows or tasks
+
+
+class Executor(Protocol):
+    """Anything that maps a function over items, and gives the results in order."""
+
+    def map(
+        self, function: Callable[[Item], Answer], items: Iterable[Item], /
+    ) -> Iterable[Answer]:
+        """Results of the function, in the order of the items."""
+
+
+class _Closing:
+    """An executor that ends with its `with` block."""
+
+    n_workers: int
+
+    def close(self) -> None:
+        """End what was started."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def _in_order(
+    pool: Pool, function: Callable[[Item], Answer], items: list[Item]
+) -> Iterator[Answer]:
+    """Results in order; the first failure cancels what has not begun."""
+    futures = [pool.submit(function, item) for item in items]
+    try:
+        for future in futures:
+            yield future.result()
+    finally:
+        for future in futures:
+            future.cancel()
+
+
+class Threads(_Closing):
+    """Tasks in threads of this process: the local engine.
+
+    Reading, partitioning, deciding and writing all release the lock of the
+    interpreter.
+
+    Parameters
+    ----------
+    n_jobs : int, optional
+        Number of threads: None is 1, -1 all cores.
+    """
+
+    def __init__(self, n_jobs: int | None = None) -> None:
+        self.n_workers = check_jobs(n_jobs)
+
+    def map(
+        self, function: Callable[[Item], Answer], items: Iterable[Item], /
+    ) -> Iterator[Answer]:
+        """Results of the function, in the order of the items."""
+        with ThreadPoolExecutor(self.n_workers) as pool:
+            yield from _in_order(pool, function, list(items))
+
+
+class Processes(_Closing):
+    """Tasks in processes of this machine.
+
+    A process that is killed takes all others of its pool with it: the tasks that had
+    not ended run again in a new pool.
+
+    Parameters
+    ----------
+    n_jobs : int, optional
+        Number of processes: None is 1, -1 all cores.
+    retries : int, default=3
+        How often a pool may be lost.
+    """
+
+    def __init__(self, n_jobs: int | None = None, *, retries: int = 3) -> None:
+        self.n_workers = check_jobs(n_jobs)
+        self.retries = check_count(retries, "retries")
+
+    def map(
+        self, function: Callable[[Item], Answer], items: Iterable[Item], /
+    ) -> Iterator[Answer]:
+        """Results of the function, in the order of the items."""
+        left, lost = list(items), 0
+        # A fork of a process with threads may never come to life
+        context = multiprocessing.get_context("spawn")
+        while left:
+            with ProcessPoolExecutor(self.n_workers, context) as pool:
+                try:
+                    for answer in _in_order(pool, function, left):
+                        left = left[1:]
+                        yield answer
+                except BrokenProcessPool:
+                    lost += 1
+                    if lost > self.retries:
+                        raise
+
+
+class Dask(_Closing):
+    """Tasks on the workers of a Dask cluster; its scheduler repeats those it lost.
+
+    Parameters
+    ----------
+    client : distributed.Client or str, optional
+        A client, or the address of a scheduler; by default processes of this machine,
+        which end with this object.
+    n_jobs : int, optional
+        Number of processes where there is no cluster yet: None is 1, -1 all cores.
+    retries : int, default=3
+        How often a task that failed is tried again.
+    """
+
+    def __init__(
+        self, client: Any = None, *, n_jobs: int | None = None, retries: int = 3
+    ) -> None:
+        workers, self.retries = check_jobs(n_jobs), check_count(retries, "retries")
+        distributed = load_extra("distributed", "dask")
+        _refuse_old(distributed.__version__)
+        self._own = None
+        if client is None:
+            # Workers may be killed for their memory; what they hold is in files
+            client = self._own = distributed.Client(
+                n_workers=workers, threads_per_worker=1, dashboard_address=None
+            )
+        elif isinstance(client, str):
+            client = self._own = distributed.Client(client, timeout="30s")
+        elif not isinstance(client, distributed.Client):
+            raise TypeError(
+                "client must be a distributed.Client or the address of a scheduler, "
+                f"not {shown(client)}"
+            )
+        self.client = client
+        self.n_workers = max(1, sum(client.nthreads().values()))
+
+    def map(
+        self, function: Callable[[Item], Answer], items: Iterable[Item], /
+    ) -> Iterator[Answer]:
+        """Results of the function, in the order of the items."""
+        futures = self.client.map(
+            function, list(items), pure=False, retries=self.retries
+        )
+        try:
+            for future in futures:
+                yield future.result()
+        finally:
+            self.client.cancel(futures)
+
+    def close(self) -> None:
+        """End the client, and processes that were started for it."""
+        if self._own is not None:
+            self._own.close()
+            self._own = None
+
+
+def _refuse_old(version: str) -> None:
+    if tuple(map(int, version.split(".")[:2])) < OLDEST_DASK:
+        oldest = ".".join(map(str, OLDEST_DASK))
+        raise ImportError(f"Dask {oldest} or later is needed, not {version}")
+
+
+def as_executor(executor: Any, n_jobs: int | None) -> Any:
+    """What a caller may pass for an executor: one, a Dask client, or None: threads."""
+    if executor is None:
+        return Threads(n_jobs)
+    if type(executor).__module__.partition(".")[0] == "distributed":
+        return Dask(executor)
+    if not callable(getattr(executor, "map", None)):
+        raise TypeError(
+            "executor must have a method map(function, items), as Threads, Processes "
+            f"and Dask of argmetric.scale have, not {shown(executor)}"
+        )
+    return executor
