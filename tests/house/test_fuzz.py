@@ -13,9 +13,10 @@ import numpy as np
 import pytest
 
 from valid_calls import CALLS as PLAIN
+from valid_scale import SCALED
 from valid_structures import STRUCTURES
 
-CALLS = PLAIN | STRUCTURES
+CALLS = PLAIN | STRUCTURES | SCALED
 
 NUMBERS = (
     *(-1, 0, 1, 2, 3, 10**12, 2**63, 2**70, -(2**70), 10**400),
@@ -75,11 +76,11 @@ MADE_BY_THE_PACKAGE = {
     *("Expectation", "SequenceDecision", "Span", "SpanDecision", "SpanMarginals"),
     *("Recalibration", "UtilityDistribution", "RuleRun", "Chunk", "Sentence"),
     *("Evaluation", "History", "Mixture", "TaskReport", "MetricObjective"),
-    *("Tree", "TreeScores", "Summary", "SummaryScores"),
+    *("Tree", "TreeScores", "Summary", "SummaryScores", "Progress", "ScaledDecision"),
 }
 BASES = {"SimpleFunction", "ThresholdRule", "Task"}  # to be derived from
 WITHOUT_ARGUMENTS = {"metric_names", "warmup"}
-AN_EXTRA = {"RiverClassifier"}  # called where river is there
+AN_EXTRA = {"RiverClassifier", "Dask"}  # called where these are there
 
 
 @pytest.fixture(autouse=True)
@@ -90,7 +91,7 @@ def folder(tmp_path, monkeypatch):
 
 def test_every_public_callable_is_called():
     named = set().union(MADE_BY_THE_PACKAGE, BASES, WITHOUT_ARGUMENTS, AN_EXTRA)
-    for part in ("", ".search", ".sequence", ".stream", ".train"):
+    for part in ("", ".scale", ".search", ".sequence", ".stream", ".train"):
         module = importlib.import_module(f"argmetric{part}")
         for name in module.__all__:
             if callable(getattr(module, name)) and name not in named:

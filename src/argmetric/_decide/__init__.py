@@ -3,7 +3,7 @@
 from argmetric._decide._calibrated import calibration_note, recalibrated
 from argmetric._decide._decide import decide
 from argmetric._decide._evaluate import evaluate
-from argmetric._decide._question import TIE, threshold_between
+from argmetric._decide._question import TIE, check_limits, threshold_between
 from argmetric._decide._result import Cut, Decision
 
 __all__ = [
@@ -11,6 +11,7 @@ __all__ = [
     "Cut",
     "Decision",
     "calibration_note",
+    "check_limits",
     "decide",
     "evaluate",
     "recalibrated",

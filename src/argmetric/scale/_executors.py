@@ -105,24 +105,37 @@ class Processes(_Closing):
     def __init__(self, n_jobs: int | None = None, *, retries: int = 3) -> None:
         self.n_workers = check_jobs(n_jobs)
         self.retries = check_count(retries, "retries")
+        self._pool: ProcessPoolExecutor | None = None
 
     def map(
         self, function: Callable[[Item], Answer], items: Iterable[Item], /
     ) -> Iterator[Answer]:
         """Results of the function, in the order of the items."""
         left, lost = list(items), 0
-        # A fork of a process with threads may never come to life
-        context = multiprocessing.get_context("spawn")
         while left:
-            with ProcessPoolExecutor(self.n_workers, context) as pool:
-                try:
-                    for answer in _in_order(pool, function, left):
-                        left = left[1:]
-                        yield answer
-                except BrokenProcessPool:
-                    lost += 1
-                    if lost > self.retries:
-                        raise
+            try:
+                for answer in _in_order(self._begun(), function, left):
+                    left = left[1:]
+                    yield answer
+            except BrokenProcessPool:
+                self.close()
+                lost += 1
+                if lost > self.retries:
+                    raise
+
+    def _begun(self) -> ProcessPoolExecutor:
+        """The pool, which imports everything once and lasts."""
+        if self._pool is None:
+            # A fork of a process with threads may never come to life
+            context = multiprocessing.get_context("spawn")
+            self._pool = ProcessPoolExecutor(self.n_workers, context)
+        return self._pool
+
+    def close(self) -> None:
+        """End the processes."""
+        if self._pool is not None:
+            self._pool.shutdown(cancel_futures=True)
+            self._pool = None
 
 
 class Dask(_Closing):

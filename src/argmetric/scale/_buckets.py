@@ -1,0 +1,102 @@
+"""Stage 2: decide whole buckets, one label a row, in the order of their pieces."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from argmetric._decide import decide
+from argmetric._groups import Groups
+from argmetric._saving import replaced_whole
+from argmetric._suspect import scores_of_a_model
+from argmetric._types import Floats
+from argmetric._validation import Probabilities
+from argmetric.metrics import Metric
+from argmetric.scale._columns import Used
+from argmetric.scale._pieces import Piece, Rows, read_piece
+from argmetric.scale._tasks import Found
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What is asked of every bucket: the metric, and what `decide` takes besides."""
+
+    metric: Metric
+    used: Used
+    options: dict[str, Any]
+
+
+@dataclass(frozen=True)
+class BucketTask:
+    """A bucket, and where its labels go."""
+
+    pieces: tuple[Piece, ...]
+    asked: Asked
+    labels: str
+
+
+def decide_bucket(task: BucketTask) -> Found:
+    """Write the labels of a bucket; found: what it adds to the whole."""
+    parts = [read_piece(piece, task.asked.used) for piece in task.pieces]
+    if task.asked.used.group is None:
+        groups: dict[str, Any] = {}
+    else:
+        groups = {"groups": coded(parts, task.asked.used), "average": "groups"}
+    scores = np.concatenate([part.scores for part in parts])
+    with scores_of_a_model():  # a bucket may be all 0 and 1 where the whole is not
+        decision = decide(
+            Probabilities(scores, task.asked.used.logits),
+            task.asked.metric,
+            logits=task.asked.used.logits,
+            **groups,
+            **task.asked.options,
+        )
+    write_labels(task.labels, decision.labels.astype(np.int8))
+    expected = decision.group_expected
+    if expected is None:
+        expected = np.array([decision.expected])
+    return {
+        **counted(task.pieces, parts),
+        "groups": expected.size,
+        "positives": decision.n_positives,
+        **defined_sum("expected", expected),
+        "error": decision.error * expected.size,
+        "half": decision.cut_half.expected * expected.size,
+        "half_positives": decision.cut_half.n_positives,
+        "threshold": decision.threshold,
+        "notes": [] if groups else list(decision.notes),
+    }
+
+
+def coded(parts: list[Rows], used: Used) -> Groups:
+    """Groups by number, in the order of first appearance; null is one of them."""
+    import pyarrow as pa
+
+    ids = pa.chunked_array([chunk for part in parts for chunk in part.ids.chunks])
+    whole = ids.combine_chunks().dictionary_encode(null_encoding="encode")
+    codes = whole.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    return Groups(codes, whole.dictionary.to_numpy(zero_copy_only=False))
+
+
+def write_labels(path: str, labels: Any) -> None:
+    """One byte a row."""
+    with replaced_whole(path) as file:
+        file.write(memoryview(labels))
+
+
+def counted(pieces: tuple[Piece, ...], parts: list[Rows]) -> Found:
+    """Which rows of which file a bucket has, in the order of its labels."""
+    return {
+        "files": [piece.file for piece in pieces],
+        "rows": [part.tally.rows for part in parts],
+        "checksums": [part.tally.checksum for part in parts],
+    }
+
+
+def defined_sum(name: str, values: Floats) -> Found:
+    """Sum of the values that are defined, and their number."""
+    known = values[~np.isnan(values)]
+    return {name: math.fsum(known), f"{name}_defined": known.size}

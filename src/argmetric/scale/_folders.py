@@ -1,0 +1,200 @@
+"""Where a run works, and how its output appears: all at once, or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import shutil
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from argmetric._files import DataError
+from argmetric._saving import replaced_whole
+
+MARKER = "_argmetric.json"  # in a folder that a run has written
+PLAN = "plan.json"
+
+
+class UnfinishedError(DataError):
+    """Work of an earlier run is in the way, and is kept."""
+
+    keeps_work = True
+
+
+@dataclass(frozen=True)
+class Places:
+    """Folders of a run.
+
+    Attributes
+    ----------
+    output : str
+        What is written in the end, by one rename.
+    fresh : str
+        The same while it grows, beside it.
+    work : str
+        Pieces, labels, and what tasks have found.
+    """
+
+    output: str
+    fresh: str
+    work: str
+
+    def inside(self, *parts: str) -> str:
+        """A path in the working folder."""
+        return os.path.join(self.work, *parts)
+
+
+def places_of(output: str, work_dir: str | None) -> Places:
+    """Folders of the run that writes an output."""
+    output = os.path.abspath(output)
+    if work_dir is None:
+        return Places(output, _beside(output, "fresh"), _beside(output, "work"))
+    # A folder of its own: what else lies in the one that was given is not ours
+    name = hashlib.sha256(output.encode()).hexdigest()[:16]
+    work = os.path.join(os.path.abspath(work_dir), f"argmetric-{name}")
+    return Places(output, _beside(output, "fresh"), work)
+
+
+def _beside(path: str, word: str) -> str:
+    folder, name = os.path.split(path)
+    return os.path.join(folder, f".{name}.{word}")
+
+
+def temporary(path: str) -> str:
+    """A name beside a path that no other attempt at the same task has."""
+    return f"{path}.{uuid.uuid4().hex}.tmp"
+
+
+def moved_folder(made: str, path: str) -> None:
+    """Give a folder its name; where another attempt was first, that one stays."""
+    try:
+        os.rename(made, path)
+    except OSError:
+        if not os.path.isdir(path):
+            raise
+        shutil.rmtree(made, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def claimed(places: Places) -> Iterator[None]:
+    """Refuse a second run into the same output; one that was killed claims nothing."""
+    folder = os.path.dirname(places.output)
+    if not os.path.isdir(folder):
+        raise DataError(f"cannot write {places.output}: there is no folder {folder}")
+    path = _beside(places.output, "lock")
+    handle = _locked(path)
+    if handle is None:
+        raise DataError(f"another run is writing {places.output}")
+    try:
+        _undo_half_commit(places)
+        _refuse_foreign(places.output)
+        yield
+    finally:
+        with contextlib.suppress(OSError):
+            os.unlink(path)
+        os.close(handle)
+
+
+def _locked(path: str) -> int | None:
+    """Handle of a lock file that is ours until it is closed; None: another's."""
+    while True:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        try:
+            _lock(handle)
+        except OSError:
+            os.close(handle)
+            return None
+        with contextlib.suppress(FileNotFoundError):
+            if os.path.samestat(os.fstat(handle), os.stat(path)):
+                return handle
+        os.close(handle)  # the run before had removed it when we got hold of it
+
+
+def _lock(handle: int) -> None:
+    try:
+        import fcntl
+    except ModuleNotFoundError:  # Windows
+        import msvcrt
+
+        msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined]
+    else:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def _refuse_foreign(output: str) -> None:
+    """Refuse to replace what no run has written."""
+    if not os.path.exists(output):
+        return
+    if not os.path.isdir(output):
+        raise DataError(f"cannot write {output}: it is a file, and many are written")
+    names = os.listdir(output)
+    if names and MARKER not in names:
+        raise DataError(
+            f"cannot write {output}: it holds files that are not of an earlier run; "
+            "choose another folder, or empty it"
+        )
+
+
+def begin(places: Places, plan: dict[str, Any], *, resume: bool) -> dict[str, Any]:
+    """Set up the working folder; the plan is that of the run that goes on, if any.
+
+    How the rows are divided is that of the first run; all else must be the same.
+    """
+    path, plan = places.inside(PLAN), json.loads(json.dumps(plan))
+    if os.path.exists(path):
+        if not resume:
+            raise UnfinishedError(
+                f"a run into {places.output} has not ended: resume=True goes on with "
+                f"it; or remove {places.work}"
+            )
+        with open(path, encoding="utf-8") as file:
+            before: dict[str, Any] = json.load(file)
+        changed = [key for key in plan if plan[key] != before.get(key)]
+        changed = sorted(set(changed) - {"division"})
+        if changed:
+            raise UnfinishedError(
+                f"cannot go on with the run in {places.work}: {', '.join(changed)} "
+                "changed since; remove that folder to begin again"
+            )
+        return before
+    for folder in (places.work, places.fresh):
+        shutil.rmtree(folder, ignore_errors=True)
+        os.makedirs(folder)
+    save(path, plan)
+    return plan
+
+
+def save(path: str, values: Any) -> None:
+    """Write JSON, whole or not at all."""
+    with replaced_whole(path) as file:
+        file.write(json.dumps(values).encode())
+
+
+def commit(places: Places, about: dict[str, Any]) -> None:
+    """Give the output its name, in place of that of an earlier run."""
+    save(os.path.join(places.fresh, MARKER), about)
+    old = _beside(places.output, "old")
+    if os.path.isdir(places.output):
+        os.rename(places.output, old)
+    os.rename(places.fresh, places.output)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def _undo_half_commit(places: Places) -> None:
+    """Put an earlier output back where a run was killed between two renames."""
+    old = _beside(places.output, "old")
+    if os.path.isdir(old):
+        if os.path.isdir(places.output):
+            shutil.rmtree(old, ignore_errors=True)
+        else:
+            os.rename(old, places.output)
+
+
+def clean_up(places: Places) -> None:
+    """Remove all that a run leaves besides its output."""
+    for folder in (places.work, places.fresh):
+        shutil.rmtree(folder, ignore_errors=True)

@@ -1,0 +1,110 @@
+"""What verbs of this room give back."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from argmetric._display import Lines, Result
+from argmetric._saving import shown_number
+from argmetric.metrics import Metric
+
+
+@dataclass(frozen=True, repr=False)
+class ScaledDecision(Result):
+    """What was decided about the rows of many files, and where it was written.
+
+    Attributes
+    ----------
+    output : str
+        The folder with the same files, rows and columns, and the decisions.
+    n : int
+        Number of rows.
+    n_files : int
+        Number of files.
+    n_groups : int or None
+        Number of groups; None for one vector.
+    n_positives : int
+        How many rows were decided positive.
+    threshold : float or None
+        For one vector: `p >= threshold` gives these labels; None where a tie is split,
+        or where each group has a cut of its own.
+    expected : float
+        Expected metric; the mean over groups where there are some.
+    error : float
+        Bound or estimate of the numerical error of `expected`.
+    expected_half, n_half : float or None, int
+        What a cut at one half is expected to score, where the metric has a value in
+        all groups, and its positives.
+    metric : Metric
+        What was maximised.
+    plan : str
+        How it was done.
+    skipped : tuple of str
+        Files that were left out, each with the reason.
+    notes : tuple of str
+        What the reader should know.
+    """
+
+    output: str
+    n: int
+    n_files: int
+    n_groups: int | None
+    n_positives: int
+    threshold: float | None
+    expected: float
+    error: float
+    expected_half: float | None
+    n_half: int
+    metric: Metric
+    plan: str
+    skipped: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def _lines(self) -> Lines:
+        zero = self.metric.zero_division
+        zero_text = "left out" if math.isnan(zero) else f"{zero:g}"
+        share = self.n_positives / self.n
+        lines = [
+            ("metric", f"{self.metric.name}, 0/0 = {zero_text}"),
+            ("rows", f"{self.n:,} in {self.n_files:,} file{'s' * (self.n_files != 1)}"),
+        ]
+        if self.n_groups is not None:
+            lines.append(("average", f"groups of {self.n_groups:,}"))
+        lines.append(("positives", f"{self.n_positives:,} ({share:.1%})"))
+        if self.threshold is not None:
+            lines.append(("threshold", f"score >= {self.threshold:.6g}"))
+        lines.append(("expected", f"{self.expected:.4f}"))
+        if self.expected_half is not None:
+            half = f"{self.expected_half:.4f} ({self.n_half:,} positives)"
+            lines.append(("cut at 0.5", half))
+        lines += [("plan", self.plan), ("output", self.output)]
+        return lines
+
+    def _notes(self) -> tuple[str, ...]:
+        return (*self.notes, *(f"left out: {file}" for file in self.skipped))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, for JSON."""
+        return {
+            "metric": self.metric.name,
+            "zero_division": shown_number(self.metric.zero_division),
+            "n": self.n,
+            "n_files": self.n_files,
+            "n_groups": self.n_groups,
+            "n_positives": self.n_positives,
+            "threshold": _shown(self.threshold),
+            "expected": shown_number(self.expected),
+            "error": shown_number(self.error),
+            "expected_half": _shown(self.expected_half),
+            "n_half": self.n_half,
+            "plan": self.plan,
+            "output": self.output,
+            "skipped": list(self.skipped),
+            "notes": list(self.notes),
+        }
+
+
+def _shown(value: float | None) -> Any:
+    return None if value is None else shown_number(value)

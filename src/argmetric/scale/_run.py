@@ -1,0 +1,249 @@
+"""A run: files are looked at, partitioned, decided and written again."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from argmetric._files import DataError
+from argmetric.scale._append import AppendTask, Decided, append
+from argmetric.scale._buckets import Asked, BucketTask, decide_bucket
+from argmetric.scale._columns import Used
+from argmetric.scale._conservation import Tally, require_same
+from argmetric.scale._executors import Executor
+from argmetric.scale._folders import Places
+from argmetric.scale._partition import PartitionTask, partition, pieces_in
+from argmetric.scale._pieces import Piece
+from argmetric.scale._sources import OnError, Source, look
+from argmetric.scale._split import SplitTask, parts_of, split
+from argmetric.scale._tasks import (
+    Found,
+    Progress,
+    Refused,
+    Task,
+    accepted,
+    run_stage,
+)
+
+Report = Callable[[Progress], None] | None
+
+
+@dataclass
+class Run:
+    """What stages need, and what they leave for the next ones.
+
+    Attributes
+    ----------
+    tallies : dict of int to Tally
+        What went in, by the number of the file.
+    skipped : list of str
+        Files that were left out, with the reason.
+    """
+
+    executor: Executor
+    n_workers: int
+    memory: int
+    places: Places
+    report: Report
+    on_error: OnError
+    tallies: dict[int, Tally] = field(default_factory=dict)
+    skipped: list[str] = field(default_factory=list)
+
+    @property
+    def task_memory(self) -> int:
+        """What one task may take."""
+        return max(1, self.memory // self.n_workers)
+
+    def stage(self, name: str, tasks: Sequence[Task]) -> Iterator[Found | Refused]:
+        return run_stage(name, self.executor, tasks, self.report)
+
+    def skip(self, why: str) -> None:
+        """Leave a file out, if that is wanted."""
+        if self.on_error == "stop":
+            raise DataError(why)
+        self.skipped.append(why)
+
+    def partition(
+        self, sources: dict[int, Source], used: Used, buckets: int
+    ) -> list[tuple[Piece, ...]]:
+        """Stage 1; buckets as pieces, without files that cannot be read."""
+        if buckets == 1:
+            whole = tuple(
+                Piece(i, source=one, rows=one.rows) for i, one in sources.items()
+            )
+            return [whole]
+        folder = self.places.inside("pieces")
+        os.makedirs(folder, exist_ok=True)
+        tasks = []
+        for i, source in sources.items():
+            place = os.path.join(folder, f"file-{i:06d}")
+            item = PartitionTask(source, used, place, buckets, self.task_memory // 2)
+            tasks.append(Task(partition, item, f"{place}.json", source.rows))
+        parts: list[list[Piece]] = [[] for _ in range(buckets)]
+        results = self.stage("partition", tasks)
+        for i, task, found in zip(list(sources), tasks, results, strict=True):
+            if isinstance(found, Refused):
+                self.skip(found.why)
+                del sources[i]
+                continue
+            self.tallies[i] = Tally(found["rows"], found["checksum"])
+            rows = Tally(sources[i].rows, found["checksum"])
+            require_same("partition", sources[i].path, rows, self.tallies[i])
+            for b, size in enumerate(found["buckets"]):
+                if size:
+                    paths = tuple(pieces_in(task.item.folder, b))
+                    parts[b].append(Piece(i, paths=paths, rows=size))
+        return [tuple(part) for part in parts if part]
+
+    def split(
+        self, buckets: list[tuple[Piece, ...]], most_rows: int
+    ) -> tuple[list[tuple[Piece, ...]], list[tuple[Piece, ...]]]:
+        """Buckets of which none is too large, and groups that are, each by itself."""
+        folder = self.places.inside("parts")
+        os.makedirs(folder, exist_ok=True)
+        small, tasks = [], []
+        for b, pieces in enumerate(buckets):
+            rows = sum(piece.rows for piece in pieces)
+            if rows <= most_rows:
+                small.append(pieces)
+                continue
+            place = os.path.join(folder, f"bucket-{b:06d}")
+            item = SplitTask(pieces, most_rows, place, self.task_memory // 2)
+            tasks.append(Task(split, item, f"{place}.json", rows))
+        large = []
+        results = accepted(self.stage("split", tasks)) if tasks else iter(())
+        for task, found in zip(tasks, results, strict=True):
+            parts = parts_of(task.item, found)
+            large += parts[: found["large"]]
+            small += [part for part in parts[found["large"] :] if part]
+        return small, large
+
+    def decide(
+        self, sources: dict[int, Source], buckets: list[tuple[Piece, ...]], asked: Asked
+    ) -> tuple[list[Found], dict[int, list[Decided]]]:
+        """Stage 2; what was found, and where the labels of every file are."""
+        folder = self.places.inside("labels")
+        os.makedirs(folder, exist_ok=True)
+        tasks = []
+        for b, pieces in enumerate(buckets):
+            place = os.path.join(folder, f"bucket-{b:06d}")
+            item = BucketTask(pieces, asked, place)
+            rows = sum(piece.rows for piece in pieces)
+            tasks.append(Task(decide_bucket, item, f"{place}.json", rows))
+        decided: dict[int, list[Decided]] = {i: [] for i in sources}
+        after = dict.fromkeys(sources, Tally())
+        results = []
+        for task, found in zip(
+            tasks, accepted(self.stage("decide", tasks)), strict=True
+        ):
+            results.append(found)
+            start = 0
+            if found["files"] != [piece.file for piece in task.item.pieces]:
+                raise DataError(
+                    f"decide: {task.item.labels} was decided with other files; begin "
+                    "again without resume"
+                )
+            lists = (found["files"], found["rows"], found["checksums"])
+            for piece, (i, rows, checksum) in zip(
+                task.item.pieces, zip(*lists, strict=True), strict=True
+            ):
+                decided[i].append(Decided(piece, task.item.labels, start, rows))
+                after[i] += Tally(rows, checksum)
+                start += rows
+        for i, source in sources.items():
+            before = self.tallies.get(i, Tally(source.rows, after[i].checksum))
+            require_same("decide", source.path, before, after[i])
+            self.tallies[i] = after[i]
+        return results, decided
+
+    def append(
+        self,
+        sources: dict[int, Source],
+        decided: dict[int, list[Decided]],
+        score: str,
+        column: str,
+    ) -> int:
+        """Stage 3; how many rows are positive."""
+        folder = self.places.inside("appended")
+        os.makedirs(folder, exist_ok=True)
+        tasks = [
+            Task(
+                append,
+                AppendTask(
+                    source,
+                    score,
+                    column,
+                    tuple(decided[i]),
+                    self.tallies[i],
+                    os.path.join(self.places.fresh, source.name),
+                    self.task_memory,
+                ),
+                os.path.join(folder, f"file-{i:06d}.json"),
+                source.rows,
+            )
+            for i, source in sources.items()
+        ]
+        positives = 0
+        for found in accepted(self.stage("append", tasks)):
+            positives += found["positives"]
+        return positives
+
+
+def look_at(
+    run: Run, files: list[tuple[str, str]], use: Callable[[Source, Any], Used]
+) -> tuple[dict[int, Source], Used]:
+    """Stage 0: files by number with their sizes, and the columns to use.
+
+    Files must agree on the columns; the first decides.
+    """
+    sources: dict[int, Source] = {}
+    first: tuple[Source, Used] | None = None
+    results = run_look(run, files)
+    for i, found in enumerate(results):
+        try:
+            if isinstance(found, Refused):
+                raise DataError(found.why)
+            source, schema = found
+            used = use(source, schema)
+            if first is None:
+                first = source, used
+            elif used != first[1]:
+                raise DataError(_difference(source, used, *first))
+        except DataError as error:
+            run.skip(str(error))
+            continue
+        sources[i] = source
+    names = [source.name for source in sources.values()]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise DataError(f"files: two files of the output would be called {twice}")
+    if first is None:
+        raise DataError(f"files: none can be used; the first: {run.skipped[0]}")
+    if sum(source.rows for source in sources.values()) == 0:
+        raise DataError("files has no rows: there is nothing to decide")
+    return sources, first[1]
+
+
+def run_look(run: Run, files: list[tuple[str, str]]) -> Iterable[Any]:
+    return run.executor.map(_looked, files)
+
+
+def _looked(item: tuple[str, str]) -> Any:
+    try:
+        return look(item)
+    except DataError as error:
+        return Refused(str(error))
+
+
+def _difference(source: Source, used: Used, first: Source, wanted: Used) -> str:
+    if used.score != wanted.score:
+        return (
+            f"{source.path}: the scores are in column {used.score!r}, and in "
+            f"{wanted.score!r} of {first.path}"
+        )
+    return (
+        f"{source.path}: column {used.group!r} holds {used.kind}, and {wanted.kind} in "
+        f"{first.path}; make them one type first"
+    )

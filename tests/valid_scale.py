@@ -1,0 +1,60 @@
+"""Valid calls of the verbs over files; see `valid_calls`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from argmetric import scale
+from valid_calls import CALIBRATOR, LIMITS, Call, P
+
+COLUMNS = {"user": list("aabbcc"), "score": P, "label": [1, 1, 0, 0, 0, 1]}
+
+
+def on_files(verb: Callable[..., Any]) -> Callable[..., Any]:
+    """A verb on a file that is there when it is called."""
+
+    def call(**arguments: Any) -> Any:
+        if not Path("scores.parquet").exists():
+            pq.write_table(pa.table(COLUMNS), "scores.parquet")
+        return verb(**arguments)
+
+    return call
+
+
+NAMES = dict.fromkeys(("group", "score", "decision_column"), "column")
+SCALED = {
+    "argmetric.scale.Threads": Call(scale.Threads, {"n_jobs": 2}),
+    "argmetric.scale.Processes": Call(scale.Processes, {"n_jobs": 2, "retries": 1}),
+    "argmetric.scale.decide": Call(
+        on_files(scale.decide),
+        {
+            "files": "scores.parquet",
+            "metric": "f1",
+            "output": "out",
+            "group": "user",
+            "score": "score",
+            "average": "groups",
+            "min_positives": 1,
+            "max_positives": 2,
+            "logits": False,
+            "calibrator": CALIBRATOR,
+            "reference": None,
+            "missing_groups": "error",
+            "decision_column": "decision",
+            "on_error": "stop",
+            "memory": "1GB",
+            "work_dir": ".",
+            "resume": False,
+            "executor": None,
+            "n_jobs": 1,
+            "progress": None,
+            **LIMITS,
+        },
+        NAMES,
+    ),
+}
