@@ -21,6 +21,8 @@ from typing import (
 )
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from argmetric.cli import _summary, main
@@ -38,6 +40,7 @@ from argmetric.cli.scores._decide import DecideSummary
 from argmetric.cli.scores._evaluate import EvaluateSummary
 from argmetric.cli.scores._expect import ExpectSummary
 from argmetric.cli.scores._forecast import ForecastSummary
+from argmetric.cli.scores._many import ManySummary
 from argmetric.cli.scores._tune import TuneSummary
 from argmetric.cli.stream._report import StreamSummary
 from argmetric.cli.summarize._evaluate import SummarizeEvaluateSummary
@@ -57,6 +60,7 @@ CALLS: tuple[tuple[str, Any], ...] = (
     ("decide none.csv", DecideSummary),
     ("decide rows.csv --reference rows.csv --route decide", DecideSummary),
     ("decide rows.csv --reference rows.csv --route tune", RuleSummary),
+    ("decide many --group g -o out", ManySummary),
     ("forecast rows.csv --known y --threshold 0.5", ForecastSummary),
     ("evaluate decided.csv --label y --score p --group g", EvaluateSummary),
     ("evaluate decided.csv --label y", EvaluateSummary),
@@ -236,6 +240,10 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rows = [f"{a},{b},{i % 4}" for i, (a, b) in enumerate(zip(p, y, strict=True))]
     (folder / "rows.csv").write_text("\n".join(["p,y,g", *rows, ""]))
     (folder / "none.csv").write_text("p\n0\n")
+    (folder / "many").mkdir()
+    for i in range(2):
+        table = pa.table({"p": p[i::2], "g": np.arange(100) % 4})
+        pq.write_table(table, folder / "many" / f"{i}.parquet")
     (folder / "decided.csv").write_text(
         "\n".join(["p,y,g,decision", *(f"{row},{i % 2}" for i, row in enumerate(rows))])
     )

@@ -272,11 +272,11 @@ def test_a_full_disk_is_told_and_the_run_goes_on_later(
     with monkeypatch.context() as patched:
         patched.setattr(module, name, full_disk)
         with pytest.raises(
-            StageError, match=f"{stage} failed: .*No space left.*resume=True"
+            StageError, match=f"{stage} failed: .*No space left.*`resume` goes on"
         ):
             run(files)
     assert not output.exists()
-    with pytest.raises(ValueError, match="has not ended: resume=True"):
+    with pytest.raises(ValueError, match="has not ended: `resume`"):
         run(files)
     with pytest.raises(ValueError, match=r"cannot go on .*: metric changed since"):
         run(files, metric="f2", resume=True)

@@ -30,6 +30,7 @@ from argmetric._saving._whole import (
     is_special,
     remove_unfinished,
     replaced_whole,
+    unfinished,
     writing,
     written_whole,
 )
@@ -54,6 +55,7 @@ __all__ = [
     "restored",
     "save_json",
     "shown_number",
+    "unfinished",
     "whole",
     "write_archive",
     "writing",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import shutil
 import stat
 import tempfile
 from collections.abc import Iterator
@@ -12,7 +13,7 @@ from typing import IO
 
 FilePath = str | os.PathLike[str]
 
-_unfinished: set[str] = set()  # temporary files
+_unfinished: set[str] = set()  # temporary files and folders
 
 
 class DataError(ValueError):
@@ -78,10 +79,23 @@ def written_whole(path: FilePath) -> Iterator[IO[bytes]]:
 
 
 def remove_unfinished() -> None:
-    """Remove files that were begun, where the process ends without clean-up code."""
+    """Remove what was begun, where the process ends without clean-up code."""
     for temporary in tuple(_unfinished):
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
+        if os.path.isdir(temporary):
+            shutil.rmtree(temporary, ignore_errors=True)
+        else:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)
+
+
+@contextlib.contextmanager
+def unfinished(*paths: str) -> Iterator[None]:
+    """Within, files and folders go with a process that ends without clean-up code."""
+    _unfinished.update(paths)
+    try:
+        yield
+    finally:
+        _unfinished.difference_update(paths)
 
 
 def is_special(path: str) -> bool:

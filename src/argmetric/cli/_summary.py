@@ -44,13 +44,17 @@ class GroupsAsked(RowsAsked):
     average: Average | None
 
 
-class Asked(GroupsAsked):
-    """What was asked of which rows."""
+class MetricAsked(TypedDict):
+    """What decisions are judged by."""
 
     metric: str
     greater_is_better: bool
     zero_division: float | Literal["nan"]
     convention: str
+
+
+class Asked(GroupsAsked, MetricAsked):
+    """What was asked of which rows."""
 
 
 class ForecastValues(TypedDict):
@@ -104,12 +108,19 @@ def described(
     table: files.Table, metric: Metric, groups: Groups | None, **columns: str | None
 ) -> Asked:
     """Return what was asked: file, rows, columns used, groups, metric, convention."""
-    zero_division = metric.zero_division
     used = {**columns, "group": None if groups is None else groups.column}
     return {
         **rows_described(table, **used),
         "groups": None if groups is None else len(groups.ids),
         "average": None if groups is None else groups.average,
+        **metric_described(metric),
+    }
+
+
+def metric_described(metric: Metric) -> MetricAsked:
+    """Return the metric and its convention."""
+    zero_division = metric.zero_division
+    return {
         "metric": metric.name,
         "greater_is_better": metric.greater_is_better,
         "zero_division": "nan" if math.isnan(zero_division) else zero_division,

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from argmetric.scale._executors import Dask as Dask
     from argmetric.scale._executors import Processes as Processes
     from argmetric.scale._executors import Threads as Threads
+    from argmetric.scale._memory import check_memory as check_memory
     from argmetric.scale._result import ScaledDecision as ScaledDecision
     from argmetric.scale._tasks import Progress as Progress
 
@@ -22,4 +23,5 @@ __getattr__, __dir__, __all__ = lazy_names(
         "_result": ("ScaledDecision",),
         "_tasks": ("Progress",),
     },
+    for_other_rooms={"_memory": ("check_memory",)},
 )

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from argmetric._decide import decide
-from argmetric._groups import Groups
+from argmetric._groups import Groups, code_groups
 from argmetric._saving import replaced_whole
 from argmetric._suspect import scores_of_a_model
 from argmetric._types import Floats
@@ -76,6 +76,8 @@ def coded(parts: list[Rows], used: Used) -> Groups:
     import pyarrow as pa
 
     ids = pa.chunked_array([chunk for part in parts for chunk in part.ids.chunks])
+    if pa.types.is_integer(ids.type) and not ids.null_count:
+        return code_groups(ids.to_numpy(), len(ids))
     whole = ids.combine_chunks().dictionary_encode(null_encoding="encode")
     codes = whole.indices.to_numpy(zero_copy_only=False).astype(np.int64)
     return Groups(codes, whole.dictionary.to_numpy(zero_copy_only=False))

@@ -14,6 +14,7 @@ from argmetric._files import (
     DataError,
     Table,
     find_column,
+    marked,
     named_column,
 )
 from argmetric._types import Floats
@@ -62,7 +63,10 @@ def find_used(
     taken = [] if group is None else [group]
     name = find_column(table, score, defaults, what="score", role="score", taken=taken)
     if decision in schema.names or decision in source.keys:
-        raise DataError(f"{source.path} already has a column {decision!r}")
+        raise DataError(
+            f"{source.path} already has a column {decision!r}; name the new one with "
+            f"{marked('decision_column')}"
+        )
     kind = schema.field(name).type
     if not _is_number(kind):
         raise DataError(f"{source.path}: column {name!r} holds {kind}, not numbers")
@@ -171,7 +175,7 @@ def scores_and_ids(
             row = first + int(np.argmax(ids.is_null().to_numpy(zero_copy_only=False)))
             raise DataError(
                 f"{source.path}: column {used.group!r} is missing at row {row}; "
-                "missing_groups='own' makes rows without a group one of their own"
+                f"{marked('missing_groups', 'own')} makes such rows one group"
             )
         yield first, values, ids
         first += batch.num_rows

@@ -13,7 +13,8 @@ from argmetric import __version__
 from argmetric._arguments import check_choice, check_flag, check_path, shown
 from argmetric._calibrate import resolve_calibrator
 from argmetric._decide import check_limits
-from argmetric._files import DataError
+from argmetric._files import DataError, marked
+from argmetric._saving import unfinished
 from argmetric.metrics import MetricLike, get_metric
 from argmetric.scale._buckets import Asked
 from argmetric.scale._columns import MissingGroups, find_used
@@ -197,11 +198,11 @@ def running(executor: Any, n_jobs: int | None) -> Iterator[tuple[Any, int]]:
 def kept_or_cleaned(places: Places) -> Iterator[None]:
     """Leave what was done where the run may go on, and nothing where it cannot."""
     try:
-        yield
+        with unfinished(places.work, places.fresh):
+            yield
     except StageError as error:
-        raise StageError(
-            f"{error}; what was done is kept: resume=True goes on with it"
-        ) from error
+        way_on = f"{marked('resume')} goes on with it"
+        raise StageError(f"{error}; what was done is kept: {way_on}") from error
     except BaseException as error:
         if not getattr(error, "keeps_work", False):
             clean_up(places)
@@ -214,7 +215,7 @@ def _refuse_giants(buckets: list[tuple[Piece, ...]], most_rows: int) -> None:
         if rows > max(2 * most_rows, ALWAYS_FITS):
             raise DataError(
                 f"{rows:,} rows have to be decided at once, more than memory allows; "
-                "raise memory, or take fewer workers"
+                f"raise {marked('memory')}, or take fewer workers"
             )
 
 
@@ -253,6 +254,8 @@ def _answer(
     plan = f"{buckets:,} bucket{'s' * (buckets != 1)}"
     return ScaledDecision(
         output=run.places.output,
+        score=asked.used.score,
+        group=asked.used.group,
         n=rows,
         n_files=len(sources),
         n_groups=groups if grouped else None,

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from argmetric._files import DataError
-from argmetric._saving import replaced_whole
+from argmetric._files import DataError, marked
+from argmetric._saving import replaced_whole, unfinished
 
 MARKER = "_argmetric.json"  # in a folder that a run has written
 PLAN = "plan.json"
@@ -90,9 +90,10 @@ def claimed(places: Places) -> Iterator[None]:
     if handle is None:
         raise DataError(f"another run is writing {places.output}")
     try:
-        _undo_half_commit(places)
-        _refuse_foreign(places.output)
-        yield
+        with unfinished(path):
+            _undo_half_commit(places)
+            _refuse_foreign(places.output)
+            yield
     finally:
         with contextlib.suppress(OSError):
             os.unlink(path)
@@ -148,8 +149,8 @@ def begin(places: Places, plan: dict[str, Any], *, resume: bool) -> dict[str, An
     if os.path.exists(path):
         if not resume:
             raise UnfinishedError(
-                f"a run into {places.output} has not ended: resume=True goes on with "
-                f"it; or remove {places.work}"
+                f"a run into {places.output} has not ended: {marked('resume')} goes on "
+                f"with it; or remove {places.work}"
             )
         with open(path, encoding="utf-8") as file:
             before: dict[str, Any] = json.load(file)

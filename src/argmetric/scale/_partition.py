@@ -111,7 +111,7 @@ def write_pieces(connection: Any, rows: str, folder: str) -> None:
     """Write rows to a folder for each bucket; a bucket is never NULL."""
     connection.execute(
         f"COPY ({rows}) TO {quoted(folder)} (FORMAT parquet, PARTITION_BY (bucket), "
-        "COMPRESSION 'uncompressed', OVERWRITE_OR_IGNORE true)"
+        "COMPRESSION 'uncompressed', DICTIONARY_SIZE_LIMIT 1, OVERWRITE_OR_IGNORE true)"
     )
 
 

@@ -19,6 +19,8 @@ class ScaledDecision(Result):
     ----------
     output : str
         The folder with the same files, rows and columns, and the decisions.
+    score, group : str
+        The columns that were used; None for one vector.
     n : int
         Number of rows.
     n_files : int
@@ -48,6 +50,8 @@ class ScaledDecision(Result):
     """
 
     output: str
+    score: str
+    group: str | None
     n: int
     n_files: int
     n_groups: int | None
@@ -90,6 +94,8 @@ class ScaledDecision(Result):
         return {
             "metric": self.metric.name,
             "zero_division": shown_number(self.metric.zero_division),
+            "score": self.score,
+            "group": self.group,
             "n": self.n,
             "n_files": self.n_files,
             "n_groups": self.n_groups,

@@ -55,6 +55,7 @@ from argmetric.cli.scores._apply import (
     rule_summary,
 )
 from argmetric.cli.scores._load import Batch, load_batch
+from argmetric.cli.scores._many import NOT_MANY, Many, decide_many
 from argmetric.cli.scores._recalibrate import recalibrated
 from argmetric.cli.scores._route import Route, take_route
 from argmetric.cli.scores._rows_out import refuse_shared_output, rows_out
@@ -113,6 +114,7 @@ def decide(
     decision_column: NewDecisions = "decision",
     json: JsonSummary = False,
     jobs: Jobs = None,
+    many: Many = NOT_MANY,
 ) -> int:
     """Choose the labels that maximise the expected metric, and write them to the rows.
 
@@ -122,6 +124,9 @@ def decide(
     best single cut would score, and the real score where labels are known.
 
     With --rule each row is decided by itself, by a rule of `argmetric tune`.
+
+    A folder or a pattern such as 'scores/*.parquet', and a file larger than --memory,
+    are worked on in pieces; the output is then a folder with the same files.
 
     Parameters
     ----------
@@ -150,6 +155,21 @@ def decide(
     }
     if route != "recalibrate":
         _refuse_beside_route(route, recalibration, limits, rule)
+    if many.asked_for(file):
+        _refuse_beside_many(route, rule, output_format, columns)
+        return decide_many(
+            file,
+            scores,
+            columns,
+            judge,
+            recalibration,
+            limits,
+            many,
+            output=output,
+            decision_column=decision_column,
+            json=json,
+            jobs=jobs,
+        )
     if rule is not None:
         refuse_beside_rule(judge, recalibration, limits)
         return apply_rule(
@@ -208,6 +228,20 @@ def decide(
     else:
         show()
     return DONE
+
+
+def _refuse_beside_many(
+    route: str, rule: str | None, output_format: str | None, columns: Columns
+) -> None:
+    given = {
+        "--route": route != "recalibrate",
+        "--rule": rule is not None,
+        "--output-format": output_format is not None,
+        "--format": columns.format is not None,
+    }
+    for option, is_given in given.items():
+        if is_given:
+            raise UsageError(f"{option} is about one file that fits in memory")
 
 
 def _refuse_beside_route(

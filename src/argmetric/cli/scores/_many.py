@@ -1,0 +1,217 @@
+"""`argmetric decide` on many files, or on one that is larger than memory."""
+
+from __future__ import annotations
+
+import glob
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from cyclopts import Group, Parameter
+
+from argmetric.cli import _report
+from argmetric.cli._errors import DONE, UsageError
+from argmetric.cli._options import (
+    Columns,
+    FilePath,
+    Flag,
+    Judge,
+    Recalibration,
+    Scores,
+)
+from argmetric.cli._progress import stages
+from argmetric.cli._summary import Asked, Number, metric_described
+from argmetric.cli.scores._recalibrate import load_calibrator
+from argmetric.metrics import Metric
+
+if TYPE_CHECKING:
+    from argmetric.scale import ScaledDecision
+
+MANY = Group("Many files", sort_key=8)
+_MANY = Parameter(group=MANY)
+_COLUMNAR = (".parquet", ".pq", ".arrow", ".feather", ".ipc")
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Many:
+    """How files of any size are worked on.
+
+    Parameters
+    ----------
+    engine
+        Threads of this machine, or a Dask cluster: that of --scheduler, or processes
+        that are started for the run.
+    scheduler
+        The address of a Dask scheduler, such as tcp://10.0.0.1:8786.
+    memory
+        What the run may take, such as 2GB. A file that is larger is worked on in
+        pieces. [default: half of the machine]
+    work_dir
+        The folder for what is in between, about 24 bytes a row; all workers must see
+        it. [default: beside the output]
+    resume
+        Go on with a run that has not ended.
+    missing_groups
+        Rows without a group are an error, or a group of their own.
+    on_error
+        A file that cannot be read, or has other columns, ends the run, or is left out
+        and listed.
+    """
+
+    engine: Annotated[Literal["local", "dask"], _MANY] = "local"
+    scheduler: Annotated[str | None, _MANY, Parameter(metavar="ADDRESS")] = None
+    memory: Annotated[str | None, _MANY, Parameter(metavar="SIZE")] = None
+    work_dir: Annotated[FilePath | None, _MANY, Parameter(metavar="FOLDER")] = None
+    resume: Annotated[bool, Flag, _MANY] = False
+    missing_groups: Annotated[Literal["error", "own"], _MANY] = "error"
+    on_error: Annotated[Literal["stop", "skip"], _MANY] = "stop"
+
+    def asked_for(self, file: str) -> bool:
+        """Whether these options, or the files, ask for a run in pieces."""
+        if self.scheduler is not None and self.engine != "dask":
+            raise UsageError("--scheduler is about Dask: pass --engine dask too")
+        if self != Many(memory=self.memory):
+            return True
+        return is_many(file) or self._too_large(file)
+
+    def _too_large(self, file: str) -> bool:
+        from argmetric.scale import check_memory
+
+        if not (os.path.isfile(file) and file.lower().endswith(_COLUMNAR)):
+            return False
+        try:
+            limit = check_memory(self.memory)
+        except ValueError as error:
+            raise UsageError(str(error)) from error
+        return os.path.getsize(file) > limit
+
+
+def is_many(file: str) -> bool:
+    """Whether this is a folder, a pattern or an address."""
+    if os.path.isdir(file) or "://" in file:
+        return True
+    return glob.has_magic(file) and not os.path.exists(file)
+
+
+NOT_MANY = Many()
+
+
+class ManySummary(Asked):
+    """What `argmetric decide` prints as JSON about many files."""
+
+    files: int
+    positives: int
+    expected: Number
+    error: Number
+    threshold: Number | None
+    expected_half: Number | None
+    positives_half: int
+    plan: str
+    engine: Literal["local", "dask"]
+    skipped: list[str]
+    notes: list[str]
+    output: str
+
+
+def decide_many(
+    file: str,
+    scores: Scores,
+    columns: Columns,
+    judge: Judge,
+    recalibration: Recalibration,
+    limits: dict[str, Any],
+    many: Many,
+    *,
+    output: str | None,
+    decision_column: str,
+    json: bool,
+    jobs: int | None,
+) -> int:
+    """Decide about all rows, and write a folder of the same files."""
+    if output in (None, "-"):
+        raise UsageError("many files are written to a folder: pass -o FOLDER")
+    if columns.label is not None or columns.pos_label is not None:
+        raise UsageError("--label is not read here: see `argmetric evaluate`")
+    average = judge.average_for(columns.group)
+    metric = judge.resolved()
+    from argmetric.scale import Dask, Threads, decide
+
+    jobs = -1 if jobs is None else jobs
+    calibrator = load_calibrator(
+        recalibration, scores.score or "", columns, logits=scores.logits
+    )
+    with stages() as report:
+        dask = many.engine == "dask"
+        with Dask(many.scheduler, n_jobs=jobs) if dask else Threads(jobs) as executor:
+            found = decide(
+                file,
+                metric,
+                output=output,
+                group=columns.group,
+                score=scores.score,
+                average=average or "groups",
+                logits=scores.logits,
+                calibrator=calibrator,
+                missing_groups=many.missing_groups,
+                decision_column=decision_column,
+                on_error=many.on_error,
+                memory=many.memory,
+                work_dir=many.work_dir,
+                resume=many.resume,
+                executor=executor,
+                progress=report,
+                **limits,
+            )
+    summary = _summary(found, file, metric, average, many)
+    if json:
+        _report.print_json(summary)
+    else:
+        _print(summary)
+    return DONE
+
+
+def _summary(
+    found: ScaledDecision, file: str, metric: Metric, average: Any, many: Many
+) -> ManySummary:
+    used = {"score": found.score, "group": found.group}
+    return {
+        "file": file,
+        "format": "parquet",
+        "rows": found.n,
+        "columns": {role: name for role, name in used.items() if name is not None},
+        "groups": found.n_groups,
+        "average": average,
+        **metric_described(metric),
+        "files": found.n_files,
+        "positives": found.n_positives,
+        "expected": found.expected,
+        "error": found.error,
+        "threshold": found.threshold,
+        "expected_half": found.expected_half,
+        "positives_half": found.n_half,
+        "plan": found.plan,
+        "engine": many.engine,
+        "skipped": list(found.skipped),
+        "notes": list(found.notes),
+        "output": found.output,
+    }
+
+
+def _print(summary: ManySummary) -> None:
+    target = _report.console(stderr=True)
+    share = summary["positives"] / summary["rows"]
+    facts = [
+        *_report.asked(summary),
+        ("files", _report.count(summary["files"])),
+        ("positives", f"{summary['positives']:,} ({100 * share:.1f} % of the rows)"),
+        ("expected", _report.number(summary["expected"])),
+    ]
+    if summary["expected_half"] is not None:
+        half = _report.number(summary["expected_half"])
+        facts.append(("cut at 0.5", f"{half}, {summary['positives_half']:,} positives"))
+    facts.append(("plan", f"{summary['plan']}, engine {summary['engine']}"))
+    _report.print_facts(target, "argmetric decide", facts)
+    _report.print_notes(target, "note", summary["notes"])
+    _report.print_notes(target, "left out", summary["skipped"])
+    _report.print_written(target, summary["output"])

@@ -1,0 +1,171 @@
+"""`argmetric decide` on folders, patterns and files larger than memory."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import argmetric as am
+from argmetric.cli.scores._many import Many, is_many
+from scale_data import decisions, left_beside, scored, write_parts
+
+
+@pytest.fixture
+def table(tmp_path):
+    table = scored(3000)
+    write_parts(tmp_path / "in", table, [800, 1900])
+    return table
+
+
+def wanted(table, metric="f1"):
+    p, ids = table["score"].to_numpy(), table["user"].to_numpy()
+    return am.decide(p, metric, groups=ids, average="groups")
+
+
+@pytest.mark.parametrize("files", ["in", "in/*.parquet"])
+def test_many_files_are_decided_as_one(run, table, tmp_path, files):
+    ended = run("decide", files, "--group", "user", "-o", "out", "--memory", "200kB")
+    assert ended.code == 0, ended.err
+    np.testing.assert_array_equal(decisions(tmp_path / "out"), wanted(table).labels)
+    assert f"expected    {wanted(table).expected:.4f}" in ended.err
+    assert "by group, " in ended.err
+    assert "engine local" in ended.err
+    assert str(tmp_path / "out") in ended.err
+    assert ended.out == ""
+
+
+def test_one_file_takes_the_path_that_its_size_says(run, table, tmp_path):
+    one = str(tmp_path / "in" / "part-000.parquet")
+    labels = wanted(table.slice(0, 800)).labels
+    small = run("decide", one, "--group", "user", "-o", "out.parquet")
+    assert "best single cut" in small.err  # the summary of one file in memory
+    large = run("decide", one, "--group", "user", "-o", "out", "--memory", "2kB")
+    assert "by group, " in large.err
+    written = pq.read_table(tmp_path / "out.parquet")["decision"]
+    np.testing.assert_array_equal(written.to_numpy(), labels)
+    np.testing.assert_array_equal(decisions(tmp_path / "out"), labels)
+    assert written.type == pq.read_table(tmp_path / "out")["decision"].type
+
+
+def test_dask_starts_its_own_processes(run, table, tmp_path):
+    words = ("--engine", "dask", "--jobs", "2", "--memory", "400kB")
+    ended = run("decide", "in", "--group", "user", "-o", "out", *words)
+    assert ended.code == 0, ended.err
+    assert "engine dask" in ended.err
+    np.testing.assert_array_equal(decisions(tmp_path / "out"), wanted(table).labels)
+
+
+def test_a_map_comes_first(run, table, tmp_path):
+    p = table["score"].to_numpy()
+    y = (np.random.default_rng(0).random(p.size) < p / 2).astype(int)
+    pq.write_table(pa.table({"score": p, "label": y}), tmp_path / "known.parquet")
+    assert run("calibrate", "known.parquet", "-o", "map.json").code == 0
+    ended = run(
+        "decide", "in", "--group", "user", "-o", "out", "--calibrator", "map.json"
+    )
+    assert ended.code == 0, ended.err
+    calibrator = am.Calibrator.load(tmp_path / "map.json")
+    labels = am.decide(
+        p,
+        groups=table["user"].to_numpy(),
+        average="groups",
+        calibrator=calibrator,
+    ).labels
+    np.testing.assert_array_equal(decisions(tmp_path / "out"), labels)
+
+
+def test_files_that_cannot_be_read_are_listed(run, table, tmp_path):
+    (tmp_path / "in" / "part-009.parquet").write_bytes(b"hello")
+    ended = run("decide", "in", "--group", "user", "-o", "out")
+    assert ended.code == 1
+    assert "part-009.parquet" in ended.err
+    ended = run("decide", "in", "--group", "user", "-o", "out", "--on-error", "skip")
+    assert ended.code == 0
+    assert "left out: cannot read" in ended.err
+    np.testing.assert_array_equal(decisions(tmp_path / "out"), wanted(table).labels)
+
+
+def test_rows_without_a_group(run, tmp_path):
+    table = pa.table({"user": [1, None, None], "score": [0.9, 0.8, 0.1]})
+    write_parts(tmp_path / "in", table, [2])
+    ended = run("decide", "in", "--group", "user", "-o", "out")
+    assert ended.code == 1
+    assert "--missing-groups own makes such rows one group" in ended.err
+    words = ("--missing-groups", "own")
+    assert run("decide", "in", "--group", "user", "-o", "out", *words).code == 0
+    assert decisions(tmp_path / "out").tolist() == [1, 1, 0]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ([], "pass -o FOLDER"),
+        (["-o", "out", "--rule", "r.json"], "--rule is about one file"),
+        (["-o", "out", "--format", "csv"], "--format is about one file"),
+        (["-o", "out", "--label", "y"], "--label is not read here"),
+        (["-o", "out", "--scheduler", "tcp://x"], "pass --engine dask too"),
+        (["-o", "out", "--average", "pooled"], "pass --group COLUMN too"),
+    ],
+)
+def test_what_makes_no_sense_is_wrong_usage(run, table, words, message):
+    ended = run("decide", "in", *words)
+    assert ended.code == 2
+    assert message in ended.err
+
+
+def test_what_many_files_are(tmp_path):
+    (tmp_path / "odd[1].parquet").touch()
+    assert is_many(str(tmp_path))
+    assert is_many("s3://bucket/scores")
+    assert is_many(str(tmp_path / "*.parquet"))
+    assert not is_many(str(tmp_path / "odd[1].parquet"))
+    assert not is_many("missing.csv")
+    assert not Many().asked_for("missing.csv")
+    assert Many(resume=True).asked_for("missing.csv")
+
+
+def command(*words):
+    return [sys.executable, "-m", "argmetric.cli", "decide", *map(str, words)]
+
+
+def started(output, words):
+    """A command that has begun to work, and is stopped there."""
+    process = subprocess.Popen(command(*words), stderr=subprocess.PIPE)
+    work = output.parent / ".out.work"
+    until = time.monotonic() + 60
+    while not (work / "pieces").exists() or not any((work / "pieces").glob("*.json")):
+        assert time.monotonic() < until
+        assert process.poll() is None, process.stderr.read()
+        time.sleep(0.01)
+    return process
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_a_signal_cleans_up_or_leaves_what_can_go_on(run, tmp_path, number):
+    table = scored(20_000, groups=3000)
+    write_parts(tmp_path / "in", table, range(500, 20_000, 500))
+    output = tmp_path / "out"
+    words = [tmp_path / "in", "--group", "user", "-o", output]
+    words += ["--memory", "2MB", "--jobs", 1]
+    process = started(output, words)
+    process.send_signal(number)
+    _, err = process.communicate(timeout=60)
+    assert not output.exists()
+    if number == signal.SIGINT:
+        assert process.returncode == 130, err
+        assert left_beside(output) == []
+        return
+    assert process.returncode == -number
+    again = run("decide", *map(str, words))
+    assert again.code == 1
+    assert "has not ended: --resume goes on with it" in again.err
+    assert run("decide", *map(str, words), "--resume").code == 0
+    np.testing.assert_array_equal(decisions(output), wanted(table).labels)
+    assert left_beside(output) == []
