@@ -50,7 +50,6 @@ def append(task: AppendTask) -> Found:
     import pyarrow as pa
 
     labels = labels_of(task)
-    os.makedirs(os.path.dirname(task.target), exist_ok=True)
     made = temporary(task.target)
     rows = task.memory // (4 * task.source.row_bytes)
     rows = min(max(rows, LEAST_ROWS), MOST_ROWS)

@@ -56,7 +56,7 @@ def partition(task: PartitionTask) -> Found:
 
     schema = piece_schema(task.used)
     made = temporary(task.folder)
-    os.makedirs(made)
+    os.mkdir(made)
     try:
         with duck(task.memory, made) as connection:
             import pyarrow as pa

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,6 +24,7 @@ from argmetric.scale._tasks import (
     Refused,
     Task,
     accepted,
+    refuse,
     run_stage,
 )
 
@@ -56,8 +57,10 @@ class Run:
         """What one task may take."""
         return max(1, self.memory // self.n_workers)
 
-    def stage(self, name: str, tasks: Sequence[Task]) -> Iterator[Found | Refused]:
-        return run_stage(name, self.executor, tasks, self.report)
+    def stage(self, name: str, tasks: Sequence[Task]) -> list[Found]:
+        """Results of tasks, none of which may be refused."""
+        found = run_stage(name, self.executor, tasks, self.report, refuse)
+        return accepted(found)
 
     def skip(self, why: str) -> None:
         """Leave a file out, if that is wanted."""
@@ -82,10 +85,9 @@ class Run:
             item = PartitionTask(source, used, place, buckets, self.task_memory // 2)
             tasks.append(Task(partition, item, f"{place}.json", source.rows))
         parts: list[list[Piece]] = [[] for _ in range(buckets)]
-        results = self.stage("partition", tasks)
+        results = run_stage("partition", self.executor, tasks, self.report, self.skip)
         for i, task, found in zip(list(sources), tasks, results, strict=True):
             if isinstance(found, Refused):
-                self.skip(found.why)
                 del sources[i]
                 continue
             self.tallies[i] = Tally(found["rows"], found["checksum"])
@@ -113,7 +115,7 @@ class Run:
             item = SplitTask(pieces, most_rows, place, self.task_memory // 2)
             tasks.append(Task(split, item, f"{place}.json", rows))
         large = []
-        results = accepted(self.stage("split", tasks)) if tasks else iter(())
+        results = self.stage("split", tasks) if tasks else []
         for task, found in zip(tasks, results, strict=True):
             parts = parts_of(task.item, found)
             large += parts[: found["large"]]
@@ -134,11 +136,8 @@ class Run:
             tasks.append(Task(decide_bucket, item, f"{place}.json", rows))
         decided: dict[int, list[Decided]] = {i: [] for i in sources}
         after = dict.fromkeys(sources, Tally())
-        results = []
-        for task, found in zip(
-            tasks, accepted(self.stage("decide", tasks)), strict=True
-        ):
-            results.append(found)
+        results = self.stage("decide", tasks)
+        for task, found in zip(tasks, results, strict=True):
             start = 0
             if found["files"] != [piece.file for piece in task.item.pieces]:
                 raise DataError(
@@ -185,10 +184,9 @@ class Run:
             )
             for i, source in sources.items()
         ]
-        positives = 0
-        for found in accepted(self.stage("append", tasks)):
-            positives += found["positives"]
-        return positives
+        for task in tasks:  # by tasks themselves they would outlive a clean-up
+            os.makedirs(os.path.dirname(task.item.target), exist_ok=True)
+        return sum(found["positives"] for found in self.stage("append", tasks))
 
 
 def look_at(
@@ -200,8 +198,7 @@ def look_at(
     """
     sources: dict[int, Source] = {}
     first: tuple[Source, Used] | None = None
-    results = run_look(run, files)
-    for i, found in enumerate(results):
+    for i, found in enumerate(run.executor.map(_looked, files)):
         try:
             if isinstance(found, Refused):
                 raise DataError(found.why)
@@ -224,10 +221,6 @@ def look_at(
     if sum(source.rows for source in sources.values()) == 0:
         raise DataError("files has no rows: there is nothing to decide")
     return sources, first[1]
-
-
-def run_look(run: Run, files: list[tuple[str, str]]) -> Iterable[Any]:
-    return run.executor.map(_looked, files)
 
 
 def _looked(item: tuple[str, str]) -> Any:

@@ -37,7 +37,7 @@ def split(task: SplitTask) -> Found:
     The first parts are one group each that is too large by itself.
     """
     made = temporary(task.folder)
-    os.makedirs(made)
+    os.mkdir(made)
     everything = [path for piece in task.pieces for path in piece.paths]
     rows = sum(piece.rows for piece in task.pieces)
     others = -(-FULLNESS * rows // task.most_rows)
@@ -54,7 +54,7 @@ def split(task: SplitTask) -> Found:
             sizes = []
             for piece in task.pieces:
                 folder = os.path.join(made, f"file-{piece.file:06d}")
-                os.makedirs(folder)
+                os.mkdir(folder)
                 # The hash of the first stage is the same for all ids of this bucket
                 write_pieces(
                     connection,

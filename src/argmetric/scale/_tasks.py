@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -76,27 +76,42 @@ def run_stage(
     executor: Executor,
     tasks: Sequence[Task],
     report: Callable[[Progress], None] | None,
-) -> Iterator[Found | Refused]:
-    """Results of tasks in their order."""
-    total, done = sum(task.rows for task in tasks), 0
-    if report is not None:
-        report(Progress(stage, 0, total))
+    refused: Callable[[str], None],
+) -> list[Found | Refused]:
+    """Results of tasks in their order; `refused` hears of those that are none.
+
+    When it raises, what has not begun is cancelled and what has begun is waited for:
+    nothing may write once the folders are cleaned up.
+    """
+    total = sum(task.rows for task in tasks)
+    tell = report or (lambda progress: None)
+    tell(Progress(stage, 0, total))
+    results: list[Found | Refused] = []
+    done = 0
+    answers = iter(executor.map(perform, tasks))
     try:
-        for task, found in zip(tasks, executor.map(perform, tasks), strict=True):
+        for task, found in zip(tasks, answers, strict=True):
+            if isinstance(found, Refused):
+                refused(found.why)
+            results.append(found)
             done += task.rows
-            if report is not None:
-                report(Progress(stage, done, total))
-            yield found
+            tell(Progress(stage, done, total))
     except DataError:
         raise
     except Exception as error:  # a full disk, a lost worker, a library's own
         reason = str(error) or type(error).__name__
         raise StageError(f"{stage} failed: {reason.splitlines()[0]}") from error
+    finally:
+        if hasattr(answers, "close"):
+            answers.close()
+    return results
 
 
-def accepted(results: Iterator[Found | Refused]) -> Iterator[Found]:
-    """Results, of which none may be refused."""
-    for found in results:
-        if isinstance(found, Refused):
-            raise DataError(found.why)
-        yield found
+def refuse(why: str) -> None:
+    """End the run."""
+    raise DataError(why)
+
+
+def accepted(results: list[Found | Refused]) -> list[Found]:
+    """Those that are results."""
+    return [found for found in results if not isinstance(found, Refused)]
