@@ -50,6 +50,7 @@ bench: .venv/.ready-bench ## the figures of README and docs, one JSON object a l
 	$(BIN)/python benchmarks/summaries.py
 	$(BIN)/python benchmarks/cliffs.py
 	$(BIN)/python benchmarks/trust.py
+	$(BIN)/python benchmarks/scale.py
 
 clean: ## remove what can be made again
 	rm -rf .venv docs/_build docs/gallery docs/api

@@ -1,0 +1,215 @@
+"""Measure decisions over files: rows a second, memory, growth, and what peers take.
+
+    python benchmarks/scale.py                  # 10^6 rows
+    python benchmarks/scale.py --rows 1e8       # 60 bytes of the disk for each
+    python benchmarks/scale.py groups peers     # some of the sections
+
+Rows lie in Parquet files of up to 10^6 rows, 20 to a group, groups all over the files.
+Every run is a process of its own, whose CPU seconds and largest memory are those of the
+system, with what is loaded and compiled before the first row. Peers call `decide` once
+for each group, on a sample; their figures are for the rows of the sample. One JSON
+object a line.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from harness import cpu_seconds, emit, emit_machine, emit_summary, judge
+
+import argmetric as am
+
+SECTIONS = ("groups", "growth", "peers")
+FILE_ROWS = 1_000_000
+GROUP_ROWS = 20
+SAMPLE = 40_000
+MEMORY = "2GB"
+RUN = """
+import json, resource, sys, time
+from argmetric.scale import Dask, Threads, decide
+folder, output, memory, engine, workers = sys.argv[1:]
+begun = time.perf_counter()
+kind = Dask if engine == "dask" else Threads
+with kind(n_jobs=int(workers)) as executor:
+    found = decide(folder, group="user", output=output, memory=memory,
+                   executor=executor)
+seconds = time.perf_counter() - begun
+used = [resource.getrusage(who) for who in
+        (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+print(json.dumps({
+    "rows": found.n,
+    "expected": found.expected,
+    "seconds": seconds,
+    "cpu_seconds": sum(one.ru_utime + one.ru_stime for one in used),
+    "megabytes": max(one.ru_maxrss for one in used) / 1024,
+}))
+"""
+
+
+def write_rows(folder: Path, rows: int) -> None:
+    """Scores of shuffled groups, with a column that is only carried along."""
+    folder.mkdir()
+    for i, first in enumerate(range(0, rows, FILE_ROWS)):
+        rng, size = np.random.default_rng(i), min(FILE_ROWS, rows - first)
+        columns = {
+            "user": rng.integers(0, max(rows // GROUP_ROWS, 1), size),
+            "item": rng.integers(0, 50_000, size).astype(np.int32),
+            "score": rng.beta(0.3, 2, size),
+        }
+        pq.write_table(pa.table(columns), folder / f"part-{i:05d}.parquet")
+
+
+def run_on(folder: Path, engine: str, workers: int) -> dict[str, Any]:
+    """What one run took, in a process of its own."""
+    with tempfile.TemporaryDirectory(dir=folder.parent) as place:
+        words = [folder, Path(place) / "out", MEMORY, engine, workers]
+        done = subprocess.run(
+            [sys.executable, "-c", RUN, *map(str, words)],
+            check=True,
+            capture_output=True,
+            text=True,
+        )
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def groups(folder: Path, rows: int) -> None:
+    """Both engines, beside one call in memory where that is possible."""
+    write_rows(folder / "rows", rows)
+    local = run_on(folder / "rows", "local", 2)
+    dask = run_on(folder / "rows", "dask", 2)
+    for engine, found in (("local", local), ("dask", dask)):
+        emit(
+            "groups",
+            f"{engine}, 2 workers",
+            rows / found["seconds"],
+            "rows/s",
+            rows=rows,
+            rows_a_cpu_second=rows / found["cpu_seconds"],
+            megabytes=found["megabytes"],
+        )
+    emit("groups", "largest memory", local["megabytes"], "MB", ("<=", 2000.0))
+    gap = abs(local["expected"] - dask["expected"])
+    emit("groups", "gap between engines", gap, "", ("<=", 1e-12))
+    if rows > 20_000_000:
+        return
+    first = pq.read_table(folder / "rows").slice(0, 10_000)
+    am.decide(first["score"], groups=first["user"], average="groups")  # compiles
+
+    def in_memory() -> None:
+        table = pq.read_table(folder / "rows", use_threads=False)
+        p, ids = table["score"].to_numpy(), table["user"].to_numpy()
+        decision = am.decide(p, groups=ids, average="groups")
+        assert abs(decision.expected - local["expected"]) < 1e-12
+        table = table.append_column("decision", pa.array(decision.labels))
+        pq.write_table(table, folder / "decided.parquet")
+
+    seconds = cpu_seconds(in_memory)
+    ratio = seconds / local["cpu_seconds"]
+    emit("groups", "read, decided, written in memory", rows / seconds, "rows/CPU s")
+    emit("groups", "local over in memory", ratio, "ratio", (">=", 0.5))
+
+
+def growth(folder: Path, rows: int) -> None:
+    """The same rate at a hundredth, a tenth and all of the rows."""
+    rates = []
+    for size in (rows // 100, rows // 10, rows):
+        place = folder / f"growth-{size}"
+        write_rows(place, size)
+        found = run_on(place, "local", 1)
+        rates.append(size / found["cpu_seconds"])
+        emit("growth", f"{size:,} rows", rates[-1], "rows a CPU second")
+    # At few rows it is the loading of libraries that takes the time
+    emit("growth", "all over a tenth", rates[2] / rates[1], "ratio", (">=", 0.75))
+
+
+def peers(folder: Path, rows: int) -> None:
+    """One call of `decide` for each group, in the ways that libraries offer."""
+    write_rows(folder / "rows", rows)
+    mine = rows / run_on(folder / "rows", "local", 1)["cpu_seconds"]
+    emit("peers", f"local, 1 worker, {rows:,} rows", mine, "rows a CPU second")
+    size = min(rows, SAMPLE)
+    write_rows(folder / "sample", size)
+    for name, call in peer_calls(pq.read_table(folder / "sample")).items():
+        rate = size / cpu_seconds(call)
+        emit(
+            "peers",
+            f"argmetric over {name}",
+            mine / rate,
+            "ratio",
+            (">=", 30.0),
+            rows_a_cpu_second=rate,
+            sample=size,
+        )
+
+
+def labels_of(p: Any) -> list[int]:
+    found: list[int] = am.decide(np.asarray(p)).labels.tolist()
+    return found
+
+
+def peer_calls(table: pa.Table) -> dict[str, Callable[[], Any]]:
+    import duckdb
+    import pandas as pd
+    import polars as pl
+
+    frame, polars = table.to_pandas(), pl.from_arrow(table)
+    assert isinstance(polars, pl.DataFrame)
+
+    def by_pandas() -> Any:
+        return frame.groupby("user")["score"].transform(
+            lambda p: pd.Series(labels_of(p), index=p.index)
+        )
+
+    def by_polars() -> Any:
+        return polars.group_by("user").map_groups(
+            lambda rows: rows.with_columns(pl.Series("d", labels_of(rows["score"])))
+        )
+
+    def by_duckdb() -> Any:
+        connection = duckdb.connect()
+        connection.create_function("labels_of", labels_of, ["DOUBLE[]"], "BIGINT[]")
+        connection.register("scores", table)
+        return connection.execute(
+            "SELECT user, labels_of(list(score)) FROM scores GROUP BY user"
+        ).fetchall()
+
+    return {
+        "pandas groupby-transform": by_pandas,
+        "Polars map_groups": by_polars,
+        "a function in DuckDB": by_duckdb,
+    }
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("sections", nargs="*", choices=[*SECTIONS, []], default=[])
+    parser.add_argument("--rows", type=float, default=1e6)
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--folder", type=Path, help="where rows are written")
+    given = parser.parse_args()
+    rows = 20_000 if given.quick else int(given.rows)
+    judge(not given.quick)
+    emit_machine()
+    calls = {"groups": groups, "growth": growth, "peers": peers}
+    for section in given.sections or SECTIONS:
+        with tempfile.TemporaryDirectory(dir=given.folder) as place:
+            calls[section](Path(place), rows)
+    emit_summary()
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
