@@ -35,8 +35,7 @@ def cells_of(reference: Reference, most: int = MOST_CELLS) -> Cells:
 
     Equal scores stay in one cell: a lump at 0 or 1 has one of its own.
     """
-    if not reference.rises:
-        reference, _ = reference.in_order()
+    reference = reference.rising()
     x = reference.x
     w = None
     if reference.weight is not None:

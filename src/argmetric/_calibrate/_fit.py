@@ -194,8 +194,7 @@ def _root(falling: Callable[[float], float]) -> float:
 
 
 def _isotonic(reference: Reference, strict: bool, draw: bool) -> Calibrator:
-    if not reference.rises:
-        reference, _ = reference.in_order()
+    reference = reference.rising()
     p, w = reference.p, reference.weights
     first = np.flatnonzero(np.concatenate([[True], p[1:] != p[:-1]]))
     mass = np.add.reduceat(w, first)  # equal scores are one point

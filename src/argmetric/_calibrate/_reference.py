@@ -10,6 +10,7 @@ import numpy as np
 
 from argmetric._labels import Labels, binary_labels, one_class
 from argmetric._odds import expit, logit, logit_of
+from argmetric._packed import can_pack, sort_labelled
 from argmetric._suspect import refuse_two_classes
 from argmetric._types import Booleans, Floats, Integers
 from argmetric._validation import (
@@ -141,6 +142,15 @@ class Reference:
     def part(self, rows: Booleans) -> Reference:
         """Some rows in their order, with what is known of each."""
         return replace(self.take(rows, rises=self.rises), known_odds=self.odds[rows])
+
+    def rising(self) -> Reference:
+        """The rows by rising score."""
+        if self.rises:
+            return self
+        if self.weight is None and can_pack(self.scores):
+            scores, y = sort_labelled(self.scores, self.y)
+            return Reference(scores, y, None, self.logits, rises=True)
+        return self.in_order()[0]
 
     def in_order(self) -> tuple[Reference, Integers]:
         """The rows by rising score, and where each of them stood."""
