@@ -16,6 +16,7 @@ import argmetric as am
 from argmetric.scale import Dask, Processes, decide
 from argmetric.scale import _append as append_stage
 from argmetric.scale import _buckets as bucket_stage
+from argmetric.scale import _decide as decide_stage
 from argmetric.scale import _partition as partition_stage
 from argmetric.scale._conservation import Tally, tally
 from argmetric.scale._folders import claimed, places_of
@@ -196,6 +197,17 @@ def test_what_cannot_be_run_is_refused_at_once(files, tmp_path):
     assert sorted(p.name for p in tmp_path.iterdir()) == ["empty", "in"]
 
 
+def test_more_rows_than_fit_at_once_are_refused(tmp_path):
+    p = np.random.default_rng(0).random(120_000)
+    table = pa.table({"user": np.zeros(p.size, dtype=int), "score": p})
+    folder = write_parts(tmp_path / "in", table, [50_000])
+    for group in (None, "user"):
+        with pytest.raises(ValueError, match=r"120,000 rows .* at once.* `memory`"):
+            decide(folder, group=group, output=tmp_path / "out", memory="1MB")
+        assert left_beside(tmp_path / "out") == []
+    assert decide(folder, output=tmp_path / "out", memory="100MB").n == 120_000
+
+
 # -- output -----------------------------------------------------------------------
 
 
@@ -234,6 +246,18 @@ def test_a_kill_between_two_renames_loses_nothing(files):
     output.rename(output.parent / ".out.old")
     with claimed(places_of(str(output), None)):
         np.testing.assert_array_equal(decisions(output), wanted(table))
+
+
+@pytest.mark.parametrize("resume", [False, True])
+def test_a_kill_during_the_clean_up_is_no_unfinished_run(files, monkeypatch, resume):
+    _, table, output = files
+    with monkeypatch.context() as patched:
+        patched.setattr(decide_stage, "clean_up", lambda places: None)
+        run(files, metric="recall")
+    assert left_beside(output) == [".out.work"]
+    run(files, resume=resume)
+    np.testing.assert_array_equal(decisions(output), wanted(table))
+    assert left_beside(output) == []
 
 
 def test_a_second_run_into_the_same_output_is_refused(files):

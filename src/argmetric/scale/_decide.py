@@ -171,13 +171,14 @@ def decide(
             asked = Asked(metric, used, options)
             buckets, most = plan["division"]
             pieces = run.partition(sources, used, buckets)
-            pieces, large = run.split(pieces, most)
-            pieces += large
+            if used.group is not None:
+                small, large = run.split(pieces, most)
+                pieces = small + large
             _refuse_giants(pieces, most)
             results, decided = run.decide(sources, pieces, asked)
             positives = run.append(sources, decided, used.score, decision_column)
             answer = _answer(run, sources, asked, results, positives, len(pieces))
-            commit(places, answer.to_dict())
+            commit(places, {**answer.to_dict(), "run": plan["run"]})
         clean_up(places)
     return answer
 

@@ -145,17 +145,17 @@ def begin(places: Places, plan: dict[str, Any], *, resume: bool) -> dict[str, An
 
     How the rows are divided is that of the first run; all else must be the same.
     """
-    path, plan = places.inside(PLAN), json.loads(json.dumps(plan))
-    if os.path.exists(path):
+    path = places.inside(PLAN)
+    plan = json.loads(json.dumps({**plan, "run": uuid.uuid4().hex}))
+    if os.path.exists(path) and not _has_ended(places):
         if not resume:
             raise UnfinishedError(
                 f"a run into {places.output} has not ended: {marked('resume')} goes on "
                 f"with it; or remove {places.work}"
             )
-        with open(path, encoding="utf-8") as file:
-            before: dict[str, Any] = json.load(file)
+        before = _loaded(path)
         changed = [key for key in plan if plan[key] != before.get(key)]
-        changed = sorted(set(changed) - {"division"})
+        changed = sorted(set(changed) - {"division", "run"})
         if changed:
             raise UnfinishedError(
                 f"cannot go on with the run in {places.work}: {', '.join(changed)} "
@@ -167,6 +167,20 @@ def begin(places: Places, plan: dict[str, Any], *, resume: bool) -> dict[str, An
         os.makedirs(folder)
     save(path, plan)
     return plan
+
+
+def _has_ended(places: Places) -> bool:
+    """Whether a run was killed after its output had its name, in the clean-up."""
+    marker = os.path.join(places.output, MARKER)
+    if not os.path.exists(marker):
+        return False
+    return bool(_loaded(marker)["run"] == _loaded(places.inside(PLAN))["run"])
+
+
+def _loaded(path: str) -> dict[str, Any]:
+    with open(path, encoding="utf-8") as file:
+        values: dict[str, Any] = json.load(file)
+    return values
 
 
 def save(path: str, values: Any) -> None:
