@@ -13,6 +13,11 @@ settings.register_profile("argmetric", deadline=None)
 settings.load_profile("argmetric")
 
 
+def pytest_collection_modifyitems(items):
+    """Kernels first: workers compile different ones, and load each other's later."""
+    items.sort(key=lambda item: "kernels" not in item.path.parts)
+
+
 @pytest.fixture(scope="session")
 def data_folder():
     """Folder of real data, or a skip that says what is missing."""
