@@ -24,7 +24,7 @@ from argmetric._layout import Layout
 from argmetric._odds import from_log_odds
 from argmetric._segments import Method, Segments
 from argmetric._types import Floats, Integers
-from argmetric.metrics import Metric, Recall
+from argmetric.metrics import Metric, Recall, is_lasting
 
 TIE = 1e-12  # values this close, relatively, are ties: the smaller k wins
 MANY_SIZES = 40  # sizes of groups at which a metric of the user's own is checked
@@ -64,7 +64,7 @@ class SizeFacts:
 
 
 def size_facts(metric: Metric, n: int) -> SizeFacts:
-    return _kept_facts(metric, n) if metric.lasting else _facts(metric, n)
+    return _kept_facts(metric, n) if is_lasting(metric) else _facts(metric, n)
 
 
 def _facts(metric: Metric, n: int) -> SizeFacts:

@@ -13,7 +13,7 @@ import numpy as np
 from argmetric._kernels.reference import both_laws
 from argmetric._segments import Segments
 from argmetric._types import Floats, Integers
-from argmetric.metrics import Metric, RatioForm
+from argmetric.metrics import Metric, RatioForm, is_lasting
 
 SHARING = 4  # segments of one size for which a large table pays
 REMEMBERED = 32  # sizes whose tables outlive a call
@@ -32,7 +32,7 @@ class Tables:
 
         The second is None where every cell is defined.
         """
-        if m <= REMEMBERED and self.metric.lasting:
+        if m <= REMEMBERED and is_lasting(self.metric):
             return remembered_table(self.metric, m, n)
         if (m, n) not in self._kept:
             self._kept[m, n] = make_table(self.metric, m, n)

@@ -113,11 +113,6 @@ class Metric:
         return True
 
     @property
-    def lasting(self) -> bool:
-        """Whether its values may be kept after a call: none of the user's own are."""
-        return type(self).__module__.startswith("argmetric.metrics.")
-
-    @property
     def form(self) -> Form | None:
         """Algebraic form, or None for a general function of the counts."""
         return None
@@ -244,11 +239,6 @@ class CustomMetric(Metric):
         flag = check_flag(self.greater_is_better, "greater_is_better")
         object.__setattr__(self, "greater_is_better", flag)
 
-    @property
-    def lasting(self) -> bool:
-        """Nobody knows what a function reads besides its arguments."""
-        return False
-
     def _value(self, tp: Floats, k: Floats, t: Floats, n: Floats) -> Floats:
         tp, k, t, n = np.broadcast_arrays(tp, k, t, n)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -279,3 +269,9 @@ class CustomMetric(Metric):
             raise TypeError(
                 f"the function {self.name} returns None: is a `return` missing?"
             )
+
+
+def is_lasting(metric: Metric) -> bool:
+    """Whether values may be kept after a call: nobody knows what users' code reads."""
+    own = type(metric).__module__.startswith("argmetric.metrics.")
+    return own and not isinstance(metric, CustomMetric)
