@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import argmetric as am
+from argmetric._decide import _one
 from argmetric._expected import _long, _powers
 from argmetric._kernels import powers, reference
 
@@ -35,7 +36,7 @@ def without_sort(p, metric, **limits):
 
 def by_sorting(monkeypatch, p, metric, **options):
     with monkeypatch.context() as patch:
-        patch.setattr(_long, "LONG", math.inf)
+        patch.setattr(_one, "choose_in_long", lambda *_: None)
         return am.decide(p, metric, **options)
 
 
@@ -87,10 +88,19 @@ def test_limits_and_conventions_hold_without_a_sort(metric, options, monkeypatch
 @pytest.mark.parametrize("metric", ["f1", "kappa", "hmean"])
 def test_the_switch_to_no_sort_moves_nothing(metric, monkeypatch):
     p = np.random.default_rng(7).beta(0.3, 2, _long.LONG)
-    assert without_sort(p[1:], metric) is None
-    assert without_sort(p, metric) is not None
+    taken = []
+
+    def watched(some, *rest):
+        taken.append(some.size)
+        return _long.choose_in_long(some, *rest)
+
     for some in (p, p[1:]):
-        assert_same(am.decide(some, metric), by_sorting(monkeypatch, some, metric))
+        wanted = by_sorting(monkeypatch, some, metric)
+        with monkeypatch.context() as patch:
+            patch.setattr(_one, "choose_in_long", watched)
+            assert_same(am.decide(some, metric), wanted)
+    assert taken == [p.size]
+    assert without_sort(p, metric) is not None
 
 
 def test_the_curve_is_made_when_it_is_asked_for(monkeypatch):
