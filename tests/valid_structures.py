@@ -289,7 +289,6 @@ STRUCTURES |= {
             "redundancy": 1.0,
             "iterations": 1,
             "oracle_beam": 1,
-            "random_state": 0,
         },
         {"min_words": r"\bmin_words\b|no sentence"},
     ),

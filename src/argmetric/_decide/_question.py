@@ -29,7 +29,6 @@ from argmetric.metrics import Metric, Recall, is_lasting
 TIE = 1e-12  # values this close, relatively, are ties: the smaller k wins
 MANY_SIZES = 40  # sizes of groups at which a metric of the user's own is checked
 UNLIMITED = 2**63 - 1
-NO_LIMITS = (0, None, None, None)
 OFTEN_EMPTY = 0.05  # chance of no positive from which the 0/0 convention matters
 
 
@@ -145,7 +144,8 @@ class Question:
 def check_limits(
     least: int, most: int | None, min_precision: float | None, min_recall: float | None
 ) -> Limits:
-    if type(least) is int and (least, most, min_precision, min_recall) == NO_LIMITS:
+    none = most is None and min_precision is None and min_recall is None
+    if none and type(least) is int and least == 0:
         return Limits(0, UNLIMITED, 0.0, 0.0)
     least = check_count(least, "min_positives")
     if most is not None:
