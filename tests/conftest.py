@@ -9,7 +9,7 @@ from hypothesis import settings
 from command import Ended
 
 # The first example compiles kernels, and machines are noisy: no time limits.
-settings.register_profile("argmetric", deadline=None)
+settings.register_profile("argmetric", deadline=None, max_examples=60)
 settings.load_profile("argmetric")
 
 

@@ -118,7 +118,7 @@ def assert_alike(one, other, X, Y, **options):
 @pytest.mark.parametrize("name", PAIRS)
 def test_steps_in_place_change_no_result(name, costs, beam):
     right = Y_AB if "searched" in name else Y
-    options = {"costs": costs, "beam": beam, "beta": 0.5, "iterations": 3}
+    options = {"costs": costs, "beam": beam, "beta": 0.5, "iterations": 2}
     assert_alike(*PAIRS[name], X, right, **options, prediction="mean")
 
 

@@ -267,7 +267,7 @@ def test_a_damaged_file_is_told_and_closed(tmp_path, kind):
         (tmp_path / "bad.tag").write_bytes(data[:size])
         refused("is not a tagger of argmetric, or it is cut off")
     rng = np.random.default_rng(0)
-    for _ in range(60):
+    for _ in range(25):
         broken = bytearray(data)
         for place in rng.integers(len(data), size=5):
             broken[place] ^= 1 << int(rng.integers(8))
