@@ -28,8 +28,11 @@ PYTHON = (
 
 
 def run(*, quick: bool) -> None:
+    calls = 20 if quick else 300
+    _requests(calls, "before")
+    am.warmup()
+    _requests(calls, "after")
     _sorts(*((60_000, 1) if quick else (1_000_000, 7)))
-    _requests(20 if quick else 300)
     _baskets(*((5_000, 1) if quick else (1_000_000, 3)))
     _shell(1 if quick else 3)
 
@@ -59,7 +62,7 @@ def _sorts(n: int, repeats: int) -> None:
             )
 
 
-def _requests(calls: int) -> None:
+def _requests(calls: int, when: str) -> None:
     """Calls on ten rows; beside them, what adding two such arrays takes here."""
     p = np.random.default_rng(8).random(10)
 
@@ -75,7 +78,7 @@ def _requests(calls: int) -> None:
     for metric in ("f1", "mcc", "gmean", "accuracy"):
         emit(
             "limits",
-            f"decide(p, {metric!r}) on 10 rows",
+            f"decide(p, {metric!r}) on 10 rows, {when} a kernel is loaded",
             microseconds(partial(am.decide, p, metric), calls),
             "microseconds of CPU, best of the repeats",
             ("<=", REQUEST_US) if metric == "f1" else None,

@@ -70,9 +70,15 @@ class Layout:
         return self.ids is None
 
     @property
+    def largest(self) -> int:
+        """Members of the largest segment."""
+        return int(self.sizes[0] if self.single else self.sizes.max())
+
+    @property
     def sparse(self) -> bool:
         """Whether some members are implicit certain negatives."""
-        return int(self.sizes.sum()) != self.scores.size
+        members = self.sizes[0] if self.single else self.sizes.sum()
+        return bool(members != self.scores.size)
 
     def segment_rows(self, first: int, last: int) -> Integers:
         """Positions of the items of segments first…last-1."""

@@ -135,6 +135,8 @@ def is_missing(value: Any) -> bool:
 
 def to_floats(values: Any, name: str) -> Floats:
     """The same as 64-bit floats, nan where missing; text is refused with its place."""
+    if type(values) is np.ndarray and values.dtype == np.float64 and values.ndim:
+        return np.ascontiguousarray(values)  # the commonest case at once
     if is_masked(values) and values.dtype.kind in "iub":
         values = values.astype(np.float64)
     array = to_numpy(values, name, "an array of numbers")
@@ -179,19 +181,19 @@ def check_scores(
     `hint` says what to do with values that are log-odds, and `where` the place of the
     value with a number, if that is not its row.
     """
+    if values.size == 0:
+        return values
+    low, high = float(values.min()), float(values.max())
+    if (logits and not math.isnan(low)) or (low >= 0.0 and high <= 1.0):
+        return values
     if where is None:
 
         def where(index: int) -> str:
             return place(index, values.shape)
 
-    if values.size == 0:
-        return values
-    low, high = float(values.min()), float(values.max())
-    if np.isnan(low):
+    if math.isnan(low):
         index = int(np.flatnonzero(np.isnan(values.ravel()))[0])
         raise ValueError(f"{name} has NaN at {where(index)}; drop or fill it first")
-    if logits or (low >= 0.0 and high <= 1.0):
-        return values
     if low >= -ROUNDING and high <= 1.0 + ROUNDING:
         return np.clip(values, 0.0, 1.0)
     flat = values.ravel()

@@ -42,6 +42,7 @@ def warmup() -> None:
     forecast(p, p > 0.5, groups=np.arange(p.size) % 50 * 2**40)
     many = np.arange(p.size) // 10  # groups whose laws are added on a grid
     forecast(p, p > 0.5, groups=many)
+    decide(p[:10])  # after a kernel has been loaded; before, numpy does
     _warm_streams()
 
 

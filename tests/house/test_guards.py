@@ -21,7 +21,7 @@ import argmetric
 
 PACKAGE = Path(argmetric.__file__).parent
 TESTS = next(p for p in Path(__file__).resolve().parents if p.name == "tests")
-DECORATORS = {"kernel", "borrowing", "inlined"}
+DECORATORS = {"kernel", "borrowing", "inlined", "unfused"}
 
 
 @cache
@@ -119,6 +119,9 @@ HELD_BY = {
     "intervals": {
         "test_exact_decoding_equals_enumeration": "exact_sets",
         "test_counts_decoding_equals_enumeration": "schedule",
+    },
+    "laws": {
+        "test_laws_of_short_vectors_are_the_same_to_the_bit": "both_laws",
     },
     "logistic": {
         "test_a_pass_equals_its_twin": (

@@ -120,6 +120,20 @@ def test_table_kernels(p, copies):
         )
 
 
+@settings(deadline=None)
+@given(probability_vectors(max_size=40))
+def test_laws_of_short_vectors_are_the_same_to_the_bit(p):
+    """Whether a kernel is loaded must not show in any decision."""
+    p = np.sort(p)[::-1]
+    m, q = p.size, 1 - p
+    first, second = (backend.both_laws(p, q) for backend in (compiled, reference))
+    np.testing.assert_array_equal(first, second)
+    exact = reference.laws(p, q), reference.laws(p[::-1], q[::-1])[::-1]
+    for rows, laws in zip(first, exact, strict=True):
+        padded = [np.pad(law, (0, m + 1 - law.size)) for law in laws]
+        np.testing.assert_allclose(rows, padded, rtol=1e-14, atol=1e-300)
+
+
 def factors(p, n, kind):
     """Flat factors of one segment in n members for `affine_curves`."""
     count = np.arange(p.size + 1.0)

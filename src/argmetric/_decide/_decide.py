@@ -122,11 +122,11 @@ def decide(
         warn_of_scale(layout.scores, logits=logits, zeros=layout.sparse)
     else:
         layout = recalibrated(layout, found, logits=logits)
-    require_defined(metric, int(layout.sizes.max()))
+    require_defined(metric, layout.largest)
     if check:
         require_ranking(metric, layout.sizes)
         if layout.sparse:
-            require_no_zeros_chosen(metric, int(layout.sizes.max()))
+            require_no_zeros_chosen(metric, layout.largest)
     question = Question(layout, metric, method, limits, logits, Tables(metric))
     decision = (
         decide_one(question) if layout.single else decide_groups(question, n_threads)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from argmetric._decide._question import (
+    OFTEN_EMPTY,
     Question,
     allowed_range,
     choose,
@@ -97,7 +98,9 @@ def decide_groups(question: Question, n_threads: int) -> Decision:
         with ThreadPoolExecutor(n_threads) as pool:
             list(pool.map(work, ranges))
     error = float(totals.error.mean())
-    notes = convention_note(question, totals.none) + error_note(error)
+    often = float((totals.none >= OFTEN_EMPTY).mean())
+    notes = convention_note(question, float(totals.none.mean()), often)
+    notes += error_note(error)
     half = Cut(question.half, int(totals.n_half.sum()), mean_defined(totals.at_half))
     return Decision(
         labels=layout.restore(labels),

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 
 from argmetric._decide._question import (
+    OFTEN_EMPTY,
     Question,
     allowed_range,
     choose,
@@ -17,12 +18,14 @@ from argmetric._decide._question import (
     cut_between,
     error_note,
     refuse_empty_range,
+    scores_at,
     size_facts,
     threshold_between,
 )
 from argmetric._decide._result import Cut, Decision
 from argmetric._expected import (
     LONG,
+    BestCount,
     choose_in_long,
     error_of,
     is_short,
@@ -32,22 +35,10 @@ from argmetric._segments import Segments
 from argmetric._types import Floats, Integers
 
 
-@dataclass(frozen=True)
-class Found:
-    """The best count, and what a decision tells besides.
+class Found(NamedTuple):
+    """The best count, the chance of no positive, and what makes scores and curve."""
 
-    `upper` and `lower` are the scores of the last item that is chosen and of the first
-    that is not, infinite where there is none; `key` and `curve` make the sorted
-    scores and the curve.
-    """
-
-    best: int
-    expected: float
-    error: float
-    n_half: int
-    at_half: float
-    upper: float
-    lower: float
+    choice: BestCount
     chance_of_none: float
     key: Callable[[], Floats]
     curve: Callable[[], Floats]
@@ -57,39 +48,40 @@ def decide_one(question: Question) -> Decision:
     found = (
         found_at_once(question) or found_unsorted(question) or found_sorted(question)
     )
-    layout, k = question.layout, found.best
-    threshold = cut_between(found.upper, found.lower)
+    layout, count = question.layout, found.choice
+    threshold = cut_between(count.upper, count.lower)
 
     def best_cut() -> Cut:
         if threshold is not None and question.limits.none:
-            return Cut(threshold, k, found.expected)
+            return Cut(threshold, count.best, count.expected)
         return best_single_cut(question, found)
 
     notes = []
     if threshold is not None:
         labels = (layout.scores >= threshold).astype(np.int64)
     else:
-        labels, tied_count = split_tie(question, found)
+        labels, tied_count = split_tie(question, count)
         first = "the first in order" if layout.rows is None else "by p as given"
         notes.append(
-            f"{tied_count:,} items share the score {found.lower:.6g} at the cut and "
+            f"{tied_count:,} items share the score {count.lower:.6g} at the cut and "
             f"some of them are chosen, {first}: no threshold gives these labels"
         )
-    notes += convention_note(question, np.array([found.chance_of_none]))
-    notes += error_note(found.error)
+    none = found.chance_of_none
+    notes += convention_note(question, none, float(none >= OFTEN_EMPTY))
+    notes += error_note(count.error)
     return Decision(
         labels=layout.restore(labels),
-        n_positives=k,
+        n_positives=count.best,
         threshold=threshold,
-        expected=found.expected,
-        error=found.error,
+        expected=count.expected,
+        error=count.error,
         metric=question.metric,
-        n=int(layout.sizes[0]),
+        n=layout.largest,
         average=layout.average,
         group_ids=None,
         group_n_positives=None,
         group_expected=None,
-        cut_half=Cut(question.half, found.n_half, found.at_half),
+        cut_half=Cut(question.half, count.n_half, count.at_half),
         notes=tuple(notes),
         _best_cut=best_cut,
         _curve_of=lambda g: found.curve(),
@@ -111,18 +103,15 @@ def found_sorted(question: Question) -> Found:
     at_half = np.searchsorted(-key, [-question.half], side="right")
     choice, curve_of = question.choose(segments, low, high, at_half)
     k = int(choice.best[0])
-    return Found(
-        best=k,
-        expected=float(choice.expected[0]),
-        error=float(choice.errors[0]),
-        n_half=int(at_half[0]),
-        at_half=float(choice.at_extra[0]),
-        upper=float(key[k - 1]) if k > 0 else math.inf,
-        lower=float(key[k]) if k < key.size else -math.inf,
-        chance_of_none=chance_of_none(segments),
-        key=lambda: key,
-        curve=curve_of,
+    count = BestCount(
+        k,
+        float(choice.expected[0]),
+        float(choice.errors[0]),
+        int(at_half[0]),
+        float(choice.at_extra[0]),
+        *scores_at(key, k),
     )
+    return Found(count, chance_of_none(segments), lambda: key, curve_of)
 
 
 def found_at_once(question: Question) -> Found | None:
@@ -133,28 +122,28 @@ def found_at_once(question: Question) -> Found | None:
         return None
     if limits.min_precision > 0 or limits.min_recall > 0 or limits.least > scores.size:
         return None
-    key = np.sort(scores)[::-1]
-    segments = question.segments(key, layout.indptr, layout.sizes)
-    p, q, n = segments.p, segments.q, int(layout.sizes[0])
+    key = scores.copy()
+    key.sort()
+    key = key[::-1]
+    p, q = question.chances(key)
+    n = layout.largest
     high = highest_count(question, p)
     curve = short_curve(question.tables, p, q, n)
     floor = size_facts(metric, n).floor
-    if floor > 0:
-        floor = float(question.tie_floor(segments)[0])
+    if floor > 0.0:
+        mean = float(p.sum())
+        floor *= min(max(min(mean, n - mean), 0.0), 1.0)
     k = choose(question, curve, limits.least, high, floor)
-    n_half = int((key >= question.half).sum())
-    return Found(
-        best=k,
-        expected=float(curve[k]),
-        error=error_of(curve),
-        n_half=n_half,
-        at_half=float(curve[n_half]),
-        upper=float(key[k - 1]) if k > 0 else math.inf,
-        lower=float(key[k]) if k < key.size else -math.inf,
-        chance_of_none=float(q.prod()),
-        key=lambda: key,
-        curve=lambda: curve,
+    n_half = int(np.count_nonzero(key >= question.half))
+    count = BestCount(
+        k,
+        float(curve[k]),
+        error_of(curve),
+        n_half,
+        float(curve[n_half]),
+        *scores_at(key, k),
     )
+    return Found(count, math.prod(q.tolist()), lambda: key, lambda: curve)
 
 
 def highest_count(question: Question, p: Floats) -> int:
@@ -178,35 +167,25 @@ def found_unsorted(question: Question) -> Found | None:
         return None
     high = highest_count(question, p)
     floor = size_facts(question.metric, n).floor
-    choice = choose_in_long(p, question.metric, limits.least, high, floor)
-    if choice is None:
+    count = choose_in_long(p, question.metric, limits.least, high, floor)
+    if count is None:
         return None
 
     @cache
     def in_order() -> tuple[Floats, Segments]:
         return sorted_segment(question)
 
-    return Found(
-        best=choice.best,
-        expected=choice.expected,
-        error=choice.error,
-        n_half=choice.n_half,
-        at_half=choice.at_half,
-        upper=choice.upper,
-        lower=choice.lower,
-        chance_of_none=0.0,
-        key=lambda: in_order()[0],
-        curve=cache(lambda: question.curves(in_order()[1])[0]),
-    )
+    curve = cache(lambda: question.curves(in_order()[1])[0])
+    return Found(count, 0.0, lambda: in_order()[0], curve)
 
 
-def split_tie(question: Question, found: Found) -> tuple[Integers, int]:
+def split_tie(question: Question, count: BestCount) -> tuple[Integers, int]:
     """Labels of which some share the score at the cut, and how many do."""
     layout = question.layout
-    labels = (layout.scores > found.lower).astype(np.int64)
+    labels = (layout.scores > count.lower).astype(np.int64)
     order = layout.segment_rows(0, 1)
-    tied = order[layout.scores[order] == found.lower]
-    labels[tied[: found.best - int(labels.sum())]] = 1
+    tied = order[layout.scores[order] == count.lower]
+    labels[tied[: count.best - int(labels.sum())]] = 1
     return labels, tied.size
 
 

@@ -98,9 +98,11 @@ class Question:
 
     def segments(self, key: Floats, indptr: Integers, sizes: Integers) -> Segments:
         """Segments of scores that descend within each of them."""
-        if self.logits:
-            return Segments(*from_log_odds(key), indptr, sizes)
-        return Segments(key, 1.0 - key, indptr, sizes)
+        return Segments(*self.chances(key), indptr, sizes)
+
+    def chances(self, scores: Floats) -> tuple[Floats, Floats]:
+        """Probabilities of 1 and of 0."""
+        return from_log_odds(scores) if self.logits else (scores, 1.0 - scores)
 
     def tie_floor(self, segments: Segments) -> Floats:
         """Differences of every segment that are rounding; see `Metric.tie_floor`.
@@ -254,18 +256,21 @@ def choose(
 ) -> int:
     """Best k of one curve within its range; ties go to the smaller k."""
     part = question.sign * values[low : high + 1]
-    part = np.where(np.isnan(part), -np.inf, part)
     if allowed is not None:
         part = np.where(allowed[low : high + 1], part, -np.inf)
-    top = float(part.max())
-    return low + int(np.argmax(part >= top - max(TIE * abs(top), floor)))
+    top = float(np.fmax.reduce(part))  # passes over nan
+    return low + int((part >= top - max(TIE * abs(top), floor)).argmax())
 
 
 def threshold_between(key: Floats, k: int) -> float | None:
     """A cut with exactly k scores at or above it; None where a tie is split."""
+    return cut_between(*scores_at(key, k))
+
+
+def scores_at(key: Floats, k: int) -> tuple[float, float]:
+    """The scores on both sides of a cut behind k of them, infinite where is none."""
     upper = float(key[k - 1]) if k > 0 else math.inf
-    lower = float(key[k]) if k < key.size else -math.inf
-    return cut_between(upper, lower)
+    return upper, float(key[k]) if k < key.size else -math.inf
 
 
 def cut_between(upper: float, lower: float) -> float | None:
@@ -285,21 +290,24 @@ def error_note(error: float) -> list[str]:
     return [f"the expected values carry a numerical error of about {error:.1g}"]
 
 
-def convention_note(question: Question, none: Floats) -> list[str]:
-    """Whether the value of 0/0 matters on these data."""
-    often = float((none >= OFTEN_EMPTY).mean())
+def convention_note(question: Question, none: float, often: float) -> list[str]:
+    """Whether the value of 0/0 matters on these data.
+
+    `none` is the chance of no positive, and `often` the share of the segments in which
+    it is OFTEN_EMPTY or more.
+    """
     if often == 0.0:
         return []
-    values = size_facts(question.metric, int(question.layout.sizes.max())).empty
+    values = size_facts(question.metric, question.layout.largest).empty
     if values[0] == values[1]:
         return []
     zero = question.metric.zero_division
     if question.layout.single:
-        subject = f"there is no positive at all with probability {none[0]:.2f}"
+        subject = f"there is no positive at all with probability {none:.2f}"
     else:
         subject = (
             f"{often:.0%} of the groups have no positive with probability 0.05 or more "
-            f"({none.mean():.0%} of all groups are expected to have none)"
+            f"({none:.0%} of all groups are expected to have none)"
         )
     effect = (
         "such outcomes are left out"

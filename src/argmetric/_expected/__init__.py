@@ -10,7 +10,7 @@ from argmetric._expected._curves import (
 )
 from argmetric._expected._general import TOLERANCE, window_width
 from argmetric._expected._hermite import bernoulli_cumulants
-from argmetric._expected._long import LONG, choose_in_long
+from argmetric._expected._long import LONG, BestCount, choose_in_long
 from argmetric._expected._search import (
     Choice,
     choose_counts,
@@ -23,6 +23,7 @@ __all__ = [
     "LONG",
     "SMALL",
     "TOLERANCE",
+    "BestCount",
     "Choice",
     "Tables",
     "bernoulli_cumulants",

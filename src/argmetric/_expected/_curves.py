@@ -102,8 +102,7 @@ def is_short(p: Floats, metric: Metric) -> bool:
 
 def error_of(curve: Floats) -> float:
     """What to reckon with on one curve."""
-    size = np.fmax.reduce(np.abs(curve), initial=1.0)  # fmax passes over nan
-    return RELATIVE_ERROR * float(size)
+    return RELATIVE_ERROR * float(np.fmax.reduce(np.abs(curve), initial=1.0))  # not nan
 
 
 def expected_curves(

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -29,9 +30,11 @@ TIE = 1e-12  # values this close, relatively, are ties: the smaller k wins
 SLACK = 1e-11  # rounding of a bound
 
 
-@dataclass(frozen=True)
-class LongChoice:
-    """The best k of a vector, its value, and the scores at the cut."""
+class BestCount(NamedTuple):
+    """The best k of a vector, its value, that of the cut at one half, and the scores
+    of the last item that is chosen and of the first that is not, infinite where there
+    is none.
+    """
 
     best: int
     expected: float
@@ -56,7 +59,7 @@ class Edges:
 
 def choose_in_long(
     p: Floats, metric: Metric, low: int, high: int, floor: float
-) -> LongChoice | None:
+) -> BestCount | None:
     """Best k within low…high of unsorted p; None where that takes the whole curve."""
     n = p.size
     if low > high:
@@ -260,7 +263,7 @@ class Search:
 
     def finish(
         self, p: Floats, items: Floats, left: Left, half: tuple[int, float]
-    ) -> LongChoice | None:
+    ) -> BestCount | None:
         """The best of all k that are left, and of none and all."""
         first, skip = left.first, int(left.least - left.first.k)
         count, terms = int(left.most - left.least), self.evaluator.terms
@@ -286,7 +289,7 @@ class Search:
         if 0 < best < self.n:
             error = self.evaluator.error(expected, float(best), sums[:, [found]])
         upper, lower = cut_scores(p, items, best - int(first.k), left.last.at, best)
-        return LongChoice(best, expected, error, *half, upper, lower)
+        return BestCount(best, expected, error, *half, upper, lower)
 
 
 def powers_of(items: Floats, terms: int) -> Floats:

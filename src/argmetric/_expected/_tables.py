@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterator
 from fractions import Fraction
 from functools import lru_cache
@@ -10,7 +11,7 @@ from types import ModuleType
 
 import numpy as np
 
-from argmetric._kernels.reference import both_laws
+from argmetric._kernels import reference
 from argmetric._segments import Segments
 from argmetric._types import Floats, Integers
 from argmetric.metrics import Metric, RatioForm, is_lasting
@@ -120,11 +121,15 @@ def table_curves(
 
 def short_curve(tables: Tables, p: Floats, q: Floats, n: int) -> Floats:
     """E[value | defined] for every k of one short vector in descending order."""
-    hits, misses = both_laws(p, q)
+    # The kernel, once it is loaded: it gives the same bits, a short vector no reason to
+    # load it.
+    kernels = sys.modules.get("argmetric._kernels.laws", reference)
+    hits, misses = kernels.both_laws(p, q)
     table, defined = tables.of(p.size, n)
-    curve = np.asarray(np.einsum("ka,kar,kr->k", hits, table, misses))
+    rows, columns = hits[:, None, :], misses[:, :, None]
+    curve: Floats = (rows @ (table @ columns))[:, 0, 0]
     if defined is not None:
-        divide_defined(curve, np.einsum("ka,kar,kr->k", hits, defined, misses))
+        divide_defined(curve, (rows @ (defined @ columns))[:, 0, 0])
     return curve
 
 

@@ -116,7 +116,7 @@ def forecast(
     if prior is not None:
         # An implicit cell stays a certain negative under any prevalence.
         p_, q = match_prevalence(p_, q, prior, int(layout.sizes.sum()))
-    require_defined(metric, int(layout.sizes.max()))
+    require_defined(metric, layout.largest)
     known_ = _arrived(known, layout)
     law, positives = law_of_score(
         metric, layout, p_, q, known_, selected, overdispersion

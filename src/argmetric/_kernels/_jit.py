@@ -32,6 +32,11 @@ def borrowing(function: Function) -> Function:
     return _compiled(function, _OPTIONS | _UNCOUNTED)
 
 
+def unfused(function: Function) -> Function:
+    """A kernel that rounds every product: to the bit what numpy gives."""
+    return _compiled(function, {"nogil": True})
+
+
 def inlined(function: Function) -> Function:
     """Copy a small function into the kernels that call it, once for every row.
 

@@ -11,6 +11,7 @@ from argmetric._kernels.cells import (
 )
 from argmetric._kernels.exponential import hit_curves, ratio_curves
 from argmetric._kernels.ids import number_ids
+from argmetric._kernels.laws import both_laws
 from argmetric._kernels.rates import best_of_rates
 from argmetric._kernels.segments import (
     bounded_counts,
@@ -35,6 +36,7 @@ __all__ = [
     "add_cells",
     "affine_curves",
     "best_of_rates",
+    "both_laws",
     "bounded_counts",
     "cell_moments",
     "chance_of_none",

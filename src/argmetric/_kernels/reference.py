@@ -120,14 +120,25 @@ def table_curves(
 def both_laws(p: Floats, q: Floats) -> tuple[Floats, Floats]:
     """Laws of the positives among the first k items, and among the others, by rows."""
     m = p.size
-    rows = np.zeros((m + 1, 2, m + 1))  # the second from the last item on
-    rows[0, :, 0] = 1.0
-    chance = np.stack([p, p[::-1]], axis=1)[:, :, None]
-    other = np.stack([q, q[::-1]], axis=1)[:, :, None]
-    for i in range(m):
-        np.multiply(rows[i], other[i], out=rows[i + 1])
-        rows[i + 1, :, 1:] += chance[i] * rows[i, :, :-1]
-    return rows[:, 0], rows[::-1, 1]
+    # A zero, the law of the first k, and that of the last k: an item takes two calls of
+    # numpy, which are all that short vectors cost.
+    rows = np.zeros((m + 1, 2 * m + 3))
+    rows[0, 1] = rows[0, m + 2] = 1.0
+    chances = np.empty((m, 2, 2, m + 1))
+    chances[:, 0, 0] = q[:, None]
+    chances[:, 1, 0] = p[:, None]
+    chances[:, :, 1] = chances[::-1, :, 0]
+    factors = chances.reshape(m, 2, 2 * m + 2)
+    step = rows.itemsize
+    neighbours = np.ndarray(  # each law as it is, and shifted by one
+        factors.shape, rows.dtype, rows, step, (rows.strides[0], -step, step)
+    )
+    terms = np.empty((2, 2 * m + 2))
+    missed, hit = terms
+    for old, factor, new in zip(neighbours, factors, rows[1:, 1:], strict=True):
+        np.multiply(old, factor, terms)
+        np.add(missed, hit, new)
+    return rows[:, 1 : m + 2], rows[::-1, m + 2 :]
 
 
 def harmonic_curves(
