@@ -16,6 +16,8 @@ from argmetric._validation import check_length, is_missing, to_numpy
 # Ids of these types are neither missing nor unhashable.
 _PLAIN_IDS = frozenset({str, bytes, int, bool})
 FEW_IDS = 4096  # so many are sorted, without loading numba
+MANY_GROUPS = 1 << 14  # from here on rows are brought into bins of groups first
+BINS = 1 << 10  # at most: more would leave the cache
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,11 +58,7 @@ class Groups:
         """Row numbers of the groups, one group behind the other; None: as they lie."""
         if self._starts.size == self.count:
             return None
-        from argmetric._kernels import compiled
-
-        rows = np.empty(self.codes.size, dtype=np.int64)
-        compiled.group_rows(self.codes, self.indptr[:-1].copy(), rows)
-        return rows
+        return rows_by_group(self.codes, self.indptr)
 
     def take(self, rows: Booleans | Integers) -> Groups:
         """Some of the rows; groups without any are none."""
@@ -153,24 +151,52 @@ def code_groups(groups: Any, n: int, other: str = "p", name: str = "groups") -> 
     values = check_groups(groups, n, other, name)
     if n == 0:
         return Groups(np.zeros(0, dtype=np.int64), values)
+    if values.dtype.kind in "iu" and n > FEW_IDS and lie_close(values):
+        return Groups(*_by_counting(values))
     starts = np.flatnonzero(np.concatenate([[True], values[1:] != values[:-1]]))
     code, ids = factorize(values[starts])
     return Groups(np.repeat(code, np.diff(np.append(starts, n))), ids)
 
 
+def rows_by_group(codes: Integers, indptr: Integers) -> Integers:
+    """Row numbers of all groups, one behind the other, each in the order of its rows.
+
+    A counting sort; one with many groups goes all over the memory, so these are first
+    brought into bins of neighbours.
+    """
+    from argmetric._kernels import compiled
+
+    n, count = codes.size, indptr.size - 1
+    rows = np.empty(n, dtype=np.int64)
+    starts = indptr[:-1].copy()
+    if count < MANY_GROUPS:
+        compiled.group_rows(codes, starts, rows)
+        return rows
+    bits = (count // BINS).bit_length()
+    narrow = np.int32 if n < 2**31 else np.int64
+    binned, binned_codes = np.empty((2, n), dtype=narrow)
+    compiled.bin_rows(codes, bits, starts[:: 1 << bits].copy(), binned, binned_codes)
+    compiled.group_binned_rows(binned, binned_codes, starts, rows)
+    return rows
+
+
+def lie_close(values: npt.NDArray[Any]) -> bool:
+    """Whether a table of all whole numbers in their range is not too large."""
+    return int(values.max()) - int(values.min()) <= 4 * values.size + 1024
+
+
 def factorize(values: npt.NDArray[Any]) -> tuple[Integers, npt.NDArray[Any]]:
     """Codes and distinct values in the order of first appearance."""
-    if values.dtype.kind in "iu":
+    if values.dtype.kind in "iu" and lie_close(values):  # a table beats a sort
         low, high = int(values.min()), int(values.max())
-        if high - low <= 4 * values.size + 1024:  # a table beats a sort
-            slot = np.full(high - low + 1, -1, dtype=np.int64)
-            # Narrow integers overflow in the difference; 64 unsigned bits do not.
-            wide = values if values.dtype == np.uint64 else values.astype(np.int64)
-            offset = (wide - low).astype(np.int64)
-            slot[offset[::-1]] = np.arange(values.size - 1, -1, -1)
-            firsts = np.sort(slot[slot >= 0])
-            slot[offset[firsts]] = np.arange(firsts.size)
-            return slot[offset], values[firsts]
+        slot = np.full(high - low + 1, -1, dtype=np.int64)
+        # Narrow integers overflow in the difference; 64 unsigned bits do not.
+        wide = values if values.dtype == np.uint64 else values.astype(np.int64)
+        offset = (wide - low).astype(np.int64)
+        slot[offset[::-1]] = np.arange(values.size - 1, -1, -1)
+        firsts = np.sort(slot[slot >= 0])
+        slot[offset[firsts]] = np.arange(firsts.size)
+        return slot[offset], values[firsts]
     if values.dtype.kind == "O":
         seen: dict[Any, int] = {}
         code = np.empty(values.size, dtype=np.int64)
@@ -184,6 +210,21 @@ def factorize(values: npt.NDArray[Any]) -> tuple[Integers, npt.NDArray[Any]]:
     rank = np.empty_like(order)
     rank[order] = np.arange(order.size)
     return rank[code], ids[order]
+
+
+def _by_counting(values: npt.NDArray[Any]) -> tuple[Integers, npt.NDArray[Any]]:
+    """The same for many whole numbers that lie close, in one pass."""
+    from argmetric._kernels import compiled
+
+    # Differences wrap around, so that 64 unsigned bits may be read as signed ones.
+    wide = values.view(np.int64) if values.dtype == np.uint64 else values
+    wide = np.ascontiguousarray(wide, dtype=np.int64)
+    low, size = wide[values.argmin()], int(values.max()) - int(values.min()) + 1
+    slots = np.full(size, -1, dtype=np.int64)
+    firsts = np.empty(min(size, values.size), dtype=np.int64)
+    codes = np.empty(values.size, dtype=np.int64)
+    count = compiled.number_close_ids(wide, low, slots, codes, firsts)
+    return codes, values[firsts[:count]]
 
 
 def _by_hashing(values: npt.NDArray[Any]) -> tuple[Integers, npt.NDArray[Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 import numpy as np
@@ -34,6 +35,16 @@ class Segments:
     @property
     def n_segments(self) -> int:
         return self.indptr.size - 1
+
+    @cached_property
+    def distinct_sizes(self) -> Integers:
+        """The sizes that occur, ascending."""
+        largest = int(self.sizes.max())
+        if largest > 4 * self.sizes.size + 1024:
+            return np.unique(self.sizes)
+        occurs = np.zeros(largest + 1, dtype=bool)  # a table beats a sort
+        occurs[self.sizes] = True
+        return np.flatnonzero(occurs)
 
     def one(self, g: int) -> Segments:
         """Segment g alone."""

@@ -113,7 +113,11 @@ HELD_BY = {
         "test_hit_curves": "hit_curves",
         "test_ratio_curves": "ratio_curves",
     },
+    "harmonic": {
+        "test_harmonic_curves": "harmonic_curves",
+    },
     "ids": {
+        "test_ids_that_lie_close_are_numbered_by_counting": "number_close_ids",
         "test_small_hash_tables_equal_a_dictionary": "number_ids",
     },
     "intervals": {
@@ -153,6 +157,7 @@ HELD_BY = {
         "test_choice_marks_and_counts": "choose count_at_least mark",
         "test_moments_of_segments": "chance_of_none prefix_means segment_moments",
         "test_rows_of_a_group_stay_in_order": "group_rows",
+        "test_rows_that_pass_through_bins_stay_in_order": "bin_rows group_binned_rows",
         "test_segments_are_sorted_stably": "sort_segments",
     },
     "stream": {
@@ -171,7 +176,6 @@ HELD_BY = {
         "test_words_hang_as_their_parts_do": "word_heads",
     },
     "tables": {
-        "test_harmonic_curves": "harmonic_curves",
         "test_table_kernels": "table_curves table_laws table_moments",
     },
     "tagging": {

@@ -256,12 +256,15 @@ def test_moments_of_segments(law):
 
 
 @settings(deadline=None, max_examples=50)
-@given(st.lists(st.integers(0, 130), min_size=1, max_size=6), st.integers(0, 9))
+@given(st.lists(st.integers(0, 300), min_size=1, max_size=12), st.integers(0, 9))
 def test_segments_are_sorted_stably(lengths, seed):
     """By falling score, ties in input order: ten distinct scores make many ties."""
     rng = np.random.default_rng(seed)
     indptr = np.concatenate([[0], np.cumsum(lengths)])
-    scores, rows = rng.integers(0, 10, indptr[-1]) / 10, rng.permutation(indptr[-1])
+    distinct = np.array(
+        [-np.inf, -2, -1e-300, 0, 1e-300, 0.5, 0.5 + 1e-16, 1, 2, np.inf]
+    )
+    scores, rows = rng.choice(distinct, indptr[-1]), rng.permutation(indptr[-1])
     key, order = np.empty(indptr[-1]), np.empty(indptr[-1], dtype=np.int64)
     compiled.sort_segments(scores, rows, indptr, key, order)
     for start, stop in itertools.pairwise(indptr):
@@ -279,6 +282,37 @@ def test_rows_of_a_group_stay_in_order(code):
     rows = np.empty(code.size, dtype=np.int64)
     compiled.group_rows(code, first, rows)
     np.testing.assert_array_equal(rows, np.argsort(code, kind="stable"))
+
+
+@pytest.mark.parametrize("count", [1, 2, 1023, 1024, 1025, 5000, 100_000])
+def test_rows_that_pass_through_bins_stay_in_order(count, monkeypatch):
+    """Bins of groups are a detour: the rows come out as without them."""
+    rng = np.random.default_rng(count)
+    codes = rng.permutation(np.append(np.arange(count), rng.integers(0, count, 3000)))
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(codes))])
+    expected = np.argsort(codes, kind="stable")
+    for many in (0, count + 1):
+        monkeypatch.setattr(_groups, "MANY_GROUPS", many)
+        np.testing.assert_array_equal(_groups.rows_by_group(codes, indptr), expected)
+
+
+@settings(deadline=None, max_examples=50)
+@given(
+    st.sampled_from(["i1", "u1", "i2", "u4", "i8", "u8"]),
+    st.sampled_from(["low", "middle", "high"]),
+    st.lists(st.integers(0, 9), min_size=1, max_size=60),
+)
+def test_ids_that_lie_close_are_numbered_by_counting(kind, where, values):
+    """Also at both ends of what a type can hold, where differences wrap around."""
+    info = np.iinfo(kind)
+    low = {"low": info.min, "middle": info.max // 2, "high": info.max - 9}[where]
+    ids = np.array([low + value for value in values], dtype=kind)
+    codes, found = _groups._by_counting(ids)
+    seen = {}
+    expected = [seen.setdefault(value, len(seen)) for value in ids.tolist()]
+    assert codes.tolist() == expected
+    assert found.tolist() == list(seen)
+    assert found.dtype == ids.dtype
 
 
 @pytest.mark.parametrize("law", LAWS)

@@ -112,7 +112,11 @@ class Question:
         if segments.n_segments == 1:
             floor = np.full(1, size_facts(self.metric, int(segments.sizes[0])).floor)
         else:
-            floor = self.metric.tie_floor(segments.sizes)
+            distinct = segments.distinct_sizes
+            floors = self.metric.tie_floor(distinct)
+            if not floors.any():
+                return np.zeros(segments.n_segments)
+            floor = floors[np.searchsorted(distinct, segments.sizes)]
         if floor.any():
             ends = np.concatenate([[0.0], np.cumsum(segments.p)])[segments.indptr]
             mean = np.diff(ends)

@@ -13,7 +13,7 @@ from types import ModuleType
 import numpy as np
 
 from argmetric._expected._affine import affine_curves
-from argmetric._expected._exponential import item_curves, ratio_curves, ratio_range
+from argmetric._expected._exponential import item_curves, ratio_curves
 from argmetric._expected._general import SWITCH, general_curve
 from argmetric._expected._tables import (
     REMEMBERED,
@@ -74,9 +74,13 @@ def usable_form(metric: Metric, segments: Segments) -> Form | None:
     if isinstance(form, AffineForm) and form.factors is None:
         return None
     if isinstance(form, RatioForm):
-        low, _ = ratio_range(form, segments)
-        sizes = set(segments.sizes.tolist())
-        if (low <= 0).any() or not all(map(form.positive_inside, sizes)):
+        sizes = segments.distinct_sizes
+        lengths = segments.lengths
+        if (lengths == segments.sizes).all():
+            low, _ = form.denominator_range(sizes, sizes)
+        else:
+            low, _ = form.denominator_range(lengths, segments.sizes)
+        if (low <= 0).any() or not all(map(form.positive_inside, sizes.tolist())):
             return None
     return form
 

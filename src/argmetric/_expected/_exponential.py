@@ -32,11 +32,6 @@ def choose_nodes(
     return chosen, *node_table(alpha, int(chosen.max(initial=0)) + 1)
 
 
-def ratio_range(form: RatioForm, segments: Segments) -> tuple[Floats, Floats]:
-    """Smallest and largest denominator of every segment, over the cells summed."""
-    return form.denominator_range(segments.lengths, segments.sizes)
-
-
 def ratio_curves(
     segments: Segments,
     form: RatioForm,
@@ -74,7 +69,7 @@ def ratio_sums(
     segments: Segments, form: RatioForm, out: Floats, backend: ModuleType
 ) -> None:
     """The same by exponential sums."""
-    low, high = ratio_range(form, segments)
+    low, high = form.denominator_range(segments.lengths, segments.sizes)
     chosen, ends, nodes, weights = choose_nodes(1.0, low, high)
     d0, d1, d2, d3 = form.d
     common = (segments.p, segments.q, segments.indptr, chosen, ends)

@@ -1,7 +1,7 @@
 """A few numbers side by side in one register, for kernels.
 
-LLVM finds such lanes by itself in long loops alone. `four(array, i)` and
-`two(array, i)` read the numbers from place i on, `put` writes them; sums, products and
+LLVM finds such lanes by itself in long loops alone. `eight(array, i)`, `four` and
+`two` read the numbers from place i on, `put` writes them; sums, products and
 quotients go lane by lane, with a single number as the same in all lanes. What is
 written here becomes part of the kernels that use it: like the decorators, it may only
 change together with their files.
@@ -54,7 +54,7 @@ def _reader(lanes):
     return intrinsic(read)
 
 
-four, two = _reader(Lanes(4)), _reader(Lanes(2))
+eight, four, two = _reader(Lanes(8)), _reader(Lanes(4)), _reader(Lanes(2))
 
 
 @intrinsic
@@ -82,6 +82,18 @@ def alike(typing, lanes, x):
         return builder.shuffle_vector(first, none, zeros)
 
     return lanes(lanes, types.float64), generate
+
+
+@intrinsic
+def above(typing, a, b):
+    """1 where a is above b, else 0."""
+
+    def generate(context, builder, signature, values):
+        vector = signature.return_type.vector
+        zero, one = (ir.Constant(vector, [x] * vector.count) for x in (0.0, 1.0))
+        return builder.select(builder.fcmp_ordered(">", *values), one, zero)
+
+    return a(a, b), generate
 
 
 @intrinsic

@@ -10,14 +10,17 @@ from argmetric._kernels.cells import (
     place_cells,
 )
 from argmetric._kernels.exponential import hit_curves, ratio_curves
-from argmetric._kernels.ids import number_ids
+from argmetric._kernels.harmonic import harmonic_curves
+from argmetric._kernels.ids import number_close_ids, number_ids
 from argmetric._kernels.laws import both_laws
 from argmetric._kernels.rates import best_of_rates
 from argmetric._kernels.segments import (
+    bin_rows,
     bounded_counts,
     chance_of_none,
     choose,
     count_at_least,
+    group_binned_rows,
     group_rows,
     mark,
     prefix_means,
@@ -25,7 +28,6 @@ from argmetric._kernels.segments import (
     sort_segments,
 )
 from argmetric._kernels.tables import (
-    harmonic_curves,
     table_curves,
     table_laws,
     table_moments,
@@ -36,6 +38,7 @@ __all__ = [
     "add_cells",
     "affine_curves",
     "best_of_rates",
+    "bin_rows",
     "both_laws",
     "bounded_counts",
     "cell_moments",
@@ -43,6 +46,7 @@ __all__ = [
     "choose",
     "count_at_least",
     "fill_counts",
+    "group_binned_rows",
     "group_rows",
     "harmonic_curves",
     "hit_curves",
@@ -50,6 +54,7 @@ __all__ = [
     "mark",
     "miss_curves",
     "multiply_spectrum",
+    "number_close_ids",
     "number_ids",
     "place_cells",
     "prefix_laws",

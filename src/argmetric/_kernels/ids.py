@@ -47,3 +47,18 @@ def number_ids(words, slots, keys, codes, firsts):
             slot = (slot + np.uint64(1)) & mask
         codes[i] = code
     return count
+
+
+@kernel
+def number_close_ids(values, low, slots, codes, firsts):
+    """The same for whole numbers, each of which has a slot of its own."""
+    count = 0
+    for i in range(values.shape[0]):
+        code = slots[values[i] - low]
+        if code < 0:
+            code = count
+            slots[values[i] - low] = code
+            firsts[code] = i
+            count += 1
+        codes[i] = code
+    return count

@@ -7,8 +7,10 @@ import math
 import numpy as np
 
 from argmetric._kernels._jit import kernel
+from argmetric._kernels._lanes import above, alike, eight, put
 
-RUN = 24  # so many items are sorted by counting: without a branch, side by side
+LANES = 8  # segments side by side
+RUN = 64  # so many items are sorted by comparing all pairs
 TIE = 1e-12  # values this close, relatively, are ties: the smaller k wins
 
 
@@ -31,31 +33,60 @@ def merge_runs(key, order, first, middle, last, spare_key, spare_order):
 
 
 @kernel
+def sort_runs(score, rows, firsts, lasts, lanes, key, order):
+    """Sort runs of at most RUN rows, LANES at a time side by side.
+
+    A value's place in its run is how many go before it: all pairs are compared, which
+    takes no branch. Of equal ones the first goes first.
+    """
+    values, places = np.empty(RUN * LANES), np.empty(RUN * LANES)
+    longest = 0
+    for j in range(lanes):
+        longest = max(longest, lasts[j] - firsts[j])
+    for j in range(LANES):
+        length = lasts[j] - firsts[j] if j < lanes else 0
+        for i in range(length):
+            values[LANES * i + j] = score[rows[firsts[j] + i]]
+        for i in range(length, longest):
+            values[LANES * i + j] = -np.inf
+    for i in range(longest):
+        value = eight(values, LANES * i)
+        place = alike(value, float(i))
+        for j in range(i):
+            first = above(value, eight(values, LANES * j))
+            place = place - first
+            put(places, LANES * j, eight(places, LANES * j) + first)
+        put(places, LANES * i, place)
+    for j in range(lanes):
+        for i in range(lasts[j] - firsts[j]):
+            place = firsts[j] + int(places[LANES * i + j])
+            key[place], order[place] = values[LANES * i + j], rows[firsts[j] + i]
+
+
+@kernel
 def sort_segments(score, rows, indptr, key, order):
     """Sort every segment by descending score, ties by position.
 
     `rows` lists the row numbers of the segments, one segment behind the other;
     `key` and `order` receive the scores and the row numbers.
     """
-    longest = 0
+    longest = lanes = 0
+    firsts, lasts = np.empty(LANES, np.int64), np.empty(LANES, np.int64)
     for g in range(indptr.shape[0] - 1):
         longest = max(longest, indptr[g + 1] - indptr[g])
+        for first in range(indptr[g], indptr[g + 1], RUN):
+            firsts[lanes], lasts[lanes] = first, min(first + RUN, indptr[g + 1])
+            lanes += 1
+            if lanes == LANES:
+                sort_runs(score, rows, firsts, lasts, lanes, key, order)
+                lanes = 0
+    sort_runs(score, rows, firsts, lasts, lanes, key, order)
+    if longest <= RUN:
+        return
     spare_key = np.empty(longest)
     spare_order = np.empty(longest, np.int64)
-    values = np.empty(RUN)
     for g in range(indptr.shape[0] - 1):
         start, stop = indptr[g], indptr[g + 1]
-        for first in range(start, stop, RUN):
-            last = min(first + RUN, stop)
-            values[:] = -np.inf
-            for i in range(first, last):
-                values[i - first] = score[rows[i]]
-            for i in range(last - first):
-                value, place = values[i], first
-                for j in range(RUN):
-                    above, same = values[j] > value, values[j] == value
-                    place += above | (same & (j < i))
-                key[place], order[place] = value, rows[first + i]
         width = RUN
         while width < stop - start:
             for first in range(start, stop - width, 2 * width):
@@ -75,6 +106,28 @@ def group_rows(code, counts, rows):
     for i in range(code.shape[0]):
         g = code[i]
         rows[counts[g]] = i
+        counts[g] += 1
+
+
+@kernel
+def bin_rows(code, bits, starts, rows, codes):
+    """Rows and codes by the leading bits of the code, in input order.
+
+    `starts` holds the first slot of each bin and is used up.
+    """
+    for i in range(code.shape[0]):
+        g = code[i]
+        slot = starts[g >> bits]
+        starts[g >> bits] = slot + 1
+        rows[slot], codes[slot] = i, g
+
+
+@kernel
+def group_binned_rows(binned, codes, counts, rows):
+    """`group_rows` of rows that `bin_rows` left, with their codes."""
+    for i in range(codes.shape[0]):
+        g = codes[i]
+        rows[counts[g]] = binned[i]
         counts[g] += 1
 
 

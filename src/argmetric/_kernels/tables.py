@@ -111,41 +111,6 @@ def load_lanes(p, q, indptr, chosen, first, lane_p, lane_q):
 
 
 @kernel
-def harmonic_curves(p, q, indptr, longest, jk, jt, scale, empty, out):
-    """E[scale·tp / (jk·k + jt·t)] for every k of every segment up to `longest` items.
-
-    Natarajan's Algorithm 2: s[i] = E[scale / (i + jt·misses)], whose index i is
-    jk·k + jt·hits; from k to k-1 an item joins the misses. `empty` is the value at
-    k = t = 0. O((jk+jt)·m²), sums of positive terms throughout.
-    """
-    laws = np.zeros((longest + 1, longest + 1))
-    s = np.empty((jk + jt) * longest + jt + 1)
-    for g in range(indptr.shape[0] - 1):
-        start, m = indptr[g], indptr[g + 1] - indptr[g]
-        if m > longest:
-            continue
-        laws[0, 0] = 1.0
-        for k in range(m):
-            pi, qi = p[start + k], q[start + k]
-            laws[k + 1, 0] = qi * laws[k, 0]
-            laws[k + 1, k + 1] = pi * laws[k, k]
-            for a in range(1, k + 1):
-                laws[k + 1, a] = qi * laws[k, a] + pi * laws[k, a - 1]
-        for i in range(1, (jk + jt) * m + 1):
-            s[i] = scale / i
-        out[start + g] = empty * laws[m, 0]
-        for step in range(m):
-            k = m - step
-            total = 0.0
-            for a in range(1, k + 1):
-                total += a * laws[k, a] * s[jk * k + jt * a]
-            out[start + g + k] = total
-            pi, qi = p[start + k - 1], q[start + k - 1]
-            for i in range(1, (jk + jt) * (k - 1) + 1):
-                s[i] = qi * s[i] + pi * s[i + jt]
-
-
-@kernel
 def add_both_laws(p, q, first, last, selected, laws):
     """Laws of the positives among the rows that are not selected, and those that are.
 
