@@ -29,6 +29,7 @@ LIMITS = (
     _curves.TABLE_LIMIT,
     _curves.GENERAL_TABLE_LIMIT,
     _curves.HARMONIC_LIMIT,
+    _curves.NUMPY_HARMONIC_LIMIT,
     _curves.SHARED_TABLE_LIMIT,
 )
 METRICS = ("f1", "f0.7", "jaccard", "mcc", "kappa", "gmean", "qmean")

@@ -42,7 +42,8 @@ RELATIVE_ERROR = 1e-12  # of all algorithms but the general one, generously
 TABLE_LIMIT = 32
 GENERAL_TABLE_LIMIT = 64
 SHARED_TABLE_LIMIT = 128  # where some segments of one size share it
-HARMONIC_LIMIT = 96  # quadratic sums, for F_β with a simple β
+HARMONIC_LIMIT = 200  # quadratic sums, for F_β with a simple β
+NUMPY_HARMONIC_LIMIT = 80  # the same where a step of them is a call of numpy
 SMALL = 4096  # one segment of so few items runs in numpy, without loading numba
 
 
@@ -152,7 +153,9 @@ def expected_curves(
     if isinstance(form, RatioForm) and method == "auto":
         steps = None if math.isnan(metric.zero_division) else small_fraction(form)
     limit = GENERAL_TABLE_LIMIT if form is None else TABLE_LIMIT
-    limit = HARMONIC_LIMIT if steps else limit
+    if steps:
+        few_calls = backend is not numpy_twins()
+        limit = HARMONIC_LIMIT if few_calls else NUMPY_HARMONIC_LIMIT
     errors[:] = RELATIVE_ERROR  # of a metric of size 1; scaled below
     tabled = segments.lengths <= limit
     if form is None and method == "auto" and backend is not numpy_twins():
