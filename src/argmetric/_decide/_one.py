@@ -11,6 +11,7 @@ import numpy as np
 
 from argmetric._decide._question import (
     OFTEN_EMPTY,
+    Limits,
     Question,
     allowed_range,
     choose,
@@ -25,7 +26,9 @@ from argmetric._decide._question import (
 from argmetric._decide._result import Cut, Decision
 from argmetric._expected import (
     LONG,
+    Array,
     BestCount,
+    Items,
     choose_in_long,
     error_of,
     is_short,
@@ -33,6 +36,7 @@ from argmetric._expected import (
 )
 from argmetric._segments import Segments
 from argmetric._types import Floats, Integers
+from argmetric.metrics import Metric
 
 
 class Found(NamedTuple):
@@ -127,7 +131,7 @@ def found_at_once(question: Question) -> Found | None:
     key = key[::-1]
     p, q = question.chances(key)
     n = layout.largest
-    high = highest_count(question, p)
+    high = highest_count(metric, limits, Array(p))
     curve = short_curve(question.tables, p, q, n)
     floor = size_facts(metric, n).floor
     if floor > 0.0:
@@ -146,28 +150,31 @@ def found_at_once(question: Question) -> Found | None:
     return Found(count, math.prod(q.tolist()), lambda: key, lambda: curve)
 
 
-def highest_count(question: Question, p: Floats) -> int:
+def highest_count(metric: Metric, limits: Limits, items: Items) -> int:
     """The largest k that is allowed where no floor is set."""
-    limits = question.limits
-    high = min(limits.most, p.size)
-    if math.isnan(question.metric.zero_division):
+    high = min(limits.most, items.size)
+    if math.isnan(metric.zero_division):
         # Predicting a certain negative only to leave 0/0 is no decision.
-        high = min(high, max(int(np.count_nonzero(p)), limits.least))
+        high = min(high, max(items.n_possible(), limits.least))
     return high
 
 
+def best_of_items(items: Items, metric: Metric, limits: Limits) -> BestCount | None:
+    """The best count of a long vector from a histogram; None where that does not do."""
+    if limits.min_precision > 0 or limits.min_recall > 0:
+        return None
+    high = highest_count(metric, limits, items)
+    floor = size_facts(metric, items.size).floor
+    return choose_in_long(items, metric, limits.least, high, floor)
+
+
 def found_unsorted(question: Question) -> Found | None:
-    """Of a long vector, from a histogram; None where that does not do."""
-    layout, limits = question.layout, question.limits
-    p, n = layout.scores, layout.scores.size
-    if n < LONG:
-        return None
+    """Of a long vector, without a sort."""
+    layout = question.layout
     plain = question.method == "auto" and not question.logits and not layout.sparse
-    if not plain or limits.min_precision > 0 or limits.min_recall > 0:
+    if not plain or layout.scores.size < LONG:
         return None
-    high = highest_count(question, p)
-    floor = size_facts(question.metric, n).floor
-    count = choose_in_long(p, question.metric, limits.least, high, floor)
+    count = best_of_items(Array(layout.scores), question.metric, question.limits)
     if count is None:
         return None
 

@@ -10,6 +10,7 @@ from argmetric._expected._curves import (
 )
 from argmetric._expected._general import TOLERANCE, window_width
 from argmetric._expected._hermite import bernoulli_cumulants
+from argmetric._expected._items import Array, Items, Ranked, carry, sums_in_bins
 from argmetric._expected._long import LONG, BestCount, choose_in_long
 from argmetric._expected._search import (
     Choice,
@@ -23,11 +24,15 @@ __all__ = [
     "LONG",
     "SMALL",
     "TOLERANCE",
+    "Array",
     "BestCount",
     "Choice",
+    "Items",
+    "Ranked",
     "Tables",
     "bernoulli_cumulants",
     "by_size",
+    "carry",
     "choose_counts",
     "choose_in_long",
     "choose_on_curves",
@@ -38,5 +43,6 @@ __all__ = [
     "is_short",
     "numpy_twins",
     "short_curve",
+    "sums_in_bins",
     "window_width",
 ]

@@ -15,7 +15,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from argmetric._expected._powers import RELATIVE_ERROR, Evaluator, evaluator_of
+from argmetric._expected._items import Items, Ranked, powers_of, running_sums
+from argmetric._expected._powers import (
+    FEW_HITS,
+    RELATIVE_ERROR,
+    Evaluator,
+    evaluator_of,
+)
 from argmetric._types import Floats
 from argmetric.metrics import Metric
 
@@ -25,6 +31,7 @@ STRIDE = 32  # bins taken together in a first look
 PIECES = 1024  # into which the bins that are left are cut for a last look
 ENOUGH = 1 << 14  # items that are sorted; with more finer bins come first
 MOST = 1 << 15  # counts that are looked at one by one; with more the curve is no slower
+AT_ONCE = 1 << 16  # of these
 LEVELS = 4
 TIE = 1e-12  # values this close, relatively, are ties: the smaller k wins
 SLACK = 1e-11  # rounding of a bound
@@ -58,13 +65,16 @@ class Edges:
 
 
 def choose_in_long(
-    p: Floats, metric: Metric, low: int, high: int, floor: float
+    items: Items, metric: Metric, low: int, high: int, floor: float, most: int = MOST
 ) -> BestCount | None:
-    """Best k within low…high of unsorted p; None where that takes the whole curve."""
-    n = p.size
+    """Best k within low…high of unsorted items; None where that takes the whole curve.
+
+    With more than `most` counts that can be the best, it does.
+    """
+    n, everything = items.size, items
     if low > high:
         return None
-    moments = moments_of(p, 0.0, float(BINS), BINS + 1)
+    moments = items.moments(0.0, float(BINS), BINS + 1)
     first_two = bin_edges(moments, 0.0, float(BINS), 2)
     mean, squares = first_two.sums[:, -1].tolist()
     largest = first_two.at[np.argmax(first_two.k > 0.0) - 1]
@@ -73,46 +83,30 @@ def choose_in_long(
         return None
     edges = bin_edges(moments, 0.0, float(BINS), evaluator.terms)
     evaluator.begin(edges.sums[:, -1])
-    search = Search(evaluator, metric, n, low, high, floor)
-    half = value_at_half(search, p, edges)
+    search = Search(evaluator, n, low, high, floor)
+    half = value_at_half(search, items, edges)
     if half is None:
         return None
     left = search.narrow(edges)
-    scale, items = float(BINS), p
+    scale = float(BINS)
     for _ in range(LEVELS):
         first, last = left.first, left.last
-        items = within(items, last.at, first.at, int(last.k - first.k))
+        count = int(last.k - first.k)
+        items = items.within(last.at, first.at, count)
         bins = round((first.at - last.at) * scale)
-        if items.size <= ENOUGH or 2 * bins > BINS:
+        if count <= ENOUGH or 2 * bins > BINS:
             break
         finer = 2 ** int(math.log2(BINS / bins))
         scale, bins = scale * finer, bins * finer
-        moments = moments_of(items, last.at, scale, bins)
+        moments = items.moments(last.at, scale, bins)
         inner = bin_edges(moments, last.at, scale, evaluator.terms)
         sums = inner.sums + first.sums
         left = search.narrow(Edges(inner.at, inner.k + first.k, sums))
-    if left.most - left.least > MOST:
+    if left.most - left.least > most:
         return None
-    items = within(items, left.last.at, left.first.at, int(left.last.k - left.first.k))
-    return search.finish(p, np.sort(items)[::-1], left, half)
-
-
-def within(items: Floats, low: float, high: float, count: int) -> Floats:
-    """The items with low ≤ p < high."""
-    from argmetric._kernels.powers import take_range
-
-    out = np.empty(count + 1)
-    take_range(items, low, high, out)
-    return out[:count]
-
-
-def moments_of(p: Floats, low: float, scale: float, bins: int) -> Floats:
-    """Moments 0…3 within bins of the width 1/scale, from `low` on."""
-    from argmetric._kernels.powers import bin_moments
-
-    moments = np.zeros((bins, 4))
-    bin_moments(p, low, scale, moments)
-    return moments
+    count = int(left.last.k - left.first.k)
+    ranked = items.counted(left.last.at, left.first.at, count)
+    return search.finish(everything, ranked, left, half)
 
 
 def bin_edges(moments: Floats, low: float, scale: float, terms: int) -> Edges:
@@ -158,18 +152,11 @@ class Search:
     """What is known of the best k so far."""
 
     def __init__(
-        self,
-        evaluator: Evaluator,
-        metric: Metric,
-        n: int,
-        low: int,
-        high: int,
-        floor: float,
+        self, evaluator: Evaluator, n: int, low: int, high: int, floor: float
     ) -> None:
         self.evaluator, self.n, self.low, self.high = evaluator, n, low, high
         self.floor = floor
-        none = float(metric.value(0, 0, 1, n))  # whatever the number of positives
-        self.ends = {0: none, n: evaluator.all_chosen(metric, n)}
+        self.ends = {0: evaluator.none_chosen(), n: evaluator.all_chosen()}
         allowed = [v for k, v in self.ends.items() if low <= k <= high]
         self.top = max([v for v in allowed if not math.isnan(v)], default=-math.inf)
 
@@ -245,7 +232,7 @@ class Search:
             values = self.evaluator.values(k[inner], lower[:, inner])
             self.top = max(self.top, float(values.max()))
         begin = np.clip(np.maximum(k[:-1] + 1.0, self.low), 1.0, self.n - 1.0)
-        bound = self.evaluator.bounds(begin, upper[:, 1:])
+        bound = self.evaluator.bounds(begin, k[1:], upper[:, 1:])
         alive = bound >= self.bar - SLACK * abs(self.top)
         alive &= (k[1:] >= self.low) & (k[:-1] < self.high)
         found = np.flatnonzero(alive)
@@ -262,73 +249,68 @@ class Search:
         return None if items is None else self.evaluator.at_few(k, items, sums[:, 0])
 
     def finish(
-        self, p: Floats, items: Floats, left: Left, half: tuple[int, float]
+        self, items: Items, ranked: Ranked, left: Left, half: tuple[int, float]
     ) -> BestCount | None:
         """The best of all k that are left, and of none and all."""
-        first, skip = left.first, int(left.least - left.first.k)
-        count, terms = int(left.most - left.least), self.evaluator.terms
-        base = first.sums + powers_of(items[:skip], terms).sum(axis=1, keepdims=True)
-        sums = base + running_sums(powers_of(items[skip : skip + count], terms))
-        ends = np.zeros_like(base)
-        k = np.concatenate([[0.0], left.least + np.arange(1.0, count + 1), [self.n]])
-        sums = np.concatenate([ends, sums, ends], axis=1)
-        inside = (k > 0) & (k < self.n) & (k >= self.low) & (k <= self.high)
-        if not self.evaluator.valid(sums[:, inside]).all():
-            return None
-        value = np.full(k.size, -np.inf)
-        value[inside] = self.evaluator.values(k[inside], sums[:, inside])
+        begin = int(left.first.k)
+        skip, stop = (int(k) - begin for k in (left.least, left.most))
+        value = np.full(stop - skip, -np.inf)
+        sums = left.first.sums + ranked.sums_before(skip, self.evaluator.terms)
+        for first in range(skip, stop, AT_ONCE):
+            last = min(first + AT_ONCE, stop)
+            powers = powers_of(ranked.part(first, last), self.evaluator.terms)
+            rows = sums + running_sums(powers)
+            sums = rows[:, -1:]
+            k = np.arange(begin + first + 1.0, begin + last + 1.0)
+            inside = (k < self.n) & (k >= self.low) & (k <= self.high)
+            if not self.evaluator.valid(rows[:, inside]).all():
+                return None
+            found = self.evaluator.values(k[inside], rows[:, inside])
+            value[first - skip : last - skip][inside] = found
+        places = np.concatenate([[0], begin + np.arange(skip, stop) + 1, [self.n]])
+        value = np.concatenate([[-np.inf], value, [-np.inf]])
         for place, count in ((0, 0), (-1, self.n)):
             if self.low <= count <= self.high and not math.isnan(self.ends[count]):
                 value[place] = self.ends[count]
         self.top = float(value.max())
         if math.isinf(self.top):
             return None
-        found = int(np.argmax(value >= self.bar))
-        best, expected = int(k[found]), float(value[found])
+        place = int(np.argmax(value >= self.bar))
+        best, expected = int(places[place]), float(value[place])
         error = RELATIVE_ERROR * max(1.0, abs(expected))
         if 0 < best < self.n:
-            error = self.evaluator.error(expected, float(best), sums[:, [found]])
-        upper, lower = cut_scores(p, items, best - int(first.k), left.last.at, best)
-        return BestCount(best, expected, error, *half, upper, lower)
+            before = ranked.sums_before(best - begin, self.evaluator.terms)
+            sums = left.first.sums + before
+            error = self.evaluator.error(expected, float(best), sums)
+        upper, lower = cut_scores(items, ranked, best - begin, left.last.at, best)
+        sign, (n_half, at_half) = self.evaluator.sign, half
+        return BestCount(
+            best, sign * expected, error, n_half, sign * at_half, upper, lower
+        )
 
 
-def powers_of(items: Floats, terms: int) -> Floats:
-    """Powers 1…terms, one row each."""
-    rows = np.empty((terms, items.size))
-    rows[0] = items
-    for r in range(1, terms):
-        np.multiply(rows[r - 1], items, out=rows[r])
-    return rows
-
-
-def running_sums(rows: Floats) -> Floats:
-    """Cumulative sums of rows on two levels: equal items do not drift."""
-    size = 64
-    extra = -rows.shape[1] % size
-    blocks = np.pad(rows, ((0, 0), (0, extra))).reshape(rows.shape[0], -1, size)
-    sums = np.cumsum(blocks, axis=2)
-    sums[:, 1:] += np.cumsum(sums[:, :-1, -1:], axis=1)
-    return sums.reshape(rows.shape[0], -1)[:, : rows.shape[1]]
-
-
-def value_at_half(search: Search, p: Floats, edges: Edges) -> tuple[int, float] | None:
+def value_at_half(
+    search: Search, items: Items, edges: Edges
+) -> tuple[int, float] | None:
     """How many p are one half or more, and what it is worth to choose these."""
     at = int(np.flatnonzero(edges.at == 0.5)[0])
     n_half, sums = int(edges.k[at]), edges.sums[:, [at]]
-    few = p[p >= 0.5] if not search.evaluator.valid(sums)[0] else None
+    few = None
+    if n_half <= FEW_HITS and not search.evaluator.valid(sums)[0]:
+        few = items.counted(0.5, 2.0, n_half).part(0, n_half)
     value = search.value(n_half, few, sums)
     return None if value is None else (n_half, value)
 
 
 def cut_scores(
-    p: Floats, items: Floats, place: int, edge: float, best: int
+    items: Items, ranked: Ranked, place: int, edge: float, best: int
 ) -> tuple[float, float]:
     """The scores of the last item that is chosen and of the first that is not."""
     if best == 0:
-        return math.inf, float(p.max())
-    if best == p.size:
-        return float(p.min()), -math.inf
-    upper = float(items[place - 1])
-    if place < items.size:
-        return upper, float(items[place])
-    return upper, float(p[p < edge].max())
+        return math.inf, items.largest_below(math.inf)
+    if best == items.size:
+        return items.smallest(), -math.inf
+    upper = float(ranked.part(place - 1, place)[0])
+    if place < ranked.size:
+        return upper, float(ranked.part(place, place + 1)[0])
+    return upper, items.largest_below(edge)

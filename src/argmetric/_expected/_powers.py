@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from functools import cache
 
 import numpy as np
@@ -22,7 +23,14 @@ from argmetric._expected._general import SWITCH as RATES_SWITCH
 from argmetric._expected._hermite import MAX_NODES, points_and_weights
 from argmetric._kernels.reference import law_of_items, rates_on_counts
 from argmetric._types import Booleans, Floats
-from argmetric.metrics import AffineForm, Metric, RatesForm, RatioForm
+from argmetric.metrics import (
+    AffineForm,
+    ItemForm,
+    MeanForm,
+    Metric,
+    RatesForm,
+    RatioForm,
+)
 
 KINDS = {"geometric": 0, "harmonic": 1, "quadratic": 2}
 RELATIVE_ERROR = 1e-12
@@ -37,6 +45,10 @@ class Evaluator(ABC):
     """E_k from k and the sums of powers 1…terms of the first k items, by columns."""
 
     terms: int
+    sign = 1.0  # of the metric in values: the larger is always the better one
+
+    def __init__(self, metric: Metric, n: int) -> None:
+        self.metric, self.n = metric, n
 
     @abstractmethod
     def begin(self, total: Floats) -> None:
@@ -46,17 +58,21 @@ class Evaluator(ABC):
     def values(self, k: Floats, sums: Floats) -> Floats:
         """E of the metric with k predicted and the hits of `sums`."""
 
-    def bounds(self, k: Floats, sums: Floats) -> Floats:
-        """The same, or more, whatever the sums."""
-        return self.values(k, sums)
+    def bounds(self, first: Floats, last: Floats, sums: Floats) -> Floats:
+        """The same, or more, whatever the sums and for all k from first to last."""
+        return self.values(first, sums)
 
     def valid(self, sums: Floats) -> Booleans:
         """Where `values` are accurate."""
         return np.ones(sums.shape[1], dtype=bool)
 
-    def all_chosen(self, metric: Metric, n: int) -> float:
+    def none_chosen(self) -> float:
+        """E where nothing is predicted: the same for every number of positives."""
+        return float(self.metric.value(0, 0, 1, self.n))
+
+    def all_chosen(self) -> float:
         """E where everything is predicted: the same for every number of positives."""
-        return float(metric.value(1, n, 1, n))
+        return float(self.metric.value(1, self.n, 1, self.n))
 
     def at_few(self, k: int, items: Floats, sums: Floats) -> float | None:
         """E at a k whose sums are not valid, from its items; None: not to be had."""
@@ -72,16 +88,70 @@ def evaluator_of(
 ) -> Evaluator | None:
     """What evaluates a metric on n items; None where no short series does."""
     form = metric.form
+    if isinstance(form, MeanForm):
+        certain = min(mean, n - mean) < LEAST_MEAN
+        return (
+            None
+            if certain or not gains_from_hits(metric, n)
+            else MeanValues(metric, form, n)
+        )
     if not metric.greater_is_better:
         return None
     if isinstance(form, RatioForm):
-        ratio = RatioValues(form, n, mean, largest)
+        ratio = RatioValues(metric, form, n, mean, largest)
         return ratio if ratio.usable else None
-    if isinstance(form, AffineForm) and form.falls_with_k:
-        return AffineValues(form, n) if variance >= AFFINE_SWITCH else None
     if isinstance(form, RatesForm):
-        return RatesValues(form, n) if variance >= 2 * RATES_SWITCH else None
+        if variance < 2 * RATES_SWITCH:
+            return None
+        return RatesValues(metric, form, n)
+    if variance < AFFINE_SWITCH:
+        return None
+    if isinstance(form, ItemForm):
+        return ItemValues(metric, form, n)
+    if isinstance(form, AffineForm) and form.falls_with_k:
+        return AffineValues(metric, form, n)
     return None
+
+
+def gains_from_hits(metric: Metric, n: int) -> bool:
+    """Whether a hit never hurts: else the best is no top-k set, and no bound holds."""
+    k = np.array([1.0, n / 2, n - 1.0])
+    gain = metric.value(1, k, n / 2, n) - metric.value(0, k, n / 2, n)
+    return bool(((gain if metric.greater_is_better else -gain) >= 0.0).all())
+
+
+class MeanValues(Evaluator):
+    """Affine in tp and at most quadratic in t: from the means of both."""
+
+    terms = 2
+
+    def __init__(self, metric: Metric, form: MeanForm, n: int) -> None:
+        super().__init__(metric, n)
+        self.curvature = form.curvature
+        self.sign = 1.0 if metric.greater_is_better else -1.0
+
+    def begin(self, total: Floats) -> None:
+        self.mean, squares = total.tolist()
+        self.variance = self.mean - squares
+
+    def values(self, k: Floats, sums: Floats) -> Floats:
+        value = self.metric.value(sums[0], k, self.mean, self.n)
+        if self.curvature is not None:
+            value = value + self.curvature(k, np.full_like(k, self.n)) * self.variance
+        return np.asarray(self.sign * value)
+
+    def bounds(self, first: Floats, last: Floats, sums: Floats) -> Floats:
+        """At fixed hits the value has its best k at an end, or where k is the mean."""
+        middle = np.clip(self.mean, first, np.maximum(first, last))
+        tried = [self.values(k, sums) for k in (first, middle, np.maximum(first, last))]
+        return np.asarray(np.fmax.reduce(tried))
+
+    def none_chosen(self) -> float:
+        return float(self.values(np.zeros(1), np.zeros((2, 1)))[0])
+
+    def all_chosen(self) -> float:
+        every = np.array([[self.mean], [self.mean - self.variance]])
+        return float(self.values(np.full(1, float(self.n)), every)[0])
 
 
 class RatioValues(Evaluator):
@@ -91,9 +161,12 @@ class RatioValues(Evaluator):
     p_i·u1/phi_i(u1), with log phi_i(u) and 1/phi_i(u) as series in p_i·(1-u).
     """
 
-    def __init__(self, form: RatioForm, n: int, mean: float, largest: float) -> None:
+    def __init__(
+        self, metric: Metric, form: RatioForm, n: int, mean: float, largest: float
+    ) -> None:
+        super().__init__(metric, n)
         d0, d1, d2, d3 = form.d
-        self.form, self.n = form, n
+        self.form = form
         # Only then a false alarm never helps, and a hit never hurts.
         signs = form.counts_hits_only and form.c[1] > 0
         self.usable = (
@@ -130,8 +203,8 @@ class RatioValues(Evaluator):
         self.total = total
         self.level = self.log_w + self.log_miss @ total[:, None]
 
-    def all_chosen(self, metric: Metric, n: int) -> float:
-        return float(self.values(np.array([float(n)]), self.total[:, None])[0])
+    def all_chosen(self) -> float:
+        return float(self.values(np.full(1, float(self.n)), self.total[:, None])[0])
 
     def values(self, k: Floats, sums: Floats) -> Floats:
         d0, _, d2, _ = self.form.d
@@ -148,19 +221,46 @@ class AffineValues(Evaluator):
 
     terms = DEGREE + 1
 
-    def __init__(self, form: AffineForm, n: int) -> None:
-        self.form, self.n = form, float(n)
+    def __init__(self, metric: Metric, form: AffineForm, n: int) -> None:
+        super().__init__(metric, n)
+        self.form = form
 
     def begin(self, total: Floats) -> None:
         cumulants = cumulants_of(total)[:, 0]
         points, weights = points_and_weights(cumulants[:, None], MAX_NODES)
-        self.t, self.law = points[:, 0], weights[:, 0]
+        self.total, self.t, self.law = total, points[:, 0], weights[:, 0]
         self.powers = weight_polynomials(cumulants)
 
     def values(self, k: Floats, sums: Floats) -> Floats:
         joint = sums.T @ self.powers
-        t, law = self.t, self.law
-        return combine(self.form, self.n, k, t, law, joint, t + 1.0, missed=False)
+        t, law, n = self.t, self.law, float(self.n)
+        return combine(self.form, n, k, t, law, joint, t + 1.0, missed=False)
+
+
+class ItemValues(AffineValues):
+    """hits·tp/T^e + rejections·tn/(n-T)^e + offset, with tn = n - k - T + tp."""
+
+    def __init__(self, metric: Metric, form: ItemForm, n: int) -> None:
+        def of_hits(k: Floats, t: Floats, n: float) -> Floats:
+            return _part(form.hits, k, n) * t**-form.exponent
+
+        def of_others(k: Floats, t: Floats, n: float) -> Floats:
+            return _part(form.rejections, k, n) * (n - t) ** -form.exponent
+
+        affine = AffineForm(
+            slope=lambda k, t, n: of_hits(k, t, n) + of_others(k, t, n),
+            intercept=lambda k, t, n: form.offset + (n - k - t) * of_others(k, t, n),
+        )
+        super().__init__(metric, affine, n)
+
+    def all_chosen(self) -> float:
+        return float(self.values(np.full(1, float(self.n)), self.total[:, None])[0])
+
+
+def _part(
+    function: Callable[[Floats, Floats], Floats] | None, k: Floats, n: float
+) -> Floats:
+    return np.zeros_like(k) if function is None else function(k, np.full_like(k, n))
 
 
 class RatesValues(Evaluator):
@@ -168,8 +268,9 @@ class RatesValues(Evaluator):
 
     terms = N_CUMULANTS
 
-    def __init__(self, form: RatesForm, n: int) -> None:
-        self.kind, self.n = KINDS[form.mean], n
+    def __init__(self, metric: Metric, form: RatesForm, n: int) -> None:
+        super().__init__(metric, n)
+        self.kind = KINDS[form.mean]
 
     def begin(self, total: Floats) -> None:
         self.total = cumulants_of(total)
@@ -206,20 +307,16 @@ class RatesValues(Evaluator):
         values = rates_on_counts(self.kind, 0.0, self.n, a, k - a, a + r[None, :, :])
         return np.asarray(np.einsum("hrk,hk,rk->k", values, weights, others))
 
-    def bounds(self, k: Floats, sums: Floats) -> Floats:
-        out, valid = np.empty(k.size), self.valid(sums)
-        out[valid] = self.values(k[valid], sums[:, valid])
+    def bounds(self, first: Floats, last: Floats, sums: Floats) -> Floats:
+        out, valid = np.empty(first.size), self.valid(sums)
+        out[valid] = self.values(first[valid], sums[:, valid])
         if not valid.all():  # as if all positives were hit
-            k = k[~valid]
+            k = first[~valid]
             points, weights = points_and_weights(self.total, MAX_NODES)
             points, weights = (np.repeat(x, k.size, 1) for x in (points, weights))
             none, one = np.zeros((1, k.size)), np.ones((1, k.size))
             out[~valid] = self._sum(k, points, weights, none, one)
         return out
-
-    def all_chosen(self, metric: Metric, n: int) -> float:
-        """E where everything is predicted: the same for every number of positives."""
-        return float(metric.value(1, n, 1, n))
 
     def at_few(self, k: int, items: Floats, sums: Floats) -> float | None:
         misses = self.total - cumulants_of(sums[:, None])

@@ -79,7 +79,8 @@ class RatioForm:
 class ItemForm:
     """hits(k, n) · tp / t^exponent + rejections(k, n) · tn / (n-t)^exponent + offset.
 
-    Each item then carries a weight of its own, whatever else is predicted.
+    Each item then carries a weight of its own, whatever else is predicted. Neither
+    `hits` nor `rejections` rises with k.
     """
 
     exponent: float
