@@ -35,7 +35,8 @@ def without_sort(p, metric, **limits):
     metric = am.get_metric(metric)
     low, high = limits.get("low", 0), limits.get("high", p.size)
     floor = float(metric.tie_floor(p.size))
-    return _long.choose_in_long(_items.Array(p), metric, low, high, floor)
+    items, most = _items.Array(p), _long.MOST_COUNTS
+    return _long.choose_in_long(items, metric, low, high, floor, most)
 
 
 def by_sorting(monkeypatch, p, metric, **options):

@@ -201,11 +201,12 @@ def test_more_rows_than_fit_at_once_are_refused(tmp_path):
     p = np.random.default_rng(0).random(120_000)
     table = pa.table({"user": np.zeros(p.size, dtype=int), "score": p})
     folder = write_parts(tmp_path / "in", table, [50_000])
+    words = {"output": tmp_path / "out", "min_recall": 0.5}
     for group in (None, "user"):
         with pytest.raises(ValueError, match=r"120,000 rows .* at once.* `memory`"):
-            decide(folder, group=group, output=tmp_path / "out", memory="1MB")
+            decide(folder, group=group, memory="1MB", **words)
         assert left_beside(tmp_path / "out") == []
-    assert decide(folder, output=tmp_path / "out", memory="100MB").n == 120_000
+    assert decide(folder, memory="100MB", **words).n == 120_000
 
 
 # -- output -----------------------------------------------------------------------

@@ -3,17 +3,30 @@
 from argmetric._decide._calibrated import calibration_note, recalibrated
 from argmetric._decide._decide import decide
 from argmetric._decide._evaluate import evaluate
-from argmetric._decide._question import TIE, check_limits, threshold_between
+from argmetric._decide._one import decide_items, tie_note
+from argmetric._decide._question import (
+    TIE,
+    Limits,
+    check_limits,
+    cut_between,
+    error_note,
+    threshold_between,
+)
 from argmetric._decide._result import Cut, Decision
 
 __all__ = [
     "TIE",
     "Cut",
     "Decision",
+    "Limits",
     "calibration_note",
     "check_limits",
+    "cut_between",
     "decide",
+    "decide_items",
+    "error_note",
     "evaluate",
     "recalibrated",
     "threshold_between",
+    "tie_note",
 ]

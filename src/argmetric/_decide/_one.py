@@ -19,6 +19,8 @@ from argmetric._decide._question import (
     cut_between,
     error_note,
     refuse_empty_range,
+    refuse_more_than_all,
+    require_ranking,
     scores_at,
     size_facts,
     threshold_between,
@@ -26,6 +28,7 @@ from argmetric._decide._question import (
 from argmetric._decide._result import Cut, Decision
 from argmetric._expected import (
     LONG,
+    MOST_COUNTS,
     Array,
     BestCount,
     Items,
@@ -36,7 +39,7 @@ from argmetric._expected import (
 )
 from argmetric._segments import Segments
 from argmetric._types import Floats, Integers
-from argmetric.metrics import Metric
+from argmetric.metrics import Metric, require_defined
 
 
 class Found(NamedTuple):
@@ -66,10 +69,7 @@ def decide_one(question: Question) -> Decision:
     else:
         labels, tied_count = split_tie(question, count)
         first = "the first in order" if layout.rows is None else "by p as given"
-        notes.append(
-            f"{tied_count:,} items share the score {count.lower:.6g} at the cut and "
-            f"some of them are chosen, {first}: no threshold gives these labels"
-        )
+        notes.append(tie_note(tied_count, count.lower, first))
     none = found.chance_of_none
     notes += convention_note(question, none, float(none >= OFTEN_EMPTY))
     notes += error_note(count.error)
@@ -89,6 +89,13 @@ def decide_one(question: Question) -> Decision:
         notes=tuple(notes),
         _best_cut=best_cut,
         _curve_of=lambda g: found.curve(),
+    )
+
+
+def tie_note(count: int, score: float, first: str) -> str:
+    return (
+        f"{count:,} items share the score {score:.6g} at the cut and some of them are "
+        f"chosen, {first}: no threshold gives these labels"
     )
 
 
@@ -159,13 +166,30 @@ def highest_count(metric: Metric, limits: Limits, items: Items) -> int:
     return high
 
 
-def best_of_items(items: Items, metric: Metric, limits: Limits) -> BestCount | None:
+def decide_items(
+    items: Items, metric: Metric, limits: Limits, *, most: int
+) -> BestCount | None:
+    """The best count of a vector that need not be in memory; None: not to be had.
+
+    At most so many counts are looked at one by one.
+    """
+    if metric.form is None:
+        return None
+    require_defined(metric, items.size)
+    require_ranking(metric, np.array([items.size]))
+    refuse_more_than_all(limits, items.size)
+    return best_of_items(items, metric, limits, most)
+
+
+def best_of_items(
+    items: Items, metric: Metric, limits: Limits, most: int = MOST_COUNTS
+) -> BestCount | None:
     """The best count of a long vector from a histogram; None where that does not do."""
     if limits.min_precision > 0 or limits.min_recall > 0:
         return None
     high = highest_count(metric, limits, items)
     floor = size_facts(metric, items.size).floor
-    return choose_in_long(items, metric, limits.least, high, floor)
+    return choose_in_long(items, metric, limits.least, high, floor, most)
 
 
 def found_unsorted(question: Question) -> Found | None:

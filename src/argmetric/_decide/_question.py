@@ -236,11 +236,7 @@ def refuse_empty_range(
     g = int(wrong[0])
     ids = question.layout.ids
     where = "" if ids is None else f" in group {ids.tolist()[first + g]!r}"
-    if question.limits.least > segments.lengths[g]:
-        raise ValueError(
-            f"min_positives={question.limits.least} is more than the "
-            f"{segments.lengths[g]} items{where}"
-        )
+    refuse_more_than_all(question.limits, int(segments.lengths[g]), where)
     mean = np.cumsum(segments.one(g).p)
     k = max(int(low[g]), 1)
     raise ValueError(
@@ -248,6 +244,13 @@ def refuse_empty_range(
         f"needs {low[g]} positives or more (expected precision {mean[k - 1] / k:.4g} "
         f"there), min_precision or max_positives allows {high[g]} at most"
     )
+
+
+def refuse_more_than_all(limits: Limits, n: int, where: str = "") -> None:
+    if limits.least > n:
+        raise ValueError(
+            f"min_positives={limits.least} is more than the {n} items{where}"
+        )
 
 
 def choose(

@@ -11,7 +11,13 @@ from argmetric._expected._curves import (
 from argmetric._expected._general import TOLERANCE, window_width
 from argmetric._expected._hermite import bernoulli_cumulants
 from argmetric._expected._items import Array, Items, Ranked, carry, sums_in_bins
-from argmetric._expected._long import LONG, BestCount, choose_in_long
+from argmetric._expected._long import (
+    FIRST_BINS,
+    LONG,
+    MOST_COUNTS,
+    BestCount,
+    choose_in_long,
+)
 from argmetric._expected._search import (
     Choice,
     choose_counts,
@@ -21,7 +27,9 @@ from argmetric._expected._search import (
 from argmetric._expected._tables import Tables, by_size, short_curve
 
 __all__ = [
+    "FIRST_BINS",
     "LONG",
+    "MOST_COUNTS",
     "SMALL",
     "TOLERANCE",
     "Array",

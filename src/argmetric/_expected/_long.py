@@ -27,10 +27,11 @@ from argmetric.metrics import Metric
 
 LONG = 50_000  # items from which it pays to go without a sort
 BINS = 4096
+FIRST_BINS = 0.0, float(BINS), BINS + 1  # p = 1 has one for itself
 STRIDE = 32  # bins taken together in a first look
 PIECES = 1024  # into which the bins that are left are cut for a last look
 ENOUGH = 1 << 14  # items that are sorted; with more finer bins come first
-MOST = 1 << 15  # counts that are looked at one by one; with more the curve is no slower
+MOST_COUNTS = 1 << 15  # looked at one by one; with more the curve is no slower
 AT_ONCE = 1 << 16  # of these
 LEVELS = 4
 TIE = 1e-12  # values this close, relatively, are ties: the smaller k wins
@@ -65,7 +66,7 @@ class Edges:
 
 
 def choose_in_long(
-    items: Items, metric: Metric, low: int, high: int, floor: float, most: int = MOST
+    items: Items, metric: Metric, low: int, high: int, floor: float, most: int
 ) -> BestCount | None:
     """Best k within low…high of unsorted items; None where that takes the whole curve.
 
@@ -74,7 +75,7 @@ def choose_in_long(
     n, everything = items.size, items
     if low > high:
         return None
-    moments = items.moments(0.0, float(BINS), BINS + 1)
+    moments = items.moments(*FIRST_BINS)
     first_two = bin_edges(moments, 0.0, float(BINS), 2)
     mean, squares = first_two.sums[:, -1].tolist()
     largest = first_two.at[np.argmax(first_two.k > 0.0) - 1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,12 +11,14 @@ import numpy as np
 import numpy.typing as npt
 
 from argmetric._files import DataError
+from argmetric._types import Floats
 from argmetric.scale._columns import as_floats
 from argmetric.scale._conservation import Tally, require_same, tally
 from argmetric.scale._folders import temporary
 from argmetric.scale._pieces import Piece, read_row_numbers
 from argmetric.scale._sources import Source, batches_of, is_arrow, opened, told_of
 from argmetric.scale._tasks import Found
+from argmetric.scale._vector import VectorCut
 
 MOST_ROWS = 1 << 20  # of a row group
 LEAST_ROWS = 1 << 10
@@ -34,12 +37,12 @@ class Decided:
 
 @dataclass(frozen=True)
 class AppendTask:
-    """A file, what was decided of its rows, and where it goes."""
+    """A file, what was decided of its rows, or how they are cut, and where it goes."""
 
     source: Source
     score: str
     column: str
-    decided: tuple[Decided, ...]
+    decided: tuple[Decided, ...] | VectorCut
     before: Tally
     target: str
     memory: int
@@ -49,16 +52,17 @@ def append(task: AppendTask) -> Found:
     """Write one file of the output; found: its positives."""
     import pyarrow as pa
 
-    labels = labels_of(task)
+    label = labeller(task)
     made = temporary(task.target)
     rows = task.memory // (4 * task.source.row_bytes)
     rows = min(max(rows, LEAST_ROWS), MOST_ROWS)
-    after, writer = Tally(), None
+    after, positives, writer = Tally(), 0, None
     try:
         for batch in batches_of(task.source, None, rows):
             first = after.rows
-            part = labels[first : first + batch.num_rows].astype(np.int64)
             scores = as_floats(batch.column(task.score))
+            part = label(scores).astype(np.int64)
+            positives += int(part.sum())
             after += tally(np.arange(first, first + scores.size), scores)
             columns = [*batch.columns, pa.array(part)]
             schema = batch.schema.append(pa.field(task.column, pa.int64()))
@@ -80,24 +84,46 @@ def append(task: AppendTask) -> Found:
         if os.path.exists(made):
             os.unlink(made)
         raise
-    return {"rows": after.rows, "positives": int(labels.sum())}
+    return {"rows": after.rows, "positives": positives}
 
 
-def labels_of(task: AppendTask) -> npt.NDArray[np.int8]:
+def labeller(task: AppendTask) -> Callable[[Floats], npt.NDArray[np.int8]]:
+    """What gives the labels of the next rows, with their scores, whenever called."""
+    decided = task.decided
+    if isinstance(decided, VectorCut):
+        cut = decided
+
+        def by_cut(scores: Floats) -> npt.NDArray[np.int8]:
+            nonlocal cut
+            labels, cut = cut.labels(scores)
+            return labels
+
+        return by_cut
+    whole, first = labels_of(task.source, decided), 0
+
+    def by_row(scores: Floats) -> npt.NDArray[np.int8]:
+        nonlocal first
+        first += scores.size
+        return whole[first - scores.size : first]
+
+    return by_row
+
+
+def labels_of(source: Source, decided: tuple[Decided, ...]) -> npt.NDArray[np.int8]:
     """Labels of all rows of a file, gathered from the buckets."""
-    labels = np.full(task.source.rows, UNDECIDED, dtype=np.int8)
-    for one in task.decided:
+    labels = np.full(source.rows, UNDECIDED, dtype=np.int8)
+    for one in decided:
         found = np.fromfile(one.labels, np.int8, one.rows, offset=one.start)
         rows = read_row_numbers(one.piece)
         if not found.size == rows.size == one.rows:
             raise DataError(
                 f"append: {one.labels} has {found.size:,} labels for {rows.size:,} "
-                f"rows of {task.source.path}"
+                f"rows of {source.path}"
             )
         labels[rows] = found
     left = int((labels == UNDECIDED).sum())
     if left:
-        raise DataError(f"append: {left:,} rows of {task.source.path} have no decision")
+        raise DataError(f"append: {left:,} rows of {source.path} have no decision")
     return labels
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from argmetric._decide import decide
+from argmetric._files import DataError
 from argmetric._groups import Groups, code_groups
 from argmetric._saving import replaced_whole
 from argmetric._suspect import scores_of_a_model
@@ -16,8 +17,11 @@ from argmetric._types import Floats
 from argmetric._validation import Probabilities
 from argmetric.metrics import Metric
 from argmetric.scale._columns import Used
-from argmetric.scale._pieces import Piece, Rows, read_piece
+from argmetric.scale._conservation import Tally, tally
+from argmetric.scale._pieces import Piece, Rows, read_piece, rows_and_scores
+from argmetric.scale._scan import Reading
 from argmetric.scale._tasks import Found
+from argmetric.scale._vector import VectorFound
 
 
 @dataclass(frozen=True)
@@ -28,6 +32,11 @@ class Asked:
     used: Used
     options: dict[str, Any]
 
+    @property
+    def reading(self) -> Reading:
+        """How scores become probabilities."""
+        return Reading(self.used, self.options["calibrator"])
+
 
 @dataclass(frozen=True)
 class BucketTask:
@@ -35,6 +44,15 @@ class BucketTask:
 
     pieces: tuple[Piece, ...]
     asked: Asked
+    labels: str
+
+
+@dataclass(frozen=True)
+class CutTask:
+    """A group that is larger than memory, how it is cut, and where its labels go."""
+
+    pieces: tuple[Piece, ...]
+    found: VectorFound
     labels: str
 
 
@@ -59,7 +77,7 @@ def decide_bucket(task: BucketTask) -> Found:
     if expected is None:
         expected = np.array([decision.expected])
     return {
-        **counted(task.pieces, parts),
+        **counted(task.pieces, [part.tally for part in parts]),
         "groups": expected.size,
         "positives": decision.n_positives,
         **defined_sum("expected", expected),
@@ -69,6 +87,22 @@ def decide_bucket(task: BucketTask) -> Found:
         "threshold": decision.threshold,
         "notes": [] if groups else list(decision.notes),
     }
+
+
+def cut_bucket(task: CutTask) -> Found:
+    """Write the labels of a group whose cut is known, piece by piece."""
+    tallies, cut, positives = [], task.found.cut, 0
+    with replaced_whole(task.labels) as file:
+        for piece in task.pieces:
+            rows, scores = rows_and_scores(piece)
+            labels, cut = cut.labels(scores)
+            positives += int(labels.sum())
+            tallies.append(tally(rows, scores))
+            file.write(labels.tobytes())
+    found = task.found.found()
+    if positives != found["positives"]:
+        raise DataError(f"decide: {task.labels}: {positives:,} rows are above the cut")
+    return {**counted(task.pieces, tallies), **found}
 
 
 def coded(parts: list[Rows], used: Used) -> Groups:
@@ -89,12 +123,12 @@ def write_labels(path: str, labels: Any) -> None:
         file.write(memoryview(labels))
 
 
-def counted(pieces: tuple[Piece, ...], parts: list[Rows]) -> Found:
+def counted(pieces: tuple[Piece, ...], tallies: list[Tally]) -> Found:
     """Which rows of which file a bucket has, in the order of its labels."""
     return {
         "files": [piece.file for piece in pieces],
-        "rows": [part.tally.rows for part in parts],
-        "checksums": [part.tally.checksum for part in parts],
+        "rows": [one.rows for one in tallies],
+        "checksums": [one.checksum for one in tallies],
     }
 
 

@@ -5,17 +5,19 @@ from __future__ import annotations
 import contextlib
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any, Literal
 
 from argmetric import __version__
 from argmetric._arguments import check_choice, check_flag, check_path, shown
 from argmetric._calibrate import resolve_calibrator
-from argmetric._decide import check_limits
+from argmetric._decide import Limits, check_limits
 from argmetric._files import DataError, marked
 from argmetric._saving import unfinished
 from argmetric.metrics import MetricLike, get_metric
+from argmetric.scale._append import Decided
 from argmetric.scale._buckets import Asked
 from argmetric.scale._columns import MissingGroups, find_used
 from argmetric.scale._executors import as_executor
@@ -29,11 +31,11 @@ from argmetric.scale._folders import (
     places_of,
 )
 from argmetric.scale._memory import ALWAYS_FITS, bucket_rows, check_memory, n_buckets
-from argmetric.scale._pieces import Piece
 from argmetric.scale._result import ScaledDecision
 from argmetric.scale._run import Run, look_at
 from argmetric.scale._sources import OnError, Source, find_files, is_address
 from argmetric.scale._tasks import Found, Progress, StageError
+from argmetric.scale._vector import VectorCut, VectorFound, decide_vector
 
 
 def decide(
@@ -119,7 +121,7 @@ def decide(
     check_choice(missing_groups, "missing_groups", ("error", "own"))
     check_choice(average, "average", ("groups", "pooled"))
     logits, resume = check_flag(logits, "logits"), check_flag(resume, "resume")
-    check_limits(min_positives, max_positives, min_precision, min_recall)
+    limits = check_limits(min_positives, max_positives, min_precision, min_recall)
     options: dict[str, Any] = {
         "min_positives": min_positives,
         "max_positives": max_positives,
@@ -170,14 +172,14 @@ def decide(
             plan = begin(places, plan, resume=resume)
             asked = Asked(metric, used, options)
             buckets, most = plan["division"]
-            pieces = run.partition(sources, used, buckets)
-            if used.group is not None:
-                small, large = run.split(pieces, most)
-                pieces = small + large
-            _refuse_giants(pieces, most)
-            results, decided = run.decide(sources, pieces, asked)
+            if used.group is None and not _fits(rows, most):
+                results, decided, words = _one_vector(run, sources, asked, limits)
+            else:
+                results, decided, words = _by_group(
+                    run, sources, asked, limits, buckets, most
+                )
             positives = run.append(sources, decided, used.score, decision_column)
-            answer = _answer(run, sources, asked, results, positives, len(pieces))
+            answer = _answer(run, sources, asked, results, positives, words)
             commit(places, {**answer.to_dict(), "run": plan["run"]})
         clean_up(places)
     return answer
@@ -210,14 +212,52 @@ def kept_or_cleaned(places: Places) -> Iterator[None]:
         raise
 
 
-def _refuse_giants(buckets: list[tuple[Piece, ...]], most_rows: int) -> None:
-    for pieces in buckets:
-        rows = sum(piece.rows for piece in pieces)
-        if rows > max(2 * most_rows, ALWAYS_FITS):
-            raise DataError(
-                f"{rows:,} rows have to be decided at once, more than memory allows; "
-                f"raise {marked('memory')}, or take fewer workers"
-            )
+Labels = Mapping[int, tuple[Decided, ...] | VectorCut]
+
+
+def _one_vector(
+    run: Run, sources: dict[int, Source], asked: Asked, limits: Limits
+) -> tuple[list[Found], Labels, str]:
+    """Cut a vector that is larger than memory."""
+    (pieces,) = run.partition(sources, asked.used, 1)
+    found = decide_vector(run, "all", pieces, asked.reading, asked.metric, limits)
+    cuts: Labels = {
+        piece.file: replace(found.cut, quota=quota)
+        for piece, quota in zip(pieces, found.quotas, strict=True)
+    }
+    for piece, tally in zip(pieces, found.tallies, strict=True):
+        run.tallies[piece.file] = tally
+    return [found.found()], cuts, f"one vector, {found.n_passes} passes"
+
+
+def _by_group(
+    run: Run,
+    sources: dict[int, Source],
+    asked: Asked,
+    limits: Limits,
+    buckets: int,
+    most: int,
+) -> tuple[list[Found], Labels, str]:
+    """Decide whole buckets, and cut the groups that are larger than memory."""
+    pieces = run.partition(sources, asked.used, buckets)
+    cuts: dict[int, VectorFound] = {}
+    if asked.used.group is not None:
+        small, large = run.split(pieces, most)
+        pieces = small + large
+        for b, group in enumerate(large, len(small)):
+            if not _fits(sum(piece.rows for piece in group), most):
+                cuts[b] = decide_vector(
+                    run, f"{b:06d}", group, asked.reading, asked.metric, limits
+                )
+    results, decided = run.decide(sources, pieces, asked, cuts)
+    plan = f"{len(pieces):,} bucket{'s' * (len(pieces) != 1)}"
+    kind = "one vector" if asked.used.group is None else "by group"
+    return results, decided, f"{kind}, {plan}"
+
+
+def _fits(rows: int, most_rows: int) -> bool:
+    """Whether so many rows may be decided in the memory of one worker."""
+    return rows <= max(2 * most_rows, ALWAYS_FITS)
 
 
 def _refuse_own_input(found: list[tuple[str, str]], output: str) -> None:
@@ -241,7 +281,7 @@ def _answer(
     asked: Asked,
     results: list[Found],
     positives: int,
-    buckets: int,
+    plan: str,
 ) -> ScaledDecision:
     def total(name: str) -> float:
         return math.fsum(found[name] for found in results)
@@ -252,7 +292,6 @@ def _answer(
     groups, defined = int(total("groups")), total("expected_defined")
     undefined = math.isnan(asked.metric.zero_division)
     rows = sum(source.rows for source in sources.values())
-    plan = f"{buckets:,} bucket{'s' * (buckets != 1)}"
     return ScaledDecision(
         output=run.places.output,
         score=asked.used.score,
@@ -267,7 +306,7 @@ def _answer(
         expected_half=None if undefined and grouped else total("half") / groups,
         n_half=int(total("half_positives")),
         metric=asked.metric,
-        plan=f"by group, {plan}" if grouped else f"one vector, {plan}",
+        plan=plan,
         skipped=tuple(run.skipped),
         notes=tuple(results[0]["notes"]) if not grouped else (),
     )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from argmetric._types import Floats, Integers
 from argmetric.scale._columns import Used, arrow_type, in_range, scores_and_ids
 from argmetric.scale._conservation import Tally, tally
-from argmetric.scale._sources import Source, told_of
+from argmetric.scale._sources import BATCH_ROWS, Source, told_of
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,11 @@ class Piece:
     paths: tuple[str, ...] = ()
     rows: int = 0
 
+    @property
+    def path(self) -> str:
+        """A name for it in messages."""
+        return self.paths[0] if self.source is None else self.source.path
+
 
 @dataclass(frozen=True)
 class Rows:
@@ -52,6 +58,22 @@ def read_piece(piece: Piece, used: Used) -> Rows:
     else:
         rows, scores, ids = _from_files(piece.paths)
     return Rows(rows, in_range(scores, used), ids, tally(rows, scores))
+
+
+def batches_of_piece(piece: Piece, used: Used) -> Iterator[tuple[Integers, Floats]]:
+    """Row numbers and scores as in the file, in any order and in little memory."""
+    if piece.source is not None:
+        alone = replace(used, group=None)
+        for first, scores, _ in scores_and_ids(piece.source, alone):
+            yield np.arange(first, first + scores.size), scores
+        return
+    import pyarrow.parquet as pq
+
+    for path in piece.paths:
+        with told_of(path), pq.ParquetFile(path) as file:
+            for batch in file.iter_batches(BATCH_ROWS, columns=["row", "score"]):
+                rows, scores = (column.to_numpy() for column in batch.columns)
+                yield rows, scores
 
 
 def read_row_numbers(piece: Piece) -> Integers:
@@ -74,6 +96,13 @@ def _from_source(source: Source, used: Used) -> tuple[Integers, Floats, Any]:
     if used.group is not None:
         whole = pa.chunked_array(ids, arrow_type(used.kind))
     return np.arange(stop), scores[:stop], whole
+
+
+def rows_and_scores(piece: Piece) -> tuple[Integers, Floats]:
+    """Row numbers and scores as in the file, in its order, of a piece in `paths`."""
+    rows, scores = _column(piece.paths, "row"), _column(piece.paths, "score")
+    order = np.argsort(rows)
+    return rows[order], scores[order]
 
 
 def _from_files(paths: tuple[str, ...]) -> tuple[Integers, Floats, Any]:

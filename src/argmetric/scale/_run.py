@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from argmetric._files import DataError
 from argmetric.scale._append import AppendTask, Decided, append
-from argmetric.scale._buckets import Asked, BucketTask, decide_bucket
+from argmetric.scale._buckets import (
+    Asked,
+    BucketTask,
+    CutTask,
+    cut_bucket,
+    decide_bucket,
+)
 from argmetric.scale._columns import Used
 from argmetric.scale._conservation import Tally, require_same
 from argmetric.scale._executors import Executor
@@ -27,6 +33,7 @@ from argmetric.scale._tasks import (
     refuse,
     run_stage,
 )
+from argmetric.scale._vector import VectorCut, VectorFound
 
 Report = Callable[[Progress], None] | None
 
@@ -123,17 +130,28 @@ class Run:
         return small, large
 
     def decide(
-        self, sources: dict[int, Source], buckets: list[tuple[Piece, ...]], asked: Asked
-    ) -> tuple[list[Found], dict[int, list[Decided]]]:
-        """Stage 2; what was found, and where the labels of every file are."""
+        self,
+        sources: dict[int, Source],
+        buckets: list[tuple[Piece, ...]],
+        asked: Asked,
+        cuts: dict[int, VectorFound],
+    ) -> tuple[list[Found], dict[int, tuple[Decided, ...]]]:
+        """Stage 2; what was found, and where the labels of every file are.
+
+        `cuts` are those of buckets, by number, that are larger than memory.
+        """
         folder = self.places.inside("labels")
         os.makedirs(folder, exist_ok=True)
         tasks = []
         for b, pieces in enumerate(buckets):
             place = os.path.join(folder, f"bucket-{b:06d}")
-            item = BucketTask(pieces, asked, place)
             rows = sum(piece.rows for piece in pieces)
-            tasks.append(Task(decide_bucket, item, f"{place}.json", rows))
+            if b in cuts:
+                item: Any = CutTask(pieces, cuts[b], place)
+                tasks.append(Task(cut_bucket, item, f"{place}.json", rows))
+            else:
+                item = BucketTask(pieces, asked, place)
+                tasks.append(Task(decide_bucket, item, f"{place}.json", rows))
         decided: dict[int, list[Decided]] = {i: [] for i in sources}
         after = dict.fromkeys(sources, Tally())
         results = self.stage("decide", tasks)
@@ -155,12 +173,12 @@ class Run:
             before = self.tallies.get(i, Tally(source.rows, after[i].checksum))
             require_same("decide", source.path, before, after[i])
             self.tallies[i] = after[i]
-        return results, decided
+        return results, {i: tuple(parts) for i, parts in decided.items()}
 
     def append(
         self,
         sources: dict[int, Source],
-        decided: dict[int, list[Decided]],
+        decided: Mapping[int, tuple[Decided, ...] | VectorCut],
         score: str,
         column: str,
     ) -> int:
@@ -174,7 +192,7 @@ class Run:
                     source,
                     score,
                     column,
-                    tuple(decided[i]),
+                    decided[i],
                     self.tallies[i],
                     os.path.join(self.places.fresh, source.name),
                     self.task_memory,

@@ -1,0 +1,179 @@
+"""One vector that is larger than memory: the labels of one call in memory."""
+
+import math
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import argmetric as am
+from argmetric.scale import _decide as decide_stage
+from argmetric.scale import _scan as scan_stage
+from argmetric.scale import _vector as vector_stage
+from argmetric.scale import decide
+from scale_data import decisions, left_beside, write_parts
+
+N = 60_000
+METRICS = (
+    *("f1", "f2", "f0.5", "jaccard", "mcc", "kappa", "gmean", "hmean", "qmean"),
+    *("balanced_accuracy", "youden", "recall", "specificity", "lift", "fm"),
+    *("accuracy", "precision", "markedness", "sec"),
+)
+LAWS = {
+    "skewed": lambda rng: rng.beta(0.3, 2, N),
+    "rounded": lambda rng: rng.random(N).round(2),
+    "two values": lambda rng: rng.choice([0.2, 0.7], N),
+    "some certain": lambda rng: np.where(
+        rng.random(N) < 0.3, rng.choice([0.0, 1.0], N), rng.random(N)
+    ),
+}
+
+
+@pytest.fixture(autouse=True)
+def nothing_fits(monkeypatch):
+    monkeypatch.setattr(decide_stage, "ALWAYS_FITS", 0)
+    monkeypatch.setattr(vector_stage, "FEW", 500)  # finer bins before rows are taken
+
+
+@pytest.fixture(scope="module")
+def laws(tmp_path_factory):
+    """Folder and probabilities of every law."""
+    made = {}
+    for i, (law, draw) in enumerate(LAWS.items()):
+        p = draw(np.random.default_rng(i))
+        folder = tmp_path_factory.mktemp("vector") / "in"
+        made[law] = write_parts(folder, pa.table({"score": p}), [9000, 9000, 41_000]), p
+    return made
+
+
+def in_pieces(folder, output, metric="f1", **words):
+    return decide(folder, metric, output=output, **{"memory": "1MB"} | words)
+
+
+def assert_same(found, output, wanted):
+    np.testing.assert_array_equal(decisions(output), wanted.labels)
+    assert found.n_positives == wanted.n_positives
+    assert found.threshold == wanted.threshold
+    assert found.expected == pytest.approx(wanted.expected, rel=1e-12)
+    assert found.n_half == wanted.cut_half.n_positives
+    assert found.expected_half == pytest.approx(wanted.cut_half.expected, rel=1e-12)
+    assert found.notes == wanted.notes
+    assert found.error == pytest.approx(wanted.error)
+    assert found.plan.startswith("one vector, ")
+    assert found.plan.endswith(" passes")
+    assert left_beside(output) == []
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_labels_are_those_of_one_call_in_memory(laws, metric, tmp_path):
+    folder, p = laws["skewed"]
+    found = in_pieces(folder, tmp_path / "out", metric)
+    assert_same(found, tmp_path / "out", am.decide(p, metric))
+
+
+@pytest.mark.parametrize("law", list(LAWS)[1:])
+@pytest.mark.parametrize("metric", ["f1", "mcc", "accuracy"])
+def test_ties_are_split_in_the_order_of_files_and_rows(laws, law, metric, tmp_path):
+    folder, p = laws[law]
+    for words in ({}, {"max_positives": 20_123}):
+        found = in_pieces(folder, tmp_path / "out", metric, **words)
+        assert_same(found, tmp_path / "out", am.decide(p, metric, **words))
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        {"min_positives": 50_000},
+        {"max_positives": 0},
+        {"min_positives": N},
+        {"zero_division": math.nan},
+        {"metric": am.Utility(1, -0.2)},
+        {"metric": am.Utility(3, 1)},  # all of them
+    ],
+)
+def test_limits_and_conventions(laws, words, tmp_path):
+    folder, p = laws["some certain"]
+    found = in_pieces(folder, tmp_path / "out", **words)
+    assert_same(found, tmp_path / "out", am.decide(p, **words))
+
+
+def test_results_do_not_depend_on_how_the_rows_are_divided(tmp_path):
+    p = np.random.default_rng(7).beta(0.5, 3, N)
+    seen = set()
+    for cuts, n_jobs in (([], 1), ([1], 2), (range(0, N, 7013), 3)):
+        folder = write_parts(tmp_path / f"in{len(cuts)}", pa.table({"score": p}), cuts)
+        found = in_pieces(folder, tmp_path / "out", "jaccard", n_jobs=n_jobs)
+        seen.add((found.n_positives, found.expected, found.threshold, found.error))
+    wanted = am.decide(p, "jaccard")
+    assert seen == {
+        (wanted.n_positives, wanted.expected, wanted.threshold, wanted.error)
+    }
+
+
+def test_a_group_that_is_larger_than_memory_is_cut_too(tmp_path):
+    rng = np.random.default_rng(3)
+    ids, p = rng.integers(0, 400, N), rng.random(N).round(2)
+    ids[rng.random(N) < 0.6] = 7
+    table = pa.table({"user": ids, "score": p})
+    folder = write_parts(tmp_path / "in", table, [20_000, 20_001])
+    stages = set()
+    found = in_pieces(
+        folder,
+        tmp_path / "out",
+        group="user",
+        progress=lambda at: stages.add(at.stage),
+    )
+    wanted = am.decide(p, groups=ids, average="groups")
+    np.testing.assert_array_equal(decisions(tmp_path / "out"), wanted.labels)
+    assert found.expected == pytest.approx(wanted.expected, rel=1e-12)
+    assert found.expected_half == pytest.approx(wanted.cut_half.expected, rel=1e-12)
+    assert {"scan", "narrow", "split", "decide", "append"} <= stages
+
+
+def test_calibrated_scores_are_cut_as_in_memory(laws, tmp_path):
+    folder, p = laws["skewed"]
+    some = p[:2000]
+    y = (np.random.default_rng(0).random(some.size) < some / 2).astype(int)
+    for method in ("platt", "isotonic"):
+        known = am.calibrate(y, some, method=method)
+        found = in_pieces(folder, tmp_path / "out", calibrator=known)
+        assert_same(found, tmp_path / "out", am.decide(p, calibrator=known))
+    with pytest.raises(ValueError, match=r"makes ties.* a map without steps"):
+        in_pieces(folder, tmp_path / "out", calibrator=known, max_positives=100)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ({"min_recall": 0.5}, "f1 with these limits.*another metric, or no floors"),
+        ({"metric": lambda tp, k, t, n: tp / n}, "takes all of them at once"),
+        ({"logits": True}, "logits cannot be decided in pieces.* take probabilities"),
+        ({"min_positives": N + 1}, "is more than the 60000 items"),
+    ],
+)
+def test_what_takes_all_rows_at_once_says_what_to_do(laws, tmp_path, words, message):
+    folder, _ = laws["skewed"]
+    with pytest.raises(ValueError, match=message):
+        in_pieces(folder, tmp_path / "out", **words)
+    assert left_beside(tmp_path / "out") == []
+
+
+def test_rows_that_a_look_loses_are_missed(laws, tmp_path, monkeypatch):
+    folder, _ = laws["skewed"]
+    real = scan_stage.batches_of_piece
+
+    def lossy(piece, used):
+        for rows, scores in real(piece, used):
+            yield rows[:-1], scores[:-1]
+
+    monkeypatch.setattr(scan_stage, "batches_of_piece", lossy)
+    with pytest.raises(ValueError, match=r"^scan: .*part-000.* 9,000 rows .* 8,999"):
+        in_pieces(folder, tmp_path / "out")
+
+
+def test_a_cut_that_is_not_carried_out_is_noticed(laws, tmp_path, monkeypatch):
+    folder, _ = laws["skewed"]
+    real = vector_stage.cut_between
+    monkeypatch.setattr(vector_stage, "cut_between", lambda *ends: real(*ends) + 0.1)
+    with pytest.raises(ValueError, match="other positives were written"):
+        in_pieces(folder, tmp_path / "out")
