@@ -12,7 +12,12 @@ import pyarrow.parquet as pq
 from argmetric import scale
 from valid_calls import CALIBRATOR, LIMITS, Call, P
 
-COLUMNS = {"user": list("aabbcc"), "score": P, "label": [1, 1, 0, 0, 0, 1]}
+COLUMNS = {
+    "user": list("aabbcc"),
+    "score": P,
+    "label": [1, 1, 0, 0, 0, 1],
+    "pred": [1, 0, 0, 1, 0, 1],
+}
 
 
 def on_files(verb: Callable[..., Any]) -> Callable[..., Any]:
@@ -26,7 +31,15 @@ def on_files(verb: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-NAMES = dict.fromkeys(("group", "score", "decision_column"), "column")
+NAMES = dict.fromkeys(("group", "score", "label", "decision_column"), "column")
+READING = {
+    "on_error": "stop",
+    "memory": "1GB",
+    "work_dir": ".",
+    "executor": None,
+    "n_jobs": 1,
+    "progress": None,
+}
 SCALED = {
     "argmetric.scale.Threads": Call(scale.Threads, {"n_jobs": 2}),
     "argmetric.scale.Processes": Call(scale.Processes, {"n_jobs": 2, "retries": 1}),
@@ -46,14 +59,46 @@ SCALED = {
             "reference": None,
             "missing_groups": "error",
             "decision_column": "decision",
-            "on_error": "stop",
-            "memory": "1GB",
-            "work_dir": ".",
             "resume": False,
-            "executor": None,
-            "n_jobs": 1,
-            "progress": None,
+            **READING,
             **LIMITS,
+        },
+        NAMES,
+    ),
+    "argmetric.scale.tune": Call(
+        on_files(scale.tune),
+        {
+            "files": "scores.parquet",
+            "metric": "f1",
+            "score": "score",
+            "label": "label",
+            "min_precision": 0.1,
+            "min_recall": 0.1,
+            "max_positives": 4,
+            "zero_division": 1.0,
+            "pos_label": 1,
+            "choice": "best",
+            "n_bootstrap": 20,
+            "coverage": 0.9,
+            "cv": 2,
+            "random_state": 0,
+            **{name: READING[name] for name in READING if name != "work_dir"},
+        },
+        NAMES,
+    ),
+    "argmetric.scale.evaluate": Call(
+        on_files(scale.evaluate),
+        {
+            "files": "scores.parquet",
+            "metric": "f1",
+            "label": "label",
+            "decision_column": "pred",
+            "group": "user",
+            "average": "groups",
+            "zero_division": 1.0,
+            "pos_label": 1,
+            "missing_groups": "error",
+            **READING,
         },
         NAMES,
     ),

@@ -76,7 +76,8 @@ MADE_BY_THE_PACKAGE = {
     *("Expectation", "SequenceDecision", "Span", "SpanDecision", "SpanMarginals"),
     *("Recalibration", "UtilityDistribution", "RuleRun", "Chunk", "Sentence"),
     *("Evaluation", "History", "Mixture", "TaskReport", "MetricObjective"),
-    *("Tree", "TreeScores", "Summary", "SummaryScores", "Progress", "ScaledDecision"),
+    *("Tree", "TreeScores", "Summary", "SummaryScores", "Progress"),
+    *("ScaledDecision", "ScaledScore"),
 }
 BASES = {"SimpleFunction", "ThresholdRule", "Task"}  # to be derived from
 WITHOUT_ARGUMENTS = {"metric_names", "warmup"}

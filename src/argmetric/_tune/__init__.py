@@ -1,20 +1,32 @@
 """Which threshold, given labelled rows?"""
 
+from argmetric._tune._binary import Settings
+from argmetric._tune._checks import Cost, one_metric
+from argmetric._tune._counted import can_hold_the_best, tune_cuts
 from argmetric._tune._limits import Limits, check_tune_limits
 from argmetric._tune._multiclass_rule import MultiClassRule
 from argmetric._tune._multilabel_rule import MultiLabelRule
 from argmetric._tune._rule import Rule
-from argmetric._tune._scan import count_cuts, curve_of, sort_rows
-from argmetric._tune._tune import tune
+from argmetric._tune._scan import Cuts, count_cuts, curve_of, sort_rows
+from argmetric._tune._tune import check_settings, tune
+from argmetric._tune._uncertainty import Choice
 
 __all__ = [
+    "Choice",
+    "Cost",
+    "Cuts",
     "Limits",
     "MultiClassRule",
     "MultiLabelRule",
     "Rule",
+    "Settings",
+    "can_hold_the_best",
+    "check_settings",
     "check_tune_limits",
     "count_cuts",
     "curve_of",
+    "one_metric",
     "sort_rows",
     "tune",
+    "tune_cuts",
 ]

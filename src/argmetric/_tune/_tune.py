@@ -29,7 +29,7 @@ from argmetric._tune._checks import (
     refuse_same_names,
     seed_of,
 )
-from argmetric._tune._limits import check_tune_limits
+from argmetric._tune._limits import Limits, check_tune_limits
 from argmetric._tune._multiclass_rule import MultiClassRule
 from argmetric._tune._multilabel_rule import MultiLabelRule
 from argmetric._tune._rule import Rule
@@ -146,7 +146,6 @@ def tune(
     >>> round(am.tune(None, p, "f1").threshold, 4)
     0.3529
     """
-    check_choice(choice, "choice", ("best", "one_se"))
     check_label(pos_label)
     if isinstance(metric, Sequence) and not isinstance(metric, str):
         if not metric:
@@ -157,16 +156,14 @@ def tune(
             raise ValueError("cost stands in place of a metric: pass one of them")
     else:
         metrics = [one_metric(metric, cost, zero_division)]
-    settings = Settings(
+    settings = check_settings(
         check_tune_limits(min_precision, min_recall, max_positives),
         choice,
-        check_count(n_bootstrap, "n_bootstrap", high=MOST_SAMPLES),
-        check_share(coverage, "coverage"),
-        check_folds(cv),
-        seed_of(random_state),
+        n_bootstrap,
+        coverage,
+        cv,
+        random_state,
     )
-    if choice == "one_se" and settings.n_bootstrap < 2:
-        raise ValueError("choice='one_se' needs the bootstrap: raise n_bootstrap")
     if is_sparse(p):
         raise TypeError("p must be dense: pass p.toarray()")
     scores = check_p(p, calibrator)
@@ -205,6 +202,28 @@ def tune(
     if metric is None or isinstance(metric, str) or not isinstance(metric, Sequence):
         return rules[0]  # type: ignore[no-any-return]
     return {one.name: rule for one, rule in zip(metrics, rules, strict=True)}
+
+
+def check_settings(
+    limits: Limits,
+    choice: Choice,
+    n_bootstrap: int,
+    coverage: float,
+    cv: int | None,
+    random_state: Any,
+) -> Settings:
+    check_choice(choice, "choice", ("best", "one_se"))
+    settings = Settings(
+        limits,
+        choice,
+        check_count(n_bootstrap, "n_bootstrap", high=MOST_SAMPLES),
+        check_share(coverage, "coverage"),
+        check_folds(cv),
+        seed_of(random_state),
+    )
+    if choice == "one_se" and settings.n_bootstrap < 2:
+        raise ValueError("choice='one_se' needs the bootstrap: raise n_bootstrap")
+    return settings
 
 
 def _tune_column(

@@ -8,20 +8,25 @@ from argmetric._lazy import lazy_names
 
 if TYPE_CHECKING:
     from argmetric.scale._decide import decide as decide
+    from argmetric.scale._evaluate import evaluate as evaluate
     from argmetric.scale._executors import Dask as Dask
     from argmetric.scale._executors import Processes as Processes
     from argmetric.scale._executors import Threads as Threads
     from argmetric.scale._memory import check_memory as check_memory
     from argmetric.scale._result import ScaledDecision as ScaledDecision
+    from argmetric.scale._result import ScaledScore as ScaledScore
     from argmetric.scale._tasks import Progress as Progress
+    from argmetric.scale._tune import tune as tune
 
 __getattr__, __dir__, __all__ = lazy_names(
     __name__,
     {
         "_decide": ("decide",),
+        "_evaluate": ("evaluate",),
         "_executors": ("Dask", "Processes", "Threads"),
-        "_result": ("ScaledDecision",),
+        "_result": ("ScaledDecision", "ScaledScore"),
         "_tasks": ("Progress",),
+        "_tune": ("tune",),
     },
     for_other_rooms={"_memory": ("check_memory",)},
 )

@@ -46,6 +46,29 @@ class Used:
     kind: str = ""
     missing: MissingGroups = "error"
 
+    @property
+    def columns(self) -> list[str]:
+        """Columns that the value of a row is read from."""
+        return [self.score]
+
+    def values(self, batch: Any, source: Source, first: int) -> Floats:
+        """The value of every row: its score, checked to be a probability or logit."""
+        values = as_floats(batch.column(self.score))
+        try:
+            check_scores(
+                values,
+                f"{source.path}: column {self.score!r}",
+                logits=self.logits,
+                where=lambda i: f"row {first + i}",
+            )
+        except ValueError as error:
+            raise DataError(str(error)) from None
+        return values
+
+    def in_range(self, values: Floats) -> Floats:
+        """Checked scores without what rounding has put outside of 0 to 1."""
+        return values if self.logits else np.clip(values, 0.0, 1.0)
+
 
 def find_used(
     source: Source,
@@ -74,16 +97,21 @@ def find_used(
         return Used(name, logits)
     if group == name:
         raise DataError(f"group and score both name column {name!r}")
+    return Used(name, logits, group, kind_of_group(source, schema, group), missing)
+
+
+def kind_of_group(source: Source, schema: Any, group: str) -> str:
+    """What ids of a column, or of a folder, are in the pieces."""
     if group in source.keys:
-        return Used(name, logits, group, "text", missing)
-    named_column(table, group)
-    of_ids = _kind_of_ids(schema.field(group).type)
-    if not of_ids:
+        return "text"
+    named_column(Table(schema.empty_table(), "parquet", source.path), group)
+    kind = _kind_of_ids(schema.field(group).type)
+    if not kind:
         raise DataError(
             f"{source.path}: column {group!r} holds {schema.field(group).type}; group "
             "ids are numbers, text, bytes or times"
         )
-    return Used(name, logits, group, of_ids, missing)
+    return kind
 
 
 def _is_number(kind: Any) -> bool:
@@ -153,18 +181,14 @@ def plain_ids(column: Any, kind: str) -> Any:
 def scores_and_ids(
     source: Source, used: Used, rows: int = BATCH_ROWS
 ) -> Iterator[tuple[int, Floats, Any]]:
-    """First row, scores as in the file, and ids (None without groups) of every batch.
-
-    Scores are checked to be probabilities, if they are no logits.
-    """
+    """First row, values, and ids (None without groups) of every batch."""
     import pyarrow as pa
 
     in_file = used.group is not None and used.group not in source.keys
-    columns = [used.score, *([str(used.group)] if in_file else [])]
+    columns = [*used.columns, *([str(used.group)] if in_file else [])]
     first = 0
     for batch in batches_of(source, columns, rows):
-        values = as_floats(batch.column(used.score))
-        _check(values, source, used, first)
+        values = used.values(batch, source, first)
         ids = None
         if in_file:
             ids = plain_ids(batch.column(str(used.group)), used.kind)
@@ -189,20 +213,3 @@ def as_floats(column: Any) -> Floats:
         column = column.cast(pa.uint8())
     numbers = column.cast(pa.float64(), safe=False)
     return np.asarray(numbers.to_numpy(zero_copy_only=False), dtype=np.float64)
-
-
-def _check(values: Floats, source: Source, used: Used, first: int) -> None:
-    try:
-        check_scores(
-            values,
-            f"{source.path}: column {used.score!r}",
-            logits=used.logits,
-            where=lambda i: f"row {first + i}",
-        )
-    except ValueError as error:
-        raise DataError(str(error)) from None
-
-
-def in_range(values: Floats, used: Used) -> Floats:
-    """Checked scores without what rounding has put outside of 0 to 1."""
-    return values if used.logits else np.clip(values, 0.0, 1.0)

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, Literal
 
 from argmetric import __version__
-from argmetric._arguments import check_choice, check_flag, check_path, shown
+from argmetric._arguments import check_choice, check_flag, check_path
 from argmetric._calibrate import resolve_calibrator
 from argmetric._decide import Limits, check_limits
 from argmetric._files import DataError, marked
@@ -20,7 +20,6 @@ from argmetric.metrics import MetricLike, get_metric
 from argmetric.scale._append import Decided
 from argmetric.scale._buckets import Asked
 from argmetric.scale._columns import MissingGroups, find_used
-from argmetric.scale._executors import as_executor
 from argmetric.scale._extras import load_extra
 from argmetric.scale._folders import (
     Places,
@@ -31,6 +30,7 @@ from argmetric.scale._folders import (
     places_of,
 )
 from argmetric.scale._memory import ALWAYS_FITS, bucket_rows, check_memory, n_buckets
+from argmetric.scale._reading import check_names, check_progress, running
 from argmetric.scale._result import ScaledDecision
 from argmetric.scale._run import Run, look_at
 from argmetric.scale._sources import OnError, Source, find_files, is_address
@@ -129,12 +129,8 @@ def decide(
         "min_recall": min_recall,
         "calibrator": resolve_calibrator(calibrator, reference, logits=logits),
     }
-    names = {"group": group, "score": score, "decision_column": decision_column}
-    for name, value in names.items():
-        if value is not None and not isinstance(value, str):
-            raise TypeError(f"{name} must be the name of a column, not {shown(value)}")
-    if progress is not None and not callable(progress):
-        raise TypeError(f"progress must be a function, not {shown(progress)}")
+    check_names(group=group, score=score, decision_column=decision_column)
+    check_progress(progress)
     n_bytes = check_memory(memory)
     folder = None if work_dir is None else check_path(work_dir, "work_dir")
     output = check_path(output, "output")
@@ -183,18 +179,6 @@ def decide(
             commit(places, {**answer.to_dict(), "run": plan["run"]})
         clean_up(places)
     return answer
-
-
-@contextlib.contextmanager
-def running(executor: Any, n_jobs: int | None) -> Iterator[tuple[Any, int]]:
-    """An executor and how many tasks it runs side by side; ours ends with the block."""
-    tasks = as_executor(executor, n_jobs)
-    workers = getattr(tasks, "n_workers", getattr(tasks, "_max_workers", 1))
-    try:
-        yield tasks, max(1, int(workers))
-    finally:
-        if tasks is not executor and hasattr(tasks, "close"):
-            tasks.close()
 
 
 @contextlib.contextmanager

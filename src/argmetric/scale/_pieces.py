@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from argmetric._types import Floats, Integers
-from argmetric.scale._columns import Used, arrow_type, in_range, scores_and_ids
+from argmetric.scale._columns import Used, arrow_type, scores_and_ids
 from argmetric.scale._conservation import Tally, tally
 from argmetric.scale._sources import BATCH_ROWS, Source, told_of
 
@@ -57,7 +57,7 @@ def read_piece(piece: Piece, used: Used) -> Rows:
         rows, scores, ids = _from_source(piece.source, used)
     else:
         rows, scores, ids = _from_files(piece.paths)
-    return Rows(rows, in_range(scores, used), ids, tally(rows, scores))
+    return Rows(rows, used.in_range(scores), ids, tally(rows, scores))
 
 
 def batches_of_piece(piece: Piece, used: Used) -> Iterator[tuple[Integers, Floats]]:

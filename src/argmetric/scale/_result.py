@@ -112,5 +112,62 @@ class ScaledDecision(Result):
         }
 
 
+@dataclass(frozen=True, repr=False)
+class ScaledScore(Result):
+    """What labels in many files have scored.
+
+    Attributes
+    ----------
+    score : float
+        The realised score; the mean over groups where there are some.
+    metric : Metric
+        What was computed.
+    label, decision, group : str
+        The columns that were used; `group` is None where all rows are one.
+    n, n_files : int
+        Number of rows and of files.
+    n_groups, n_groups_without_positives : int or None
+        Number of groups, and of those that have no positive.
+    counts : dict of str to int
+        Rows by truth and decision: tp, fp, fn and tn.
+    skipped : tuple of str
+        Files that were left out, each with the reason.
+    """
+
+    score: float
+    metric: Metric
+    label: str
+    decision: str
+    group: str | None
+    n: int
+    n_files: int
+    n_groups: int | None
+    n_groups_without_positives: int | None
+    counts: dict[str, int]
+    skipped: tuple[str, ...] = ()
+
+    def _lines(self) -> Lines:
+        counts = ", ".join(f"{name} {count:,}" for name, count in self.counts.items())
+        lines = [
+            ("metric", self.metric.name),
+            ("rows", f"{self.n:,} in {self.n_files:,} file{'s' * (self.n_files != 1)}"),
+        ]
+        if self.n_groups is not None:
+            lines.append(("average", f"groups of {self.n_groups:,}"))
+        return [*lines, ("counts", counts), ("score", f"{self.score:.4f}")]
+
+    def _notes(self) -> tuple[str, ...]:
+        return tuple(f"left out: {file}" for file in self.skipped)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, for JSON."""
+        return {
+            **vars(self),
+            "metric": self.metric.name,
+            "zero_division": shown_number(self.metric.zero_division),
+            "skipped": list(self.skipped),
+        }
+
+
 def _shown(value: float | None) -> Any:
     return None if value is None else shown_number(value)

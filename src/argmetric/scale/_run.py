@@ -152,28 +152,36 @@ class Run:
             else:
                 item = BucketTask(pieces, asked, place)
                 tasks.append(Task(decide_bucket, item, f"{place}.json", rows))
+        results = self.over_buckets("decide", sources, tasks)
         decided: dict[int, list[Decided]] = {i: [] for i in sources}
-        after = dict.fromkeys(sources, Tally())
-        results = self.stage("decide", tasks)
         for task, found in zip(tasks, results, strict=True):
             start = 0
+            for piece, rows in zip(task.item.pieces, found["rows"], strict=True):
+                label = Decided(piece, task.item.labels, start, rows)
+                decided[piece.file].append(label)
+                start += rows
+        return results, {i: tuple(parts) for i, parts in decided.items()}
+
+    def over_buckets(
+        self, stage: str, sources: dict[int, Source], tasks: Sequence[Task]
+    ) -> list[Found]:
+        """Results of buckets, which together have all rows that were partitioned."""
+        after = dict.fromkeys(sources, Tally())
+        results = self.stage(stage, tasks)
+        for task, found in zip(tasks, results, strict=True):
             if found["files"] != [piece.file for piece in task.item.pieces]:
                 raise DataError(
-                    f"decide: {task.item.labels} was decided with other files; begin "
-                    "again without resume"
+                    f"{stage}: {task.kept} was made with other files; begin again "
+                    "without resume"
                 )
             lists = (found["files"], found["rows"], found["checksums"])
-            for piece, (i, rows, checksum) in zip(
-                task.item.pieces, zip(*lists, strict=True), strict=True
-            ):
-                decided[i].append(Decided(piece, task.item.labels, start, rows))
+            for i, rows, checksum in zip(*lists, strict=True):
                 after[i] += Tally(rows, checksum)
-                start += rows
         for i, source in sources.items():
             before = self.tallies.get(i, Tally(source.rows, after[i].checksum))
-            require_same("decide", source.path, before, after[i])
+            require_same(stage, source.path, before, after[i])
             self.tallies[i] = after[i]
-        return results, {i: tuple(parts) for i, parts in decided.items()}
+        return results
 
     def append(
         self,
@@ -237,7 +245,7 @@ def look_at(
     if first is None:
         raise DataError(f"files: none can be used; the first: {run.skipped[0]}")
     if sum(source.rows for source in sources.values()) == 0:
-        raise DataError("files has no rows: there is nothing to decide")
+        raise DataError("files has no rows")
     return sources, first[1]
 
 

@@ -15,7 +15,7 @@ from argmetric._expected import carry, sums_in_bins
 from argmetric._files import DataError
 from argmetric._types import Floats, Integers
 from argmetric._validation import check_scores
-from argmetric.scale._columns import Used, in_range
+from argmetric.scale._columns import Used
 from argmetric.scale._conservation import Tally, tally
 from argmetric.scale._pieces import Piece, batches_of_piece
 from argmetric.scale._tasks import Found
@@ -32,7 +32,7 @@ class Reading:
 
     def probabilities(self, scores: Floats) -> Floats:
         """Probabilities from checked scores as they are in a file."""
-        p = in_range(scores, self.used)
+        p = self.used.in_range(scores)
         if self.calibrator is None:
             return p
         p = calibrated_scores(self.calibrator, p, logits=self.used.logits)

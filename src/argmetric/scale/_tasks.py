@@ -26,7 +26,7 @@ class Task:
     item : object
         Its argument.
     kept : str
-        Where its result is kept.
+        Where its result is kept; empty where it is not.
     rows : int
         How much work it is, for those who wait.
     """
@@ -46,7 +46,7 @@ class Refused:
 
 def perform(task: Task) -> Found | Refused:
     """The result of a task, from where it is kept or by doing it."""
-    if os.path.exists(task.kept):
+    if task.kept and os.path.exists(task.kept):
         with open(task.kept, encoding="utf-8") as file:
             kept: Found = json.load(file)
             return kept
@@ -54,7 +54,8 @@ def perform(task: Task) -> Found | Refused:
         found = task.function(task.item)
     except (ValueError, TypeError) as error:
         return Refused(str(error))
-    save(task.kept, found)
+    if task.kept:
+        save(task.kept, found)
     return found
 
 

@@ -1,0 +1,71 @@
+"""Verbs that read files and write none: what they share."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from argmetric._arguments import check_choice, check_path, shown
+from argmetric.scale._executors import as_executor
+from argmetric.scale._folders import Places
+from argmetric.scale._memory import check_memory
+from argmetric.scale._run import Run
+from argmetric.scale._sources import OnError
+from argmetric.scale._tasks import Progress
+
+
+@dataclass(frozen=True)
+class How:
+    """How a verb is to run, as its caller says."""
+
+    on_error: OnError
+    memory: int | str | None
+    work_dir: Any
+    executor: Any
+    n_jobs: int | None
+    progress: Callable[[Progress], None] | None
+
+
+@contextlib.contextmanager
+def running(executor: Any, n_jobs: int | None) -> Iterator[tuple[Any, int]]:
+    """An executor and how many tasks it runs side by side; ours ends with the block."""
+    tasks = as_executor(executor, n_jobs)
+    workers = getattr(tasks, "n_workers", getattr(tasks, "_max_workers", 1))
+    try:
+        yield tasks, max(1, int(workers))
+    finally:
+        if tasks is not executor and hasattr(tasks, "close"):
+            tasks.close()
+
+
+@contextlib.contextmanager
+def reading(how: How, *, moves_rows: bool) -> Iterator[Run]:
+    """A run that leaves nothing behind; with a folder where rows are moved."""
+    check_choice(how.on_error, "on_error", ("stop", "skip"))
+    check_progress(how.progress)
+    n_bytes = check_memory(how.memory)
+    folder = None if how.work_dir is None else check_path(how.work_dir, "work_dir")
+    with contextlib.ExitStack() as stack:
+        tasks, workers = stack.enter_context(running(how.executor, how.n_jobs))
+        work = ""
+        if moves_rows:
+            place = tempfile.TemporaryDirectory(prefix="argmetric-", dir=folder)
+            work = os.path.abspath(stack.enter_context(place))
+        places = Places("", "", work)
+        yield Run(tasks, workers, n_bytes, places, how.progress, how.on_error)
+
+
+def check_progress(progress: Any) -> None:
+    if progress is not None and not callable(progress):
+        raise TypeError(f"progress must be a function, not {shown(progress)}")
+
+
+def check_names(**names: Any) -> None:
+    """Refuse names of columns that are no text."""
+    for name, value in names.items():
+        if value is not None and not isinstance(value, str):
+            raise TypeError(f"{name} must be the name of a column, not {shown(value)}")

@@ -1,0 +1,116 @@
+"""tune over files: the threshold of one call in memory."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import argmetric as am
+from argmetric.scale import _tune as tune_stage
+from argmetric.scale import tune
+from argmetric.scale._cells import keys_of
+from scale_data import write_parts
+
+N = 20_000
+METRICS = (
+    *("f1", "jaccard", "mcc", "kappa", "gmean", "balanced_accuracy", "recall", "lift"),
+    *("accuracy", "precision", "markedness", "sec", "fm"),
+)
+
+
+@pytest.fixture(scope="module")
+def rows():
+    rng = np.random.default_rng(0)
+    p = rng.beta(0.5, 2, N)
+    return (rng.random(N) < p).astype(np.int8), p
+
+
+@pytest.fixture(scope="module")
+def folder(rows, tmp_path_factory):
+    table = pa.table({"label": rows[0], "score": rows[1]})
+    return write_parts(tmp_path_factory.mktemp("tune") / "in", table, [3000, 11_000])
+
+
+def assert_same(found, wanted):
+    assert found.threshold == wanted.threshold
+    assert found.score == wanted.score
+    assert found.plateau == wanted.plateau
+    np.testing.assert_array_equal(found.optimal_thresholds, wanted.optimal_thresholds)
+    for name in ("prevalence", "positive_rate", "n", "notes", "constraints", "choice"):
+        assert getattr(found, name) == getattr(wanted, name)
+
+
+def test_few_rows_give_the_very_rule_of_memory(rows, folder, tmp_path):
+    y, p = rows
+    found, wanted = tune(folder, n_jobs=2), am.tune(y, p)
+    assert found == wanted
+    assert found.threshold_interval == wanted.threshold_interval
+    assert found.score_interval == wanted.score_interval
+    table = pa.table({"label": y[:300], "score": p[:300].round(1)})
+    few = write_parts(tmp_path / "few", table, [100])
+    assert tune(few, "mcc") == am.tune(y[:300], p[:300].round(1), "mcc")
+
+
+@pytest.mark.parametrize("metric", METRICS)
+def test_the_threshold_is_exact_where_bins_are_divided(
+    rows, folder, metric, monkeypatch
+):
+    monkeypatch.setattr(tune_stage, "FEW", 2000)
+    if metric in ("recall", "precision", "lift"):
+        monkeypatch.setattr(tune_stage, "FEW", 12_000)  # flat at an end
+    found = tune(folder, metric)
+    wanted = am.tune(*rows, metric)
+    assert found.thresholds.size < wanted.thresholds.size
+    assert_same(found, wanted)
+    if metric in ("f1", "mcc", "accuracy"):  # with bins of its own
+        outside = wanted.out_of_fold_score
+        assert found.out_of_fold_score == pytest.approx(outside, abs=0.01)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        {"min_recall": 0.8, "metric": "precision"},
+        {"min_precision": 0.7, "metric": "recall"},
+        {"max_positives": 500},
+        {"max_positives": 0.02, "min_precision": 0.5},
+        {"cost": (1, 4)},
+        {"cost": {"fp": 1.0, "tp": -2.0}},
+    ],
+)
+def test_limits_and_costs(rows, folder, words, monkeypatch):
+    monkeypatch.setattr(tune_stage, "FEW", 1000)
+    assert_same(tune(folder, **words), am.tune(*rows, **words))
+
+
+def test_scores_of_any_size_and_sign(tmp_path, monkeypatch):
+    rng = np.random.default_rng(5)
+    scores = np.concatenate(
+        [rng.normal(0, 3, 3000), [0.0, -0.0, 1e300, -1e300, 5e-324, -5e-324] * 3]
+    ).round(3)
+    y = rng.random(scores.size) < 1 / (1 + np.exp(-np.clip(scores, -9, 9)))
+    keys = keys_of(np.sort(scores)[::3])
+    assert (np.diff(keys.astype(object)) >= 0).all()
+    table = pa.table({"target": np.where(y, "yes", "no"), "score": scores})
+    folder = write_parts(tmp_path / "in", table, [1000])
+    for few in (100, 10_000):
+        monkeypatch.setattr(tune_stage, "FEW", few)
+        for metric in ("f1", "accuracy"):
+            found = tune(folder, metric, pos_label="yes")
+            assert_same(found, am.tune(y, scores, metric))
+            assert (found.pos_label, found.neg_label) == ("yes", "no")
+
+
+def test_what_cannot_be_tuned_is_refused(folder, tmp_path, monkeypatch):
+    one = write_parts(tmp_path / "one", pa.table({"y": [1, 1], "p": [0.2, 0.4]}), [1])
+    with pytest.raises(ValueError, match="both"):
+        tune(one)
+    odd = pa.table({"y": [1, 0, 1], "p": [0.2, float("nan"), 0.3]})
+    with pytest.raises(ValueError, match=r"part-001.*is nan at row 0"):
+        tune(write_parts(tmp_path / "odd", odd, [1]))
+    monkeypatch.setattr(tune_stage, "FEW", 100)
+    words = {"min_recall": 0.99, "min_precision": 0.99}
+    with pytest.raises(ValueError, match=r"no cut meets min_precision=0\.99"):
+        tune(folder, **words)
+    monkeypatch.setattr(tune_stage, "MOST_CELLS", 64)
+    with pytest.raises(ValueError, match=r"as good as the best.* tune in memory"):
+        tune(folder, lambda tp, k, t, n: tp / (k + t))
