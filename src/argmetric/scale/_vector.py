@@ -20,8 +20,8 @@ from argmetric._decide import (
 from argmetric._expected import (
     FIRST_BINS,
     Array,
+    BestCount,
     Items,
-    LongChoice,
     Ranked,
     carry,
     sums_in_bins,
@@ -86,7 +86,7 @@ class VectorCut:
 class VectorFound:
     """The best cut of a vector, and what a decision tells besides."""
 
-    choice: LongChoice
+    choice: BestCount
     cut: VectorCut
     quotas: tuple[int, ...]  # of the pieces in order
     tallies: tuple[Tally, ...]
