@@ -15,7 +15,7 @@ from functools import cache
 
 import numpy as np
 
-from argmetric._expected._affine import DEGREE, combine, weight_polynomials
+from argmetric._expected._affine import DEGREE, combine, product, weight_polynomials
 from argmetric._expected._affine import SWITCH as AFFINE_SWITCH
 from argmetric._expected._exponential import choose_nodes
 from argmetric._expected._general import N_NODES, SAFETY
@@ -208,11 +208,11 @@ class RatioValues(Evaluator):
 
     def values(self, k: Floats, sums: Floats) -> Floats:
         d0, _, d2, _ = self.form.d
-        level = (self.log_hit - self.log_miss) @ sums
+        level = product(self.log_hit - self.log_miss, sums)
         level += self.level
         level -= self.s * (d0 * self.n + d2 * k)
         np.exp(level, out=level)
-        level *= self.weight @ sums
+        level *= product(self.weight, sums)
         return np.asarray(self.form.c[1] * level.sum(axis=0))
 
 
@@ -232,7 +232,7 @@ class AffineValues(Evaluator):
         self.powers = weight_polynomials(cumulants)
 
     def values(self, k: Floats, sums: Floats) -> Floats:
-        joint = sums.T @ self.powers
+        joint = product(self.powers.T, sums).T
         t, law, n = self.t, self.law, float(self.n)
         return combine(self.form, n, k, t, law, joint, t + 1.0, missed=False)
 
@@ -354,4 +354,4 @@ def cumulant_polynomials() -> Floats:
 def cumulants_of(sums: Floats) -> Floats:
     """Cumulants 1…7 of sums of labels from their sums of powers, by columns."""
     columns = sums.reshape(sums.shape[0], -1)
-    return np.asarray(cumulant_polynomials() @ columns[:N_CUMULANTS])
+    return product(cumulant_polynomials(), columns[:N_CUMULANTS])
