@@ -86,6 +86,23 @@ SCALED = {
         },
         NAMES,
     ),
+    "argmetric.scale.forecast": Call(
+        on_files(scale.forecast),
+        {
+            "files": "scores.parquet",
+            "metric": "f1",
+            "coverage": 0.8,
+            "score": "score",
+            "decision_column": "pred",
+            "group": "user",
+            "average": "groups",
+            "zero_division": 1.0,
+            "pos_label": 1,
+            "missing_groups": "error",
+            **READING,
+        },
+        NAMES,
+    ),
     "argmetric.scale.evaluate": Call(
         on_files(scale.evaluate),
         {

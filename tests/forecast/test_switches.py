@@ -196,9 +196,9 @@ def test_many_groups_are_normal_or_not(name, ratio, monkeypatch):
     part = slice(0, 2400)
     deviation = math.sqrt(mass @ (values - values @ mass) ** 2) * 300
     monkeypatch.setattr(_means, "NORMAL", ratio * deviation)
-    normal, calls = _means._Sum._normal, []
+    normal, calls = _means._Sum.normal, []
     monkeypatch.setattr(
-        _means._Sum, "_normal", lambda *given: calls.append(1) or normal(*given)
+        _means._Sum, "normal", lambda *given: calls.append(1) or normal(*given)
     )
     found = forecast(p[part], labels[part], name, groups=ids[part])
     assert bool(calls) == (ratio < 1)

@@ -121,35 +121,51 @@ def forecast(
     law, positives = law_of_score(
         metric, layout, p_, q, known_, selected, overdispersion
     )
-    if not law.values.size:
-        raise ValueError(
-            f"{metric.name} is undefined (0/0) for these labels, whatever the truth; "
-            "zero_division=0 or 1 gives it a value"
-        )
+    refuse_undefined(law, metric)
     given_map = None
     if found is not None and found.alternatives:
         given_map = shortest_interval(law.values, law.probabilities, coverage)
         batch = Batch(metric, before, known_, selected, prior, overdispersion, logits)
         law = law_over_maps(law, batch, found)
+    return forecast_of(
+        law,
+        metric,
+        coverage,
+        interval_given_map=given_map,
+        n=int(layout.sizes.sum()),
+        n_positives=int(selected.sum()),
+        n_groups=None if layout.single else int(layout.sizes.size),
+        expected_positives=positives,
+        assumptions=assumptions_of(prior, overdispersion, known_, found),
+    )
+
+
+def forecast_of(
+    law: ValueLaw, metric: Metric, coverage: float, **known: Any
+) -> Forecast:
+    """What is told of a law."""
     return Forecast(
         mean=law.mean,
         interval=shortest_interval(law.values, law.probabilities, coverage),
-        interval_given_map=given_map,
         coverage=coverage,
         std=math.sqrt(max(law.variance, 0.0)),
         values=law.values,
         probabilities=law.probabilities,
         p_undefined=law.p_undefined,
         metric=metric,
-        n=int(layout.sizes.sum()),
-        n_positives=int(selected.sum()),
-        n_groups=None if layout.single else int(layout.sizes.size),
-        expected_positives=positives,
-        assumptions=_assumptions(prior, overdispersion, known_, found),
+        **known,
     )
 
 
-def _assumptions(
+def refuse_undefined(law: ValueLaw, metric: Metric) -> None:
+    if not law.values.size:
+        raise ValueError(
+            f"{metric.name} is undefined (0/0) for these labels, whatever the truth; "
+            "zero_division=0 or 1 gives it a value"
+        )
+
+
+def assumptions_of(
     prior: float | None,
     overdispersion: float,
     known: Floats,

@@ -32,8 +32,13 @@ def law_of_count(
     """
     small = p.size <= SMALL
     laws = _laws_in_numpy(p, q) if small else _laws_compiled(p, q, tolerance)
-    if p.size <= UNTRIMMED:
-        tolerance = 0.0
+    return sum_of_laws(laws, 0.0 if p.size <= UNTRIMMED else tolerance)
+
+
+def sum_of_laws(
+    laws: list[tuple[int, Floats]], tolerance: float = TOLERANCE
+) -> tuple[int, Floats]:
+    """Law of the sum of independent counts, pair by pair, without its ends."""
     while len(laws) > 1:
         pairs = [
             trimmed(a[0] + b[0], np.convolve(a[1], b[1]), tolerance)
@@ -96,9 +101,16 @@ def law_of_values(
     metric: Metric, n: int, p: Floats, q: Floats, selected: np.ndarray
 ) -> ValueLaw:
     """Law of the metric for a fixed selection, labels independent."""
-    k = int(selected.sum())
-    hit_low, hits = law_of_count(p[selected], q[selected])
-    miss_low, misses = law_of_count(p[~selected], q[~selected])
+    hits = law_of_count(p[selected], q[selected])
+    misses = law_of_count(p[~selected], q[~selected])
+    return law_of_counts(metric, n, int(selected.sum()), hits, misses)
+
+
+def law_of_counts(
+    metric: Metric, n: int, k: int, hit: tuple[int, Floats], miss: tuple[int, Floats]
+) -> ValueLaw:
+    """The same from the laws of the hits among k of n, and of the misses."""
+    (hit_low, hits), (miss_low, misses) = hit, miss
     pairs = _Pairs(metric, n, k, hit_low, hits, miss_low, misses)
     if hits.size * misses.size <= MAX_ATOMS:
         return combine([pairs.block(0, hits.size, 0.0)])

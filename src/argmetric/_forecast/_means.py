@@ -25,17 +25,20 @@ from argmetric._forecast._parts import (
     parts_of,
     placed,
 )
+from argmetric._forecast._shares import (
+    CERTAIN,
+    NORMAL,
+    Moments,
+    central_moments,
+    fixed_of,
+)
 from argmetric._forecast._spectrum import Spectrum
 from argmetric._types import Floats
 
 FEW_GROUPS = 16  # up to so many open groups their laws are made one by one
-# A sum of this many times the largest range of a group has a skewness below 1/40, and
-# no lattice of values is coarser than that: it is normal with its skewness.
-NORMAL = 40.0
 # A number of defined groups that varies by more counts, and yet by a smaller share,
 # makes the mean a ratio of sums.
 FEW_COUNTS, STEADY = 3.0, 0.03
-CERTAIN = 1e-14  # a value is left out so rarely that it is not
 RARELY = 1e-9  # any value is left out so rarely that their number does not vary
 BROAD = 1.5  # ranges of a group in a deviation from which the law of a ratio is read
 LUMP = 0.01  # a probability that stands out of a smooth law
@@ -71,12 +74,8 @@ def law_of_mean(groups: Groups) -> tuple[ValueLaw, float]:
         if found is not None:
             return found, mean_positives + more
     parts, more = parts_of(rest, tables)
-    # Groups that have one value whatever the truth, such as those without a prediction.
-    fixed = (parts.low == parts.high) & (parts.raw[:, 0] >= 1.0 - CERTAIN)
-    if fixed.any():
-        sure, count = sure + float(parts.low[fixed].sum()), count + int(fixed.sum())
-        kept = np.flatnonzero(~fixed)
-        rest, parts = rest.take(kept), parts.take(kept)
+    sure, count, kept = fixed_of(parts, sure, count)
+    rest, parts = rest.take(kept), parts.take(kept)
     return _Sum(rest, parts, tables, sure, count).law(), mean_positives + more
 
 
@@ -137,7 +136,7 @@ def convolved(groups: Groups, sure: float, count: int) -> tuple[ValueLaw | None,
     return law, positives
 
 
-class _Sum:
+class _Sum(Moments):
     """The sum over open groups, beside `count` sure values that add up to `sure`."""
 
     def __init__(
@@ -145,23 +144,19 @@ class _Sum:
     ) -> None:
         self.groups, self.parts, self.tables = groups, parts, tables
         self.sure, self.count = sure, count
-        share, first, second, third = parts.raw.T
-        self.weight = float(share.sum()) + count
-        self.mean = (float(first.sum()) + sure) / max(self.weight, 1e-300)
-        # Raw moments of (value - mean)·1(defined), then the cumulants of their sum.
-        mean = self.mean
-        d1 = first - mean * share
-        d2 = second - 2 * mean * first + mean**2 * share
-        d3 = third - 3 * mean * second + 3 * mean**2 * first - mean**3 * share
-        self._central = np.stack([share, d1, d2, d3], axis=1)
-        self.variance = max(float((d2 - d1**2).sum()), 0.0)
-        self.skew = float((d3 - 3 * d1 * d2 + 2 * d1**3).sum())
+        share, first = parts.raw[:, 0], parts.raw[:, 1]
+        weight = float(share.sum()) + count
+        mean = (float(first.sum()) + sure) / max(weight, 1e-300)
+        self._central = central_moments(parts.raw, mean)
+        _, d1, d2, d3 = self._central
+        variance = max(float((d2 - d1**2).sum()), 0.0)
+        skew = float((d3 - 3 * d1 * d2 + 2 * d1**3).sum())
+        super().__init__(mean, weight, variance, skew, 0.0)
         self.missing = np.maximum(1.0 - share, 0.0)
         # Whether sums are kept apart by how many values went in.
         spread = math.sqrt(float((share * self.missing).sum()))
         steady = spread > FEW_COUNTS and spread <= STEADY * self.weight
         self.apart = float(self.missing.sum()) >= RARELY and not steady
-        self.undefined = 0.0
         if not count:
             with np.errstate(divide="ignore"):  # none of them can be left out
                 self.undefined = float(np.exp(np.log(self.missing).sum()))
@@ -179,7 +174,7 @@ class _Sum:
         if width <= 1e-12 * max(1.0, abs(self.mean)) or deviation <= 1e-9 * width:
             return law_of_atoms(np.array([self.mean]), np.ones(1), self.undefined)
         if deviation >= NORMAL * width:
-            return self._normal(deviation)
+            return self.normal(deviation)
         law = self._from_spectrum(width, float(widths.sum()), deviation)
         if law is not None:
             return law
@@ -231,7 +226,7 @@ class _Sum:
                 return self._ratio_of_normals(deviation) if broad else None
             values, weights = spectrum.law()
             if spectrum.smooth or (fine == FINER and weights.max() < LUMP):
-                return self._fitted(values, weights)
+                return self.fitted(values, weights)
         return None
 
     def _on_lattice(self, cells: Cells, support: float) -> ValueLaw | None:
@@ -276,7 +271,7 @@ class _Sum:
         sums = sums + laws.moment[0, 0, used] / weights
         weights = weights / weights.sum()
         if weights.max() < LUMP:
-            return self._fitted(sums, weights)
+            return self.fitted(sums, weights)
         # Values that stand out keep their places.
         rest = self.mean * (self.groups.size + self.count - self.weight)
         values, weights = compress([((sums + self.sure - rest) / self.weight, weights)])
@@ -295,14 +290,6 @@ class _Sum:
             parts.append((values, mass[used] / total_mass))
         return combine(parts)
 
-    def _normal(self, deviation: float) -> ValueLaw:
-        """Normal with a correction for skewness."""
-        z = np.linspace(-6.0, 6.0, 2401)
-        skew = self.skew / deviation**3
-        density = np.exp(-(z**2) / 2) * (1 + skew / 6 * (z**3 - 3 * z))
-        density = np.maximum(density, 0.0)
-        return self._fitted(z, density / density.sum())
-
     def _ratio_of_normals(self, deviation: float) -> ValueLaw:
         """The sum over the number of values, both nearly normal.
 
@@ -312,7 +299,7 @@ class _Sum:
         """
         from scipy.special import ndtr
 
-        share, first, second, third = self._central.T
+        share, first, second, third = self._central
         z = np.linspace(-6.0, 6.0, 2402)
         x = z * deviation / self.weight
         square = np.polyval(
@@ -341,11 +328,3 @@ class _Sum:
         return law_of_atoms(
             self.mean + (x[1:] + x[:-1]) / 2, mass / mass.sum(), self.undefined
         )
-
-    def _fitted(self, values: Floats, probabilities: Floats) -> ValueLaw:
-        """Values moved and scaled to the mean and the variance of the moments."""
-        around = values - probabilities @ values
-        spread = math.sqrt(float(probabilities @ around**2))
-        scale = math.sqrt(self.variance) / spread / self.weight
-        values, weights = compress([(self.mean + scale * around, probabilities)])
-        return law_of_atoms(values, weights, self.undefined)

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from argmetric.scale._executors import Dask as Dask
     from argmetric.scale._executors import Processes as Processes
     from argmetric.scale._executors import Threads as Threads
+    from argmetric.scale._forecast import forecast as forecast
     from argmetric.scale._memory import check_memory as check_memory
     from argmetric.scale._result import ScaledDecision as ScaledDecision
     from argmetric.scale._result import ScaledScore as ScaledScore
@@ -24,6 +25,7 @@ __getattr__, __dir__, __all__ = lazy_names(
         "_decide": ("decide",),
         "_evaluate": ("evaluate",),
         "_executors": ("Dask", "Processes", "Threads"),
+        "_forecast": ("forecast",),
         "_result": ("ScaledDecision", "ScaledScore"),
         "_tasks": ("Progress",),
         "_tune": ("tune",),

@@ -1,0 +1,150 @@
+"""What groups add to a sum over them all, as moments: so many groups need no more."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from argmetric._expected import Tables
+from argmetric._forecast._groups import Groups
+from argmetric._forecast._laws import ValueLaw, compress, law_of_atoms
+from argmetric._forecast._parts import Parts, parts_of
+from argmetric._types import Floats, Integers
+
+# A sum of this many times the largest range of a group has a skewness below 1/40, and
+# no lattice of values is coarser than that: it is normal with its skewness.
+NORMAL = 40.0
+CERTAIN = 1e-14  # a value is left out so rarely that it is not
+
+
+def fixed_of(parts: Parts, sure: float, count: int) -> tuple[float, int, Integers]:
+    """Sum and number of sure values, and the groups that have none.
+
+    Some have one value whatever the truth, such as those without a prediction.
+    """
+    fixed = (parts.low == parts.high) & (parts.raw[:, 0] >= 1.0 - CERTAIN)
+    sure, count = sure + float(parts.low[fixed].sum()), count + int(fixed.sum())
+    return sure, count, np.flatnonzero(~fixed)
+
+
+@dataclass(frozen=True)
+class Share:
+    """What some of very many groups add to the sum over all of them.
+
+    Attributes
+    ----------
+    groups, count : int
+        Open groups, and those with a sure value.
+    sure : float
+        Sum of the sure values.
+    positives : float
+        Expected positives.
+    raw : tuple of float
+        Sums of P(defined) and E[value; defined] of open groups.
+    central : tuple of float
+        Sums of their second and third cumulants around the mean of all, once known.
+    width : float
+        The widest range of a group.
+    log_missing : float
+        Logarithm of the chance that none is defined.
+    """
+
+    groups: int
+    count: int
+    sure: float
+    positives: float
+    raw: tuple[float, float]
+    central: tuple[float, float]
+    width: float
+    log_missing: float
+
+
+def share_of(groups: Groups, mean: float) -> Share:
+    """The share of some groups, around the mean over all groups."""
+    unsure = groups.open()
+    values, positives = groups.take(np.flatnonzero(~unsure)).settled()
+    known, more = ~np.isnan(values), 0.0
+    sure, count = float(values[known].sum()), int(known.sum())
+    if not unsure.any():
+        nothing = (0.0, 0.0)
+        total = float(positives.sum())
+        return Share(0, count, sure, total, nothing, nothing, 0.0, 0.0)
+    parts, more = parts_of(groups.take(np.flatnonzero(unsure)), Tables(groups.metric))
+    sure, count, kept = fixed_of(parts, sure, count)
+    parts = parts.take(kept)
+    share, d1, d2, d3 = central_moments(parts.raw, mean)
+    missing = np.maximum(1.0 - share, 0.0)
+    low, high = parts.low, parts.high
+    if missing.max(initial=0.0) >= CERTAIN and not math.isnan(mean):
+        low, high = np.minimum(low, mean), np.maximum(high, mean)
+    with np.errstate(divide="ignore"):
+        log_missing = float(np.log(missing).sum())
+    return Share(
+        kept.size,
+        count,
+        sure,
+        float(positives.sum()) + more,
+        (math.fsum(share), math.fsum(parts.raw[:, 1])),
+        (math.fsum(d2 - d1**2), math.fsum(d3 - 3 * d1 * d2 + 2 * d1**3)),
+        float((high - low).max(initial=0.0)),
+        log_missing,
+    )
+
+
+def mean_of_shares(shares: list[Share]) -> tuple[float, float]:
+    """The mean over all groups that are defined, and their expected number."""
+    weight = math.fsum(one.raw[0] + one.count for one in shares)
+    return math.fsum(one.raw[1] + one.sure for one in shares) / max(weight, 1e-300), (
+        weight
+    )
+
+
+def law_of_shares(shares: list[Share]) -> ValueLaw | None:
+    """Law of the mean over very many groups; None where they are too few for it."""
+    mean, weight = mean_of_shares(shares)
+    variance = max(math.fsum(one.central[0] for one in shares), 0.0)
+    skew = math.fsum(one.central[1] for one in shares)
+    width = max(one.width for one in shares)
+    deviation, undefined = math.sqrt(variance), 0.0
+    if not sum(one.count for one in shares):
+        undefined = math.exp(sum(one.log_missing for one in shares))
+    if weight <= 0.0 or not deviation >= NORMAL * width or not width:
+        return None
+    return Moments(mean, weight, variance, skew, undefined).normal(deviation)
+
+
+def central_moments(raw: Floats, mean: float) -> Floats:
+    """Raw moments 0…3 of (value - mean)·1(defined), by rows."""
+    share, first, second, third = raw.T
+    d1 = first - mean * share
+    d2 = second - 2 * mean * first + mean**2 * share
+    d3 = third - 3 * mean * second + 3 * mean**2 * first - mean**3 * share
+    return np.stack([share, d1, d2, d3])
+
+
+class Moments:
+    """A sum that is known by its moments."""
+
+    def __init__(
+        self, mean: float, weight: float, variance: float, skew: float, undefined: float
+    ) -> None:
+        self.mean, self.weight, self.variance = mean, weight, variance
+        self.skew, self.undefined = skew, undefined
+
+    def normal(self, deviation: float) -> ValueLaw:
+        """Normal with a correction for skewness."""
+        z = np.linspace(-6.0, 6.0, 2401)
+        skew = self.skew / deviation**3
+        density = np.exp(-(z**2) / 2) * (1 + skew / 6 * (z**3 - 3 * z))
+        density = np.maximum(density, 0.0)
+        return self.fitted(z, density / density.sum())
+
+    def fitted(self, values: Floats, probabilities: Floats) -> ValueLaw:
+        """Values moved and scaled to the mean and the variance of the moments."""
+        around = values - probabilities @ values
+        spread = math.sqrt(float(probabilities @ around**2))
+        scale = math.sqrt(self.variance) / spread / self.weight
+        values, weights = compress([(self.mean + scale * around, probabilities)])
+        return law_of_atoms(values, weights, self.undefined)
