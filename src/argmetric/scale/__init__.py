@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from argmetric.scale._executors import Threads as Threads
     from argmetric.scale._forecast import forecast as forecast
     from argmetric.scale._memory import check_memory as check_memory
+    from argmetric.scale._reading import columns_of as columns_of
     from argmetric.scale._result import ScaledDecision as ScaledDecision
     from argmetric.scale._result import ScaledScore as ScaledScore
     from argmetric.scale._tasks import Progress as Progress
@@ -30,5 +31,5 @@ __getattr__, __dir__, __all__ = lazy_names(
         "_tasks": ("Progress",),
         "_tune": ("tune",),
     },
-    for_other_rooms={"_memory": ("check_memory",)},
+    for_other_rooms={"_memory": ("check_memory",), "_reading": ("columns_of",)},
 )

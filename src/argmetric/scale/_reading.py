@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from argmetric._arguments import check_choice, check_path, shown
+from argmetric._files import Table, find_column
 from argmetric.scale._executors import as_executor
 from argmetric.scale._folders import Places
 from argmetric.scale._memory import check_memory
 from argmetric.scale._run import Run
-from argmetric.scale._sources import OnError
+from argmetric.scale._sources import OnError, find_files, look
 from argmetric.scale._tasks import Progress
 
 
@@ -57,6 +58,20 @@ def reading(how: How, *, moves_rows: bool) -> Iterator[Run]:
             work = os.path.abspath(stack.enter_context(place))
         places = Places("", "", work)
         yield Run(tasks, workers, n_bytes, places, how.progress, how.on_error)
+
+
+def columns_of(files: Any, **wanted: tuple[str | None, tuple[str, ...]]) -> list[str]:
+    """Names of columns in the first file: as given, else one of the default names."""
+    item = find_files(files)[0]
+    source, schema = look(item)
+    table = Table(schema.empty_table(), "parquet", source.path)
+    found: list[str] = []
+    for role, (name, defaults) in wanted.items():
+        known: Any = role
+        what = role.removesuffix("_column")
+        column = find_column(table, name, defaults, what=what, role=known, taken=found)
+        found.append(column)
+    return found
 
 
 def check_progress(progress: Any) -> None:

@@ -55,7 +55,12 @@ from argmetric.cli.scores._apply import (
     rule_summary,
 )
 from argmetric.cli.scores._load import Batch, load_batch
-from argmetric.cli.scores._many import NOT_MANY, Many, decide_many
+from argmetric.cli.scores._many import (
+    NOT_MANY,
+    Many,
+    decide_many,
+    refuse_beside_pieces,
+)
 from argmetric.cli.scores._recalibrate import recalibrated
 from argmetric.cli.scores._route import Route, take_route
 from argmetric.cli.scores._rows_out import refuse_shared_output, rows_out
@@ -156,7 +161,12 @@ def decide(
     if route != "recalibrate":
         _refuse_beside_route(route, recalibration, limits, rule)
     if many.asked_for(file):
-        _refuse_beside_many(route, rule, output_format, columns)
+        refuse_beside_pieces(
+            route=route != "recalibrate",
+            rule=rule is not None,
+            output_format=output_format is not None,
+            format=columns.format is not None,
+        )
         return decide_many(
             file,
             scores,
@@ -228,20 +238,6 @@ def decide(
     else:
         show()
     return DONE
-
-
-def _refuse_beside_many(
-    route: str, rule: str | None, output_format: str | None, columns: Columns
-) -> None:
-    given = {
-        "--route": route != "recalibrate",
-        "--rule": rule is not None,
-        "--output-format": output_format is not None,
-        "--format": columns.format is not None,
-    }
-    for option, is_given in given.items():
-        if is_given:
-            raise UsageError(f"{option} is about one file that fits in memory")
 
 
 def _refuse_beside_route(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from argmetric import _files as files
@@ -20,7 +22,14 @@ from argmetric.cli._options import (
     RowsFile,
 )
 from argmetric.cli._progress import progress
-from argmetric.cli._summary import Asked, Confusion, Number, described, surprises
+from argmetric.cli._summary import (
+    Asked,
+    Confusion,
+    Number,
+    described,
+    metric_described,
+    surprises,
+)
 from argmetric.cli.scores._load import (
     Groups,
     grouping,
@@ -30,6 +39,8 @@ from argmetric.cli.scores._load import (
     read_rows,
     refuse_shared,
 )
+from argmetric.cli.scores._many import NO_PIECES, Pieces, refuse_beside_pieces
+from argmetric.metrics import Metric
 
 
 class EvaluateSummary(Asked):
@@ -51,10 +62,12 @@ def evaluate(
     score: Column = None,
     fail_under: FailUnder = None,
     json: Json = False,
+    pieces: Pieces = NO_PIECES,
 ) -> int:
     """Score a column of decisions against the true labels.
 
-    The answer goes to standard output.
+    The answer goes to standard output. A folder or a pattern such as
+    'decided/*.parquet', and a file larger than --memory, are read in pieces.
 
     Parameters
     ----------
@@ -63,7 +76,11 @@ def evaluate(
         that they promised is not the one that is had.
     """
     metric = judge.resolved()
-    judge.average_for(columns.group)
+    average = judge.average_for(columns.group)
+    if pieces.asked_for(file):
+        refuse_beside_pieces(format=columns.format is not None, score=score is not None)
+        summary = _in_pieces(file, columns, decision_column, metric, average, pieces)
+        return _told(summary, metric, fail_under, json=json)
     table = read_rows(file, columns.format)
     decision, predicted = load_decisions(table, decision_column, columns.pos_label)
     groups = load_groups(table, columns, judge)
@@ -81,7 +98,7 @@ def evaluate(
             p = files.probabilities(table, files.named_column(table, score))
             notes = surprises(forecast(p, predicted, metric, **grouping(groups)), real)
     true = y != 0
-    summary: EvaluateSummary = {
+    summary = {
         **described(table, metric, groups, decision=decision, label=label),
         "score": real,
         "notes": notes,
@@ -93,11 +110,56 @@ def evaluate(
         },
         "groups_without_positives": None if groups is None else _empty(groups, true),
     }
+    return _told(summary, metric, fail_under, json=json)
+
+
+def _told(
+    summary: EvaluateSummary, metric: Metric, fail_under: float | None, *, json: bool
+) -> int:
     if json:
         _report.print_json(summary)
     else:
         _print(summary)
-    return gate(real, fail_under, metric, metric.name)
+    return gate(summary["score"], fail_under, metric, metric.name)
+
+
+def _in_pieces(
+    file: str,
+    columns: Columns,
+    decision: str | None,
+    metric: Metric,
+    average: Any,
+    pieces: Pieces,
+) -> EvaluateSummary:
+    from argmetric.scale import evaluate as score_of
+
+    with pieces.running() as how:
+        found = score_of(
+            file,
+            metric,
+            label=columns.label,
+            decision_column=decision,
+            group=columns.group,
+            average=average or "groups",
+            pos_label=columns.pos_label,
+            **pieces.by_group,
+            **how,
+        )
+    used = {"decision": found.decision, "label": found.label, "group": found.group}
+    counts: Any = found.counts
+    return {
+        "file": file,
+        "format": "parquet",
+        "rows": found.n,
+        "columns": {role: name for role, name in used.items() if name is not None},
+        "groups": found.n_groups,
+        "average": average,
+        **metric_described(metric),
+        "score": found.score,
+        "notes": [pieces.note(found.n_files), *found.skipped],
+        "counts": counts,
+        "groups_without_positives": found.n_groups_without_positives,
+    }
 
 
 def _empty(groups: Groups, true: Booleans) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 from cyclopts import Parameter, validators
@@ -41,6 +41,7 @@ from argmetric.cli._summary import (
     Number,
     described,
     forecast_values,
+    metric_described,
     surprises,
 )
 from argmetric.cli.scores._apply import (
@@ -49,8 +50,13 @@ from argmetric.cli.scores._apply import (
     refuse_beside_rule,
 )
 from argmetric.cli.scores._load import Batch, load_batch, load_decisions, refuse_shared
+from argmetric.cli.scores._many import NO_PIECES, Pieces, refuse_beside_pieces
 from argmetric.cli.scores._recalibrate import recalibrated
 from argmetric.cli.scores._rules import load_rule, rule_text
+from argmetric.metrics import Metric
+
+if TYPE_CHECKING:
+    from argmetric import Forecast
 
 
 class ForecastSummary(Asked):
@@ -93,12 +99,15 @@ def forecast(
     fail_on: Annotated[Literal["mean", "interval"], Parameter(group=OUTPUT)] = "mean",
     json: Json = False,
     jobs: Jobs = None,
+    pieces: Pieces = NO_PIECES,
 ) -> int:
     """Forecast the score of a decision before its labels are known.
 
     The decision is that of --decision-column, --threshold or --rule, else that of a
     column called decision, prediction, predicted, pred or y_pred, else the one that
-    `argmetric decide` would make. The answer goes to standard output.
+    `argmetric decide` would make. The answer goes to standard output. A folder or a
+    pattern such as 'decided/*.parquet', and a file larger than --memory, are read in
+    pieces; the decision is then that of a column.
 
     Parameters
     ----------
@@ -119,6 +128,26 @@ def forecast(
     """
     _refuse_two(decision_column=decision_column, threshold=threshold, rule=rule)
     recalibration.check()
+    if pieces.asked_for(file):
+        refuse_beside_pieces(
+            format=columns.format is not None,
+            logits=scores.logits,
+            rule=rule is not None,
+            threshold=threshold is not None,
+            known=known is not None,
+            prior=prior is not None,
+            overdispersion=overdispersion > 0,
+            reference=recalibration.reference is not None,
+            calibrator=recalibration.calibrator is not None,
+            label=columns.label is not None,
+        )
+        metric = judge.resolved()
+        average = judge.average_for(columns.group)
+        found = _in_pieces(
+            file, scores, columns, decision_column, metric, average, coverage, pieces
+        )
+        summary, result = found
+        return _told(summary, result, metric, fail_under, fail_on, json=json)
     frozen = None
     if rule is None:
         shared = known is not None or recalibration.reference is not None
@@ -156,7 +185,7 @@ def forecast(
             **batch.scoring,
         )
     real = batch.real_score(labels)
-    summary: ForecastSummary = {
+    summary = {
         **described(
             batch.table,
             batch.metric,
@@ -180,15 +209,81 @@ def forecast(
             *surprises(result, real),
         ],
     }
+    return _told(summary, result, batch.metric, fail_under, fail_on, json=json)
+
+
+def _told(
+    summary: ForecastSummary,
+    result: Forecast,
+    metric: Metric,
+    fail_under: float | None,
+    fail_on: Literal["mean", "interval"],
+    *,
+    json: bool,
+) -> int:
     if json:
         _report.print_json(summary)
     else:
         _print(summary)
     low, high = result.interval
-    worse_end = low if batch.metric.greater_is_better else high
+    worse_end = low if metric.greater_is_better else high
     judged = {"mean": result.mean, "interval": worse_end}[fail_on]
     what = {"mean": "the mean", "interval": "the worse end of the interval"}[fail_on]
-    return gate(judged, fail_under, batch.metric, f"{what} of the forecast")
+    return gate(judged, fail_under, metric, f"{what} of the forecast")
+
+
+def _in_pieces(
+    file: str,
+    scores: Scores,
+    columns: Columns,
+    decision: str | None,
+    metric: Metric,
+    average: Any,
+    coverage: float,
+    pieces: Pieces,
+) -> tuple[ForecastSummary, Forecast]:
+    from argmetric.scale import columns_of
+    from argmetric.scale import forecast as forecast_score
+
+    score, decision = columns_of(
+        file,
+        score=(scores.score, files.SCORE_NAMES),
+        decision_column=(decision, files.DECISION_NAMES),
+    )
+    with pieces.running() as how:
+        result = forecast_score(
+            file,
+            metric,
+            coverage,
+            score=score,
+            decision_column=decision,
+            group=columns.group,
+            average=average or "groups",
+            pos_label=columns.pos_label,
+            **pieces.by_group,
+            **how,
+        )
+    used = {"score": score, "decision": decision, "group": columns.group}
+    summary: ForecastSummary = {
+        "file": file,
+        "format": "parquet",
+        "rows": result.n,
+        "columns": {role: name for role, name in used.items() if name is not None},
+        "groups": result.n_groups,
+        "average": average,
+        **metric_described(metric),
+        "decision": f"column {decision!r}",
+        "positives": result.n_positives,
+        "expected_positives": result.expected_positives,
+        "known": None,
+        "prior": None,
+        "overdispersion": 0.0,
+        "calibrator": None,
+        "forecast": forecast_values(result),
+        "real": None,
+        "notes": [f"read in pieces, engine {pieces.engine}"],
+    }
+    return summary, result
 
 
 def _refuse_two(**chosen: Any) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import glob
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -34,8 +36,8 @@ _COLUMNAR = (".parquet", ".pq", ".arrow", ".feather", ".ipc")
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
-class Many:
-    """How files of any size are worked on.
+class Pieces:
+    """How files of any size are read.
 
     Parameters
     ----------
@@ -49,9 +51,7 @@ class Many:
         pieces. [default: half of the machine]
     work_dir
         The folder for what is in between, about 24 bytes a row; all workers must see
-        it. [default: beside the output]
-    resume
-        Go on with a run that has not ended.
+        it. [default: beside the output, or where temporary files go]
     missing_groups
         Rows without a group are an error, or a group of their own.
     on_error
@@ -63,7 +63,6 @@ class Many:
     scheduler: Annotated[str | None, _MANY, Parameter(metavar="ADDRESS")] = None
     memory: Annotated[str | None, _MANY, Parameter(metavar="SIZE")] = None
     work_dir: Annotated[FilePath | None, _MANY, Parameter(metavar="FOLDER")] = None
-    resume: Annotated[bool, Flag, _MANY] = False
     missing_groups: Annotated[Literal["error", "own"], _MANY] = "error"
     on_error: Annotated[Literal["stop", "skip"], _MANY] = "stop"
 
@@ -71,7 +70,7 @@ class Many:
         """Whether these options, or the files, ask for a run in pieces."""
         if self.scheduler is not None and self.engine != "dask":
             raise UsageError("--scheduler is about Dask: pass --engine dask too")
-        if self != Many(memory=self.memory):
+        if self != type(self)(memory=self.memory):
             return True
         return is_many(file) or self._too_large(file)
 
@@ -86,6 +85,55 @@ class Many:
             raise UsageError(str(error)) from error
         return os.path.getsize(file) > limit
 
+    @contextmanager
+    def running(self, jobs: int | None = None) -> Iterator[dict[str, Any]]:
+        """What every verb over files takes: where and how it runs."""
+        from argmetric.scale import Dask, Threads
+
+        jobs = -1 if jobs is None else jobs
+        dask = self.engine == "dask"
+        with (
+            stages() as report,
+            Dask(self.scheduler, n_jobs=jobs) if dask else Threads(jobs) as executor,
+        ):
+            yield {
+                "on_error": self.on_error,
+                "memory": self.memory,
+                "executor": executor,
+                "progress": report,
+            }
+
+    @property
+    def by_group(self) -> dict[str, Any]:
+        """What a verb takes besides that moves rows to their groups."""
+        return {"missing_groups": self.missing_groups, "work_dir": self.work_dir}
+
+    def note(self, n_files: int) -> str:
+        """How it was done."""
+        return f"{_report.count(n_files, 'file')} in pieces, engine {self.engine}"
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Many(Pieces):
+    """How files of any size are worked on.
+
+    Parameters
+    ----------
+    resume
+        Go on with a run that has not ended.
+    """
+
+    resume: Annotated[bool, Flag, _MANY] = False
+
+
+def refuse_beside_pieces(**given: Any) -> None:
+    """Refuse options that are about one file in memory."""
+    for name, is_given in given.items():
+        if is_given:
+            option = f"--{name.replace('_', '-')}"
+            raise UsageError(f"{option} is about one file that fits in memory")
+
 
 def is_many(file: str) -> bool:
     """Whether this is a folder, a pattern or an address."""
@@ -95,6 +143,7 @@ def is_many(file: str) -> bool:
 
 
 NOT_MANY = Many()
+NO_PIECES = Pieces()
 
 
 class ManySummary(Asked):
@@ -135,34 +184,27 @@ def decide_many(
         raise UsageError("--label is not read here: see `argmetric evaluate`")
     average = judge.average_for(columns.group)
     metric = judge.resolved()
-    from argmetric.scale import Dask, Threads, decide
+    from argmetric.scale import decide
 
-    jobs = -1 if jobs is None else jobs
     calibrator = load_calibrator(
         recalibration, scores.score or "", columns, logits=scores.logits
     )
-    with stages() as report:
-        dask = many.engine == "dask"
-        with Dask(many.scheduler, n_jobs=jobs) if dask else Threads(jobs) as executor:
-            found = decide(
-                file,
-                metric,
-                output=output,
-                group=columns.group,
-                score=scores.score,
-                average=average or "groups",
-                logits=scores.logits,
-                calibrator=calibrator,
-                missing_groups=many.missing_groups,
-                decision_column=decision_column,
-                on_error=many.on_error,
-                memory=many.memory,
-                work_dir=many.work_dir,
-                resume=many.resume,
-                executor=executor,
-                progress=report,
-                **limits,
-            )
+    with many.running(jobs) as how:
+        found = decide(
+            file,
+            metric,
+            output=output,
+            group=columns.group,
+            score=scores.score,
+            average=average or "groups",
+            logits=scores.logits,
+            calibrator=calibrator,
+            decision_column=decision_column,
+            resume=many.resume,
+            **how,
+            **many.by_group,
+            **limits,
+        )
     summary = _summary(found, file, metric, average, many)
     if json:
         _report.print_json(summary)

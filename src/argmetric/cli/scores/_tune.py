@@ -44,6 +44,7 @@ from argmetric.cli.scores._load import (
     read_rows,
     refuse_shared,
 )
+from argmetric.cli.scores._many import NO_PIECES, Pieces, refuse_beside_pieces
 from argmetric.cli.scores._rules import (
     RuleValues,
     refuse_bad_target,
@@ -102,13 +103,15 @@ def tune(
     seed: Seed = 0,
     output: Target = None,
     json: Json = False,
+    pieces: Pieces = NO_PIECES,
 ) -> int:
     """Find the threshold with the best score on labelled rows, and keep it as a rule.
 
     Every cut between two different scores is tried, so none is better. The answer goes
     to standard output: the rule, its score here and the score to expect on other rows,
     with bootstrap intervals, and how far the threshold can move without loss.
-    `argmetric decide --rule` applies the rule.
+    `argmetric decide --rule` applies the rule. A folder or a pattern such as
+    'scores/*.parquet', and a file larger than --memory, are read in pieces.
 
     Parameters
     ----------
@@ -133,6 +136,30 @@ def tune(
     how = Judge(average=average).average_for(columns.group)
     if no_label and columns.label is not None:
         raise UsageError("--no-label and --label exclude each other")
+    if pieces.asked_for(file):
+        refuse_beside_pieces(
+            format=columns.format is not None,
+            no_label=no_label,
+            group=columns.group is not None,
+            weight=weight is not None,
+        )
+        summary = _in_pieces(
+            file,
+            scores,
+            columns,
+            [None] if cost else [*metrics],
+            targets,
+            cost,
+            pieces,
+            cost=None if cost is None else (cost["fp"], cost["fn"]),
+            min_precision=min_precision,
+            min_recall=min_recall,
+            max_positives=max_positives,
+            choice="best" if choice == "best" else "one_se",
+            coverage=coverage,
+            random_state=seed,
+        )
+        return _told(summary, json=json)
     table = read_rows(file, columns.format)
     score, p = _scores(table, scores, columns, label_free=no_label)
     label, y, positive = None, None, None
@@ -169,7 +196,7 @@ def tune(
     for rule, target in zip(found, targets, strict=bool(targets)):
         save_rule(rule, target)
     used = {"score": score, "label": label, "group": columns.group, "weight": weight}
-    summary: TuneSummary = {
+    summary = {
         **rows_described(table, **used),
         "groups": None if groups is None else len(groups.ids),
         "average": how,
@@ -178,11 +205,67 @@ def tune(
         "rules": [rule_values(rule, score, p) for rule in found],
         "output": targets,
     }
+    return _told(summary, json=json)
+
+
+def _told(summary: TuneSummary, *, json: bool) -> int:
     if json:
         _report.print_json(summary)
     else:
         _print(summary)
     return DONE
+
+
+def _in_pieces(
+    file: str,
+    scores: Scores,
+    columns: Columns,
+    metrics: list[Any],
+    targets: list[str],
+    costs: Cost | None,
+    pieces: Pieces,
+    **options: Any,
+) -> TuneSummary:
+    """Tune on files of any size, each metric for itself."""
+    from argmetric.scale import columns_of
+    from argmetric.scale import tune as tuned
+
+    score, label = columns_of(
+        file,
+        score=(scores.score, files.SCORE_NAMES + files.LOGIT_NAMES),
+        label=(columns.label, files.LABEL_NAMES),
+    )
+    with pieces.running() as how:
+        found = [
+            tuned(
+                file,
+                metric,
+                score=score,
+                label=label,
+                pos_label=columns.pos_label,
+                **options,
+                **how,
+            )
+            for metric in metrics
+        ]
+    for rule, target in zip(found, targets, strict=bool(targets)):
+        save_rule(rule, target)
+    note = f"read in pieces, engine {pieces.engine}"
+    rules = [rule_values(rule, score, None) for rule in found]
+    for one in rules:
+        one["notes"] = [note, *one["notes"]]
+    return {
+        "file": file,
+        "format": "parquet",
+        "rows": found[0].n,
+        "columns": {"score": score, "label": label},
+        "groups": None,
+        "average": None,
+        "prevalence": found[0].prevalence,
+        "cost": costs,
+        "rules": rules,
+        "output": targets,
+    }
 
 
 def _cost(fp: float | None, fn: float | None, metric: list[str] | None) -> Cost | None:

@@ -1,0 +1,67 @@
+"""`argmetric evaluate`, `forecast` and `tune` on folders and patterns."""
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import argmetric as am
+from scale_data import write_parts
+
+
+@pytest.fixture
+def rows(tmp_path):
+    rng = np.random.default_rng(0)
+    p = rng.beta(0.5, 2, 3000)
+    table = pa.table(
+        {
+            "user": rng.integers(0, 200, p.size),
+            "score": p,
+            "label": (rng.random(p.size) < p).astype(int),
+            "decision": (p > 0.3).astype(int),
+        }
+    )
+    write_parts(tmp_path / "in", table, [800, 1900])
+    return {name: table[name].to_numpy() for name in table.column_names}
+
+
+def test_evaluate(run, rows):
+    ended = run("evaluate", "in/*.parquet", "--group", "user", "--json")
+    assert ended.code == 0, ended.err
+    summary = json.loads(ended.out)
+    y, d = rows["label"], rows["decision"]
+    wanted = am.evaluate(y, d, groups=rows["user"])
+    assert summary["score"] == pytest.approx(wanted, rel=1e-14)
+    assert summary["notes"] == ["3 files in pieces, engine local"]
+    assert summary["counts"]["tp"] == int((y & d).sum())
+    assert run("evaluate", "in", "--fail-under", "0.99").code != 0
+    refused = run("evaluate", "in", "--score", "score")
+    assert "--score is about one file that fits in memory" in refused.err
+
+
+def test_forecast(run, rows):
+    ended = run("forecast", "in", "--json", "--coverage", "0.8")
+    assert ended.code == 0, ended.err
+    summary = json.loads(ended.out)
+    wanted = am.forecast(rows["score"], rows["decision"], coverage=0.8)
+    assert summary["forecast"]["mean"] == pytest.approx(wanted.mean, rel=1e-12)
+    assert summary["columns"] == {"score": "score", "decision": "decision"}
+    shown = run("forecast", "in", "--group", "user")
+    assert "read in pieces, engine local" in shown.out
+    refused = run("forecast", "in", "--threshold", "0.3")
+    assert "--threshold is about one file" in refused.err
+
+
+def test_tune(run, rows, tmp_path):
+    ended = run("tune", "in", "--metric", "f1", "-o", "rule.json", "--json")
+    assert ended.code == 0, ended.err
+    summary = json.loads(ended.out)
+    wanted = am.tune(rows["label"], rows["score"], "f1")
+    (rule,) = summary["rules"]
+    assert rule["threshold"] == wanted.threshold
+    assert am.Rule.load(tmp_path / "rule.json").threshold == wanted.threshold
+    assert summary["columns"] == {"score": "score", "label": "label"}
+    shown = run("tune", "in", "--cost-fp", "1", "--cost-fn", "3")
+    assert "read in pieces, engine local" in shown.out
+    assert "--group is about one file" in run("tune", "in", "--group", "user").err
