@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+import argmetric as am
 from argmetric import scale
 from valid_calls import CALIBRATOR, LIMITS, Call, P
 
@@ -100,6 +101,17 @@ SCALED = {
             "pos_label": 1,
             "missing_groups": "error",
             **READING,
+        },
+        NAMES,
+    ),
+    "argmetric.scale.fit": Call(
+        on_files(scale.fit),
+        {
+            "estimator": am.MetricLogisticRegression(n_restarts=1),
+            "files": "scores.parquet",
+            "features": ["score", "pred"],
+            "label": "label",
+            **{name: READING[name] for name in READING if name != "work_dir"},
         },
         NAMES,
     ),

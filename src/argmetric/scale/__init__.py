@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from argmetric.scale._result import ScaledDecision as ScaledDecision
     from argmetric.scale._result import ScaledScore as ScaledScore
     from argmetric.scale._tasks import Progress as Progress
+    from argmetric.scale._train import fit as fit
     from argmetric.scale._tune import tune as tune
 
 __getattr__, __dir__, __all__ = lazy_names(
@@ -29,6 +30,7 @@ __getattr__, __dir__, __all__ = lazy_names(
         "_forecast": ("forecast",),
         "_result": ("ScaledDecision", "ScaledScore"),
         "_tasks": ("Progress",),
+        "_train": ("fit",),
         "_tune": ("tune",),
     },
     for_other_rooms={"_memory": ("check_memory",), "_reading": ("columns_of",)},

@@ -29,7 +29,7 @@ from argmetric._types import Floats
 from argmetric.metrics import MetricLike, get_metric
 from argmetric.train._expected import ExpectedMetric, squared_beta
 from argmetric.train._fit import Fit, Settings, fit
-from argmetric.train._labels import read_labels, read_weights
+from argmetric.train._labels import Labels, read_labels, read_weights
 from argmetric.train._rows import Rows
 from argmetric.train._soft import MetricGoal, SoftMetric
 
@@ -215,6 +215,12 @@ class MetricLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[
         if not weight.all():  # rows of weight 0 are not there
             there = np.flatnonzero(weight)
             rows = rows.take(there, weight[there])
+        return self._fit_rows(rows, labels, previous)
+
+    def _fit_rows(
+        self, rows: Rows, labels: Labels, previous: Floats | None = None
+    ) -> Self:
+        """Search, and keep what was found; the rows may lie elsewhere."""
         if previous is not None and previous.size != rows.k + 1:
             previous = None
         # The sign of the margins is that of classes_[1], whichever is positive.
@@ -345,8 +351,7 @@ class MetricLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[
                 stacklevel=3,
             )
             return
-        margins = self.gamma * rows.margins(found.best.theta)
-        if np.where(rows.positive, margins, -margins).min() > FLAT:
+        if self.gamma * rows.least_margin(found.best.theta) > FLAT:
             warnings.warn(
                 "the two classes are separated, so far that the objective is flat: the "
                 f"size of the coefficients is arbitrary with C={self.C:g}; lower C",

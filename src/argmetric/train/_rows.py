@@ -113,6 +113,11 @@ class Rows:
         in_blocks(work, self.n, self.n_threads)
         return z
 
+    def least_margin(self, theta: Floats) -> float:
+        """The least margin on the right side of any row; negative where one errs."""
+        z = self.margins(theta)
+        return float(np.where(self.positive, z, -z).min())
+
     def combine(self, factor: Floats) -> Floats:
         """Σ factor_i·(x_i, 1)."""
         from argmetric._kernels import logistic
