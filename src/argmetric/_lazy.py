@@ -27,3 +27,12 @@ def lazy_names(
         return getattr(importlib.import_module(f"{package}.{module_of[name]}"), name)
 
     return load, lambda: everything, everything
+
+
+def room_above(name: str) -> Any:
+    """A room of this library that stands above the caller, for a method of a result.
+
+    Results know of their reports as the package knows of its names: by name, when they
+    are first asked for, so that no import points up.
+    """
+    return importlib.import_module(f"argmetric.{name}")

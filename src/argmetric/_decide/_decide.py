@@ -127,7 +127,21 @@ def decide(
         require_ranking(metric, layout.sizes)
         if layout.sparse:
             require_no_zeros_chosen(metric, layout.largest)
-    question = Question(layout, metric, method, limits, logits, Tables(metric))
+    asked = {
+        "p": p,
+        "groups": groups,
+        "average": average,
+        "logits": logits,
+        "calibrator": found,
+        "reference": reference,
+        "limits": {
+            "min_positives": min_positives,
+            "max_positives": max_positives,
+            "min_precision": min_precision,
+            "min_recall": min_recall,
+        },
+    }
+    question = Question(layout, metric, method, limits, logits, Tables(metric), asked)
     decision = (
         decide_one(question) if layout.single else decide_groups(question, n_threads)
     )

@@ -118,6 +118,8 @@ def decide_groups(question: Question, n_threads: int) -> Decision:
         notes=tuple(notes),
         _best_cut=lambda: _best_single_cut(question),
         _curve_of=_curve_of(question),
+        _cuts=lambda: _single_cuts(question),
+        _asked=question.asked,
     )
 
 
@@ -135,7 +137,20 @@ def _curve_of(question: Question) -> Callable[[int], Floats]:
 
 
 def _best_single_cut(question: Question) -> Cut:
-    """Best cut on all rows at once: one sort, and the steps of all curves added up."""
+    """Best cut on all rows at once."""
+    scores, mean = _single_cuts(question)
+    whole = np.concatenate([[True], scores[1:] != scores[:-1], [True]])
+    k = choose(question, mean, 0, scores.size, 0.0, whole)
+    threshold = threshold_between(scores, k)
+    assert threshold is not None
+    return Cut(threshold, k, float(mean[k]))
+
+
+def _single_cuts(question: Question) -> tuple[Floats, Floats]:
+    """Scores of all rows, descending, and the mean metric of the first k of them.
+
+    One sort, and the steps of all curves added up.
+    """
     layout = question.layout
     scores = np.empty(layout.scores.size)
     steps, shares = np.empty(scores.size), np.empty(scores.size)
@@ -159,8 +174,4 @@ def _best_single_cut(question: Question) -> Cut:
     total = start_value + np.concatenate([[0.0], np.cumsum(steps[order])])
     share = start_share + np.concatenate([[0.0], np.cumsum(shares[order])])
     mean = np.divide(total, share, out=np.full(total.size, math.nan), where=share > 0.5)
-    whole = np.concatenate([[True], scores[1:] != scores[:-1], [True]])
-    k = choose(question, mean, 0, scores.size, 0.0, whole)
-    threshold = threshold_between(scores, k)
-    assert threshold is not None
-    return Cut(threshold, k, float(mean[k]))
+    return scores, mean

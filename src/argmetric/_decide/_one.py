@@ -89,6 +89,8 @@ def decide_one(question: Question) -> Decision:
         notes=tuple(notes),
         _best_cut=best_cut,
         _curve_of=lambda g: found.curve(),
+        _cuts=lambda: (found.key(), found.curve()),
+        _asked=question.asked,
     )
 
 

@@ -86,6 +86,7 @@ class Question:
     limits: Limits
     logits: bool
     tables: Tables
+    asked: dict[str, Any]
 
     @property
     def sign(self) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from argmetric._arguments import check_label, shown
 from argmetric._display import Result, as_frame
+from argmetric._lazy import room_above
 from argmetric._types import Floats, Integers
 from argmetric.metrics import Metric, RatesForm
 
@@ -72,12 +73,14 @@ class Decision(Result):
     notes: tuple[str, ...]
     _best_cut: Callable[[], Cut]
     _curve_of: Callable[[int], Floats]
+    _cuts: Callable[[], tuple[Floats, Floats]]
+    _asked: dict[str, Any] = field(default_factory=dict)
 
     def __getstate__(self) -> dict[str, Any]:
         """Pickle what is known by now; curves of segments need the input again."""
         known = {"best_cut": self.best_cut, "curve": self.curve}
-        forgotten = {"_best_cut": _forgotten, "_curve_of": _forgotten}
-        return self.__dict__ | known | forgotten
+        forgotten = dict.fromkeys(("_best_cut", "_curve_of", "_cuts"), _forgotten)
+        return self.__dict__ | known | forgotten | {"_asked": {}}
 
     @property
     def n_groups(self) -> int | None:
@@ -219,6 +222,30 @@ class Decision(Result):
         from argmetric._decide._plot import plot_decision
 
         return plot_decision(self, ax)
+
+    def report(
+        self, y: Any = None, *, pos_label: Any = None, coverage: float = 0.9
+    ) -> Any:
+        """Make a page that shows the decision, and what would change it.
+
+        Parameters
+        ----------
+        y : array-like, optional
+            True labels, where they are known by now: the page then holds what was
+            forecast against what came true.
+        pos_label : object, optional
+            The label that counts as positive.
+        coverage : float, default=0.9
+            Probability that the interval should hold.
+
+        Returns
+        -------
+        argmetric.report.Report
+            `save("report.html")` writes it; Markdown, JSON and text are its twins.
+        """
+        return room_above("report").report_decision(
+            self, y, pos_label=pos_label, coverage=coverage
+        )
 
 
 def _forgotten(*_: Any) -> Any:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from argmetric._display import Lines, Result
+from argmetric._lazy import room_above
 from argmetric._reliability._bins import ReliabilityBins
 from argmetric._reliability._routes import Route, RouteName
 from argmetric._reliability._slope import Line
@@ -299,6 +300,16 @@ class CalibrationCheck(Result):
         from argmetric._reliability._plot import plot_check
 
         return plot_check(self, ax)
+
+    def report(self) -> Any:
+        """Make a page that shows what the errors of the probabilities cost.
+
+        Returns
+        -------
+        argmetric.report.Report
+            `save("report.html")` writes it; Markdown, JSON and text are its twins.
+        """
+        return room_above("report").report_check(self)
 
 
 def _route_line(route: Route, taken: RouteName, promised: float | None) -> str:

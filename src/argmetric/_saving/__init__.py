@@ -27,6 +27,7 @@ from argmetric._saving._json import (
 from argmetric._saving._kinds import Saved
 from argmetric._saving._whole import (
     DataError,
+    FilePath,
     is_special,
     remove_unfinished,
     replaced_whole,
@@ -39,6 +40,7 @@ __all__ = [
     "DAMAGE",
     "Arrays",
     "DataError",
+    "FilePath",
     "Saved",
     "check_version",
     "is_special",

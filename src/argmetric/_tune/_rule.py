@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from argmetric._display import Lines
 from argmetric._labels import plain_label
+from argmetric._lazy import room_above
 from argmetric._saving import plain
 from argmetric._tune import _files
 from argmetric._tune._files import (
@@ -290,6 +291,16 @@ class Rule(SavedRule):
         from argmetric._tune._plot import plot_rule
 
         return plot_rule(self, ax)
+
+    def report(self) -> Any:
+        """Make a page that shows the rule, its score and how sure both are.
+
+        Returns
+        -------
+        argmetric.report.Report
+            `save("report.html")` writes it; Markdown, JSON and text are its twins.
+        """
+        return room_above("report").report_rule(self)
 
 
 def _warn_outside(scores: Floats) -> None:

@@ -1,0 +1,110 @@
+"""What is reported on: rows with their scores, and how they are to be decided."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from argmetric._calibrate import resolve_calibrator
+from argmetric._decide import Decision, decide, recalibrated
+from argmetric._forecast import Forecast, forecast
+from argmetric._layout import Layout, lay_out
+from argmetric._odds import from_log_odds
+from argmetric._types import Booleans, Floats
+from argmetric.metrics import Metric
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One call of `decide`, with what is known besides."""
+
+    p: Any
+    metric: Metric
+    groups: Any
+    average: Any
+    logits: bool
+    calibrator: Any
+    reference: Any
+    limits: dict[str, Any]
+    coverage: float
+    y: Any = None
+    pos_label: Any = None
+    names: dict[str, str] = field(default_factory=dict)
+    ids: Any = None  # names of the groups, where `groups` are numbers for them
+
+    @cached_property
+    def layout(self) -> Layout:
+        """The rows with calibrated scores; refused where nothing is to be shown."""
+        given = {"groups": self.groups, "average": self.average, "logits": self.logits}
+        layout = lay_out(self.p, **given)
+        if layout.sparse:
+            raise ValueError("a report needs a dense p: pass p.toarray()")
+        found = resolve_calibrator(self.calibrator, None, logits=self.logits)
+        if found is not None:
+            layout = recalibrated(layout, found, logits=self.logits)
+        refuse_empty_scores(layout.scores, logits=self.logits)
+        return layout
+
+    @cached_property
+    def probabilities(self) -> Floats:
+        """Calibrated probabilities, in the order of the rows."""
+        scores = self.layout.scores
+        return from_log_odds(scores)[0] if self.logits else scores
+
+    @property
+    def scale(self) -> str:
+        name = self.names.get("score", "p")
+        if self.logits:
+            name = "log-odds" if name == "p" else name
+        return name if self.calibrator is None else f"calibrated {name}"
+
+    @property
+    def grouping(self) -> dict[str, Any]:
+        return {"groups": self.groups, "average": self.average}
+
+    def decide(self, metric: Metric) -> Decision:
+        """The decision on the same rows for another metric."""
+        return decide(
+            self.p,
+            metric,
+            **self.grouping,
+            **self.limits,
+            logits=self.logits,
+            calibrator=self.calibrator,
+        )
+
+    def forecast(self, labels: Any) -> Forecast:
+        """The score of labels, the uncertainty of the calibrator included."""
+        return forecast(
+            self.p,
+            labels,
+            self.metric,
+            self.coverage,
+            **self.grouping,
+            logits=self.logits,
+            calibrator=self.calibrator,
+        )
+
+    def shaped(self, values: Floats | Booleans) -> Any:
+        """One value for each score, in the shape of the input."""
+        return np.asarray(self.layout.restore(values))
+
+
+def refuse_empty_scores(scores: Floats, *, logits: bool) -> None:
+    """Refuse scores that leave nothing to choose by, or nothing to doubt."""
+    low, high = float(scores.min()), float(scores.max())
+    if low == high:
+        raise ValueError(
+            f"every score is {low:g}: there is nothing to choose by, and nothing to "
+            "report"
+        )
+    ends = (-math.inf, math.inf) if logits else (0.0, 1.0)
+    if np.isin(scores, ends).all():
+        raise ValueError(
+            "every score is 0 or 1: these are labels, not probabilities; a report "
+            "needs probabilities, such as predict_proba(X)[:, 1]"
+        )

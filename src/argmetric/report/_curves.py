@@ -1,0 +1,183 @@
+"""Curves of the expected score for all metrics, at the same few places."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from argmetric._decide import Decision, threshold_between
+from argmetric._types import Booleans, Floats, Integers
+from argmetric.metrics import Metric, Recall, get_metric
+from argmetric.report._asked import Asked
+from argmetric.report._knots import candidates, choose_knots, nearest
+from argmetric.report._summary import Choice, Curves, View
+from argmetric.report._ticks import count_text, nice_ticks
+
+METRICS = (
+    "f1",
+    "f2",
+    "f0.5",
+    "jaccard",
+    "mcc",
+    "kappa",
+    "gmean",
+    "balanced_accuracy",
+    "accuracy",
+)
+BETAS = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0)
+FLOORS = tuple(round(0.05 * i, 2) for i in range(1, 20))
+NEAR = 0.01  # of the score, within which a cut is as good
+KEPT = 1 << 24  # numbers of curves that are held; longer ones are made twice
+
+
+def metrics_for(metric: Metric) -> list[Metric]:
+    """The metric asked for, and those it is compared with, each once."""
+    names = [*METRICS, *(f"f{beta:g}" for beta in BETAS)]
+    zero = metric.zero_division
+    found = [metric, *(get_metric(name, zero_division=zero) for name in names)]
+    return list({one.name: one for one in reversed(found)}.values())[::-1]
+
+
+class Family:
+    """The curves of some metrics over the same rows, and the best cut for each."""
+
+    def __init__(self, asked: Asked, decision: Decision) -> None:
+        self.asked, self.metrics = asked, metrics_for(asked.metric)
+        self.key, self.main = decision._cuts()
+        self.size, self.single = self.key.size, decision.group_ids is None
+        self.choices: dict[str, Choice] = {}
+        self.best: dict[str, int] = {}
+        self._held: dict[str, Decision] = {asked.metric.name: decision}
+        for metric in self.metrics:
+            name = metric.name
+            found = self._held.get(name) or asked.decide(metric)
+            if len(self.metrics) * self.size <= KEPT:
+                self._held[name] = found
+            cut = found.n_positives if self.single else found.best_cut.n_positives
+            self.best[name] = cut
+            chosen = found.n_positives, found.threshold, found.expected
+            self.choices[name] = Choice(*chosen, name, None)
+
+    @property
+    def whole(self) -> Booleans:
+        """Which k split no tie."""
+        return np.concatenate([[True], self.key[1:] != self.key[:-1], [True]])
+
+    def curve(self, metric: Metric) -> Floats:
+        found = self._held.get(metric.name) or self.asked.decide(metric)
+        return found._cuts()[1]
+
+
+def curves_of(asked: Asked, decision: Decision) -> tuple[Curves, tuple[Choice, ...]]:
+    """The curves at some places, and the best decision for each metric."""
+    family = Family(asked, decision)
+    size, single = family.size, family.single
+    hits = np.concatenate([[0.0], np.cumsum(-np.sort(-asked.probabilities))])
+    recall = None
+    if single:
+        recall = asked.decide(Recall(zero_division=math.nan))._cuts()[1]
+    half, best_cut = decision.cut_half.n_positives, decision.best_cut.n_positives
+    low, high = _near(family.main, family.best[asked.metric.name], decision)
+    must = [half, best_cut, low, high, *family.best.values()]
+    least, most = _allowed(asked.limits, size)
+    if single:
+        tenths = [round(share * decision.n_positives) for share in (0.9, 1.1)]
+        must += [*(min(one, size) for one in tenths), least, most]
+        assert recall is not None
+        must += floor_counts(recall, hits)
+    allowed = None if single else family.whole
+    must_ = np.unique(must)
+    places = candidates(size, allowed)
+    added = must_ if allowed is None else nearest(np.flatnonzero(allowed), must_)
+    places = np.unique(np.concatenate([places, added]))
+    values = {one.name: family.curve(one)[places] for one in family.metrics}
+    reach = 1.25 * max(half, best_cut, 0 if not single else decision.n_positives)
+    views = {
+        name: view_of(places, values[name], max(2.5 * family.best[name], reach, 10.0))
+        for name in values
+    }
+    scaled = np.stack(
+        [values[name] / (views[name].high - views[name].low) for name in values]
+    )
+    kept = choose_knots(places, scaled, np.flatnonzero(np.isin(places, added)))
+    k = places[kept]
+
+    def place(count: int) -> int:
+        return int(np.searchsorted(k, count).clip(0, k.size - 1))
+
+    curves = Curves(
+        k=tuple(k.tolist()),
+        thresholds=tuple(threshold_between(family.key, one) for one in k.tolist()),
+        hits=tuple(hits[k].tolist()),
+        recall=None if recall is None else tuple(recall[k].tolist()),
+        scores={name: tuple(values[name][kept].tolist()) for name in values},
+        best={name: place(best) for name, best in family.best.items()},
+        views=views,
+        half=place(half),
+        best_cut=place(best_cut),
+        chosen=place(decision.n_positives) if single else None,
+        near=(place(low), place(high)),
+        least=least,
+        most=most,
+    )
+    return curves, _choices(family, curves)
+
+
+def _choices(family: Family, curves: Curves) -> tuple[Choice, ...]:
+    """One for each metric of the table, with what the present decision scores in it."""
+    own = family.asked.metric.name
+    names = [own, *(name for name in METRICS if name != own)]
+    found = [family.choices[name] for name in names]
+    if curves.chosen is None:
+        return tuple(found)
+    at = curves.chosen
+    return tuple(replace(one, here=curves.scores[one.metric][at]) for one in found)
+
+
+def _allowed(limits: dict[str, Any], size: int) -> tuple[int, int]:
+    most = limits.get("max_positives")
+    return limits.get("min_positives", 0), size if most is None else min(most, size)
+
+
+def floor_counts(recall: Floats, hits: Floats) -> list[int]:
+    """Fewest and most positives under floors that can be chosen in the page."""
+    size = hits.size - 1
+    fewest = [int(np.argmax(recall >= floor - 1e-12)) for floor in FLOORS]
+    precision = hits[1:] / np.arange(1, size + 1)
+    falling = -precision
+    most = [int(np.searchsorted(falling, 1e-12 - x, side="right")) for x in FLOORS]
+    return fewest + most
+
+
+def _near(curve: Floats, k: int, decision: Decision) -> tuple[int, int]:
+    """First and last k around the best between which little is lost."""
+    sign = 1.0 if decision.metric.greater_is_better else -1.0
+    worse = ~(sign * curve >= sign * curve[k] - NEAR)
+    before, after = np.flatnonzero(worse[:k]), np.flatnonzero(worse[k:])
+    low = int(before[-1]) + 1 if before.size else 0
+    return low, k + int(after[0]) - 1 if after.size else curve.size - 1
+
+
+def view_of(places: Integers, values: Floats, reach: float) -> View:
+    """What to draw of a curve: the best cut in the left half, and round numbers."""
+    most = min(float(places[-1]), reach)
+    inside = values[(places <= most) & np.isfinite(values)]
+    low, high = float(inside.min(initial=0.0)), float(inside.max(initial=0.0))
+    if inside.size and inside.min() > 0.5 * inside.max() > 0:
+        low = float(inside.min())
+    if high - low < 1e-6:
+        low, high = low - 0.05, high + 0.05
+    y_ticks = nice_ticks(low, high, 5)
+    low, high = min(low, y_ticks[0]), max(high, y_ticks[-1])
+    high += 0.04 * (high - low)
+    x_ticks = nice_ticks(0.0, most, 5, whole=True)
+    return View(
+        most=most,
+        low=low,
+        high=high,
+        x_ticks=tuple((x, count_text(x)) for x in x_ticks if x <= most),
+        y_ticks=tuple((y, f"{y:.6g}") for y in y_ticks if low <= y <= high),
+    )

@@ -1,0 +1,184 @@
+"""Pictures as numbers for SVG: the page draws them, and its script draws them again."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from argmetric.report._numbers import number
+from argmetric.report._summary import Calibration, Mass, Summary, Thresholds, View
+from argmetric.report._ticks import count_text, nice_ticks
+
+WIDTH, HEIGHT = 720, 340
+LEFT, RIGHT, TOP, BOTTOM = 62, 18, 34, 54
+
+
+@dataclass(frozen=True)
+class Plane:
+    """Where values stand in a picture."""
+
+    most: float
+    low: float
+    high: float
+    least: float = 0.0
+
+    def x(self, value: float) -> float:
+        part = (value - self.least) / (self.most - self.least)
+        return round(LEFT + part * (WIDTH - LEFT - RIGHT), 1)
+
+    def y(self, value: float) -> float:
+        part = (value - self.low) / (self.high - self.low)
+        return round(HEIGHT - BOTTOM - part * (HEIGHT - TOP - BOTTOM), 1)
+
+    def path(self, x: Any, y: Any) -> str:
+        """A line through finite points."""
+        points = [
+            f"{self.x(a):g},{self.y(b):g}"
+            for a, b in zip(x, y, strict=True)
+            if math.isfinite(b) and a <= self.most
+        ]
+        return f"M{' '.join(points)}" if points else ""
+
+
+def frame() -> dict[str, int]:
+    """The size of a picture, and its margins."""
+    return {
+        "width": WIDTH,
+        "height": HEIGHT,
+        "left": LEFT,
+        "right": WIDTH - RIGHT,
+        "top": TOP,
+        "bottom": HEIGHT - BOTTOM,
+    }
+
+
+def axes(plane: Plane, x_ticks: Any, y_ticks: Any) -> dict[str, Any]:
+    return {
+        "x_ticks": [(plane.x(x), text) for x, text in x_ticks],
+        "y_ticks": [(plane.y(y), text) for y, text in y_ticks],
+    }
+
+
+def curve_figure(said: Summary) -> dict[str, Any]:
+    """The expected score against the number of positives, with three marks."""
+    curves = said.curves
+    assert curves is not None
+    assert said.chosen is not None
+    view: View = curves.views[said.metric]
+    plane = Plane(view.most, view.low, view.high)
+    values = curves.scores[said.metric]
+    # One more point, so that the line runs to the edge of what is drawn
+    inside = sum(k <= view.most for k in curves.k)
+    chosen = said.chosen
+    marks = [
+        ("half", curves.k[curves.half], values[curves.half]),
+        ("cut", curves.k[curves.best_cut], values[curves.best_cut]),
+    ]
+    if curves.chosen is not None:
+        marks.append(("chosen", chosen.positives, chosen.expected))
+    level = (
+        None if curves.chosen is not None else plane.y(min(chosen.expected, view.high))
+    )
+    return {
+        **axes(plane, view.x_ticks, view.y_ticks),
+        "path": plane.path(curves.k[:inside], values[:inside]),
+        "marks": [
+            (name, plane.x(k), plane.y(value))
+            for name, k, value in marks
+            if k <= view.most and math.isfinite(value)
+        ],
+        "level": level,
+    }
+
+
+def mass_figure(mass: Mass) -> dict[str, Any]:
+    """Expected positives by probability, those of the chosen rows apart."""
+    top = max(mass.positives)
+    y_ticks = nice_ticks(0.0, top, 4) if top > 0 else [0.0, 1.0]
+    plane = Plane(1.0, 0.0, y_ticks[-1])
+    bins, bottom = len(mass.rows), plane.y(0.0)
+    bars = []
+    for i, (rows, positives, chosen) in enumerate(
+        zip(mass.rows, mass.positives, mass.chosen, strict=True)
+    ):
+        left, right = plane.x(i / bins), plane.x((i + 1) / bins)
+        y, middle = plane.y(positives), plane.y(chosen)
+        bars.append(
+            {
+                "x": round(left + 1, 1),
+                "width": round(right - left - 2, 1),
+                "y": y,
+                "height": round(middle - y, 1),
+                "middle": middle,
+                "taken": round(bottom - middle, 1),
+                "title": f"p {i / bins:g} to {(i + 1) / bins:g}: {rows:,} rows, "
+                f"{positives:,.1f} positives expected",
+            }
+        )
+    x_ticks = [(x, f"{x:g}") for x in (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)]
+    counts = [(y, count_text(y) if y >= 1 or y == 0 else f"{y:g}") for y in y_ticks]
+    return {**axes(plane, x_ticks, counts), "bars": bars}
+
+
+def reliability_figure(part: Calibration) -> dict[str, Any]:
+    """Share of positives against probability, with its intervals."""
+    bins = part.bins
+    most = nice_ticks(0.0, max(*bins["mean"], *bins["rate_high"]), 5)
+    plane = Plane(most[-1], 0.0, most[-1])
+    ticks = [(x, f"{x:g}") for x in most]
+    columns = [bins[name] for name in ("mean", "rate", "rate_low", "rate_high")]
+    points = [
+        {
+            "x": plane.x(mean),
+            "y": plane.y(rate),
+            "low": plane.y(low),
+            "high": plane.y(high),
+            "title": f"said {number(mean)}, happened {number(rate)}",
+        }
+        for mean, rate, low, high in zip(*columns, strict=True)
+    ]
+    line = plane.path(bins["mean"], bins["rate"])
+    diagonal = plane.path((0.0, most[-1]), (0.0, most[-1]))
+    return {
+        **axes(plane, ticks, ticks),
+        "points": points,
+        "path": line,
+        "diagonal": diagonal,
+    }
+
+
+def threshold_figure(part: Thresholds) -> dict[str, Any]:
+    """Score against threshold, with the interval of the best one."""
+    x, y = part.thresholds, part.scores
+    low, high = min(y), max(y)
+    if high - low < 1e-9:
+        low, high = low - 0.05, high + 0.05
+    y_ticks, x_ticks = nice_ticks(low, high, 5), nice_ticks(x[0], x[-1], 5)
+    plane = Plane(x[-1], min(low, y_ticks[0]), max(high, y_ticks[-1]), x[0])
+    band = None
+    if part.interval is not None:
+        ends = [min(max(end, x[0]), x[-1]) for end in part.interval]
+        band = plane.x(ends[0]), plane.x(ends[1])
+    point = None
+    if x[0] <= part.threshold <= x[-1]:
+        point = plane.x(part.threshold), plane.y(part.score)
+    inside = [(t, f"{t:g}") for t in x_ticks if x[0] <= t <= x[-1]]
+    return {
+        **axes(plane, inside, [(t, f"{t:g}") for t in y_ticks]),
+        "path": plane.path(x, y),
+        "band": band,
+        "point": point,
+    }
+
+
+def interval_figure(said: Summary) -> dict[str, Any] | None:
+    """The interval of the score on a line from 0 to 1."""
+    score = said.score
+    if score is None or not (score.low >= 0 and score.high <= 1):
+        return None
+    return {
+        "low": round(100 * score.low, 2),
+        "width": round(max(100 * (score.high - score.low), 0.6), 2),
+        "mean": round(100 * score.mean, 2),
+    }

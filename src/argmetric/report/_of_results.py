@@ -1,0 +1,133 @@
+"""Reports of results that were made already."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from argmetric._arguments import check_share
+from argmetric._decide import Decision
+from argmetric._reliability import CalibrationCheck
+from argmetric._tune import Rule
+from argmetric.report._asked import Asked
+from argmetric.report._knots import candidates, choose_knots
+from argmetric.report._numbers import percent, scores, share
+from argmetric.report._parts import described
+from argmetric.report._report import Report
+from argmetric.report._summarize import convention, summary_of
+from argmetric.report._summary import Summary, Thresholds
+
+if TYPE_CHECKING:
+    from argmetric._types import Floats
+
+
+def report_decision(
+    decision: Decision,
+    y: Any = None,
+    *,
+    pos_label: Any = None,
+    coverage: float = 0.9,
+    names: dict[str, str] | None = None,
+    ids: Any = None,
+) -> Report:
+    """A report of a decision, and of what came true where that is known."""
+    asked = decision._asked
+    if not asked:
+        raise ValueError(
+            "a decision that was pickled or copied has no report: it needs the input "
+            "again, as argmetric.report.summarize(p) takes it"
+        )
+    known = {"y": y, "pos_label": pos_label, "names": names or {}, "ids": ids}
+    metric, coverage = decision.metric, check_share(coverage, "coverage")
+    question = Asked(metric=metric, coverage=coverage, **known, **asked)
+    return Report(summary_of(question, decision))
+
+
+def report_rule(rule: Rule) -> Report:
+    """A report of a rule that was tuned."""
+    sign = f"{rule._scale} {rule.operator} {rule.threshold:.4g}"
+    first = [
+        (
+            "Rule",
+            sign,
+            f"{share(rule.positive_rate, 1.0)} of the rows are called positive",
+        )
+    ]
+    score = "" if rule.score_interval is None else _on_new_rows(rule)
+    if rule.n:
+        first.append((f"{rule.metric.name} on these rows", f"{rule.score:.4f}", score))
+    if not math.isnan(rule.out_of_fold_score):
+        text = f"{rule.out_of_fold_score:.4f}", "by cuts that were tuned on other rows"
+        first.append(("On rows not tuned on", *text))
+    return Report(
+        Summary(
+            kind="rule",
+            metric=rule.metric.name,
+            convention=convention(rule.metric),
+            n=rule.n,
+            average=rule.average,
+            scale=rule._scale,
+            greater_is_better=rule.metric.greater_is_better,
+            facts=tuple(first),
+            lines=tuple(rule._lines()),
+            notes=rule.notes,
+            thresholds=_thresholds(rule),
+        )
+    )
+
+
+def _on_new_rows(rule: Rule) -> str:
+    assert rule.score_interval is not None
+    low, high = rule.score_interval
+    wide = f"{percent(rule.coverage)} interval on as many new rows"
+    return f"{wide}: {scores(low, high)}"
+
+
+def _thresholds(rule: Rule) -> Thresholds | None:
+    if rule.thresholds is None or rule.scores is None:
+        return None
+    x, values = rule.thresholds[::-1], rule.scores[::-1]
+    finite = np.isfinite(x) & np.isfinite(values)
+    x, values = x[finite], values[finite]
+    if x.size < 2:
+        return None
+    kept = _kept(values)
+    return Thresholds(
+        thresholds=tuple(x[kept].tolist()),
+        scores=tuple(values[kept].tolist()),
+        threshold=rule.threshold,
+        score=rule.score,
+        same=rule.plateau,
+        interval=rule.threshold_interval,
+    )
+
+
+def _kept(values: Floats) -> Any:
+    places = candidates(values.size - 1, None)
+    best = int(np.nanargmax(values[places]))
+    height = max(float(np.ptp(values)), 1e-9)
+    found = choose_knots(places, values[None, places] / height, np.array([best]))
+    return places[found]
+
+
+def report_check(check: CalibrationCheck) -> Report:
+    """A report of what the errors of probabilities cost."""
+    decide, forecast = check.advice
+    cards = (
+        ("Fit to decide with?", check.fit_to_decide, decide),
+        ("Fit to forecast with?", check.fit_to_forecast, forecast),
+    )
+    return Report(
+        Summary(
+            kind="check",
+            metric=check.metric.name,
+            convention=convention(check.metric),
+            n=check.n,
+            average=check.average,
+            facts=cards,
+            notes=check.notes,
+            calibration=described(check, "these rows"),
+        )
+    )

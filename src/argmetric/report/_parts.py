@@ -1,0 +1,216 @@
+"""Parts of a summary: what would change it, its groups, its truth, its calibration."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from argmetric._calibrate import adjust_prior
+from argmetric._decide import Decision, decide, evaluate
+from argmetric._forecast import Forecast, forecast
+from argmetric._labels import read_together
+from argmetric._odds import from_log_odds, log_odds
+from argmetric._reliability import CalibrationCheck, calibration_check
+from argmetric._types import Floats
+from argmetric.report._asked import Asked
+from argmetric.report._summary import (
+    Calibration,
+    Change,
+    GroupRow,
+    Groups,
+    Mass,
+    Truth,
+)
+
+BINS = 40
+MOSTLY = 0.95  # share of positives that cannot be doubled
+LEAST_CERTAIN = 10
+MANY_POSITIVES = 6  # of a group, from which they are counted together
+LONGEST_NAME = 80
+QUARTILES = (0.0, 0.25, 0.5, 0.75, 1.0)
+
+
+def changes_of(asked: Asked, labels: npt.NDArray[Any]) -> tuple[Change, ...]:
+    """What these labels score, and what would be best, were p other than it is."""
+    p, found = asked.probabilities, []
+    judged: dict[str, Any] = {"metric": asked.metric, **asked.grouping}
+    for what, change in _cases(p).items():
+        changed = asked.shaped(change(p))
+        try:
+            best = decide(changed, **judged, **asked.limits)
+        except ValueError:  # floors that cannot be met any more
+            continue
+        here = forecast(changed, labels, **judged).mean
+        found.append(Change(what, here, best.expected, best.n_positives))
+    return tuple(found)
+
+
+def _cases(p: Floats) -> dict[str, Callable[[Floats], Floats]]:
+    """Ways in which p may be wrong, and what it would have to be."""
+    share = float(p.mean())
+
+    def common(times: float) -> Callable[[Floats], Floats]:
+        new = times * share
+        return adjust_prior(p, prevalence=new, reference_prevalence=share).apply
+
+    def bold(times: float) -> Callable[[Floats], Floats]:
+        return lambda p: from_log_odds(times * log_odds(p, 1.0 - p))[0]
+
+    cases = {"positives are half as common": common(0.5)}
+    if 2.0 * share < MOSTLY:
+        cases["positives are twice as common"] = common(2.0)
+    cases["the scores are too sure (log-odds 25 % too large)"] = bold(0.8)
+    cases["the scores are too timid (log-odds 20 % too small)"] = bold(1.25)
+    return cases
+
+
+def mass_of(asked: Asked, labels: npt.NDArray[Any]) -> Mass:
+    """Rows and expected positives by probability."""
+    p, chosen = asked.probabilities, asked.layout.select(labels) == 1
+    rows, positives, held = (
+        np.histogram(values, BINS, (0.0, 1.0), weights=weights)[0].tolist()
+        for values, weights in ((p, None), (p, p), (p[chosen], p[chosen]))
+    )
+    return Mass(tuple(rows), tuple(positives), tuple(held))
+
+
+def groups_of(asked: Asked, decision: Decision, labels: npt.NDArray[Any]) -> Groups:
+    """Sizes, cuts and scores of the groups, and the ten least certain."""
+    layout = asked.layout
+    assert layout.ids is not None
+    order = layout.segment_rows(0, layout.sizes.size)
+    chosen = layout.select(labels)[order] == 1
+    lowest = np.where(chosen, layout.scores[order], np.inf)
+    cuts = np.minimum.reduceat(lowest, layout.indptr[:-1])
+    positives = np.add.reduceat(chosen.astype(np.int64), layout.indptr[:-1])
+    scores = decision.group_expected
+    assert scores is not None
+    sign = 1.0 if decision.metric.greater_is_better else -1.0
+    worst = np.argsort(np.nan_to_num(sign * scores, nan=np.inf), kind="stable")
+    names = layout.ids if asked.ids is None else asked.ids
+    finite = cuts[np.isfinite(cuts)]
+    counts = np.bincount(np.minimum(positives, MANY_POSITIVES))
+    return Groups(
+        count=layout.sizes.size,
+        empty=int((positives == 0).sum()),
+        of_one=int((layout.sizes == 1).sum()),
+        sizes=_quartiles(layout.sizes.astype(np.float64)),
+        cuts=_quartiles(finite) if finite.size else None,
+        scores=_quartiles(scores[~np.isnan(scores)]),
+        by_positives=tuple(
+            (str(i) if i < MANY_POSITIVES else f"{i} or more", count)
+            for i, count in enumerate(counts.tolist())
+        ),
+        least_certain=tuple(
+            GroupRow(
+                name=_short(names[g]),
+                rows=int(layout.sizes[g]),
+                positives=int(positives[g]),
+                threshold=float(cuts[g]) if positives[g] else None,
+                expected=float(scores[g]),
+            )
+            for g in worst[:LEAST_CERTAIN].tolist()
+        ),
+    )
+
+
+def _short(name: Any) -> str:
+    text = str(name)
+    return text if len(text) <= LONGEST_NAME else f"{text[: LONGEST_NAME - 1]}…"
+
+
+def _quartiles(values: Floats) -> tuple[float, ...]:
+    if not values.size:
+        return ()
+    return tuple(np.quantile(values, QUARTILES).tolist())
+
+
+def truth_of(
+    asked: Asked, decision: Decision, labels: npt.NDArray[Any], forecast_: Forecast
+) -> Truth | None:
+    """What came true of the decision, and of two plain cuts."""
+    if asked.y is None:
+        return None
+    layout = asked.layout
+    (y,) = read_together(asked.pos_label, shape=layout.shape, y=asked.y)
+    true, chosen = layout.select(y) == 1.0, layout.select(labels) == 1
+    p = asked.probabilities
+
+    def real(called: npt.NDArray[Any]) -> float:
+        judged = {"metric": asked.metric, **asked.grouping}
+        return evaluate(asked.shaped(true), asked.shaped(called), **judged)
+
+    score = real(chosen)
+    cells = {
+        "tp": (True, True),
+        "fp": (False, True),
+        "fn": (True, False),
+        "tn": (False, False),
+    }
+    return Truth(
+        score=score,
+        surprise=forecast_.surprise(score),
+        counts={
+            name: int(((true == actual) & (chosen == called)).sum())
+            for name, (actual, called) in cells.items()
+        },
+        expected_counts={
+            name: float((p if actual else 1.0 - p)[chosen == called].sum())
+            for name, (actual, called) in cells.items()
+        },
+        half=real(layout.scores >= decision.cut_half.threshold),
+        best_cut=real(layout.scores >= decision.best_cut.threshold),
+    )
+
+
+def calibration_of(asked: Asked) -> tuple[Calibration | None, tuple[str, ...]]:
+    """What the errors of p cost on labelled rows; a note where that is not known."""
+    given: dict[str, Any] = {"metric": asked.metric, "logits": asked.logits}
+    if asked.reference is not None:
+        y, p = asked.reference
+        on = "the labelled reference"
+    elif asked.y is not None:
+        y, p = asked.y, asked.p
+        on = "these rows"
+        given |= {**asked.grouping, "pos_label": asked.pos_label}
+    else:
+        return None, ()
+    try:
+        return described(calibration_check(y, p, **given), on), ()
+    except ValueError as error:
+        return None, (f"calibration was not checked on {on}: {error}",)
+
+
+def described(check: CalibrationCheck, on: str) -> Calibration:
+    """A check as plain values."""
+    skipped = {one.words for one in check.routes} | {
+        "fit to decide with?",
+        "fit to forecast with?",
+        "metric",
+    }
+    lines = [line for line in check._lines() if line[0] not in skipped]
+    promised = {"decide": check.expected, "recalibrate": check.expected_recalibrated}
+    return Calibration(
+        on=on,
+        fit_to_decide=check.fit_to_decide,
+        fit_to_forecast=check.fit_to_forecast,
+        advice=check.advice,
+        facts=tuple(lines),
+        routes=tuple(
+            (
+                one.words,
+                f"{one.score:.4f}",
+                f"{promised[one.name]:.4f}" if one.name in promised else "",
+                ""
+                if one.name == "decide"
+                else f"{one.gain:+.4f} ± {one.gain_standard_error:.4f}",
+                "advised" if one.name == check.route else "",
+            )
+            for one in check.routes
+        ),
+        bins=check.bins.to_dict(),
+        histogram=tuple(check.histogram.tolist()),
+    )

@@ -1,0 +1,114 @@
+"""A report, in four forms."""
+
+from __future__ import annotations
+
+import html
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from argmetric._arguments import check_choice
+from argmetric._saving import FilePath, written_whole
+from argmetric.report._summary import Summary
+
+Format = Literal["html", "md", "json", "text"]
+FORMATS: tuple[Format, ...] = get_args(Format)
+_SUFFIXES: dict[str, Format] = {
+    ".html": "html",
+    ".htm": "html",
+    ".md": "md",
+    ".markdown": "md",
+    ".json": "json",
+    ".txt": "text",
+}
+
+
+@dataclass(frozen=True, repr=False)
+class Report:
+    """What was decided, what to expect of it and what would change it, to be shown.
+
+    Attributes
+    ----------
+    summary : Summary
+        All that it says, as plain values.
+
+    Examples
+    --------
+    >>> import argmetric as am
+    >>> report = am.decide([0.9, 0.45, 0.4, 0.1]).report()
+    >>> print(report.render("md").splitlines()[0])
+    # Predict 3 of 4 rows positive
+    """
+
+    summary: Summary
+
+    def render(self, format: Format = "html") -> str:
+        """The report as text in one of its forms.
+
+        Parameters
+        ----------
+        format : {"html", "md", "json", "text"}, default="html"
+            A page that needs nothing else, Markdown, JSON or plain text. All say the
+            same.
+        """
+        check_choice(format, "format", FORMATS)
+        if format == "json":
+            import json
+
+            values = self.summary.to_dict()
+            return json.dumps(values, indent=1, ensure_ascii=False) + "\n"
+        if format == "html":
+            from argmetric.report._page import page
+
+            return page(self.summary)
+        from argmetric.report._plain import as_markdown, as_text
+
+        return {"md": as_markdown, "text": as_text}[format](self.summary)
+
+    def save(self, path: FilePath, format: Format | None = None) -> None:
+        """Write the report; a file that is there is replaced whole or not at all.
+
+        Parameters
+        ----------
+        path : str or path
+            The file. Its ending tells the form: .html, .md, .json, .txt.
+        format : {"html", "md", "json", "text"}, optional
+            The form, where the ending does not tell it.
+        """
+        text = self.render(format_of(path) if format is None else format)
+        with written_whole(path) as file:
+            file.write(text.encode())
+
+    def __repr__(self) -> str:
+        return self.render("text").rstrip()
+
+    def _repr_html_(self) -> str:
+        inside = html.escape(self.render("html"))
+        return (
+            f'<iframe title="argmetric report" srcdoc="{inside}" width="100%" '
+            'height="720" sandbox="allow-scripts" frameborder="0"></iframe>'
+        )
+
+
+def format_of(path: FilePath) -> Format:
+    """The form that a name asks for."""
+    suffix = Path(os.fspath(path)).suffix.lower()
+    if suffix not in _SUFFIXES:
+        raise ValueError(
+            f"{os.fspath(path)!r} does not tell the form of a report: name it .html, "
+            ".md, .json or .txt, or pass `format`"
+        )
+    return _SUFFIXES[suffix]
+
+
+def require_page() -> Any:
+    """The template engine of pages; before any work, where a page is asked for."""
+    try:
+        import jinja2
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            "a report as HTML needs jinja2: pip install 'argmetric[report]'; Markdown, "
+            "JSON and text need nothing"
+        ) from error
+    return jinja2

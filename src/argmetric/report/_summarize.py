@@ -1,0 +1,176 @@
+"""From probabilities to all that a report says."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from argmetric._arguments import check_flag, check_share
+from argmetric._calibrate import resolve_calibrator
+from argmetric._decide import Decision
+from argmetric._forecast import Forecast
+from argmetric._layout import Average
+from argmetric.metrics import Metric, MetricLike, get_metric
+from argmetric.report._asked import Asked
+from argmetric.report._curves import curves_of
+from argmetric.report._parts import (
+    calibration_of,
+    changes_of,
+    groups_of,
+    mass_of,
+    truth_of,
+)
+from argmetric.report._summary import Chosen, Score, Summary
+
+
+def summarize(
+    p: Any,
+    metric: MetricLike = "f1",
+    *,
+    y: Any = None,
+    labels: Any = None,
+    groups: Any = None,
+    average: Average | None = None,
+    zero_division: float | None = None,
+    min_positives: int = 0,
+    max_positives: int | None = None,
+    min_precision: float | None = None,
+    min_recall: float | None = None,
+    logits: bool = False,
+    calibrator: Any = None,
+    reference: Any = None,
+    pos_label: Any = None,
+    coverage: float = 0.9,
+    names: dict[str, str] | None = None,
+) -> Summary:
+    """Say all that a report says of a decision, in a size that no row adds to.
+
+    Parameters
+    ----------
+    p : array-like
+        Probabilities, as for `decide`.
+    metric : str, Metric or callable, default="f1"
+        What decisions are judged by.
+    y : array-like, optional
+        True labels, where they are known.
+    labels : array-like of {0, 1}, optional
+        Labels that were found in another way; by default those of `decide`.
+    groups, average, zero_division, logits, calibrator, reference
+        As for `decide`.
+    min_positives, max_positives, min_precision, min_recall
+        Limits, as for `decide`.
+    pos_label : object, optional
+        The one of `y` that counts as positive.
+    coverage : float, default=0.9
+        Probability that the interval should hold.
+    names : dict, optional
+        What to call things: "file", "score", "label", "group".
+
+    Returns
+    -------
+    Summary
+
+    Examples
+    --------
+    >>> from argmetric.report import summarize
+    >>> said = summarize([0.9, 0.45, 0.4, 0.1])
+    >>> said.chosen.positives, round(said.score.mean, 3)
+    (3, 0.69)
+    >>> [(one.metric, one.positives) for one in said.choices[:3]]
+    [('f1', 3), ('f2', 3), ('f0.5', 1)]
+    """
+    metric = get_metric(metric, zero_division=zero_division)
+    logits = check_flag(logits, "logits")
+    if groups is not None and average is None:
+        average = "groups"
+    asked = Asked(
+        p=p,
+        metric=metric,
+        groups=groups,
+        average=average,
+        logits=logits,
+        calibrator=resolve_calibrator(calibrator, reference, logits=logits),
+        reference=reference,
+        limits={
+            "min_positives": min_positives,
+            "max_positives": max_positives,
+            "min_precision": min_precision,
+            "min_recall": min_recall,
+        },
+        coverage=check_share(coverage, "coverage"),
+        y=y,
+        pos_label=pos_label,
+        names=names or {},
+    )
+    return summary_of(asked, asked.decide(metric), labels)
+
+
+def summary_of(asked: Asked, decision: Decision, labels: Any = None) -> Summary:
+    """The same of a decision that was made; `labels` take the place of its own."""
+    layout = asked.layout  # refuses what cannot be shown
+    given = labels is not None
+    forecast = asked.forecast(labels if given else decision.labels)
+    chosen = np.asarray(labels if given else decision.labels)
+    curves, choices = curves_of(asked, decision)
+    cut = None if given else decision.threshold
+    notes = [note for note in decision.notes if not _is_assumed(note, forecast)]
+    calibration, why_not = calibration_of(asked)
+    groups = groups_of(asked, decision, chosen) if layout.ids is not None else None
+    if groups is not None and groups.of_one == groups.count:
+        notes.append(
+            "every group has one row, so each is right or wrong by itself: one cut for "
+            "all rows is asked for with average='pooled'"
+        )
+    return Summary(
+        kind="labels" if given else "decision",
+        metric=asked.metric.name,
+        convention=convention(asked.metric),
+        n=decision.n,
+        n_groups=decision.n_groups,
+        average=decision.average,
+        expected_positives=forecast.expected_positives,
+        scale=asked.scale,
+        greater_is_better=asked.metric.greater_is_better,
+        names=asked.names,
+        limits={name: x for name, x in asked.limits.items() if x},
+        notes=(*notes, *why_not),
+        chosen=Chosen(
+            forecast.n_positives, cut, forecast.mean if given else decision.expected
+        ),
+        score=Score(
+            forecast.mean,
+            *forecast.interval,
+            forecast.coverage,
+            forecast.std,
+            forecast.assumptions,
+        ),
+        half=_chosen(decision.cut_half),
+        best_cut=_chosen(decision.best_cut),
+        curves=curves,
+        choices=choices,
+        changes=changes_of(asked, chosen),
+        mass=mass_of(asked, chosen),
+        groups=groups,
+        truth=truth_of(asked, decision, chosen, forecast),
+        calibration=calibration,
+    )
+
+
+def _chosen(cut: Any) -> Chosen:
+    return Chosen(cut.n_positives, cut.threshold, cut.expected)
+
+
+def _is_assumed(note: str, forecast: Forecast) -> bool:
+    """Whether a note is among the assumptions: that scores were recalibrated."""
+    return note.startswith(forecast.assumptions)
+
+
+def convention(metric: Metric) -> str:
+    """What the metric is worth where no row is positive and none is called so."""
+    if metric.convention and "zero_division" not in metric.convention:
+        return metric.convention
+    if math.isnan(metric.zero_division):
+        return "outcomes without any positive are left out"
+    return f"an empty answer that is right counts {metric.zero_division:g}"

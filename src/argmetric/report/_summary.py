@@ -1,0 +1,252 @@
+"""What a report says, as plain values of a fixed size."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any, Literal
+
+Kind = Literal["decision", "labels", "rule", "check"]
+Numbers = tuple[float, ...]
+Row = tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Score:
+    """A score to expect, with the interval that holds it."""
+
+    mean: float
+    low: float
+    high: float
+    coverage: float
+    std: float
+    assumptions: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """How many rows are positive, by which cut, and what that should score."""
+
+    positives: int
+    threshold: float | None
+    expected: float
+
+
+@dataclass(frozen=True)
+class Choice(Chosen):
+    """The best decision for a metric, and what the present one scores in it."""
+
+    metric: str
+    here: float | None
+
+
+@dataclass(frozen=True)
+class View:
+    """What of a curve is drawn: up to which k, and between which scores."""
+
+    most: float
+    low: float
+    high: float
+    x_ticks: tuple[tuple[float, str], ...]
+    y_ticks: tuple[tuple[float, str], ...]
+
+
+@dataclass(frozen=True)
+class Curves:
+    """Expected scores at chosen numbers of positives, exact at each of them.
+
+    Attributes
+    ----------
+    k : tuple of int
+        Numbers of positives.
+    thresholds : tuple of float or None
+        The cut that gives each; None where rows share a score and some are taken.
+    hits : tuple of float
+        Expected true positives.
+    recall : tuple of float, or None
+        Expected recall given that there is a positive; None with groups.
+    scores : dict
+        Expected scores by the name of the metric.
+    best, views : dict
+        Place of the best k, and what is drawn, by the name of the metric.
+    half, best_cut, chosen : int or None
+        Places of the cut at 0.5, of the best single cut and of the decision; None
+        where each group has a cut of its own.
+    near : (int, int)
+        Places between which the score is within 0.01 of the best.
+    least, most : int
+        The numbers of positives that are allowed.
+    """
+
+    k: tuple[int, ...]
+    thresholds: tuple[float | None, ...]
+    hits: Numbers
+    recall: Numbers | None
+    scores: dict[str, Numbers]
+    best: dict[str, int]
+    views: dict[str, View]
+    half: int
+    best_cut: int
+    chosen: int | None
+    near: tuple[int, int]
+    least: int
+    most: int
+
+
+@dataclass(frozen=True)
+class Change:
+    """What happens to the decision when something is not as it was taken to be.
+
+    `here` is the expected score of the present decision, `best` that of the best one,
+    which has so many `positives`.
+    """
+
+    what: str
+    here: float
+    best: float
+    positives: int
+
+
+@dataclass(frozen=True)
+class Mass:
+    """Rows and expected positives in bins of equal width, from p = 0 to p = 1.
+
+    `chosen` are the expected positives among the rows that are called positive.
+    """
+
+    rows: tuple[int, ...]
+    positives: Numbers
+    chosen: Numbers
+
+
+@dataclass(frozen=True)
+class GroupRow:
+    """One group."""
+
+    name: str
+    rows: int
+    positives: int
+    threshold: float | None
+    expected: float
+
+
+@dataclass(frozen=True)
+class Groups:
+    """How the groups were decided.
+
+    `sizes`, `cuts` and `scores` are the least, the quartiles and the most; a cut is
+    the lowest probability that was chosen in a group.
+    """
+
+    count: int
+    empty: int
+    of_one: int
+    sizes: Numbers
+    cuts: Numbers | None
+    scores: Numbers
+    by_positives: tuple[tuple[str, int], ...]
+    least_certain: tuple[GroupRow, ...]
+
+
+@dataclass(frozen=True)
+class Truth:
+    """What came true, beside what was expected: counts, and scores of three cuts."""
+
+    score: float
+    surprise: str | None
+    counts: dict[str, int]
+    expected_counts: dict[str, float]
+    half: float
+    best_cut: float
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """What was said against what happened, and what the difference costs."""
+
+    on: str
+    fit_to_decide: str
+    fit_to_forecast: str
+    advice: tuple[str, ...]
+    facts: tuple[Row, ...]
+    routes: tuple[Row, ...]
+    bins: dict[str, list[float]]
+    histogram: Numbers
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """Score against threshold, as tuned on labelled rows."""
+
+    thresholds: Numbers
+    scores: Numbers
+    threshold: float
+    score: float
+    same: tuple[float, float] | None
+    interval: tuple[float, float] | None
+
+
+@dataclass(frozen=True)
+class Summary:
+    """All that a report says: plain values, however many rows there were.
+
+    Attributes
+    ----------
+    kind : {"decision", "labels", "rule", "check"}
+        What is reported.
+    metric : str
+        What decisions are judged by.
+    convention : str
+        What the metric is where it is not defined.
+    n, n_groups, average
+        Rows, groups and how these are combined.
+    expected_positives : float or None
+        Actual positives to expect.
+    scale : str
+        What thresholds are compared with.
+    names : dict
+        The file and its columns, where there are some.
+    facts, lines : tuple of tuple of str
+        Of a rule or a check: what has to be seen first, and the rest.
+    notes : tuple of str
+        What the reader should know.
+    chosen, score, half, best_cut, curves, choices, changes, mass, groups, truth
+        Parts of a decision.
+    calibration : Calibration or None
+        Of labelled rows.
+    thresholds : Thresholds or None
+        Of a rule.
+    """
+
+    kind: Kind
+    metric: str
+    convention: str
+    n: int
+    n_groups: int | None = None
+    average: str | None = None
+    expected_positives: float | None = None
+    scale: str = "p"
+    greater_is_better: bool = True
+    names: dict[str, str] = field(default_factory=dict)
+    limits: dict[str, float] = field(default_factory=dict)
+    facts: tuple[Row, ...] = ()
+    lines: tuple[Row, ...] = ()
+    notes: tuple[str, ...] = ()
+    chosen: Chosen | None = None
+    score: Score | None = None
+    half: Chosen | None = None
+    best_cut: Chosen | None = None
+    curves: Curves | None = None
+    choices: tuple[Choice, ...] = ()
+    changes: tuple[Change, ...] = ()
+    mass: Mass | None = None
+    groups: Groups | None = None
+    truth: Truth | None = None
+    calibration: Calibration | None = None
+    thresholds: Thresholds | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as plain lists, texts and numbers, for JSON."""
+        from argmetric._saving import plain
+
+        values: dict[str, Any] = plain(asdict(self), "summary")
+        return values
