@@ -9,6 +9,7 @@ from argmetric import __version__
 _COMMANDS = {
     "decide": "scores._decide",
     "forecast": "scores._forecast",
+    "report": "scores._page",
     "evaluate": "scores._evaluate",
     "tune": "scores._tune",
     "calibrate": "scores._calibrate",

@@ -218,6 +218,14 @@ TextTarget = Annotated[
         "The file to write, replaced whole or not at all. By default standard output."
     ),
 ]
+ReportTarget = Annotated[
+    FilePath | None,
+    _WRITTEN,
+    _told(
+        "Also write a report: a page (.html), or the same as Markdown (.md), JSON "
+        "(.json) or text (.txt)."
+    ),
+]
 OUTPUT_FORMAT = Parameter(
     group=OUTPUT, help="The format of the output, where its name does not say it."
 )

@@ -38,16 +38,31 @@ class Asked:
 
     @cached_property
     def layout(self) -> Layout:
-        """The rows with calibrated scores; refused where nothing is to be shown."""
+        """The rows with calibrated scores."""
         given = {"groups": self.groups, "average": self.average, "logits": self.logits}
         layout = lay_out(self.p, **given)
-        if layout.sparse:
-            raise ValueError("a report needs a dense p: pass p.toarray()")
         found = resolve_calibrator(self.calibrator, None, logits=self.logits)
         if found is not None:
             layout = recalibrated(layout, found, logits=self.logits)
-        refuse_empty_scores(layout.scores, logits=self.logits)
         return layout
+
+    def require_scores(self) -> None:
+        """Refuse scores that leave nothing to choose by, or nothing to doubt."""
+        if self.layout.sparse:
+            raise ValueError("a report needs a dense p: pass p.toarray()")
+        scores = self.layout.scores
+        low, high = float(scores.min()), float(scores.max())
+        if low == high:
+            raise ValueError(
+                f"every score is {low:g}: there is nothing to choose by, and nothing "
+                "to report"
+            )
+        ends = (-math.inf, math.inf) if self.logits else (0.0, 1.0)
+        if np.isin(scores, ends).all():
+            raise ValueError(
+                "every score is 0 or 1: these are labels, not probabilities; a report "
+                "needs probabilities, such as predict_proba(X)[:, 1]"
+            )
 
     @cached_property
     def probabilities(self) -> Floats:
@@ -92,19 +107,3 @@ class Asked:
     def shaped(self, values: Floats | Booleans) -> Any:
         """One value for each score, in the shape of the input."""
         return np.asarray(self.layout.restore(values))
-
-
-def refuse_empty_scores(scores: Floats, *, logits: bool) -> None:
-    """Refuse scores that leave nothing to choose by, or nothing to doubt."""
-    low, high = float(scores.min()), float(scores.max())
-    if low == high:
-        raise ValueError(
-            f"every score is {low:g}: there is nothing to choose by, and nothing to "
-            "report"
-        )
-    ends = (-math.inf, math.inf) if logits else (0.0, 1.0)
-    if np.isin(scores, ends).all():
-        raise ValueError(
-            "every score is 0 or 1: these are labels, not probabilities; a report "
-            "needs probabilities, such as predict_proba(X)[:, 1]"
-        )

@@ -36,13 +36,13 @@ def nearest(places: Integers, wanted: Integers) -> Integers:
     return np.unique(places[at])
 
 
-def choose_knots(places: Integers, curves: Floats, must: Integers) -> Integers:
+def choose_knots(places: Integers | Floats, curves: Floats, must: Integers) -> Integers:
     """Which of the places a page keeps.
 
     Parameters
     ----------
     places : ndarray
-        Numbers of positives, ascending.
+        Numbers of positives, or thresholds, ascending.
     curves : ndarray of shape (number of curves, number of places)
         Their scores, in units of the height of a picture.
     must : ndarray
@@ -65,7 +65,7 @@ def choose_knots(places: Integers, curves: Floats, must: Integers) -> Integers:
     return np.flatnonzero(kept)
 
 
-def errors(places: Integers, curves: Floats, kept: Booleans) -> Floats:
+def errors(places: Integers | Floats, curves: Floats, kept: Booleans) -> Floats:
     """How far straight lines between kept places are off, at worst, at each place."""
     worst = np.zeros(places.size)
     for curve in curves:

@@ -13,7 +13,7 @@ from argmetric._reliability import CalibrationCheck
 from argmetric._tune import Rule
 from argmetric.report._asked import Asked
 from argmetric.report._knots import candidates, choose_knots
-from argmetric.report._numbers import percent, scores, share
+from argmetric.report._numbers import percent, scores, share, threshold
 from argmetric.report._parts import described
 from argmetric.report._report import Report
 from argmetric.report._summarize import convention, summary_of
@@ -29,8 +29,9 @@ def report_decision(
     *,
     pos_label: Any = None,
     coverage: float = 0.9,
+    reference: Any = None,
     names: dict[str, str] | None = None,
-    ids: Any = None,
+    group_names: Any = None,
 ) -> Report:
     """A report of a decision, and of what came true where that is known."""
     asked = decision._asked
@@ -39,19 +40,28 @@ def report_decision(
             "a decision that was pickled or copied has no report: it needs the input "
             "again, as argmetric.report.summarize(p) takes it"
         )
-    known = {"y": y, "pos_label": pos_label, "names": names or {}, "ids": ids}
-    metric, coverage = decision.metric, check_share(coverage, "coverage")
-    question = Asked(metric=metric, coverage=coverage, **known, **asked)
+    if reference is not None:
+        asked = asked | {"reference": reference}
+    question = Asked(
+        metric=decision.metric,
+        coverage=check_share(coverage, "coverage"),
+        y=y,
+        pos_label=pos_label,
+        names=names or {},
+        ids=group_names,
+        **asked,
+    )
     return Report(summary_of(question, decision))
 
 
 def report_rule(rule: Rule) -> Report:
     """A report of a rule that was tuned."""
-    sign = f"{rule._scale} {rule.operator} {rule.threshold:.4g}"
+    sign = {">=": "≥", "<": "<"}[rule.operator]
+    cut = f"{rule._scale} {sign} {threshold(rule.threshold)}"
     first = [
         (
             "Rule",
-            sign,
+            cut,
             f"{share(rule.positive_rate, 1.0)} of the rows are called positive",
         )
     ]
@@ -93,7 +103,7 @@ def _thresholds(rule: Rule) -> Thresholds | None:
     x, values = x[finite], values[finite]
     if x.size < 2:
         return None
-    kept = _kept(values)
+    kept = _kept(x, values)
     return Thresholds(
         thresholds=tuple(x[kept].tolist()),
         scores=tuple(values[kept].tolist()),
@@ -104,11 +114,12 @@ def _thresholds(rule: Rule) -> Thresholds | None:
     )
 
 
-def _kept(values: Floats) -> Any:
+def _kept(x: Floats, values: Floats) -> Any:
     places = candidates(values.size - 1, None)
     best = int(np.nanargmax(values[places]))
     height = max(float(np.ptp(values)), 1e-9)
-    found = choose_knots(places, values[None, places] / height, np.array([best]))
+    curve = values[None, places] / height
+    found = choose_knots(x[places], curve, np.array([best]))
     return places[found]
 
 

@@ -9,7 +9,8 @@ from argmetric.report._summary import Row, Summary
 from argmetric.report._words import Document, Table, document
 
 # What Markdown, and HTML within it, would take for a sign of its own
-_SIGNS = re.compile(r"([\\`*_{}\[\]<>()#+|!~&$@])")
+_SIGNS = re.compile(r"([\\`*_\[\]<>#|~&$])")
+_NO_MENTION = "@\u2060"  # a name after it would be called upon in chat
 
 
 def as_markdown(said: Summary) -> str:
@@ -53,7 +54,8 @@ def _markdown_table(table: Table) -> Iterator[str]:
 
 
 def _quoted(text: str) -> str:
-    return _SIGNS.sub(r"\\\1", " ".join(text.split()))
+    text = " ".join(text.split()).replace("@", _NO_MENTION)
+    return _SIGNS.sub(r"\\\1", text)
 
 
 def as_text(said: Summary) -> str:

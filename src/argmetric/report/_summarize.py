@@ -43,7 +43,9 @@ def summarize(
     reference: Any = None,
     pos_label: Any = None,
     coverage: float = 0.9,
+    checked_on: Any = None,
     names: dict[str, str] | None = None,
+    group_names: Any = None,
 ) -> Summary:
     """Say all that a report says of a decision, in a size that no row adds to.
 
@@ -65,8 +67,13 @@ def summarize(
         The one of `y` that counts as positive.
     coverage : float, default=0.9
         Probability that the interval should hold.
+    checked_on : pair (y, p), optional
+        Labelled rows to check the probabilities on, where no map is to be fitted on
+        them; by default those of `reference`, else the rows themselves.
     names : dict, optional
         What to call things: "file", "score", "label", "group".
+    group_names : array-like, optional
+        What to call the groups, where `groups` are numbers for them from 0 on.
 
     Returns
     -------
@@ -92,7 +99,7 @@ def summarize(
         average=average,
         logits=logits,
         calibrator=resolve_calibrator(calibrator, reference, logits=logits),
-        reference=reference,
+        reference=reference if checked_on is None else checked_on,
         limits={
             "min_positives": min_positives,
             "max_positives": max_positives,
@@ -103,13 +110,16 @@ def summarize(
         y=y,
         pos_label=pos_label,
         names=names or {},
+        ids=group_names,
     )
+    asked.require_scores()
     return summary_of(asked, asked.decide(metric), labels)
 
 
 def summary_of(asked: Asked, decision: Decision, labels: Any = None) -> Summary:
     """The same of a decision that was made; `labels` take the place of its own."""
-    layout = asked.layout  # refuses what cannot be shown
+    asked.require_scores()
+    layout = asked.layout
     given = labels is not None
     forecast = asked.forecast(labels if given else decision.labels)
     chosen = np.asarray(labels if given else decision.labels)

@@ -41,6 +41,7 @@ def refuse_beside_rule(
     judge: Judge,
     recalibration: Recalibration | None = None,
     limits: dict[str, float | int | None] | None = None,
+    report: str | None = None,
 ) -> None:
     """Refuse options that a frozen rule would ignore."""
     given: dict[str, Any] = {
@@ -48,6 +49,11 @@ def refuse_beside_rule(
         "zero_division": judge.zero_division,
         **(limits or {}),
     }
+    if report is not None:
+        raise UsageError(
+            "with --rule there is no joint decision to report on: argmetric forecast "
+            "--rule FILE --report FILE shows what the rule is worth on these rows"
+        )
     if recalibration is not None:
         given |= {
             "calibrator": recalibration.calibrator,

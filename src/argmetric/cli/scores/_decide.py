@@ -29,6 +29,7 @@ from argmetric.cli._options import (
     NewDecisions,
     OutputFormat,
     Recalibration,
+    ReportTarget,
     RowsFile,
     RowsTarget,
     RuleFile,
@@ -60,6 +61,12 @@ from argmetric.cli.scores._many import (
     Many,
     decide_many,
     refuse_beside_pieces,
+)
+from argmetric.cli.scores._page import (
+    reference_of,
+    report_decision,
+    report_labels,
+    require,
 )
 from argmetric.cli.scores._recalibrate import recalibrated
 from argmetric.cli.scores._route import Route, take_route
@@ -117,6 +124,7 @@ def decide(
     output: RowsTarget = None,
     output_format: OutputFormat = None,
     decision_column: NewDecisions = "decision",
+    report: ReportTarget = None,
     json: JsonSummary = False,
     jobs: Jobs = None,
     many: Many = NOT_MANY,
@@ -166,6 +174,7 @@ def decide(
             rule=rule is not None,
             output_format=output_format is not None,
             format=columns.format is not None,
+            report=report is not None,
         )
         return decide_many(
             file,
@@ -181,7 +190,7 @@ def decide(
             jobs=jobs,
         )
     if rule is not None:
-        refuse_beside_rule(judge, recalibration, limits)
+        refuse_beside_rule(judge, recalibration, limits, report)
         return apply_rule(
             file,
             rule,
@@ -194,6 +203,8 @@ def decide(
             decision_column=decision_column,
             json=json,
         )
+    if report is not None:
+        require(report)
     shared = recalibration.reference is not None
     batch = load_batch(file, scores, columns, judge, shared=shared)
     table = batch.table
@@ -216,6 +227,7 @@ def decide(
             labels = chosen.astype(np.int64)
             origin = f"{recalibration.reference}, route {taken.name}"
             summary, show = by_rule, partial(print_rule, by_rule, origin)
+            shown = partial(report_labels, batch, labels)
         else:
             decision = decide_labels(
                 batch.checked,
@@ -228,11 +240,16 @@ def decide(
             jointly = _summary(batch, decision, coverage, out.target)
             labels = decision.labels
             summary, show = jointly, partial(_print, jointly)
+            shown = partial(report_decision, batch, decision)
     if taken is not None:
         summary["route"] = taken.name
         summary["check"] = None if taken.check is None else taken.check.to_dict()
         summary["notes"] = [taken.note, *summary["notes"]]
     out.write(table, {decision_column: labels}, numeric=frozenset({batch.score}))
+    if report is not None:
+        with progress("reporting"):
+            reference = reference_of(batch, recalibration, columns)
+            shown(report, coverage=coverage, reference=reference)
     if json:
         out.print_json(summary)
     else:

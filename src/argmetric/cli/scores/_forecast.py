@@ -30,6 +30,7 @@ from argmetric.cli._options import (
     Json,
     Judge,
     Recalibration,
+    ReportTarget,
     RowsFile,
     RuleFile,
     Scores,
@@ -51,6 +52,7 @@ from argmetric.cli.scores._apply import (
 )
 from argmetric.cli.scores._load import Batch, load_batch, load_decisions, refuse_shared
 from argmetric.cli.scores._many import NO_PIECES, Pieces, refuse_beside_pieces
+from argmetric.cli.scores._page import reference_of, report_labels, require
 from argmetric.cli.scores._recalibrate import recalibrated
 from argmetric.cli.scores._rules import load_rule, rule_text
 from argmetric.metrics import Metric
@@ -97,6 +99,7 @@ def forecast(
     ] = 0.0,
     fail_under: FailUnder = None,
     fail_on: Annotated[Literal["mean", "interval"], Parameter(group=OUTPUT)] = "mean",
+    report: ReportTarget = None,
     json: Json = False,
     jobs: Jobs = None,
     pieces: Pieces = NO_PIECES,
@@ -140,6 +143,7 @@ def forecast(
             reference=recalibration.reference is not None,
             calibrator=recalibration.calibrator is not None,
             label=columns.label is not None,
+            report=report is not None,
         )
         metric = judge.resolved()
         average = judge.average_for(columns.group)
@@ -148,6 +152,9 @@ def forecast(
         )
         summary, result = found
         return _told(summary, result, metric, fail_under, fail_on, json=json)
+    if report is not None:
+        _refuse_beside_report(known, prior, overdispersion)
+        require(report)
     frozen = None
     if rule is None:
         shared = known is not None or recalibration.reference is not None
@@ -209,6 +216,10 @@ def forecast(
             *surprises(result, real),
         ],
     }
+    if report is not None:
+        with progress("reporting"):
+            reference = reference_of(batch, recalibration, columns)
+            report_labels(batch, labels, report, coverage=coverage, reference=reference)
     return _told(summary, result, batch.metric, fail_under, fail_on, json=json)
 
 
@@ -292,6 +303,15 @@ def _refuse_two(**chosen: Any) -> None:
     ]
     if len(given) > 1:
         raise UsageError(f"{given[0]} and {given[1]} exclude each other")
+
+
+def _refuse_beside_report(
+    known: str | None, prior: float | None, overdispersion: float
+) -> None:
+    given = {"known": known, "prior": prior, "overdispersion": overdispersion or None}
+    for option, value in given.items():
+        if value is not None:
+            raise UsageError(f"--report knows nothing of --{option}: leave one out")
 
 
 def _arrived(table: files.Table, known: str | None, pos_label: str | None) -> Any:

@@ -25,6 +25,7 @@ from argmetric.cli._options import (
     Json,
     Judge,
     MostOrShare,
+    ReportTarget,
     RowsFile,
     Scores,
     Seed,
@@ -45,6 +46,7 @@ from argmetric.cli.scores._load import (
     refuse_shared,
 )
 from argmetric.cli.scores._many import NO_PIECES, Pieces, refuse_beside_pieces
+from argmetric.cli.scores._page import require, save
 from argmetric.cli.scores._rules import (
     RuleValues,
     refuse_bad_target,
@@ -102,6 +104,7 @@ def tune(
     coverage: Coverage = 0.9,
     seed: Seed = 0,
     output: Target = None,
+    report: ReportTarget = None,
     json: Json = False,
     pieces: Pieces = NO_PIECES,
 ) -> int:
@@ -132,7 +135,10 @@ def tune(
     """
     cost = _cost(cost_fp, cost_fn, metric)
     metrics = [metric_named(name, zero_division) for name in metric or ["f1"]]
-    targets = _targets(output, [one.name for one in metrics] if not cost else ["cost"])
+    names = [one.name for one in metrics] if not cost else ["cost"]
+    targets, reports = (_targets(path, names) for path in (output, report))
+    for path in reports:
+        require(path)
     how = Judge(average=average).average_for(columns.group)
     if no_label and columns.label is not None:
         raise UsageError("--no-label and --label exclude each other")
@@ -142,6 +148,7 @@ def tune(
             no_label=no_label,
             group=columns.group is not None,
             weight=weight is not None,
+            report=report is not None,
         )
         summary = _in_pieces(
             file,
@@ -195,6 +202,8 @@ def tune(
     found: list[Rule] = list(rules.values()) if isinstance(rules, dict) else [rules]
     for rule, target in zip(found, targets, strict=bool(targets)):
         save_rule(rule, target)
+    for rule, target in zip(found, reports, strict=bool(reports)):
+        save(rule.report(), target)
     used = {"score": score, "label": label, "group": columns.group, "weight": weight}
     summary = {
         **rows_described(table, **used),

@@ -1,0 +1,154 @@
+"""``argmetric report``, and ``--report`` of other commands."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import argmetric as am
+from command import Run
+
+N = 400
+RNG = np.random.default_rng(4)
+P = RNG.beta(0.6, 2.0, N).round(4).clip(0.001, 0.999)
+Y = (RNG.random(N) < P).astype(int)
+GROUP = np.array([f"o{i % 50}" for i in range(N)])
+
+
+def write(name: str = "scores.csv", p: np.ndarray = P, group: str = "g") -> str:
+    rows = zip(p.tolist(), Y.tolist(), GROUP, strict=False)
+    lines = [f"p,y,{group}", *(",".join(map(str, row)) for row in rows)]
+    Path(name).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return name
+
+
+def test_a_page(run: Run) -> None:
+    ended = run("report", write(), "--metric", "f2", "-o", "page.html")
+    assert (ended.code, ended.out) == (0, "")
+    assert "written: page.html" in ended.err
+    page = Path("page.html").read_text(encoding="utf-8")
+    decision = am.decide(P, "f2")
+    assert f"Predict {decision.n_positives:,} of {N:,} rows positive" in page
+    assert f"{am.evaluate(Y, decision.labels, 'f2'):.4f}" in page
+    assert "scores.csv" in page
+
+
+def test_text_on_standard_output_and_twins(run: Run) -> None:
+    write()
+    text = run("report", "scores.csv").out
+    assert text.startswith("Predict ")
+    assert run("report", "scores.csv", "--format", "md").out.startswith("# Predict ")
+    values = json.loads(run("report", "scores.csv", "--format", "json").out)
+    assert values["chosen"]["positives"] == am.decide(P).n_positives
+    assert values["names"] == {"file": "scores.csv", "score": "p", "label": "y"}
+
+
+def test_groups_by_their_names(run: Run) -> None:
+    write(group="<script>")
+    call = ["report", "scores.csv", "--group", "<script>", "-o", "page.html"]
+    assert run(*call).code == 0
+    page = Path("page.html").read_text(encoding="utf-8")
+    decision = am.decide(P, groups=GROUP, average="groups")
+    worst = decision.group_ids[np.argsort(decision.group_expected)[0]]
+    assert f'<th scope="row">{worst}</th>' in page
+    assert "&lt;script&gt;" in page
+
+
+def test_reference(run: Run) -> None:
+    write()
+    write("known.csv")
+    run("report", "scores.csv", "--reference", "known.csv", "-o", "page.md")
+    text = Path("page.md").read_text(encoding="utf-8")
+    wanted = am.decide(P, reference=(Y, P))
+    assert f"calibrated p ≥ {wanted.threshold:.6g}" in text
+    assert "compared on the labelled reference" in text
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        ["decide", "scores.csv", "-o", "out.csv"],
+        ["decide", "scores.csv", "-o", "out.csv", "--group", "g"],
+        ["decide", "scores.csv", "--reference", "scores.csv", "--json"],
+        ["decide", "scores.csv", "--reference", "scores.csv", "--route", "tune"],
+        ["forecast", "scores.csv", "--threshold", "0.4"],
+        ["tune", "scores.csv"],
+    ],
+)
+def test_report_of_other_commands(run: Run, call: list[str]) -> None:
+    write()
+    ended = run(*call, "--report", "page.html")
+    assert ended.code == 0
+    assert "written: page.html" in ended.err
+    assert "</html>" in Path("page.html").read_text(encoding="utf-8")
+    plain = run(*call)
+    assert plain.out == ended.out
+
+
+def test_the_report_of_decide_is_that_of_report(run: Run) -> None:
+    write()
+    run("report", "scores.csv", "--group", "g", "-o", "one.html")
+    run("decide", "scores.csv", "--group", "g", "--report", "two.html")
+    assert Path("one.html").read_bytes() == Path("two.html").read_bytes()
+
+
+def test_several_rules_several_reports(run: Run) -> None:
+    write()
+    run("tune", "scores.csv", "-m", "f1", "-m", "mcc", "--report", "{metric}.md")
+    rule = am.tune(Y, P, "mcc")
+    assert f"{rule.threshold:.6g}" in Path("mcc.md").read_text(encoding="utf-8")
+    assert Path("f1.md").exists()
+
+
+@pytest.mark.parametrize(
+    ("p", "message"),
+    [
+        (np.full(N, 0.3), "every score is 0.3"),
+        (np.arange(N) % 2, "every score is 0 or 1"),
+    ],
+)
+def test_scores_that_leave_nothing_to_say(
+    run: Run, p: np.ndarray, message: str
+) -> None:
+    write(p=p)
+    ended = run("report", "scores.csv", "-o", "page.html")
+    assert ended.code == 1
+    assert message in ended.err
+    assert not Path("page.html").exists()
+
+
+@pytest.mark.parametrize(
+    ("call", "code", "message"),
+    [
+        (["report", "-o", "page.pdf"], 2, "name it .html"),
+        (["report", "-o", "none/page.html"], 1, "there is no folder none"),
+        (["report", "-o", "."], 1, "it is a folder"),
+        (["decide", "--report", "none/page.html"], 1, "there is no folder none"),
+        (["decide", "--rule", "r.json", "--report", "a.html"], 2, "--rule FILE"),
+        (["decide", "--report", "page"], 2, "name it .html"),
+        (["forecast", "--prior", "0.2", "--report", "a.html"], 2, "--prior"),
+    ],
+)
+def test_reports_that_cannot_be(
+    run: Run, call: list[str], code: int, message: str
+) -> None:
+    write()
+    ended = run(call[0], "scores.csv", *call[1:])
+    assert (ended.code, ended.out) == (code, "")
+    assert message in ended.err
+    assert [path.name for path in Path().iterdir()] == ["scores.csv"]
+
+
+def test_a_missing_extra_is_named_before_the_work(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write()
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    ended = run("decide", "scores.csv", "-o", "out.csv", "--report", "page.html")
+    assert ended.code == 1
+    assert "pip install 'argmetric[report]'" in ended.err
+    assert not Path("out.csv").exists()

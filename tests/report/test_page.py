@@ -1,0 +1,156 @@
+"""The page: its size, its bytes, its policy, and names that mean harm."""
+
+import base64
+import hashlib
+import re
+import sys
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+import argmetric as am
+from argmetric.report import Report, summarize
+
+RNG = np.random.default_rng(2)
+P = RNG.beta(0.4, 3.0, 1000)
+Y = (RNG.random(P.size) < P).astype(int)
+HOSTILE = "</script><script>alert(1)</script>\"'&|`*_[x](y)"
+LIMIT = 400_000
+
+
+class Parts(HTMLParser):
+    """Tags with their attributes, and all text outside of scripts and styles."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.tags, self.text, self._raw = [], "", False
+        self.feed(page)
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        self._raw = tag in ("script", "style")
+
+    def handle_endtag(self, tag):
+        self._raw = False
+
+    def handle_data(self, data):
+        if not self._raw:
+            self.text += data
+
+
+@pytest.fixture(scope="module")
+def page():
+    return am.decide(P).report(Y).render()
+
+
+@pytest.fixture(scope="module")
+def hostile():
+    groups = np.array([f"{HOSTILE} {i % 60}" for i in range(P.size)])
+    names = dict.fromkeys(("file", "score", "label", "group"), HOSTILE)
+    return Report(summarize(P, y=Y, groups=groups, names=names))
+
+
+def test_size_does_not_grow_with_the_rows(page):
+    small = len(page.encode())
+    large = am.decide(RNG.beta(0.4, 3.0, 1_000_000)).report().render()
+    assert small < LIMIT
+    assert len(large.encode()) < LIMIT
+    assert len(large.encode()) < 1.3 * small
+
+
+def test_byte_for_byte_the_same_again(page):
+    assert am.decide(P).report(Y).render() == page
+
+
+def test_only_our_own_script_and_style_may_run(page):
+    (policy,) = re.findall(r'Security-Policy" content="([^"]+)"', page)
+    policy = policy.replace("&#39;", "'")
+    assert policy.startswith("default-src 'none'")
+    for kind, tag in (("script", "<script>"), ("style", "<style>")):
+        content = page.split(tag)[1].split(f"</{kind}>")[0]
+        digest = base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()
+        assert f"{kind}-src 'sha256-{digest}'" in policy
+    attributes = {name for _, given in Parts(page).tags for name in given}
+    assert not attributes & {"src", "href", "style", "onclick", "onload"}
+    addresses = set(re.findall(r"https?://[\w./]+", page))
+    assert addresses == {"http://www.w3.org/2000/svg"}
+
+
+def test_names_that_mean_harm_are_text(hostile):
+    page = hostile.render()
+    parts = Parts(page)
+    scripts = [given for tag, given in parts.tags if tag == "script"]
+    assert scripts == [{"type": "application/json", "id": "data"}, {}]
+    assert "<script>alert" not in page
+    assert HOSTILE in parts.text
+    assert f"{HOSTILE} 1" in parts.text
+
+
+def test_names_that_mean_harm_are_text_in_markdown(hostile):
+    text = hostile.render("md")
+    assert "<script>" not in text.replace("\\<", "")
+    blocks = re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE)
+    assert sum("alert" in block for block in blocks) > 1
+    for block in blocks:
+        bars = [len(re.findall(r"(?<!\\)\|", row)) for row in block.splitlines()]
+        assert len(set(bars)) == 1
+
+
+def test_a_terminal_is_not_commanded():
+    said = summarize(P, names={"file": "\x1b[2Jscores\n.csv"})
+    assert "\x1b" not in Report(said).render("text")
+
+
+@pytest.mark.parametrize("form", ["html", "md", "text"])
+def test_the_figures_are_in_every_form(form):
+    decision = am.decide(P)
+    low, high = am.forecast(P, decision.labels).interval
+    text = decision.report(Y).render(form)
+    shown = [
+        f"{decision.n_positives:,} of {P.size:,} rows",
+        f"{decision.threshold:.6g}",
+        f"{decision.expected:.4f}",
+        f"{low:.4f} to {high:.4f}",
+        f"{decision.cut_half.expected:.4f}",
+        f"{am.evaluate(Y, decision.labels):.4f}",
+        f"{am.decide(P, 'mcc').expected:.4f}",
+        f"{am.calibration_check(Y, P).score_recalibrated:.4f}",
+    ]
+    assert [figure for figure in shown if figure not in text] == []
+
+
+def test_html_alone_needs_the_extra(monkeypatch):
+    from argmetric.report import _page
+
+    report = am.decide(P).report()
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    _page._assets.cache_clear()
+    with pytest.raises(ModuleNotFoundError, match=r"argmetric\[report\]"):
+        report.render("html")
+    assert report.render("md").startswith("# Predict")
+
+
+def test_files_are_whole_or_not_there(tmp_path):
+    report = am.decide(P).report()
+    with pytest.raises(ValueError, match=r"name it \.html"):
+        report.save(tmp_path / "report.pdf")
+    with pytest.raises(ValueError, match="cannot write"):
+        report.save(tmp_path / "none" / "report.html")
+    assert list(tmp_path.iterdir()) == []
+    for name, form in (("a.html", "html"), ("a.md", "md"), ("a.json", "json")):
+        report.save(tmp_path / name)
+        assert (tmp_path / name).read_text(encoding="utf-8") == report.render(form)
+
+
+def test_a_notebook_shows_the_page_in_a_frame_of_its_own(page):
+    shown = am.decide(P).report(Y)._repr_html_()
+    assert shown.startswith("<iframe")
+    assert "<script" not in shown
+
+
+def test_a_metric_of_ones_own_and_one_that_is_minimised():
+    own = am.decide(P, lambda tp, k, t, n: tp / (k + t + 1.0)).report().render()
+    assert "Expected" in own
+    sec = am.decide(P, "sec")
+    assert f"{sec.expected:.4f}" in sec.report().render("text")
