@@ -3,19 +3,23 @@ PYTHON ?= python3
 BIN := .venv/bin
 .DEFAULT_GOAL := help
 
-.PHONY: help demo test lint docs bench clean
+.PHONY: help demo test test-browser lint docs bench clean
 
 help: ## this list
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
 .venv/.ready: pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	@$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
-	@$(BIN)/python -m pip install --quiet --editable ".[plot]" --group test
+	@$(BIN)/python -m pip install --quiet --editable ".[plot,report]" --group test
 	@touch $@
 
 .venv/.ready-docs: .venv/.ready
 	@$(BIN)/python -m pip install --quiet --group docs
+	@touch $@
+
+.venv/.ready-browser: .venv/.ready
+	@$(BIN)/python -m pip install --quiet --group browser
 	@touch $@
 
 .venv/.ready-bench: .venv/.ready
@@ -33,6 +37,11 @@ lint: .venv/.ready ## style, types and layers
 
 test: lint ## every check
 	$(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
+
+test-browser: .venv/.ready-browser ## reports in a Chromium of the system
+	@test -n "$$ARGMETRIC_CHROMIUM" || command -v chromium || command -v google-chrome || \
+		{ echo "no Chromium: install it, or set ARGMETRIC_CHROMIUM to its path"; exit 1; }
+	$(BIN)/python -m pytest tests/browser
 
 docs: .venv/.ready-docs ## HTML documentation in docs/_build/html, warnings are errors
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html

@@ -1,0 +1,81 @@
+"""A Chromium of the system, or a skip that says what is missing."""
+
+import os
+import shutil
+
+import numpy as np
+import pytest
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+
+
+@pytest.fixture(scope="session")
+def chromium():
+    sync_api = pytest.importorskip(
+        "playwright.sync_api", reason="needs playwright: make test-browser"
+    )
+    path = os.environ.get("ARGMETRIC_CHROMIUM")
+    path = path or next(filter(None, map(shutil.which, NAMES)), None)
+    if path is None:
+        pytest.skip("needs Chromium: install it, or set ARGMETRIC_CHROMIUM to its path")
+    with sync_api.sync_playwright() as playwright:
+        # Without its sandbox it also runs where there are no user namespaces
+        browser = playwright.chromium.launch(
+            executable_path=path, args=["--no-sandbox"]
+        )
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="session")
+def rows():
+    rng = np.random.default_rng(11)
+    p = rng.beta(0.4, 3.0, 3000)
+    y = (rng.random(p.size) < p).astype(int)
+    groups = np.array([f"<script>alert({i % 300})</script>" for i in range(p.size)])
+    return p, y, groups
+
+
+@pytest.fixture(scope="session")
+def files(rows, tmp_path_factory):
+    """Reports of every kind, as files."""
+    import argmetric as am
+
+    p, y, groups = rows
+    folder = tmp_path_factory.mktemp("reports")
+    made = {
+        "decision": am.decide(p).report(y),
+        "limited": am.decide(p, "mcc", max_positives=200, min_recall=0.3).report(),
+        "groups": am.decide(p, groups=groups, average="groups").report(y),
+        "rule": am.tune(y, p).report(),
+        "check": am.calibration_check(y, p).report(),
+    }
+    for name, report in made.items():
+        report.save(folder / f"{name}.html")
+    return folder
+
+
+@pytest.fixture
+def visit(chromium, files):
+    """Open a report; whatever it complains of fails the test."""
+    contexts, complaints = [], []
+
+    def visit(name, **options):
+        context = chromium.new_context(**options)
+        contexts.append(context)
+        page = context.new_page()
+        address = (files / f"{name}.html").as_uri()
+        page.on("console", lambda message: complaints.append(message.text))
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("dialog", lambda dialog: complaints.append(dialog.message))
+        page.on(
+            "request",
+            lambda request: request.url == address or complaints.append(request.url),
+        )
+        page.goto(address)
+        return page
+
+    yield visit
+    for context in contexts:
+        context.close()
+    assert complaints == []
