@@ -18,7 +18,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-MODULES = ("argmetric", "metrics", "scale", "search", "sequence", "stream", "train")
+MODULES = (
+    "argmetric",
+    "metrics",
+    "report",
+    "scale",
+    "search",
+    "sequence",
+    "stream",
+    "train",
+)
 SNAPSHOT = Path(__file__).parents[1] / "tests" / "public_api.txt"
 ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 

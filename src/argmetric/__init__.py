@@ -103,7 +103,7 @@ _ROOMS = {
     ),
 }
 _ROOM_OF = {name: room for room, names in _ROOMS.items() for name in names}
-_MODULES = ("metrics", "scale", "search", "sequence", "stream", "train")
+_MODULES = ("metrics", "report", "scale", "search", "sequence", "stream", "train")
 __all__ = [*sorted(_ROOM_OF), *_MODULES]
 
 

@@ -55,6 +55,15 @@ def _cell(tag: str, text: str) -> str:
     return f"<{tag} style='text-align:left'>{html.escape(text)}</{tag}>"
 
 
+def shortest_cut(threshold: float, low: float, high: float) -> str:
+    """A threshold with as few digits as still cut above `low` and not above `high`."""
+    for digits in range(2, 18):
+        text = f"{threshold:.{digits}g}"
+        if low < float(text) <= high:
+            return text
+    return repr(threshold)
+
+
 def as_frame(columns: dict[str, Any], backend: str) -> Any:
     """Columns as a frame of the library of that name."""
     import narwhals as nw

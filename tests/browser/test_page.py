@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import argmetric as am
+from argmetric.cli._summary import short_threshold
 from argmetric.report._curves import BETAS
 
 KINDS = ("decision", "limited", "groups", "rule", "check")
@@ -45,7 +46,7 @@ def test_the_best_cut_of_every_metric_is_that_of_decide(visit, rows, metric):
     assert page.locator("#now-metric").inner_text() == metric
     assert now["score"] == number(wanted.expected)
     assert now["k"] == f"{wanted.n_positives:,}"
-    assert now["cut"] == f"p ≥ {wanted.threshold:.6g}"
+    assert now["cut"] == f"p ≥ {short_threshold(p, wanted.threshold)}"
     assert now["lost"] == "0.0000"
     hits = p[wanted.labels == 1].sum()
     assert now["tp"] == f"{hits:,.1f}"

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import argmetric as am
+from argmetric.cli._summary import short_threshold
 from command import Run
 
 N = 400
@@ -64,7 +65,9 @@ def test_reference(run: Run) -> None:
     run("report", "scores.csv", "--reference", "known.csv", "-o", "page.md")
     text = Path("page.md").read_text(encoding="utf-8")
     wanted = am.decide(P, reference=(Y, P))
-    assert f"calibrated p ≥ {wanted.threshold:.6g}" in text
+    scores = am.calibrate(Y, P).apply(P)
+    cut = short_threshold(scores, wanted.threshold)
+    assert f"calibrated p ≥ {cut}" in text
     assert "compared on the labelled reference" in text
 
 

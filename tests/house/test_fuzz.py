@@ -77,7 +77,7 @@ MADE_BY_THE_PACKAGE = {
     *("Recalibration", "UtilityDistribution", "RuleRun", "Chunk", "Sentence"),
     *("Evaluation", "History", "Mixture", "TaskReport", "MetricObjective"),
     *("Tree", "TreeScores", "Summary", "SummaryScores", "Progress"),
-    *("ScaledDecision", "ScaledScore"),
+    *("ScaledDecision", "ScaledScore", "Report"),
 }
 BASES = {"SimpleFunction", "ThresholdRule", "Task"}  # to be derived from
 WITHOUT_ARGUMENTS = {"metric_names", "warmup"}
@@ -92,7 +92,8 @@ def folder(tmp_path, monkeypatch):
 
 def test_every_public_callable_is_called():
     named = set().union(MADE_BY_THE_PACKAGE, BASES, WITHOUT_ARGUMENTS, AN_EXTRA)
-    for part in ("", ".scale", ".search", ".sequence", ".stream", ".train"):
+    parts = "report", "scale", "search", "sequence", "stream", "train"
+    for part in ("", *(f".{one}" for one in parts)):
         module = importlib.import_module(f"argmetric{part}")
         for name in module.__all__:
             if callable(getattr(module, name)) and name not in named:

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import argmetric as am
-from argmetric.report import Report, summarize
+from argmetric.cli._summary import short_threshold
+from argmetric.report import Report, summarize_file
 
 RNG = np.random.default_rng(2)
 P = RNG.beta(0.4, 3.0, 1000)
@@ -48,7 +49,7 @@ def page():
 def hostile():
     groups = np.array([f"{HOSTILE} {i % 60}" for i in range(P.size)])
     names = dict.fromkeys(("file", "score", "label", "group"), HOSTILE)
-    return Report(summarize(P, y=Y, groups=groups, names=names))
+    return Report(summarize_file(P, "f1", y=Y, groups=groups, names=names))
 
 
 def test_size_does_not_grow_with_the_rows(page):
@@ -98,7 +99,7 @@ def test_names_that_mean_harm_are_text_in_markdown(hostile):
 
 
 def test_a_terminal_is_not_commanded():
-    said = summarize(P, names={"file": "\x1b[2Jscores\n.csv"})
+    said = summarize_file(P, "f1", names={"file": "\x1b[2Jscores\n.csv"})
     assert "\x1b" not in Report(said).render("text")
 
 
@@ -109,7 +110,7 @@ def test_the_figures_are_in_every_form(form):
     text = decision.report(Y).render(form)
     shown = [
         f"{decision.n_positives:,} of {P.size:,} rows",
-        f"{decision.threshold:.6g}",
+        f"p ≥ {short_threshold(P, decision.threshold)}",
         f"{decision.expected:.4f}",
         f"{low:.4f} to {high:.4f}",
         f"{decision.cut_half.expected:.4f}",

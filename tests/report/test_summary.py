@@ -74,8 +74,9 @@ def test_curves_are_exact_at_their_places_and_within_a_pixel_between(single):
 
 def test_thresholds_give_their_numbers_of_positives(single):
     curves = single.curves
-    counts = [int((t <= P).sum()) for t in curves.thresholds]
-    assert counts == list(curves.k)
+    for cuts in (curves.thresholds[1:], map(float, curves.cuts[1:])):
+        assert [int((t <= P).sum()) for t in cuts] == list(curves.k)[1:]
+    assert (curves.k[0], curves.thresholds[0], curves.cuts[0]) == (0, np.inf, None)
 
 
 @pytest.mark.parametrize("name", ["f1", "f2", "mcc", "accuracy"])

@@ -313,10 +313,7 @@ def convention_note(question: Question, none: float, often: float) -> list[str]:
     if question.layout.single:
         subject = f"there is no positive at all with probability {none:.2f}"
     else:
-        subject = (
-            f"{often:.0%} of the groups have no positive with probability 0.05 or more "
-            f"({none:.0%} of all groups are expected to have none)"
-        )
+        subject = f"{none:.0%} of the groups are expected to have no positive"
     effect = (
         "such outcomes are left out"
         if math.isnan(zero)

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from argmetric import _files as files
+from argmetric._display import shortest_cut
 from argmetric._types import Floats
 from argmetric.cli._options import Average
 from argmetric.cli.scores._load import Batch, Groups
@@ -184,11 +185,7 @@ def short_threshold(p: Floats, threshold: float) -> str:
     above = p >= threshold
     low = p[~above].max(initial=-np.inf)
     high = p[above].min(initial=np.inf)
-    for digits in range(2, 18):
-        text = f"{threshold:.{digits}g}"
-        if low < float(text) <= high:
-            return text
-    return repr(threshold)
+    return shortest_cut(threshold, float(low), float(high))
 
 
 def as_json(summary: Mapping[str, object] | list[Any]) -> str:

@@ -17,7 +17,8 @@ __getattr__, __dir__, __all__ = lazy_names(
         "_summary": ("Summary",),
     },
     for_other_rooms={
-        "_report": ("FORMATS", "Format", "format_of", "require_page"),
+        "_report": ("format_of", "require_page"),
+        "_summarize": ("summarize_file",),
         "_of_results": (
             "report_check",
             "report_decision",

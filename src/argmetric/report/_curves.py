@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from argmetric._decide import Decision, threshold_between
+from argmetric._display import shortest_cut
 from argmetric._types import Booleans, Floats, Integers
 from argmetric.metrics import Metric, Recall, get_metric
 from argmetric.report._asked import Asked
@@ -58,8 +59,23 @@ class Family:
                 self._held[name] = found
             cut = found.n_positives if self.single else found.best_cut.n_positives
             self.best[name] = cut
-            chosen = found.n_positives, found.threshold, found.expected
-            self.choices[name] = Choice(*chosen, name, None)
+            self.choices[name] = Choice(
+                found.n_positives,
+                found.threshold,
+                found.expected,
+                self.cut_text(found.threshold),
+                name,
+                None,
+            )
+
+    def cut_text(self, threshold: float | None) -> str | None:
+        """A threshold with as few digits as give the same labels."""
+        if threshold is None or not math.isfinite(threshold):
+            return None
+        k = int(np.searchsorted(-self.key, -threshold, side="right"))
+        high = float(self.key[k - 1]) if k > 0 else math.inf
+        low = float(self.key[k]) if k < self.size else -math.inf
+        return shortest_cut(threshold, low, high)
 
     @property
     def whole(self) -> Booleans:
@@ -71,9 +87,10 @@ class Family:
         return found._cuts()[1]
 
 
-def curves_of(asked: Asked, decision: Decision) -> tuple[Curves, tuple[Choice, ...]]:
+def curves_of(
+    asked: Asked, decision: Decision, family: Family
+) -> tuple[Curves, tuple[Choice, ...]]:
     """The curves at some places, and the best decision for each metric."""
-    family = Family(asked, decision)
     size, single = family.size, family.single
     hits = np.concatenate([[0.0], np.cumsum(-np.sort(-asked.probabilities))])
     recall = None
@@ -108,9 +125,11 @@ def curves_of(asked: Asked, decision: Decision) -> tuple[Curves, tuple[Choice, .
     def place(count: int) -> int:
         return int(np.searchsorted(k, count).clip(0, k.size - 1))
 
+    thresholds = tuple(threshold_between(family.key, one) for one in k.tolist())
     curves = Curves(
         k=tuple(k.tolist()),
-        thresholds=tuple(threshold_between(family.key, one) for one in k.tolist()),
+        thresholds=thresholds,
+        cuts=tuple(map(family.cut_text, thresholds)),
         hits=tuple(hits[k].tolist()),
         recall=None if recall is None else tuple(recall[k].tolist()),
         scores={name: tuple(values[name][kept].tolist()) for name in values},

@@ -13,7 +13,6 @@ from typing import Any
 
 from argmetric.report import _figures as figures
 from argmetric.report._curves import BETAS, FLOORS
-from argmetric.report._numbers import threshold
 from argmetric.report._report import require_page
 from argmetric.report._summary import Summary
 from argmetric.report._words import document
@@ -129,7 +128,7 @@ def _controls(said: Summary) -> dict[str, Any]:
         "positives": said.expected_positives,
         "n": said.n,
         "k": curves.k,
-        "cuts": [None if t is None else threshold(t) for t in curves.thresholds],
+        "cuts": curves.cuts,
         "hits": [round(hits, 6) for hits in curves.hits],
         "recall": None if recall is None else _units(recall),
         "scores": {name: _units(values) for name, values in curves.scores.items()},

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from argmetric._arguments import check_flag, check_share
 from argmetric._calibrate import resolve_calibrator
-from argmetric._decide import Decision
+from argmetric._decide import Cut, Decision
 from argmetric._forecast import Forecast
 from argmetric._layout import Average
 from argmetric.metrics import Metric, MetricLike, get_metric
 from argmetric.report._asked import Asked
-from argmetric.report._curves import curves_of
+from argmetric.report._curves import Family, curves_of
 from argmetric.report._parts import (
     calibration_of,
     changes_of,
@@ -43,9 +44,6 @@ def summarize(
     reference: Any = None,
     pos_label: Any = None,
     coverage: float = 0.9,
-    checked_on: Any = None,
-    names: dict[str, str] | None = None,
-    group_names: Any = None,
 ) -> Summary:
     """Say all that a report says of a decision, in a size that no row adds to.
 
@@ -67,13 +65,6 @@ def summarize(
         The one of `y` that counts as positive.
     coverage : float, default=0.9
         Probability that the interval should hold.
-    checked_on : pair (y, p), optional
-        Labelled rows to check the probabilities on, where no map is to be fitted on
-        them; by default those of `reference`, else the rows themselves.
-    names : dict, optional
-        What to call things: "file", "score", "label", "group".
-    group_names : array-like, optional
-        What to call the groups, where `groups` are numbers for them from 0 on.
 
     Returns
     -------
@@ -88,6 +79,72 @@ def summarize(
     >>> [(one.metric, one.positives) for one in said.choices[:3]]
     [('f1', 3), ('f2', 3), ('f0.5', 1)]
     """
+    asked = asked_for(
+        p,
+        metric,
+        y=y,
+        groups=groups,
+        average=average,
+        zero_division=zero_division,
+        logits=logits,
+        calibrator=calibrator,
+        reference=reference,
+        pos_label=pos_label,
+        coverage=coverage,
+        min_positives=min_positives,
+        max_positives=max_positives,
+        min_precision=min_precision,
+        min_recall=min_recall,
+    )
+    return summary_of(asked, asked.decide(asked.metric), labels)
+
+
+def summarize_file(
+    p: Any,
+    metric: MetricLike,
+    *,
+    names: dict[str, str],
+    group_names: Any = None,
+    labels: Any = None,
+    checked_on: Any = None,
+    **given: Any,
+) -> Summary:
+    """The same of a file.
+
+    Parameters
+    ----------
+    p, metric, labels, **given
+        As for `summarize`.
+    names : dict
+        What to call things: "file", "score", "label", "group".
+    group_names : ndarray, optional
+        Names of the groups, where these are numbers from 0 on.
+    checked_on : pair (y, p), optional
+        Labelled rows to check the probabilities on, where the map is there already.
+    """
+    asked = asked_for(p, metric, **given)
+    asked = replace(asked, names=names, ids=group_names)
+    if checked_on is not None:
+        asked = replace(asked, reference=checked_on)
+    return summary_of(asked, asked.decide(asked.metric), labels)
+
+
+def asked_for(
+    p: Any,
+    metric: MetricLike,
+    *,
+    y: Any = None,
+    groups: Any = None,
+    average: Average | None = None,
+    zero_division: float | None = None,
+    logits: bool = False,
+    calibrator: Any = None,
+    reference: Any = None,
+    pos_label: Any = None,
+    coverage: float = 0.9,
+    **limits: Any,
+) -> Asked:
+    """What is asked, checked as far as `decide` does not check it."""
     metric = get_metric(metric, zero_division=zero_division)
     logits = check_flag(logits, "logits")
     if groups is not None and average is None:
@@ -99,21 +156,14 @@ def summarize(
         average=average,
         logits=logits,
         calibrator=resolve_calibrator(calibrator, reference, logits=logits),
-        reference=reference if checked_on is None else checked_on,
-        limits={
-            "min_positives": min_positives,
-            "max_positives": max_positives,
-            "min_precision": min_precision,
-            "min_recall": min_recall,
-        },
+        reference=reference,
+        limits=limits,
         coverage=check_share(coverage, "coverage"),
         y=y,
         pos_label=pos_label,
-        names=names or {},
-        ids=group_names,
     )
     asked.require_scores()
-    return summary_of(asked, asked.decide(metric), labels)
+    return asked
 
 
 def summary_of(asked: Asked, decision: Decision, labels: Any = None) -> Summary:
@@ -123,7 +173,13 @@ def summary_of(asked: Asked, decision: Decision, labels: Any = None) -> Summary:
     given = labels is not None
     forecast = asked.forecast(labels if given else decision.labels)
     chosen = np.asarray(labels if given else decision.labels)
-    curves, choices = curves_of(asked, decision)
+    family = Family(asked, decision)
+    curves, choices = curves_of(asked, decision, family)
+
+    def of_cut(cut: Cut) -> Chosen:
+        text = family.cut_text(cut.threshold)
+        return Chosen(cut.n_positives, cut.threshold, cut.expected, text)
+
     cut = None if given else decision.threshold
     notes = [note for note in decision.notes if not _is_assumed(note, forecast)]
     calibration, why_not = calibration_of(asked)
@@ -147,7 +203,10 @@ def summary_of(asked: Asked, decision: Decision, labels: Any = None) -> Summary:
         limits={name: x for name, x in asked.limits.items() if x},
         notes=(*notes, *why_not),
         chosen=Chosen(
-            forecast.n_positives, cut, forecast.mean if given else decision.expected
+            forecast.n_positives,
+            cut,
+            forecast.mean if given else decision.expected,
+            family.cut_text(cut),
         ),
         score=Score(
             forecast.mean,
@@ -156,8 +215,8 @@ def summary_of(asked: Asked, decision: Decision, labels: Any = None) -> Summary:
             forecast.std,
             forecast.assumptions,
         ),
-        half=_chosen(decision.cut_half),
-        best_cut=_chosen(decision.best_cut),
+        half=of_cut(decision.cut_half),
+        best_cut=of_cut(decision.best_cut),
         curves=curves,
         choices=choices,
         changes=changes_of(asked, chosen),
@@ -166,10 +225,6 @@ def summary_of(asked: Asked, decision: Decision, labels: Any = None) -> Summary:
         truth=truth_of(asked, decision, chosen, forecast),
         calibration=calibration,
     )
-
-
-def _chosen(cut: Any) -> Chosen:
-    return Chosen(cut.n_positives, cut.threshold, cut.expected)
 
 
 def _is_assumed(note: str, forecast: Forecast) -> bool:

@@ -24,11 +24,15 @@ class Score:
 
 @dataclass(frozen=True)
 class Chosen:
-    """How many rows are positive, by which cut, and what that should score."""
+    """How many rows are positive, by which cut, and what that should score.
+
+    `cut` is the threshold with as few digits as give the same labels.
+    """
 
     positives: int
     threshold: float | None
     expected: float
+    cut: str | None
 
 
 @dataclass(frozen=True)
@@ -60,6 +64,8 @@ class Curves:
         Numbers of positives.
     thresholds : tuple of float or None
         The cut that gives each; None where rows share a score and some are taken.
+    cuts : tuple of str or None
+        The same, with as few digits as give the same labels.
     hits : tuple of float
         Expected true positives.
     recall : tuple of float, or None
@@ -79,6 +85,7 @@ class Curves:
 
     k: tuple[int, ...]
     thresholds: tuple[float | None, ...]
+    cuts: tuple[str | None, ...]
     hits: Numbers
     recall: Numbers | None
     scores: dict[str, Numbers]

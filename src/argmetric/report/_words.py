@@ -109,8 +109,8 @@ def cut_text(said: Summary, cut: Chosen) -> str:
     """The cut of a decision in a few words."""
     if cut.positives == 0:
         return "none is positive"
-    if cut.threshold is not None:
-        return f"{said.scale} ≥ {threshold(cut.threshold)}"
+    if cut.cut is not None:
+        return f"{said.scale} ≥ {cut.cut}"
     if said.kind == "labels":
         return "as given"
     if said.n_groups is not None:
@@ -178,10 +178,8 @@ def _near(said: Summary) -> str:
             f"The best decision has {best.positives:,} positives and is expected to "
             f"score {number(best.expected)}."
         )
-    first, last = (curves.thresholds[at] for at in curves.near)
-    cuts = ""
-    if None not in (first, last) and low > 0:
-        cuts = f" ({said.scale} from {threshold(last)} to {threshold(first)})"
+    first, last = (curves.cuts[at] for at in curves.near)
+    cuts = f" ({said.scale} from {last} to {first})" if first and last else ""
     which = "The cut" if said.n_groups is None else "A single cut for all rows"
     return (
         f"{which} can move between {low:,} and {high:,} positives{cuts} and lose less "
@@ -239,7 +237,7 @@ def _curve(said: Summary) -> Section:
     caption = "Three decisions; scores and true positives are expected values"
     return Section(
         "curve",
-        f"Expected {said.metric} against the number of positives",
+        "Expected score against the number of positives",
         (f"How the score changes with how many positives there are, if {what}.",),
         (Table(caption, header[: len(rows[0])], tuple(rows)),),
         (
@@ -339,7 +337,9 @@ def _groups(said: Summary) -> Section:
     ]
     names = (said.names.get("group", units[:-1]), "rows", "positives")
     positives = tuple((name, f"{n:,}") for name, n in part.by_positives)
-    empty = f"In {part.empty:,} of them the best answer is none."
+    empty = f"{part.empty:,} of them get an empty answer: no row is called positive."
+    if not part.empty:
+        empty = "None of them gets an empty answer."
     return Section(
         "groups",
         f"{part.count:,} {units}",

@@ -99,7 +99,7 @@ def report(
     with progress(f"reporting on {batch.table.n_rows:,} rows"):
         known = reference_of(batch, recalibration, columns)
         path = recalibration.calibrator
-        summary = pages.summarize(
+        summary = pages.summarize_file(
             batch.checked,
             batch.metric,
             y=batch.labels.values,
@@ -216,9 +216,9 @@ def report_labels(
     reference: tuple[Any, Any] | None,
 ) -> None:
     """Write the report of labels that were found in another way."""
-    from argmetric.report import Report, summarize
+    from argmetric.report import Report, summarize_file
 
-    summary = summarize(
+    summary = summarize_file(
         batch.checked,
         batch.metric,
         labels=labels,
