@@ -251,3 +251,14 @@ def test_labels_of_one_class_are_told():
     said = summarize(P[:200], y=np.zeros(200))
     assert said.calibration is None
     assert any("calibration was not checked" in note for note in said.notes)
+
+
+def test_long_curves_that_were_not_made():
+    p = RNG.beta(0.4, 3.0, 60_000)
+    curves = summarize(p).curves
+    k = np.array(curves.k)
+    for name in ("f1", "f4", "jaccard", "mcc", "kappa", "gmean", "accuracy"):
+        curve, view = am.decide(p, name).curve, curves.views[name]
+        np.testing.assert_allclose(curves.scores[name], curve[k], atol=1e-12)
+        line = np.interp(np.arange(curve.size), k, curves.scores[name])
+        assert np.abs(line - curve).max() * HEIGHT / (view.high - view.low) < 1.0

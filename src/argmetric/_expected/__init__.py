@@ -18,6 +18,7 @@ from argmetric._expected._long import (
     BestCount,
     choose_in_long,
 )
+from argmetric._expected._placed import PlacedSums
 from argmetric._expected._search import (
     Choice,
     choose_counts,
@@ -36,6 +37,7 @@ __all__ = [
     "BestCount",
     "Choice",
     "Items",
+    "PlacedSums",
     "Ranked",
     "Tables",
     "bernoulli_cumulants",

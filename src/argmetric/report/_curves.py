@@ -10,6 +10,7 @@ import numpy as np
 
 from argmetric._decide import Decision, threshold_between
 from argmetric._display import shortest_cut
+from argmetric._expected import LONG, PlacedSums
 from argmetric._types import Booleans, Floats, Integers
 from argmetric.metrics import Metric, Recall, get_metric
 from argmetric.report._asked import Asked
@@ -49,6 +50,7 @@ class Family:
         self.asked, self.metrics = asked, metrics_for(asked.metric)
         self.key, self.main = decision._cuts()
         self.size, self.single = self.key.size, decision.group_ids is None
+        self._ascending = self.key[::-1]
         self.choices: dict[str, Choice] = {}
         self.best: dict[str, int] = {}
         self._held: dict[str, Decision] = {asked.metric.name: decision}
@@ -72,7 +74,7 @@ class Family:
         """A threshold with as few digits as give the same labels."""
         if threshold is None or not math.isfinite(threshold):
             return None
-        k = int(np.searchsorted(-self.key, -threshold, side="right"))
+        k = self.size - int(np.searchsorted(self._ascending, threshold))
         high = float(self.key[k - 1]) if k > 0 else math.inf
         low = float(self.key[k]) if k < self.size else -math.inf
         return shortest_cut(threshold, low, high)
@@ -82,7 +84,25 @@ class Family:
         """Which k split no tie."""
         return np.concatenate([[True], self.key[1:] != self.key[:-1], [True]])
 
-    def curve(self, metric: Metric) -> Floats:
+    def values_at(self, places: Integers) -> dict[str, Floats]:
+        """All curves at some places; long ones are not made where sums tell the same.
+
+        Parameters
+        ----------
+        places : ndarray
+            Ascending numbers of positives, none and all among them.
+        """
+        long = self.single and self.size >= LONG and not self.asked.logits
+        sums = PlacedSums(self.key, places) if long else None
+        found = {}
+        for metric in self.metrics:
+            values = None if sums is None else sums.expected(metric)
+            found[metric.name] = (
+                self._curve(metric)[places] if values is None else values
+            )
+        return found
+
+    def _curve(self, metric: Metric) -> Floats:
         found = self._held.get(metric.name) or self.asked.decide(metric)
         return found._cuts()[1]
 
@@ -110,7 +130,7 @@ def curves_of(
     places = candidates(size, allowed)
     added = must_ if allowed is None else nearest(np.flatnonzero(allowed), must_)
     places = np.unique(np.concatenate([places, added]))
-    values = {one.name: family.curve(one)[places] for one in family.metrics}
+    values = family.values_at(places)
     reach = 1.25 * max(half, best_cut, 0 if not single else decision.n_positives)
     views = {
         name: view_of(places, values[name], max(2.5 * family.best[name], reach, 10.0))
