@@ -146,6 +146,41 @@ def test_reports_that_cannot_be(
     assert [path.name for path in Path().iterdir()] == ["scores.csv"]
 
 
+TAGGED = """\
+Ana B-PER B-PER
+<script> O O
+lives O B-LOC
+in O O
+New B-LOC B-LOC
+York I-LOC O
+
+"""
+
+
+def test_tags(run: Run) -> None:
+    Path("tags.txt").write_text(TAGGED * 40)
+    assert run("tag", "evaluate", "tags.txt", "--report", "page.html").code == 0
+    page = Path("page.html").read_text(encoding="utf-8")
+    assert page.count("<script") == 0
+    assert '<mark class="right">Ana <small>PER ✓</small></mark>' in page
+    assert '<mark class="missed">New York <small>LOC missed</small></mark>' in page
+    assert '<mark class="wrong">lives <small>LOC ✗</small></mark>' in page
+    values = json.loads(run("tag", "evaluate", "tags.txt", "--json").out)
+    assert f"<strong>{values['strict']['f1']:.4f}</strong>" in page
+    run("tag", "evaluate", "tags.txt", "--report", "page.md")
+    text = Path("page.md").read_text(encoding="utf-8")
+    assert "| O | B-LOC | 40 |" in text
+    assert "| PER | 1.0000 | 1.0000 | 1.0000 | 40 | 40 | 40 |" in text
+
+
+def test_parts_of_speech(run: Run) -> None:
+    Path("tags.txt").write_text("a DT DT\ndog NN VB\n\nruns VB VB\n\n")
+    assert run("tag", "evaluate", "tags.txt", "--report", "page.txt").code == 0
+    lines = Path("page.txt").read_text(encoding="utf-8").splitlines()
+    assert "  is      a [dog: NN missed]" in lines
+    assert "  called  a [dog: VB ✗]" in lines
+
+
 def test_a_missing_extra_is_named_before_the_work(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:

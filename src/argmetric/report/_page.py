@@ -15,7 +15,7 @@ from argmetric.report import _figures as figures
 from argmetric.report._curves import BETAS, FLOORS
 from argmetric.report._report import require_page
 from argmetric.report._summary import Summary
-from argmetric.report._words import document
+from argmetric.report._words import SIGNS, document
 
 UNIT = 1e9  # scores travel as whole numbers: shorter, and exact to what is shown
 _LONGEST_TITLE = 120
@@ -45,6 +45,7 @@ def page(said: Summary) -> str:
         data=data,
         families=_families(said),
         floors=_floors(said),
+        signs=SIGNS,
         style=style,
         script=script,
         policy=f"{policy}; base-uri 'none'; form-action 'none'",

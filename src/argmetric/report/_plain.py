@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from argmetric.report._summary import Row, Summary
-from argmetric.report._words import Document, Table, document
+from argmetric.report._words import Document, Table, document, marked
 
 # What Markdown, and HTML within it, would take for a sign of its own
 _SIGNS = re.compile(r"([\\`*_\[\]<>#|~&$])")
@@ -39,6 +39,10 @@ def _markdown(doc: Document) -> Iterator[str]:
             yield f"{_quoted(text)}\n"
         for table in section.tables:
             yield from _markdown_table(table)
+        for example in section.examples:
+            for name, line in (("is", example.truth), ("called", example.predicted)):
+                yield f"- {name}: {_quoted(' '.join(map(marked, line)))}"
+            yield ""
 
 
 def _markdown_table(table: Table) -> Iterator[str]:
@@ -79,6 +83,10 @@ def _text(doc: Document) -> Iterator[str]:
             rows = [table.header, *table.rows] if any(table.header) else table.rows
             yield ""
             yield from _aligned(list(rows))
+        for example in section.examples:
+            yield ""
+            for name, line in (("is", example.truth), ("called", example.predicted)):
+                yield f"  {name:<6}  {_clean(' '.join(map(marked, line)))}"
 
 
 def _aligned(rows: list[Row]) -> Iterator[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-Kind = Literal["decision", "labels", "rule", "check"]
+Kind = Literal["decision", "labels", "rule", "check", "tags"]
 Numbers = tuple[float, ...]
 Row = tuple[str, ...]
 
@@ -193,12 +193,39 @@ class Thresholds:
 
 
 @dataclass(frozen=True)
+class Piece:
+    """Some words of a sentence; `mark` is "right", "missed", "wrong" or empty."""
+
+    text: str
+    mark: str = ""
+    type: str = ""
+
+
+@dataclass(frozen=True)
+class Example:
+    """A sentence as it is labelled, and as it was predicted."""
+
+    truth: tuple[Piece, ...]
+    predicted: tuple[Piece, ...]
+
+
+@dataclass(frozen=True)
+class Tags:
+    """How labels of tokens were predicted: scores, confusions, sentences."""
+
+    sentences: int
+    types: tuple[Row, ...]
+    confusions: tuple[Row, ...]
+    examples: tuple[Example, ...]
+
+
+@dataclass(frozen=True)
 class Summary:
     """All that a report says: plain values, however many rows there were.
 
     Attributes
     ----------
-    kind : {"decision", "labels", "rule", "check"}
+    kind : {"decision", "labels", "rule", "check", "tags"}
         What is reported.
     metric : str
         What decisions are judged by.
@@ -222,6 +249,8 @@ class Summary:
         Of labelled rows.
     thresholds : Thresholds or None
         Of a rule.
+    tags : Tags or None
+        Of a tagger.
     """
 
     kind: Kind
@@ -250,6 +279,7 @@ class Summary:
     truth: Truth | None = None
     calibration: Calibration | None = None
     thresholds: Thresholds | None = None
+    tags: Tags | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """The same as plain lists, texts and numbers, for JSON."""

@@ -13,7 +13,7 @@ from argmetric.report._numbers import (
     share,
     threshold,
 )
-from argmetric.report._summary import Chosen, Row, Summary
+from argmetric.report._summary import Chosen, Example, Piece, Row, Summary, Tags
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,7 @@ class Section:
     text: tuple[str, ...]
     tables: tuple[Table, ...] = ()
     after: tuple[str, ...] = ()
+    examples: tuple[Example, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -66,10 +67,18 @@ def document(said: Summary) -> Document:
     title = {
         "rule": f"A rule for {said.metric}",
         "check": "Are these probabilities fit to decide with?",
+        "tags": "Predicted labels against right ones",
     }[said.kind]
+    if said.tags is None:
+        rows = count(said.n, "row")
+    else:
+        tokens = count(said.n, "token")
+        rows = (
+            f"{said.names['file']}: {count(said.tags.sentences, 'sentence')}, {tokens}"
+        )
     return Document(
         title=title,
-        subtitle=f"{count(said.n, 'row')}, judged by {said.metric}",
+        subtitle=f"{rows}, judged by {said.metric}",
         cards=tuple(Card(*fact) for fact in said.facts),
         assumptions=(),
         changes=None,
@@ -201,6 +210,8 @@ def _sections(said: Summary) -> Iterator[Section]:
         )
     if said.calibration is not None:
         yield _calibration(said)
+    if said.tags is not None:
+        yield from _tags(said.tags)
     if said.groups is not None:
         yield _groups(said)
     if said.truth is not None:
@@ -398,3 +409,36 @@ def _truth(said: Summary) -> Section:
         ),
     )
     return Section("truth", "What came true", tuple(text), (table, compared))
+
+
+SIGNS = {"right": "✓", "missed": "missed", "wrong": "✗"}
+
+
+def marked(piece: Piece) -> str:
+    """Words of a sentence in plain text, with what is to be said of them."""
+    if not piece.mark:
+        return piece.text
+    return f"[{piece.text}: {piece.type} {SIGNS[piece.mark]}]"
+
+
+def _tags(part: Tags) -> Iterator[Section]:
+    if part.types:
+        header = (
+            "type",
+            "precision",
+            "recall",
+            "F1",
+            "right",
+            "there are",
+            "predicted",
+        )
+        table = Table("Chunks are right if borders and type are", header, part.types)
+        yield Section("types", "Scores by type", (), (table,))
+    if part.confusions:
+        table = Table(
+            "Labels of tokens", ("is", "was called", "tokens"), part.confusions
+        )
+        yield Section("confusions", "The commonest confusions", (), (table,))
+    if part.examples:
+        text = "Some sentences with mistakes, first as they are, then as predicted."
+        yield Section("examples", "Examples", (text,), examples=part.examples)

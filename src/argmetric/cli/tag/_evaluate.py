@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, NamedTuple, TypedDict
+from typing import Annotated, Literal, NamedTuple, TypedDict
 
 import numpy as np
 from cyclopts import Parameter
@@ -12,9 +12,16 @@ from argmetric._saving import DataError
 from argmetric._types import Integers
 from argmetric.cli import _report
 from argmetric.cli._gate import gate
-from argmetric.cli._options import FRACTION, FailUnder, FilePath, Json
+from argmetric.cli._options import (
+    FRACTION,
+    FailUnder,
+    FilePath,
+    Json,
+    ReportTarget,
+)
 from argmetric.cli._progress import progress
 from argmetric.cli._summary import SentencesAsked
+from argmetric.cli.scores._page import require, save
 from argmetric.cli.tag._file import Encoding, read_tags
 from argmetric.cli.tag._labels import (
     ChunkLabels,
@@ -28,6 +35,12 @@ _HINT = "the last column is predicted, the one before it gold"
 _CONVERTED = "gold: read as B-X (IOB1 becomes IOB2)"
 _LOOSE = "no chunk strictly, one for conlleval"
 _SHOWN = 10  # labels in a note
+_SHARES: tuple[Literal["precision", "recall", "f1"], ...] = "precision", "recall", "f1"
+_COUNTS: tuple[Literal["correct", "gold", "predicted"], ...] = (
+    "correct",
+    "gold",
+    "predicted",
+)
 
 
 class Accuracy(TypedDict):
@@ -84,6 +97,7 @@ def evaluate(
             "this.",
         ),
     ] = None,
+    report: ReportTarget = None,
     json: Json = False,
 ) -> int:
     """Compare predicted with right labels, the last two columns of a file.
@@ -101,6 +115,8 @@ def evaluate(
     task
         What the labels are. By default what they look like.
     """
+    if report is not None:
+        require(report)
     text = read_tags(file, encoding)
     kind = task or _looks(text)
     least = 5 if kind == "joint" else 3
@@ -130,6 +146,8 @@ def evaluate(
         "types": None if chunks is None else chunks.types,
         "tag": tag,
     }
+    if report is not None:
+        _save_report(text, summary, gold, report)
     if json:
         _report.print_json(summary)
     else:
@@ -138,6 +156,40 @@ def evaluate(
         return gate(same["accuracy"], fail_under, get_metric("accuracy"), "accuracy")
     strict = chunks.strict["f1"]
     return gate(strict, fail_under, get_metric("f1"), "the strict F1 of chunks")
+
+
+def _save_report(
+    text: ColumnFile, summary: TagEvaluateSummary, gold: int, path: str
+) -> None:
+    from argmetric.report import Report, summarize_tags
+
+    strict, types = summary["strict"], summary["types"]
+    right = f"{summary['correct']:,} of {summary['tokens']:,} labels are right"
+    accuracy = ("Accuracy", _report.number(summary["accuracy"]), right)
+    whole = f"{summary['sentences_correct']:,} of {summary['sentences']:,}"
+    sentences = ("Sentences without a mistake", whole, "")
+    facts = [accuracy, sentences]
+    if strict is not None:
+        found = f"{strict['correct']:,} of {strict['gold']:,} chunks are found"
+        facts.insert(0, ("F1 of chunks", _report.number(strict["f1"]), found))
+    page = summarize_tags(
+        text,
+        text.columns[gold],
+        text.columns[-1],
+        metric="accuracy" if strict is None else "the strict F1 of chunks",
+        facts=facts,
+        types=[
+            (name, *_cells(scores["strict"])) for name, scores in (types or {}).items()
+        ],
+        chunks=strict is not None,
+        notes=summary["notes"],
+    )
+    save(Report(page), path)
+
+
+def _cells(scores: ChunkScores) -> tuple[str, ...]:
+    shares = (_report.number(scores[name]) for name in _SHARES)
+    return *shares, *(f"{scores[name]:,}" for name in _COUNTS)
 
 
 def _looks(text: ColumnFile) -> TagTask:
