@@ -152,6 +152,11 @@ HELD_BY = {
     "rates": {
         "test_the_search_finds_the_best_of_the_curve": "best_of_rates",
     },
+    "screen": {
+        "test_cells_are_those_of_both_laws": "fill_cells",
+        "test_laws_and_cumulants_at_some_counts": "cumulants_at laws_at",
+        "test_rough_laws_have_the_first_moments": "rough_laws",
+    },
     "segments": {
         "test_bounds_of_counts": "bounded_counts",
         "test_choice_marks_and_counts": "choose count_at_least mark",

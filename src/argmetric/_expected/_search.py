@@ -14,13 +14,13 @@ from argmetric._expected._curves import (
     edge_chances,
     expected_curves,
 )
-from argmetric._expected._tables import Tables
+from argmetric._expected._screen import search_any
+from argmetric._expected._tables import Tables, refuse_infinite
 from argmetric._segments import Method, Segments
-from argmetric._types import Floats, Integers
+from argmetric._types import Booleans, Floats, Integers
 from argmetric.metrics import Metric, RatesForm
 
 KINDS = {"geometric": 0, "harmonic": 1, "quadratic": 2}
-TIE = 1e-12  # values this close, relatively, are ties: the smaller k wins
 
 
 @dataclass(frozen=True)
@@ -35,8 +35,9 @@ class Choice:
 
 def has_search(metric: Metric, method: Method, segments: Segments) -> bool:
     """Whether some segment needs no curve for its best k."""
+    known = metric.form is None or isinstance(metric.form, RatesForm)
     long = bool((segments.lengths > GENERAL_TABLE_LIMIT).any())
-    return method == "auto" and long and isinstance(metric.form, RatesForm)
+    return method == "auto" and known and long
 
 
 def choose_counts(
@@ -68,12 +69,14 @@ def choose_counts(
             getattr(choice, name)[chosen] = getattr(part, name)
 
     long = segments.lengths > GENERAL_TABLE_LIMIT
-    found, sums = search_rates(segments, metric, long, *arguments)
-    put(np.flatnonzero(sums > 0), found)
-    for chosen in (np.flatnonzero(~long), np.flatnonzero(long & (sums == 0))):
+    search = search_values if metric.form is None else search_rates
+    found, settled = search(segments, metric, long, *arguments)
+    put(np.flatnonzero(settled), found)
+    for chosen in (np.flatnonzero(~long), np.flatnonzero(long & ~settled)):
         if chosen.size:
             part = segments.take(chosen)
             curves, errors = expected_curves(part, metric, tables=tables)
+            refuse_infinite(curves, metric)
             some = low[chosen], high[chosen], floor[chosen], extra[chosen]
             put(chosen, choose_on_curves(part, metric, curves, errors, *some))
     return choice
@@ -82,15 +85,15 @@ def choose_counts(
 def search_rates(
     segments: Segments,
     metric: Metric,
-    wanted: np.ndarray,
+    wanted: Booleans,
     low: Integers,
     high: Integers,
     floor: Floats,
     extra: Integers,
-) -> tuple[Choice, Integers]:
-    """Choices of the segments that were settled, and how many sums each took.
+) -> tuple[Choice, Booleans]:
+    """Choices of the segments that were settled, and which those are.
 
-    No sums: the segment is not wanted, never defined, or was given up.
+    The others are not wanted, never defined, or were given up.
     """
     form = metric.form
     assert isinstance(form, RatesForm)
@@ -114,15 +117,41 @@ def search_rates(
         extra[chosen],
         out,
     )
-    sums = np.zeros(segments.n_segments, dtype=np.int64)
-    sums[chosen] = out[3]
+    settled = np.zeros(segments.n_segments, dtype=bool)
+    settled[chosen] = out[3] > 0  # sums that were taken
     best, value, at_extra = out[:3, out[3] > 0]
-    share = mass[sums > 0]
+    share = mass[settled]
     errors = part.lengths[out[3] > 0] * 2.0**-52
     return (
         Choice(best.astype(np.int64), value / share, at_extra / share, errors),
-        sums,
+        settled,
     )
+
+
+def search_values(
+    segments: Segments,
+    metric: Metric,
+    wanted: Booleans,
+    low: Integers,
+    high: Integers,
+    floor: Floats,
+    extra: Integers,
+) -> tuple[Choice, Booleans]:
+    """The same for a metric of which nothing is known but its values."""
+    chosen = np.flatnonzero(wanted)
+    part = segments.take(chosen)
+    some = low[chosen], high[chosen], floor[chosen], extra[chosen]
+    backend = choose_backend(segments)
+    curves, errors, found = search_any(part, metric, *some, backend)
+    settled = np.zeros(segments.n_segments, dtype=bool)
+    settled[chosen] = found
+    choice = choose_on_curves(part, metric, curves, errors, *some)
+    return Choice(
+        choice.best[found],
+        choice.expected[found],
+        choice.at_extra[found],
+        choice.errors[found],
+    ), settled
 
 
 def choose_on_curves(

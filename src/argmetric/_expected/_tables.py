@@ -44,8 +44,7 @@ def make_table(metric: Metric, m: int, n: int) -> tuple[Floats, Floats | None]:
     k, a, r = np.ogrid[: m + 1, : m + 1, : m + 1]
     cells = np.nonzero((a <= k) & (r <= m - k))
     values = metric.value(cells[1], cells[0], cells[1] + cells[2], n)
-    if np.isinf(values).any():
-        raise ValueError(f"{metric.name} is infinite on some counts: see check_metric")
+    refuse_infinite(values, metric)
     table = np.zeros((m + 1, m + 1, m + 1))
     table[cells] = np.nan_to_num(values, nan=0.0)
     defined = None
@@ -53,6 +52,11 @@ def make_table(metric: Metric, m: int, n: int) -> tuple[Floats, Floats | None]:
         defined = np.zeros_like(table)
         defined[cells] = ~np.isnan(values)
     return table, defined
+
+
+def refuse_infinite(values: Floats, metric: Metric) -> None:
+    if np.isinf(values).any():
+        raise ValueError(f"{metric.name} is infinite on some counts: see check_metric")
 
 
 # A service asks for the same sizes again and again: at most 18 MB are kept for it.

@@ -14,6 +14,7 @@ from argmetric._kernels.harmonic import harmonic_curves
 from argmetric._kernels.ids import number_close_ids, number_ids
 from argmetric._kernels.laws import both_laws
 from argmetric._kernels.rates import best_of_rates
+from argmetric._kernels.screen import cumulants_at, fill_cells, laws_at, rough_laws
 from argmetric._kernels.segments import (
     bin_rows,
     bounded_counts,
@@ -45,12 +46,15 @@ __all__ = [
     "chance_of_none",
     "choose",
     "count_at_least",
+    "cumulants_at",
+    "fill_cells",
     "fill_counts",
     "group_binned_rows",
     "group_rows",
     "harmonic_curves",
     "hit_curves",
     "law_boxes",
+    "laws_at",
     "mark",
     "miss_curves",
     "multiply_spectrum",
@@ -60,6 +64,7 @@ __all__ = [
     "prefix_laws",
     "prefix_means",
     "ratio_curves",
+    "rough_laws",
     "segment_moments",
     "sort_segments",
     "table_curves",

@@ -8,6 +8,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from argmetric._kernels.reference_screen import cumulants_at as cumulants_at
+from argmetric._kernels.reference_screen import fill_cells as fill_cells
+from argmetric._kernels.reference_screen import laws_at as laws_at
+from argmetric._kernels.reference_screen import rough_laws as rough_laws
 from argmetric._types import Floats, Integers
 
 

@@ -1,0 +1,179 @@
+"""Plain numpy twins of the kernels in `screen`."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from argmetric._types import Floats, Integers
+
+SURE = 1e-12
+BLOCK = 32  # items of a law that is made beside others
+
+
+def label_cumulants(p: Floats, q: Floats, orders: int) -> Floats:
+    """Cumulants 1, 2, … of single labels, one row each."""
+    v, d = p * q, q - p
+    rows = [p, v, v * d, v * (1 - 6 * v), v * d * (1 - 12 * v)]
+    rows += [v * (1 - v * (30 - 120 * v)), v * d * (1 - v * (60 - 360 * v))]
+    return np.stack(rows[:orders])
+
+
+def few_points(cumulants: Floats, most: Floats) -> tuple[Floats, Floats]:
+    """The Gauss rules of three points and of two for sums, by columns."""
+    mean, variance = cumulants[0], cumulants[1]
+    sure = variance < SURE
+    deviation = np.sqrt(np.where(sure, 1.0, variance))
+    s = cumulants[2] / deviation**3
+    fourth = cumulants[3] / deviation**4 + 3.0
+    fifth = cumulants[4] / deviation**5 + 10.0 * s
+    b = fourth - 1.0 - s * s
+    two = b < 1e-6 * (1.0 + s * s)
+    b = np.where(two, 1.0, b)
+    a = (fifth - 2.0 * s * fourth + s**3) / b
+    middle, linear = (s + a) / 3.0, a * s - 1.0 - b
+    slope = np.minimum(linear - 3.0 * middle**2, -1e-30)
+    level = a + middle * (linear - 2.0 * middle**2)
+    radius = 2.0 * np.sqrt(slope / -3.0)
+    c = np.clip(3.0 * level / (slope * radius), -1.0, 1.0)
+    angle = np.arccos(np.abs(c)) / 3.0
+    z, other = np.cos(angle), math.sqrt(0.75) * np.sin(angle)
+    radius = np.where(c < 0.0, -radius, radius)
+    x = middle + radius * np.stack([z, other - 0.5 * z, -other - 0.5 * z])
+    root = np.sqrt(s * s + 4.0)
+    pair = np.where(sure, 0.0, np.stack([s + root, s - root]) / 2.0)
+    x = np.where(two | sure, np.stack([*pair, 0.0 * s]), x)
+    norm = np.where(two, np.inf, b)
+    weights = 1.0 / (1.0 + x**2 + (x * (x - s) - 1.0) ** 2 / norm)
+    weights[2, two] = 0.0
+    weights[1:, sure] = 0.0
+    upper = np.where(sure, 1.0, 1.0 / (1.0 + pair[0] ** 2))
+    weights = np.concatenate([weights / weights.sum(axis=0), [upper, 1.0 - upper]])
+    points = np.clip(mean + deviation * np.concatenate([x, pair]), 0.0, most)
+    return points, weights
+
+
+def rough_laws(
+    p: Floats,
+    q: Floats,
+    indptr: Integers,
+    at: Integers,
+    sums: Floats,
+    counts: Floats,
+    points: Floats,
+    weights: Floats,
+) -> int:
+    """Rough laws of hits and misses of all counts from segment at[0] on."""
+    used = 0
+    for g in range(int(at[0]), indptr.size - 1):
+        part = slice(indptr[g], indptr[g + 1])
+        m = int(indptr[g + 1] - indptr[g])
+        if used + m + 1 > counts.shape[1]:
+            break
+        terms = label_cumulants(p[part], q[part], 5)
+        hits = np.concatenate([np.zeros((5, 1)), np.cumsum(terms, axis=1)], axis=1)
+        k, place = np.arange(m + 1.0), slice(used, used + m + 1)
+        counts[:, place] = np.full(m + 1, float(g)), k, m - k
+        for side, cumulants in enumerate((hits, hits[:, -1:] - hits)):
+            found = few_points(cumulants, counts[1 + side, place])
+            points[side, :, place], weights[side, :, place] = found
+        used, at[0] = used + m + 1, g + 1
+    return used
+
+
+def cumulants_at(
+    p: Floats,
+    q: Floats,
+    indptr: Integers,
+    group: Integers,
+    count: Integers,
+    out: Floats,
+) -> None:
+    """Cumulants of the first count[i] labels of segment group[i]."""
+    for g in np.unique(group).tolist():
+        part, chosen = slice(indptr[g], indptr[g + 1]), group == g
+        terms = label_cumulants(p[part], q[part], out.shape[0])
+        sums = np.concatenate([np.zeros((out.shape[0], 1)), terms.cumsum(axis=1)], 1)
+        out[:, chosen] = sums[:, count[chosen]]
+
+
+def laws_at(
+    p: Floats,
+    q: Floats,
+    indptr: Integers,
+    group: Integers,
+    count: Integers,
+    tolerance: Floats,
+    start: Integers,
+    points: Floats,
+    weights: Floats,
+    lengths: Integers,
+    dropped: Floats,
+) -> None:
+    """Laws of the first count[i] labels of segment group[i], both ascending."""
+    for g in np.unique(group).tolist():
+        chosen = np.flatnonzero(group == g)
+        items = slice(indptr[g], indptr[g] + count[chosen[-1]])
+        rows, owner = block_laws(p[items], q[items], count[chosen])
+        low, law, done = 0, np.ones(1), 0
+        for i in chosen.tolist():
+            for row in rows[done : np.searchsorted(owner, count[i], side="right")]:
+                law = np.convolve(law, row)
+                kept = np.flatnonzero(law >= tolerance[g])
+                low, law = low + int(kept[0]), law[kept[0] : kept[-1] + 1]
+            done = int(np.searchsorted(owner, count[i], side="right"))
+            place = slice(start[i], start[i] + law.size)
+            points[place], weights[place] = low + np.arange(law.size), law
+            lengths[i], dropped[i] = law.size, max(1.0 - float(law.sum()), 0.0)
+
+
+def block_laws(p: Floats, q: Floats, ends: Integers) -> tuple[Floats, Integers]:
+    """Laws of blocks of items, none across an end, side by side; where each ends."""
+    cuts = np.unique(np.concatenate([[0], ends, np.arange(0, p.size, BLOCK)]))
+    starts, stops = cuts[:-1], cuts[1:]
+    place = starts[:, None] + np.arange(int((stops - starts).max(initial=1)))
+    inside = place < stops[:, None]
+    place = np.minimum(place, max(p.size - 1, 0))
+    items = np.where(inside, p[place], 0.0) if p.size else np.zeros(place.shape)
+    others = np.where(inside, q[place], 1.0) if p.size else np.ones(place.shape)
+    laws = np.zeros((starts.size, items.shape[1] + 1))
+    laws[:, 0] = 1.0
+    for j in range(items.shape[1]):
+        more = items[:, j, None] * laws[:, :-1]
+        laws *= others[:, j, None]
+        laws[:, 1:] += more
+    return laws, stops
+
+
+def fill_cells(
+    first: int,
+    hit_points: Floats,
+    hit_weights: Floats,
+    hit_start: Integers,
+    hit_length: Integers,
+    miss_points: Floats,
+    miss_weights: Floats,
+    miss_start: Integers,
+    miss_length: Integers,
+    tolerance: Floats,
+    tp: Floats,
+    t: Floats,
+    chance: Floats,
+    ends: Integers,
+) -> int:
+    """Cells of both laws, of as many pairs from `first` on as there is room for."""
+    used = 0
+    for i in range(first, hit_length.size):
+        if used + hit_length[i] * miss_length[i] > tp.size:
+            return i
+        hits = slice(hit_start[i], hit_start[i] + hit_length[i])
+        misses = slice(miss_start[i], miss_start[i] + miss_length[i])
+        both = hit_weights[hits, None] * miss_weights[misses]
+        kept = np.abs(both) >= tolerance[i]
+        last = used + int(kept.sum())
+        hit = np.broadcast_to(hit_points[hits, None], both.shape)
+        tp[used:last], chance[used:last] = hit[kept], both[kept]
+        t[used:last] = (hit + miss_points[misses])[kept]
+        ends[i], ends[i + 1], used = used, last, last
+    return int(hit_length.size)
