@@ -70,6 +70,7 @@ HELD_BY = {
     "affine": {
         "test_affine_curves": "affine_curves",
         "test_miss_curves": "miss_curves",
+        "test_smooth_curves_equal_those_of_the_whole_law": "smooth_curves",
     },
     "automata": {
         "test_expectation_equals_enumeration": "additive_mean layered propagate",

@@ -7,9 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import argmetric as am
 from argmetric import _groups
+from argmetric._expected import _affine
 from argmetric._kernels import compiled, reference
 from argmetric._kernels.nodes import exponential_sum
+from argmetric._segments import Segments
 from strategies import probability_vectors
 
 LAWS = {
@@ -195,6 +198,27 @@ def test_affine_curves_of_several_segments(law, kind):
         outcomes.append(np.full(p.size + len(lengths), np.nan))
         backend.affine_curves(p, q, indptr, *flat, outcomes[-1])
     np.testing.assert_allclose(outcomes[0], outcomes[1], rtol=1e-11, atol=1e-13)
+
+
+@pytest.mark.parametrize("form", [am.MCC().form, am.Kappa().form])
+@pytest.mark.parametrize("implicit", [0, 5])
+def test_smooth_curves_equal_those_of_the_whole_law(form, implicit, monkeypatch):
+    """Odd and even sizes, more than one block of sums, all predicted or not."""
+    rng = np.random.default_rng(4)
+    lengths = [700, 701, 2001, 650]
+    p = np.concatenate([np.sort(rng.random(m))[::-1] for m in lengths])
+    p[:3], p[698:701] = 1.0, 0.0
+    p[701] = 1 - 1e-16
+    indptr = np.concatenate([[0], np.cumsum(lengths)])
+    sizes = np.array(lengths) + implicit
+    some = Segments(p, 1 - p, indptr, sizes)
+    found = []
+    for backend, switch in ((compiled, 0.0), (reference, 0.0), (compiled, 1e9)):
+        monkeypatch.setattr(_affine, "SWITCH", switch)
+        found.append(np.full(p.size + len(lengths), np.nan))
+        _affine.affine_curves(some, form, found[-1], backend)
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-12, atol=1e-13)
+    np.testing.assert_allclose(found[0], found[2], rtol=1e-11, atol=1e-12)
 
 
 @pytest.mark.parametrize("law", LAWS)

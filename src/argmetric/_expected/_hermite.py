@@ -76,10 +76,16 @@ def points_and_weights(cumulants: Floats, n_nodes: int) -> tuple[Floats, Floats]
 
 
 def without_one(cumulants: Floats, p: Floats, n_nodes: int) -> Floats:
-    """Weights, on the nodes of the whole sum, of the sum without an item of each p."""
-    deviation = math.sqrt(cumulants[1])
-    rest = cumulants[:, None] - bernoulli_cumulants(p, 1.0 - p, cumulants.size)
-    rest[0] -= cumulants[0]
-    rest[1] -= cumulants[1]
-    reduced = rest / deviation ** np.arange(1, cumulants.size + 1)[:, None]
-    return hermite_nodes(n_nodes)[1] @ hermite_moments(reduced, n_nodes, 1)
+    """Weights (node, sum, p) on the nodes of whole sums of the sums without an item.
+
+    The cumulants of the sums stand in the columns.
+    """
+    orders, count = cumulants.shape
+    deviation = np.sqrt(cumulants[1])[:, None]
+    rest = -bernoulli_cumulants(p, 1.0 - p, orders)[:, None, :]
+    rest = np.repeat(rest, count, axis=1)
+    rest[2:] += cumulants[2:, :, None]
+    for order in range(orders):
+        rest[order] /= deviation ** (order + 1)
+    moments = hermite_moments(rest.reshape(orders, -1), n_nodes, 1)
+    return (hermite_nodes(n_nodes)[1] @ moments).reshape(n_nodes, count, p.size)

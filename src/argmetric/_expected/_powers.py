@@ -229,12 +229,12 @@ class AffineValues(Evaluator):
         cumulants = cumulants_of(total)[:, 0]
         points, weights = points_and_weights(cumulants[:, None], MAX_NODES)
         self.total, self.t, self.law = total, points[:, 0], weights[:, 0]
-        self.powers = weight_polynomials(cumulants)
+        self.powers = weight_polynomials(cumulants[:, None])[0]
 
     def values(self, k: Floats, sums: Floats) -> Floats:
         joint = product(self.powers.T, sums).T
         t, law, n = self.t, self.law, float(self.n)
-        return combine(self.form, n, k, t, law, joint, t + 1.0, missed=False)
+        return combine(self.form, n, k, t, law, joint, t + 1.0)
 
 
 class ItemValues(AffineValues):

@@ -208,6 +208,79 @@ def affine_curves(p, q, indptr, hits_k, hits_t, rest_k, rest_t, floor, rate, out
 
 
 @kernel
+def smooth_curves(p, indptr, powers, rows, hits_k, rest_k, floor, rate, out):
+    """E_k for every k ≥ 1 of every segment, by quadrature over T. O(m).
+
+    powers[g] has the coefficients (degree, node) in p of the weights of T without an
+    item; the rows of segment g are the points t, their weights, hits_t, hits_t at t+1,
+    and rest_t. Without `rate` the denominator is 1, as in `affine_curves`.
+    """
+    apart = rate.shape[0] == 0
+    terms, nodes = powers.shape[1], powers.shape[2]
+    total, partial, worth = np.zeros(terms), np.zeros(terms), np.zeros(terms)
+    joint = np.zeros(nodes)
+    for g in range(indptr.shape[0] - 1):
+        start, m = indptr[g], indptr[g + 1] - indptr[g]
+        offset, weights = start + g, powers[g]
+        t, law, hits_t = rows[g, 0], rows[g, 1], rows[g, 2]
+        joint_t, rest_t = rows[g, 3], rows[g, 4]
+        everything, constant = 0.0, 0.0
+        for j in range(nodes):
+            everything += law[j] * hits_t[j] * t[j]
+            constant += law[j] * rest_t[j]
+        for d in range(terms):
+            worth[d] = 0.0
+            for j in range(nodes):
+                worth[d] += joint_t[j] * weights[d, j]
+        out[offset] = 0.0
+        # First the hits of the first k, then from the end the misses behind them.
+        middle = max(m // 2, 1)
+        for missed in (False, True):
+            total[:], partial[:] = 0.0, 0.0
+            count = m - 1 - middle if missed else middle
+            for step in range(count):
+                i = m - 1 - step if missed else step
+                x = p[start + i]
+                term = x
+                for d in range(terms):
+                    partial[d] += term
+                    term *= x
+                if step % 64 == 63:
+                    total += partial
+                    partial[:] = 0.0
+                k = offset + (i if missed else i + 1)
+                if apart:
+                    hits = 0.0
+                    for d in range(terms):
+                        hits += worth[d] * (total[d] + partial[d])
+                    hits = everything - hits if missed else hits
+                    out[k] = hits_k[k] * hits + rest_k[k] * constant
+                    continue
+                joint[:] = 0.0
+                for d in range(terms):
+                    power = total[d] + partial[d]
+                    for j in range(nodes):
+                        joint[j] += weights[d, j] * power
+                hit, whole = hits_k[k], hits_k[k] if missed else 0.0
+                sign = -hit if missed else hit
+                for j in range(nodes):
+                    below = floor[k] + rate[k] * t[j]
+                    rest = rest_k[k] * rest_t[j] + whole * hits_t[j] * t[j]
+                    joint[j] = np.divide(law[j] * rest, below) + np.divide(
+                        sign * joint_t[j] * joint[j], below + rate[k]
+                    )
+                out[k] = joint.sum()
+        k = offset + m  # all are predicted: tp = T
+        if apart:
+            out[k] = hits_k[k] * everything + rest_k[k] * constant
+        else:
+            out[k] = 0.0
+            for j in range(nodes):
+                above = hits_k[k] * hits_t[j] * t[j] + rest_k[k] * rest_t[j]
+                out[k] += law[j] * above / (floor[k] + rate[k] * t[j])
+
+
+@kernel
 def running_sums(p, out):
     """Sums of the first 0, 1, … items, on two levels: equal items do not drift."""
     total, partial = 0.0, 0.0

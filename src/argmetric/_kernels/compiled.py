@@ -1,6 +1,6 @@
 """The compiled kernels under one name, beside their numpy twins in `reference`."""
 
-from argmetric._kernels.affine import affine_curves, miss_curves
+from argmetric._kernels.affine import affine_curves, miss_curves, smooth_curves
 from argmetric._kernels.cells import (
     add_cells,
     cell_moments,
@@ -66,6 +66,7 @@ __all__ = [
     "ratio_curves",
     "rough_laws",
     "segment_moments",
+    "smooth_curves",
     "sort_segments",
     "table_curves",
     "table_laws",

@@ -210,6 +210,42 @@ def affine_curves(
         out[here] = ((hits_k[here, None] * hits + rest) / below).sum(axis=1)
 
 
+def smooth_curves(
+    p: Floats,
+    indptr: Integers,
+    powers: Floats,
+    rows: Floats,
+    hits_k: Floats,
+    rest_k: Floats,
+    floor: Floats,
+    rate: Floats,
+    out: Floats,
+) -> None:
+    """The same by quadrature over T: see the compiled twin for `powers` and `rows`."""
+    if not rate.size:
+        floor, rate = np.ones(out.size), np.zeros(out.size)
+    degrees = np.arange(1, powers.shape[1] + 1)
+    for g in range(indptr.size - 1):
+        items, m = (
+            p[indptr[g] : indptr[g + 1], None] ** degrees,
+            int(np.diff(indptr)[g]),
+        )
+        t, law, hits_t, joint_t, rest_t = rows[g]
+        here, middle = slice(indptr[g] + g, indptr[g + 1] + g + 1), max(m // 2, 1)
+        below = floor[here, None] + rate[here, None] * t
+        hits = np.zeros((m + 1, degrees.size))
+        hits[1:] = np.cumsum(items, axis=0)
+        hits[middle + 1 : m] = -np.cumsum(items[:middle:-1], axis=0)[::-1]
+        hits[m] = 0.0
+        joint = hits_k[here, None] * joint_t * (hits @ powers[g])
+        rest = rest_k[here, None] * rest_t
+        rest[middle + 1 :] += hits_k[here, None][middle + 1 :] * (hits_t * t)
+        out[here] = (law * rest / below + joint / (below + rate[here, None])).sum(
+            axis=1
+        )
+        out[indptr[g] + g] = 0.0
+
+
 def miss_curves(
     p: Floats,
     q: Floats,
