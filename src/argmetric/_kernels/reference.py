@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from argmetric._kernels.reference_screen import block_laws
 from argmetric._kernels.reference_screen import cumulants_at as cumulants_at
 from argmetric._kernels.reference_screen import fill_cells as fill_cells
 from argmetric._kernels.reference_screen import laws_at as laws_at
@@ -276,13 +277,18 @@ def without_items(law: Floats, p: Floats, q: Floats) -> Floats:
     out = np.zeros((p.size, law.size))
     for rising in (True, False):
         chosen = (p <= 0.5) == rising
-        pi, qi, carry = p[chosen], q[chosen], np.zeros(int(chosen.sum()))
-        for t in range(law.size) if rising else range(law.size - 2, -1, -1):
-            if rising:
-                carry = (law[t] - pi * carry) / qi
-            else:
-                carry = (law[t + 1] - qi * carry) / pi
-            out[chosen, t] = carry
+        large, small = (q, p) if rising else (p, q)
+        ratio = small[chosen] / large[chosen]
+        rows = law[:, None] / large[chosen]
+        # From the one end each entry takes its part from the one before.
+        if rising:
+            for t in range(1, law.size):
+                rows[t] -= ratio * rows[t - 1]
+            out[chosen] = rows.T
+        else:
+            for t in range(law.size - 2, 0, -1):
+                rows[t] -= ratio * rows[t + 1]
+            out[chosen, :-1] = rows[1:].T
     return out
 
 
@@ -421,18 +427,8 @@ def choose(
 
 def law_of_items(p: Floats, q: Floats, tolerance: float) -> tuple[int, Floats]:
     """Law of the number of positives, in blocks and then block by block; its low."""
-    size = 64
-    extra = -p.size % size
-    rows = [np.append(p, np.zeros(extra)), np.append(q, np.ones(extra))]
-    items, others = (row.reshape(-1, size) for row in rows)
-    laws = np.zeros((items.shape[0], size + 1))
-    laws[:, 0] = 1.0
-    for j in range(size):
-        more = items[:, j, None] * laws[:, :-1]
-        laws *= others[:, j, None]
-        laws[:, 1:] += more
     low, law = 0, np.ones(1)
-    for one in laws:
+    for one in block_laws(p, q, np.array([p.size]))[0]:
         law = np.convolve(law, one)
         kept = np.flatnonzero(law > tolerance)
         if kept.size:
@@ -456,7 +452,7 @@ def rates_on_counts(
     x = np.where(t > 0, a / np.maximum(t, 1), zero)
     y = np.where(t < n, 1.0 - b / np.maximum(n - t, 1), zero)
     values = mean_of_rates(kind, np.clip(x, 0.0, 1.0), np.clip(y, 0.0, 1.0))
-    return np.nan_to_num(values, nan=0.0)
+    return np.where(np.isnan(values), 0.0, values) if np.isnan(zero) else values
 
 
 def item_worths(
@@ -527,7 +523,21 @@ def _sum_of_rates(
 
     here = at(0, 0)
     gain, loss = hits @ (at(1, 0) - here), hits @ (here - at(0, 1))
-    above = item_worths(misses, p[k:], q[k:], gain, loss)
+    # The worth falls with p: one item bounds those that lie further off.
+    places, run = spaced(p.size - k)
+    above = item_worths(misses, p[k + places], q[k + places], gain, loss)
     gain, loss = (here - at(-1, 0)) @ misses, (at(0, -1) - here) @ misses
-    below = -item_worths(hits, p[:k], q[:k], gain, loss)
-    return float(hits @ here @ misses), above, below
+    places, back = spaced(k)
+    below = -item_worths(hits, p[k - 1 - places], q[k - 1 - places], gain, loss)
+    found = float(hits @ here @ misses)
+    return found, np.repeat(above, run), np.repeat(below, back)[::-1]
+
+
+def spaced(count: int) -> tuple[Integers, Integers]:
+    """Places below count, the further the fewer, and how many each stands for."""
+    places = np.arange(min(count, 8))
+    if count > 8:
+        steps = np.geomspace(8, count, 8 * int(np.log2(count / 8)) + 8)
+        places = np.append(places, np.unique(steps.astype(np.int64)))
+    places = places[places < count]
+    return places, np.diff(np.append(places, count))

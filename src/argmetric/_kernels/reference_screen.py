@@ -9,7 +9,7 @@ import numpy as np
 from argmetric._types import Floats, Integers
 
 SURE = 1e-12
-BLOCK = 32  # items of a law that is made beside others
+BLOCK = 64  # items of a law that is made beside others
 
 
 def label_cumulants(p: Floats, q: Floats, orders: int) -> Floats:
@@ -132,18 +132,18 @@ def block_laws(p: Floats, q: Floats, ends: Integers) -> tuple[Floats, Integers]:
     """Laws of blocks of items, none across an end, side by side; where each ends."""
     cuts = np.unique(np.concatenate([[0], ends, np.arange(0, p.size, BLOCK)]))
     starts, stops = cuts[:-1], cuts[1:]
-    place = starts[:, None] + np.arange(int((stops - starts).max(initial=1)))
-    inside = place < stops[:, None]
-    place = np.minimum(place, max(p.size - 1, 0))
-    items = np.where(inside, p[place], 0.0) if p.size else np.zeros(place.shape)
-    others = np.where(inside, q[place], 1.0) if p.size else np.ones(place.shape)
-    laws = np.zeros((starts.size, items.shape[1] + 1))
-    laws[:, 0] = 1.0
-    for j in range(items.shape[1]):
-        more = items[:, j, None] * laws[:, :-1]
-        laws *= others[:, j, None]
-        laws[:, 1:] += more
-    return laws, stops
+    size = int((stops - starts).max(initial=0))
+    place = starts + np.arange(size)[:, None]
+    inside = place < stops
+    place = np.where(inside, place, 0)
+    items, others = np.where(inside, p[place], 0.0), np.where(inside, q[place], 1.0)
+    laws = np.zeros((size + 1, starts.size))
+    laws[0] = 1.0
+    for j in range(size):  # a block has j + 1 entries
+        more = items[j] * laws[: j + 1]
+        laws[: j + 1] *= others[j]
+        laws[1 : j + 2] += more
+    return np.ascontiguousarray(laws.T), stops
 
 
 def fill_cells(
