@@ -5,12 +5,15 @@
     python benchmarks/cliffs.py decide forecast     # some verbs
     python benchmarks/cliffs.py --metric gmean mcc  # some metrics
     python benchmarks/cliffs.py --table             # the worst of every verb, Markdown
+    python benchmarks/cliffs.py switches            # both sides of every switch
 
 Every line is one JSON object. A cell is a verb, a metric, the rows of a group, its
 expected positives and the layout; `ns_per_row` is CPU time, `times_best` that of the
 cheapest cell of the same verb. A call on fewer rows than 10,000 is reckoned as one on
 so many, as it has costs of its own. Cells are as large as fits a fraction of a second.
-`arrays` is the peak of memory in arrays of 64-bit numbers with one entry per row.
+`arrays` is the peak of memory in arrays of 64-bit numbers with one entry per row. The
+lines of `switches` tell the cost per row on either side of a size or a variance at
+which `decide` or `forecast` takes another route, and their ratio.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ import argparse
 import json
 import sys
 
+from cliffs_parts import switches
 from cliffs_parts.cells import Cell, Measured, measure
 from cliffs_parts.verbs import VERBS, all_cells
 from harness import emit_machine
@@ -32,15 +36,21 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("verbs", nargs="*", metavar="verb", help=", ".join(VERBS))
+    sections = (*VERBS, "switches")
+    parser.add_argument("verbs", nargs="*", metavar="verb", help=", ".join(sections))
     parser.add_argument("--metric", nargs="*", help="only these metrics")
     parser.add_argument("--quick", action="store_true", help="few cells, 2 minutes")
     parser.add_argument("--table", action="store_true", help="the worst, as Markdown")
     options = parser.parse_args()
-    unknown = set(options.verbs) - set(VERBS)
+    unknown = set(options.verbs) - set(sections)
     if unknown:
-        parser.error(f"unknown verb {sorted(unknown)}; known: {', '.join(VERBS)}")
+        parser.error(f"unknown verb {sorted(unknown)}; known: {', '.join(sections)}")
     emit_machine()
+    if "switches" in options.verbs:
+        switches.run()
+        options.verbs.remove("switches")
+        if not options.verbs:
+            return 0
     cells = [
         cell
         for cell in all_cells(quick=options.quick)

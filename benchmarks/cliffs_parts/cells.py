@@ -56,14 +56,14 @@ def measure(cell: Cell, budget: float) -> Measured:
         count = max(1, min(2_000, TIMED_ROWS) // cell.rows) if cell.grows else 1
         call = cell.make(count)
         call()  # compiled, loaded, cached
-        spent = _cpu(call)
+        spent = cpu_time(call)
         most = max(1, TIMED_ROWS // cell.rows) if cell.grows else 1
         while count < most and spent < budget / 4:
             count = min(most, count * int(max(2.0, min(16.0, budget / 2 / spent))))
             call = cell.make(count)
-            spent = _cpu(call)
+            spent = cpu_time(call)
         if spent < budget:
-            spent = min(spent, _cpu(call))
+            spent = min(spent, cpu_time(call))
         rows = count * cell.rows
         arrays = None
         if rows >= MEMORY_ROWS and spent < 2 * budget:
@@ -72,7 +72,7 @@ def measure(cell: Cell, budget: float) -> Measured:
     return Measured(cell, per_row, rows, arrays)
 
 
-def _cpu(call: Callable[[], Any]) -> float:
+def cpu_time(call: Callable[[], Any]) -> float:
     start = time.process_time()
     call()
     return max(time.process_time() - start, 1e-7)

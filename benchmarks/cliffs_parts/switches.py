@@ -1,0 +1,165 @@
+"""Both sides of every switch of routes: by rows of a group, by variance, by ids."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import argmetric as am
+from argmetric import _groups
+from argmetric._expected import _affine, _curves, _exponential, _general, _long
+from argmetric._forecast import _effects, _laws, _means
+from argmetric._forecast import _groups as forecast_groups
+from cliffs_parts.cells import cpu_time, group_ids, probabilities
+from cliffs_parts.verbs import metric_of
+
+ROWS = 60_000  # of a call on groups
+SMALL_CALL = 20_000  # rows that calls are repeated for
+REPEATS = 3
+MARGIN = 0.04  # around a switch by variance, on either side
+
+
+@dataclass(frozen=True)
+class Switch:
+    """A constant, what it decides about, and the rows of a group on its two sides."""
+
+    name: str
+    verb: str
+    metric: str
+    layout: str
+    sides: tuple[int, int]
+    positives: str = "10%"
+    options: tuple[tuple[str, Any], ...] = ()
+
+
+def at_rows(limit: int) -> tuple[int, int]:
+    return limit, limit + 1
+
+
+def at_variance(limit: float, positives: str) -> tuple[int, int]:
+    """Rows of a group whose variance is a little below the limit, and above."""
+    p = probabilities(20_000, 1, positives, np.random.default_rng(0))
+    rows = limit / float((p * (1 - p)).mean())
+    return int(rows * (1 - MARGIN)), int(rows * (1 + MARGIN)) + 1
+
+
+def all_switches() -> list[Switch]:
+    tables = [
+        Switch("TABLE_LIMIT", "decide", name, "groups", at_rows(_curves.TABLE_LIMIT))
+        for name in ("jaccard", "mcc", "balanced_accuracy")
+    ]
+    tables += [
+        Switch("GENERAL_TABLE_LIMIT", "decide", name, layout, at_rows(limit))
+        for limit in (_curves.GENERAL_TABLE_LIMIT,)
+        for name, layout in (
+            ("gmean", "groups"),
+            ("custom", "groups"),
+            ("gmean", "one vector"),
+            ("custom", "one vector"),
+        )
+    ]
+    tables += [
+        Switch("TABLE_LIMIT", "decide", name, "one vector", at_rows(32))
+        for name in ("f1", "mcc")
+    ]
+    limit = at_rows(_curves.HARMONIC_LIMIT)
+    tables.append(Switch("HARMONIC_LIMIT", "decide", "f1", "groups", limit))
+    limit = at_rows(_curves.SHARED_TABLE_LIMIT)
+    tables.append(Switch("SHARED_TABLE_LIMIT", "decide", "custom", "groups", limit))
+    by_variance = [
+        Switch(name, "decide", metric, "groups", at_variance(value, "10%"))
+        for name, value, metric in (
+            ("_exponential.NARROW", _exponential.NARROW, "jaccard"),
+            ("_affine.SWITCH", _affine.SWITCH, "mcc"),
+            ("_affine.SWITCH", _affine.SWITCH, "kappa"),
+            ("_general.SWITCH", _general.SWITCH, "custom"),
+        )
+    ]
+    by_length = [
+        Switch("SMALL", "decide", name, "one vector", at_rows(_curves.SMALL))
+        for name in ("f1", "jaccard", "mcc", "kappa", "gmean", "custom")
+    ]
+    by_length += [
+        Switch("LONG", "decide", name, "one vector", (_long.LONG - 1, _long.LONG))
+        for name in ("f1", "mcc", "gmean", "custom")
+    ]
+    ids = [
+        Switch("FEW_IDS", "decide", "f1", kind, at_rows(_groups.FEW_IDS))
+        for kind in ("ids 64-bit", "ids text")
+    ]
+    forecasts = [
+        Switch("TABLE_LIMIT", "forecast", name, "groups", at_rows(limit))
+        for limit in (forecast_groups.TABLE_LIMIT,)
+        for name in ("f1", "gmean")
+    ]
+    forecasts += [
+        Switch(name, "forecast", "f1", "one vector", at_rows(limit))
+        for name, limit in (("UNTRIMMED", _laws.UNTRIMMED), ("SMALL", _curves.SMALL))
+    ]
+    spread = (("overdispersion", 0.5),)
+    few = at_rows(_effects.FEW_ROWS)
+    forecasts.append(
+        Switch("FEW_ROWS", "forecast", "f1", "one vector", few, "50%", spread)
+    )
+    few = at_rows(_means.FEW_GROUPS)
+    forecasts += [
+        Switch("FEW_GROUPS", "forecast", name, "count of groups", few)
+        for name in ("f1", "gmean")
+    ]
+    return tables + by_variance + by_length + ids + forecasts
+
+
+def call_of(switch: Switch, side: int) -> tuple[Callable[[], Any], int]:
+    """A call on one side of the switch, and its number of rows."""
+    rng = np.random.default_rng(side)
+    given: dict[str, Any] = dict(switch.options)
+    if switch.layout == "one vector":
+        rows, count = side, 1
+    elif switch.layout == "groups":
+        rows, count = side, max(2, ROWS // side)
+    elif switch.layout == "count of groups":
+        rows, count = 100, side
+    else:  # so many runs of ids that none is beside its like
+        rows, count = 1, side
+    p = probabilities(rows, count, switch.positives, rng)
+    if count > 1:
+        kind = {"ids 64-bit": "shuffled 64-bit", "ids text": "shuffled text"}
+        ids = group_ids(rows, count, kind.get(switch.layout, "sorted"), rng)
+        given |= {"groups": ids, "average": "groups"}
+    metric = metric_of(switch.metric)
+    if switch.verb == "decide":
+        return lambda: am.decide(p, metric, check=False, **given), p.size
+    labels = p > 0.3
+    return lambda: am.forecast(p, labels, metric, **given), p.size
+
+
+def measured(switch: Switch) -> dict[str, Any]:
+    """Costs per row on both sides, by calls in turns, and their ratio."""
+    calls = [call_of(switch, side) for side in switch.sides]
+    spent = [np.inf, np.inf]
+    for call, _ in calls:
+        call()  # compiled, loaded, cached
+    for _ in range(REPEATS):
+        for i, (call, rows) in enumerate(calls):
+            times = max(1, min(20, SMALL_CALL // rows))
+            found = sum(cpu_time(call) for _ in range(times)) / times
+            spent[i] = min(spent[i], 1e9 * found / rows)
+    return {
+        "section": "switches",
+        "switch": switch.name,
+        "verb": switch.verb,
+        "metric": switch.metric,
+        "layout": switch.layout,
+        "sides": list(switch.sides),
+        "ns_per_row": [float(f"{x:.3g}") for x in spent],
+        "ratio": float(f"{spent[1] / spent[0]:.3g}"),
+    }
+
+
+def run() -> None:
+    for switch in all_switches():
+        print(json.dumps(measured(switch)), flush=True)
