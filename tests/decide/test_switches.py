@@ -6,7 +6,15 @@ import numpy as np
 import pytest
 
 import argmetric as am
-from argmetric._expected import _affine, _curves, _exponential, _tables
+from argmetric import _groups
+from argmetric._expected import (
+    _affine,
+    _curves,
+    _exponential,
+    _general,
+    _long,
+    _tables,
+)
 from argmetric._kernels import reference
 
 
@@ -68,6 +76,7 @@ def test_curves_at_the_limits_of_tables(metric, size, copies):
         ("jaccard", _exponential.NARROW),
         ("mcc", _affine.SWITCH),
         ("kappa", _affine.SWITCH),
+        (own, _general.SWITCH),
     ],
 )
 @pytest.mark.parametrize("side", [0.97, 1.03])
@@ -76,13 +85,45 @@ def test_curves_at_the_limits_of_variance(metric, variance, side):
     items = np.searchsorted(np.cumsum(p * (1 - p)), side * variance)
     p = np.concatenate([p[:items], np.full(5000 - items, 1e-9)])
     assert math.isclose(float(p @ (1 - p)), side * variance, rel_tol=0.02)
+    # Eight points for a law of the variance at the switch err by less than 1e-10.
+    rel = 1e-10 if metric is own else 1e-11
     decision = am.decide(p, metric)
     for k in (decision.n_positives, 5, 2400):
         wanted = law_value(metric, p, k, p.size)
-        assert decision.curve[k] == pytest.approx(wanted, rel=1e-11, abs=1e-13)
+        assert decision.curve[k] == pytest.approx(wanted, rel=rel, abs=1e-13)
+    wanted = law_value(metric, p, decision.n_positives, p.size)
+    assert decision.expected == pytest.approx(wanted, rel=rel)
 
 
-@pytest.mark.parametrize("metric", ["f1", "jaccard", "mcc", "gmean", "hmean"])
+@pytest.mark.parametrize("metric", ["mcc", "kappa", "jaccard", own])
+def test_groups_on_both_sides_of_the_limits_of_variance(metric):
+    """Some groups of one call below, and some above."""
+    rng = np.random.default_rng(4)
+    sizes = [150, 300, 480, 560, 700, 900, 2100]
+    p = rng.random(sum(sizes))
+    ids = np.repeat(np.arange(len(sizes)), sizes)
+    found = am.decide(p, metric, groups=ids, average="groups", check=False)
+    for g, n in enumerate(sizes):
+        k, value = found.group_n_positives[g], found.group_expected[g]
+        wanted = law_value(metric, p[ids == g], k, n)
+        assert value == pytest.approx(wanted, rel=1e-10)
+        for other in (k - 1, k + 1):
+            assert law_value(metric, p[ids == g], other, n) <= wanted * (1 + 1e-10)
+
+
+@pytest.mark.parametrize("metric", ["f1", "jaccard", "mcc", "kappa", "gmean", own])
+@pytest.mark.parametrize("size", [_long.LONG - 1, _long.LONG])
+def test_sorted_and_unsorted_vectors_meet(metric, size):
+    p = np.random.default_rng(5).beta(0.1, 5, size)
+    decision = am.decide(p, metric, check=False)
+    k = decision.n_positives
+    wanted = law_value(metric, p, k, size)
+    assert decision.expected == pytest.approx(wanted, rel=1e-10)
+    for other in (k - 1, k + 1):
+        assert law_value(metric, p, other, size) <= wanted * (1 + 1e-11)
+
+
+@pytest.mark.parametrize("metric", ["f1", "jaccard", "mcc", "gmean", "hmean", own])
 @pytest.mark.parametrize("size", [_curves.SMALL, _curves.SMALL + 1])
 def test_numpy_and_compiled_kernels_meet(metric, size):
     p = np.random.default_rng(2).beta(0.5, 8, size)
@@ -128,3 +169,77 @@ def test_functions_of_the_users_own_are_asked_again():
     weight[0] = 2.0
     second = am.decide([0.9, 0.4, 0.2], weighted)
     assert second.expected == pytest.approx(2 * first.expected)
+
+
+ID_KINDS = {
+    "close": lambda ids: ids - 7,
+    "wide": lambda ids: ids.astype(np.int64) * 1_000_003_000_007 - 2**40,
+    "unsigned": lambda ids: np.uint64(2**64 - 1) - ids.astype(np.uint64) * np.uint64(9),
+    "text": lambda ids: np.char.add("order-", ids.astype(str)),
+    "bytes": lambda ids: np.char.add("o", ids.astype(str)).astype("S"),
+    "fractions": lambda ids: np.where(ids == 3, -0.0, ids / 3 - 1.0),
+    "days": lambda ids: np.datetime64("1999-01-01") + ids,
+}
+
+
+def ids_of(kind, runs, distinct):
+    """So many ids none of which is beside its like, and the codes of a dictionary."""
+    rng = np.random.default_rng(distinct)
+    codes = rng.permutation(np.resize(np.arange(distinct), runs))
+    codes = codes[np.append(True, codes[1:] != codes[:-1])]
+    values = ID_KINDS[kind](codes)
+    seen = {}
+    return values, [seen.setdefault(x, len(seen)) for x in values.tolist()], list(seen)
+
+
+@pytest.mark.parametrize("kind", ID_KINDS)
+@pytest.mark.parametrize(
+    ("runs", "distinct"),
+    [
+        (_groups.FEW_IDS, _groups.FEW_IDS),
+        (_groups.FEW_IDS + 1, _groups.FEW_IDS + 1),
+        (_groups.FEW_IDS + 900, 700),
+        (20_000, 19_999),
+        (20_001, 5000),
+        (8 * _groups.FEW_IDS + 1, 8 * _groups.FEW_IDS),
+        (8 * _groups.FEW_IDS + 1, 8 * _groups.FEW_IDS + 1),
+    ],
+)
+def test_ids_are_numbered_as_by_a_dictionary(kind, runs, distinct):
+    """Sorted, counted or hashed; few or so many that the table has to grow."""
+    values, codes, ids = ids_of(kind, runs, distinct)
+    found = _groups.code_groups(values, values.size)
+    np.testing.assert_array_equal(found.codes, codes)
+    assert found.ids.tolist() == ids
+
+
+@pytest.mark.parametrize("beyond", [0, 1])
+def test_whole_numbers_that_just_lie_close(beyond):
+    n = _groups.FEW_IDS + 10
+    values = np.random.default_rng(1).integers(0, 4 * n, n)
+    values[[5, 9]] = 0, 4 * n + 1024 + beyond
+    seen = {}
+    codes = [seen.setdefault(x, len(seen)) for x in values.tolist()]
+    for kind in (np.int64, np.int32, np.uint64):
+        found = _groups.code_groups(values.astype(kind), n)
+        np.testing.assert_array_equal(found.codes, codes)
+        assert found.ids.tolist() == list(seen)
+
+
+@pytest.mark.parametrize("kind", ["close", "wide", "text"])
+@pytest.mark.parametrize("count", [4096, 4097, 16_383, 16_384])
+def test_shuffled_groups_are_decided_as_sorted_ones(kind, count):
+    """On both sides of what sorts the ids, and of what sorts the rows by group."""
+    rng = np.random.default_rng(count)
+    p, order = rng.random(2 * count), rng.permutation(2 * count)
+    ids = np.repeat(np.arange(count), 2)
+    wanted = am.decide(p, "f1", groups=ids, average="groups")
+    found = am.decide(
+        p[order], "f1", groups=ID_KINDS[kind](ids)[order], average="groups"
+    )
+    np.testing.assert_array_equal(found.labels, wanted.labels[order])
+    assert found.expected == pytest.approx(wanted.expected, rel=1e-13)
+    firsts = dict.fromkeys(ids[order].tolist())
+    np.testing.assert_array_equal(
+        found.group_n_positives, wanted.group_n_positives[list(firsts)]
+    )

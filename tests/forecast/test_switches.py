@@ -15,7 +15,15 @@ import argmetric as am
 import oracle
 from argmetric import forecast
 from argmetric._discrete import shortest_interval
-from argmetric._forecast import _cells, _counts, _groups, _laws, _means, _spectrum
+from argmetric._forecast import (
+    _cells,
+    _counts,
+    _effects,
+    _groups,
+    _laws,
+    _means,
+    _spectrum,
+)
 from argmetric._forecast._laws import law_of_count, law_of_values
 from argmetric._kernels import compiled
 
@@ -339,6 +347,23 @@ def test_counts_by_cumulants_and_exactly(smooth, monkeypatch):
     for q in SHARES:
         assert other.quantile(q) == pytest.approx(
             plain.quantile(q), abs=0.02 * plain.std
+        )
+
+
+@pytest.mark.parametrize("name", ["f1", "jaccard"])
+def test_a_row_more_than_all_counts_are_exact_for(name):
+    """A certain negative that nobody predicts changes nothing but the route."""
+    limit = _effects.FEW_ROWS
+    p = np.append(np.random.default_rng(11).random(limit), 1e-300)
+    below, above = (
+        forecast(p[:n], p[:n] > 0.4, name, overdispersion=0.3)
+        for n in (limit, limit + 1)
+    )
+    assert above.mean == pytest.approx(below.mean, abs=2e-3 * below.std)
+    assert above.std == pytest.approx(below.std, rel=5e-3)
+    for q in SHARES:
+        assert above.quantile(q) == pytest.approx(
+            below.quantile(q), abs=0.02 * below.std
         )
 
 
