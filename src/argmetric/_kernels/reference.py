@@ -5,6 +5,8 @@ Each has the name and the arguments of its compiled twin, and none of its tricks
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import numpy.typing as npt
 
@@ -489,10 +491,11 @@ def best_of_rates(
         guess = rates_on_counts(kind, zero, n, hits, alarms, np.full(m + 1, mean))
         inside = slice(low[g], high[g] + 1)
         for k in (int(extra[g]), int(low[g] + np.argmax(guess[inside]))):
-            value[k], *slopes = _sum_of_rates(kind, zero, n, pi, qi, k, tolerance)
+            value[k], slopes = _sum_of_rates(kind, zero, n, pi, qi, k, tolerance)
         while True:
-            above = value[k] + np.cumsum(slopes[0])
-            below = value[k] + np.cumsum(slopes[1][::-1])[::-1]
+            rises, falls = slopes()
+            above = value[k] + np.cumsum(rises)
+            below = value[k] + np.cumsum(falls[::-1])[::-1]
             bound[k + 1 :] = np.minimum(bound[k + 1 :], above)
             bound[:k] = np.minimum(bound[:k], below)
             top = float(np.nanmax(value[inside]))
@@ -504,33 +507,43 @@ def best_of_rates(
             if not (left > -np.inf).any():
                 break
             k = int(low[g] + np.argmax(left))
-            value[k], *slopes = _sum_of_rates(kind, zero, n, pi, qi, k, tolerance)
+            value[k], slopes = _sum_of_rates(kind, zero, n, pi, qi, k, tolerance)
         done = np.count_nonzero(~np.isnan(value))
         out[:, g] = best, value[best], value[extra[g]], done
 
 
 def _sum_of_rates(
     kind: int, zero: float, n: int, p: Floats, q: Floats, k: int, tolerance: float
-) -> tuple[float, Floats, Floats]:
-    """E_k, and what every item above and below k adds to it at most."""
+) -> tuple[float, Callable[[], tuple[Floats, Floats]]]:
+    """E_k, and what tells how much every item above and below k adds at most."""
     hit_low, hits = law_of_items(p[:k], q[:k], tolerance)
     miss_low, misses = law_of_items(p[k:], q[k:], tolerance)
     a = hit_low + np.arange(hits.size, dtype=np.float64)[:, None]
     t, b = a + miss_low + np.arange(misses.size), k - a
+    inverse_t, inverse_u = 1.0 / np.maximum(t, 1.0), 1.0 / np.maximum(n - t, 1.0)
+    none, every = t <= 0.0, t >= n
 
     def at(hit: int, alarm: int) -> Floats:
-        return rates_on_counts(kind, zero, n, a + hit, b + alarm, t)
+        x = np.clip((a + hit) * inverse_t, 0.0, 1.0)
+        y = np.clip(1.0 - (b + alarm) * inverse_u, 0.0, 1.0)
+        x[none] = y[every] = zero
+        values = mean_of_rates(kind, x, y)
+        values[none | every] = np.nan_to_num(values[none | every], nan=0.0)
+        return values
 
     here = at(0, 0)
-    gain, loss = hits @ (at(1, 0) - here), hits @ (here - at(0, 1))
-    # The worth falls with p: one item bounds those that lie further off.
-    places, run = spaced(p.size - k)
-    above = item_worths(misses, p[k + places], q[k + places], gain, loss)
-    gain, loss = (here - at(-1, 0)) @ misses, (at(0, -1) - here) @ misses
-    places, back = spaced(k)
-    below = -item_worths(hits, p[k - 1 - places], q[k - 1 - places], gain, loss)
-    found = float(hits @ here @ misses)
-    return found, np.repeat(above, run), np.repeat(below, back)[::-1]
+
+    def slopes() -> tuple[Floats, Floats]:
+        """The worth falls with p: one item bounds those that lie further off."""
+        gain, loss = hits @ (at(1, 0) - here), hits @ (here - at(0, 1))
+        places, run = spaced(p.size - k)
+        above = item_worths(misses, p[k + places], q[k + places], gain, loss)
+        gain, loss = (here - at(-1, 0)) @ misses, (at(0, -1) - here) @ misses
+        places, back = spaced(k)
+        below = -item_worths(hits, p[k - 1 - places], q[k - 1 - places], gain, loss)
+        return np.repeat(above, run), np.repeat(below, back)[::-1]
+
+    return float(hits @ here @ misses), slopes
 
 
 def spaced(count: int) -> tuple[Integers, Integers]:
