@@ -26,14 +26,29 @@ VERBS = (
     "files",
 )
 METRICS = ("f1", "jaccard", "mcc", "kappa", "gmean", "hmean", "qmean")
-METRICS += ("balanced_accuracy", "fowlkes_mallows", "accuracy", "custom")
+METRICS += (
+    "balanced_accuracy",
+    "fowlkes_mallows",
+    "accuracy",
+    "custom",
+    "custom, smooth",
+)
 SIZES = (1, 2, 5, 20, 50, 64, 65, 90, 97, 100, 200, 513, 1_000, 10_000, 100_000)
 LONGEST = 1_000_000
 POSITIVES = ("0.1", "1", "10", "10%", "50%", "99%")
 LAYOUTS = ("groups sorted", "groups shuffled int", "groups shuffled text")
 LAYOUTS += ("groups shuffled 64-bit", "samples dense", "samples sparse")
 
-QUICK_METRICS = ("f1", "jaccard", "mcc", "kappa", "gmean", "qmean", "custom")
+QUICK_METRICS = (
+    "f1",
+    "jaccard",
+    "mcc",
+    "kappa",
+    "gmean",
+    "qmean",
+    "custom",
+    "custom, smooth",
+)
 QUICK_SIZES = (5, 20, 65, 100, 200, 1_000, 10_000)
 QUICK_VECTORS = (10, 500, 5_000, 100_000)
 
@@ -44,7 +59,11 @@ def own_metric(tp: Any, k: Any, t: Any, n: Any) -> Any:
 
 
 def metric_of(name: str) -> Any:
-    return own_metric if name == "custom" else name
+    own = {
+        "custom": own_metric,
+        "custom, smooth": am.CustomMetric(own_metric, smooth=True),
+    }
+    return own.get(name, name)
 
 
 def all_cells(*, quick: bool) -> Iterator[Cell]:

@@ -62,8 +62,12 @@ def signed(tp, k, t, n):
 FUNCTIONS = [own, squares, capped, at_least_half, bonus, wavy, steps, roots]
 FUNCTIONS += [flat, signed]
 LOSS = am.CustomMetric(
-    lambda tp, k, t, n: (k - tp) + 4 * (t - tp), name="loss", greater_is_better=False
+    lambda tp, k, t, n: (k - tp) + 4 * (t - tp),
+    name="loss",
+    greater_is_better=False,
+    smooth=True,
 )
+SMOOTH = am.CustomMetric(own, smooth=True)
 
 
 def segments_of(*vectors, implicit=0):
@@ -288,7 +292,8 @@ def test_decisions_equal_those_on_whole_curves(metric, law):
     sizes = [1, 2, 64, 65, 66, 130, 300]
     p = np.concatenate([LAWS[law](rng, n) for n in sizes])
     ids = np.repeat(np.arange(len(sizes)), sizes)
-    metric = metric if isinstance(metric, am.CustomMetric) else am.CustomMetric(metric)
+    if metric is not LOSS:
+        metric = am.CustomMetric(metric, smooth=True)
     sign = 1.0 if metric.greater_is_better else -1.0
     options = {"check": False, "zero_division": 0.0}
     found = am.decide(p, metric, groups=ids, average="groups", **options)
@@ -336,7 +341,7 @@ def test_smooth_functions_are_settled_by_a_few_sums(function, monkeypatch):
 @pytest.mark.parametrize("law", ["skewed", "rare", "certain"])
 def test_undefined_outcomes_are_left_out(zero, law):
     rng = np.random.default_rng(7)
-    metric = am.CustomMetric(squares, zero_division=zero)
+    metric = am.CustomMetric(squares, zero_division=zero, smooth=True)
     for n in (66, 200):
         p = LAWS[law](rng, n)
         found = am.decide(p, metric, check=False)
@@ -348,12 +353,12 @@ def test_undefined_outcomes_are_left_out(zero, law):
 
 def test_limits_hold_and_the_curve_is_made_when_asked_for():
     p = np.random.default_rng(2).beta(0.3, 1.0, 300)
-    curve = am.decide(p, own).curve
-    whole = am.decide(p, own, method="windows").curve
+    curve = am.decide(p, SMOOTH).curve
+    whole = am.decide(p, SMOOTH, method="windows").curve
     np.testing.assert_allclose(curve, whole, rtol=1e-11, atol=1e-13)
     free = oracle.best_k(curve)
     for low, high in ((0, free - 20), (free + 20, None), (free - 3, free + 3)):
-        limited = am.decide(p, own, min_positives=low, max_positives=high)
+        limited = am.decide(p, SMOOTH, min_positives=low, max_positives=high)
         last = 300 if high is None else high
         assert limited.n_positives == low + oracle.best_k(curve[low : last + 1])
         assert limited.best_cut.n_positives == free
@@ -369,8 +374,10 @@ def test_infinite_values_are_refused():
         return np.where(tp > 2, np.inf, tp)
 
     for function in (everywhere, lambda tp, k, t, n: -everywhere(tp, k, t, n)):
-        with pytest.raises(ValueError, match="infinite on some counts"):
-            am.decide(p, function, check=False)
+        for smooth in (False, True):
+            metric = am.CustomMetric(function, smooth=smooth)
+            with pytest.raises(ValueError, match="infinite on some counts"):
+                am.decide(p, metric, check=False)
     with pytest.raises(ValueError, match="infinite on some counts"):
         am.decide(p, infinite, check=False, method="windows")
 
@@ -383,7 +390,7 @@ def test_long_vectors_and_the_counts_between_two_blocks():
     for side in range(2):
         values = [(w[side] / (1 + x[side])).sum(axis=0) for _, x, w in (found, wanted)]
         np.testing.assert_allclose(*values, rtol=1e-9)
-    decision = am.decide(p, own)
+    decision = am.decide(p, SMOOTH)
     k = decision.n_positives
     assert decision.expected == pytest.approx(decision.curve[k], rel=1e-11)
     assert decision.curve[k] >= decision.curve.max() * (1 - 1e-11)
@@ -391,6 +398,23 @@ def test_long_vectors_and_the_counts_between_two_blocks():
 
 def test_known_forms_are_not_searched():
     segments = segments_of(np.full(70, 0.3))
-    assert _search.has_search(am.CustomMetric(own), "auto", segments)
-    assert not _search.has_search(am.CustomMetric(own), "windows", segments)
+    assert _search.has_search(SMOOTH, "auto", segments)
+    assert not _search.has_search(SMOOTH, "windows", segments)
+    assert not _search.has_search(am.CustomMetric(own), "auto", segments)
     assert not _search.has_search(am.FBeta(1), "auto", segments)
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_what_hides_from_a_rough_curve_is_found_by_default(law):
+    """One k is singled out by what may seldom happen there."""
+
+    def spike(tp, k, t, n):
+        return np.where((k == 17) & (tp >= 12), 2.5, 2 * tp / (k + t + 1))
+
+    rng = np.random.default_rng(9)
+    for n in (66, 150):
+        p = LAWS[law](rng, n)
+        curve = am.decide(p, spike, check=False, method="windows").curve
+        found = am.decide(p, spike, check=False)
+        assert found.expected == pytest.approx(curve.max(), rel=1e-11)
+        assert found.n_positives == oracle.best_k(curve)

@@ -14,6 +14,7 @@ from types import ModuleType
 import numpy as np
 
 from argmetric._expected._hermite import bernoulli_cumulants, points_and_weights
+from argmetric._expected._tables import refuse_infinite
 from argmetric._segments import Segments
 from argmetric._types import Floats, Integers
 from argmetric.metrics import Metric
@@ -184,9 +185,13 @@ def expected_values(metric: Metric, n: float, k: Floats, sides: BothSides) -> Fl
     if not math.isnan(metric.zero_division):
         if not values.flags.writeable:  # a constant of the user's, broadcast
             values = values.copy()
-        values *= miss_weights
-        values *= hit_weights
-        return np.asarray(values.sum(axis=axes), dtype=np.float64)
+        with np.errstate(invalid="ignore"):
+            values *= miss_weights
+            values *= hit_weights
+            result = np.asarray(values.sum(axis=axes), dtype=np.float64)
+        if not np.isfinite(result).all():
+            refuse_infinite(metric.value(hits, k, hits + misses, n), metric)
+        return result
     weights = hit_weights * miss_weights
     defined = ~np.isnan(values)
     mass = np.where(defined, weights, 0.0).sum(axis=axes)

@@ -18,7 +18,7 @@ from argmetric._expected._screen import search_any
 from argmetric._expected._tables import Tables, refuse_infinite
 from argmetric._segments import Method, Segments
 from argmetric._types import Booleans, Floats, Integers
-from argmetric.metrics import Metric, RatesForm
+from argmetric.metrics import CustomMetric, Metric, RatesForm
 
 KINDS = {"geometric": 0, "harmonic": 1, "quadratic": 2}
 
@@ -35,9 +35,14 @@ class Choice:
 
 def has_search(metric: Metric, method: Method, segments: Segments) -> bool:
     """Whether some segment needs no curve for its best k."""
-    known = metric.form is None or isinstance(metric.form, RatesForm)
+    known = is_smooth(metric) or isinstance(metric.form, RatesForm)
     long = bool((segments.lengths > GENERAL_TABLE_LIMIT).any())
     return method == "auto" and known and long
+
+
+def is_smooth(metric: Metric) -> bool:
+    """Whether a rough curve tells where the best k can be."""
+    return isinstance(metric, CustomMetric) and metric.smooth
 
 
 def choose_counts(
@@ -69,7 +74,7 @@ def choose_counts(
             getattr(choice, name)[chosen] = getattr(part, name)
 
     long = segments.lengths > GENERAL_TABLE_LIMIT
-    search = search_values if metric.form is None else search_rates
+    search = search_values if is_smooth(metric) else search_rates
     found, settled = search(segments, metric, long, *arguments)
     put(np.flatnonzero(settled), found)
     for chosen in (np.flatnonzero(~long), np.flatnonzero(long & ~settled)):
