@@ -3,6 +3,7 @@
     python benchmarks/scale.py                  # 10^6 rows
     python benchmarks/scale.py --rows 1e8       # 60 bytes of the disk for each
     python benchmarks/scale.py groups peers     # some of the sections
+    python benchmarks/scale.py vector --rows 5e8
 
 Rows lie in Parquet files of up to 10^6 rows, 20 to a group, groups all over the files.
 Every run is a process of its own, whose CPU seconds and largest memory are those of the
@@ -18,6 +19,7 @@ import json
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -29,19 +31,25 @@ from harness import cpu_seconds, emit, emit_machine, emit_summary, judge
 
 import argmetric as am
 
-SECTIONS = ("groups", "growth", "peers")
+SECTIONS = ("groups", "growth", "peers", "vector", "train")
 FILE_ROWS = 1_000_000
 GROUP_ROWS = 20
 SAMPLE = 40_000
 MEMORY = "2GB"
+IN_MEMORY = 10_000_000  # rows up to which a vector is decided in memory beside it
+METRICS = (
+    *("f1", "f2", "jaccard", "balanced_accuracy", "recall", "fm", "lift", "mcc"),
+    *("kappa", "gmean", "hmean", "qmean", "accuracy", "precision", "sec"),
+)
+FEATURES = 20
 RUN = """
 import json, resource, sys, time
 from argmetric.scale import Dask, Threads, decide
-folder, output, memory, engine, workers = sys.argv[1:]
+folder, output, memory, engine, workers, metric, group = sys.argv[1:]
 begun = time.perf_counter()
 kind = Dask if engine == "dask" else Threads
 with kind(n_jobs=int(workers)) as executor:
-    found = decide(folder, group="user", output=output, memory=memory,
+    found = decide(folder, metric, group=group or None, output=output, memory=memory,
                    executor=executor)
 seconds = time.perf_counter() - begun
 used = [resource.getrusage(who) for who in
@@ -49,6 +57,8 @@ used = [resource.getrusage(who) for who in
 print(json.dumps({
     "rows": found.n,
     "expected": found.expected,
+    "positives": found.n_positives,
+    "plan": found.plan,
     "seconds": seconds,
     "cpu_seconds": sum(one.ru_utime + one.ru_stime for one in used),
     "megabytes": max(one.ru_maxrss for one in used) / 1024,
@@ -69,10 +79,17 @@ def write_rows(folder: Path, rows: int) -> None:
         pq.write_table(pa.table(columns), folder / f"part-{i:05d}.parquet")
 
 
-def run_on(folder: Path, engine: str, workers: int) -> dict[str, Any]:
+def run_on(
+    folder: Path,
+    engine: str,
+    workers: int,
+    metric: str = "f1",
+    group: str = "user",
+    memory: str = MEMORY,
+) -> dict[str, Any]:
     """What one run took, in a process of its own."""
     with tempfile.TemporaryDirectory(dir=folder.parent) as place:
-        words = [folder, Path(place) / "out", MEMORY, engine, workers]
+        words = [folder, Path(place) / "out", memory, engine, workers, metric, group]
         done = subprocess.run(
             [sys.executable, "-c", RUN, *map(str, words)],
             check=True,
@@ -131,6 +148,90 @@ def growth(folder: Path, rows: int) -> None:
         emit("growth", f"{size:,} rows", rates[-1], "rows a CPU second")
     # At few rows it is the loading of libraries that takes the time
     emit("growth", "all over a tenth", rates[2] / rates[1], "ratio", (">=", 0.75))
+
+
+def vector(folder: Path, rows: int) -> None:
+    """One vector, larger than the memory that is granted; all metrics where it fits."""
+    write_rows(folder / "rows", rows)
+    small = rows <= IN_MEMORY
+    # so little that the vector does not fit, however short it is
+    memory = f"{rows * 60 // 1_000_000 + 1}MB" if small else MEMORY
+    p = np.zeros(0)
+    if small:
+        p = pq.read_table(folder / "rows", columns=["score"])["score"].to_numpy()
+    for metric in METRICS if small else ("f1", "jaccard"):
+        found = run_on(folder / "rows", "local", 2, metric, "", memory)
+        emit(
+            "vector",
+            f"{metric}, 2 workers",
+            rows / found["seconds"],
+            "rows/s",
+            rows=rows,
+            rows_a_cpu_second=rows / found["cpu_seconds"],
+            megabytes=found["megabytes"],
+            plan=found["plan"],
+        )
+        if not small:
+            emit("vector", "largest memory", found["megabytes"], "MB", ("<=", 2000.0))
+            continue
+        wanted = am.decide(p, metric)
+        apart = abs(wanted.n_positives - found["positives"])
+        emit("vector", f"{metric}, labels that differ", apart, "", ("<=", 0))
+        gap = abs(wanted.expected - found["expected"])
+        emit("vector", f"{metric}, gap to memory", gap, "", ("<=", 1e-12))
+
+
+def train(folder: Path, rows: int) -> None:
+    """Soft-F on files beside memory, and a pass beside one of LogisticRegression."""
+    from sklearn.linear_model import LogisticRegression
+
+    from argmetric.scale import Processes, fit
+
+    rng = np.random.default_rng(0)
+    (folder / "rows").mkdir()
+    theta = rng.normal(size=FEATURES) / 3
+    parts = []
+    for i, first in enumerate(range(0, rows, FILE_ROWS)):
+        X = rng.normal(size=(min(FILE_ROWS, rows - first), FEATURES))
+        y = rng.random(X.shape[0]) < 1 / (1 + np.exp(1.5 - X @ theta))
+        columns = {f"x{j}": X[:, j] for j in range(FEATURES)} | {"label": y.astype(int)}
+        pq.write_table(pa.table(columns), folder / "rows" / f"part-{i:05d}.parquet")
+        if rows <= FILE_ROWS:
+            parts.append((X, y.astype(int)))
+    words = {"n_restarts": 2, "random_state": 0, "tol": 1e-8}
+    seconds = {}
+    for workers in (1, 2):
+        passes = [0]
+
+        def count(at: Any, passes: list[int] = passes) -> None:
+            passes[0] += at.stage == "train" and at.done == at.rows
+
+        model = am.MetricLogisticRegression("f1", **words)
+        with Processes(workers) as executor:
+            begun = time.perf_counter()
+            fit(model, folder / "rows", executor=executor, progress=count)
+            seconds[workers] = (time.perf_counter() - begun) / passes[0]
+        emit(
+            "train",
+            f"a pass, {workers} workers",
+            seconds[workers],
+            "s",
+            rows=rows,
+            passes=passes[0],
+        )
+    target = (">=", 1.6) if rows > FILE_ROWS else None  # a file is one task
+    emit("train", "2 workers over 1", seconds[1] / seconds[2], "ratio", target)
+    if not parts:
+        return
+    ((X, y),) = parts
+    wanted = am.MetricLogisticRegression("f1", **words).fit(X, y)
+    gap = float(np.abs(wanted.coef_ - model.coef_).max())
+    emit("train", "gap of coefficients to memory", gap, "", ("<=", 1e-8))
+    peer = LogisticRegression(max_iter=100)
+    begun = time.perf_counter()
+    peer.fit(X, y)
+    one = (time.perf_counter() - begun) / int(peer.n_iter_[0])
+    emit("train", "a pass over one of LogisticRegression", seconds[1] / one, "ratio")
 
 
 def peers(folder: Path, rows: int) -> None:
@@ -203,7 +304,13 @@ def main() -> int:
     rows = 20_000 if given.quick else int(given.rows)
     judge(not given.quick)
     emit_machine()
-    calls = {"groups": groups, "growth": growth, "peers": peers}
+    calls = {
+        "groups": groups,
+        "growth": growth,
+        "peers": peers,
+        "vector": vector,
+        "train": train,
+    }
     for section in given.sections or SECTIONS:
         with tempfile.TemporaryDirectory(dir=given.folder) as place:
             calls[section](Path(place), rows)

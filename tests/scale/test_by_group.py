@@ -3,6 +3,7 @@
 import datetime
 import decimal
 import math
+import re
 import tempfile
 
 import numpy as np
@@ -13,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import argmetric as am
-from argmetric.scale import Dask, Processes, Threads, decide
+from argmetric._suspect import scores_of_a_model
+from argmetric.scale import decide
 from scale_data import SMALL, decisions, left_beside, read_back, scored, write_parts
 
 P = st.sampled_from([0.0, 1.0, 1e-300, 0.5, 0.25, 0.1, 1 - 2**-53, 0.7])
@@ -59,21 +61,34 @@ def test_labels_are_those_of_one_call_in_memory(data):
     memory = data.draw(st.sampled_from([2000, SMALL]))
     with tempfile.TemporaryDirectory() as folder:
         write_parts(f"{folder}/in", table, cuts)
-        found = decide(
-            f"{folder}/in",
-            metric,
-            group="user",
-            output=f"{folder}/out",
-            zero_division=zero,
-            memory=memory,
-        )
-        wanted = in_memory(table, metric, zero_division=zero)
+        words = {"group": "user", "output": f"{folder}/out", "memory": memory}
+        try:
+            with scores_of_a_model():  # all may be 0 or 1
+                wanted = in_memory(table, metric, zero_division=zero)
+        except ValueError as error:
+            with pytest.raises(ValueError, match=re.escape(str(error))):
+                decide(f"{folder}/in", metric, zero_division=zero, **words)
+            return
+        found = decide(f"{folder}/in", metric, zero_division=zero, **words)
         written = read_back(f"{folder}/out")
     np.testing.assert_array_equal(written["decision"].to_numpy(), wanted.labels)
     assert written.drop_columns(["decision"]).equals(table)
     assert found.expected == pytest.approx(wanted.expected, rel=1e-12, nan_ok=True)
     assert found.n_positives == wanted.n_positives
     assert found.n_groups == wanted.n_groups
+
+
+def test_a_bucket_on_which_the_metric_is_never_defined(tmp_path):
+    table = pa.table({"user": [0, 1, 1, 1], "score": [1.0, 0.5, 0.4, 0.2]})
+    write_parts(tmp_path / "in", table, [2])
+    words = {"group": "user", "output": tmp_path / "out", "memory": 200}
+    found = decide(tmp_path / "in", "mcc", zero_division=math.nan, **words)
+    wanted = in_memory(table, "mcc", zero_division=math.nan)
+    np.testing.assert_array_equal(decisions(tmp_path / "out"), wanted.labels)
+    assert found.expected == pytest.approx(wanted.expected, rel=1e-14)
+    write_parts(tmp_path / "in", table.slice(0, 1), [1])
+    with pytest.raises(ValueError, match="mcc is undefined for every number"):
+        decide(tmp_path / "in", "mcc", zero_division=math.nan, **words)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -142,19 +157,18 @@ def test_results_do_not_depend_on_how_the_work_is_divided(tmp_path):
     assert found.to_dict()["n_files"] == 10
 
 
-@pytest.mark.parametrize("kind", [Processes, Dask, Threads])
-def test_every_executor_writes_the_same(tmp_path, kind):
+@pytest.mark.parametrize("kind", ["processes", "cluster"])
+def test_every_executor_writes_the_same(tmp_path, kind, request):
     table = scored(1500)
     write_parts(tmp_path / "in", table, [400, 900])
-    with kind(n_jobs=2) as executor:
-        decide(
-            tmp_path / "in",
-            "mcc",
-            group="user",
-            output=tmp_path / "out",
-            memory=SMALL,
-            executor=executor,
-        )
+    decide(
+        tmp_path / "in",
+        "mcc",
+        group="user",
+        output=tmp_path / "out",
+        memory=SMALL,
+        executor=request.getfixturevalue(kind),
+    )
     np.testing.assert_array_equal(
         decisions(tmp_path / "out"), in_memory(table, "mcc").labels
     )

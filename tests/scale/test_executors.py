@@ -13,17 +13,13 @@ from argmetric.scale._extras import load_extra
 from scale_tasks import die, die_once, refuse_three, square
 
 
-@pytest.fixture(scope="module")
-def cluster():
-    with Dask(n_jobs=2) as executor:
-        yield executor
-
-
 @pytest.fixture(params=["threads", "processes", "dask"])
 def executor(request):
-    if request.param == "dask":
-        return request.getfixturevalue("cluster")
-    return Threads(2) if request.param == "threads" else Processes(2)
+    if request.param == "threads":
+        return Threads(2)
+    return request.getfixturevalue(
+        {"dask": "cluster", "processes": "processes"}[request.param]
+    )
 
 
 def test_results_come_in_the_order_of_the_items(executor):
@@ -57,7 +53,7 @@ def test_a_failure_cancels_what_has_not_begun():
 def test_a_killed_worker_costs_its_tasks_again_and_nothing_else(
     tmp_path, kind, request
 ):
-    executor = request.getfixturevalue("cluster") if kind == "dask" else Processes(2)
+    executor = request.getfixturevalue("cluster" if kind == "dask" else kind)
     items = [(i, tmp_path / "mark" if i == 2 else None) for i in range(6)]
     assert list(executor.map(die_once, items)) == [0, 1, 2, 3, 4, 5]
     assert (tmp_path / "mark").exists()

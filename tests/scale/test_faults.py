@@ -13,11 +13,11 @@ import pyarrow.parquet as pq
 import pytest
 
 import argmetric as am
-from argmetric.scale import Dask, Processes, decide
 from argmetric.scale import _append as append_stage
 from argmetric.scale import _buckets as bucket_stage
 from argmetric.scale import _decide as decide_stage
 from argmetric.scale import _partition as partition_stage
+from argmetric.scale import decide
 from argmetric.scale._conservation import Tally, tally
 from argmetric.scale._folders import claimed, places_of
 from argmetric.scale._tasks import StageError
@@ -347,15 +347,16 @@ def test_ctrl_c_leaves_nothing(files, tmp_path):
     assert sorted(p.name for p in tmp_path.iterdir()) == ["in"]
 
 
-@pytest.mark.parametrize("kind", [Processes, Dask])
-def test_a_killed_worker_changes_nothing(files, kind, tmp_path):
+@pytest.mark.parametrize(
+    ("kind", "stage"), [("processes", "partition"), ("cluster", "decide_bucket")]
+)
+def test_a_killed_worker_changes_nothing(files, kind, stage, tmp_path, request):
     _, table, output = files
-    with kind(n_jobs=2) as executor:
-        for stage in ("partition", "decide_bucket"):
-            mark = tmp_path / f"{kind.__name__}-{stage}"
-            run(files, executor=DyingExecutor(executor, stage, str(mark)))
-            assert mark.exists()
-            np.testing.assert_array_equal(decisions(output), wanted(table))
+    executor = request.getfixturevalue(kind)
+    mark = tmp_path / "killed"
+    run(files, executor=DyingExecutor(executor, stage, str(mark)))
+    assert mark.exists()
+    np.testing.assert_array_equal(decisions(output), wanted(table))
 
 
 PROGRAM = """

@@ -1,7 +1,11 @@
 """Which labels should I hand in?"""
 
 from argmetric._decide._calibrated import calibration_note, recalibrated
-from argmetric._decide._decide import decide
+from argmetric._decide._decide import (
+    decide,
+    part_of_a_whole,
+    refuse_never_defined,
+)
 from argmetric._decide._evaluate import evaluate
 from argmetric._decide._one import decide_items, tie_note
 from argmetric._decide._question import (
@@ -26,7 +30,9 @@ __all__ = [
     "decide_items",
     "error_note",
     "evaluate",
+    "part_of_a_whole",
     "recalibrated",
+    "refuse_never_defined",
     "threshold_between",
     "tie_note",
 ]

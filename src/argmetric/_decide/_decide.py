@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import replace
 from typing import Any
 
@@ -21,7 +24,27 @@ from argmetric._expected import Tables
 from argmetric._layout import Average, lay_out
 from argmetric._segments import Method
 from argmetric._suspect import warn_of_scale
-from argmetric.metrics import MetricLike, get_metric, require_defined
+from argmetric.metrics import Metric, MetricLike, get_metric, require_defined
+
+_of_a_whole: ContextVar[bool] = ContextVar("_of_a_whole", default=False)
+
+
+@contextmanager
+def part_of_a_whole() -> Iterator[None]:
+    """Within, rows are some of many: the metric may be undefined on all of them."""
+    token = _of_a_whole.set(True)
+    try:
+        yield
+    finally:
+        _of_a_whole.reset(token)
+
+
+def refuse_never_defined(expected: float, metric: Metric) -> None:
+    if math.isnan(expected):
+        raise ValueError(
+            f"{metric.name} is undefined for every number of positives that is allowed "
+            "here; zero_division=0 or 1 gives it a value"
+        )
 
 
 def decide(
@@ -146,11 +169,8 @@ def decide(
         decide_one(question) if layout.single else decide_groups(question, n_threads)
     )
     # Without any chance of a positive "none" is right, whatever it is worth.
-    if math.isnan(decision.expected) and layout.scores.max(initial=0.0) > 0.0:
-        raise ValueError(
-            f"{metric.name} is undefined for every number of positives that is allowed "
-            "here; zero_division=0 or 1 gives it a value"
-        )
+    if layout.scores.max(initial=0.0) > 0.0 and not _of_a_whole.get():
+        refuse_never_defined(decision.expected, metric)
     if found is None:
         return decision
     note = f"{calibration_note(found)}; thresholds refer to these"

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._decide import decide
+from argmetric._decide import decide, part_of_a_whole
 from argmetric._files import DataError
 from argmetric._groups import Groups, code_groups
 from argmetric._saving import replaced_whole
@@ -64,7 +64,8 @@ def decide_bucket(task: BucketTask) -> Found:
     else:
         groups = {"groups": coded(parts, task.asked.used), "average": "groups"}
     scores = np.concatenate([part.scores for part in parts])
-    with scores_of_a_model():  # a bucket may be all 0 and 1 where the whole is not
+    # a bucket may be all 0 and 1, or never defined, where the whole is not
+    with scores_of_a_model(), part_of_a_whole():
         decision = decide(
             Probabilities(scores, task.asked.used.logits),
             task.asked.metric,
@@ -84,6 +85,7 @@ def decide_bucket(task: BucketTask) -> Found:
         "error": decision.error * expected.size,
         "half": decision.cut_half.expected * expected.size,
         "half_positives": decision.cut_half.n_positives,
+        "likely": bool(scores.max(initial=0.0) > 0.0),
         "threshold": decision.threshold,
         "notes": [] if groups else list(decision.notes),
     }

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from argmetric import __version__
 from argmetric._arguments import check_choice, check_flag, check_path
 from argmetric._calibrate import resolve_calibrator
-from argmetric._decide import Limits, check_limits
+from argmetric._decide import Limits, check_limits, refuse_never_defined
 from argmetric._files import DataError, marked
 from argmetric._saving import unfinished
 from argmetric.metrics import MetricLike, get_metric
@@ -274,6 +274,9 @@ def _answer(
         raise DataError("append: other positives were written than were decided")
     grouped = asked.used.group is not None
     groups, defined = int(total("groups")), total("expected_defined")
+    expected = total("expected") / defined if defined else math.nan
+    if any(found["likely"] for found in results):
+        refuse_never_defined(expected, asked.metric)
     undefined = math.isnan(asked.metric.zero_division)
     rows = sum(source.rows for source in sources.values())
     return ScaledDecision(
@@ -285,7 +288,7 @@ def _answer(
         n_groups=groups if grouped else None,
         n_positives=positives,
         threshold=None if grouped else results[0]["threshold"],
-        expected=total("expected") / defined if defined else math.nan,
+        expected=expected,
         error=total("error") / groups,
         expected_half=None if undefined and grouped else total("half") / groups,
         n_half=int(total("half_positives")),

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from argmetric._arguments import check_label
 from argmetric._files import DataError, Role, Table, find_column
 from argmetric._labels import classes_of, distinct, label_array, no_label
 from argmetric._types import Booleans, Floats
@@ -104,6 +105,7 @@ def settle_marks(
     With `pos_label` it is all columns together that hold two labels; without, each is
     read for itself, as in memory. `both` refuses a column with one class.
     """
+    check_label(pos_label)
     columns = tuple(mark.column for mark in marks)
     tasks = [
         Task(find_labels, LabelTask(source, columns), "", source.rows)

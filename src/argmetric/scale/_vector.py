@@ -103,6 +103,7 @@ class VectorFound:
             "error": self.choice.error,
             "half": self.choice.at_half,
             "half_positives": self.choice.n_half,
+            "likely": True,
             "threshold": self.cut.threshold,
             "notes": list(self.notes),
         }
