@@ -6,6 +6,8 @@ import os
 import signal
 import subprocess
 import sys
+import threading
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -357,6 +359,34 @@ def test_a_killed_worker_changes_nothing(files, kind, stage, tmp_path, request):
     run(files, executor=DyingExecutor(executor, stage, str(mark)))
     assert mark.exists()
     np.testing.assert_array_equal(decisions(output), wanted(table))
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_workers_are_killed_at_random_moments(files, cluster, seed):
+    _, table, output = files
+    rng = np.random.default_rng(seed)
+    cluster.client.wait_for_workers(2, timeout=120)  # others may have been killed
+    victims = sorted(cluster.client.run(os.getpid).values())
+    victim = int(rng.choice(victims))
+    timer = threading.Timer(rng.uniform(0.0, 0.6), os.kill, (victim, signal.SIGKILL))
+    timer.start()
+    run(files, executor=cluster)
+    timer.join()
+    np.testing.assert_array_equal(decisions(output), wanted(table))
+    assert left_beside(output) == []
+
+
+def test_a_worker_without_the_folder_is_told(files):
+    class Elsewhere:
+        def map(self, function, items):
+            for item in items:
+                if hasattr(item, "kept"):
+                    item = replace(item, kept=f"/elsewhere{item.kept}")
+                yield function(item)
+
+    with pytest.raises(ValueError, match=r"does not see /elsewhere.*`work_dir` names"):
+        run(files, executor=Elsewhere())
+    assert left_beside(files[2]) == []
 
 
 PROGRAM = """

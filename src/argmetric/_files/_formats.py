@@ -56,6 +56,7 @@ Role = Literal[
     "resume",
     "score",
     "target",
+    "work_dir",
     "zero_based",
 ]
 ROLES: tuple[Role, ...] = get_args(Role)

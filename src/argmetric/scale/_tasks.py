@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from argmetric._files import DataError
+from argmetric._files import DataError, marked
 from argmetric.scale._executors import Executor
 from argmetric.scale._folders import save
 
@@ -46,6 +47,12 @@ class Refused:
 
 def perform(task: Task) -> Found | Refused:
     """The result of a task, from where it is kept or by doing it."""
+    folder = os.path.dirname(task.kept)
+    if task.kept and not os.path.isdir(folder):
+        raise DataError(
+            f"the machine {platform.node()} does not see {folder}: all workers must "
+            f"see the folder for what is in between; {marked('work_dir')} names another"
+        )
     if task.kept and os.path.exists(task.kept):
         with open(task.kept, encoding="utf-8") as file:
             kept: Found = json.load(file)
