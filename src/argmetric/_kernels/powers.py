@@ -31,6 +31,24 @@ def bin_sums(p, low, scale, sums):
 
 
 @kernel
+def bin_moments(p, low, scale, moments):
+    """moments[b, j] = Σ f^j over the p in bin b, as floats in the order of the items.
+
+    Of bins and f as in `bin_sums`.
+    """
+    width = float(moments.shape[0])
+    for i in range(p.shape[0]):
+        place = (p[i] - low) * scale
+        if 0.0 <= place < width:
+            b = int(place)
+            f = place - b - 0.5
+            moments[b, 0] += 1.0
+            moments[b, 1] += f
+            moments[b, 2] += f * f
+            moments[b, 3] += f * f * f
+
+
+@kernel
 def take_range(p, low, high, out):
     """All p with low ≤ p < high in the order of the input; `out` has one place more."""
     count = 0
