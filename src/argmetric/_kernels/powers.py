@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argmetric._kernels._jit import kernel
+from argmetric._kernels._lanes import four, put, side_by_side
 
 
 @kernel
@@ -36,16 +37,14 @@ def bin_moments(p, low, scale, moments):
 
     Of bins and f as in `bin_sums`.
     """
-    width = float(moments.shape[0])
+    width, flat = float(moments.shape[0]), moments.ravel()
     for i in range(p.shape[0]):
         place = (p[i] - low) * scale
         if 0.0 <= place < width:
             b = int(place)
             f = place - b - 0.5
-            moments[b, 0] += 1.0
-            moments[b, 1] += f
-            moments[b, 2] += f * f
-            moments[b, 3] += f * f * f
+            row = side_by_side(1.0, f, f * f, f * f * f)
+            put(flat, 4 * b, four(flat, 4 * b) + row)
 
 
 @kernel
