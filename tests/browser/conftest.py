@@ -40,6 +40,7 @@ def rows():
 def files(rows, tmp_path_factory):
     """Reports of every kind, as files."""
     import argmetric as am
+    from argmetric.cli import main
 
     p, y, groups = rows
     folder = tmp_path_factory.mktemp("reports")
@@ -52,6 +53,13 @@ def files(rows, tmp_path_factory):
     }
     for name, report in made.items():
         report.save(folder / f"{name}.html")
+    (folder / "tags.txt").write_text("Ana B-PER B-PER\n<b> O B-LOC\n\n" * 9)
+    lines = [f"{label} 1:{x:.4f}" for x, label in zip(p, y, strict=True)]
+    (folder / "rows.svm").write_text("\n".join(lines) + "\n")
+    for name, *command in (("tags", "tag", "evaluate"), ("stream", "stream")):
+        source = {"tags": "tags.txt", "stream": "rows.svm"}[name]
+        target = str(folder / f"{name}.html")
+        assert main([*command, str(folder / source), "--report", target]) == 0
     return folder
 
 

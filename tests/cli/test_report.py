@@ -173,6 +173,34 @@ def test_tags(run: Run) -> None:
     assert "| PER | 1.0000 | 1.0000 | 1.0000 | 40 | 40 | 40 |" in text
 
 
+def test_a_stream(run: Run) -> None:
+    rows = [f"{y} 1:{p:.4f} 2:1" for p, y in zip(P, Y, strict=True)]
+    Path("rows.svm").write_text("\n".join(rows * 3) + "\n")
+    plain = run("stream", "rows.svm", "-o", "plain.jsonl", "--json")
+    told = run("stream", "rows.svm", "-o", "told.jsonl", "--report", "page.json")
+    assert (plain.code, told.code) == (0, 0)
+    assert Path("plain.jsonl").read_bytes() == Path("told.jsonl").read_bytes()
+    said = json.loads(Path("page.json").read_text(encoding="utf-8"))
+    over, values = said["over"], json.loads(plain.out)
+    assert over["rows"] == list(range(64, 1200, 64))
+    lines = Path("told.jsonl").read_text().splitlines()
+    predictions = [json.loads(line) for line in lines]
+    label, decision = (
+        np.array([row[name] for row in predictions]) for name in ("label", "decision")
+    )
+    for i in (0, 7, 17):
+        n = over["rows"][i]
+        assert over["score"][i] == am.evaluate(label[:n], decision[:n])
+        assert over["recent"][i] == am.evaluate(label[n - 64 : n], decision[n - 64 : n])
+        assert over["predicted"][i] == decision[n - 64 : n].mean()
+        assert over["actual"][i] == label[n - 64 : n].mean()
+    assert said["facts"][0][1] == f"{values['score']:.4f}"
+    assert run("stream", "rows.svm", "--report", "page.html").code == 0
+    page = Path("page.html").read_text(encoding="utf-8")
+    assert page.count("<figure>") == 3
+    assert "<script" not in page
+
+
 def test_parts_of_speech(run: Run) -> None:
     Path("tags.txt").write_text("a DT DT\ndog NN VB\n\nruns VB VB\n\n")
     assert run("tag", "evaluate", "tags.txt", "--report", "page.txt").code == 0

@@ -19,6 +19,7 @@ __getattr__, __dir__, __all__ = lazy_names(
     for_other_rooms={
         "_report": ("format_of", "require_page"),
         "_summarize": ("summarize_file",),
+        "_stream": ("Look", "StreamHistory", "summarize_stream"),
         "_tags": ("summarize_tags",),
         "_of_results": (
             "report_check",

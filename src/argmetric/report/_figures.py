@@ -7,7 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from argmetric.report._numbers import number
-from argmetric.report._summary import Calibration, Mass, Summary, Thresholds, View
+from argmetric.report._summary import (
+    Calibration,
+    Mass,
+    Over,
+    Summary,
+    Thresholds,
+    View,
+)
 from argmetric.report._ticks import count_text, nice_ticks
 
 WIDTH, HEIGHT = 720, 340
@@ -181,4 +188,41 @@ def interval_figure(said: Summary) -> dict[str, Any] | None:
         "low": round(100 * score.low, 2),
         "width": round(max(100 * (score.high - score.low), 0.6), 2),
         "mean": round(100 * score.mean, 2),
+    }
+
+
+def over_figures(metric: str, over: Over) -> list[dict[str, Any]]:
+    """Score, threshold and shares of positives against the number of rows."""
+    shares = (over.predicted, over.actual)
+    return [
+        _over_figure(
+            metric, over.rows, (over.score, over.recent), ("so far", "of late")
+        ),
+        _over_figure("threshold", over.rows, (over.threshold,), ()),
+        _over_figure(
+            "share of positives of late",
+            over.rows,
+            shares,
+            ("called positive", "positive"),
+        ),
+    ]
+
+
+def _over_figure(
+    name: str, rows: tuple[int, ...], lines: Any, names: tuple[str, ...]
+) -> dict[str, Any]:
+    values = [x for line in lines for x in line if math.isfinite(x)] or [0.0]
+    low, high = min(0.0, *values), max(values)
+    y_ticks = nice_ticks(low, high if high > low else low + 1.0, 4)
+    x_ticks = [x for x in nice_ticks(0.0, rows[-1], 5, whole=True) if x <= rows[-1]]
+    plane = Plane(float(rows[-1]), y_ticks[0], y_ticks[-1])
+    return {
+        **axes(
+            plane,
+            [(x, count_text(x)) for x in x_ticks],
+            [(y, f"{y:g}") for y in y_ticks],
+        ),
+        "name": name,
+        "paths": [plane.path(rows, line) for line in lines],
+        "names": names,
     }

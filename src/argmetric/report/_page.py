@@ -35,6 +35,8 @@ def page(said: Summary) -> str:
         drawn["calibration"] = figures.reliability_figure(said.calibration)
     if said.thresholds is not None:
         drawn["thresholds"] = figures.threshold_figure(said.thresholds)
+    if said.over is not None and said.over.rows:
+        drawn["over"] = figures.over_figures(said.metric, said.over)
     policy = f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}"
     text: str = template.render(
         said=said,

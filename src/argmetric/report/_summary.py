@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-Kind = Literal["decision", "labels", "rule", "check", "tags"]
+Kind = Literal["decision", "labels", "rule", "check", "tags", "stream"]
 Numbers = tuple[float, ...]
 Row = tuple[str, ...]
 
@@ -220,12 +220,28 @@ class Tags:
 
 
 @dataclass(frozen=True)
+class Over:
+    """A stream over time: after so many rows, the score so far and the threshold.
+
+    `recent` is the score of the rows of late (a fortieth of all), `predicted` and
+    `actual` are shares of positives among these.
+    """
+
+    rows: tuple[int, ...]
+    score: Numbers
+    recent: Numbers
+    threshold: Numbers
+    predicted: Numbers
+    actual: Numbers
+
+
+@dataclass(frozen=True)
 class Summary:
     """All that a report says: plain values, however many rows there were.
 
     Attributes
     ----------
-    kind : {"decision", "labels", "rule", "check", "tags"}
+    kind : {"decision", "labels", "rule", "check", "tags", "stream"}
         What is reported.
     metric : str
         What decisions are judged by.
@@ -251,6 +267,8 @@ class Summary:
         Of a rule.
     tags : Tags or None
         Of a tagger.
+    over : Over or None
+        Of a stream.
     """
 
     kind: Kind
@@ -280,6 +298,7 @@ class Summary:
     calibration: Calibration | None = None
     thresholds: Thresholds | None = None
     tags: Tags | None = None
+    over: Over | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """The same as plain lists, texts and numbers, for JSON."""

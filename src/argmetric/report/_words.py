@@ -13,7 +13,7 @@ from argmetric.report._numbers import (
     share,
     threshold,
 )
-from argmetric.report._summary import Chosen, Example, Piece, Row, Summary, Tags
+from argmetric.report._summary import Chosen, Example, Over, Piece, Row, Summary, Tags
 
 
 @dataclass(frozen=True)
@@ -68,10 +68,12 @@ def document(said: Summary) -> Document:
         "rule": f"A rule for {said.metric}",
         "check": "Are these probabilities fit to decide with?",
         "tags": "Predicted labels against right ones",
+        "stream": f"{said.metric} of a stream, row by row",
     }[said.kind]
-    if said.tags is None:
-        rows = count(said.n, "row")
-    else:
+    rows = count(said.n, "row")
+    if said.over is not None:
+        rows = f"{said.names['file']}: {rows}"
+    if said.tags is not None:
         tokens = count(said.n, "token")
         rows = (
             f"{said.names['file']}: {count(said.tags.sentences, 'sentence')}, {tokens}"
@@ -212,6 +214,8 @@ def _sections(said: Summary) -> Iterator[Section]:
         yield _calibration(said)
     if said.tags is not None:
         yield from _tags(said.tags)
+    if said.over is not None and said.over.rows:
+        yield _over(said.metric, said.over)
     if said.groups is not None:
         yield _groups(said)
     if said.truth is not None:
@@ -442,3 +446,30 @@ def _tags(part: Tags) -> Iterator[Section]:
     if part.examples:
         text = "Some sentences with mistakes, first as they are, then as predicted."
         yield Section("examples", "Examples", (text,), examples=part.examples)
+
+
+def _over(metric: str, over: Over) -> Section:
+    last = len(over.rows) - 1
+    places = sorted({round(last * i / 9) for i in range(10)})
+    rows = tuple(
+        (
+            f"{over.rows[i]:,}",
+            number(over.score[i]),
+            number(over.recent[i]),
+            number(over.threshold[i]),
+            share(over.predicted[i], 1.0),
+            share(over.actual[i], 1.0),
+        )
+        for i in places
+    )
+    shares = ("called positive of late", "positive of late")
+    header = ("rows", f"{metric} so far", "of late", "threshold", *shares)
+    return Section(
+        "over",
+        "Over time",
+        (
+            "Every row was predicted before its label was seen. Of late means: in the "
+            "last fortieth of all rows.",
+        ),
+        (Table("Some of the looks", header, rows),),
+    )

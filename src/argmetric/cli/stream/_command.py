@@ -33,17 +33,19 @@ from argmetric.cli._options import (
     Json,
     LabelValue,
     MetricName,
+    ReportTarget,
     Seed,
     Target,
     ZeroOverZero,
     metric_named,
 )
 from argmetric.cli._progress import reading
+from argmetric.cli.scores._page import require
 from argmetric.cli.scores._rows_out import refuse_shared_output
 from argmetric.cli.scores._rules import refuse_bad_target
 from argmetric.cli.stream._checkpoint import Checkpoint, CheckpointFolder
 from argmetric.cli.stream._out import STANDARD_STREAM, Predictions
-from argmetric.cli.stream._report import print_stream, stream_summary
+from argmetric.cli.stream._report import print_stream, save_report, stream_summary
 from argmetric.cli.stream._run import (
     Counts,
     StreamRun,
@@ -103,6 +105,7 @@ def stream(
     ] = 100_000,
     resume: Annotated[bool, Flag, _Kept] = False,
     output: Target = None,
+    report: ReportTarget = None,
     json: Json = False,
 ) -> int:
     """Learn from a stream in one pass, for the metric; every row is predicted first.
@@ -161,6 +164,8 @@ def stream(
     refuse_shared_output(output, json=json)
     _check_options(locals())
     _check_metric(judge, rule)
+    if report is not None:
+        require(report)
     if output is not None and output != STANDARD_STREAM:
         refuse_bad_target(output)
         with contextlib.suppress(FileNotFoundError):
@@ -233,12 +238,18 @@ def stream(
             run.counts = Counts(**found.manifest["counts"])
             folder.set_aside_newer(found)
             say(f"going on after {run.position.rows:,} rows, from {found.path}")
+        if report is not None:
+            from argmetric.report import StreamHistory
+
+            run.history = StreamHistory(run.counts.rows)
         run.go(stopped, Status())
     if not run.counts.rows and not stopped():
         raise files.DataError(f"no row of {rows.source.name} could be used")
     if run.finished and run.absence is not None:
         raise files.DataError(run.absence)
     summary = stream_summary(run, judge, stopped, output)
+    if run.history is not None and report is not None:
+        save_report(summary, judge, run.history, report)
     if json:
         _report.print_json(summary)
     else:

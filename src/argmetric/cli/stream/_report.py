@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypedDict
+from typing import TYPE_CHECKING, Literal, TypedDict
 
 from argmetric.cli import _report
 from argmetric.cli._errors import INTERRUPTED, TERMINATED, with_flags
 from argmetric.cli._summary import Confusion, Number
+from argmetric.cli.scores._page import save
 from argmetric.cli.stream._run import StreamRun
 from argmetric.cli.stream._status import Interruption
 from argmetric.metrics import Metric
+
+if TYPE_CHECKING:
+    from argmetric.report import StreamHistory
 
 
 class StreamSummary(TypedDict):
@@ -131,3 +135,35 @@ def _found(summary: StreamSummary) -> list[tuple[str, str]]:
     if summary["rows_per_second"]:
         facts.append(("rate", f"{summary['rows_per_second']:,.0f} rows a second"))
     return facts
+
+
+def save_report(
+    summary: StreamSummary, metric: Metric, history: StreamHistory, path: str
+) -> None:
+    """Write the report of a stream."""
+    from argmetric.report import Report, summarize_stream
+
+    counts, rows = summary["counts"], max(summary["rows"], 1)
+    truth, chosen = counts["tp"] + counts["fn"], counts["tp"] + counts["fp"]
+    found = f"{counts['tp']:,} of {truth:,} positives were found"
+    facts = [
+        (f"{summary['metric']} so far", _report.number(summary["score"]), found),
+        ("Threshold now", _report.number(summary["threshold"]), _asked(summary)[-1][1]),
+        (
+            "Called positive",
+            f"{100 * chosen / rows:.1f} %",
+            f"{100 * truth / rows:.1f} % of the rows are",
+        ),
+    ]
+    notes = [f"skipped: {error}" for error in summary["errors"]]
+    if summary["signal"]:
+        notes.append(f"stopped by {summary['signal']} before the end")
+    page = summarize_stream(
+        history.looks,
+        metric=metric,
+        rows=summary["rows"],
+        file=summary["file"],
+        facts=facts,
+        notes=notes,
+    )
+    save(Report(page), path)

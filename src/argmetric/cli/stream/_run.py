@@ -30,6 +30,7 @@ from argmetric.cli.stream._out import Predictions
 from argmetric.cli.stream._status import SIGNALS, Interruption, Status
 
 if TYPE_CHECKING:
+    from argmetric.report import StreamHistory
     from argmetric.stream import OnlineClassifier
 
 
@@ -90,6 +91,7 @@ class StreamRun:
     seconds: float = 0.0
     learned: int = 0  # rows of this process
     kept: str | None = None  # the last checkpoint
+    history: StreamHistory | None = None  # for a report
 
     def __post_init__(self) -> None:
         self.position = self.rows.start
@@ -141,13 +143,27 @@ class StreamRun:
         self.position = block.position
         if not block.y.size:
             return
+        if self.history is None:
+            self._learn(block.X, block.y, block.numbers)
+            return
+        from argmetric.report import Look
+
+        for part in self.history.pieces(self.counts.rows, block.y.size):
+            self._learn(block.X[part], block.y[part], block.numbers[part])
+            counts = self.counts
+            predicted, actual = counts.tp + counts.fp, counts.tp + counts.fn
+            known = self.model.score_, self.model.threshold_
+            found = counts.tp, predicted, actual
+            self.history.look(Look(counts.rows, *known, *found))
+
+    def _learn(self, X: Any, y: Any, numbers: Any) -> None:
         decisions, scores = self.model.progressive(
-            block.X, block.y, classes=[0, 1], return_proba=True
+            X, y, classes=[0, 1], return_proba=True
         )
         decisions = np.asarray(decisions)
-        self.counts.add(decisions, block.y)
-        self.predictions.write(block.numbers, scores, decisions, block.y)
-        self.learned += block.y.size
+        self.counts.add(decisions, y)
+        self.predictions.write(numbers, scores, decisions, y)
+        self.learned += y.size
 
     def _line(self) -> str:
         rate = self.learned / max(self.seconds, 1e-9)

@@ -1,0 +1,117 @@
+"""What a report says of a stream: score, threshold and positives over time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from argmetric.metrics import Metric
+from argmetric.report._summary import Over, Row, Summary
+
+POINTS = 512
+FIRST_STEP = 64  # rows
+WINDOWS = 40  # into which the looks fall, for what is told of the rows of late
+
+
+class Look(NamedTuple):
+    """What was known after some rows; hits and both kinds of positives are counts."""
+
+    rows: int
+    score: float
+    threshold: float
+    hits: int
+    predicted: int
+    actual: int
+
+
+class StreamHistory:
+    """Looks at a stream at even distances, which double when there are too many.
+
+    Attributes
+    ----------
+    looks : list of Look
+        At most `POINTS` of them.
+    """
+
+    def __init__(self, rows: int = 0) -> None:
+        self.looks: list[Look] = []
+        self._begun, self._step = rows, FIRST_STEP
+
+    def pieces(self, rows: int, count: int) -> Iterator[slice]:
+        """Parts of the next rows that end where the stream is to be looked at."""
+        begin = 0
+        while begin < count:
+            left = self._step - (rows + begin - self._begun) % self._step
+            end = min(begin + left, count)
+            yield slice(begin, end)
+            begin = end
+
+    def look(self, look: Look) -> None:
+        """Keep what is known now, where it is time to."""
+        if (look.rows - self._begun) % self._step:
+            return
+        self.looks.append(look)
+        if len(self.looks) > POINTS:
+            self.looks = self.looks[1::2]
+            self._step *= 2
+
+
+def summarize_stream(
+    looks: Sequence[Look],
+    *,
+    metric: Metric,
+    rows: int,
+    file: str,
+    facts: Sequence[Row],
+    notes: Sequence[str] = (),
+) -> Summary:
+    """Say how a stream went.
+
+    Parameters
+    ----------
+    looks : sequence of Look
+        What was known after ever more rows.
+    metric : Metric
+        What predictions are judged by.
+    rows : int
+        Rows in all.
+    file : str
+        Where they came from.
+    facts : sequence of (str, str, str)
+        What has to be seen first.
+    notes : sequence of str
+        What the reader should know.
+    """
+    window = max(1, len(looks) // WINDOWS)
+    begun = Look(0, 0.0, 0.0, 0, 0, 0)
+    before = [*[begun] * window, *looks][: len(looks)]
+    pairs = list(zip(before, looks, strict=True))
+    return Summary(
+        kind="stream",
+        metric=metric.name,
+        convention="",
+        n=rows,
+        names={"file": file},
+        facts=tuple(facts),
+        notes=tuple(notes),
+        over=Over(
+            rows=tuple(look.rows for look in looks),
+            score=tuple(look.score for look in looks),
+            recent=tuple(_score(metric, *pair) for pair in pairs),
+            threshold=tuple(look.threshold for look in looks),
+            predicted=tuple(_share("predicted", *pair) for pair in pairs),
+            actual=tuple(_share("actual", *pair) for pair in pairs),
+        ),
+    )
+
+
+def _score(metric: Metric, last: Look, now: Look) -> float:
+    """The metric of the rows between two looks."""
+    names = ("hits", "predicted", "actual", "rows")
+    counts = (getattr(now, name) - getattr(last, name) for name in names)
+    return float(metric.value(*counts))
+
+
+def _share(name: str, last: Look, now: Look) -> float:
+    count: int = getattr(now, name) - getattr(last, name)
+    return count / (now.rows - last.rows)
