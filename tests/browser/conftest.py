@@ -47,6 +47,7 @@ def files(rows, tmp_path_factory):
     made = {
         "decision": am.decide(p).report(y),
         "limited": am.decide(p, "mcc", max_positives=200, min_recall=0.3).report(),
+        "minimised": am.decide(p, "sec").report(),
         "groups": am.decide(p, groups=groups, average="groups").report(y),
         "rule": am.tune(y, p).report(),
         "check": am.calibration_check(y, p).report(),

@@ -6,6 +6,7 @@ import pytest
 import argmetric as am
 from argmetric.cli._summary import short_threshold
 from argmetric.report._curves import BETAS
+from argmetric.report._numbers import number
 
 KINDS = ("decision", "limited", "groups", "rule", "check", "tags", "stream")
 PHONE = {"viewport": {"width": 390, "height": 844}}
@@ -15,10 +16,6 @@ def shown(page):
     """What the controls show, by name."""
     cells = page.locator("#now dd").all()
     return {cell.get_attribute("id")[4:]: cell.inner_text() for cell in cells}
-
-
-def number(value):
-    return f"{value:.3g}" if 0 < abs(value) < 0.001 else f"{value:.4f}"
 
 
 def choose(page, metric):
@@ -88,6 +85,21 @@ def test_limits_of_the_decision_are_kept(visit, rows):
     choose(page, "f2")
     wanted = am.decide(p, "f2", max_positives=200, min_recall=0.3)
     assert shown(page)["score"] == number(wanted.expected)
+    page.select_option("#floor-recall", "0.0")
+    for metric in ("accuracy", "f0.5"):
+        choose(page, metric)
+        wanted = am.decide(p, metric, max_positives=200)
+        assert shown(page)["k"] == f"{wanted.n_positives:,}"
+
+
+def test_a_metric_that_is_minimised(visit, rows):
+    p, page = rows[0], visit("minimised")
+    for metric in ("sec", "f1"):
+        choose(page, metric)
+        wanted = am.decide(p, metric, min_recall=0.2)
+        page.select_option("#floor-recall", "0.2")
+        assert shown(page)["score"] == number(wanted.expected)
+        assert shown(page)["k"] == f"{wanted.n_positives:,}"
 
 
 def test_a_cut_that_is_moved(visit, rows):

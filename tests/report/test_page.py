@@ -12,6 +12,7 @@ import pytest
 import argmetric as am
 from argmetric.cli._summary import short_threshold
 from argmetric.report import Report, summarize_file
+from argmetric.report._numbers import number
 
 RNG = np.random.default_rng(2)
 P = RNG.beta(0.4, 3.0, 1000)
@@ -155,3 +156,20 @@ def test_a_metric_of_ones_own_and_one_that_is_minimised():
     assert "Expected" in own
     sec = am.decide(P, "sec")
     assert f"{sec.expected:.4f}" in sec.report().render("text")
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.0, "0.0000"),
+        (0.73456, "0.7346"),
+        (-0.25, "-0.2500"),
+        (12.5, "12.5000"),
+        (0.0005, "0.000500"),
+        (-2.671e-5, "-0.0000267"),
+        (1e-12, "0.000000000"),
+        (np.nan, "undefined"),
+    ],
+)
+def test_numbers_are_written_out(value, text):
+    assert number(value) == text

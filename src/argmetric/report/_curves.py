@@ -84,6 +84,15 @@ class Family:
         """Which k split no tie."""
         return np.concatenate([[True], self.key[1:] != self.key[:-1], [True]])
 
+    def without_floors(self) -> list[int]:
+        """The best k of all metrics if only the limits on k held."""
+        floors = ("min_precision", "min_recall")
+        if not any(self.asked.limits.get(name) for name in floors):
+            return []
+        limits = self.asked.limits | dict.fromkeys(floors)
+        free = replace(self.asked, limits=limits)
+        return [free.decide(metric).n_positives for metric in self.metrics]
+
     def values_at(self, places: Integers) -> dict[str, Floats]:
         """All curves at some places; long ones are not made where sums tell the same.
 
@@ -121,6 +130,7 @@ def curves_of(
     must = [half, best_cut, low, high, *family.best.values()]
     least, most = _allowed(asked.limits, size)
     if single:
+        must += family.without_floors()
         tenths = [round(share * decision.n_positives) for share in (0.9, 1.1)]
         must += [*(min(one, size) for one in tenths), least, most]
         assert recall is not None

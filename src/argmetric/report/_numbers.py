@@ -11,7 +11,9 @@ def number(value: float) -> str:
     """A score: four decimals, or three digits where that would leave nothing."""
     if math.isnan(value):
         return "undefined"
-    return f"{value:.3g}" if 0 < abs(value) < SMALL else f"{value:.4f}"
+    if 0 < abs(value) < SMALL:
+        return f"{value:.{min(2 - math.floor(math.log10(abs(value))), 9)}f}"
+    return f"{value:.4f}"
 
 
 def scores(low: float, high: float) -> str:

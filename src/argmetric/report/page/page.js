@@ -12,17 +12,18 @@
 
   const metric = () => choice.value || data.betas[beta.value][1];
   const scores = () => data.scores[metric()];
-  const better = (a, b) => b === null || data.sign * (a - b) > 0;
+  const sign = () => (metric() === data.metric ? data.sign : 1);
+  const better = (a, b) => b === null || sign() * (a - b) > 0;
   const precision = (i) => (data.k[i] ? data.hits[i] / data.k[i] : 1);
   const floor = (i) => (floors[i] ? Number(floors[i].value) : 0);
+  const asked = [floor(0), floor(1)];
   const allowed = (i) =>
     data.k[i] >= data.least && data.k[i] <= data.most &&
     (!floor(0) || data.recall[i] === null || data.recall[i] >= floor(0) * UNIT - 1) &&
     (!floor(1) || precision(i) >= floor(1) - 1e-12);
 
   const best = () => {
-    const known = data.best[metric()];
-    if (allowed(known)) return known;
+    if (floor(0) === asked[0] && floor(1) === asked[1]) return data.best[metric()];
     let found = -1;
     scores().forEach((score, i) => {
       if (score !== null && allowed(i) && (found < 0 || better(score, scores()[found]))) found = i;
@@ -33,7 +34,9 @@
   const shown = (value) => {
     if (value === null) return "undefined";
     const score = value / UNIT;
-    if (score !== 0 && Math.abs(score) < 0.001) return String(Number(score.toPrecision(3)));
+    if (score !== 0 && Math.abs(score) < 0.001) {
+      return score.toFixed(Math.min(2 - Math.floor(Math.log10(Math.abs(score))), 9));
+    }
     return score.toFixed(4);
   };
   const count = (value, digits) =>
