@@ -481,8 +481,8 @@ def test_demo(run: Run) -> None:
     ("arguments", "message"),
     [
         (["decid"], 'Unknown command "decid". Did you mean "decide"? Available '
-         "commands: decide, forecast, evaluate, tune, calibrate, train, predict, "
-         "expect, ... See argmetric --help."),
+         "commands: decide, forecast, report, evaluate, tune, calibrate, train, "
+         "predict, ... See argmetric --help."),
         (["decide"], 'Command "decide" parameter FILE requires an argument. '
          "See argmetric decide --help."),
         (["decide", "--scor", "x", "scores.csv"],
