@@ -30,10 +30,13 @@ class Groups:
         For each row the number of its group, in the order of first appearance.
     ids : ndarray
         What the groups are called, in that order.
+    sizes : ndarray or None
+        How many rows each has, where that is known and the rows do not lie in order.
     """
 
     codes: Integers
     ids: AnyArray
+    sizes: Integers | None = None
 
     @property
     def count(self) -> int:
@@ -45,18 +48,25 @@ class Groups:
         change = self.codes[1:] != self.codes[:-1]
         return np.flatnonzero(np.concatenate([[self.codes.size > 0], change]))
 
+    @property
+    def _in_order(self) -> bool:
+        """Whether the rows of every group lie behind each other."""
+        return self.sizes is None and self._starts.size == self.count
+
     @cached_property
     def indptr(self) -> Integers:
         """Where each group begins when the groups lie behind each other."""
-        if self._starts.size == self.count:
+        if self._in_order:
             return np.append(self._starts, self.codes.size)
-        sizes = np.bincount(self.codes, minlength=self.count)
+        sizes = self.sizes
+        if sizes is None:
+            sizes = np.bincount(self.codes, minlength=self.count)
         return np.concatenate([[0], np.cumsum(sizes)])
 
     @cached_property
     def rows(self) -> Integers | None:
         """Row numbers of the groups, one group behind the other; None: as they lie."""
-        if self._starts.size == self.count:
+        if self._in_order:
             return None
         return rows_by_group(self.codes, self.indptr)
 
@@ -152,7 +162,7 @@ def code_groups(groups: Any, n: int, other: str = "p", name: str = "groups") -> 
     if n == 0:
         return Groups(np.zeros(0, dtype=np.int64), values)
     if values.dtype.kind in "iu" and n > FEW_IDS and lie_close(values):
-        return Groups(*_by_counting(values))
+        return _by_counting(values)
     starts = np.flatnonzero(np.concatenate([[True], values[1:] != values[:-1]]))
     code, ids = factorize(values[starts])
     return Groups(np.repeat(code, np.diff(np.append(starts, n))), ids)
@@ -212,8 +222,8 @@ def factorize(values: npt.NDArray[Any]) -> tuple[Integers, npt.NDArray[Any]]:
     return rank[code], ids[order]
 
 
-def _by_counting(values: npt.NDArray[Any]) -> tuple[Integers, npt.NDArray[Any]]:
-    """The same for many whole numbers that lie close, in one pass."""
+def _by_counting(values: npt.NDArray[Any]) -> Groups:
+    """Groups by many whole numbers that lie close, in one pass."""
     from argmetric._kernels import compiled
 
     # Differences wrap around, so that 64 unsigned bits may be read as signed ones.
@@ -221,10 +231,11 @@ def _by_counting(values: npt.NDArray[Any]) -> tuple[Integers, npt.NDArray[Any]]:
     wide = np.ascontiguousarray(wide, dtype=np.int64)
     low, size = wide[values.argmin()], int(values.max()) - int(values.min()) + 1
     slots = np.full(size, -1, dtype=np.int64)
-    firsts = np.empty(min(size, values.size), dtype=np.int64)
+    firsts, sizes = np.zeros((2, min(size, values.size)), dtype=np.int64)
     codes = np.empty(values.size, dtype=np.int64)
-    count = compiled.number_close_ids(wide, low, slots, codes, firsts)
-    return codes, values[firsts[:count]]
+    count, runs = compiled.number_close_ids(wide, low, slots, codes, firsts, sizes)
+    ids = values[firsts[:count]]
+    return Groups(codes, ids, None if runs == count else sizes[:count])
 
 
 def _by_hashing(values: npt.NDArray[Any]) -> tuple[Integers, npt.NDArray[Any]]:

@@ -136,7 +136,12 @@ def command(*words):
 
 def started(output, words):
     """A command that has begun to work, and is stopped there."""
-    process = subprocess.Popen(command(*words), stderr=subprocess.PIPE)
+    process = subprocess.Popen(
+        command(*words),
+        stderr=subprocess.PIPE,
+        # Ignored where tests run in the background, and inherited.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
     work = output.parent / ".out.work"
     until = time.monotonic() + 60
     while not (work / "pieces").exists() or not any((work / "pieces").glob("*.json")):

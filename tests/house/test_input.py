@@ -479,7 +479,7 @@ def test_a_custom_metric_is_a_value():
     assert metric != am.CustomMetric(squared, "g2", zero_division=1)
     assert repr(metric) == (
         f"CustomMetric(function={squared!r}, name='g2', greater_is_better=False, "
-        "zero_division=1.0)"
+        "smooth=False, zero_division=1.0)"
     )
     for same in (
         pickle.loads(pickle.dumps(metric)),

@@ -331,12 +331,18 @@ def test_ids_that_lie_close_are_numbered_by_counting(kind, where, values):
     info = np.iinfo(kind)
     low = {"low": info.min, "middle": info.max // 2, "high": info.max - 9}[where]
     ids = np.array([low + value for value in values], dtype=kind)
-    codes, found = _groups._by_counting(ids)
+    groups = _groups._by_counting(ids)
     seen = {}
     expected = [seen.setdefault(value, len(seen)) for value in ids.tolist()]
-    assert codes.tolist() == expected
-    assert found.tolist() == list(seen)
-    assert found.dtype == ids.dtype
+    assert groups.codes.tolist() == expected
+    assert groups.ids.tolist() == list(seen)
+    assert groups.ids.dtype == ids.dtype
+    sizes = np.bincount(expected)
+    assert groups.indptr.tolist() == [0, *np.cumsum(sizes)]
+    if (np.diff(expected) >= 0).all():
+        assert groups.rows is None
+    else:
+        assert groups.rows.tolist() == np.argsort(expected, kind="stable").tolist()
 
 
 @pytest.mark.parametrize("law", LAWS)

@@ -33,6 +33,7 @@ PIECES = 1024  # into which the bins that are left are cut for a last look
 ENOUGH = 1 << 14  # items that are sorted; with more finer bins come first
 MOST_COUNTS = 1 << 15  # looked at one by one; with more the curve is no slower
 AT_ONCE = 1 << 16  # of these
+APART = 16  # counts of which one bounds the others, before they are looked at
 LEVELS = 4
 TIE = 1e-12  # values this close, relatively, are ties: the smaller k wins
 SLACK = 1e-11  # rounding of a bound
@@ -266,6 +267,9 @@ class Search:
             inside = (k < self.n) & (k >= self.low) & (k <= self.high)
             if not self.evaluator.valid(rows[:, inside]).all():
                 return None
+            some = np.append(np.arange(0, k.size - 1, APART), k.size - 1)
+            ends = self._survivors(k[some], rows[:, some], rows[:, some])
+            inside[: some[ends[0]]] = inside[some[ends[1]] + 1 :] = False
             found = self.evaluator.values(k[inside], rows[:, inside])
             value[first - skip : last - skip][inside] = found
         places = np.concatenate([[0], begin + np.arange(skip, stop) + 1, [self.n]])

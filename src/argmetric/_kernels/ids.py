@@ -50,9 +50,14 @@ def number_ids(words, slots, keys, codes, firsts):
 
 
 @kernel
-def number_close_ids(values, low, slots, codes, firsts):
-    """The same for whole numbers, each of which has a slot of its own."""
-    count = 0
+def number_close_ids(values, low, slots, codes, firsts, sizes):
+    """The same for whole numbers, each of which has a slot of its own.
+
+    `sizes` counts the rows of each. Returns how many ids there are, and how many runs
+    of rows with the same one.
+    """
+    count = runs = 0
+    before = -1
     for i in range(values.shape[0]):
         code = slots[values[i] - low]
         if code < 0:
@@ -61,4 +66,7 @@ def number_close_ids(values, low, slots, codes, firsts):
             firsts[code] = i
             count += 1
         codes[i] = code
-    return count
+        sizes[code] += 1
+        runs += code != before
+        before = code
+    return count, runs

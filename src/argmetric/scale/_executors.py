@@ -160,9 +160,10 @@ class Dask(_Closing):
         _refuse_old(distributed.__version__)
         self._own = None
         if client is None:
-            # Workers may be killed for their memory; what they hold is in files
+            # Workers may be killed for their memory; what they hold is in files.
+            # Another cluster of this machine may have the usual port.
             client = self._own = distributed.Client(
-                n_workers=workers, threads_per_worker=1, dashboard_address=None
+                n_workers=workers, threads_per_worker=1, dashboard_address=":0"
             )
         elif isinstance(client, str):
             client = self._own = distributed.Client(client, timeout="30s")
