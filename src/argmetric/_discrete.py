@@ -18,6 +18,14 @@ ROUNDING = 1e-12
 SAME = 1e-13  # of the largest value: the same value, come by in another way
 
 
+def dot(a: Floats, b: Floats) -> float:
+    """The sum of products, by one thread: BLAS wakes all there are for 10,000 numbers.
+
+    These wait for each other longer than they add, and round by how many they are.
+    """
+    return float(np.einsum("i,i->", a, b))
+
+
 class DiscreteLaw:
     """What can be asked of an object with `values` and their `probabilities`."""
 

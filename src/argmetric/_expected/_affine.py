@@ -54,7 +54,8 @@ def combine(
     """E[slope·tp + intercept] from the law on `t` and the joint sums on `joint_t`."""
     column = k[:, None]
     part: Floats = (form.slope(column, joint_t[None, :], n) * joint).sum(axis=1)
-    return np.asarray(form.intercept(column, t[None, :], n) @ law + part)
+    whole = np.einsum("kt,t->k", form.intercept(column, t[None, :], n), law)
+    return np.asarray(whole + part)
 
 
 def affine_curves(

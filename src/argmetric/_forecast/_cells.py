@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from argmetric._discrete import dot
 from argmetric._expected import TOLERANCE, compiled
 from argmetric._forecast._groups import TABLE_LIMIT, Groups
 from argmetric._types import Booleans, Floats, Integers
@@ -83,4 +84,4 @@ def cell_laws(groups: Groups) -> CellLaws:
     k, n = groups.per_group(selected), rows.sizes.astype(np.float64)
     cells = np.diff(starts)
     values = groups.metric.value(tp, np.repeat(k, cells), t, np.repeat(n, cells))
-    return CellLaws(values, chances, starts, float(t @ chances))
+    return CellLaws(values, chances, starts, dot(t, chances))

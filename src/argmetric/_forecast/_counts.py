@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from argmetric._discrete import dot
 from argmetric._expected import bernoulli_cumulants
 from argmetric._forecast._laws import law_of_count
 from argmetric._odds import from_log_odds
@@ -74,7 +75,7 @@ class CountLaws:
             p, q = from_log_odds(self.centre + shifts[first])
             low, law = law_of_count(p, q, UNLIKELY)
             steps = np.arange(float(law.size))
-            steps -= float(law @ steps)
+            steps -= dot(law, steps)
             # Where the power would overflow the law itself is 0.
             laws = law * np.exp(np.minimum(tilts[:, None] * steps, 700.0))
             laws[laws <= NEGLIGIBLE * laws.max(axis=1, keepdims=True)] = 0.0

@@ -43,7 +43,8 @@ def centred(
     left out, None where sums need not be kept apart.
     """
     laws, width = mass.shape
-    mean = mass @ np.arange(width) / np.maximum(mass.sum(axis=1), 1e-300)
+    mean = np.einsum("ij,j->i", mass, np.arange(float(width)))
+    mean /= np.maximum(mass.sum(axis=1), 1e-300)
     if missing is not None:  # of a sum of so many values, whichever they are
         mean[:] = np.rint(mean.mean())
     shift = np.diff(np.rint(np.cumsum(mean)), prepend=0.0).astype(np.int64)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from argmetric._discrete import distinct
+from argmetric._discrete import distinct, dot
 from argmetric._expected import SMALL, TOLERANCE, compiled
 from argmetric._types import Floats
 from argmetric.metrics import Metric
@@ -188,8 +188,8 @@ def combine(parts: list[tuple[Floats, Floats]]) -> ValueLaw:
 
 def law_of_atoms(values: Floats, probabilities: Floats, undefined: float) -> ValueLaw:
     """A law with the mean and the variance that its own values have."""
-    mean = float(probabilities @ values)
-    variance = float(probabilities @ (values - mean) ** 2)
+    mean = dot(probabilities, values)
+    variance = dot(probabilities, (values - mean) ** 2)
     return ValueLaw(values, probabilities, undefined, mean, variance)
 
 

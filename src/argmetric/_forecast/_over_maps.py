@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from argmetric._calibrate import Calibrator, calibrated_scores
+from argmetric._discrete import dot
 from argmetric._expected import Tables
 from argmetric._forecast._effects import settle
 from argmetric._forecast._groups import TABLE_LIMIT
@@ -67,10 +68,10 @@ class Rows:
 def law_of_positives(p: Floats, q: Floats, count: Floats) -> tuple[Floats, Floats]:
     """Number of positives among cells of rows: at most ATOMS values, and chances."""
     spread = count * p * q
-    mean, variance = float(count @ p), float(spread.sum())
+    mean, variance = dot(count, p), float(spread.sum())
     if variance < NEARLY_NORMAL:
         return reduced(*_by_fourier(p, count, mean, variance))
-    skew = float(spread @ (q - p)) / variance**1.5
+    skew = dot(spread, q - p) / variance**1.5
     values, chances = _nearly_normal(mean, variance, skew)
     return np.clip(values, 0.0, count.sum()), chances
 

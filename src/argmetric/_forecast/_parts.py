@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from argmetric._discrete import dot
 from argmetric._expected import Tables, by_size, compiled
 from argmetric._forecast._cells import CellLaws, in_blocks, lies_in_cells
 from argmetric._forecast._grid import GridLaws, centred
@@ -59,7 +60,7 @@ class Parts:
 
 
 def _raw_moments(law: ValueLaw) -> Floats:
-    powers = [float(law.probabilities @ law.values**j) for j in (0, 1, 2, 3)]
+    powers = [dot(law.probabilities, law.values**j) for j in (0, 1, 2, 3)]
     return (1 - law.p_undefined) * np.array(powers)
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from argmetric._discrete import dot
 from argmetric._expected import Tables
 from argmetric._forecast._groups import Groups
 from argmetric._forecast._laws import ValueLaw, compress, law_of_atoms
@@ -143,8 +144,8 @@ class Moments:
 
     def fitted(self, values: Floats, probabilities: Floats) -> ValueLaw:
         """Values moved and scaled to the mean and the variance of the moments."""
-        around = values - probabilities @ values
-        spread = math.sqrt(float(probabilities @ around**2))
+        around = values - dot(probabilities, values)
+        spread = math.sqrt(dot(probabilities, around**2))
         scale = math.sqrt(self.variance) / spread / self.weight
         values, weights = compress([(self.mean + scale * around, probabilities)])
         return law_of_atoms(values, weights, self.undefined)

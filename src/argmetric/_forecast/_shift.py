@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from argmetric._discrete import dot
 from argmetric._odds import from_log_odds, log_odds
 from argmetric._types import Floats
 
@@ -32,7 +33,7 @@ def match_prevalence(
         p, q = from_log_odds(x + shift)
         gap = float(p.sum()) - prior * n
         low, high = (low, shift) if gap > 0.0 else (shift, high)
-        slope = float(p @ q)
+        slope = dot(p, q)
         tried = shift - gap / slope if slope > 0.0 else math.nan
         if not low < tried < high:
             tried = (low + high) / 2

@@ -10,6 +10,7 @@ import math
 
 import numpy as np
 
+from argmetric._discrete import dot
 from argmetric._expected import compiled
 from argmetric._types import Floats
 
@@ -41,7 +42,7 @@ class Spectrum:
         compiled().multiply_spectrum(
             mass, self.cosines, self.sines, RARE, GONE, self.real, self.imaginary
         )
-        self.mean += float((mass @ np.arange(float(mass.shape[1]))).sum())
+        self.mean += dot(mass.sum(axis=0), np.arange(float(mass.shape[1])))
         self.last += mass.shape[0] * (mass.shape[1] - 1)
         return True
 
