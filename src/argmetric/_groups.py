@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Integral, Number
@@ -16,6 +17,7 @@ from argmetric._validation import check_length, is_missing, to_numpy
 # Ids of these types are neither missing nor unhashable.
 _PLAIN_IDS = frozenset({str, bytes, int, bool})
 FEW_IDS = 4096  # so many are sorted, without loading numba
+MANY_ROWS = 1 << 21  # so many pay for loading numba; the numbers are the same
 MANY_GROUPS = 1 << 14  # from here on rows are brought into bins of groups first
 BINS = 1 << 10  # at most: more would leave the cache
 
@@ -161,11 +163,17 @@ def code_groups(groups: Any, n: int, other: str = "p", name: str = "groups") -> 
     values = check_groups(groups, n, other, name)
     if n == 0:
         return Groups(np.zeros(0, dtype=np.int64), values)
-    if values.dtype.kind in "iu" and n > FEW_IDS and lie_close(values):
+    if values.dtype.kind in "iu" and _has_kernel(n) and lie_close(values):
         return _by_counting(values)
     starts = np.flatnonzero(np.concatenate([[True], values[1:] != values[:-1]]))
     code, ids = factorize(values[starts])
     return Groups(np.repeat(code, np.diff(np.append(starts, n))), ids)
+
+
+def _has_kernel(n: int) -> bool:
+    """Whether a kernel pays for so many rows: loading one takes a second."""
+    loaded = "argmetric._kernels.compiled" in sys.modules
+    return n > (FEW_IDS if loaded else MANY_ROWS)
 
 
 def rows_by_group(codes: Integers, indptr: Integers) -> Integers:
