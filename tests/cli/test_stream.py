@@ -837,7 +837,7 @@ def test_one_run_to_a_folder(run: Run) -> None:
 
 # -- signals --------------------------------------------------------------------------
 
-KILLS = 24
+KILLS = 12
 KILLER = """
 import os, random, signal, sys, time
 from pathlib import Path

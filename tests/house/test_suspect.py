@@ -266,7 +266,7 @@ def test_nothing_is_said_of_real_probabilities(name, data_folder):
         am.calibrate(columns[:, 0], margins[:, 0], logits=True)
 
 
-REAL = ("annthyroid", "breastw", "letter", "magic")
+REAL = ("annthyroid", "breastw")
 
 
 @pytest.mark.data

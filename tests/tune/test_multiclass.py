@@ -103,7 +103,7 @@ def backend(request):
 
 @pytest.mark.parametrize("name", ["f1", "mcc", "jaccard", "gmean", "sec"])
 @given(data=st.data())
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=20)
 def test_a_scan_sees_every_break_point(backend, name, data):
     p, y = data.draw(class_tables())
     w = data.draw(st.none() | st.lists(row_weights, min_size=len(y), max_size=len(y)))
