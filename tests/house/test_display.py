@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import argmetric as am
-from argmetric import sequence
-from argmetric._display import Result, drawing
+from argmetric import search, sequence, stream
+from argmetric._display import Result, Shown, drawing
 from argmetric.search import (
     SequenceLabelling,
     Summary,
@@ -127,6 +127,62 @@ def test_text_of_others_is_no_markup():
         "  longer name  x  y",
         "  note: <script>note",
     ]
+
+
+def shown():
+    """An object of each kind that is no result, with a cell that it has to show."""
+    yield search.Tagger(epochs=3), ("epochs", "3")
+    yield search.Searn(SequenceLabelling("ab"), beta=0.5), ("beta", "0.5")
+    yield search.LinearLearner(kind="svm"), ("kind", "&#x27;svm&#x27;")
+    yield search.AllPairs("<script>"), ("estimator", "&#x27;&lt;script&gt;&#x27;")
+    yield search.Costing(None, n_draws=7), ("n_draws", "7")
+    yield Tree(["<b>", "c"], ["X", "Y"], [2, 0]), ("&lt;b&gt;", "X", "c")
+    yield Tree(["a"], None, [-1]), ("a", "")
+    yield sequence.expectation("f1", [1], sequence.Independent([0.5])), ("value", "0.5")
+    yield am.get_metric("f1").ranking_principle(9), ("holds", "True")
+    yield stream.OFORule(prior=(1, 4)), ("prior", "(1.0, 4.0)")
+    yield RuleRun(np.array([0, 1]), np.array([0.5, 0.25])), ("positives", "1 of 2")
+    yield stream.ProgressiveScore(window=1000), ("window", "1,000")
+
+
+@pytest.mark.parametrize("place", range(12))
+def test_what_is_no_result_is_a_table_in_a_notebook_too(place):
+    one, (name, *cells) = list(shown())[place]
+    html = one._repr_html_()
+    assert "<caption style" in html
+    row = next(row for row in html.split("<tr>") if f">{name}</th>" in row)
+    for cell in cells:
+        assert f">{cell}</td>" in row
+    assert "<script" not in html
+
+
+def test_long_values_are_cut_short():
+    class Long(Shown):
+        def __init__(self):
+            self.text, self.numbers, self._hidden = "x" * 500, np.arange(99), 1
+
+    text, numbers = Long()._lines()
+    assert (text[0], len(text[1]), text[1][-1]) == ("text", 120, "…")
+    assert numbers == ("numbers", "int64 array of shape (99,)")
+
+
+def test_every_result_and_estimator_shows_itself_in_notebooks():
+    """All that hold results or learn; metrics, tasks, models and settings do not."""
+    rooms = (am, am.report, am.scale, search, sequence, stream, am.train)
+    shy = {
+        name
+        for room in rooms
+        for name in room.__all__
+        if isinstance(found := getattr(room, name), type)
+        and not hasattr(found, "_repr_html_")
+        and not issubclass(found, am.Metric | search.Task | sequence.SimpleFunction)
+    }
+    assert shy == {
+        *("Summary", "Progress", "Dask", "Processes", "Threads"),  # parts of others
+        *("Chunk", "Sentence", "Span"),
+        *("Independent", "MarkovChain", "LinearChainCRF", "CrfsuiteModel"),
+        *("MetricObjective", "MetricSurfaceDisplay"),
+    }
 
 
 def test_labels_of_a_rule_are_no_markup():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import compress, pairwise, repeat
 from pathlib import PurePath
@@ -22,6 +22,7 @@ from argmetric._corpus._columns import (
     split_rows,
 )
 from argmetric._corpus._heads import check_heads
+from argmetric._display import Shown
 from argmetric._saving import DataError
 from argmetric._types import Booleans, Integers
 from argmetric._validation import check_choice
@@ -41,7 +42,7 @@ _WHOLE = re.compile(r"0|[1-9][0-9]{0,8}")
 
 
 @dataclass(frozen=True, eq=False)
-class Tree:
+class Tree(Shown):
     """A sentence with the head of each word.
 
     Attributes
@@ -87,6 +88,13 @@ class Tree:
 
     def __len__(self) -> int:
         return len(self.words)
+
+    def _lines(self) -> Sequence[tuple[str, ...]]:
+        """Each word with its tag, its head and its relation."""
+        names = dict(enumerate(("root", *self.words)))
+        heads = [names.get(head, "") for head in self.heads.tolist()]
+        columns = [self.words, self.tags, heads, self.relations]
+        return list(zip(*(one for one in columns if one is not None), strict=True))
 
     @property
     def comments(self) -> list[str]:

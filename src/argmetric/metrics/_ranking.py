@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from argmetric._display import Shown
 from argmetric._types import Floats
 
 # n³/6 cells: 1.3 million at 200, a tenth of a second. Beyond, a grid of cells.
@@ -19,7 +20,7 @@ RELATIVE_SLACK = 1e-12
 
 
 @dataclass(frozen=True)
-class RankingPrinciple:
+class RankingPrinciple(Shown):
     """Answer to "is some optimal decision a top-k set?"; true when it holds.
 
     Attributes

@@ -5,8 +5,10 @@ from __future__ import annotations
 from inspect import Parameter, signature
 from typing import Any, Self
 
+from argmetric._display import Lines, Shown, lines_of
 
-class Parameters:
+
+class Parameters(Shown):
     """The parameters of an estimator, as scikit-learn has them but without loading it.
 
     The constructor stores each of its arguments under its name and does no more.
@@ -44,6 +46,9 @@ class Parameters:
         for name, value in params.items():
             setattr(self, name, value)
         return self
+
+    def _lines(self) -> Lines:
+        return lines_of(self.get_params())
 
     def __repr__(self) -> str:
         shown = [

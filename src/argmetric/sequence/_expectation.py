@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from argmetric._arguments import check_count, check_number
+from argmetric._display import Shown
 from argmetric._types import Integers
 from argmetric._validation import to_numpy
 from argmetric.sequence._gfm import affine_mean, is_affine
@@ -24,7 +25,7 @@ LONG = 300
 
 
 @dataclass(frozen=True)
-class Expectation:
+class Expectation(Shown):
     """The expected utility of a hypothesis.
 
     Attributes

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from argmetric._arguments import check_flag, check_items, check_texts, shown
 from argmetric._corpus import SCHEMES, Roles, SchemeName, roles_of, well_formed
+from argmetric._display import Lines, Shown
 from argmetric._types import Floats, Integers
 from argmetric._validation import (
     check_choice,
@@ -26,7 +27,7 @@ MOST_SPANS = 200_000  # of a sentence
 
 
 @dataclass(frozen=True, eq=False)
-class SpanMarginals:
+class SpanMarginals(Shown):
     """Spans that are probable enough to be listed, with their exact probabilities.
 
     Attributes
@@ -89,6 +90,14 @@ class SpanMarginals:
 
     def __len__(self) -> int:
         return int(self.probability.size)
+
+    def _lines(self) -> Lines:
+        counts = zip(self.types, self.expected.sum(axis=0), strict=True)
+        return [
+            ("sentences", f"{self.batch.n_sentences:,}"),
+            ("listed", f"{len(self):,} spans"),
+            *((f"{name} expected", f"{count:,.1f}") for name, count in counts),
+        ]
 
     def __repr__(self) -> str:
         return (

@@ -8,13 +8,14 @@ import numpy as np
 import numpy.typing as npt
 
 from argmetric._arguments import check_count, check_number
+from argmetric._display import Lines, Shown
 from argmetric._labels import clear_labels
 from argmetric._types import Floats
 from argmetric.metrics import MetricLike, get_metric
 from argmetric.stream._rules import LONGEST
 
 
-class ProgressiveScore:
+class ProgressiveScore(Shown):
     """A metric of predictions that were made before their labels were seen.
 
     Parameters
@@ -98,6 +99,16 @@ class ProgressiveScore:
     def value(self) -> float:
         """The metric of what is remembered."""
         return float(self.metric.value(*self.counts))
+
+    def _lines(self) -> Lines:
+        known = {"window": self.window, "fading": self.fading}
+        tp, k, t, n = self.counts
+        return [
+            (self.metric.name, f"{self.value:.4f}"),
+            *((name, f"{x:,}") for name, x in known.items() if x is not None),
+            ("rows", f"{n:,.6g}"),
+            ("true positives", f"{tp:,.6g} of {k:,.6g} predicted, {t:,.6g} actual"),
+        ]
 
     def __repr__(self) -> str:
         kind = ""

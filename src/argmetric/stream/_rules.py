@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from argmetric._arguments import check_count, check_flag, check_number, shown
-from argmetric._display import drawing
+from argmetric._display import Shown, drawing, table
 from argmetric._labels import clear_labels
 from argmetric._odds import expit
 from argmetric._types import Floats
@@ -29,6 +29,15 @@ class RuleRun(NamedTuple):
 
     labels: npt.NDArray[np.int64]
     thresholds: Floats
+
+    def _repr_html_(self) -> str:
+        """A table for notebooks; a named tuple has no other base."""
+        positives = f"{int(self.labels.sum()):,} of {self.labels.size:,}"
+        lines = [("positives", positives)]
+        if self.labels.size:
+            first, last = self.thresholds[[0, -1]]
+            lines.append(("threshold", f"{first:.4g} at first, {last:.4g} at last"))
+        return table("RuleRun", lines)
 
     def plot(self, ax: Any = None) -> Any:
         """Draw the threshold that every row met.
@@ -51,7 +60,7 @@ LONGEST = 2**26  # bins, or rows of a window: 64 million hold a gigabyte
 
 
 @dataclass(frozen=True)
-class ThresholdRule:
+class ThresholdRule(Shown):
     """A threshold that learns from each row after it has decided it.
 
     The state is one float64 array, made by `init_state` and changed in place by

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from argmetric._arguments import check_count, check_seed, shown
+from argmetric._display import Shown
 from argmetric._labels import clear_labels
 from argmetric._types import Floats
 from argmetric._validation import check_weight
@@ -37,7 +38,7 @@ def check_estimator(estimator: Any) -> None:
         )
 
 
-class Costing:
+class Costing(Shown):
     """Importance weights by rejection: any classifier becomes one that takes weights.
 
     A row of weight w is kept with probability w / max w; several such samples are drawn

@@ -8,6 +8,7 @@ from typing import Any, Literal, Protocol, get_args
 import numpy as np
 
 from argmetric._arguments import check_choice, check_count, check_flag, check_number
+from argmetric._display import Shown
 from argmetric._types import Floats
 from argmetric.search._common import MOST_EPOCHS
 from argmetric.search._searn._decisions import (
@@ -99,7 +100,7 @@ class LinearScorer:
 
 
 @dataclass(frozen=True)
-class LinearLearner:
+class LinearLearner(Shown):
     """A linear classifier that knows what each mistake costs.
 
     The score of an action is a sum of weights, one for each feature of the state with

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from argmetric._display import Shown
 from argmetric._types import Floats, Integers
 from argmetric.search._searn._decisions import (
     Decisions,
@@ -84,7 +85,7 @@ class LearnedPolicy:
 
 
 @dataclass(frozen=True, eq=False)
-class Mixture:
+class Mixture(Shown):
     """At every decision, one of several policies is drawn anew and asked.
 
     Attributes

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from argmetric._arguments import check_flag
+from argmetric._display import Shown
 from argmetric._odds import bounded_logit
 from argmetric._types import Floats, Hashes, Integers
 from argmetric.search._searn._columns import (
@@ -119,7 +120,7 @@ class _DifferenceModel:
 
 
 @dataclass(frozen=True)
-class AllPairs:
+class AllPairs(Shown):
     """Weighted all pairs: one weighted binary classifier for each two actions.
 
     The importance of a pair is abs(v_i - v_j) (see `all_pairs_values`), its label the
@@ -221,7 +222,7 @@ class _CostModels:
 
 
 @dataclass(frozen=True)
-class OneAgainstAll:
+class OneAgainstAll(Shown):
     """One-against-all regression: the cost of each action is predicted on its own.
 
     A regressor is fitted to the regrets c_a, and the score of an action is minus its

@@ -1,75 +1,14 @@
-"""How results show themselves: as text, in notebooks, as frames and as pictures."""
+"""Axes, and pictures that several rooms draw."""
 
 from __future__ import annotations
 
 import contextlib
-import html
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
-from argmetric._arguments import check_choice
 from argmetric._types import Floats
-
-Lines = list[tuple[str, str]]
-
-
-class Result:
-    """A result that shows itself: a title, named lines, and notes.
-
-    A class says what stands in `_lines`. One that prints itself in another way has a
-    `__repr__` of its own; in notebooks all are tables.
-    """
-
-    def _title(self) -> str:
-        return type(self).__name__
-
-    def _lines(self) -> Sequence[tuple[str, ...]]:
-        raise NotImplementedError
-
-    def _notes(self) -> tuple[str, ...]:
-        return ()
-
-    def __repr__(self) -> str:
-        lines = self._lines()
-        width = max(len(name) for name, *_ in lines)
-        text = [f"  {name:<{width}}  {'  '.join(cells)}" for name, *cells in lines]
-        notes = [f"  note: {note}" for note in self._notes()]
-        return "\n".join([self._title(), *text, *notes])
-
-    def _repr_html_(self) -> str:
-        rows = "".join(_row(*line) for line in self._lines())
-        below = "".join(
-            f"<p><em>{html.escape(note)}</em></p>" for note in self._notes()
-        )
-        title = html.escape(self._title())
-        return f"<table><caption>{title}</caption>{rows}</table>{below}"
-
-
-def _row(name: str, *cells: str) -> str:
-    return f"<tr>{_cell('th', name)}{''.join(_cell('td', cell) for cell in cells)}</tr>"
-
-
-def _cell(tag: str, text: str) -> str:
-    return f"<{tag} style='text-align:left'>{html.escape(text)}</{tag}>"
-
-
-def shortest_cut(threshold: float, low: float, high: float) -> str:
-    """A threshold with as few digits as still cut above `low` and not above `high`."""
-    for digits in range(2, 18):
-        text = f"{threshold:.{digits}g}"
-        if low < float(text) <= high:
-            return text
-    return repr(threshold)
-
-
-def as_frame(columns: dict[str, Any], backend: str) -> Any:
-    """Columns as a frame of the library of that name."""
-    import narwhals as nw
-
-    check_choice(backend, "backend", ("pandas", "polars", "pyarrow"))
-    return nw.from_dict(columns, backend=backend).to_native()  # type: ignore[arg-type]
 
 
 @contextlib.contextmanager

@@ -1,0 +1,92 @@
+"""Objects that show themselves as text and in notebooks."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+Lines = list[tuple[str, str]]
+
+_LONGEST = 120
+# No colours of their own: what is drawn in the ink of the page is read on any paper.
+_FINE = "1px solid rgba(128,128,128,.3)"
+_CELL = f"text-align:left;vertical-align:top;border-bottom:{_FINE};padding:.2em .8em"
+_NAME = f"{_CELL};font-weight:normal;opacity:.75;white-space:nowrap"
+_CAPTION = (
+    "caption-side:top;text-align:left;color:inherit;font-weight:bold;padding:.2em .8em"
+)
+
+
+class Shown:
+    """An object that notebooks show as a table: a title, named lines, and notes.
+
+    A class says what stands in `_lines`; by default these are its public attributes.
+    """
+
+    def _title(self) -> str:
+        return type(self).__name__
+
+    def _lines(self) -> Sequence[tuple[str, ...]]:
+        return lines_of(vars(self))
+
+    def _notes(self) -> tuple[str, ...]:
+        return ()
+
+    def _repr_html_(self) -> str:
+        return table(self._title(), self._lines(), self._notes())
+
+
+class Result(Shown):
+    """A result, which is printed as it is shown in notebooks.
+
+    One that prints itself in another way has a `__repr__` of its own.
+    """
+
+    def _lines(self) -> Sequence[tuple[str, ...]]:
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        lines = self._lines()
+        width = max(len(name) for name, *_ in lines)
+        text = [f"  {name:<{width}}  {'  '.join(cells)}" for name, *cells in lines]
+        notes = [f"  note: {note}" for note in self._notes()]
+        return "\n".join([self._title(), *text, *notes])
+
+
+def lines_of(values: Mapping[str, Any]) -> Lines:
+    """Names and short texts of values, without those that are private."""
+    return [
+        (name, brief(value))
+        for name, value in values.items()
+        if not name.startswith("_")
+    ]
+
+
+def brief(value: Any) -> str:
+    """A value on one line: of an array its shape, of a long text its beginning."""
+    if isinstance(value, np.ndarray) and value.size > 8:
+        return f"{value.dtype} array of shape {value.shape}"
+    text = " ".join(repr(value).split())
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+
+
+def table(
+    title: str, lines: Sequence[tuple[str, ...]], notes: Sequence[str] = ()
+) -> str:
+    """Markup of a title, lines and notes, all of which may be anybody's text."""
+    return "".join(_markup(title, lines, notes))
+
+
+def _markup(
+    title: str, lines: Sequence[tuple[str, ...]], notes: Sequence[str]
+) -> Iterator[str]:
+    yield f"<table><caption style='{_CAPTION}'>{html.escape(title)}</caption>"
+    for name, *cells in lines:
+        yield f"<tr><th scope='row' style='{_NAME}'>{html.escape(name)}</th>"
+        yield from (f"<td style='{_CELL}'>{html.escape(cell)}</td>" for cell in cells)
+        yield "</tr>"
+    yield "</table>"
+    yield from (f"<p><em>{html.escape(note)}</em></p>" for note in notes)
