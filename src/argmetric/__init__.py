@@ -15,15 +15,21 @@ if TYPE_CHECKING:
     from argmetric._calibrate import adjust_prior as adjust_prior
     from argmetric._calibrate import calibrate as calibrate
     from argmetric._decide import Decision as Decision
+    from argmetric._decide import ExpectedMetricDisplay as ExpectedMetricDisplay
     from argmetric._decide import decide as decide
     from argmetric._decide import evaluate as evaluate
     from argmetric._forecast import Forecast as Forecast
+    from argmetric._forecast import ForecastDisplay as ForecastDisplay
     from argmetric._forecast import forecast as forecast
     from argmetric._reliability import CalibrationCheck as CalibrationCheck
+    from argmetric._reliability import (
+        CalibrationCostDisplay as CalibrationCostDisplay,
+    )
     from argmetric._reliability import calibration_check as calibration_check
     from argmetric._tune import MultiClassRule as MultiClassRule
     from argmetric._tune import MultiLabelRule as MultiLabelRule
     from argmetric._tune import Rule as Rule
+    from argmetric._tune import ThresholdDisplay as ThresholdDisplay
     from argmetric._tune import tune as tune
     from argmetric._warmup import warmup as warmup
     from argmetric.estimators import MetricClassifier as MetricClassifier
@@ -62,10 +68,20 @@ __version__ = "0.1.0"
 
 _ROOMS = {
     "argmetric._calibrate": ("Calibrator", "adjust_prior", "calibrate"),
-    "argmetric._decide": ("Decision", "decide", "evaluate"),
-    "argmetric._forecast": ("Forecast", "forecast"),
-    "argmetric._reliability": ("CalibrationCheck", "calibration_check"),
-    "argmetric._tune": ("MultiClassRule", "MultiLabelRule", "Rule", "tune"),
+    "argmetric._decide": ("Decision", "ExpectedMetricDisplay", "decide", "evaluate"),
+    "argmetric._forecast": ("Forecast", "ForecastDisplay", "forecast"),
+    "argmetric._reliability": (
+        "CalibrationCheck",
+        "CalibrationCostDisplay",
+        "calibration_check",
+    ),
+    "argmetric._tune": (
+        "MultiClassRule",
+        "MultiLabelRule",
+        "Rule",
+        "ThresholdDisplay",
+        "tune",
+    ),
     "argmetric._warmup": ("warmup",),
     "argmetric.estimators": ("MetricClassifier", "optimal_scorer"),
     "argmetric.metrics": (

@@ -178,10 +178,12 @@ def test_every_result_and_estimator_shows_itself_in_notebooks():
         and not issubclass(found, am.Metric | search.Task | sequence.SimpleFunction)
     }
     assert shy == {
+        *("CalibrationCostDisplay", "ExpectedMetricDisplay", "ForecastDisplay"),
+        "ThresholdDisplay",
         *("Summary", "Progress", "Dask", "Processes", "Threads"),  # parts of others
         *("Chunk", "Sentence", "Span"),
         *("Independent", "MarkovChain", "LinearChainCRF", "CrfsuiteModel"),
-        *("MetricObjective", "MetricSurfaceDisplay"),
+        *("MetricObjective", "MetricSurfaceDisplay", "StreamDisplay"),
     }
 
 

@@ -78,6 +78,8 @@ MADE_BY_THE_PACKAGE = {
     *("Evaluation", "History", "Mixture", "TaskReport", "MetricObjective"),
     *("Tree", "TreeScores", "Summary", "SummaryScores", "Progress"),
     *("ScaledDecision", "ScaledScore", "Report"),
+    *("ExpectedMetricDisplay", "ForecastDisplay", "CalibrationCostDisplay"),
+    *("ThresholdDisplay", "StreamDisplay"),
 }
 BASES = {"SimpleFunction", "ThresholdRule", "Task"}  # to be derived from
 WITHOUT_ARGUMENTS = {"metric_names", "warmup"}

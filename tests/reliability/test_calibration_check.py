@@ -836,8 +836,10 @@ def test_printed_forms_and_plot():
     assert plain["gap"] == check.gap
     assert len(plain["bins"]["rate"]) == len(check.bins)
     ax = check.plot()
-    assert ax.get_title() == "fit to decide with: no; to forecast with: recalibrated"
-    assert ax.get_ylabel() == "share of positives"
+    cost, fit = ax.get_title().splitlines()
+    assert cost.startswith(f"f1: {check.score_as_is:.3f} with p as it stands, ")
+    assert fit == "fit to decide with: no; to forecast with: recalibrated"
+    assert ax.get_ylabel() == "share of positives that came"
     assert check.plot(ax) is ax
     plt.close("all")
 

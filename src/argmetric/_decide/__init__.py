@@ -8,6 +8,7 @@ from argmetric._decide._decide import (
 )
 from argmetric._decide._evaluate import evaluate
 from argmetric._decide._one import decide_items, tie_note
+from argmetric._decide._plot import ExpectedMetricDisplay
 from argmetric._decide._question import (
     TIE,
     Limits,
@@ -22,6 +23,7 @@ __all__ = [
     "TIE",
     "Cut",
     "Decision",
+    "ExpectedMetricDisplay",
     "Limits",
     "calibration_note",
     "check_limits",

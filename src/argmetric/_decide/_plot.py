@@ -2,33 +2,165 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from argmetric._display import curve_drawing, drawing
+from argmetric._display import Display, Mark, draw_curve
+from argmetric._labels import probabilities_of
+from argmetric.metrics import MetricLike
 
 if TYPE_CHECKING:
     from argmetric._decide._result import Decision
 
+MOST_BARS = 40  # labels that have a bar each; more are a histogram
 
-def plot_decision(decision: Decision, ax: Any) -> Any:
-    """Expected metric against k; with segments, a histogram over them."""
-    name = decision.metric.name
-    if decision.curve is None:
-        assert decision.group_expected is not None
-        values = decision.group_expected[np.isfinite(decision.group_expected)]
-        with drawing(ax, xlabel=f"expected {name} of a group", ylabel="groups") as ax:
-            ax.hist(values, bins=40, color="C0", alpha=0.8)
-            mean = decision.expected
-            ax.axvline(mean, color="C3", label=f"mean {mean:.3f}")
-        return ax
-    with curve_drawing(ax, decision.curve, name, "the top k") as ax:
-        for one, sign, color, what in (
-            (decision, "o", "C3", "decision"),
-            (decision.cut_half, "s", "C7", "cut at 0.5"),
-        ):
-            k, value = one.n_positives, one.expected
-            label = f"{what}: k = {k:,}, {value:.3f}"
-            ax.plot(k, value, sign, color=color, label=label)
-    return ax
+
+@dataclass(repr=False)
+class ExpectedMetricDisplay(Display):
+    """The expected score against the number of positives, and where the best is.
+
+    With groups the expected scores of the groups are drawn as a histogram, with labels
+    of a matrix (`average="macro"`) as a bar for each label.
+
+    Parameters
+    ----------
+    decision : Decision
+        What is drawn.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Where it was drawn.
+    figure_ : matplotlib Figure
+        The figure around it.
+    line_ : matplotlib artist
+        The curve; the line of the mean where there are groups or labels.
+
+    Examples
+    --------
+    >>> import argmetric as am
+    >>> display = am.ExpectedMetricDisplay.from_predictions([0.9, 0.45, 0.4, 0.1])
+    >>> display.line_.get_ydata().round(2)
+    array([0.  , 0.65, 0.68, 0.69, 0.6 ])
+    """
+
+    decision: Decision
+
+    @classmethod
+    def from_predictions(
+        cls, p: Any, metric: MetricLike = "f1", *, ax: Any = None, **options: Any
+    ) -> Self:
+        """Decide, and draw the decision.
+
+        Parameters
+        ----------
+        p : array-like
+            Probabilities, as for `decide`.
+        metric : str, Metric or callable, default="f1"
+            What the labels are judged by.
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
+        **options
+            All else that `decide` takes.
+        """
+        from argmetric._decide._decide import decide
+
+        return cls(decide(p, metric, **options)).plot(ax)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        metric: MetricLike = "f1",
+        *,
+        pos_label: Any = None,
+        ax: Any = None,
+        **options: Any,
+    ) -> Self:
+        """Decide by the probabilities of a classifier, and draw the decision.
+
+        Parameters
+        ----------
+        estimator : classifier
+            Fitted, of two classes, with `predict_proba`.
+        X : array-like
+            Rows.
+        metric : str, Metric or callable, default="f1"
+            What the labels are judged by.
+        pos_label : object, optional
+            The positive class; by default the second.
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
+        **options
+            All else that `decide` takes.
+        """
+        p, _ = probabilities_of(estimator, X, pos_label)
+        return cls.from_predictions(p, metric, ax=ax, **options)
+
+    def _bars(self) -> bool:
+        one = self.decision
+        return one.average == "macro" and (one.n_groups or 0) <= MOST_BARS
+
+    def _size(self) -> tuple[float, float]:
+        if not self._bars():
+            return super()._size()
+        return 6.4, 1.6 + 0.24 * (self.decision.n_groups or 0)
+
+    def _labels(self) -> dict[str, Any]:
+        expected = f"expected {self.decision.metric.name}"
+        if self.decision.group_ids is None:
+            return {"xlabel": "rows predicted positive", "ylabel": expected}
+        if self._bars():
+            mean = f"mean over the labels {self.decision.expected:.3f}"
+            return {"xlabel": expected, "ylabel": "label (positives)", "title": mean}
+        unit = {"macro": "label", "samples": "row"}.get(
+            self.decision.average or "", "group"
+        )
+        return {"xlabel": f"{expected} of a {unit}", "ylabel": f"{unit}s"}
+
+    def _draw(self, ax: Any) -> Any:
+        one = self.decision
+        if one.group_ids is None:
+            assert one.curve is not None
+            label = f"expected {one.metric.name} of the most probable"
+            return draw_curve(ax, one.curve, one.n_positives, label, self._marks())
+        assert one.group_expected is not None
+        if self._bars():
+            self._draw_bars(ax)
+            return ax.axvline(one.expected, color="C3")
+        values = one.group_expected[np.isfinite(one.group_expected)]
+        ax.hist(values, bins=40, color="C0", alpha=0.8)
+        return ax.axvline(one.expected, color="C3", label=f"mean {one.expected:.3f}")
+
+    def _draw_bars(self, ax: Any) -> None:
+        one = self.decision
+        assert one.group_ids is not None
+        assert one.group_n_positives is not None
+        counts = zip(one.group_ids, one.group_n_positives.tolist(), strict=True)
+        names = [f"{name} ({count:,})" for name, count in counts]
+        places = range(len(names))
+        ax.barh(places, one.group_expected, color="C0", alpha=0.8)
+        ax.set_yticks(places, names)
+        ax.invert_yaxis()
+
+    def _marks(self) -> list[Mark]:
+        one = self.decision
+        scale = "p" if one.cut_half.threshold == 0.5 else "logit"
+        cut = ""
+        if one.threshold is not None and math.isfinite(one.threshold):
+            cut = f" ({scale} ≥ {one.threshold:.3g})"
+        k, half = one.n_positives, one.cut_half
+        return [
+            Mark(k, one.expected, f"decision: {k:,} rows{cut}, {one.expected:.3f}"),
+            Mark(
+                half.n_positives,
+                half.expected,
+                f"cut at 0.5: {half.n_positives:,} rows, {half.expected:.3f}",
+                "s",
+                "C7",
+            ),
+        ]

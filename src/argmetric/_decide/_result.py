@@ -208,7 +208,7 @@ class Decision(Result):
         return as_frame(columns, backend)
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw the expected metric against k, or its distribution over segments.
+        """Draw the expected metric against k, or that of every group or label.
 
         Parameters
         ----------
@@ -219,9 +219,9 @@ class Decision(Result):
         -------
         matplotlib Axes
         """
-        from argmetric._decide._plot import plot_decision
+        from argmetric._decide._plot import ExpectedMetricDisplay
 
-        return plot_decision(self, ax)
+        return ExpectedMetricDisplay(self).plot(ax).ax_
 
     def report(
         self, y: Any = None, *, pos_label: Any = None, coverage: float = 0.9

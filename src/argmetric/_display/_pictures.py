@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from argmetric._types import Floats
+from argmetric._types import Floats, Integers
+
+DRAWN_POINTS = 4000
 
 
 @contextlib.contextmanager
@@ -47,23 +49,25 @@ def new_axes(ax: Any, size: tuple[float, float] = (6.4, 3.8), **options: Any) ->
     return plt.subplots(figsize=size, layout="constrained", **options)[1]
 
 
-def draw_law(
-    ax: Any,
-    name: str,
-    law: Any,
-    interval: tuple[float, float],
-    coverage: float,
-) -> Any:
+def draw_law(ax: Any, law: Any, interval: tuple[float, float], coverage: float) -> Any:
     """Draw the law of a score with its mean and an interval."""
-    with drawing(ax, xlabel=name, ylabel="probability") as ax:
-        if not law.values.size:
-            ax.text(0.5, 0.5, "never defined", ha="center", transform=ax.transAxes)
-            return ax
-        bins = np.linspace(law.values[0], law.values[-1], 61)
-        ax.hist(law.values, bins=bins, weights=law.probabilities, color="C0")
-        ax.axvspan(*interval, color="C1", alpha=0.25, label=f"{coverage:.0%} interval")
-        ax.axvline(law.mean, color="C3", label=f"mean {law.mean:.3f}")
-    return ax
+    if not law.values.size:
+        ax.text(0.5, 0.5, "never defined", ha="center", transform=ax.transAxes)
+        return None
+    edges = _edges(law)
+    ax.hist(law.values, bins=edges, weights=law.probabilities, color="C0")
+    label = f"{coverage:.0%} interval, {interval[0]:.3f} to {interval[1]:.3f}"
+    ax.axvspan(*interval, color="C1", alpha=0.2, lw=0, zorder=0, label=label)
+    return ax.axvline(law.mean, color="C3", label=f"mean {law.mean:.3f}")
+
+
+def _edges(law: Any) -> Floats:
+    """Bins over all but a thousandth of the law; few values have a bar each."""
+    chance = np.cumsum(law.probabilities) / np.sum(law.probabilities)
+    ends = np.searchsorted(chance, (0.0005, 0.9995)).clip(max=law.values.size - 1)
+    low, high = law.values[ends]
+    room = max(1e-3, 0.02 * (high - low))
+    return np.linspace(low - room, high + room, 61)
 
 
 def draw_map(ax: Any, name: str, apply: Callable[[Floats], Floats]) -> Any:
@@ -77,11 +81,42 @@ def draw_map(ax: Any, name: str, apply: Callable[[Floats], Floats]) -> Any:
     return ax
 
 
-@contextlib.contextmanager
-def curve_drawing(ax: Any, curve: Floats, name: str, which: str) -> Iterator[Any]:
-    """Axes with what is expected for every number of positives."""
-    label = f"expected {name}"
-    with drawing(ax, xlabel="k, items predicted positive", ylabel=label) as ax:
-        k = np.arange(curve.size)
-        ax.plot(k, curve, color="C0", label=f"{label} of {which}")
-        yield ax
+def draw_curve(
+    ax: Any, curve: Floats, best: int, label: str, marks: Sequence[Mark] = ()
+) -> Any:
+    """Draw what is expected for every number of positives, as far as it matters.
+
+    The best k stands in the left half of the picture, and all marks are in it.
+    """
+    most = int(min(curve.size - 1, reach(best, *(mark.k for mark in marks))))
+    k = thinned(most + 1, best)
+    (line,) = ax.plot(k, curve[k], color="C0", label=label)
+    for mark in marks:
+        ax.plot(mark.k, mark.value, mark.sign, color=mark.color, label=mark.label)
+    ax.set_xlim(-0.02 * most, 1.02 * most)
+    ax.margins(y=0.12)
+    ax.xaxis.set_major_formatter("{x:,.0f}")
+    return line
+
+
+class Mark(NamedTuple):
+    """A point of a curve that has a name."""
+
+    k: int
+    value: float
+    label: str
+    sign: str = "o"
+    color: str = "C3"
+
+
+def reach(best: float, *others: float) -> float:
+    """How far a curve over k is worth drawing."""
+    return max(2.5 * best, 1.25 * max(others, default=0.0), 10.0)
+
+
+def thinned(size: int, *kept: int) -> Integers:
+    """So many of the first whole numbers as a picture can show, some of them surely."""
+    if size <= DRAWN_POINTS:
+        return np.arange(size)
+    spread = np.linspace(0, size - 1, DRAWN_POINTS).astype(np.int64)
+    return np.unique([*spread, *kept])

@@ -8,6 +8,7 @@ from argmetric._forecast._forecast import (
 )
 from argmetric._forecast._groups import Groups
 from argmetric._forecast._laws import law_of_count, law_of_counts, sum_of_laws
+from argmetric._forecast._plot import ForecastDisplay
 from argmetric._forecast._result import Forecast
 from argmetric._forecast._shares import (
     Share,
@@ -18,6 +19,7 @@ from argmetric._forecast._shares import (
 
 __all__ = [
     "Forecast",
+    "ForecastDisplay",
     "Groups",
     "Share",
     "assumptions_of",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from argmetric._discrete import ROUNDING, DiscreteLaw
-from argmetric._display import Result, draw_law
+from argmetric._display import Result
 from argmetric._types import Floats
 from argmetric.metrics import Metric
 
@@ -145,4 +145,6 @@ class Forecast(Result, DiscreteLaw):
         -------
         matplotlib Axes
         """
-        return draw_law(ax, self.metric.name, self, self.interval, self.coverage)
+        from argmetric._forecast._plot import ForecastDisplay
+
+        return ForecastDisplay(self).plot(ax).ax_

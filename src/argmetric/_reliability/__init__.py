@@ -2,6 +2,7 @@
 
 from argmetric._reliability._bins import ReliabilityBins
 from argmetric._reliability._check import calibration_check
+from argmetric._reliability._plot import CalibrationCostDisplay
 from argmetric._reliability._result import CalibrationCheck
 from argmetric._reliability._routes import Route, RouteName
 from argmetric._reliability._verdict import HOW
@@ -9,6 +10,7 @@ from argmetric._reliability._verdict import HOW
 __all__ = [
     "HOW",
     "CalibrationCheck",
+    "CalibrationCostDisplay",
     "ReliabilityBins",
     "Route",
     "RouteName",

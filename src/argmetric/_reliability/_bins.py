@@ -65,9 +65,17 @@ class ReliabilityBins:
 
 
 def reliability_bins(
-    p: Floats, y: Booleans, weight: Floats | None, n_bins: int
+    p: Floats,
+    y: Booleans,
+    weight: Floats | None,
+    n_bins: int,
+    *,
+    by_positives: bool = False,
 ) -> ReliabilityBins:
-    """Distinct probabilities, each in the bin in which the middle of its mass lies."""
+    """Distinct probabilities, each in the bin in which the middle of its mass lies.
+
+    Bins have equal masses of rows, or of expected positives.
+    """
     if weight is None:
         p, y = sort_labelled(p, y)
         w = np.ones(p.size)
@@ -75,7 +83,7 @@ def reliability_bins(
         order = np.argsort(p, kind="stable")
         p, y, w = p[order], y[order], weight[order]
     first = np.flatnonzero(np.concatenate([[True], p[1:] != p[:-1]]))
-    mass = np.add.reduceat(w, first)
+    mass = np.add.reduceat(w * p if by_positives and p[-1] > 0.0 else w, first)
     middle = np.cumsum(mass) - mass / 2
     number = np.minimum((n_bins * middle / mass.sum()).astype(np.int64), n_bins - 1)
     begin = first[np.flatnonzero(np.concatenate([[True], number[1:] != number[:-1]]))]

@@ -20,6 +20,7 @@ from argmetric._calibrate import (
 from argmetric._groups import code_groups
 from argmetric._labels import binary_labels
 from argmetric._layout import Average, lay_out
+from argmetric._odds import expit
 from argmetric._reliability._bins import ReliabilityBins, reliability_bins
 from argmetric._reliability._judge import Case, judge, units_of
 from argmetric._reliability._result import CalibrationCheck, Quality
@@ -197,6 +198,10 @@ def calibration_check(
             units.unit[part] if clustered else None,
         ),
         bins=bins,
+        positive_bins=reliability_bins(
+            ordered.p, ordered.y, ordered.weight, n_bins, by_positives=True
+        ),
+        threshold=_cut(before.threshold, logits),
         method=chosen,
         metric=metric,
         average=layout.average,
@@ -206,6 +211,13 @@ def calibration_check(
         weighted=weight is not None,
         histogram=_histogram(ordered),
     )
+
+
+def _cut(threshold: float | None, logits: bool) -> float | None:
+    """A cut on probabilities."""
+    if threshold is None or not logits:
+        return threshold
+    return float(expit(np.array(threshold)))
 
 
 def _binned(p: Floats, ordered: Reference, n_bins: int) -> ReliabilityBins:

@@ -84,7 +84,12 @@ class CalibrationCheck(Result):
     line : Line
         Slope and intercept of the log-odds; see `slope`, `intercept` and `p_value`.
     bins : ReliabilityBins
-        What was said against what happened.
+        What was said against what happened, in bins of equal numbers of rows.
+    positive_bins : ReliabilityBins
+        The same in bins of equal numbers of expected positives.
+    threshold : float or None
+        Where `decide` cuts the probabilities as they stand; None where it has no
+        single cut.
     method : str
         How the probabilities were recalibrated, out of fold.
     metric : Metric
@@ -109,6 +114,8 @@ class CalibrationCheck(Result):
     recalibrated: Quality
     line: Line
     bins: ReliabilityBins
+    positive_bins: ReliabilityBins
+    threshold: float | None
     method: str
     metric: Metric
     average: str | None
@@ -297,9 +304,9 @@ class CalibrationCheck(Result):
         -------
         matplotlib Axes
         """
-        from argmetric._reliability._plot import plot_check
+        from argmetric._reliability._plot import CalibrationCostDisplay
 
-        return plot_check(self, ax)
+        return CalibrationCostDisplay(self).plot(ax).ax_
 
     def report(self) -> Any:
         """Make a page that shows what the errors of the probabilities cost.

@@ -6,6 +6,7 @@ from argmetric._tune._counted import can_hold_the_best, tune_cuts
 from argmetric._tune._limits import Limits, check_tune_limits
 from argmetric._tune._multiclass_rule import MultiClassRule
 from argmetric._tune._multilabel_rule import MultiLabelRule
+from argmetric._tune._plot import ThresholdDisplay
 from argmetric._tune._rule import Rule
 from argmetric._tune._scan import Cuts, count_cuts, curve_of, sort_rows
 from argmetric._tune._tune import check_settings, tune
@@ -20,6 +21,7 @@ __all__ = [
     "MultiLabelRule",
     "Rule",
     "Settings",
+    "ThresholdDisplay",
     "can_hold_the_best",
     "check_settings",
     "check_tune_limits",

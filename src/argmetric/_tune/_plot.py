@@ -3,44 +3,147 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from argmetric._display import drawing
+from argmetric._display import Display, thinned
+from argmetric._labels import margins_of
+from argmetric.metrics import MetricLike
 
 if TYPE_CHECKING:
     from argmetric._tune._rule import Rule
 
-DRAWN_POINTS = 4000
 
+@dataclass(repr=False)
+class ThresholdDisplay(Display):
+    """The score on labelled rows against the threshold, and how sure the best one is.
 
-def plot_rule(rule: Rule, ax: Any) -> Any:
-    """Score against threshold, with the plateau and the bootstrap interval."""
-    if rule.thresholds is None or rule.scores is None:
-        raise ValueError(
-            "this rule has no curve to draw: tune() with labels makes one, files do "
-            "not hold it"
-        )
-    thresholds, scores = rule.thresholds[::-1], rule.scores[::-1]
-    finite = np.flatnonzero(np.isfinite(thresholds))
-    if finite.size > DRAWN_POINTS:
-        picks = np.linspace(0, finite.size - 1, DRAWN_POINTS).astype(np.int64)
-        finite = finite[picks]
-    low, high = thresholds[finite[0]], thresholds[finite[-1]]
-    name = rule.metric.name
-    with drawing(ax, xlabel=f"threshold on {rule._scale}", ylabel=name) as ax:
+    Parameters
+    ----------
+    rule : Rule
+        What is drawn, as `tune` made it from labels.
+
+    Attributes
+    ----------
+    ax_ : matplotlib Axes
+        Where it was drawn.
+    figure_ : matplotlib Figure
+        The figure around it.
+    line_ : matplotlib artist
+        The curve.
+
+    Examples
+    --------
+    >>> import argmetric as am
+    >>> y, p = [1, 1, 0, 1, 0, 0], [0.9, 0.8, 0.4, 0.3, 0.2, 0.1]
+    >>> display = am.ThresholdDisplay.from_predictions(y, p)
+    >>> display.rule.threshold
+    0.25
+    """
+
+    rule: Rule
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y: Any,
+        p: Any,
+        metric: MetricLike = "f1",
+        *,
+        ax: Any = None,
+        **options: Any,
+    ) -> Self:
+        """Tune a threshold for two classes, and draw the scores of all of them.
+
+        Parameters
+        ----------
+        y : array-like
+            Labels.
+        p : array-like
+            Scores, the larger the more positive.
+        metric : str, Metric or callable, default="f1"
+            What to optimise.
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
+        **options
+            All else that `tune` takes.
+        """
+        from argmetric._tune._rule import Rule
+        from argmetric._tune._tune import tune
+
+        rule = tune(y, p, metric, **options)
+        if not isinstance(rule, Rule):
+            raise ValueError(
+                "p must be one score for each row here: a threshold for each label or "
+                "class has no single curve"
+            )
+        return cls(rule).plot(ax)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: Any,
+        metric: MetricLike = "f1",
+        *,
+        pos_label: Any = None,
+        ax: Any = None,
+        **options: Any,
+    ) -> Self:
+        """Tune the threshold of a classifier on rows that it was not fitted on.
+
+        Parameters
+        ----------
+        estimator : classifier
+            Fitted, of two classes, with `predict_proba` or `decision_function`.
+        X : array-like
+            Rows.
+        y : array-like
+            Their labels.
+        metric : str, Metric or callable, default="f1"
+            What to optimise.
+        pos_label : object, optional
+            The positive class; by default the second.
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
+        **options
+            All else that `tune` takes.
+        """
+        scores, positive = margins_of(estimator, X, pos_label)
+        options["pos_label"] = positive
+        return cls.from_predictions(y, scores, metric, ax=ax, **options)
+
+    def _labels(self) -> dict[str, Any]:
+        return {
+            "xlabel": f"threshold on {self.rule._scale}",
+            "ylabel": self.rule.metric.name,
+        }
+
+    def _draw(self, ax: Any) -> Any:
+        rule, name = self.rule, self.rule.metric.name
+        if rule.thresholds is None or rule.scores is None:
+            raise ValueError(
+                "this rule has no curve to draw: tune() with labels makes one, files "
+                "do not hold it"
+            )
+        finite = np.isfinite(rule.thresholds)
+        thresholds, scores = rule.thresholds[finite][::-1], rule.scores[finite][::-1]
+        picks = thinned(thresholds.size)
+        x, y = thresholds[picks], scores[picks]
         # `p >= threshold` is constant on (the score before, this score].
-        ax.step(thresholds[finite], scores[finite], where="pre", color="C0", label=name)
+        (line,) = ax.step(x, y, where="pre", color="C0", label=name)
         if rule.threshold_interval is not None:
-            inside = np.clip(rule.threshold_interval, low, high)
             label = f"best threshold, {rule.coverage:.0%} interval"
+            inside = np.clip(rule.threshold_interval, x[0], x[-1])
             ax.axvspan(*inside, color="C0", alpha=0.15, lw=0, label=label)
         if rule.plateau is not None:
-            inside = np.clip(rule.plateau, low, high)
             what = "as good" if rule.choice == "best" else "within one standard error"
+            inside = np.clip(rule.plateau, x[0], x[-1])
             ax.axvspan(*inside, color="C3", alpha=0.25, lw=0, label=what)
         if math.isfinite(rule.threshold):
             label = f"rule: {rule.threshold:.4g}, {rule.score:.3f}"
             ax.plot(rule.threshold, rule.score, "o", color="C3", label=label)
-    return ax
+        return line

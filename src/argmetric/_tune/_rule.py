@@ -277,7 +277,7 @@ class Rule(SavedRule):
         return self.notes
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw the score against the threshold, with plateau and interval.
+        """Draw the score against the threshold, and where the best one may lie.
 
         Parameters
         ----------
@@ -288,9 +288,9 @@ class Rule(SavedRule):
         -------
         matplotlib Axes
         """
-        from argmetric._tune._plot import plot_rule
+        from argmetric._tune._plot import ThresholdDisplay
 
-        return plot_rule(self, ax)
+        return ThresholdDisplay(self).plot(ax).ax_
 
     def report(self) -> Any:
         """Make a page that shows the rule, its score and how sure both are.

@@ -14,9 +14,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from argmetric._arguments import check_jobs, check_label, check_seed, shown
 from argmetric._calibrate import Method
+from argmetric._labels import response_method, scores_of
 from argmetric._suspect import scores_of_a_model, warn_of_common_class
 from argmetric._types import AnyArray, Floats
 from argmetric.estimators._batches import BatchDecisions
+from argmetric.estimators._distance import distance
 from argmetric.estimators._fitting import (
     base_estimator,
     calibrate_and_tune,
@@ -26,7 +28,6 @@ from argmetric.estimators._fitting import (
     routed,
 )
 from argmetric.estimators._folds import out_of_fold, score_all, split_rows
-from argmetric.estimators._responses import distance, response_method, scores_of
 from argmetric.metrics import MetricLike
 
 

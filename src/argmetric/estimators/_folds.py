@@ -14,8 +14,8 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from argmetric._arguments import shown
 from argmetric._groups import factorize
+from argmetric._labels import Method, response_method, scores_of
 from argmetric._types import AnyArray, Floats, Integers
-from argmetric.estimators._responses import Method, response_method, scores_of
 from argmetric.estimators._rows import take_parameters, take_rows
 
 Split = tuple[Integers, Integers]

@@ -9,7 +9,12 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.metadata_routing import UNUSED
 
 from argmetric._arguments import check_label
-from argmetric._labels import class_number, estimator_labels
+from argmetric._labels import (
+    class_number,
+    estimator_labels,
+    response_method,
+    scores_of,
+)
 from argmetric._suspect import scores_of_a_model
 from argmetric._tune import (
     Limits,
@@ -21,7 +26,6 @@ from argmetric._tune import (
 )
 from argmetric._types import Floats
 from argmetric._validation import check_length, check_scores, check_weight, to_numpy
-from argmetric.estimators._responses import response_method, scores_of
 from argmetric.metrics import Metric, MetricLike, get_metric
 
 

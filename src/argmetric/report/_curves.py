@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from argmetric._decide import Decision, threshold_between
-from argmetric._display import shortest_cut
+from argmetric._display import reach, shortest_cut
 from argmetric._expected import LONG, PlacedSums
 from argmetric._types import Booleans, Floats, Integers
 from argmetric.metrics import Metric, Recall, get_metric
@@ -141,9 +141,9 @@ def curves_of(
     added = must_ if allowed is None else nearest(np.flatnonzero(allowed), must_)
     places = np.unique(np.concatenate([places, added]))
     values = family.values_at(places)
-    reach = 1.25 * max(half, best_cut, 0 if not single else decision.n_positives)
+    marks = (half, best_cut, decision.n_positives if single else 0)
     views = {
-        name: view_of(places, values[name], max(2.5 * family.best[name], reach, 10.0))
+        name: view_of(places, values[name], reach(family.best[name], *marks))
         for name in values
     }
     scaled = np.stack(

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from argmetric.metrics import Metric
 from argmetric.report._summary import Over, Row, Summary
+from argmetric.stream import of_late
 
 POINTS = 512
 FIRST_STEP = 64  # rows
-WINDOWS = 40  # into which the looks fall, for what is told of the rows of late
 
 
 class Look(NamedTuple):
@@ -82,10 +84,9 @@ def summarize_stream(
     notes : sequence of str
         What the reader should know.
     """
-    window = max(1, len(looks) // WINDOWS)
-    begun = Look(0, 0.0, 0.0, 0, 0, 0)
-    before = [*[begun] * window, *looks][: len(looks)]
-    pairs = list(zip(before, looks, strict=True))
+    seen = [(one.hits, one.predicted, one.actual, one.rows) for one in looks]
+    late = of_late(np.array(seen, dtype=np.float64).reshape(-1, 4).T)
+    _, predicted, actual, rows_of_late = late
     return Summary(
         kind="stream",
         metric=metric.name,
@@ -97,21 +98,9 @@ def summarize_stream(
         over=Over(
             rows=tuple(look.rows for look in looks),
             score=tuple(look.score for look in looks),
-            recent=tuple(_score(metric, *pair) for pair in pairs),
+            recent=tuple(np.atleast_1d(metric.value(*late)).tolist()),
             threshold=tuple(look.threshold for look in looks),
-            predicted=tuple(_share("predicted", *pair) for pair in pairs),
-            actual=tuple(_share("actual", *pair) for pair in pairs),
+            predicted=tuple((predicted / rows_of_late).tolist()),
+            actual=tuple((actual / rows_of_late).tolist()),
         ),
     )
-
-
-def _score(metric: Metric, last: Look, now: Look) -> float:
-    """The metric of the rows between two looks."""
-    names = ("hits", "predicted", "actual", "rows")
-    counts = (getattr(now, name) - getattr(last, name) for name in names)
-    return float(metric.value(*counts))
-
-
-def _share(name: str, last: Look, now: Look) -> float:
-    count: int = getattr(now, name) - getattr(last, name)
-    return count / (now.rows - last.rows)

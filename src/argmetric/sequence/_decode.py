@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._display import Lines, Result, curve_drawing
+from argmetric._display import Lines, Mark, Result, draw_curve, drawing
 from argmetric._saving import shown_number
 from argmetric._types import Floats, Integers
 from argmetric.metrics import Metric
@@ -109,10 +109,11 @@ class SequenceDecision(Result):
                 f"there is no curve to draw: the method {self.method!r} makes none; "
                 "distribution() has a picture of its own"
             )
-        with curve_drawing(ax, self.curve, self.utility.name, "the best k") as ax:
-            k, value = self.n_positives, self.expected
-            label = f"decision: k = {k:,}, {value:.3f}"
-            ax.plot(k, value, "o", color="C3", label=label)
+        k, value = self.n_positives, self.expected
+        mark = Mark(k, value, f"decision: {k:,} positives, {value:.3f}")
+        name = f"expected {self.utility.name}"
+        with drawing(ax, xlabel="labels predicted positive", ylabel=name) as ax:
+            draw_curve(ax, self.curve, k, f"{name} of the best k", [mark])
         return ax
 
 

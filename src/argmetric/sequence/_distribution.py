@@ -10,7 +10,7 @@ import numpy as np
 
 from argmetric._arguments import check_count
 from argmetric._discrete import DiscreteLaw, distinct
-from argmetric._display import Lines, Result, draw_law
+from argmetric._display import Lines, Result, draw_law, drawing
 from argmetric._types import Floats
 from argmetric.sequence._expectation import check_hypothesis
 from argmetric.sequence._models import as_chain
@@ -79,7 +79,9 @@ class UtilityDistribution(Result, DiscreteLaw):
         -------
         matplotlib Axes
         """
-        return draw_law(ax, "utility", self, self._interval, COVERAGE)
+        with drawing(ax, xlabel="utility", ylabel="probability") as ax:
+            draw_law(ax, self, self._interval, COVERAGE)
+        return ax
 
 
 def distribution(

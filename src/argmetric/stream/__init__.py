@@ -11,6 +11,8 @@ from argmetric._lazy import lazy_names
 
 if TYPE_CHECKING:
     from argmetric.stream._classifier import OnlineClassifier as OnlineClassifier
+    from argmetric.stream._display import StreamDisplay as StreamDisplay
+    from argmetric.stream._display import of_late as of_late
     from argmetric.stream._learners import Learner as Learner
     from argmetric.stream._learners import LearnerName as LearnerName
     from argmetric.stream._model import StreamModel as StreamModel
@@ -31,6 +33,7 @@ __getattr__, __dir__, __all__ = lazy_names(
     __name__,
     {
         "_classifier": ("OnlineClassifier",),
+        "_display": ("StreamDisplay",),
         "_progressive": ("ProgressiveScore",),
         "_river": ("RiverClassifier",),
         "_rules": (
@@ -46,6 +49,7 @@ __getattr__, __dir__, __all__ = lazy_names(
         "_wrapper": ("OnlineThreshold",),
     },
     for_other_rooms={
+        "_display": ("of_late",),
         "_learners": ("Learner", "LearnerName"),
         "_model": ("StreamModel",),
         "_rules": ("RuleName",),

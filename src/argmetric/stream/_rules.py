@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from argmetric._arguments import check_count, check_flag, check_number, shown
-from argmetric._display import Shown, drawing, table
+from argmetric._display import Shown, table
 from argmetric._labels import clear_labels
 from argmetric._odds import expit
 from argmetric._types import Floats
@@ -51,9 +51,10 @@ class RuleRun(NamedTuple):
         -------
         matplotlib Axes
         """
-        with drawing(ax, xlabel="row", ylabel="threshold") as ax:
-            ax.plot(self.thresholds, color="C0", label="threshold before the label")
-        return ax
+        from argmetric.stream._display import StreamDisplay
+
+        rows = np.arange(1.0, self.thresholds.size + 1)
+        return StreamDisplay(rows, self.thresholds).plot(ax).ax_
 
 
 LONGEST = 2**26  # bins, or rows of a window: 64 million hold a gigabyte

@@ -1,56 +1,19 @@
-"""Scores of a fitted classifier, and how far they lie from a rule."""
+"""How far the scores of a classifier lie from a rule."""
 
 from __future__ import annotations
 
 import math
-from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from argmetric._odds import log_odds
-from argmetric._types import AnyArray, Floats
-
-Method = Literal["predict_proba", "decision_function"]
+from argmetric._types import Floats
 
 # Log-odds of the smallest positive double are -744: beyond lie 0 and 1 alone.
 LIMIT = 800.0
 # The smallest number that is still positive as a 32-bit float.
 TINY = float(np.finfo(np.float32).tiny)
-
-
-def response_method(estimator: Any) -> Method:
-    """Probabilities where the estimator has them, else margins."""
-    if hasattr(estimator, "predict_proba"):
-        return "predict_proba"
-    if hasattr(estimator, "decision_function"):
-        return "decision_function"
-    raise TypeError(
-        f"{type(estimator).__name__} has neither predict_proba nor decision_function: "
-        "there is no score to put a threshold on"
-    )
-
-
-def scores_of(
-    estimator: Any, X: Any, classes: AnyArray, positive: int | None, method: Method
-) -> Floats:
-    """Score of the positive class, or of every class where `positive` is None."""
-    scores = np.asarray(getattr(estimator, method)(X), dtype=np.float64)
-    name = type(estimator).__name__
-    if method == "decision_function" and positive is not None:
-        if scores.ndim == 2 and scores.shape[1] == 1:
-            scores = scores[:, 0]
-        if scores.ndim == 2:
-            return np.ascontiguousarray(scores[:, positive])
-        return scores if positive == 1 else -scores
-    if scores.ndim != 2 or scores.shape[1] != classes.size:
-        raise ValueError(
-            f"{method} of {name} has shape {scores.shape} for {classes.size} classes; "
-            f"one column per class is needed"
-        )
-    if positive is None:
-        return scores
-    return np.ascontiguousarray(scores[:, positive])
 
 
 def distance(
