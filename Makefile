@@ -8,9 +8,13 @@ BIN := .venv/bin
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
-.venv/.ready: pyproject.toml
+.venv/.ready-demo: pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
 	@$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
+	@$(BIN)/python -m pip install --quiet --editable ".[report]"
+	@touch $@
+
+.venv/.ready: .venv/.ready-demo
 	@$(BIN)/python -m pip install --quiet --editable ".[plot,report]" --group test
 	@touch $@
 
@@ -26,8 +30,8 @@ help: ## this list
 	@$(BIN)/python -m pip install --quiet --editable ".[bench]"
 	@touch $@
 
-demo: .venv/.ready ## decide and forecast on embedded data
-	@$(BIN)/argmetric demo
+demo: .venv/.ready-demo ## decide and forecast on embedded data, and write a page about it
+	@$(BIN)/argmetric demo --report demo.html
 
 lint: .venv/.ready ## style, types and layers
 	$(BIN)/ruff check .
@@ -62,4 +66,4 @@ bench: .venv/.ready-bench ## the figures of README and docs, one JSON object a l
 	$(BIN)/python benchmarks/scale.py
 
 clean: ## remove what can be made again
-	rm -rf .venv docs/_build docs/gallery docs/api
+	rm -rf .venv demo.html docs/_build docs/gallery docs/api

@@ -474,6 +474,19 @@ def test_demo(run: Run) -> None:
     assert ended.out == run("demo").out
 
 
+def test_demo_explains_a_lucky_cut_and_writes_a_page(run: Run, tmp_path: Path) -> None:
+    page = tmp_path / "demo.html"
+    ended = run("demo", "--report", str(page))
+    assert ended.code == 0
+    out = " ".join(ended.out.split())
+    assert out.count("by luck; over the redraws it is the other way round") == 1
+    assert f"written: {page}" in ended.out.replace("\n", "")
+    assert "0.3274" in page.read_text(encoding="utf-8")  # the score that came true
+    refused = run("demo", "--report", str(tmp_path / "demo.pdf"))
+    assert refused.code == 2
+    assert refused.out == ""
+
+
 # Mistakes
 
 

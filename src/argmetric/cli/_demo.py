@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -9,7 +10,9 @@ import numpy.typing as npt
 
 from argmetric.cli import _report
 from argmetric.cli._errors import DONE
+from argmetric.cli._options import ReportTarget
 from argmetric.cli._progress import progress
+from argmetric.cli.scores._page import require
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -41,12 +44,14 @@ class Shop(NamedTuple):
     redraws: npt.NDArray[np.int64]
 
 
-def demo() -> int:
+def demo(*, report: ReportTarget = None) -> int:
     """Decide and forecast on generated data, then look at what came true.
 
     Orders of a shop, with the probability that each item is bought again. Nothing is
-    downloaded and nothing is written.
+    downloaded, and nothing is written but a report that is asked for.
     """
+    if report is not None:
+        require(report)
     target = _report.console(stderr=False)
     shop = _generated()
     with progress("compiling, the first time only"):
@@ -58,6 +63,11 @@ def demo() -> int:
     _show_one_order(target, shop)
     _show_forecast(target, shop)
     yours = "argmetric decide scores.csv --metric f1 -o decided.csv"
+    if report is not None:
+        page = _by_order(shop, 1.0).report(shop.bought)
+        page.save(report)
+        where = Path(report).resolve()
+        _report.print_notes(target, "\nwritten", [f"{where} (open it in a browser)"])
     _report.print_notes(target, "\nnow yours", [yours])
     return DONE
 
@@ -128,7 +138,7 @@ def _print_rules(
         ),
         ("cut at 0.5", shop.p >= half.threshold, half.expected),
     ]
-    rows = []
+    rows, came = [], {}
     for rule, chosen, expected in rules:
         labels = chosen.astype(np.int64)
         real, *others = (
@@ -136,9 +146,18 @@ def _print_rules(
             for world in (shop.bought, *shop.redraws)
         )
         scores = (expected, float(np.mean(others)), real)
+        came[rule] = real
         rows.append([rule, str(int(labels.sum())), *map(_report.number, scores)])
     header = ["rule", "positives", "expected", f"{_REDRAWS} redraws", "came true"]
     _report.print_table(target, header, rows)
+    own, *cuts = came
+    lucky = [rule for rule in cuts if came[rule] > came[own]]
+    if lucky:
+        luck = (
+            f"{' and '.join(lucky)} came out better this once, by luck; over the "
+            "redraws it is the other way round"
+        )
+        _report.print_notes(target, "note", [luck])
 
 
 def _show_one_order(target: Console, shop: Shop) -> None:
