@@ -71,7 +71,7 @@ def test_tune_writes_the_rule_of_the_function(run: Run) -> None:
         f"other rows {rule.out_of_fold_score:.4f} "
         f"(tuning flatters by {rule.optimism:.4f}), "
         f"90 % interval {low:.4f} to {high:.4f}",
-        f"plateau any threshold in ({rule.plateau[0]:.4g}, {rule.plateau[1]:.4g}]",
+        f"as good any threshold in ({rule.plateau[0]:.4g}, {rule.plateau[1]:.4g}]",
         "written: rule.json",
     ):
         assert line in shown
@@ -426,13 +426,13 @@ def test_calibrate_prints_the_check(run: Run) -> None:
     for line in (
         f"fit to decide with? {check.fit_to_decide}: ",
         f"fit to forecast with? {check.fit_to_forecast}: ",
-        f"decide, as it stands {check.score_as_is:.4f}, promised {check.expected:.4f}",
-        f"decide, recalibrated {check.score_recalibrated:.4f}, promised ",
+        f"decide, as it stands {check.score_as_is:.4f}, expected {check.expected:.4f}",
+        f"decide, recalibrated {check.score_recalibrated:.4f}, expected ",
         "one tuned cut 0.",
         ", advised",
         f"slope {check.slope:.4f} ± {check.slope_standard_error:.4f}, 1 is right",
         f"intercept {check.intercept:.4f} ± ",
-        f"ECE {check.ece:.4f}, mended",
+        f"ECE {check.ece:.4f}, recalibrated",
         f"map {words(am.calibrate(Y, P).formula)}",
         "written: m.json",
     ):

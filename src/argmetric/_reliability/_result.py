@@ -234,13 +234,13 @@ class CalibrationCheck(Result):
         line, before, after = self.line, self.as_is, self.recalibrated
         share = self.n_positives / self.n
         units = "" if self.n_units is None else f" in {self.n_units:,} groups"
-        promised = {"decide": self.expected, "recalibrate": self.expected_recalibrated}
+        expected = {"decide": self.expected, "recalibrate": self.expected_recalibrated}
         return [
             ("fit to decide with?", self.fit_to_decide),
             ("fit to forecast with?", self.fit_to_forecast),
             ("metric", f"{self.metric.name}{mean}"),
             *(
-                (one.words, _route_line(one, self.route, promised.get(one.name)))
+                (one.words, _route_line(one, self.route, expected.get(one.name)))
                 for one in self.routes
             ),
             (
@@ -319,10 +319,10 @@ class CalibrationCheck(Result):
         return room_above("report").report_check(self)
 
 
-def _route_line(route: Route, taken: RouteName, promised: float | None) -> str:
+def _route_line(route: Route, taken: RouteName, expected: float | None) -> str:
     text = f"{route.score:.4f}"
-    if promised is not None:
-        text += f", promised {promised:.4f}"
+    if expected is not None:
+        text += f", expected {expected:.4f}"
     if route.name != "decide":
         text += f" ({route.gain:+.4f} ± {route.gain_standard_error:.4f})"
     return f"{text}, advised" if route.name == taken else text

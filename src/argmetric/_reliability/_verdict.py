@@ -94,5 +94,5 @@ def notes_of(check: CalibrationCheck) -> tuple[str, ...]:
             "the scores separate the classes: slope and intercept have no finite value"
         )
     if check.weighted:
-        notes.append("the promised scores do not know the weights")
+        notes.append("the expected scores do not know the weights")
     return tuple(notes)

@@ -119,7 +119,7 @@ def _metrics(said: Summary) -> Section:
 def _calibration(said: Summary) -> Section:
     part = said.calibration
     assert part is not None
-    header = ("way to decide", said.metric, "promised", "gain", "")
+    header = ("way to decide", said.metric, "expected", "gain", "")
     tables = [
         Table(f"Ways to decide, compared on {part.on}", header, part.routes),
         Table("Figures of the probabilities", ("", ""), part.facts),

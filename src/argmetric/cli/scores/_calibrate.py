@@ -232,14 +232,14 @@ def _print_check(summary: CheckSummary, check: CalibrationCheck) -> None:
     target = _report.console(stderr=False)
     share = check.n_positives / check.n
     decides, forecasts = _advice(check)
-    promised = {"decide": check.expected, "recalibrate": check.expected_recalibrated}
+    expected = {"decide": check.expected, "recalibrate": check.expected_recalibrated}
     facts = [
         *_report.asked(summary),
         ("truth", f"{check.n_positives:,} positive ({100 * share:.1f} % of the rows)"),
         ("fit to decide with?", f"{check.fit_to_decide}: {decides}"),
         ("fit to forecast with?", f"{check.fit_to_forecast}: {forecasts}"),
         *(
-            (one.words, _scored(one, promised.get(one.name), check.route))
+            (one.words, _scored(one, expected.get(one.name), check.route))
             for one in check.routes
         ),
         ("slope", f"{_pair(check.slope, check.slope_standard_error)}, 1 is right"),
@@ -247,7 +247,7 @@ def _print_check(summary: CheckSummary, check: CalibrationCheck) -> None:
             "intercept",
             f"{_pair(check.intercept, check.intercept_standard_error)}, 0 is right",
         ),
-        ("ECE", f"{check.ece:.4f}, mended {check.recalibrated.ece:.4f}"),
+        ("ECE", f"{check.ece:.4f}, recalibrated {check.recalibrated.ece:.4f}"),
         ("map", summary["formula"]),
     ]
     _report.print_facts(target, "argmetric calibrate", facts)
@@ -273,10 +273,10 @@ def _advice(check: CalibrationCheck) -> tuple[str, str]:
     return first, second
 
 
-def _scored(route: Route, promised: float | None, advised: str) -> str:
+def _scored(route: Route, expected: float | None, advised: str) -> str:
     text = _report.number(route.score)
-    if promised is not None:
-        text += f", promised {_report.number(promised)}"
+    if expected is not None:
+        text += f", expected {_report.number(expected)}"
     if route.name != "decide":
         text += f" ({route.gain:+.4f} ± {route.gain_standard_error:.4f})"
     return f"{text}, advised" if route.name == advised else text

@@ -159,7 +159,7 @@ def rule_facts(
     if (best := values["threshold_interval"]) is not None:
         facts.append(("best cut", _interval(values, best, _digits)))
     if (plateau := values["plateau"]) is not None:
-        facts.append(("plateau", _plateau(plateau, values["choice"])))
+        facts.append(("as good", _as_good(plateau, values["choice"])))
     optima = values["optimal_thresholds"]
     if len(optima) > 1:
         shown = ", ".join(_half_open(pair) for pair in optima[:_SHOWN_OPTIMA])
@@ -196,8 +196,8 @@ def _interval(values: RuleValues, pair: Interval, shown: Callable[[float], str])
     return f"{100 * values['coverage']:g} % interval {low} to {high}"
 
 
-def _plateau(pair: Interval, choice: str) -> str:
-    same = {"best": "is as good", "one_se": "is within one standard error"}
+def _as_good(pair: Interval, choice: str) -> str:
+    same = {"best": "scores the same", "one_se": "is within one standard error"}
     return f"any threshold in {_half_open(pair)} {same[choice]}"
 
 
