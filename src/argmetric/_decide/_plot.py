@@ -155,12 +155,16 @@ class ExpectedMetricDisplay(Display):
             cut = f" ({scale} ≥ {one.threshold:.3g})"
         k, half = one.n_positives, one.cut_half
         return [
-            Mark(k, one.expected, f"decision: {k:,} rows{cut}, {one.expected:.3f}"),
+            Mark(k, one.expected, f"decision: {_rows(k)}{cut}, {one.expected:.3f}"),
             Mark(
                 half.n_positives,
                 half.expected,
-                f"cut at 0.5: {half.n_positives:,} rows, {half.expected:.3f}",
+                f"cut at 0.5: {_rows(half.n_positives)}, {half.expected:.3f}",
                 "s",
                 "C7",
             ),
         ]
+
+
+def _rows(count: int) -> str:
+    return f"{count:,} row{'s' * (count != 1)}"

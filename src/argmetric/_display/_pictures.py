@@ -58,6 +58,7 @@ def draw_law(ax: Any, law: Any, interval: tuple[float, float], coverage: float) 
     ax.hist(law.values, bins=edges, weights=law.probabilities, color="C0")
     label = f"{coverage:.0%} interval, {interval[0]:.3f} to {interval[1]:.3f}"
     ax.axvspan(*interval, color="C1", alpha=0.2, lw=0, zorder=0, label=label)
+    ax.margins(y=0.35)  # room for the legend
     return ax.axvline(law.mean, color="C3", label=f"mean {law.mean:.3f}")
 
 

@@ -1,0 +1,108 @@
+"""Draw the pictures of README and of these pages into docs/_static.
+
+    python docs/draw_pictures.py
+
+Nothing in them is drawn by hand: each is what `plot` of a result shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+
+mpl.use("svg")
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+import argmetric as am
+from argmetric.stream import OnlineClassifier, StreamDisplay
+
+FOLDER = Path(__file__).parent / "_static"
+P = [0.62, 0.48, 0.41, 0.35, 0.30, 0.22, 0.18, 0.12, 0.07, 0.04]
+# The same bytes whenever the same picture is drawn
+STYLE = {
+    "svg.hashsalt": "argmetric",
+    "svg.fonttype": "none",
+    "font.size": 9,
+    "axes.spines.top": False,
+}
+STYLE |= {"axes.spines.right": False, "path.simplify": True}
+
+
+@contextmanager
+def picture(name: str, width: float, columns: int = 1) -> Iterator[Any]:
+    with mpl.rc_context(STYLE):
+        figure, axes = plt.subplots(
+            1, columns, figsize=(width, 2.9), layout="constrained"
+        )
+        yield axes
+        figure.savefig(FOLDER / f"{name}.svg", metadata={"Date": None})
+        plt.close(figure)
+
+
+def decision() -> None:
+    """Ten rows of the first example: which are chosen, and why no more of them."""
+    found = am.decide(P, "f1")
+    with picture("decision", 8.4, 2) as (rows, curve):
+        colors = np.where(found.labels == 1, "C0", "#c9d3de")
+        rows.bar(np.arange(1, len(P) + 1), P, color=colors)
+        rows.axhline(0.5, color="C7", linestyle="--")
+        rows.text(10.5, 0.515, "cut at 0.5", ha="right", color="C7")
+        rows.axhline(found.threshold, color="C3")
+        text = f"best for F1: p ≥ {found.threshold:.2f}"
+        rows.text(10.5, found.threshold + 0.015, text, ha="right", color="C3")
+        rows.set(xlabel="row", ylabel="probability", title="Which rows to hand in")
+        rows.set_xticks(range(1, len(P) + 1))
+        found.plot(curve)
+        curve.set_title("What score to expect")
+
+
+def forecast() -> None:
+    rng = np.random.default_rng(3)
+    p = rng.beta(0.5, 4, 2000)
+    with picture("forecast", 5.6) as ax:
+        am.forecast(p, am.decide(p).labels).plot(ax)
+
+
+def reliability() -> None:
+    """The first example of the page on calibrating: odds ten times too large."""
+    rng = np.random.default_rng(1)
+    x = rng.normal(-2, 1.5, 4000)
+    y = rng.random(4000) < 1 / (1 + np.exp(-x))
+    p = 1 / (1 + np.exp(-(x + np.log(10))))
+    with picture("reliability", 5.6) as ax:
+        ax.figure.set_figheight(3.9)
+        am.calibration_check(y, p, "f1").plot(ax)
+
+
+def threshold() -> None:
+    rng = np.random.default_rng(0)
+    p = rng.beta(0.5, 4, 1500)
+    with picture("threshold", 5.6) as ax:
+        am.tune(rng.random(1500) < p, p, "f1").plot(ax)
+
+
+def stream() -> None:
+    """A stream whose positives change sides after 12,000 rows."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30_000, 3))
+    side = np.where(np.arange(30_000) < 12_000, 1, -1)
+    y = rng.random(30_000) < 1 / (1 + np.exp(3 - 2 * side * X[:, 0]))
+    model = OnlineClassifier("f1", memory=2000)
+    model.progressive(X, y)
+    with picture("stream", 5.6) as ax:
+        StreamDisplay.from_estimator(model, ax=ax)
+
+
+PICTURES: tuple[Callable[[], None], ...] = (
+    *(decision, forecast, reliability, threshold, stream),
+)
+
+if __name__ == "__main__":
+    for draw in PICTURES:
+        draw()
