@@ -1427,7 +1427,7 @@ def test_files_pickles_and_printed_forms(fitted, tmp_path):
     text = repr(fitted)
     assert fitted.formula in text
     assert len(text.splitlines()) <= 6
-    assert "<table>" in fitted._repr_html_()
+    assert "<table" in fitted._repr_html_()
     assert fitted != am.calibrate([0, 1], [0.1, 0.9])
     assert fitted != 3
 

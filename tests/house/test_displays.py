@@ -83,7 +83,7 @@ def test_a_rule_of_several_labels_has_no_single_curve():
 
 
 def test_the_best_k_stands_in_the_left_half_of_its_picture():
-    p = np.concatenate([np.full(100, 0.7), np.full(20_000, 0.0001)])
+    p = np.concatenate([np.full(100, 0.7), np.full(3000, 0.0001)])
     display = am.ExpectedMetricDisplay.from_predictions(p)
     assert display.decision.n_positives == 100
     assert display.ax_.get_xlim() == pytest.approx((-5, 255))
@@ -187,3 +187,36 @@ def test_a_display_is_drawn_when_it_is_asked_for():
     assert (display.ax_, display.figure_, display.line_) == (None, None, None)
     assert repr(display) == "ForecastDisplay(not drawn yet)"
     assert display.plot() is display
+
+
+def test_rules_of_several_labels_and_classes_have_a_bar_each():
+    y, p = [[1, 0], [0, 0], [1, 1], [0, 1]], [[0.9, 0.2], [0.4, 0.1], [0.6, 0.3]]
+    labels = am.tune(y, [*p, [0.1, 0.4]], n_bootstrap=0, cv=None)
+    ax = labels.plot()
+    assert [bar.get_width() for bar in ax.patches] == [r.score for r in labels.rules]
+    names = [one.get_text() for one in ax.get_yticklabels()]
+    assert names == ["0 (p >= 0.5)", "1 (p >= 0.25)"]
+    three = [[0.5, 0.3, 0.2], [0.6, 0.4, 0], [0.5, 0.1, 0.4], [0.8, 0.1, 0.1]]
+    classes = am.tune(list("abca"), three, n_bootstrap=0, cv=None)
+    ax = classes.plot()
+    assert [one.get_text() for one in ax.get_yticklabels()] == ["a", "b", "c"]
+    assert [bar.get_width() for bar in ax.patches] == classes.weights.tolist()
+
+
+@pytest.mark.parametrize("odd", [None, "abc", 3, [0.5]])
+def test_what_is_no_estimator_is_refused_by_name(odd):
+    for kind, rows in (
+        (am.ExpectedMetricDisplay, (X,)),
+        (am.ForecastDisplay, (X,)),
+        (am.CalibrationCostDisplay, (X, Y)),
+        (am.ThresholdDisplay, (X, Y)),
+        (StreamDisplay, ()),
+    ):
+        with pytest.raises(TypeError, match="estimator"):
+            kind.from_estimator(odd, *rows)
+
+
+@pytest.mark.parametrize("odd", ["abc", [0.5], 1j])
+def test_a_score_that_is_no_number_is_refused(odd):
+    with pytest.raises((TypeError, ValueError), match="score"):
+        am.ForecastDisplay.from_predictions(P, P >= 0.4, score=odd)

@@ -8,14 +8,19 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from argmetric._display import Display, Mark, draw_curve
+from argmetric._display import (
+    MOST_BARS,
+    Display,
+    Mark,
+    bars_size,
+    draw_bars,
+    draw_curve,
+)
 from argmetric._labels import probabilities_of
 from argmetric.metrics import MetricLike
 
 if TYPE_CHECKING:
     from argmetric._decide._result import Decision
-
-MOST_BARS = 40  # labels that have a bar each; more are a histogram
 
 
 @dataclass(repr=False)
@@ -108,7 +113,7 @@ class ExpectedMetricDisplay(Display):
     def _size(self) -> tuple[float, float]:
         if not self._bars():
             return super()._size()
-        return 6.4, 1.6 + 0.24 * (self.decision.n_groups or 0)
+        return bars_size(self.decision.n_groups or 0)
 
     def _labels(self) -> dict[str, Any]:
         expected = f"expected {self.decision.metric.name}"
@@ -142,10 +147,7 @@ class ExpectedMetricDisplay(Display):
         assert one.group_n_positives is not None
         counts = zip(one.group_ids, one.group_n_positives.tolist(), strict=True)
         names = [f"{name} ({count:,})" for name, count in counts]
-        places = range(len(names))
-        ax.barh(places, one.group_expected, color="C0", alpha=0.8)
-        ax.set_yticks(places, names)
-        ax.invert_yaxis()
+        draw_bars(ax, names, one.group_expected)
 
     def _marks(self) -> list[Mark]:
         one = self.decision

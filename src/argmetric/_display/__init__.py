@@ -2,7 +2,10 @@
 
 from argmetric._display._displays import Display
 from argmetric._display._pictures import (
+    MOST_BARS,
     Mark,
+    bars_size,
+    draw_bars,
     draw_curve,
     draw_law,
     draw_map,
@@ -15,12 +18,15 @@ from argmetric._display._results import Lines, Result, Shown, lines_of, table
 from argmetric._display._text import as_frame, shortest_cut
 
 __all__ = [
+    "MOST_BARS",
     "Display",
     "Lines",
     "Mark",
     "Result",
     "Shown",
     "as_frame",
+    "bars_size",
+    "draw_bars",
     "draw_curve",
     "draw_law",
     "draw_map",

@@ -11,6 +11,7 @@ import numpy as np
 from argmetric._types import Floats, Integers
 
 DRAWN_POINTS = 4000
+MOST_BARS = 40  # names that have a bar each; more are a histogram
 
 
 @contextlib.contextmanager
@@ -80,6 +81,22 @@ def draw_map(ax: Any, name: str, apply: Callable[[Floats], Floats]) -> Any:
         ax.plot([0, 1], [0, 1], color="C7", linestyle=":", label="unchanged")
         ax.plot(p, apply(p), color="C0", label=name)
     return ax
+
+
+def draw_bars(ax: Any, names: Sequence[str], values: Any) -> None:
+    """Draw a bar for each name, from top to bottom; of many a histogram."""
+    if len(names) > MOST_BARS:
+        ax.hist(values[np.isfinite(values)], bins=40, color="C0", alpha=0.8)
+        return
+    places = range(len(names))
+    ax.barh(places, values, color="C0", alpha=0.8)
+    ax.set_yticks(places, names)
+    ax.invert_yaxis()
+
+
+def bars_size(count: int) -> tuple[float, float]:
+    """Of a figure with so many bars."""
+    return (6.4, 3.8) if count > MOST_BARS else (6.4, 1.6 + 0.24 * count)
 
 
 def draw_curve(

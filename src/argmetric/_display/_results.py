@@ -83,7 +83,8 @@ def table(
 def _markup(
     title: str, lines: Sequence[tuple[str, ...]], notes: Sequence[str]
 ) -> Iterator[str]:
-    yield f"<table><caption style='{_CAPTION}'>{html.escape(title)}</caption>"
+    yield "<table style='color:inherit'>"  # which tables do not do in every notebook
+    yield f"<caption style='{_CAPTION}'>{html.escape(title)}</caption>"
     for name, *cells in lines:
         yield f"<tr><th scope='row' style='{_NAME}'>{html.escape(name)}</th>"
         yield from (f"<td style='{_CELL}'>{html.escape(cell)}</td>" for cell in cells)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from argmetric._arguments import check_number
 from argmetric._display import Display, draw_law
 from argmetric._labels import probabilities_of
 from argmetric.metrics import MetricLike
@@ -77,6 +78,8 @@ class ForecastDisplay(Display):
         """
         from argmetric._forecast._forecast import forecast
 
+        if score is not None:
+            score = check_number(score, "score")
         return cls(forecast(p, labels, metric, **options), score).plot(ax)
 
     @classmethod

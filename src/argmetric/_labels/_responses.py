@@ -20,8 +20,8 @@ def response_method(estimator: Any) -> Method:
     if hasattr(estimator, "decision_function"):
         return "decision_function"
     raise TypeError(
-        f"{type(estimator).__name__} has neither predict_proba nor decision_function: "
-        "there is no score to put a threshold on"
+        f"estimator {type(estimator).__name__} has neither predict_proba nor "
+        "decision_function: there is no score to put a threshold on"
     )
 
 

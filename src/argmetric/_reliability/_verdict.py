@@ -59,16 +59,21 @@ def forecasts(check: CalibrationCheck) -> tuple[Promise, str]:
     the uncertainty of the map.
     """
     how = HOW["recalibrate"].replace("decide", "forecast")
-    said = f"p promises {check.expected:.4f} where {check.score_as_is:.4f} is had"
+    said = (
+        f"p leads to expect {check.expected:.4f} where {check.score_as_is:.4f} is had"
+    )
     if check.weighted:
-        return "too few rows to say", "the promise of p does not know the weights"
+        return (
+            "too few rows to say",
+            "the score that p leads to expect does not know the weights",
+        )
     error = check.score_standard_error
     scale = max(1.0, abs(check.score_as_is))  # of metrics that exceed 1
     consistent = check.line.p_value >= CHANCE and not check.as_is.n_certain_and_wrong
     if consistent and abs(check.gap) + error <= KEPT * scale:
         return "yes", f"{said}, give or take {error:.4f}"
     again = (
-        f"recalibrated it promises {check.expected_recalibrated:.4f} where "
+        f"recalibrated it leads to expect {check.expected_recalibrated:.4f} where "
         f"{check.score_recalibrated:.4f} is had"
     )
     left = abs(check.expected_recalibrated - check.score_recalibrated)

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from argmetric._display import Lines
+from argmetric._display import Lines, bars_size, draw_bars, drawing
 from argmetric._labels import plain_label
 from argmetric._saving import plain
 from argmetric._tune import _files
@@ -183,3 +183,21 @@ class MultiClassRule(SavedRule):
 
     def _notes(self) -> tuple[str, ...]:
         return self.notes
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the weight of every class.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        names = [str(name) for name in self.classes]
+        size = bars_size(len(names))
+        with drawing(ax, size, xlabel="weight", title=self._title()) as ax:
+            draw_bars(ax, names, self.weights)
+        return ax

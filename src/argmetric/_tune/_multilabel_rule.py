@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from argmetric._display import Lines
+from argmetric._display import Lines, bars_size, draw_bars, drawing
 from argmetric._labels import plain_label
 from argmetric._saving import plain
 from argmetric._tune._rule import Rule
@@ -147,3 +147,25 @@ class MultiLabelRule(SavedRule):
         if len(self.rules) > SHOWN:
             lines.append(("...", f"{len(self.rules) - SHOWN} more labels"))
         return lines
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the score of every label, with its threshold.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        values = np.array([rule.score for rule in self.rules])
+        names = [
+            f"{name} ({rule._scale} {rule.operator} {rule.threshold:.3g})"
+            for name, rule in zip(self.names, self.rules, strict=True)
+        ]
+        size = bars_size(len(names))
+        with drawing(ax, size, xlabel=self.metric.name, title=self._title()) as ax:
+            draw_bars(ax, names, values)
+        return ax
