@@ -8,13 +8,15 @@ BIN := .venv/bin
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
-.venv/.ready-demo: pyproject.toml
-	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+.venv/bin/python:
+	@$(PYTHON) -m venv .venv
 	@$(BIN)/python -m pip install --quiet --upgrade "pip>=25.1"
+
+.venv/.ready-demo: pyproject.toml | .venv/bin/python
 	@$(BIN)/python -m pip install --quiet --editable ".[report]"
 	@touch $@
 
-.venv/.ready: .venv/.ready-demo
+.venv/.ready: pyproject.toml | .venv/bin/python
 	@$(BIN)/python -m pip install --quiet --editable ".[plot,report]" --group test
 	@touch $@
 
@@ -30,7 +32,8 @@ help: ## this list
 	@$(BIN)/python -m pip install --quiet --editable ".[bench]"
 	@touch $@
 
-demo: .venv/.ready-demo ## decide and forecast on embedded data, and write a page about it
+# What the tests need holds what the demo needs, and need not be there for it.
+demo: $(if $(wildcard .venv/.ready),.venv/.ready,.venv/.ready-demo) ## decide and forecast on embedded data, and write a page about it
 	@$(BIN)/argmetric demo --report demo.html
 
 lint: .venv/.ready ## style, types and layers
