@@ -40,6 +40,9 @@ def warmup() -> None:
     forecast(p, np.zeros(p.size))  # a law of more rows than numpy adds up
     # Ids far apart are hashed; groups too long for tables have laws of their own.
     forecast(p, p > 0.5, groups=np.arange(p.size) % 50 * 2**40)
+    decide(  # so many groups that rows go through bins
+        np.tile(p, 4), groups=np.arange(20_000) * 7 % 16_400, average="groups"
+    )
     many = np.arange(p.size) // 10  # groups whose laws are added on a grid
     forecast(p, p > 0.5, groups=many)
     decide(p[:10])  # after a kernel has been loaded; before, numpy does
