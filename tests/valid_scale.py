@@ -32,7 +32,9 @@ def on_files(verb: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-NAMES = dict.fromkeys(("group", "score", "label", "decision_column"), "column")
+NAMES = dict.fromkeys(
+    ("group", "score", "label", "weight", "decision_column"), "column"
+)
 READING = {
     "on_error": "stop",
     "memory": "1GB",
@@ -41,6 +43,7 @@ READING = {
     "n_jobs": 1,
     "progress": None,
 }
+WITHOUT_FOLDER = {name: READING[name] for name in READING if name != "work_dir"}
 SCALED = {
     "argmetric.scale.Threads": Call(scale.Threads, {"n_jobs": 2}),
     "argmetric.scale.Processes": Call(scale.Processes, {"n_jobs": 2, "retries": 1}),
@@ -83,7 +86,45 @@ SCALED = {
             "coverage": 0.9,
             "cv": 2,
             "random_state": 0,
-            **{name: READING[name] for name in READING if name != "work_dir"},
+            **WITHOUT_FOLDER,
+        },
+        NAMES,
+    ),
+    "argmetric.scale.calibrate": Call(
+        on_files(scale.calibrate),
+        {
+            "files": "scores.parquet",
+            "method": "platt",
+            "score": "score",
+            "label": "label",
+            "weight": "pred",
+            "pos_label": 1,
+            "logits": False,
+            "n_sample": 6,
+            "random_state": 0,
+            **WITHOUT_FOLDER,
+        },
+        NAMES,
+    ),
+    "argmetric.scale.calibration_check": Call(
+        on_files(scale.calibration_check),
+        {
+            "files": "scores.parquet",
+            "metric": "f1",
+            "score": "score",
+            "label": "label",
+            "weight": None,
+            "group": None,
+            "average": None,
+            "pos_label": 1,
+            "method": "platt",
+            "n_bins": 2,
+            "n_bootstrap": 20,
+            "random_state": 0,
+            "logits": False,
+            "zero_division": 1.0,
+            "n_sample": 6,
+            **WITHOUT_FOLDER,
         },
         NAMES,
     ),
@@ -111,7 +152,7 @@ SCALED = {
             "files": "scores.parquet",
             "features": ["score", "pred"],
             "label": "label",
-            **{name: READING[name] for name in READING if name != "work_dir"},
+            **WITHOUT_FOLDER,
         },
         NAMES,
     ),

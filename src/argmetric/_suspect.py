@@ -64,13 +64,20 @@ def refuse_two_classes(scores: Floats, name: str) -> None:
 
 
 def warn_of_scale(
-    scores: Floats, *, logits: bool, name: str = "p", zeros: bool = False
+    scores: Floats,
+    *,
+    logits: bool,
+    name: str = "p",
+    zeros: bool = False,
+    rows: int | None = None,
 ) -> None:
     """Warn of labels among probabilities, and of probabilities among log-odds.
 
-    `zeros` says that there are zeros besides these scores, as in a sparse matrix.
+    `zeros` says that there are zeros besides these scores, as in a sparse matrix;
+    `rows`, how many there are, where the scores are the distinct ones of them.
     """
-    if _of_a_model.get() or scores.size < ENOUGH:
+    n = scores.size if rows is None else rows
+    if _of_a_model.get() or n < ENOUGH:
         return
     few = scores.ravel()[:ENOUGH]  # tell of nearly all scores that nothing is wrong
     if few.min() < 0.0 or few.max() > 1.0 or not (logits or np.isin(few, (0, 1)).all()):
@@ -79,7 +86,7 @@ def warn_of_scale(
         return
     if logits:
         warn_user(
-            f"logits=True, but all {scores.size:,} values of {name} lie between 0 and "
+            f"logits=True, but all {n:,} values of {name} lie between 0 and "
             "1: if they are probabilities, leave logits=True out"
         )
         return
@@ -87,7 +94,7 @@ def warn_of_scale(
     both = ones.any() and (zeros or not ones.all())
     if both and (ones | (scores == 0.0)).all():
         warn_user(
-            f"{name} has {scores.size:,} values, all of them 0 or 1: are these "
+            f"{name} has {n:,} values, all of them 0 or 1: are these "
             "predicted labels? They are taken for certain; pass predict_proba(X)[:, 1] "
             "instead, and calibrate a model that gives no other probabilities"
         )

@@ -9,6 +9,7 @@ from argmetric._calibrate._calibrate import (
 )
 from argmetric._calibrate._classes import fit_class_temperature
 from argmetric._calibrate._composed import ChainedMap, FunctionMap
+from argmetric._calibrate._counted import Counted
 from argmetric._calibrate._fit import METHOD_WORDS, METHODS, Method, fit_map
 from argmetric._calibrate._folds import deal, fold_numbers
 from argmetric._calibrate._hook import (
@@ -30,6 +31,7 @@ from argmetric._calibrate._reference import (
     Reference,
     check_reference,
     check_score_array,
+    refuse_useless,
 )
 from argmetric._calibrate._spline import SplineMap
 
@@ -41,6 +43,7 @@ __all__ = [
     "Calibrator",
     "ChainedMap",
     "ClassTemperatureMap",
+    "Counted",
     "FunctionMap",
     "IdentityMap",
     "IsotonicMap",
@@ -65,5 +68,6 @@ __all__ = [
     "fit_map",
     "fold_numbers",
     "likeliest",
+    "refuse_useless",
     "resolve_calibrator",
 ]

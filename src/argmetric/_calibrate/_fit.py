@@ -66,11 +66,11 @@ def _check_direction(reference: Reference, method: str) -> None:
     z is the score statistic of the slope at 0, robust to weights.
     """
     score = reference.p if method == "isotonic" else reference.x
-    w = reference.weights / reference.weights.max()  # squares must not vanish
+    w, squares = reference.shares
     centred = score - float(w @ score) / float(w.sum())
-    terms = w * (reference.y - reference.prevalence) * centred
-    size = float(np.sqrt(terms @ terms))
-    z = float(terms.sum()) / size if size > 0 else 0.0
+    terms = (reference.y - reference.prevalence) * centred
+    size = float(np.sqrt(squares @ terms**2))
+    z = float(w @ terms) / size if size > 0 else 0.0
     if z > 0:
         return
     if z < -2:

@@ -63,17 +63,28 @@ class Reference:
         unless some are infinite: those go as far as the furthest.
         """
         if self.logits:
-            finite = np.isfinite(self.scores)
-            if finite.all():
-                return None
-            return float(np.abs(self.scores[finite]).max(initial=FURTHEST))
-        distance = np.minimum(self.scores, 1.0 - self.scores)
-        seen = float(distance.min(initial=0.5, where=distance > 0.0))
+            return self._furthest
         rows = max(sum(self.counts), FEWEST)
-        positive, negative = self.scores[self.y], self.scores[~self.y]
-        usual = self._median(positive), self._median(1.0 - negative)
-        nearest = max(seen / 2, min(1 / (4 * rows), min(usual) / FAR))
+        usual = min(self._usual_distances)
+        nearest = max(self._least_distance / 2, min(1 / (4 * rows), usual / FAR))
         return -logit_of(nearest)
+
+    @property
+    def _furthest(self) -> float | None:
+        """How far from 0 finite log-odds go, where some are infinite."""
+        return furthest(self.scores)
+
+    @property
+    def _least_distance(self) -> float:
+        """From 0 or 1, of the scores that are neither."""
+        distance = np.minimum(self.scores, 1.0 - self.scores)
+        return float(distance.min(initial=0.5, where=distance > 0.0))
+
+    @property
+    def _usual_distances(self) -> tuple[float, float]:
+        """Of the median positive from 0, and of the median negative from 1."""
+        positive, negative = self.scores[self.y], self.scores[~self.y]
+        return self._median(positive), self._median(1.0 - negative)
 
     def _median(self, scores: Floats) -> float:
         """Of scores in the order of the rows, or in the reverse of it."""
@@ -116,19 +127,28 @@ class Reference:
         return float(self.weights @ ~self.y), positive
 
     @cached_property
+    def shares(self) -> tuple[Floats, Floats]:
+        """Weights by the largest of them, and their squares, which do not vanish."""
+        share = self.weights / self.weights.max()
+        return share, share**2
+
+    @cached_property
     def counts(self) -> tuple[float, float]:
         """How many rows of each class there are to learn from: see `row_count`."""
         if self.weight is None:
             positive = int(np.count_nonzero(self.y))
             return float(self.n - positive), float(positive)
-        return row_count(self.weights[~self.y]), row_count(self.weights[self.y])
+        return self._row_count(~self.y), self._row_count(self.y)
+
+    def _row_count(self, part: Booleans) -> float:
+        return row_count(self.weights[part])
 
     @cached_property
     def weight_of_a_row(self) -> float:
         """What one row weighs on average, where the weights do not count rows."""
         if self.weight is None:
             return 1.0
-        return float(self.weights.sum()) / row_count(self.weights)
+        return float(self.weights.sum()) / self._row_count(np.ones_like(self.y))
 
     @property
     def prevalence(self) -> float:
@@ -160,13 +180,25 @@ class Reference:
         return self.take(order, rises=True), order
 
 
-def row_count(weight: Floats) -> float:
+def row_count(weight: Floats, squares: Floats | None = None) -> float:
     """Rows that weights stand for: their sum, where they count rows.
 
-    Weights that were scaled down, to a sum of 1 say, count (Σw)²/Σw² rows instead.
+    Weights that were scaled down, to a sum of 1 say, count (Σw)²/Σw² rows instead;
+    `squares`, where weights are sums themselves, add up to Σw².
     """
+    total = float(weight.sum())
+    if squares is not None:
+        return max(total, total * (total / float(squares.sum())))
     share = weight / weight.max()
-    return max(float(weight.sum()), float(share.sum()) ** 2 / float(share @ share))
+    return max(total, float(share.sum()) ** 2 / float(share @ share))
+
+
+def furthest(scores: Floats) -> float | None:
+    """The largest of finite log-odds where some are infinite; None where none is."""
+    finite = np.isfinite(scores)
+    if finite.all():
+        return None
+    return float(np.abs(scores[finite]).max(initial=FURTHEST))
 
 
 def check_reference(
@@ -187,14 +219,23 @@ def check_reference(
         reference = Reference(
             scores.ravel()[part], positive[part], weight.ravel()[part], logits
         )
-        _refuse_weights(reference, labels)
+    refuse_useless(reference, labels)
+    return reference
+
+
+def refuse_useless(reference: Reference, labels: Labels) -> None:
+    """Refuse weights that leave no row, or one class, and scores that are equal."""
+    if reference.n == 0:
+        raise ValueError("all weights are 0: there is nothing to calibrate on")
+    if reference.y.all() or not reference.y.any():
+        label = labels.pos_label if reference.y.all() else labels.neg_label
+        raise one_class(label, "y", "label of positive weight")
     low = float(reference.scores.min())
     if low == float(reference.scores.max()):
         raise ValueError(
             f"all {reference.n:,} scores are equal ({low:g}): they tell nothing about "
             f"the labels, {reference.prevalence:.4g} of which are positive"
         )
-    return reference
 
 
 def check_score_array(p: Any, *, logits: bool) -> Floats:
@@ -209,13 +250,3 @@ def check_score_array(p: Any, *, logits: bool) -> Floats:
     if scores.size == 0:
         raise ValueError("p is empty: there is nothing to calibrate on")
     return scores
-
-
-def _refuse_weights(reference: Reference, labels: Labels) -> None:
-    """Refuse weights that leave no row, or one class."""
-    if reference.n == 0:
-        raise ValueError("all weights are 0: there is nothing to calibrate on")
-    count = int(reference.y.sum())
-    if count in (0, reference.n):
-        label = labels.pos_label if count else labels.neg_label
-        raise one_class(label, "y", "label of positive weight")

@@ -52,3 +52,11 @@ def require_same(stage: str, file: str, before: Tally, after: Tally) -> None:
     else:
         what = "rows came out with other scores than they went in with"
     raise DataError(f"{stage}: {file}: {what}; nothing was written")
+
+
+def require_rows(stage: str, file: str, there: int, read: int) -> None:
+    """Refuse to go on where a look at a file has not seen all of its rows."""
+    if there != read:
+        raise DataError(
+            f"{stage}: {file}: {there:,} rows were there and {read:,} were read"
+        )

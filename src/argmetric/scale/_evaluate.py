@@ -16,6 +16,7 @@ from argmetric._types import Floats, Integers
 from argmetric.metrics import Metric, MetricLike, get_metric, require_defined
 from argmetric.scale._buckets import coded, counted, defined_sum
 from argmetric.scale._columns import MissingGroups, kind_of_group
+from argmetric.scale._conservation import require_rows
 from argmetric.scale._marks import Pairs, find_mark, settle_marks
 from argmetric.scale._memory import bucket_rows, n_buckets
 from argmetric.scale._pieces import Piece, read_piece
@@ -179,11 +180,7 @@ def count_pairs(run: Run, sources: dict[int, Source], used: Pairs) -> Integers:
     ]
     results = run.stage("evaluate", tasks)
     for source, found in zip(sources.values(), results, strict=True):
-        if found["rows"] != source.rows:
-            raise DataError(
-                f"evaluate: {source.path}: {source.rows:,} rows were there and "
-                f"{found['rows']:,} were read"
-            )
+        require_rows("evaluate", source.path, source.rows, found["rows"])
     return np.asarray(np.sum([found["cells"] for found in results], axis=0))
 
 

@@ -14,6 +14,7 @@ from argmetric._arguments import shown
 from argmetric._files import LABEL_NAMES, DataError, Table, named_column
 from argmetric._types import Floats, Integers
 from argmetric.scale._columns import Used, as_floats
+from argmetric.scale._conservation import require_rows
 from argmetric.scale._marks import NO_MARK, Mark, find_mark, settle_marks
 from argmetric.scale._reading import How, check_names, reading
 from argmetric.scale._run import Run, look_at
@@ -253,11 +254,7 @@ class FileRows(Rows):
         ]
         results = self.run.stage("train", tasks)
         for source, found in zip(self.sources.values(), results, strict=True):
-            if found["rows"] != source.rows:
-                raise DataError(
-                    f"train: {source.path}: {source.rows:,} rows were there and "
-                    f"{found['rows']:,} were read"
-                )
+            require_rows("train", source.path, source.rows, found["rows"])
         found_: list[Found] = results
         return found_
 

@@ -1,0 +1,75 @@
+"""A reference of which sums over rows with about the same score are known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from argmetric._calibrate._reference import Reference, furthest, row_count
+from argmetric._types import Booleans, Floats, Integers
+
+
+@dataclass(frozen=True)
+class Counted(Reference):
+    """Sums over rows of one class and about the same score, by rising score.
+
+    `scores` and `known_odds` are means of the rows, `weight` is the sum of theirs.
+
+    Attributes
+    ----------
+    rows : ndarray
+        How many each stands for.
+    squares : ndarray
+        Sum of the squares of their weights.
+    low, high : ndarray
+        Lowest and highest of their scores.
+    """
+
+    rows: Integers = field(kw_only=True)
+    squares: Floats = field(kw_only=True)
+    low: Floats = field(kw_only=True)
+    high: Floats = field(kw_only=True)
+
+    @property
+    def n(self) -> int:
+        return int(self.rows.sum())
+
+    @cached_property
+    def odds(self) -> Floats:
+        return self.scores if self.known_odds is None else self.known_odds
+
+    @cached_property
+    def shares(self) -> tuple[Floats, Floats]:
+        most = self.weights.max()
+        return self.weights / most, self.squares / most**2
+
+    def _row_count(self, part: Booleans) -> float:
+        return row_count(self.weights[part], self.squares[part])
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether rows that were added up have the same score."""
+        return bool((self.low == self.high).all())
+
+    @property
+    def _furthest(self) -> float | None:
+        return furthest(np.concatenate([self.low, self.high]))
+
+    @property
+    def _least_distance(self) -> float:
+        distance = np.concatenate([self.low, 1.0 - self.high])
+        return float(distance.min(initial=0.5, where=distance > 0.0))
+
+    @property
+    def _usual_distances(self) -> tuple[float, float]:
+        return self._middle(self.y), 1.0 - self._middle(~self.y)
+
+    def _middle(self, part: Booleans) -> float:
+        """The median of the scores of a class."""
+        last = np.cumsum(self.rows[part])
+        middle = [(last[-1] - 1) // 2, last[-1] // 2]
+        return float(
+            self.scores[part][np.searchsorted(last, middle, side="right")].mean()
+        )
