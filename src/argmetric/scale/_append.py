@@ -131,6 +131,8 @@ def _schema(source: Source) -> Any:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    if source.partition is not None:
+        return source.partition.schema
     with told_of(source.path), opened(source.path) as place:
         if is_arrow(source.path):
             with pa.ipc.open_file(place) as reader:
@@ -148,7 +150,7 @@ def _compression(source: Source) -> str:
     """How the input is compressed; Arrow files become what Parquet files are."""
     import pyarrow.parquet as pq
 
-    if is_arrow(source.path):
+    if source.partition is not None or is_arrow(source.path):
         return "snappy"
     with told_of(source.path), opened(source.path) as place:
         about = pq.read_metadata(place)

@@ -33,7 +33,7 @@ from argmetric.scale._memory import ALWAYS_FITS, bucket_rows, check_memory, n_bu
 from argmetric.scale._reading import check_names, check_progress, running
 from argmetric.scale._result import ScaledDecision
 from argmetric.scale._run import Run, look_at
-from argmetric.scale._sources import OnError, Source, find_files, is_address
+from argmetric.scale._sources import OnError, Source, find_input, is_address
 from argmetric.scale._tasks import Found, Progress, StageError
 from argmetric.scale._vector import VectorCut, VectorFound, decide_vector
 
@@ -74,7 +74,9 @@ def decide(
     ----------
     files : str, path or list of these
         A folder, a pattern such as ``"scores/*.parquet"``, or files: Parquet or Arrow,
-        also at an address of fsspec. Folders such as ``day=3`` are columns.
+        also at an address of fsspec. Folders such as ``day=3`` are columns. Or a Dask
+        DataFrame: every partition is a file, computed by the worker that reads it, as
+        often as it is read, and never by the client.
     metric : str, Metric or callable, default="f1"
         As `argmetric.decide` takes it.
     output : str or path
@@ -137,7 +139,7 @@ def decide(
     if is_address(output):
         raise ValueError(f"output must be a folder of this machine, not {output}")
     places = places_of(output, folder)
-    found = find_files(files)
+    found = find_input(files)
     _refuse_own_input(found, places.output)
     use = partial(
         find_used,
@@ -244,8 +246,8 @@ def _fits(rows: int, most_rows: int) -> bool:
     return rows <= max(2 * most_rows, ALWAYS_FITS)
 
 
-def _refuse_own_input(found: list[tuple[str, str]], output: str) -> None:
-    for path, _ in found:
+def _refuse_own_input(found: list[Any], output: str) -> None:
+    for path, *_ in found:
         if path.startswith(output + "/"):
             raise DataError(f"output: {output} holds {path}, which is read")
 

@@ -24,7 +24,7 @@ from argmetric.scale._reading import How, check_names, reading
 from argmetric.scale._result import ScaledScore
 from argmetric.scale._run import Run, look_at
 from argmetric.scale._scan import Reading, ScanTask, scan
-from argmetric.scale._sources import OnError, Source, find_files
+from argmetric.scale._sources import OnError, Source, find_input
 from argmetric.scale._tasks import Found, Progress, Task
 
 CELLS = ("tn", "fn", "fp", "tp")  # by 2·decision + truth
@@ -94,7 +94,7 @@ def evaluate(
         missing=missing_groups,
     )
     how = How(on_error, memory, work_dir, executor, n_jobs, progress)
-    found = find_files(files)
+    found = find_input(files)
     with reading(how, moves_rows=group is not None) as run:
         sources, used = look_at(run, found, use)
         assert isinstance(used, Pairs)

@@ -21,7 +21,7 @@ from argmetric.scale._conservation import require_rows
 from argmetric.scale._marks import NO_MARK, Mark, find_mark, plain_labels, settle_marks
 from argmetric.scale._reading import How, check_names, reading
 from argmetric.scale._run import Run, look_at
-from argmetric.scale._sources import Source, batches_of, find_files
+from argmetric.scale._sources import Source, batches_of, find_input
 from argmetric.scale._tasks import Found, Task
 
 MOST_SAMPLE = 1 << 26  # rows that are held in memory
@@ -333,7 +333,7 @@ def labelled_rows(files: Any, wanted: Wanted, how: How) -> Iterator[LabelledRows
     """Rows whose columns were found, and whose positive label is known."""
     names = ("score", "label", "weight", "group")
     check_names(**{name: getattr(wanted, name) for name in names})
-    found = find_files(files)
+    found = find_input(files)
     use = partial(
         find_labelled,
         **{name: getattr(wanted, name) for name in names},

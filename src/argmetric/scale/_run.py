@@ -216,7 +216,7 @@ class Run:
 
 
 def look_at(
-    run: Run, files: list[tuple[str, str]], use: Callable[[Source, Any], Used]
+    run: Run, files: list[Any], use: Callable[[Source, Any], Used]
 ) -> tuple[dict[int, Source], Used]:
     """Stage 0: files by number with their sizes, and the columns to use.
 
@@ -249,7 +249,7 @@ def look_at(
     return sources, first[1]
 
 
-def _looked(item: tuple[str, str]) -> Any:
+def _looked(item: Any) -> Any:
     try:
         return look(item)
     except DataError as error:

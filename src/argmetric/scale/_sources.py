@@ -15,6 +15,7 @@ from typing import Any, Literal
 from argmetric._arguments import check_path, shown
 from argmetric._files import DataError
 from argmetric.scale._extras import load_extra
+from argmetric.scale._frames import Partition, is_frame, partitions_of
 
 OnError = Literal["stop", "skip"]
 
@@ -43,6 +44,8 @@ class Source:
         How many there are.
     row_bytes : int
         How much memory a row takes, about.
+    partition : Partition or None
+        What takes the place of a file.
     """
 
     path: str
@@ -52,11 +55,17 @@ class Source:
     modified: int
     rows: int
     row_bytes: int
+    partition: Partition | None = None
 
 
 def is_address(path: str) -> bool:
     """Whether a path is one of fsspec, such as s3://bucket/folder."""
     return "://" in path
+
+
+def find_input(files: Any) -> list[Any]:
+    """What `look` looks at: files, or the partitions of a Dask DataFrame."""
+    return partitions_of(files) if is_frame(files) else find_files(files)
 
 
 def find_files(files: Any) -> list[tuple[str, str]]:
@@ -68,8 +77,8 @@ def find_files(files: Any) -> list[tuple[str, str]]:
             wanted = list(files)
         except TypeError:
             raise TypeError(
-                "files must be a folder, a pattern such as 'scores/*.parquet' or a "
-                f"list of files, not {shown(files)}"
+                "files must be a folder, a pattern such as 'scores/*.parquet', a list "
+                f"of files or a Dask DataFrame, not {shown(files)}"
             ) from None
         found, root = [], None
         for one in wanted:
@@ -191,11 +200,17 @@ def stamp(path: str) -> tuple[int, int]:
     return status.st_size, status.st_mtime_ns
 
 
-def look(item: tuple[str, str]) -> tuple[Source, Any]:
+def look(item: tuple[str, str] | Partition) -> tuple[Source, Any]:
     """What the end of a file says of it, and its schema."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    if isinstance(item, Partition):
+        table = item.table()
+        rows, used = table.num_rows, table.nbytes
+        per_row = used // max(rows, 1) + 1
+        source = Source(item.path, item.name, {}, 0, 0, rows, per_row, item)
+        return source, item.schema
     path, name = item
     with told_of(path), opened(path) as place:
         size, modified = stamp(path)
@@ -238,6 +253,11 @@ def batches_of(
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    if source.partition is not None:
+        table = source.partition.table()
+        part = table if columns is None else table.select(columns)
+        yield from part.combine_chunks().to_batches(rows)
+        return
     refuse_changed(source)
     with told_of(source.path), opened(source.path) as place:
         if is_arrow(source.path):

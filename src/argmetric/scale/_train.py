@@ -15,11 +15,12 @@ from argmetric._files import LABEL_NAMES, DataError, Table, named_column
 from argmetric._types import Floats, Integers
 from argmetric.scale._columns import Used, as_floats
 from argmetric.scale._conservation import require_rows
+from argmetric.scale._frames import blocks_of, is_array
 from argmetric.scale._marks import NO_MARK, Mark, find_mark, settle_marks
 from argmetric.scale._reading import How, check_names, reading
 from argmetric.scale._run import Run, look_at
 from argmetric.scale._scan import packed, unpacked
-from argmetric.scale._sources import OnError, Source, batches_of, find_files
+from argmetric.scale._sources import OnError, Source, batches_of, find_input
 from argmetric.scale._tasks import Found, Progress, Task
 from argmetric.train import Rows
 
@@ -50,7 +51,8 @@ def fit(
     estimator : MetricLogisticRegression
         What to fit, with its own settings.
     files : str, path or list of these
-        As `argmetric.scale.decide` takes them.
+        As `argmetric.scale.decide` takes them; or a pair of Dask arrays, of features
+        and labels, by their blocks of rows.
     features : list of str, optional
         Columns of numbers; by default all but the label, in their order.
     label : str, optional
@@ -83,7 +85,8 @@ def fit(
         check_names(**{f"features[{i}]": one for i, one in enumerate(features)})
     check_names(label=label)
     how = How(on_error, memory, None, executor, n_jobs, progress)
-    found = find_files(files)
+    arrays = isinstance(files, tuple) and len(files) == 2 and is_array(files[0])
+    found = blocks_of(*files) if arrays else find_input(files)
     with reading(how, moves_rows=False) as run:
         use = partial(find_examples, features=features, label=label)
         sources, used = look_at(run, found, use)
@@ -98,7 +101,10 @@ def fit(
         else:
             estimator._fit_rows(rows, labels)
     estimator.n_features_in_ = len(used.features)
-    estimator.feature_names_in_ = np.array(used.features, dtype=object)
+    if hasattr(estimator, "feature_names_in_"):
+        del estimator.feature_names_in_  # of an earlier fit
+    if not arrays:
+        estimator.feature_names_in_ = np.array(used.features, dtype=object)
     return estimator
 
 

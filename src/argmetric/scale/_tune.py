@@ -35,7 +35,7 @@ from argmetric.scale._conservation import Tally, require_same
 from argmetric.scale._marks import find_mark, settle_marks
 from argmetric.scale._reading import How, check_names, reading
 from argmetric.scale._run import Run, look_at
-from argmetric.scale._sources import OnError, Source, find_files
+from argmetric.scale._sources import OnError, Source, find_input
 from argmetric.scale._tasks import Progress, Task
 
 FEW = 1 << 22  # rows whose scores are all looked at
@@ -102,7 +102,7 @@ def tune(
     settings = check_settings(limits, choice, n_bootstrap, coverage, cv, random_state)
     check_names(score=score, label=label)
     how = How(on_error, memory, None, executor, n_jobs, progress)
-    found = find_files(files)
+    found = find_input(files)
     with reading(how, moves_rows=False) as run:
         use = partial(find_scored, score=score, label=label)
         sources, used = look_at(run, found, use)
