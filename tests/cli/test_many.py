@@ -1,5 +1,6 @@
 """`argmetric decide` on folders, patterns and files larger than memory."""
 
+import json
 import os
 import signal
 import subprocess
@@ -174,3 +175,57 @@ def test_a_signal_cleans_up_or_leaves_what_can_go_on(run, tmp_path, number):
     assert run("decide", *map(str, words), "--resume").code == 0
     np.testing.assert_array_equal(decisions(output), wanted(table).labels)
     assert left_beside(output) == []
+
+
+LABELS = {
+    "text of 0 and 1": (["0", "1"], None),
+    "text of 0 and 1, named": (["0", "1"], "1"),
+    "text of 0 and 1, spelled otherwise": (["0", "1.0"], "1"),
+    "numbers, named as the other class": ([0, 1], "0"),
+    "names": (["no", "yes"], "yes"),
+    "signs": ([-1, 1], None),
+    "truth values": ([False, True], "true"),
+}
+
+
+@pytest.mark.parametrize("kind", LABELS)
+def test_labels_are_read_as_those_of_one_file(run, tmp_path, kind):
+    (negative, positive), named = LABELS[kind]
+    rng = np.random.default_rng(0)
+    p = rng.random(300)
+    hits = rng.random(300) < (p if named != "0" else 1 - p)
+    columns = {"score": p, "label": [positive if hit else negative for hit in hits]}
+    table = pa.table(columns | {"decision": (p > 0.4).astype(int)})
+    pq.write_table(table, tmp_path / "one.parquet")
+    write_parts(tmp_path / "in", table, [100])
+    words = [] if named is None else ["--pos-label", named]
+    found, rules = [], []
+    for files in ("one.parquet", "in"):
+        ended = run("evaluate", files, "--metric", "f1", "--json", *words)
+        assert ended.code == 0, ended.err
+        found.append(json.loads(ended.out)["score"])
+        ended = run("tune", files, "--metric", "f1", "-o", f"{files}.json", *words)
+        assert ended.code == 0, ended.err
+        rules.append(json.loads((tmp_path / f"{files}.json").read_text()))
+    assert found[0] == found[1]
+    assert rules[0] == rules[1]
+
+
+def test_a_label_that_is_empty_text_is_refused(run, tmp_path):
+    table = pa.table({"score": [0.1, 0.2, 0.3], "label": ["0", "", "1"]})
+    write_parts(tmp_path / "in", table, [2])
+    ended = run("tune", "in", "-o", "rule.json")
+    assert ended.code != 0
+    assert "column 'label' is empty in some rows" in ended.err
+
+
+def test_a_bad_value_is_no_file_to_skip_where_rows_are_not_moved(run, tmp_path):
+    table = pa.table({"p": [0.9, 0.8, 1.5], "y": [1, 0, 1], "pred": [1, 0, 1]})
+    write_parts(tmp_path / "in", table, [2])
+    skip = ("--on-error", "skip")
+    for words in (("decide", "in", "-o", "out"), ("forecast", "in")):
+        ended = run(*words, *skip)
+        assert ended.code == 1
+        assert "part-001.parquet: column 'p' is 1.5 at row 0" in ended.err
+        assert "without groups only files that cannot be opened" in ended.err
+        assert "are skipped" not in run(*words).err

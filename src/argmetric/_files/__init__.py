@@ -31,7 +31,7 @@ from argmetric._files._formats import (
     Role,
     marked,
 )
-from argmetric._files._labels import classes, labels
+from argmetric._files._labels import classes, labels, read_values
 from argmetric._files._read import read_table
 from argmetric._files._table import Table
 from argmetric._files._values import groups, numbers, probabilities, weights
@@ -69,6 +69,7 @@ __all__ = [
     "output_format",
     "probabilities",
     "read_table",
+    "read_values",
     "refuse_terminal",
     "repeated",
     "sparse_numbers",

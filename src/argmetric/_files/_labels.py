@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -98,21 +99,40 @@ def _read(
         empty = coded.spread(gaps, of_null=True)
         _refuse(table, name, empty, f"is empty; {EVERY_ROW}")
     present = [v for v, gap in zip(coded.values, gaps, strict=True) if not gap]
+    meant, known = read_values(present, _place(table, name), pos_label, both=both)
+    return [meant.get(value) for value in coded.values], known
+
+
+def read_values(
+    values: Sequence[Any], place: str, pos_label: str | None, *, both: bool = False
+) -> tuple[dict[Any, Any], Classes]:
+    """Return the label that each distinct value spells, and the classes.
+
+    Parameters
+    ----------
+    values : sequence
+        Distinct values of a column, none of them missing.
+    place : str
+        What messages call the column.
+    pos_label : str or None
+        The value that means "positive", in any spelling.
+    both : bool, optional
+        Whether both classes must be there.
+    """
     if pos_label is None:
-        meant, positive = {value: spelled_label(value) for value in present}, None
+        meant, positive = {value: spelled_label(value) for value in values}, None
     else:
-        same = [value for value in present if _is_same(value, pos_label)]
+        same = [value for value in values if _is_same(value, pos_label)]
         positive = _stripped(same[0]) if same else pos_label
-        meant = {value: _stripped(value) for value in present}
+        meant = {value: _stripped(value) for value in values}
         meant |= dict.fromkeys(same, positive)
     found = list(dict.fromkeys(meant.values()))
-    place = _place(table, name)
     try:
         known = classes_of(found, place, positive, both=both, naming=_naming)
     except LabelError as error:
         way_out = _TWO_OF_THEM if error.kind == "many" else error.way_out
         raise DataError(f"{error.problem}; {way_out}") from None
-    return [meant.get(value) for value in coded.values], known
+    return meant, known
 
 
 def _naming(*value: Any) -> str:

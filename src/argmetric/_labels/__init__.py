@@ -31,6 +31,7 @@ from argmetric._labels._responses import (
 from argmetric._labels._spelling import (
     NO_LABEL,
     TRUTHS,
+    Spelled,
     is_spelled_missing,
     same_spelling,
     spelled_label,
@@ -58,6 +59,7 @@ __all__ = [
     "LabelError",
     "Labels",
     "Method",
+    "Spelled",
     "absent",
     "binary_labels",
     "class_number",

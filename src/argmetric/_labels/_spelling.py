@@ -3,10 +3,18 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from typing import Any
 
 TRUTHS = {"true": True, "false": False}
 NO_LABEL = frozenset({"", "na", "nan", "null", "none"})
+
+
+@dataclass(frozen=True)
+class Spelled:
+    """A positive label as a command names it, in text; None where it names none."""
+
+    text: str | None
 
 
 def is_spelled_missing(value: Any) -> bool:

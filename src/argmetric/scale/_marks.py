@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from argmetric._arguments import check_label
-from argmetric._files import DataError, Role, Table, find_column
-from argmetric._labels import classes_of, distinct, label_array, no_label
+from argmetric._files import DataError, Role, Table, find_column, read_values
+from argmetric._labels import (
+    EVERY_ROW,
+    Spelled,
+    classes_of,
+    distinct,
+    is_spelled_missing,
+    label_array,
+    no_label,
+)
 from argmetric._types import Booleans, Floats
 from argmetric.scale._columns import Used
 from argmetric.scale._run import Run
@@ -22,16 +31,30 @@ MOST_LABELS = 16  # of a file; two are needed, and a few make a good message
 
 @dataclass(frozen=True)
 class Mark:
-    """A column of labels, and the one that counts."""
+    """A column of labels, and the one that counts.
+
+    Attributes
+    ----------
+    positive, negative : object
+        What the classes are called.
+    spellings : tuple
+        The values that mean the positive one; empty: itself.
+    is_decision : bool
+        Whether these are predicted labels, which may be 0 and 1 where the true ones
+        have names.
+    """
 
     column: str
     positive: Any = None
     negative: Any = None
+    spellings: tuple[Any, ...] = ()
+    is_decision: bool = False
 
     def holds(self, batch: Any) -> Booleans:
         """Which rows are positive."""
-        labels = batch.column(self.column)
-        return np.asarray(plain_labels(labels) == self.positive, dtype=bool)
+        labels = plain_labels(batch.column(self.column))
+        found = [labels == one for one in self.spellings or (self.positive,)]
+        return np.asarray(np.any(found, axis=0), dtype=bool)
 
 
 def plain_labels(column: Any) -> Any:
@@ -56,7 +79,7 @@ def find_mark(
     """The column of labels, found in one file."""
     table = Table(schema.empty_table(), "parquet", source.path)
     column = find_column(table, name, defaults, what=what, role=role, taken=taken)
-    return Mark(column)
+    return Mark(column, is_decision=role == "decision_column")
 
 
 NO_MARK = Mark("")
@@ -103,7 +126,8 @@ def settle_marks(
     """The positive label of every column, after a look at all of them.
 
     With `pos_label` it is all columns together that hold two labels; without, each is
-    read for itself, as in memory. `both` refuses a column with one class.
+    read for itself, as in memory, and so is each where a command spells the label.
+    `both` refuses a column with one class.
     """
     check_label(pos_label)
     columns = tuple(mark.column for mark in marks)
@@ -118,6 +142,9 @@ def settle_marks(
     ordered = {
         name: distinct(label_array(labels, name)) for name, labels in seen.items()
     }
+    if isinstance(pos_label, Spelled):
+        text = pos_label.text
+        return tuple(_read(mark, ordered[mark.column], text, both) for mark in marks)
     if pos_label is not None:
         union = list(dict.fromkeys(one for some in ordered.values() for one in some))
         classes = [classes_of(union, " and ".join(columns), pos_label, both=both)]
@@ -127,6 +154,29 @@ def settle_marks(
     return tuple(
         replace(mark, positive=one.positive, negative=one.negative)
         for mark, one in zip(marks, classes, strict=True)
+    )
+
+
+def _read(mark: Mark, values: list[Any], text: str | None, both: bool) -> Mark:
+    """A column whose values are read as the commands read one file."""
+    place = f"column {mark.column!r}"
+    if any(is_spelled_missing(value) for value in values):
+        raise DataError(f"{place} is empty in some rows; {EVERY_ROW}")
+    spelled = partial(read_values, values, place, both=both)
+    try:
+        meant, known = spelled(None if mark.is_decision else text)
+    except DataError:
+        if text is None or not mark.is_decision:
+            raise
+        meant, known = spelled(text)
+    same = tuple(value for value, one in meant.items() if one == known.positive)
+    names = (1, 0) if text is None else (known.positive, known.negative)
+    # A day without positives has none of their spellings.
+    return replace(
+        mark,
+        positive=names[0],
+        negative=names[1],
+        spellings=same or (known.positive,),
     )
 
 

@@ -66,7 +66,9 @@ class Run:
 
     def stage(self, name: str, tasks: Sequence[Task]) -> list[Found]:
         """Results of tasks, none of which may be refused."""
-        found = run_stage(name, self.executor, tasks, self.report, refuse)
+        whole = self.on_error == "skip" and any(_reads_input(one) for one in tasks)
+        told = _refuse_unread if whole else refuse
+        found = run_stage(name, self.executor, tasks, self.report, told)
         return accepted(found)
 
     def skip(self, why: str) -> None:
@@ -247,6 +249,20 @@ def look_at(
     if sum(source.rows for source in sources.values()) == 0:
         raise DataError("files has no rows")
     return sources, first[1]
+
+
+def _reads_input(task: Task) -> bool:
+    """Whether it reads a file of the input, and not pieces that were checked."""
+    parts = getattr(task.item, "pieces", (task.item,))
+    return any(getattr(one, "source", None) is not None for one in parts)
+
+
+def _refuse_unread(why: str) -> None:
+    """End the run over a value in a file that was not left out at the beginning."""
+    refuse(
+        f"{why}; without groups only files that cannot be opened, or have other "
+        "columns, are skipped: leave this one out yourself"
+    )
 
 
 def _looked(item: Any) -> Any:

@@ -18,6 +18,7 @@ from argmetric._validation import check_scores
 from argmetric.scale._columns import Used
 from argmetric.scale._conservation import Tally, tally
 from argmetric.scale._pieces import Piece, batches_of_piece
+from argmetric.scale._sources import Source
 from argmetric.scale._tasks import Found
 
 MOST_DISTINCT = 1 << 22  # values near the cut that are held at once
@@ -53,6 +54,10 @@ class ScanTask:
     piece: Piece
     reading: Reading
     collector: Collector
+
+    @property
+    def source(self) -> Source | None:
+        return self.piece.source
 
 
 def scan(task: ScanTask) -> Found:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from argmetric import _files as files
-from argmetric._labels import spelled_label
+from argmetric._labels import Spelled
 from argmetric._types import Booleans
 from argmetric.cli import _report
 from argmetric.cli._gate import gate
@@ -142,7 +142,7 @@ def _in_pieces(
             decision_column=decision,
             group=columns.group,
             average=average or "groups",
-            pos_label=spelled_label(columns.pos_label),
+            pos_label=Spelled(columns.pos_label),
             **pieces.by_group,
             **how,
         )

@@ -8,7 +8,7 @@ import numpy as np
 from cyclopts import Parameter, validators
 
 from argmetric import _files as files
-from argmetric._labels import spelled_label
+from argmetric._labels import Spelled
 from argmetric._types import Integers
 from argmetric.cli import _report
 from argmetric.cli._errors import UsageError
@@ -271,7 +271,7 @@ def _in_pieces(
             decision_column=decision,
             group=columns.group,
             average=average or "groups",
-            pos_label=spelled_label(columns.pos_label),
+            pos_label=Spelled(columns.pos_label),
             **pieces.by_group,
             **how,
         )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypedDict
 from cyclopts import Parameter
 
 from argmetric import _files as files
-from argmetric._labels import spelled_label
+from argmetric._labels import Spelled
 from argmetric._types import Floats
 from argmetric.cli import _report
 from argmetric.cli._errors import DONE, UsageError
@@ -252,7 +252,7 @@ def _in_pieces(
                 metric,
                 score=score,
                 label=label,
-                pos_label=spelled_label(columns.pos_label),
+                pos_label=Spelled(columns.pos_label),
                 **options,
                 **how,
             )
