@@ -33,6 +33,7 @@ from argmetric._types import Floats
 from argmetric.metrics import Metric, MetricLike, get_metric, require_defined
 from argmetric.scale._buckets import coded, counted
 from argmetric.scale._columns import MissingGroups, Used, find_used
+from argmetric.scale._conservation import require_rows
 from argmetric.scale._evaluate import whole_groups
 from argmetric.scale._marks import NO_MARK, Mark, find_mark, settle_marks
 from argmetric.scale._memory import bucket_rows
@@ -233,11 +234,7 @@ def _one_vector(
     ]
     results = run.stage("forecast", tasks)
     for source, found in zip(sources.values(), results, strict=True):
-        if found["rows"] != source.rows:
-            raise DataError(
-                f"forecast: {source.path}: {source.rows:,} rows were there and "
-                f"{found['rows']:,} were read"
-            )
+        require_rows("forecast", source.path, source.rows, found["rows"])
     hits, misses = (
         sum_of_laws(
             [

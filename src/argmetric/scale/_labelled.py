@@ -14,7 +14,7 @@ from argmetric._arguments import check_count, check_seed
 from argmetric._calibrate import Counted
 from argmetric._files import LABEL_NAMES, DataError, Table, named_column
 from argmetric._odds import logit
-from argmetric._types import Booleans, Floats, Hashes, Integers
+from argmetric._types import Booleans, Floats, Integers
 from argmetric.scale._cells import keys_of
 from argmetric.scale._columns import Used, as_floats, find_used
 from argmetric.scale._conservation import require_rows
@@ -22,13 +22,10 @@ from argmetric.scale._marks import NO_MARK, Mark, find_mark, plain_labels, settl
 from argmetric.scale._reading import How, check_names, reading
 from argmetric.scale._run import Run, look_at
 from argmetric.scale._sources import Source, batches_of, find_input
+from argmetric.scale._sums import Sums, Total, bins_of, counted
 from argmetric.scale._tasks import Found, Task
 
 MOST_SAMPLE = 1 << 26  # rows that are held in memory
-BINS = 1 << 12  # to a unit of log-odds
-MOST_PARTS = 32  # batches that are added up one by one before they become one
-FAR = 64.0  # log-odds beyond which bins are as wide as these are large
-_MIDDLE = 1 << 40
 
 
 @dataclass(frozen=True)
@@ -96,61 +93,6 @@ def labelled_batches(source: Source, used: Labelled) -> Iterator[Batch]:
 
 
 @dataclass(frozen=True)
-class Sums:
-    """Sums over the rows of one class whose scores have a number in common.
-
-    Attributes
-    ----------
-    number : ndarray
-        What they have in common, ascending.
-    rows, weight, square : ndarray
-        How many, and their weights and the squares of these added up.
-    said, odds : ndarray
-        Their scores and log-odds, by weight; log-odds that are infinite count as 0.
-    low, high : ndarray
-        The lowest and the highest of their scores.
-    """
-
-    number: Hashes
-    rows: Integers
-    weight: Floats
-    square: Floats
-    said: Floats
-    odds: Floats
-    low: Floats
-    high: Floats
-
-    @classmethod
-    def of(cls, number: Hashes, scores: Floats, odds: Floats, w: Floats) -> Sums:
-        finite = np.where(np.isfinite(odds), odds, 0.0)
-        said = np.where(np.isfinite(scores), scores, 0.0)
-        ones = np.ones(w.size, dtype=np.int64)
-        return cls(number, ones, w, w * w, w * said, w * finite, scores, scores).added()
-
-    def added(self) -> Sums:
-        """Those with the same number become one."""
-        number, place = np.unique(self.number, return_inverse=True)
-        size = number.size
-
-        def total(values: Any) -> Floats:
-            return np.bincount(place, values, size).astype(np.float64, copy=False)
-
-        low, high = np.full(size, np.inf), np.full(size, -np.inf)
-        np.minimum.at(low, place, self.low)
-        np.maximum.at(high, place, self.high)
-        rows = total(self.rows).astype(np.int64)  # exact up to 2^53
-        weight, square = total(self.weight), total(self.square)
-        said, odds = total(self.said), total(self.odds)
-        return Sums(number, rows, weight, square, said, odds, low, high)
-
-    @classmethod
-    def merged(cls, parts: list[Sums]) -> Sums:
-        """Sums over the rows of all parts, added up in their order."""
-        columns = zip(*(vars(part).values() for part in parts), strict=True)
-        return cls(*map(np.concatenate, columns)).added()
-
-
-@dataclass(frozen=True)
 class SumTask:
     """A file, and whether only rows with the very same score are added up."""
 
@@ -161,58 +103,14 @@ class SumTask:
 
 def sum_rows(task: SumTask) -> Found:
     """Add up the rows of a file; found: sums of the negatives and the positives."""
-    nothing, rows = np.zeros(0), 0
-    empty = Sums.of(keys_of(nothing), nothing, nothing, nothing)
-    sums = [[empty], [empty]]
+    total, rows = Total(), 0
     for scores, positive, weight in labelled_batches(task.source, task.used):
         rows += scores.size
         odds = scores if task.used.logits else logit(scores)
         number = keys_of(scores) if task.exact else bins_of(odds)
-        for i, rightly in enumerate((~positive, positive)):
-            part = rightly & (weight > 0.0)
-            some = Sums.of(number[part], scores[part], odds[part], weight[part])
-            sums[i].append(some)
-            if len(sums[i]) > MOST_PARTS:
-                sums[i] = [Sums.merged(sums[i])]
-    return {"rows": rows, "sums": [Sums.merged(parts) for parts in sums]}
-
-
-def bins_of(odds: Floats) -> Hashes:
-    """Numbers of bins of log-odds; infinite ones have their own."""
-    size = np.abs(odds)
-    far = np.isfinite(size) & (size > FAR)
-    ratio = np.where(far, size / FAR, 1.0)
-    size = np.where(far, FAR * (1.0 + np.log(ratio)), size)
-    size = np.where(np.isfinite(size), size, float(_MIDDLE // (2 * BINS)))
-    number = np.floor(np.copysign(size, odds) * BINS) + _MIDDLE
-    return np.asarray(number, dtype=np.uint64)
-
-
-def counted(results: list[Found], *, logits: bool) -> Counted:
-    """The reference that the sums of all files, in their order, stand for."""
-    classes = [Sums.merged([found["sums"][i] for found in results]) for i in (0, 1)]
-    whole = {
-        name: np.concatenate([getattr(one, name) for one in classes])
-        for name in vars(classes[0])
-    }
-    low, high, weight = whole["low"], whole["high"], whole["weight"]
-    alone = low == high  # whose mean must be the score to the last digit
-    odds = np.where(alone, low if logits else logit(low), whole["odds"] / weight)
-    scores = odds if logits else np.where(alone, low, whole["said"] / weight)
-    y = np.repeat([False, True], [one.number.size for one in classes])
-    order = np.argsort(odds, kind="stable")
-    return Counted(
-        scores[order],
-        y[order],
-        weight[order],
-        logits,
-        True,
-        odds[order],
-        rows=whole["rows"][order],
-        squares=whole["square"][order],
-        low=low[order],
-        high=high[order],
-    )
+        parts = [rightly & (weight > 0.0) for rightly in (~positive, positive)]
+        total.add([Sums.of(number[i], scores[i], odds[i], weight[i]) for i in parts])
+    return {"rows": rows, "sums": total.sums()}
 
 
 @dataclass(frozen=True)
@@ -286,8 +184,15 @@ class LabelledRows:
 
     def counted(self, *, exact: bool) -> Counted:
         """Sums over rows with the same score, or about the same."""
+        total = Total()  # of files as they come: all sums at once may not fit
+
+        def take(found: Found) -> Found:
+            total.add(found.pop("sums"))
+            return found
+
         items = [SumTask(one, self.used, exact) for one in self.sources.values()]
-        return counted(self._look(sum_rows, items), logits=self.used.logits)
+        self._look(sum_rows, items, take)
+        return counted(total.sums(), logits=self.used.logits)
 
     def taken(self, size: int, random_state: Any) -> tuple[Any, ...]:
         """Labels, scores, weights and groups (None where there are none) of rows.
@@ -312,9 +217,9 @@ class LabelledRows:
         groups = ids[0] if ids else None
         return y, scores, weight if self.used.weight else None, groups
 
-    def _look(self, function: Any, items: list[Any]) -> list[Found]:
+    def _look(self, function: Any, items: list[Any], *take: Any) -> list[Found]:
         tasks = [Task(function, one, "", one.source.rows) for one in items]
-        results = self.run.stage("calibrate", tasks)
+        results = self.run.stage("calibrate", tasks, *take)
         for source, found in zip(self.sources.values(), results, strict=True):
             require_rows("calibrate", source.path, source.rows, found["rows"])
         return results

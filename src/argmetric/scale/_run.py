@@ -64,11 +64,16 @@ class Run:
         """What one task may take."""
         return max(1, self.memory // self.n_workers)
 
-    def stage(self, name: str, tasks: Sequence[Task]) -> list[Found]:
-        """Results of tasks, none of which may be refused."""
+    def stage(
+        self,
+        name: str,
+        tasks: Sequence[Task],
+        take: Callable[[Found], Found] = lambda found: found,
+    ) -> list[Found]:
+        """Results of tasks, none of which may be refused; see `run_stage`."""
         whole = self.on_error == "skip" and any(_reads_input(one) for one in tasks)
         told = _refuse_unread if whole else refuse
-        found = run_stage(name, self.executor, tasks, self.report, told)
+        found = run_stage(name, self.executor, tasks, self.report, told, take)
         return accepted(found)
 
     def skip(self, why: str) -> None:

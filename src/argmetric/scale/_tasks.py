@@ -85,8 +85,11 @@ def run_stage(
     tasks: Sequence[Task],
     report: Callable[[Progress], None] | None,
     refused: Callable[[str], None],
+    take: Callable[[Found], Found] = lambda found: found,
 ) -> list[Found | Refused]:
     """Results of tasks in their order; `refused` hears of those that are none.
+
+    `take` is given every result as it comes, in order, and says what is kept of it.
 
     When it raises, what has not begun is cancelled and what has begun is waited for:
     nothing may write once the folders are cleaned up.
@@ -101,7 +104,9 @@ def run_stage(
         for task, found in zip(tasks, answers, strict=True):
             if isinstance(found, Refused):
                 refused(found.why)
-            results.append(found)
+                results.append(found)
+            else:
+                results.append(take(found))
             done += task.rows
             tell(Progress(stage, done, total))
     except DataError:

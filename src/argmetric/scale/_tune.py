@@ -36,11 +36,12 @@ from argmetric.scale._marks import find_mark, settle_marks
 from argmetric.scale._reading import How, check_names, reading
 from argmetric.scale._run import Run, look_at
 from argmetric.scale._sources import OnError, Source, find_input
-from argmetric.scale._tasks import Progress, Task
+from argmetric.scale._tasks import Found, Progress, Task
 
 FEW = 1 << 22  # rows whose scores are all looked at
 MOST_CELLS = 1 << 18  # with rows in them, into which a range is divided at a time
 FIRST_SHIFT = 44  # keys that differ in later bits alone are in one bin at first
+MOST_PARTS = 16  # files whose cells wait to become one
 WHOLE = 0, (1 << 64) - 1
 
 
@@ -153,14 +154,22 @@ class Rows:
             )
             for source in self.sources.values()
         ]
-        results = self.run.stage("count", tasks)
+        parts: list[Cells] = []
+
+        def take(found: Found) -> Found:
+            parts.append(Cells.unpacked(found.pop("cells")))
+            if len(parts) > MOST_PARTS:
+                parts[:] = [merged_cells(parts)]
+            return found
+
+        results = self.run.stage("count", tasks, take)
         for i, found in zip(self.sources, results, strict=True):
             before, after = self.tallies[i], Tally(found["rows"], found["checksum"])
             if before.checksum < 0:
                 before = replace(before, checksum=after.checksum)
             require_same("count", self.sources[i].path, before, after)
             self.tallies[i] = after
-        return merged_cells([Cells.unpacked(found["cells"]) for found in results])
+        return merged_cells(parts)
 
 
 def _cells_for(rows: Rows, metric: Metric, limits: Limits) -> Cells:
