@@ -74,6 +74,16 @@ def test_few_rows_give_the_map_of_memory(method, kind, files):
     assert_same(found, wanted, 1e-10)
 
 
+def test_scores_on_another_scale_have_the_reach_of_memory(files):
+    """Where the median positive is tiny, it says how far scores are believed."""
+    y, p, _ = made()
+    p = p * 1e-7
+    p[:: N // 40] = 0.0
+    found, wanted = scale.calibrate(files(y, p)), am.calibrate(y, p)
+    assert found.reach == wanted.reach
+    assert_same(found, wanted, 1e-10)
+
+
 @pytest.mark.parametrize(
     ("method", "tolerance"),
     [("spline", 1e-4), ("platt", 1e-8), ("beta", 1e-8), ("temperature", 1e-8)],
@@ -158,6 +168,9 @@ def test_refusals_are_those_of_memory(files, tmp_path):
     table = pa.table({"label": y, "p": p, "w": np.where(np.arange(N) == 10, -1.0, w)})
     with pytest.raises(DataError, match="column 'w' is -1 at row 1: weights are"):
         scale.calibrate(write_parts(tmp_path / "below", table, [9]), weight="w")
+    table = pa.table({"label": y, "p": p, "note": ["x"] * N})
+    with pytest.raises(DataError, match="column 'note' holds string, not numbers"):
+        scale.calibrate(write_parts(tmp_path / "text", table, []), weight="note")
     table = pa.table({"label": y, "p": p.round()})
     folder = write_parts(tmp_path / "sure", table, [])
     with pytest.warns(UserWarning, match="8,000 values, all of them 0 or 1"):

@@ -64,12 +64,11 @@ class Counted(Reference):
 
     @property
     def _usual_distances(self) -> tuple[float, float]:
-        return self._middle(self.y), 1.0 - self._middle(~self.y)
+        positive = self._middle(self.scores, self.y)
+        return positive, self._middle(1.0 - self.scores, ~self.y)
 
-    def _middle(self, part: Booleans) -> float:
-        """The median of the scores of a class."""
+    def _middle(self, values: Floats, part: Booleans) -> float:
+        """The median of the rows of a class, whose values rise or fall."""
         last = np.cumsum(self.rows[part])
         middle = [(last[-1] - 1) // 2, last[-1] // 2]
-        return float(
-            self.scores[part][np.searchsorted(last, middle, side="right")].mean()
-        )
+        return float(values[part][np.searchsorted(last, middle, side="right")].mean())

@@ -90,14 +90,19 @@ def find_used(
             f"{source.path} already has a column {decision!r}; name the new one with "
             f"{marked('decision_column')}"
         )
-    kind = schema.field(name).type
-    if not _is_number(kind):
-        raise DataError(f"{source.path}: column {name!r} holds {kind}, not numbers")
+    require_numbers(source, schema, name)
     if group is None:
         return Used(name, logits)
     if group == name:
         raise DataError(f"group and score both name column {name!r}")
     return Used(name, logits, group, kind_of_group(source, schema, group), missing)
+
+
+def require_numbers(source: Source, schema: Any, name: str) -> None:
+    """Refuse a column of anything else."""
+    kind = schema.field(name).type
+    if not _is_number(kind):
+        raise DataError(f"{source.path}: column {name!r} holds {kind}, not numbers")
 
 
 def kind_of_group(source: Source, schema: Any, group: str) -> str:

@@ -16,7 +16,7 @@ from argmetric._files import LABEL_NAMES, DataError, Table, named_column
 from argmetric._odds import logit
 from argmetric._types import Booleans, Floats, Integers
 from argmetric.scale._cells import keys_of
-from argmetric.scale._columns import Used, as_floats, find_used
+from argmetric.scale._columns import Used, as_floats, find_used, require_numbers
 from argmetric.scale._conservation import require_rows
 from argmetric.scale._marks import NO_MARK, Mark, find_mark, plain_labels, settle_marks
 from argmetric.scale._reading import How, check_names, reading
@@ -71,6 +71,7 @@ def find_labelled(
     )
     if weight is not None:
         named_column(Table(schema.empty_table(), "parquet", source.path), weight)
+        require_numbers(source, schema, weight)
     if mark.column in taken or len(set(taken)) < len(taken):
         raise DataError(
             f"{source.path}: two of score, label, weight and group are the same"

@@ -13,7 +13,7 @@ import numpy as np
 from argmetric._arguments import shown
 from argmetric._files import LABEL_NAMES, DataError, Table, named_column
 from argmetric._types import Floats, Integers
-from argmetric.scale._columns import Used, as_floats
+from argmetric.scale._columns import Used, as_floats, require_numbers
 from argmetric.scale._conservation import require_rows
 from argmetric.scale._frames import blocks_of, is_array
 from argmetric.scale._marks import NO_MARK, Mark, find_mark, settle_marks
@@ -135,9 +135,7 @@ def find_examples(
     if mark.column in names:
         raise DataError(f"features and label both name column {mark.column!r}")
     for name in names:
-        kind = str(schema.field(name).type)
-        if not kind.startswith(("int", "uint", "float", "double", "bool", "half")):
-            raise DataError(f"{source.path}: column {name!r} holds {kind}, not numbers")
+        require_numbers(source, schema, name)
     return Examples("", True, features=names, mark=mark)
 
 
