@@ -30,8 +30,9 @@ import pyarrow.parquet as pq
 from harness import cpu_seconds, emit, emit_machine, emit_summary, judge
 
 import argmetric as am
+from argmetric import scale
 
-SECTIONS = ("groups", "growth", "peers", "vector", "train")
+SECTIONS = ("groups", "growth", "peers", "vector", "verbs", "train")
 FILE_ROWS = 1_000_000
 GROUP_ROWS = 20
 SAMPLE = 40_000
@@ -181,6 +182,29 @@ def vector(folder: Path, rows: int) -> None:
         emit("vector", f"{metric}, gap to memory", gap, "", ("<=", 1e-12))
 
 
+def verbs(folder: Path, rows: int) -> None:
+    """Rows a CPU second of the verbs that write nothing, one worker."""
+    write_rows(folder / "rows", rows)
+    for path in sorted((folder / "rows").iterdir()):
+        table = pq.read_table(path)
+        p = table["score"].to_numpy()
+        label = (np.random.default_rng(0).random(p.size) < p).astype(np.int8)
+        table = table.append_column("label", pa.array(label))
+        chosen = pa.array((p > 0.3).astype(np.int8))
+        pq.write_table(table.append_column("decision", chosen), path)
+    calls: dict[str, Callable[[Path], Any]] = {
+        "evaluate": scale.evaluate,
+        "evaluate by group": lambda place: scale.evaluate(place, group="user"),
+        "forecast": scale.forecast,
+        "tune": lambda place: scale.tune(place, n_bootstrap=0, cv=None),
+        "calibrate": scale.calibrate,
+    }
+    for name, call in calls.items():
+        call(folder / "rows")  # compiles, and reads the files once
+        rate = rows / cpu_seconds(lambda call=call: call(folder / "rows"))
+        emit("verbs", name, rate, "rows a CPU second", rows=rows)
+
+
 def train(folder: Path, rows: int) -> None:
     """Soft-F on files beside memory, and a pass beside one of LogisticRegression."""
     from sklearn.linear_model import LogisticRegression
@@ -309,6 +333,7 @@ def main() -> int:
         "growth": growth,
         "peers": peers,
         "vector": vector,
+        "verbs": verbs,
         "train": train,
     }
     for section in given.sections or SECTIONS:
