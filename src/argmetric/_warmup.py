@@ -19,6 +19,7 @@ def warmup() -> None:
     """
     from argmetric._decide import decide
     from argmetric._forecast import forecast
+    from argmetric.metrics import CustomMetric
 
     p = np.linspace(0.01, 0.99, 5000)
     for metric in ("f1", "jaccard", "balanced_accuracy", "mcc", "gmean", "accuracy"):
@@ -43,6 +44,8 @@ def warmup() -> None:
     decide(  # so many groups that rows go through bins
         np.tile(p, 4), groups=np.arange(20_000) * 7 % 16_400, average="groups"
     )
+    own = CustomMetric(lambda tp, k, t, n: tp / (k + t + 1.0), smooth=True)
+    decide(p, own, groups=np.arange(p.size) // 100, average="groups")
     many = np.arange(p.size) // 10  # groups whose laws are added on a grid
     forecast(p, p > 0.5, groups=many)
     decide(p[:10])  # after a kernel has been loaded; before, numpy does
