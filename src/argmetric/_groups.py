@@ -239,11 +239,11 @@ def _by_counting(values: npt.NDArray[Any]) -> Groups:
     wide = np.ascontiguousarray(wide, dtype=np.int64)
     low, size = wide[values.argmin()], int(values.max()) - int(values.min()) + 1
     slots = np.full(size, -1, dtype=np.int64)
-    firsts, sizes = np.zeros((2, min(size, values.size)), dtype=np.int64)
+    firsts = np.empty(min(size, values.size), dtype=np.int64)
     codes = np.empty(values.size, dtype=np.int64)
-    count, runs = compiled.number_close_ids(wide, low, slots, codes, firsts, sizes)
+    count, runs = compiled.number_close_ids(wide, low, slots, codes, firsts)
     ids = values[firsts[:count]]
-    return Groups(codes, ids, None if runs == count else sizes[:count])
+    return Groups(codes, ids, None if runs == count else np.bincount(codes))
 
 
 def _by_hashing(values: npt.NDArray[Any]) -> tuple[Integers, npt.NDArray[Any]]:

@@ -50,11 +50,10 @@ def number_ids(words, slots, keys, codes, firsts):
 
 
 @kernel
-def number_close_ids(values, low, slots, codes, firsts, sizes):
+def number_close_ids(values, low, slots, codes, firsts):
     """The same for whole numbers, each of which has a slot of its own.
 
-    `sizes` counts the rows of each. Returns how many ids there are, and how many runs
-    of rows with the same one.
+    Returns how many ids there are, and how many runs of rows with the same one.
     """
     count = runs = 0
     before = -1
@@ -66,7 +65,6 @@ def number_close_ids(values, low, slots, codes, firsts, sizes):
             firsts[code] = i
             count += 1
         codes[i] = code
-        sizes[code] += 1
         runs += code != before
         before = code
     return count, runs
