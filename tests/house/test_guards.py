@@ -120,6 +120,7 @@ HELD_BY = {
     "ids": {
         "test_ids_that_lie_close_are_numbered_by_counting": "number_close_ids",
         "test_small_hash_tables_equal_a_dictionary": "number_ids",
+        "test_mixed_texts_equal_whole_numbers": "mix_texts",
     },
     "intervals": {
         "test_exact_decoding_equals_enumeration": "exact_sets",

@@ -22,7 +22,6 @@ HEAVY = [
     "matplotlib",
     "rich",
     "cyclopts",
-    "duckdb",
     "distributed",
 ]
 

@@ -11,6 +11,7 @@ import argmetric as am
 from argmetric import _groups
 from argmetric._expected import _affine
 from argmetric._kernels import compiled, reference
+from argmetric._kernels.ids import FACTOR, mix_texts
 from argmetric._kernels.nodes import exponential_sum
 from argmetric._segments import Segments
 from strategies import probability_vectors
@@ -435,3 +436,20 @@ def test_small_hash_tables_equal_a_dictionary(values):
         assert count == room
         assert [values[i] for i in firsts] == distinct
         assert [distinct[code] for code in codes] == values
+
+
+@given(st.lists(st.binary(max_size=20), max_size=20), st.integers(0, 2**64 - 1))
+def test_mixed_texts_equal_whole_numbers(texts, seed):
+    """The same hash in whole numbers of Python, which do not overflow."""
+    word, factor, wanted = 2**64 - 1, int(FACTOR), []
+    for text in texts:
+        mixed = seed
+        for letter in [*text, len(text)]:
+            mixed = ((mixed ^ letter) * factor) & word
+            mixed ^= mixed >> 32
+        wanted.append(mixed)
+    offsets = np.cumsum([0, *map(len, texts)])
+    found = np.empty(len(texts), dtype=np.uint64)
+    letters = np.frombuffer(b"".join(texts), np.uint8)
+    mix_texts(letters, offsets, np.uint64(seed), found)
+    assert found.tolist() == wanted

@@ -152,7 +152,7 @@ def test_results_do_not_depend_on_how_the_work_is_divided(tmp_path):
         half = wanted.cut_half
         assert found.expected_half == pytest.approx(half.expected, rel=1e-14)
         assert found.n_half == half.n_positives
-    assert found.plan == "by group, 57 buckets"
+    assert found.plan == "by group, 54 buckets"
     assert "groups of 700" in repr(found)
     assert found.to_dict()["n_files"] == 10
 

@@ -79,9 +79,9 @@ def test_what_has_a_map_is_an_executor(cluster):
 
 
 def test_a_missing_library_names_its_extra(monkeypatch):
-    monkeypatch.setitem(sys.modules, "duckdb", None)
-    with pytest.raises(ModuleNotFoundError, match=r"argmetric\[scale\]"):
-        load_extra("duckdb", "scale")
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(ModuleNotFoundError, match=r"argmetric\[dask\]"):
+        load_extra("distributed", "dask")
 
 
 def test_an_old_dask_is_refused(monkeypatch):

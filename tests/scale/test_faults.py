@@ -63,12 +63,13 @@ def test_a_tally_has_no_order_and_sees_every_change():
 
 
 def test_rows_that_a_partition_loses_are_missed(files, monkeypatch):
-    real = partition_stage.write_pieces
+    real = partition_stage.write_chunk
 
-    def lossy(connection, rows, folder):
-        real(connection, f"{rows} WHERE row <> 17", folder)
+    def lossy(writer, chunk, codes, parts):
+        rows, scores, ids = chunk
+        return real(writer, (rows[1:], scores[1:], ids[1:]), codes[1:], parts)
 
-    monkeypatch.setattr(partition_stage, "write_pieces", lossy)
+    monkeypatch.setattr(partition_stage, "write_chunk", lossy)
     with pytest.raises(
         ValueError, match=r"^partition: .*part-000\.parquet: 800 rows went in and 799"
     ):
@@ -78,13 +79,13 @@ def test_rows_that_a_partition_loses_are_missed(files, monkeypatch):
 
 
 def test_scores_that_a_partition_changes_are_noticed(files, monkeypatch):
-    real = partition_stage.write_pieces
+    real = partition_stage.write_chunk
 
-    def changed(connection, rows, folder):
-        rows = rows.replace("score,", "CASE row WHEN 5 THEN 0.5 ELSE score END score,")
-        real(connection, rows, folder)
+    def changed(writer, chunk, codes, parts):
+        rows, scores, ids = chunk
+        return real(writer, (rows, np.where(rows == 5, 0.5, scores), ids), codes, parts)
 
-    monkeypatch.setattr(partition_stage, "write_pieces", changed)
+    monkeypatch.setattr(partition_stage, "write_chunk", changed)
     with pytest.raises(ValueError, match=r"^decide: .*part-000\.parquet: .*other scor"):
         run(files)
 
@@ -287,7 +288,7 @@ def full_disk(*arguments, **words):
 @pytest.mark.parametrize(
     ("module", "name", "stage"),
     [
-        (partition_stage, "write_pieces", "partition"),
+        (partition_stage, "write_chunk", "partition"),
         (bucket_stage, "write_labels", "decide"),
         (append_stage, "_writer", "append"),
     ],
@@ -333,7 +334,7 @@ def test_a_truncated_piece_is_named(files, tmp_path, monkeypatch):
         patched.setattr(bucket_stage, "write_labels", full_disk)
         with pytest.raises(StageError):
             run(files, work_dir=tmp_path)
-    piece = max(tmp_path.rglob("pieces/file-000001/*/*.parquet"))
+    piece = max(tmp_path.rglob("pieces/file-000001.arrow"))
     piece.write_bytes(piece.read_bytes()[:-20])
     with pytest.raises(ValueError, match=r"cannot read .*file-000001"):
         run(files, work_dir=tmp_path, resume=True)

@@ -107,5 +107,5 @@ def test_sizes_and_what_they_mean():
     rows = bucket_rows(2 * 10**9, 2)
     assert n_buckets(rows, rows, 2) == 4  # one fits; two for each worker
     assert n_buckets(10**8, rows, 2) == 30
-    assert n_buckets(10**12, rows, 2) == 256
+    assert n_buckets(10**12, rows, 2) == 8192
     assert n_buckets(1000, 2000, 8) == 1

@@ -68,3 +68,15 @@ def number_close_ids(values, low, slots, codes, firsts):
         runs += code != before
         before = code
     return count, runs
+
+
+@kernel
+def mix_texts(letters, offsets, seed, out):
+    """out[i] = 64 mixed bits of the bytes from offsets[i] to offsets[i + 1]."""
+    for i in range(out.shape[0]):
+        mixed = seed
+        for j in range(offsets[i], offsets[i + 1]):
+            mixed = (mixed ^ np.uint64(letters[j])) * FACTOR
+            mixed ^= mixed >> FOLD
+        mixed = (mixed ^ np.uint64(offsets[i + 1] - offsets[i])) * FACTOR
+        out[i] = mixed ^ (mixed >> FOLD)

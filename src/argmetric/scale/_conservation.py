@@ -32,11 +32,11 @@ def tally(rows: Integers, scores: Floats) -> Tally:
     """Tally of rows, given by their numbers in the file, with their scores."""
     with np.errstate(over="ignore"):
         word = scores.view(np.uint64) ^ (rows.view(np.uint64) * _FIRST + _SECOND)
-        total = _mixed(word).sum(dtype=np.uint64)
+        total = mixed(word).sum(dtype=np.uint64)
     return Tally(rows.size, int(total))
 
 
-def _mixed(word: Hashes) -> Hashes:
+def mixed(word: Hashes) -> Hashes:
     """Every bit of a word spread over all others (the finish of splitmix64)."""
     word = (word ^ (word >> np.uint64(30))) * _SECOND
     word = (word ^ (word >> np.uint64(27))) * _THIRD

@@ -20,7 +20,6 @@ from argmetric.metrics import MetricLike, get_metric
 from argmetric.scale._append import Decided
 from argmetric.scale._buckets import Asked
 from argmetric.scale._columns import MissingGroups, find_used
-from argmetric.scale._extras import load_extra
 from argmetric.scale._folders import (
     Places,
     begin,
@@ -157,9 +156,8 @@ def decide(
         buckets = 1
         if used.group is not None:
             buckets = n_buckets(rows, most, workers)
-        plan = {
+        plan: dict[str, Any] = {
             "argmetric": __version__,
-            "duckdb": load_extra("duckdb", "scale").__version__,
             "metric": _named(metric),
             "options": {name: _named(value) for name, value in options.items()},
             "columns": [_named(used), decision_column],
@@ -228,7 +226,7 @@ def _by_group(
     pieces = run.partition(sources, asked.used, buckets)
     cuts: dict[int, VectorFound] = {}
     if asked.used.group is not None:
-        small, large = run.split(pieces, most)
+        small, large = run.split(pieces, asked.used.kind, most)
         pieces = small + large
         for b, group in enumerate(large, len(small)):
             if not _fits(sum(piece.rows for piece in group), most):

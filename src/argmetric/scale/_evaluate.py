@@ -229,5 +229,5 @@ def whole_groups(
     rows = sum(source.rows for source in sources.values())
     most = bucket_rows(run.memory, run.n_workers)
     pieces = run.partition(sources, used, n_buckets(rows, most, run.n_workers))
-    small, large = run.split(pieces, most)
+    small, large = run.split(pieces, used.kind, most)
     return [(one, sum(piece.rows for piece in one)) for one in small + large]

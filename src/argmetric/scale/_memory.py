@@ -12,7 +12,7 @@ UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 UNITS |= {f"{unit}i": 1 << (10 * i) for i, unit in enumerate("kmgt", 1)}
 ROW_BYTES = 200  # of a row while its bucket is decided, and a little more
 ALWAYS_FITS = 100_000  # so many rows are decided at once, however little was granted
-MOST_BUCKETS = 256
+MOST_BUCKETS = 8192  # a million rows then have some hundred for each
 SPARE = 1.5  # buckets of a hash are uneven
 MANY_ROWS = 1_000_000  # so many are worth a bucket for each worker
 

@@ -1,28 +1,30 @@
 """Stage 1: the rows of a file by hash of their group, (row, group, score) and no more.
 
-DuckDB writes the pieces, in memory that it is told; rows are never fetched from it.
+One file of pieces for each file of the input, so that their number does not grow with
+that of the buckets: its rows in chunks, and of every chunk a batch for each bucket.
 """
 
 from __future__ import annotations
 
 import contextlib
-import glob
-import os
-import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from argmetric._saving import replaced_whole
+from argmetric._types import Floats, Hashes, Integers
 from argmetric.scale._columns import Used, arrow_type, scores_and_ids
-from argmetric.scale._conservation import Tally, require_same, tally
-from argmetric.scale._extras import load_extra
-from argmetric.scale._folders import moved_folder, temporary
+from argmetric.scale._conservation import Tally, mixed, require_same, tally
 from argmetric.scale._sources import Source
 from argmetric.scale._tasks import Found
 
-LEAST_MEMORY = 96 << 20  # of DuckDB, with which it can write pieces
+CHUNK_BYTES = 120  # of a row while its chunk is put in order
+LEAST_ROWS, MOST_ROWS = 1 << 14, 1 << 20  # of a chunk
+MISSING = np.uint64(0x6A09E667F3BCC909)  # the hash of rows without an id
+
+Chunk = tuple[Integers, Floats, Any]  # row numbers, scores, ids
 
 
 @dataclass(frozen=True)
@@ -31,7 +33,7 @@ class PartitionTask:
 
     source: Source
     used: Used
-    folder: str
+    path: str
     buckets: int
     memory: int
 
@@ -39,95 +41,114 @@ class PartitionTask:
 def partition(task: PartitionTask) -> Found:
     """Write the pieces of one file; found: its rows, in all and in each bucket."""
     counted = Tally()
-    refused: list[Exception] = []
 
-    def batches() -> Iterator[Any]:
-        import pyarrow as pa
-
+    def rows() -> Iterator[Chunk]:
         nonlocal counted
-        try:
-            for first, scores, ids in scores_and_ids(task.source, task.used):
-                rows = np.arange(first, first + scores.size)
-                counted += tally(rows, scores)
-                yield pa.record_batch([rows, ids, scores], schema=schema)
-        except Exception as error:  # it would come back as an error of DuckDB
-            refused.append(error)
-            raise
+        size = chunk_rows(task.memory)
+        for first, scores, ids in scores_and_ids(task.source, task.used, size):
+            numbers = np.arange(first, first + scores.size)
+            counted += tally(numbers, scores)
+            yield numbers, scores, ids
 
-    schema = piece_schema(task.used)
-    made = temporary(task.folder)
-    os.mkdir(made)
-    try:
-        with duck(task.memory, made) as connection:
-            import pyarrow as pa
-
-            reader = pa.RecordBatchReader.from_batches(schema, batches())
-            connection.register("incoming", reader)
-            bucket = f"(hash(id) % {task.buckets})::BIGINT AS bucket"
-            rows = f"SELECT row, id, score, {bucket} FROM incoming"
-            write_pieces(connection, rows, made)
-    except Exception:
-        shutil.rmtree(made, ignore_errors=True)
-        if refused:
-            raise refused[0] from None
-        raise
-    sizes = [piece_rows(pieces_in(made, b)) for b in range(task.buckets)]
-    after = Tally(sum(sizes), counted.checksum)  # scores are held to it when read
-    require_same("partition", task.source.path, counted, after)
-    moved_folder(made, task.folder)
-    return {"rows": counted.rows, "checksum": counted.checksum, "buckets": sizes}
+    sizes = np.zeros(task.buckets, dtype=np.int64)
+    chunks = 0
+    with pieces_file(task.path, task.used.kind) as writer:
+        for chunk in gathered(rows(), chunk_rows(task.memory)):
+            codes = bucket_of(hashed(chunk[2]), task.buckets)
+            sizes += write_chunk(writer, chunk, codes, task.buckets)
+            chunks += 1
+        after = Tally(int(sizes.sum()), counted.checksum)  # held to it when read
+        require_same("partition", task.source.path, counted, after)
+    return {
+        "rows": counted.rows,
+        "checksum": counted.checksum,
+        "buckets": sizes.tolist(),
+        "chunks": chunks,
+    }
 
 
-def piece_schema(used: Used) -> Any:
+def chunk_rows(memory: int) -> int:
+    """How many rows are put in order at a time."""
+    return min(max(memory // CHUNK_BYTES, LEAST_ROWS), MOST_ROWS)
+
+
+def gathered(parts: Iterable[Chunk], rows: int) -> Iterator[Chunk]:
+    """The same rows in chunks of about `rows`, however small the parts are."""
     import pyarrow as pa
 
-    return pa.schema(
-        [("row", pa.int64()), ("id", arrow_type(used.kind)), ("score", pa.float64())]
-    )
+    held: list[Chunk] = []
+    n_held = 0
+
+    def whole() -> Chunk:
+        numbers, scores, ids = zip(*held, strict=True)
+        return np.concatenate(numbers), np.concatenate(scores), pa.concat_arrays(ids)
+
+    for part in parts:
+        held.append(part)
+        n_held += part[1].size
+        if n_held >= rows:
+            yield part if len(held) == 1 else whole()
+            held, n_held = [], 0
+    if held:
+        yield whole()
+
+
+def hashed(ids: Any, seed: int = 0) -> Hashes:
+    """64 bits of every id, well mixed, the same in every process."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    start = mixed(np.array([seed], dtype=np.uint64))[0]
+    if pa.types.is_large_string(ids.type) or pa.types.is_large_binary(ids.type):
+        from argmetric._kernels.ids import mix_texts
+
+        _, places, letters = ids.buffers()
+        offsets = np.frombuffer(places, np.int64)[ids.offset :][: len(ids) + 1]
+        texts = np.frombuffer(letters or b"", np.uint8)
+        found = np.empty(len(ids), dtype=np.uint64)
+        mix_texts(texts, offsets, start, found)
+    else:
+        known = pc.fill_null(ids, False if pa.types.is_boolean(ids.type) else 0)
+        if known.type.bit_width != 64:
+            known = known.cast(pa.uint8()).cast(pa.uint64())
+        words = known.to_numpy(zero_copy_only=False).view(np.uint64)
+        found = mixed(words ^ start)
+    if ids.null_count:
+        found[ids.is_null().to_numpy(zero_copy_only=False)] = MISSING ^ start
+    return found
+
+
+def bucket_of(hashes: Hashes, buckets: int) -> Integers:
+    """The bucket of every row, from the first half of its hash."""
+    half = np.uint64(32)
+    return (((hashes >> half) * np.uint64(buckets)) >> half).astype(np.int64)
 
 
 @contextlib.contextmanager
-def duck(memory: int, folder: str) -> Iterator[Any]:
-    """A DuckDB of its own for one task, which spills into a folder."""
-    duckdb = load_extra("duckdb", "scale")
-    spill = os.path.join(folder, "spill")
-    connection = duckdb.connect(
-        ":memory:",
-        config={
-            "threads": 1,  # tasks run side by side
-            "memory_limit": f"{max(memory, LEAST_MEMORY) >> 20}MiB",
-            "preserve_insertion_order": "false",
-            "temp_directory": spill,
-        },
-    )
-    try:
-        yield connection
-    finally:
-        connection.close()
-        shutil.rmtree(spill, ignore_errors=True)
+def pieces_file(path: str, kind: str) -> Iterator[Any]:
+    """What writes a file of pieces, which is there when all of it is."""
+    import pyarrow as pa
+
+    names = [("row", pa.int64()), ("score", pa.float64()), ("id", arrow_type(kind))]
+    with (
+        replaced_whole(path) as file,
+        pa.ipc.new_file(file, pa.schema(names)) as writer,
+    ):
+        yield writer
 
 
-def write_pieces(connection: Any, rows: str, folder: str) -> None:
-    """Write rows to a folder for each bucket; a bucket is never NULL."""
-    connection.execute(
-        f"COPY ({rows}) TO {quoted(folder)} (FORMAT parquet, PARTITION_BY (bucket), "
-        "COMPRESSION 'uncompressed', DICTIONARY_SIZE_LIMIT 1, OVERWRITE_OR_IGNORE true)"
-    )
+def write_chunk(writer: Any, chunk: Chunk, codes: Integers, parts: int) -> Integers:
+    """Write a batch for every part, rows in their order; how many rows each has."""
+    import pyarrow as pa
 
-
-def quoted(text: str) -> str:
-    """A text as SQL has it."""
-    return "'" + text.replace("'", "''") + "'"
-
-
-def pieces_in(folder: str, bucket: int) -> list[str]:
-    """Files of one bucket."""
-    place = os.path.join(glob.escape(folder), f"bucket={bucket}", "*.parquet")
-    return sorted(glob.glob(place))
-
-
-def piece_rows(paths: list[str]) -> int:
-    """How many rows files have, by their ends."""
-    import pyarrow.parquet as pq
-
-    return sum(int(pq.read_metadata(path).num_rows) for path in paths)
+    sizes: Integers = np.bincount(codes, minlength=parts)
+    short = codes.astype(np.min_scalar_type(parts))  # two bytes are sorted by digits
+    order = np.argsort(short, kind="stable")
+    rows, scores, ids = chunk
+    columns = [rows[order], scores[order], ids.take(pa.array(order))]
+    batch = pa.record_batch(columns, names=["row", "score", "id"])
+    first = 0
+    for size in sizes.tolist():
+        writer.write_batch(batch.slice(first, size))
+        first += size
+    return sizes

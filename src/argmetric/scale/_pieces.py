@@ -11,12 +11,13 @@ import numpy as np
 from argmetric._types import Floats, Integers
 from argmetric.scale._columns import Used, arrow_type, scores_and_ids
 from argmetric.scale._conservation import Tally, tally
-from argmetric.scale._sources import BATCH_ROWS, Source, told_of
+from argmetric.scale._partition import Chunk
+from argmetric.scale._sources import Source, told_of
 
 
 @dataclass(frozen=True)
 class Piece:
-    """Rows of a file: those in `paths`, or all of the file itself.
+    """Rows of a file: some batches of its file of pieces, or all of the file itself.
 
     Attributes
     ----------
@@ -24,21 +25,24 @@ class Piece:
         The number of the file.
     source : Source or None
         The file, where nothing was partitioned.
-    paths : tuple of str
-        Where its rows were put.
+    pieces : str
+        The file of pieces.
+    batches : range
+        Which of its batches, in the order of the rows.
     rows : int
         How many there are.
     """
 
     file: int
     source: Source | None = None
-    paths: tuple[str, ...] = ()
+    pieces: str = ""
+    batches: range = range(0)
     rows: int = 0
 
     @property
     def path(self) -> str:
         """A name for it in messages."""
-        return self.paths[0] if self.source is None else self.source.path
+        return self.pieces if self.source is None else self.source.path
 
 
 @dataclass(frozen=True)
@@ -56,31 +60,49 @@ def read_piece(piece: Piece, used: Used) -> Rows:
     if piece.source is not None:
         rows, scores, ids = _from_source(piece.source, used)
     else:
-        rows, scores, ids = _from_files(piece.paths)
+        rows, scores, ids = _from_batches(piece)
     return Rows(rows, used.in_range(scores), ids, tally(rows, scores))
 
 
 def batches_of_piece(piece: Piece, used: Used) -> Iterator[tuple[Integers, Floats]]:
-    """Row numbers and scores as in the file, in any order and in little memory."""
+    """Row numbers and scores as in the file, in its order and in little memory."""
     if piece.source is not None:
         alone = replace(used, group=None)
         for first, scores, _ in scores_and_ids(piece.source, alone):
             yield np.arange(first, first + scores.size), scores
         return
-    import pyarrow.parquet as pq
+    for rows, scores, _ in chunks_of(piece):
+        yield rows, scores
 
-    for path in piece.paths:
-        with told_of(path), pq.ParquetFile(path) as file:
-            for batch in file.iter_batches(BATCH_ROWS, columns=["row", "score"]):
-                rows, scores = (column.to_numpy() for column in batch.columns)
-                yield rows, scores
+
+def chunks_of(piece: Piece) -> Iterator[Chunk]:
+    """Row numbers, scores and ids of the batches of a piece."""
+    import pyarrow as pa
+
+    with told_of(piece.pieces), pa.OSFile(piece.pieces) as file:
+        reader = pa.ipc.open_file(file)
+        for i in piece.batches:
+            rows, scores, ids = reader.get_batch(i).columns
+            yield rows.to_numpy(), scores.to_numpy(), ids
 
 
 def read_row_numbers(piece: Piece) -> Integers:
     """Row numbers alone, in the same order."""
     if piece.source is not None:
         return np.arange(piece.source.rows)
-    return np.sort(_column(piece.paths, "row"))
+    import pyarrow as pa
+
+    alone = pa.ipc.IpcReadOptions(included_fields=[0])
+    with told_of(piece.pieces), pa.OSFile(piece.pieces) as file:
+        reader = pa.ipc.open_file(file, options=alone)
+        parts = [reader.get_batch(i).column(0).to_numpy() for i in piece.batches]
+    return np.concatenate(parts)
+
+
+def rows_and_scores(piece: Piece) -> tuple[Integers, Floats]:
+    """Row numbers and scores as in the file, in its order, of a piece in batches."""
+    rows, scores, _ = zip(*chunks_of(piece), strict=True)
+    return np.concatenate(rows), np.concatenate(scores)
 
 
 def _from_source(source: Source, used: Used) -> tuple[Integers, Floats, Any]:
@@ -98,37 +120,8 @@ def _from_source(source: Source, used: Used) -> tuple[Integers, Floats, Any]:
     return np.arange(stop), scores[:stop], whole
 
 
-def rows_and_scores(piece: Piece) -> tuple[Integers, Floats]:
-    """Row numbers and scores as in the file, in its order, of a piece in `paths`."""
-    rows, scores = _column(piece.paths, "row"), _column(piece.paths, "score")
-    order = np.argsort(rows)
-    return rows[order], scores[order]
-
-
-def _from_files(paths: tuple[str, ...]) -> tuple[Integers, Floats, Any]:
+def _from_batches(piece: Piece) -> tuple[Integers, Floats, Any]:
     import pyarrow as pa
 
-    rows, scores = _column(paths, "row"), _column(paths, "score")
-    with told_of(paths[0]):
-        ids = pa.chunked_array(
-            [chunk for path in paths for chunk in _read(path, "id").chunks]
-        )
-    if (rows[1:] > rows[:-1]).all():
-        return rows, scores, ids
-    order = np.argsort(rows)
-    return rows[order], scores[order], ids.take(pa.array(order))
-
-
-def _column(paths: tuple[str, ...], name: str) -> Any:
-    parts = []
-    for path in paths:
-        with told_of(path):
-            parts.append(_read(path, name).to_numpy())
-    return parts[0] if len(parts) == 1 else np.concatenate(parts)
-
-
-def _read(path: str, name: str) -> Any:
-    import pyarrow.parquet as pq
-
-    with pq.ParquetFile(path) as file:
-        return file.read([name], use_threads=False).column(0)
+    rows, scores, ids = zip(*chunks_of(piece), strict=True)
+    return np.concatenate(rows), np.concatenate(scores), pa.chunked_array(ids)

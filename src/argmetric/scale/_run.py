@@ -20,7 +20,7 @@ from argmetric.scale._columns import Used
 from argmetric.scale._conservation import Tally, require_same
 from argmetric.scale._executors import Executor
 from argmetric.scale._folders import Places
-from argmetric.scale._partition import PartitionTask, partition, pieces_in
+from argmetric.scale._partition import PartitionTask, partition
 from argmetric.scale._pieces import Piece
 from argmetric.scale._sources import OnError, Source, look
 from argmetric.scale._split import SplitTask, parts_of, split
@@ -96,7 +96,8 @@ class Run:
         tasks = []
         for i, source in sources.items():
             place = os.path.join(folder, f"file-{i:06d}")
-            item = PartitionTask(source, used, place, buckets, self.task_memory // 2)
+            path, memory = f"{place}.arrow", self.task_memory // 2
+            item = PartitionTask(source, used, path, buckets, memory)
             tasks.append(Task(partition, item, f"{place}.json", source.rows))
         parts: list[list[Piece]] = [[] for _ in range(buckets)]
         results = run_stage("partition", self.executor, tasks, self.report, self.skip)
@@ -109,12 +110,13 @@ class Run:
             require_same("partition", sources[i].path, rows, self.tallies[i])
             for b, size in enumerate(found["buckets"]):
                 if size:
-                    paths = tuple(pieces_in(task.item.folder, b))
-                    parts[b].append(Piece(i, paths=paths, rows=size))
+                    batches = range(b, buckets * found["chunks"], buckets)
+                    piece = Piece(i, None, task.item.path, batches, size)
+                    parts[b].append(piece)
         return [tuple(part) for part in parts if part]
 
     def split(
-        self, buckets: list[tuple[Piece, ...]], most_rows: int
+        self, buckets: list[tuple[Piece, ...]], kind: str, most_rows: int
     ) -> tuple[list[tuple[Piece, ...]], list[tuple[Piece, ...]]]:
         """Buckets of which none is too large, and groups that are, each by itself."""
         folder = self.places.inside("parts")
@@ -126,7 +128,8 @@ class Run:
                 small.append(pieces)
                 continue
             place = os.path.join(folder, f"bucket-{b:06d}")
-            item = SplitTask(pieces, most_rows, place, self.task_memory // 2)
+            memory = self.task_memory // 2
+            item = SplitTask(pieces, kind, most_rows, place, memory)
             tasks.append(Task(split, item, f"{place}.json", rows))
         large = []
         results = self.stage("split", tasks) if tasks else []
