@@ -20,7 +20,6 @@ from argmetric.scale import _buckets as bucket_stage
 from argmetric.scale import _decide as decide_stage
 from argmetric.scale import _partition as partition_stage
 from argmetric.scale import decide
-from argmetric.scale._conservation import Tally, tally
 from argmetric.scale._folders import claimed, places_of
 from argmetric.scale._tasks import StageError
 from scale_data import SMALL, decisions, left_beside, read_back, scored, write_parts
@@ -46,20 +45,6 @@ def run(files, **words):
 
 
 # -- conservation -----------------------------------------------------------------
-
-
-def test_a_tally_has_no_order_and_sees_every_change():
-    rng = np.random.default_rng(0)
-    rows, p = np.arange(1000), rng.random(1000)
-    whole, order = tally(rows, p), rng.permutation(1000)
-    assert tally(rows[order], p[order]) == whole
-    assert tally(rows[:300], p[:300]) + tally(rows[300:], p[300:]) == whole
-    assert tally(rows, p[order]) != whole
-    assert tally(rows[:-1], p[:-1]) != whole
-    nudged = p.copy()
-    nudged[17] = np.nextafter(p[17], 1)
-    assert tally(rows, nudged) != whole
-    assert Tally() + whole == whole
 
 
 def test_rows_that_a_partition_loses_are_missed(files, monkeypatch):

@@ -89,6 +89,11 @@ class Cells:
     positive: Integers
     negative: Integers
 
+    @property
+    def n_rows(self) -> int:
+        """Rows in all of them."""
+        return int(self.positive.sum() + self.negative.sum())
+
     def cuts(self) -> Cuts:
         """What every cut between cells has counted."""
         tp, fp = (
@@ -144,8 +149,7 @@ def count_cells(task: CellTask) -> Found:
             parts = [merged_cells(parts)]
     empty = _cells_of(np.zeros(0), keys_of(np.zeros(0)), np.zeros(0, bool), 0, None)
     return {
-        "rows": counted.rows,
-        "checksum": counted.checksum,
+        **vars(counted),
         "cells": merged_cells([empty, *parts]).packed(),
     }
 

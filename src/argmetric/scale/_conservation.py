@@ -8,7 +8,7 @@ from typing import Self
 import numpy as np
 
 from argmetric._files import DataError
-from argmetric._types import Floats, Hashes, Integers
+from argmetric._types import Booleans, Floats, Hashes, Integers
 
 _WORD = (1 << 64) - 1
 _FIRST = np.uint64(0x9E3779B97F4A7C15)
@@ -36,6 +36,14 @@ def tally(rows: Integers, scores: Floats) -> Tally:
     return Tally(rows.size, int(total))
 
 
+def tally_of(rows: Integers, values: Floats, positive: Booleans) -> Tally:
+    """Tally of rows of several values and a label, each as one number."""
+    factors = np.arange(1, 2 * values.shape[1] + 2, 2, dtype=np.uint64) * _SECOND
+    with np.errstate(over="ignore"):
+        words = values.view(np.uint64) @ factors[:-1] + positive * factors[-1]
+    return tally(rows, words.view(np.float64))
+
+
 def mixed(word: Hashes) -> Hashes:
     """Every bit of a word spread over all others (the finish of splitmix64)."""
     word = (word ^ (word >> np.uint64(30))) * _SECOND
@@ -54,9 +62,18 @@ def require_same(stage: str, file: str, before: Tally, after: Tally) -> None:
     raise DataError(f"{stage}: {file}: {what}; nothing was written")
 
 
-def require_rows(stage: str, file: str, there: int, read: int) -> None:
-    """Refuse to go on where a look at a file has not seen all of its rows."""
-    if there != read:
+def require_read(stage: str, file: str, there: Tally, read: Tally) -> None:
+    """Refuse to go on where a look has not seen all rows of a file, as they were."""
+    if there.rows != read.rows:
         raise DataError(
-            f"{stage}: {file}: {there:,} rows were there and {read:,} were read"
+            f"{stage}: {file}: {there.rows:,} rows were there and {read.rows:,} were "
+            "read"
         )
+    if there != read:
+        raise DataError(f"{stage}: {file}: rows have other values than a look before")
+
+
+def require_all(stage: str, rows: int, added: int) -> None:
+    """Refuse to go on where rows were read that have not come to the result."""
+    if rows != added:
+        raise DataError(f"{stage}: {rows:,} rows were read and {added:,} are counted")

@@ -16,7 +16,7 @@ from argmetric._types import Floats, Integers
 from argmetric.metrics import Metric, MetricLike, get_metric, require_defined
 from argmetric.scale._buckets import coded, counted, defined_sum
 from argmetric.scale._columns import MissingGroups, kind_of_group
-from argmetric.scale._conservation import require_rows
+from argmetric.scale._conservation import require_all
 from argmetric.scale._marks import Pairs, find_mark, settle_marks
 from argmetric.scale._memory import bucket_rows, n_buckets
 from argmetric.scale._pieces import Piece, read_piece
@@ -114,6 +114,7 @@ def evaluate(
             score = total / defined if defined else math.nan
             groups = sum(one["groups"] for one in results)
             empty = sum(one["empty"] for one in results)
+        require_all("evaluate", run.rows_read, int(sum(counts)))
     if math.isnan(score):
         raise DataError(
             f"{metric.name} is undefined (0/0) on these labels; zero_division=0 or 1 "
@@ -178,9 +179,7 @@ def count_pairs(run: Run, sources: dict[int, Source], used: Pairs) -> Integers:
         )
         for i, source in sources.items()
     ]
-    results = run.stage("evaluate", tasks)
-    for source, found in zip(sources.values(), results, strict=True):
-        require_rows("evaluate", source.path, source.rows, found["rows"])
+    results = run.over_files("evaluate", sources, tasks)
     return np.asarray(np.sum([found["cells"] for found in results], axis=0))
 
 

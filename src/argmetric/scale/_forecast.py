@@ -33,7 +33,7 @@ from argmetric._types import Floats
 from argmetric.metrics import Metric, MetricLike, get_metric, require_defined
 from argmetric.scale._buckets import coded, counted
 from argmetric.scale._columns import MissingGroups, Used, find_used
-from argmetric.scale._conservation import require_rows
+from argmetric.scale._conservation import Tally, tally
 from argmetric.scale._evaluate import whole_groups
 from argmetric.scale._marks import NO_MARK, Mark, find_mark, settle_marks
 from argmetric.scale._memory import bucket_rows
@@ -198,18 +198,19 @@ def count_laws(task: JudgedTask) -> Found:
     """Laws of the hits and of the misses of a file."""
     (piece,) = task.pieces
     laws: tuple[list[Any], list[Any]] = ([], [])
-    rows = positives = 0
+    read, positives = Tally(), 0
     expected = []
-    for _, values in batches_of_piece(piece, task.used):
+    for rows, values in batches_of_piece(piece, task.used):
         p, chosen = np.abs(values), np.signbit(values)
         for kept, part in zip(laws, (p[chosen], p[~chosen]), strict=True):
             kept.append(law_of_count(part, 1.0 - part))
-        rows, positives = rows + p.size, positives + int(chosen.sum())
+        read += tally(rows, values)
+        positives += int(chosen.sum())
         expected.append(float(p.sum()))
     nothing = law_of_count(np.zeros(0), np.zeros(0))
     sums = [sum_of_laws([nothing, *kept]) for kept in laws]
     return {
-        "rows": rows,
+        **vars(read),
         "positives": positives,
         "expected": math.fsum(expected),
         "laws": [(low, packed(law)) for low, law in sums],
@@ -232,9 +233,7 @@ def _one_vector(
         )
         for i, source in sources.items()
     ]
-    results = run.stage("forecast", tasks)
-    for source, found in zip(sources.values(), results, strict=True):
-        require_rows("forecast", source.path, source.rows, found["rows"])
+    results = run.over_files("forecast", sources, tasks)
     hits, misses = (
         sum_of_laws(
             [

@@ -14,10 +14,10 @@ from argmetric._arguments import check_count, check_seed
 from argmetric._calibrate import Counted
 from argmetric._files import LABEL_NAMES, DataError, Table, named_column
 from argmetric._odds import logit
-from argmetric._types import Booleans, Floats, Integers
+from argmetric._types import Floats, Integers
 from argmetric.scale._cells import keys_of
 from argmetric.scale._columns import Used, as_floats, find_used, require_numbers
-from argmetric.scale._conservation import require_rows
+from argmetric.scale._conservation import Tally, require_all
 from argmetric.scale._marks import NO_MARK, Mark, find_mark, plain_labels, settle_marks
 from argmetric.scale._reading import How, check_names, reading
 from argmetric.scale._run import Run, look_at
@@ -81,18 +81,6 @@ def find_labelled(
     )
 
 
-Batch = tuple[Floats, Booleans, Floats]
-
-
-def labelled_batches(source: Source, used: Labelled) -> Iterator[Batch]:
-    """Scores, labels and weights of a file."""
-    first = 0
-    for batch in batches_of(source, used.columns):
-        scores = used.in_range(used.values(batch, source, first))
-        yield scores, used.mark.holds(batch), used.weights(batch, source, first)
-        first += scores.size
-
-
 @dataclass(frozen=True)
 class SumTask:
     """A file, and whether only rows with the very same score are added up."""
@@ -104,14 +92,18 @@ class SumTask:
 
 def sum_rows(task: SumTask) -> Found:
     """Add up the rows of a file; found: sums of the negatives and the positives."""
-    total, rows = Total(), 0
-    for scores, positive, weight in labelled_batches(task.source, task.used):
+    total, used, rows, weightless = Total(), task.used, 0, 0
+    for batch in batches_of(task.source, used.columns):
+        scores = used.in_range(used.values(batch, task.source, rows))
+        weight = used.weights(batch, task.source, rows)
+        positive = used.mark.holds(batch)
         rows += scores.size
-        odds = scores if task.used.logits else logit(scores)
+        weightless += int((weight == 0.0).sum())
+        odds = scores if used.logits else logit(scores)
         number = keys_of(scores) if task.exact else bins_of(odds)
         parts = [rightly & (weight > 0.0) for rightly in (~positive, positive)]
         total.add([Sums.of(number[i], scores[i], odds[i], weight[i]) for i in parts])
-    return {"rows": rows, "sums": total.sums()}
+    return {**vars(Tally(rows)), "weightless": weightless, "sums": total.sums()}
 
 
 @dataclass(frozen=True)
@@ -147,7 +139,7 @@ def take_rows(task: TakeTask) -> Found:
         parts.append(tuple(one[part] for one in values))
         rows = last
     return {
-        "rows": rows,
+        **vars(Tally(rows)),
         "columns": [np.concatenate(one) for one in zip(*parts, strict=True)],
     }
 
@@ -192,8 +184,10 @@ class LabelledRows:
             return found
 
         items = [SumTask(one, self.used, exact) for one in self.sources.values()]
-        self._look(sum_rows, items, take)
-        return counted(total.sums(), logits=self.used.logits)
+        weightless = sum(one["weightless"] for one in self._look(sum_rows, items, take))
+        found = counted(total.sums(), logits=self.used.logits)
+        require_all("calibrate", self.n, found.n + weightless)
+        return found
 
     def taken(self, size: int, random_state: Any) -> tuple[Any, ...]:
         """Labels, scores, weights and groups (None where there are none) of rows.
@@ -215,15 +209,13 @@ class LabelledRows:
         scores, y, weight, *ids = map(
             np.concatenate, zip(*(part for part in parts if part), strict=True)
         )
+        require_all("calibrate", min(size, self.n), scores.size)
         groups = ids[0] if ids else None
         return y, scores, weight if self.used.weight else None, groups
 
     def _look(self, function: Any, items: list[Any], *take: Any) -> list[Found]:
         tasks = [Task(function, one, "", one.source.rows) for one in items]
-        results = self.run.stage("calibrate", tasks, *take)
-        for source, found in zip(self.sources.values(), results, strict=True):
-            require_rows("calibrate", source.path, source.rows, found["rows"])
-        return results
+        return self.run.over_files("calibrate", self.sources, tasks, *take)
 
 
 def check_sample(n_sample: Any, random_state: Any) -> int | None:

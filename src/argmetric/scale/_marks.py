@@ -22,6 +22,7 @@ from argmetric._labels import (
 )
 from argmetric._types import Booleans, Floats
 from argmetric.scale._columns import Used
+from argmetric.scale._conservation import Tally, require_read
 from argmetric.scale._run import Run
 from argmetric.scale._sources import Source, batches_of
 from argmetric.scale._tasks import Found, Task
@@ -112,7 +113,7 @@ def find_labels(task: LabelTask) -> Found:
                     "distinct labels: two are needed"
                 )
         first += batch.num_rows
-    return {"labels": found}
+    return {"rows": first, "labels": found}
 
 
 def settle_marks(
@@ -136,7 +137,10 @@ def settle_marks(
         for source in sources.values()
     ]
     seen: dict[str, list[Any]] = {name: [] for name in columns}
-    for found in run.stage("labels", tasks):
+    results = run.stage("labels", tasks)
+    for source, found in zip(sources.values(), results, strict=True):
+        read = Tally(found["rows"])
+        require_read("labels", source.path, Tally(source.rows), read)
         for name, labels in found["labels"].items():
             seen[name] += [one for one in labels if one not in seen[name]]
     ordered = {

@@ -17,7 +17,7 @@ from argmetric.scale._buckets import (
     decide_bucket,
 )
 from argmetric.scale._columns import Used
-from argmetric.scale._conservation import Tally, require_same
+from argmetric.scale._conservation import Tally, require_read, require_same
 from argmetric.scale._executors import Executor
 from argmetric.scale._folders import Places
 from argmetric.scale._partition import PartitionTask, partition
@@ -63,6 +63,11 @@ class Run:
     def task_memory(self) -> int:
         """What one task may take."""
         return max(1, self.memory // self.n_workers)
+
+    @property
+    def rows_read(self) -> int:
+        """Rows of all files, as they were read last."""
+        return sum(one.rows for one in self.tallies.values())
 
     def stage(
         self,
@@ -171,6 +176,22 @@ class Run:
                 decided[piece.file].append(label)
                 start += rows
         return results, {i: tuple(parts) for i, parts in decided.items()}
+
+    def over_files(
+        self,
+        stage: str,
+        sources: dict[int, Source],
+        tasks: Sequence[Task],
+        take: Callable[[Found], Found] = lambda found: found,
+    ) -> list[Found]:
+        """Results of a look at whole files, the same rows of each as in any before."""
+        results = self.stage(stage, tasks, take)
+        for (i, source), found in zip(sources.items(), results, strict=True):
+            after = Tally(found["rows"], found["checksum"])
+            before = self.tallies.get(i, Tally(source.rows, after.checksum))
+            require_read(stage, source.path, before, after)
+            self.tallies[i] = after
+        return results
 
     def over_buckets(
         self, stage: str, sources: dict[int, Source], tasks: Sequence[Task]

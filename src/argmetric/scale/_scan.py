@@ -75,8 +75,7 @@ def scan(task: ScanTask) -> Found:
     found = task.collector.collect(batches())
     return {
         **found,
-        "rows": counted.rows,
-        "checksum": counted.checksum,
+        **vars(counted),
         "ends": [float(end) for end in ends],
     }
 

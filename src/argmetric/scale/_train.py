@@ -14,7 +14,7 @@ from argmetric._arguments import shown
 from argmetric._files import LABEL_NAMES, DataError, Table, named_column
 from argmetric._types import Floats, Integers
 from argmetric.scale._columns import Used, as_floats, require_numbers
-from argmetric.scale._conservation import require_rows
+from argmetric.scale._conservation import Tally, require_all, tally_of
 from argmetric.scale._frames import blocks_of, is_array
 from argmetric.scale._marks import NO_MARK, Mark, find_mark, settle_marks
 from argmetric.scale._reading import How, check_names, reading
@@ -150,24 +150,26 @@ class PassTask:
 
 def one_pass(task: PassTask) -> Found:
     """Add up over the rows of a file."""
-    rows = 0
+    read = Tally()
 
     def batches() -> Iterator[Rows]:
-        nonlocal rows
+        nonlocal read
         for batch in batches_of(task.source, task.used.columns):
             X = np.empty((batch.num_rows, len(task.used.features)))
             for j, name in enumerate(task.used.features):
                 X[:, j] = as_floats(batch.column(name))
             wrong = ~np.isfinite(X).all(axis=1)
             if wrong.any():
-                row = rows + int(np.argmax(wrong))
+                row = read.rows + int(np.argmax(wrong))
                 raise DataError(
                     f"{task.source.path}: a feature is missing at row {row}"
                 )
-            yield Rows(X, task.used.mark.holds(batch), np.ones(batch.num_rows))
-            rows += batch.num_rows
+            positive = task.used.mark.holds(batch)
+            yield Rows(X, positive, np.ones(batch.num_rows))
+            numbers = np.arange(read.rows, read.rows + batch.num_rows)
+            read += tally_of(numbers, X, positive)
 
-    return {**task.work(batches()), "rows": rows}
+    return {**task.work(batches()), **vars(read)}
 
 
 @dataclass(frozen=True)
@@ -248,7 +250,9 @@ class FileRows(Rows):
         nothing, ones = np.zeros(0, dtype=bool), np.broadcast_to(np.ones(1), (n,))
         rows = cls(None, nothing, ones, 1, run, sources, used)
         parts = [unpacked(one["positive"], bool) for one in rows._look(_Labels())]
-        return replace(rows, positive=np.concatenate(parts))
+        positive = np.concatenate(parts)
+        require_all("train", n, positive.size)
+        return replace(rows, positive=positive)
 
     def _look(self, work: Any, works: list[Any] | None = None) -> list[Found]:
         each = works or [work] * len(self.sources)
@@ -256,11 +260,8 @@ class FileRows(Rows):
             Task(one_pass, PassTask(source, self.used, one), "", source.rows)
             for source, one in zip(self.sources.values(), each, strict=True)
         ]
-        results = self.run.stage("train", tasks)
-        for source, found in zip(self.sources.values(), results, strict=True):
-            require_rows("train", source.path, source.rows, found["rows"])
-        found_: list[Found] = results
-        return found_
+        found: list[Found] = self.run.over_files("train", self.sources, tasks)
+        return found
 
     @property
     def n(self) -> int:
@@ -286,8 +287,10 @@ class FileRows(Rows):
             inside = (rows >= first) & (rows < last)
             works.append(_Taken(np.sort(rows[inside]) - first))
         parts = [found["X"] for found in self._look(None, works)]
+        taken = np.concatenate([part for part in parts if part is not None])
+        require_all("train", rows.size, len(taken))
         X = np.empty((rows.size, self.k))
-        X[order] = np.concatenate([part for part in parts if part is not None])
+        X[order] = taken
         return Rows(X, self.positive[rows], weight)
 
     def sums(

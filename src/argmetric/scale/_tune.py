@@ -31,7 +31,7 @@ from argmetric.scale._cells import (
     merged_cells,
 )
 from argmetric.scale._columns import find_used
-from argmetric.scale._conservation import Tally, require_same
+from argmetric.scale._conservation import require_all
 from argmetric.scale._marks import find_mark, settle_marks
 from argmetric.scale._reading import How, check_names, reading
 from argmetric.scale._run import Run, look_at
@@ -141,10 +141,9 @@ class Rows:
     def __init__(self, run: Run, sources: dict[int, Source], used: Scored) -> None:
         self.run, self.sources, self.used = run, sources, used
         self.size = sum(source.rows for source in sources.values())
-        self.tallies = {i: Tally(one.rows, -1) for i, one in sources.items()}
 
-    def count(self, low: int, high: int, shift: int | None) -> Cells:
-        """Cells of the rows whose keys lie between two, both included."""
+    def count(self, low: int, high: int, shift: int | None, n_rows: int) -> Cells:
+        """Cells of the rows, so many, whose keys lie between two, both included."""
         tasks = [
             Task(
                 count_cells,
@@ -162,44 +161,40 @@ class Rows:
                 parts[:] = [merged_cells(parts)]
             return found
 
-        results = self.run.stage("count", tasks, take)
-        for i, found in zip(self.sources, results, strict=True):
-            before, after = self.tallies[i], Tally(found["rows"], found["checksum"])
-            if before.checksum < 0:
-                before = replace(before, checksum=after.checksum)
-            require_same("count", self.sources[i].path, before, after)
-            self.tallies[i] = after
-        return merged_cells(parts)
+        self.run.over_files("count", self.sources, tasks, take)
+        cells = merged_cells(parts)
+        require_all("count", n_rows, cells.n_rows)
+        return cells
 
 
 def _cells_for(rows: Rows, metric: Metric, limits: Limits) -> Cells:
     """Cells that are single scores wherever the best cut can be."""
     low, high = WHOLE
     if rows.size <= FEW:
-        return rows.count(low, high, None)
+        return rows.count(low, high, None, rows.size)
     shift = FIRST_SHIFT
-    cells = rows.count(low, high, shift)
+    cells = rows.count(low, high, shift, rows.size)
     while True:
-        inner, n_rows = _range_left(cells, metric, limits, low, high)
+        inner = _range_left(cells, metric, limits, low, high)
         low, high = int(inner.first[0]), int(inner.last[-1])
-        if n_rows <= FEW:
-            return cells.replaced(rows.count(low, high, None))
+        if inner.n_rows <= FEW:
+            return cells.replaced(rows.count(low, high, None, inner.n_rows))
         finer = MOST_CELLS.bit_length() - inner.first.size.bit_length()
         if finer <= 0:
             raise DataError(
-                f"cuts at {n_rows:,} rows are as good as the best one for "
+                f"cuts at {inner.n_rows:,} rows are as good as the best one for "
                 f"{metric.name}: round the scores, or tune in memory"
             )
         shift = max(0, shift - finer)
-        cells = cells.replaced(rows.count(low, high, shift))
+        cells = cells.replaced(rows.count(low, high, shift, inner.n_rows))
         if shift == 0:
             return cells
 
 
 def _range_left(
     cells: Cells, metric: Metric, limits: Limits, low: int, high: int
-) -> tuple[Cells, int]:
-    """Cells from the first to the last that can hold the best cut, and their rows.
+) -> Cells:
+    """Cells from the first to the last that can hold the best cut.
 
     One more on either side tells the scores between which the outermost cuts lie.
     """
@@ -209,5 +204,4 @@ def _range_left(
     if not found.size:
         limits.allowed_cuts(cells.cuts())  # says what can be had
     part = slice(max(int(found[0]) - 1, 0), int(found[-1]) + 2)
-    inner = Cells(*(values[part] for values in vars(cells).values()))
-    return inner, int(inner.positive.sum() + inner.negative.sum())
+    return Cells(*(values[part] for values in vars(cells).values()))

@@ -1,0 +1,155 @@
+"""What goes in comes out: rows are counted in every look, and held to one another."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+import argmetric as am
+from argmetric import scale
+from argmetric._files import DataError
+from argmetric.scale import _cells as cells_stage
+from argmetric.scale import _columns as columns_stage
+from argmetric.scale import _evaluate as evaluate_stage
+from argmetric.scale import _labelled as labelled_stage
+from argmetric.scale import _marks as marks_stage
+from argmetric.scale import _train as train_stage
+from argmetric.scale import _tune as tune_stage
+from argmetric.scale._conservation import Tally, tally, tally_of
+from scale_data import write_parts
+
+N = 900
+
+
+@pytest.fixture
+def folder(tmp_path):
+    rng = np.random.default_rng(0)
+    p = rng.beta(0.5, 2, N)
+    y = (rng.random(N) < p).astype(int)
+    user, pred = rng.integers(0, 90, N), (p > 0.3).astype(int)
+    columns = {"score": p, "label": y, "pred": pred, "user": user}
+    return write_parts(tmp_path / "in", pa.table(columns), [300, 500])
+
+
+def train(folder, **words):
+    model = am.MetricLogisticRegression(n_restarts=1, random_state=0)
+    return scale.fit(model, folder, features=["score", "user"], **words)
+
+
+VERBS = {
+    "evaluate": scale.evaluate,
+    "evaluate by group": lambda folder: scale.evaluate(folder, group="user"),
+    "forecast": scale.forecast,
+    "forecast by group": lambda folder: scale.forecast(folder, group="user"),
+    "tune": lambda folder: scale.tune(folder, n_bootstrap=0, cv=None),
+    "calibrate": lambda folder: scale.calibrate(folder, "platt"),
+    "calibration_check": lambda folder: scale.calibration_check(folder, n_bootstrap=2),
+    "fit": train,
+}
+STAGES = {
+    "evaluate": ("evaluate", columns_stage),
+    "evaluate by group": ("evaluate", columns_stage),
+    "forecast": ("forecast", columns_stage),
+    "forecast by group": ("forecast", columns_stage),
+    "tune": ("count", cells_stage),
+    "calibrate": ("calibrate", labelled_stage),
+    "calibration_check": ("calibrate", labelled_stage),
+    "fit": ("train", train_stage),
+}
+
+
+def changed(monkeypatch, module, change):
+    """Read the second file through a change of its batches."""
+    real = module.batches_of
+
+    def batches(source, *words):
+        for batch in real(source, *words):
+            inside = source.name == "part-001.parquet"
+            yield change(batch) if inside else batch
+
+    monkeypatch.setattr(module, "batches_of", batches)
+
+
+def without_the_last(batch):
+    return batch.slice(0, batch.num_rows - 1)
+
+
+def test_a_tally_has_no_order_and_sees_every_change():
+    rng = np.random.default_rng(0)
+    rows, p = np.arange(1000), rng.random(1000)
+    whole, order = tally(rows, p), rng.permutation(1000)
+    assert tally(rows[order], p[order]) == whole
+    assert tally(rows[:300], p[:300]) + tally(rows[300:], p[300:]) == whole
+    assert tally(rows, p[order]) != whole
+    assert tally(rows[:-1], p[:-1]) != whole
+    nudged = p.copy()
+    nudged[17] = np.nextafter(p[17], 1)
+    assert tally(rows, nudged) != whole
+    assert Tally() + whole == whole
+
+
+def test_a_tally_of_several_values_sees_a_change_of_any():
+    rng = np.random.default_rng(1)
+    rows, X, y = np.arange(200), rng.normal(size=(200, 3)), rng.random(200) < 0.5
+    whole, order = tally_of(rows, X, y), rng.permutation(200)
+    assert tally_of(rows[order], X[order], y[order]) == whole
+    seen = {whole}
+    for i, j in ((0, 0), (0, 1), (199, 2)):
+        nudged = X.copy()
+        nudged[i, j] = np.nextafter(X[i, j], 9.0)
+        seen.add(tally_of(rows, nudged, y))
+    seen.add(tally_of(rows, X[:, [1, 0, 2]].copy(), y))
+    seen.add(tally_of(rows, X, y ^ (rows == 7)))
+    assert len(seen) == 6
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_row_that_is_not_read_is_missed(folder, verb, monkeypatch):
+    stage, module = STAGES[verb]
+    for name, place in (("labels", marks_stage), (stage, module)):
+        with monkeypatch.context() as patched:
+            changed(patched, place, without_the_last)
+            told = rf"^{name}: .*part-001\.parquet: 200 rows .* 199 "
+            with pytest.raises(DataError, match=told):
+                VERBS[verb](folder)
+
+
+def test_values_that_change_between_looks_are_noticed(folder, monkeypatch):
+    looks = []
+
+    def nudge(batch):
+        looks.append(batch)
+        i = batch.schema.get_field_index("score")
+        score = pc.multiply(batch.column(i), 1.0 - 1e-15 * (len(looks) > 1))
+        return batch.set_column(i, "score", score)
+
+    for verb, module in (("tune", tune_stage), ("fit", train_stage)):
+        stage, place = STAGES[verb]
+        with monkeypatch.context() as patched:
+            patched.setattr(module, "FEW", 10)
+            changed(patched, place, nudge)
+            looks.clear()
+            told = rf"^{stage}: .*part-001\.parquet: rows have other values"
+            with pytest.raises(DataError, match=told):
+                VERBS[verb](folder)
+            assert len(looks) == 2
+
+
+def test_rows_that_are_lost_in_a_sum_are_missed(folder, monkeypatch):
+    def lossy(module, name, fewer):
+        real = getattr(module, name)
+        monkeypatch.setattr(module, name, lambda *words: fewer(real(*words)))
+
+    lossy(
+        tune_stage,
+        "merged_cells",
+        lambda one: type(one)(*(part[1:] for part in vars(one).values())),
+    )
+    with pytest.raises(DataError, match=r"^count: 900 rows were read and 899 are"):
+        VERBS["tune"](folder)
+    lossy(evaluate_stage, "count_pairs", lambda counts: counts - [0, 0, 0, 1])
+    with pytest.raises(DataError, match=r"^evaluate: 900 rows were read and 899 are"):
+        VERBS["evaluate"](folder)
+    monkeypatch.setattr(labelled_stage.Total, "sums", lambda total: total._parts[-1])
+    with pytest.raises(DataError, match=r"^calibrate: 900 rows were read and 400 are"):
+        VERBS["calibrate"](folder)
