@@ -36,7 +36,7 @@ from argmetric.cli.parse._predict import ParsePredictSummary
 from argmetric.cli.parse._train import ParseTrainSummary
 from argmetric.cli.scores._apply import RuleSummary
 from argmetric.cli.scores._calibrate import CheckSummary, MapSummary
-from argmetric.cli.scores._decide import DecideSummary
+from argmetric.cli.scores._decided import DecideSummary
 from argmetric.cli.scores._evaluate import EvaluateSummary
 from argmetric.cli.scores._expect import ExpectSummary
 from argmetric.cli.scores._forecast import ForecastSummary

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, TypedDict
+from typing import Annotated, Any
 
 import numpy as np
 from cyclopts import Parameter
 
-from argmetric.cli import _report
 from argmetric.cli._errors import DONE, UsageError
 from argmetric.cli._options import (
     CALIBRATION,
@@ -37,17 +35,6 @@ from argmetric.cli._options import (
     Share,
 )
 from argmetric.cli._progress import progress
-from argmetric.cli._summary import (
-    Asked,
-    ForecastValues,
-    Number,
-    Ties,
-    batch_described,
-    forecast_values,
-    short_threshold,
-    split_ties,
-    surprises,
-)
 from argmetric.cli.scores._apply import (
     RuleSummary,
     apply_rule,
@@ -55,7 +42,12 @@ from argmetric.cli.scores._apply import (
     refuse_beside_rule,
     rule_summary,
 )
-from argmetric.cli.scores._load import Batch, load_batch
+from argmetric.cli.scores._decided import (
+    DecideSummary,
+    decision_summary,
+    print_decision,
+)
+from argmetric.cli.scores._load import load_batch
 from argmetric.cli.scores._many import (
     NOT_MANY,
     Many,
@@ -71,39 +63,6 @@ from argmetric.cli.scores._page import (
 from argmetric.cli.scores._recalibrate import recalibrated
 from argmetric.cli.scores._route import Route, take_route
 from argmetric.cli.scores._rows_out import refuse_shared_output, rows_out
-
-if TYPE_CHECKING:
-    from argmetric import Decision
-
-
-class CutValues(TypedDict):
-    """A single cut on all rows."""
-
-    threshold: Number
-    rule: str | None
-    positives: int
-    expected: Number
-    real: Number | None
-
-
-class DecideSummary(Asked):
-    """What `argmetric decide` prints as JSON."""
-
-    positives: int
-    expected: Number
-    error: Number
-    forecast: ForecastValues
-    threshold: Number | None
-    rule: str | None
-    ties: Ties
-    best_cut: CutValues
-    cut_half: CutValues
-    real: Number | None
-    calibrator: dict[str, Any] | None
-    notes: list[str]
-    output: str | None
-    route: str | None
-    check: dict[str, Any] | None
 
 
 def decide(
@@ -237,9 +196,9 @@ def decide(
                 **limits,
                 n_jobs=jobs,
             )
-            jointly = _summary(batch, decision, coverage, out.target)
+            jointly = decision_summary(batch, decision, coverage, out.target)
             labels = decision.labels
-            summary, show = jointly, partial(_print, jointly)
+            summary, show = jointly, partial(print_decision, jointly)
             shown = partial(report_decision, batch, decision)
     if taken is not None:
         summary["route"] = taken.name
@@ -268,115 +227,3 @@ def _refuse_beside_route(
     if route != "decide" and given:
         option = given[0].replace("_", "-")
         raise UsageError(f"--{option} bounds a decision: pass --route decide with it")
-
-
-def _summary(
-    batch: Batch, decision: Decision, coverage: float, output: str | None
-) -> DecideSummary:
-    from argmetric import forecast
-
-    forecast_ = forecast(
-        batch.checked,
-        decision.labels,
-        batch.metric,
-        coverage,
-        **batch.grouping,
-        **batch.scoring,
-    )
-    labels = batch.labels
-    # That scores were recalibrated is said among the assumptions
-    said = tuple(forecast_.assumptions)
-    notes = [note for note in decision.notes if not note.startswith(said)]
-    real = batch.real_score(decision.labels)
-    notes += surprises(forecast_, real)
-    return {
-        **batch_described(batch),
-        "positives": decision.n_positives,
-        "expected": decision.expected,
-        "error": decision.error,
-        "forecast": forecast_values(forecast_),
-        "threshold": decision.threshold,
-        "rule": _rule(batch, decision.threshold),
-        "ties": split_ties(batch, decision.labels),
-        "best_cut": _cut(batch, decision.best_cut),
-        "cut_half": _cut(batch, decision.cut_half),
-        "real": real,
-        "calibrator": None if batch.calibrator is None else batch.calibrator.to_dict(),
-        "notes": [*notes, *([labels.note] if labels.note else [])],
-        "output": output,
-        "route": None,
-        "check": None,
-    }
-
-
-def _rule(batch: Batch, threshold: float | None) -> str | None:
-    """Return a cut as people write it down, None where there is none."""
-    if threshold is None or not math.isfinite(threshold):
-        return None
-    return f"{batch.scale_name} >= {short_threshold(batch.scale, threshold)}"
-
-
-def _cut(batch: Batch, cut: Any) -> CutValues:
-    return {
-        "threshold": cut.threshold,
-        "rule": _rule(batch, cut.threshold),
-        "positives": cut.n_positives,
-        "expected": cut.expected,
-        "real": batch.real_score((batch.scale >= cut.threshold).astype(np.int64)),
-    }
-
-
-def _print(summary: DecideSummary) -> None:
-    target = _report.console(stderr=True)
-    share = summary["positives"] / summary["rows"]
-    facts = [
-        *_report.asked(summary),
-        ("positives", f"{summary['positives']:,} ({100 * share:.1f} % of the rows)"),
-        ("expected", _report.expectation(summary["expected"], summary["forecast"])),
-        ("threshold", _threshold(summary)),
-        ("ties", _ties(summary)),
-    ]
-    if summary["real"] is not None:
-        facts.append(("real score", _report.number(summary["real"])))
-    _report.print_facts(target, "argmetric decide", facts)
-    header = ["rule", "positives", "expected"]
-    rows = [
-        ("this decision", summary["positives"], summary["expected"], summary["real"])
-    ]
-    cuts = ("best single cut", summary["best_cut"]), ("cut at 0.5", summary["cut_half"])
-    for name, values in cuts:
-        nothing = "a tie is split" if values["positives"] else "nothing"
-        rule = f"{name}: {values['rule'] or nothing}"
-        rows.append((rule, values["positives"], values["expected"], values["real"]))
-    if summary["real"] is not None:
-        header.append("real")
-    table = [
-        [rule, f"{positives:,}", _report.number(expected), _report.number(real)]
-        for rule, positives, expected, real in rows
-    ]
-    _report.print_table(target, header, [row[: len(header)] for row in table])
-    _report.print_notes(target, "assumes", summary["forecast"]["assumptions"])
-    _report.print_notes(target, "note", summary["notes"])
-    _report.print_written(target, summary["output"])
-
-
-def _threshold(summary: DecideSummary) -> str:
-    if summary["rule"] is not None:
-        return f"{summary['rule']} gives the same labels"
-    if summary["positives"] == 0:
-        return "none: nothing is predicted positive"
-    if summary["average"] == "groups":
-        return "none: each group has its own cut"
-    return "none: a tie is split"
-
-
-def _ties(summary: DecideSummary) -> str:
-    ties = summary["ties"]
-    if not ties["rows"]:
-        return "no tie is split"
-    where = f" in {_report.count(ties['groups'], 'group')}" if summary["groups"] else ""
-    first = "earlier rows" if summary["calibrator"] is None else "higher scores"
-    return (
-        f"{_report.count(ties['rows'], 'row')}{where} left out with the same score as "
-        f"a row that was chosen ({first} come first)"
-    )
