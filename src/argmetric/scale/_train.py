@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from argmetric._arguments import shown
 from argmetric._files import LABEL_NAMES, DataError, Table, named_column
-from argmetric._types import Floats, Integers
+from argmetric._types import Booleans, Floats, Integers
 from argmetric.scale._columns import Used, as_floats, require_numbers
 from argmetric.scale._conservation import Tally, require_all, tally_of
 from argmetric.scale._frames import blocks_of, is_array
@@ -95,11 +95,8 @@ def fit(
         (mark,) = settle_marks(run, sources, (used.mark,), pos_label, both=True)
         labels = read_labels(np.array([mark.negative, mark.positive]), pos_label)
         used = replace(used, mark=replace(mark, positive=labels.positive))
-        rows = FileRows.over(run, sources, used)
-        if rows.n <= FEW:
-            estimator._fit_rows(rows.take(np.arange(rows.n), np.ones(rows.n)), labels)
-        else:
-            estimator._fit_rows(rows, labels)
+        rows = FileRows(run, sources, used)
+        estimator._fit_rows(rows.in_memory() if rows.n <= FEW else rows, labels)
     estimator.n_features_in_ = len(used.features)
     if hasattr(estimator, "feature_names_in_"):
         del estimator.feature_names_in_  # of an earlier fit
@@ -237,22 +234,23 @@ class _Taken:
 
 
 @dataclass(frozen=True)
-class FileRows(Rows):
+class FileRows:
     """Rows that lie in files; every sum over them is a look at all of them."""
 
-    run: Any = None
-    sources: dict[int, Source] = field(default_factory=dict)
-    used: Any = None
+    run: Run
+    sources: dict[int, Source]
+    used: Examples
 
-    @classmethod
-    def over(cls, run: Run, sources: dict[int, Source], used: Examples) -> FileRows:
-        n = sum(source.rows for source in sources.values())
-        nothing, ones = np.zeros(0, dtype=bool), np.broadcast_to(np.ones(1), (n,))
-        rows = cls(None, nothing, ones, 1, run, sources, used)
-        parts = [unpacked(one["positive"], bool) for one in rows._look(_Labels())]
+    @cached_property
+    def positive(self) -> Booleans:
+        parts = [unpacked(one["positive"], bool) for one in self._look(_Labels())]
         positive = np.concatenate(parts)
-        require_all("train", n, positive.size)
-        return replace(rows, positive=positive)
+        require_all("train", self.n, positive.size)
+        return positive
+
+    @cached_property
+    def weight(self) -> Floats:
+        return np.broadcast_to(np.ones(1), (self.n,))
 
     def _look(self, work: Any, works: list[Any] | None = None) -> list[Found]:
         each = works or [work] * len(self.sources)
@@ -260,12 +258,11 @@ class FileRows(Rows):
             Task(one_pass, PassTask(source, self.used, one), "", source.rows)
             for source, one in zip(self.sources.values(), each, strict=True)
         ]
-        found: list[Found] = self.run.over_files("train", self.sources, tasks)
-        return found
+        return self.run.over_files("train", self.sources, tasks)
 
-    @property
+    @cached_property
     def n(self) -> int:
-        return int(self.weight.size)
+        return sum(source.rows for source in self.sources.values())
 
     @property
     def k(self) -> int:
@@ -293,6 +290,9 @@ class FileRows(Rows):
         X[order] = taken
         return Rows(X, self.positive[rows], weight)
 
+    def in_memory(self) -> Rows:
+        return self.take(np.arange(self.n), np.ones(self.n))
+
     def sums(
         self, theta: Floats, gamma: float, *, likelihood: bool = False
     ) -> tuple[Floats, Floats]:
@@ -311,9 +311,3 @@ class FileRows(Rows):
 
     def least_margin(self, theta: Floats) -> float:
         return min(float(found["least"]) for found in self._look(_Least(theta)))
-
-    def margins(self, theta: Floats) -> Floats:
-        raise NotImplementedError("margins of all rows are not held")
-
-    def combine(self, factor: Floats) -> Floats:
-        raise NotImplementedError("rows are added up file by file")

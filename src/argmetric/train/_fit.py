@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from argmetric._types import Floats
-from argmetric.train._rows import Rows
+from argmetric.train._rows import SummedRows
 from argmetric.train._soft import UNDEFINED, Likelihood, MetricGoal, Objective
 from argmetric.train._starts import random_start, shifted, stratified
 
@@ -49,7 +49,7 @@ class Scaling:
     fit_intercept: bool
 
     @classmethod
-    def of(cls, rows: Rows, settings: Settings) -> Scaling:
+    def of(cls, rows: SummedRows, settings: Settings) -> Scaling:
         with np.errstate(over="ignore", invalid="ignore"):
             mean, variance = rows.moments()
             _refuse_overflow(mean**2 + variance)
@@ -148,8 +148,8 @@ class Fit:
 
 
 def fit(
-    build: Callable[[Rows], MetricGoal],
-    rows: Rows,
+    build: Callable[[SummedRows], MetricGoal],
+    rows: SummedRows,
     settings: Settings,
     rng: np.random.Generator,
     previous: Floats | None = None,
@@ -163,7 +163,7 @@ def fit(
     sample has on all rows.
     """
     whole = build(rows)
-    few = stratified(rows, SAMPLE, rng) if rows.n > MANY else rows
+    few = stratified(rows, SAMPLE, rng) if rows.n > MANY else rows.in_memory()
     scaling = Scaling.of(rows, settings)
     sample = build(few) if few is not rows else whole
     first = previous

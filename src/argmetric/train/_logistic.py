@@ -30,7 +30,7 @@ from argmetric.metrics import MetricLike, get_metric
 from argmetric.train._expected import ExpectedMetric, squared_beta
 from argmetric.train._fit import Fit, Settings, fit
 from argmetric.train._labels import Labels, read_labels, read_weights
-from argmetric.train._rows import Rows
+from argmetric.train._rows import Rows, SummedRows
 from argmetric.train._soft import MetricGoal, SoftMetric
 
 FLAT = 14.0  # a margin beyond which a row no longer moves the objective: g' < 1e-6
@@ -218,7 +218,7 @@ class MetricLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[
         return self._fit_rows(rows, labels, previous)
 
     def _fit_rows(
-        self, rows: Rows, labels: Labels, previous: Floats | None = None
+        self, rows: SummedRows, labels: Labels, previous: Floats | None = None
     ) -> Self:
         """Search, and keep what was found; the rows may lie elsewhere."""
         if previous is not None and previous.size != rows.k + 1:
@@ -315,14 +315,14 @@ class MetricLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[
             return None
         return np.append(self.coef_[0], self.intercept_[0])
 
-    def _search(self, rows: Rows, previous: Floats | None) -> Fit:
+    def _search(self, rows: SummedRows, previous: Floats | None) -> Fit:
         metric = get_metric(self.metric)
         if self.objective == "expected":
             squared_beta(metric)  # refuses a metric that is no F-measure
 
-        def build(part: Rows) -> MetricGoal:
+        def build(part: SummedRows) -> MetricGoal:
             if self.objective == "expected":
-                return ExpectedMetric(part, metric, float(self.gamma))
+                return ExpectedMetric(part.in_memory(), metric, float(self.gamma))
             return SoftMetric(part, metric, float(self.gamma))
 
         def report(text: str) -> None:
@@ -341,7 +341,7 @@ class MetricLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[
         rng = np.random.default_rng(state.randint(2**31 - 1))
         return fit(build, rows, settings, rng, previous)
 
-    def _warn(self, found: Fit, rows: Rows) -> None:
+    def _warn(self, found: Fit, rows: SummedRows) -> None:
         """One warning at most, on what the caller can change."""
         if not found.best.converged:
             warnings.warn(

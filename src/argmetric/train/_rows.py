@@ -6,7 +6,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -36,12 +36,51 @@ def _frozen(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return view
 
 
-@dataclass(frozen=True)
-class Rows:
-    """Dense C-ordered or CSR rows, which of them are positive, and their weights.
+class SummedRows(Protocol):
+    """Rows of a training set, wherever they are: a search asks for sums over them.
 
     Parameters θ are one vector of k+1 numbers, the intercept last.
     """
+
+    @property
+    def n(self) -> int: ...
+
+    @property
+    def k(self) -> int: ...
+
+    @property
+    def positive(self) -> npt.NDArray[np.bool_]: ...
+
+    @property
+    def weight(self) -> Floats: ...
+
+    @property
+    def positives(self) -> float: ...
+
+    @property
+    def negatives(self) -> float: ...
+
+    def sums(
+        self, theta: Floats, gamma: float, *, likelihood: bool = False
+    ) -> tuple[Floats, Floats]:
+        """Sums and slopes of the two classes, as in `_kernels.logistic`."""
+
+    def moments(self) -> tuple[Floats, Floats]:
+        """Weighted mean and variance of every column."""
+
+    def least_margin(self, theta: Floats) -> float:
+        """The least margin on the right side of any row; negative where one errs."""
+
+    def take(self, rows: Integers, weight: Floats) -> Rows:
+        """Some rows in memory, with weights of their own."""
+
+    def in_memory(self) -> Rows:
+        """All of them."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Dense C-ordered or CSR rows in memory, their labels and their weights."""
 
     X: Any
     positive: npt.NDArray[np.bool_]
@@ -78,6 +117,10 @@ class Rows:
     def take(self, rows: Integers, weight: Floats) -> Rows:
         """Some rows, with weights of their own."""
         return Rows(self.X[rows], self.positive[rows], weight, self.n_threads)
+
+    def in_memory(self) -> Rows:
+        """All of them: these."""
+        return self
 
     def sums(
         self, theta: Floats, gamma: float, *, likelihood: bool = False

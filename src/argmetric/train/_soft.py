@@ -11,7 +11,7 @@ import numpy as np
 
 from argmetric._types import Floats
 from argmetric.metrics import Metric, slopes
-from argmetric.train._rows import Rows
+from argmetric.train._rows import SummedRows
 
 UNDEFINED = -2.0  # below every value of an objective over its scale
 
@@ -20,7 +20,7 @@ class Objective(Protocol):
     """A function of θ that is to be made large."""
 
     @property
-    def rows(self) -> Rows: ...
+    def rows(self) -> SummedRows: ...
 
     @property
     def scale(self) -> float:
@@ -40,7 +40,7 @@ class MetricGoal(Objective, Protocol):
 class Likelihood:
     """Mean log-likelihood of logistic regression."""
 
-    rows: Rows
+    rows: SummedRows
     scale: float = 1.0
 
     def value_and_gradient(self, theta: Floats) -> tuple[float, Floats]:
@@ -62,7 +62,7 @@ class SoftMetric:
     One pass, O(nk) time, O(k) space. A metric that is minimised changes its sign.
     """
 
-    rows: Rows
+    rows: SummedRows
     metric: Metric
     gamma: float = 1.0
 

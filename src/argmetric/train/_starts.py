@@ -8,13 +8,13 @@ import numpy as np
 
 from argmetric._types import Floats
 from argmetric.metrics import Metric
-from argmetric.train._rows import Rows
+from argmetric.train._rows import Rows, SummedRows
 
 if TYPE_CHECKING:
     from argmetric.train._fit import Scaling
 
 
-def stratified(rows: Rows, size: int, rng: np.random.Generator) -> Rows:
+def stratified(rows: SummedRows, size: int, rng: np.random.Generator) -> Rows:
     """About `size` rows, up to half of them positive, weighted so that sums agree."""
     positive = np.flatnonzero(rows.positive)
     negative = np.flatnonzero(~rows.positive)
@@ -27,7 +27,7 @@ def stratified(rows: Rows, size: int, rng: np.random.Generator) -> Rows:
         chosen = np.sort(rng.permutation(members)[:count])
         total, kept = rows.weight[members].sum(), rows.weight[chosen].sum()
         if kept == 0:
-            return rows  # only rows of weight 0 were drawn
+            return rows.in_memory()  # only rows of weight 0 were drawn
         parts.append(chosen)
         weights.append(rows.weight[chosen] * (total / kept))
     return rows.take(np.concatenate(parts), np.concatenate(weights))
