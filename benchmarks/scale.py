@@ -153,14 +153,22 @@ def groups(folder: Path, rows: int) -> None:
 
 
 def growth(folder: Path, rows: int) -> None:
-    """The same rate at a hundredth, a tenth and all of the rows."""
+    """The same rate at a hundredth, a tenth and all of the rows.
+
+    In memory that grows with the rows, so that there are as many buckets; then in all of
+    it, where few rows are one bucket that is read at once.
+    """
     rates = []
     for size in (rows // 100, rows // 10, rows):
         place = folder / f"growth-{size}"
         write_rows(place, size)
-        found = run_on(place, "local", 1)
-        rates.append(size / found["cpu_seconds"])
-        emit("growth", f"{size:,} rows", rates[-1], "rows a CPU second")
+        for memory in (f"{20 * size // 1_000_000 + 1}MB", MEMORY):
+            found = run_on(place, "local", 1, memory=memory)
+            rate = size / found["cpu_seconds"]
+            words = {"plan": found["plan"], "seconds": found["seconds"]}
+            emit("growth", f"{size:,} rows in {memory}", rate, "rows/CPU s", **words)
+            if memory != MEMORY:
+                rates.append(rate)
     ratio = min(rates) / max(rates)
     emit("growth", "slowest over fastest", ratio, "ratio", (">=", 0.75))
 
