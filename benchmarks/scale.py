@@ -155,8 +155,8 @@ def groups(folder: Path, rows: int) -> None:
 def growth(folder: Path, rows: int) -> None:
     """The same rate at a hundredth, a tenth and all of the rows.
 
-    In memory that grows with the rows, so that there are as many buckets; then in all of
-    it, where few rows are one bucket that is read at once.
+    In memory that grows with the rows, so that there are as many buckets; then in all
+    of it, where few rows are one bucket that is read at once.
     """
     rates = []
     for size in (rows // 100, rows // 10, rows):
