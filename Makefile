@@ -42,8 +42,9 @@ lint: .venv/.ready ## style, types and layers
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+# A worker for every core: threads of BLAS besides would wait for each other.
 test: lint ## every check
-	$(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
 
 test-browser: .venv/.ready-browser ## reports in a Chromium of the system
 	@test -n "$$ARGMETRIC_CHROMIUM" || command -v chromium || command -v google-chrome || \
