@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 .DEFAULT_GOAL := help
 
-.PHONY: help demo test test-browser lint docs bench clean
+.PHONY: help demo test chromium test-browser lint docs bench clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -46,10 +46,15 @@ lint: .venv/.ready ## style, types and layers
 test: lint ## every check
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
 
-test-browser: .venv/.ready-browser ## reports in a Chromium of the system
-	@test -n "$$ARGMETRIC_CHROMIUM" || command -v chromium || command -v google-chrome || \
+chromium: # the system's; root of a Debian installs it
+	@for name in "$$ARGMETRIC_CHROMIUM" chromium chromium-browser google-chrome google-chrome-stable; do \
+		command -v "$$name" >/dev/null && exit 0; done; \
+	test "$$(id -u)" = 0 && command -v apt-get >/dev/null && \
+		apt-get update -qq && apt-get install -qq -y chromium >/dev/null || \
 		{ echo "no Chromium: install it, or set ARGMETRIC_CHROMIUM to its path"; exit 1; }
-	$(BIN)/python -m pytest tests/browser
+
+test-browser: .venv/.ready-browser chromium ## reports in a real browser
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/browser
 
 docs: .venv/.ready-docs ## HTML documentation in docs/_build/html, warnings are errors
 	$(BIN)/python -m sphinx -W --keep-going -b html docs docs/_build/html

@@ -19,9 +19,14 @@ def chromium():
     if path is None:
         pytest.skip("needs Chromium: install it, or set ARGMETRIC_CHROMIUM to its path")
     with sync_api.sync_playwright() as playwright:
-        # Without its sandbox it also runs where there are no user namespaces
+        # Without its sandbox and shared memory it also runs in a container, and it
+        # looks for nothing in the network.
+        flags = ["no-sandbox", "disable-dev-shm-usage", "disable-background-networking"]
+        flags += ["disable-component-update", "disable-sync", "no-first-run"]
         browser = playwright.chromium.launch(
-            executable_path=path, args=["--no-sandbox"]
+            executable_path=path,
+            args=[f"--{flag}" for flag in flags],
+            timeout=120_000,
         )
         yield browser
         browser.close()
