@@ -39,9 +39,13 @@ from argmetric.cli.scores._calibrate import CheckSummary, MapSummary
 from argmetric.cli.scores._decided import DecideSummary
 from argmetric.cli.scores._evaluate import EvaluateSummary
 from argmetric.cli.scores._expect import ExpectSummary
-from argmetric.cli.scores._forecast import ForecastSummary
+from argmetric.cli.scores._forecasted import ForecastSummary
 from argmetric.cli.scores._many import ManySummary
-from argmetric.cli.scores._tune import TuneSummary
+from argmetric.cli.scores._tuned import TuneSummary
+from argmetric.cli.scores.wide._columns import WideAsked
+from argmetric.cli.scores.wide._evaluate import WideEvaluateSummary
+from argmetric.cli.scores.wide._told import WideSummary
+from argmetric.cli.scores.wide._tune import WideTuneSummary
 from argmetric.cli.stream._report import StreamSummary
 from argmetric.cli.summarize._evaluate import SummarizeEvaluateSummary
 from argmetric.cli.summarize._summarize import SummarizeSummary
@@ -68,6 +72,11 @@ CALLS: tuple[tuple[str, Any], ...] = (
     ("tune rows.csv --cost-fp 1 --cost-fn 3 --group g", TuneSummary),
     ("tune rows.csv --no-label", TuneSummary),
     ("decide rows.csv --rule rule-f1.json -o by.csv", RuleSummary),
+    ("decide wide.csv --scores p_* --labels y_* -o wide-out.csv", WideSummary),
+    ("forecast wide-out.csv --scores p_*", WideSummary),
+    ("evaluate wide-out.csv --labels y_*", WideEvaluateSummary),
+    ("tune wide.csv --scores p_* --labels y_* -o wide.json", WideTuneSummary),
+    ("decide wide.csv --scores p_* --rule wide.json", WideSummary),
     ("calibrate rows.csv -o map.json", CheckSummary),
     ("calibrate rows.csv --map map.json", MapSummary),
     ("train table.csv --model logistic -o m.skops", TrainSummary),
@@ -104,6 +113,7 @@ SHARED = {
         _summary.GroupsAsked,
         _summary.Asked,
         _summary.SentencesAsked,
+        WideAsked,
     )
 }
 
@@ -239,6 +249,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("json")
     rows = [f"{a},{b},{i % 4}" for i, (a, b) in enumerate(zip(p, y, strict=True))]
     (folder / "rows.csv").write_text("\n".join(["p,y,g", *rows, ""]))
+    cells = [f"{a},{a},{b},{b}" for a, b in zip(p, y, strict=True)]
+    (folder / "wide.csv").write_text("\n".join(["p_a,p_b,y_a,y_b", *cells, ""]))
     (folder / "none.csv").write_text("p\n0\n")
     (folder / "many").mkdir()
     for i in range(2):

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from argmetric.cli._summary import (
     Asked,
+    Confusion,
     ForecastValues,
     GroupsAsked,
+    MetricAsked,
     RowsAsked,
     SentencesAsked,
     as_json,
@@ -56,10 +58,19 @@ def count(value: int, noun: str = "") -> str:
 
 def asked(summary: Asked) -> list[tuple[str, str]]:
     """Return the first lines of every summary: what was asked of which rows."""
-    lines = [("rows", rows_asked(summary)), *groups_asked(summary)]
+    rows = "rows", rows_asked(summary)
+    return [rows, *groups_asked(summary), metric_asked(summary)]
+
+
+def metric_asked(summary: MetricAsked) -> tuple[str, str]:
+    """Return the line on the metric, with its convention."""
     better = "" if summary["greater_is_better"] else ", smaller is better"
-    lines.append(("metric", f"{summary['metric']}{better}; {_convention(summary)}"))
-    return lines
+    return "metric", f"{summary['metric']}{better}; {_convention(summary)}"
+
+
+def counts(values: Confusion) -> str:
+    """Return a confusion matrix in one line."""
+    return ", ".join(f"{name} {n:,}" for name, n in values.items())
 
 
 def rows_asked(summary: RowsAsked) -> str:
@@ -83,7 +94,7 @@ def groups_asked(summary: GroupsAsked) -> list[tuple[str, str]]:
     return [("groups", f"{count(summary['groups'])}, {how} ({asked_for})")]
 
 
-def _convention(summary: Asked) -> str:
+def _convention(summary: MetricAsked) -> str:
     """Return what 0/0 counts; some metrics have a fixed answer of their own."""
     zero_division, convention = summary["zero_division"], summary["convention"]
     if convention and "zero_division" not in convention:

@@ -17,13 +17,13 @@ from argmetric._corpus import (
 from argmetric._saving import DataError
 from argmetric.cli import _report
 from argmetric.cli._errors import DONE, UsageError
+from argmetric.cli._option_sets import Judge
 from argmetric.cli._options import (
     METRIC,
     OUTPUT_FORMAT,
     FilePath,
     Flag,
     JsonSummary,
-    Judge,
     MetricName,
     TextTarget,
 )

@@ -151,6 +151,17 @@ def forecast_values(forecast: Forecast) -> ForecastValues:
     }
 
 
+def confusion(true: npt.NDArray[Any], predicted: npt.NDArray[Any]) -> Confusion:
+    """Count rows, or cells, by what they are (0 or 1) and were called."""
+    positive, chosen = true != 0, predicted != 0
+    return {
+        "tp": int((positive & chosen).sum()),
+        "fp": int((~positive & chosen).sum()),
+        "fn": int((positive & ~chosen).sum()),
+        "tn": int((~positive & ~chosen).sum()),
+    }
+
+
 def surprises(forecast: Forecast, real: float | None) -> list[str]:
     """Return a note where the interval does not hold the real score."""
     said = None if real is None else forecast.surprise(real)

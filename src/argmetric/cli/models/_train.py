@@ -13,18 +13,16 @@ from argmetric import _files as files
 from argmetric._types import Floats
 from argmetric.cli import _report
 from argmetric.cli._errors import DONE, UsageError
+from argmetric.cli._option_sets import DEFAULT_GROUP_JUDGE, Columns, GroupJudge
 from argmetric.cli._options import (
-    DEFAULT_JUDGE,
     METRIC,
     Choice,
     Column,
-    Columns,
     Drop,
     GroupColumn,
     InputFormat,
     Jobs,
     Json,
-    Judge,
     MostOrShare,
     PosLabel,
     RowsFile,
@@ -102,7 +100,7 @@ def train(
     ] = None,
     weight: Weight = None,
     format: InputFormat = None,
-    judge: Judge = DEFAULT_JUDGE,
+    judge: GroupJudge = DEFAULT_GROUP_JUDGE,
     route: Annotated[
         Literal["tune", "decide", "half", "auto"], Parameter(group=METRIC)
     ] = "tune",

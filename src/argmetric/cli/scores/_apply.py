@@ -12,7 +12,7 @@ from argmetric import _files as files
 from argmetric._files import Format
 from argmetric.cli import _report
 from argmetric.cli._errors import DONE, UsageError
-from argmetric.cli._options import Columns, Judge, Recalibration, Scores
+from argmetric.cli._option_sets import Columns, Judge, Recalibration, Scores
 from argmetric.cli._progress import progress
 from argmetric.cli._summary import (
     Asked,

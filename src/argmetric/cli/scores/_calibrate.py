@@ -12,19 +12,22 @@ from argmetric._files import Format
 from argmetric._saving import writing
 from argmetric.cli import _report
 from argmetric.cli._errors import DONE, UsageError
-from argmetric.cli._options import (
-    CALIBRATION,
+from argmetric.cli._option_sets import (
     DEFAULT_COLUMNS,
-    DEFAULT_JUDGE,
+    DEFAULT_GROUP_JUDGE,
     DEFAULT_SCORES,
     Columns,
+    GroupJudge,
+    Judge,
+    Scores,
+)
+from argmetric.cli._options import (
+    CALIBRATION,
     FilePath,
     Json,
-    Judge,
     NewColumn,
     OutputFormat,
     RowsFile,
-    Scores,
     Seed,
     Target,
     Weight,
@@ -76,7 +79,7 @@ def calibrate(
     scores: Scores = DEFAULT_SCORES,
     columns: Columns = DEFAULT_COLUMNS,
     weight: Weight = None,
-    judge: Judge = DEFAULT_JUDGE,
+    judge: GroupJudge = DEFAULT_GROUP_JUDGE,
     method: Annotated[
         Method | None,
         Parameter(

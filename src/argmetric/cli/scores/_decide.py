@@ -10,28 +10,30 @@ import numpy as np
 from cyclopts import Parameter
 
 from argmetric.cli._errors import DONE, UsageError
-from argmetric.cli._options import (
-    CALIBRATION,
-    COUNT,
+from argmetric.cli._option_sets import (
     DEFAULT_COLUMNS,
     DEFAULT_JUDGE,
     DEFAULT_SCORES,
-    LIMITS,
     NO_RECALIBRATION,
     Columns,
+    Judge,
+    Recalibration,
+    Scores,
+)
+from argmetric.cli._options import (
+    CALIBRATION,
+    COUNT,
+    LIMITS,
     Coverage,
     Jobs,
     JsonSummary,
-    Judge,
     Most,
     NewDecisions,
     OutputFormat,
-    Recalibration,
     ReportTarget,
     RowsFile,
     RowsTarget,
     RuleFile,
-    Scores,
     Share,
 )
 from argmetric.cli._progress import progress
@@ -63,6 +65,8 @@ from argmetric.cli.scores._page import (
 from argmetric.cli.scores._recalibrate import recalibrated
 from argmetric.cli.scores._route import Route, take_route
 from argmetric.cli.scores._rows_out import refuse_shared_output, rows_out
+from argmetric.cli.scores.wide._columns import NOT_WIDE, Wide, refuse_beside_wide
+from argmetric.cli.scores.wide._decide import decide_wide
 
 
 def decide(
@@ -70,6 +74,7 @@ def decide(
     /,
     *,
     scores: Scores = DEFAULT_SCORES,
+    wide: Wide = NOT_WIDE,
     columns: Columns = DEFAULT_COLUMNS,
     judge: Judge = DEFAULT_JUDGE,
     recalibration: Recalibration = NO_RECALIBRATION,
@@ -95,7 +100,8 @@ def decide(
     score to expect with its interval and its assumptions, what a cut at 0.5 and the
     best single cut would score, and the real score where labels are known.
 
-    With --rule each row is decided by itself, by a rule of `argmetric tune`.
+    With --rule each row is decided by itself, by a rule of `argmetric tune`. With
+    --scores 'p_*' rows have several labels, each with a column of decisions.
 
     A folder or a pattern such as 'scores/*.parquet', and a file larger than --memory,
     are worked on in pieces; the output is then a folder with the same files.
@@ -134,6 +140,7 @@ def decide(
             output_format=output_format is not None,
             format=columns.format is not None,
             report=report is not None,
+            scores=wide.scores is not None,
         )
         return decide_many(
             file,
@@ -144,6 +151,24 @@ def decide(
             limits,
             many,
             output=output,
+            decision_column=decision_column,
+            json=json,
+            jobs=jobs,
+        )
+    if wide.asked:
+        refuse_beside_wide(route=route != "recalibrate", report=report is not None)
+        return decide_wide(
+            file,
+            wide,
+            scores,
+            columns,
+            judge,
+            recalibration,
+            limits,
+            rule=rule,
+            coverage=coverage,
+            output=output,
+            output_format=output_format,
             decision_column=decision_column,
             json=json,
             jobs=jobs,

@@ -10,23 +10,16 @@ from argmetric import _files as files
 from argmetric._labels import Spelled
 from argmetric._types import Booleans
 from argmetric.cli import _report
+from argmetric.cli._errors import UsageError
 from argmetric.cli._gate import gate
-from argmetric.cli._options import (
-    DEFAULT_COLUMNS,
-    DEFAULT_JUDGE,
-    Column,
-    Columns,
-    Decisions,
-    FailUnder,
-    Json,
-    Judge,
-    RowsFile,
-)
+from argmetric.cli._option_sets import DEFAULT_COLUMNS, DEFAULT_JUDGE, Columns, Judge
+from argmetric.cli._options import Column, Decisions, FailUnder, Json, RowsFile
 from argmetric.cli._progress import progress
 from argmetric.cli._summary import (
     Asked,
     Confusion,
     Number,
+    confusion,
     described,
     metric_described,
     surprises,
@@ -41,6 +34,8 @@ from argmetric.cli.scores._load import (
     refuse_shared,
 )
 from argmetric.cli.scores._many import NO_PIECES, Pieces, refuse_beside_pieces
+from argmetric.cli.scores.wide._columns import NOT_WIDE, Wide, refuse_beside_wide
+from argmetric.cli.scores.wide._evaluate import evaluate_wide
 from argmetric.metrics import Metric
 
 
@@ -58,6 +53,7 @@ def evaluate(
     /,
     *,
     columns: Columns = DEFAULT_COLUMNS,
+    wide: Wide = NOT_WIDE,
     judge: Judge = DEFAULT_JUDGE,
     decision_column: Decisions = None,
     score: Column = None,
@@ -67,8 +63,10 @@ def evaluate(
 ) -> int:
     """Score a column of decisions against the true labels.
 
-    The answer goes to standard output. A folder or a pattern such as
-    'decided/*.parquet', and a file larger than --memory, are read in pieces.
+    The answer goes to standard output. With --labels 'y_*' rows have several labels;
+    --decision-column is then a pattern too, by default 'decision_*'. A folder or a
+    pattern such as 'decided/*.parquet', and a file larger than --memory, are read in
+    pieces.
 
     Parameters
     ----------
@@ -76,6 +74,16 @@ def evaluate(
         The column of probabilities behind the decisions: a note tells where the score
         that they promised is not the one that is had.
     """
+    if wide.labels is not None:
+        refuse_beside_wide(score=score is not None)
+        if pieces.asked_for(file):
+            refuse_beside_pieces(labels=True)
+        told, metric = evaluate_wide(
+            file, wide, columns, judge, decision_column, json=json
+        )
+        return gate(told["score"], fail_under, metric, metric.name)
+    if wide.scores is not None:
+        raise UsageError("--scores goes with --labels: pass the pattern of both")
     metric = judge.resolved()
     average = judge.average_for(columns.group)
     if pieces.asked_for(file):
@@ -98,18 +106,12 @@ def evaluate(
         if score is not None:
             p = files.probabilities(table, files.named_column(table, score))
             notes = surprises(forecast(p, predicted, metric, **grouping(groups)), real)
-    true = y != 0
     summary = {
         **described(table, metric, groups, decision=decision, label=label),
         "score": real,
         "notes": notes,
-        "counts": {
-            "tp": int((true & (predicted == 1)).sum()),
-            "fp": int((~true & (predicted == 1)).sum()),
-            "fn": int((true & (predicted == 0)).sum()),
-            "tn": int((~true & (predicted == 0)).sum()),
-        },
-        "groups_without_positives": None if groups is None else _empty(groups, true),
+        "counts": confusion(y, predicted),
+        "groups_without_positives": None if groups is None else _empty(groups, y != 0),
     }
     return _told(summary, metric, fail_under, json=json)
 
@@ -169,7 +171,7 @@ def _empty(groups: Groups, true: Booleans) -> int:
 
 def _print(summary: EvaluateSummary) -> None:
     target = _report.console(stderr=False)
-    counts = ", ".join(f"{name} {n:,}" for name, n in summary["counts"].items())
+    counts = _report.counts(summary["counts"])
     facts = [*_report.asked(summary), ("counts", counts)]
     if empty := summary["groups_without_positives"]:
         facts.append(("empty", f"{_report.count(empty, 'group')} without a positive"))

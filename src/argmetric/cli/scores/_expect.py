@@ -10,16 +10,8 @@ from cyclopts import Parameter
 from argmetric import _files as files
 from argmetric.cli import _report
 from argmetric.cli._errors import UsageError
-from argmetric.cli._options import (
-    DEFAULT_SCORES,
-    OUTPUT,
-    Column,
-    FilePath,
-    Flag,
-    Json,
-    Scores,
-    ZeroDivision,
-)
+from argmetric.cli._option_sets import DEFAULT_SCORES, Scores
+from argmetric.cli._options import OUTPUT, Column, FilePath, Flag, Json, ZeroDivision
 from argmetric.cli._progress import progress
 from argmetric.cli._summary import Number
 from argmetric.cli.scores._load import read_rows

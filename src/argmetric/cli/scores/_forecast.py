@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from cyclopts import Parameter, validators
@@ -10,37 +10,34 @@ from cyclopts import Parameter, validators
 from argmetric import _files as files
 from argmetric._labels import Spelled
 from argmetric._types import Integers
-from argmetric.cli import _report
 from argmetric.cli._errors import UsageError
-from argmetric.cli._gate import gate
-from argmetric.cli._options import (
+from argmetric.cli._option_sets import (
     DEFAULT_COLUMNS,
     DEFAULT_JUDGE,
     DEFAULT_SCORES,
+    NO_RECALIBRATION,
+    Columns,
+    Judge,
+    Recalibration,
+    Scores,
+)
+from argmetric.cli._options import (
     FINITE,
     FORECAST,
     INNER_FRACTION,
-    NO_RECALIBRATION,
     OUTPUT,
     ColumnName,
-    Columns,
     Coverage,
     Decisions,
     FailUnder,
     Jobs,
     Json,
-    Judge,
-    Recalibration,
     ReportTarget,
     RowsFile,
     RuleFile,
-    Scores,
 )
 from argmetric.cli._progress import progress
 from argmetric.cli._summary import (
-    Asked,
-    ForecastValues,
-    Number,
     described,
     forecast_values,
     metric_described,
@@ -51,30 +48,15 @@ from argmetric.cli.scores._apply import (
     load_rule_batch,
     refuse_beside_rule,
 )
+from argmetric.cli.scores._forecasted import ForecastSummary, forecast_gate, tell
 from argmetric.cli.scores._load import Batch, load_batch, load_decisions, refuse_shared
 from argmetric.cli.scores._many import NO_PIECES, Pieces, refuse_beside_pieces
 from argmetric.cli.scores._page import reference_of, report_labels, require
 from argmetric.cli.scores._recalibrate import recalibrated
 from argmetric.cli.scores._rules import load_rule, rule_text
+from argmetric.cli.scores.wide._columns import NOT_WIDE, Wide, refuse_beside_wide
+from argmetric.cli.scores.wide._forecast import forecast_wide
 from argmetric.metrics import Metric
-
-if TYPE_CHECKING:
-    from argmetric import Forecast
-
-
-class ForecastSummary(Asked):
-    """What `argmetric forecast` prints as JSON."""
-
-    decision: str
-    positives: int
-    expected_positives: Number
-    known: int | None
-    prior: float | None
-    overdispersion: float
-    calibrator: dict[str, Any] | None
-    forecast: ForecastValues
-    real: Number | None
-    notes: list[str]
 
 
 def forecast(
@@ -82,6 +64,7 @@ def forecast(
     /,
     *,
     scores: Scores = DEFAULT_SCORES,
+    wide: Wide = NOT_WIDE,
     columns: Columns = DEFAULT_COLUMNS,
     judge: Judge = DEFAULT_JUDGE,
     recalibration: Recalibration = NO_RECALIBRATION,
@@ -109,8 +92,9 @@ def forecast(
 
     The decision is that of --decision-column, --threshold or --rule, else that of a
     column called decision, prediction, predicted, pred or y_pred, else the one that
-    `argmetric decide` would make. The answer goes to standard output. A folder or a
-    pattern such as 'decided/*.parquet', and a file larger than --memory, are read in
+    `argmetric decide` would make. With --scores 'p_*' rows have several labels, and
+    --decision-column is a pattern too. The answer goes to standard output. A folder or
+    a pattern such as 'decided/*.parquet', and a file larger than --memory, are read in
     pieces; the decision is then that of a column.
 
     Parameters
@@ -145,14 +129,36 @@ def forecast(
             calibrator=recalibration.calibrator is not None,
             label=columns.label is not None,
             report=report is not None,
+            scores=wide.scores is not None,
         )
         metric = judge.resolved()
         average = judge.average_for(columns.group)
         found = _in_pieces(
             file, scores, columns, decision_column, metric, average, coverage, pieces
         )
-        summary, result = found
-        return _told(summary, result, metric, fail_under, fail_on, json=json)
+        return tell(found, metric, fail_under, fail_on, json=json)
+    if wide.asked:
+        refuse_beside_wide(
+            known=known is not None,
+            prior=prior is not None,
+            overdispersion=overdispersion > 0,
+            report=report is not None,
+        )
+        forecast_, metric = forecast_wide(
+            file,
+            wide,
+            scores,
+            columns,
+            judge,
+            recalibration,
+            rule=rule,
+            decision_column=decision_column,
+            threshold=threshold,
+            coverage=coverage,
+            json=json,
+            jobs=jobs,
+        )
+        return forecast_gate(forecast_, metric, fail_under, fail_on)
     if report is not None:
         _refuse_beside_report(known, prior, overdispersion)
         require(report)
@@ -193,7 +199,7 @@ def forecast(
             **batch.scoring,
         )
     real = batch.real_score(labels)
-    summary = {
+    summary: ForecastSummary = {
         **described(
             batch.table,
             batch.metric,
@@ -221,27 +227,7 @@ def forecast(
         with progress("reporting"):
             reference = reference_of(batch, recalibration, columns)
             report_labels(batch, labels, report, coverage=coverage, reference=reference)
-    return _told(summary, result, batch.metric, fail_under, fail_on, json=json)
-
-
-def _told(
-    summary: ForecastSummary,
-    result: Forecast,
-    metric: Metric,
-    fail_under: float | None,
-    fail_on: Literal["mean", "interval"],
-    *,
-    json: bool,
-) -> int:
-    if json:
-        _report.print_json(summary)
-    else:
-        _print(summary)
-    low, high = result.interval
-    worse_end = low if metric.greater_is_better else high
-    judged = {"mean": result.mean, "interval": worse_end}[fail_on]
-    what = {"mean": "the mean", "interval": "the worse end of the interval"}[fail_on]
-    return gate(judged, fail_under, metric, f"{what} of the forecast")
+    return tell(summary, batch.metric, fail_under, fail_on, json=json)
 
 
 def _in_pieces(
@@ -253,7 +239,7 @@ def _in_pieces(
     average: Any,
     coverage: float,
     pieces: Pieces,
-) -> tuple[ForecastSummary, Forecast]:
+) -> ForecastSummary:
     from argmetric.scale import columns_of
     from argmetric.scale import forecast as forecast_score
 
@@ -276,7 +262,7 @@ def _in_pieces(
             **how,
         )
     used = {"score": score, "decision": decision, "group": columns.group}
-    summary: ForecastSummary = {
+    return {
         "file": file,
         "format": "parquet",
         "rows": result.n,
@@ -295,7 +281,6 @@ def _in_pieces(
         "real": None,
         "notes": [f"read in pieces, engine {pieces.engine}"],
     }
-    return summary, result
 
 
 def _refuse_two(**chosen: Any) -> None:
@@ -339,24 +324,3 @@ def _decided(
         batch.checked, batch.metric, **batch.grouping, **batch.scoring, n_jobs=jobs
     )
     return f"optimal for {batch.metric.name}", None, np.asarray(decision.labels)
-
-
-def _print(summary: ForecastSummary) -> None:
-    target = _report.console(stderr=False)
-    positives = _report.count(summary["positives"], "positive")
-    facts = [
-        *_report.asked(summary),
-        ("decision", f"{summary['decision']}, {positives}"),
-        ("truth", f"{summary['expected_positives']:,.1f} positives are expected"),
-    ]
-    if summary["known"] is not None:
-        facts.append(("known", f"{_report.count(summary['known'], 'label')} arrived"))
-    forecast_ = summary["forecast"]
-    facts.append(("forecast", _report.expectation(forecast_["mean"], forecast_)))
-    if chance := forecast_["probability_undefined"]:
-        facts.append(("left out", f"0/0, with probability {chance:.4g}"))
-    if summary["real"] is not None:
-        facts.append(("real score", _report.number(summary["real"])))
-    _report.print_facts(target, "argmetric forecast", facts)
-    _report.print_notes(target, "assumes", summary["forecast"]["assumptions"])
-    _report.print_notes(target, "note", summary["notes"])

@@ -15,7 +15,8 @@ from argmetric._groups import Groups as CodedGroups
 from argmetric._types import Floats, Integers
 from argmetric._validation import Probabilities
 from argmetric.cli._errors import UsageError, with_flags
-from argmetric.cli._options import Average, Columns, Judge, Scores
+from argmetric.cli._option_sets import Columns, Judge, Scores
+from argmetric.cli._options import Average
 from argmetric.cli._progress import reading
 from argmetric.metrics import Metric
 

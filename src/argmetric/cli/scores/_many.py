@@ -13,14 +13,8 @@ from cyclopts import Group, Parameter
 
 from argmetric.cli import _report
 from argmetric.cli._errors import DONE, UsageError
-from argmetric.cli._options import (
-    Columns,
-    FilePath,
-    Flag,
-    Judge,
-    Recalibration,
-    Scores,
-)
+from argmetric.cli._option_sets import Columns, Judge, Recalibration, Scores
+from argmetric.cli._options import FilePath, Flag
 from argmetric.cli._progress import stages
 from argmetric.cli._summary import Asked, Number, metric_described
 from argmetric.cli.scores._recalibrate import load_calibrator

@@ -10,24 +10,26 @@ from cyclopts import Parameter
 
 from argmetric import _files as files
 from argmetric.cli._errors import DONE, UsageError, say
+from argmetric.cli._option_sets import (
+    DEFAULT_GROUP_JUDGE,
+    DEFAULT_SCORES,
+    NO_RECALIBRATION,
+    Columns,
+    GroupJudge,
+    Recalibration,
+    Scores,
+)
 from argmetric.cli._options import (
     COUNT,
-    DEFAULT_JUDGE,
-    DEFAULT_SCORES,
     INPUT_FORMAT,
     LIMITS,
-    NO_RECALIBRATION,
     OUTPUT,
     Column,
-    Columns,
     Coverage,
     GroupColumn,
-    Judge,
     Most,
     PosLabel,
-    Recalibration,
     RowsFile,
-    Scores,
     Share,
     TextTarget,
 )
@@ -52,7 +54,7 @@ def report(
     label: Column = None,
     pos_label: PosLabel = None,
     input_format: Annotated[files.Format | None, INPUT_FORMAT] = None,
-    judge: Judge = DEFAULT_JUDGE,
+    judge: GroupJudge = DEFAULT_GROUP_JUDGE,
     recalibration: Recalibration = NO_RECALIBRATION,
     max_positives: Most = None,
     min_positives: Annotated[int, Parameter(group=LIMITS, validator=COUNT)] = 0,

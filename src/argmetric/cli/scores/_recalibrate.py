@@ -11,7 +11,7 @@ from argmetric import _files as files
 from argmetric._types import Floats, Integers
 from argmetric._validation import Probabilities
 from argmetric.cli._errors import UsageError
-from argmetric.cli._options import Columns, Recalibration, Scores
+from argmetric.cli._option_sets import Columns, Recalibration, Scores
 from argmetric.cli.scores._load import Batch, find_score, load_labels, refuse_shared
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from argmetric import _files as files
-from argmetric.cli._options import Columns, Judge, Recalibration
+from argmetric.cli._option_sets import Columns, Judge, Recalibration
 from argmetric.cli.scores._load import Batch, load_groups
 from argmetric.cli.scores._recalibrate import LabelledRows, read_reference
 

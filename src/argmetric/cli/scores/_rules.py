@@ -15,7 +15,7 @@ from argmetric.cli._report import count, number
 from argmetric.cli._summary import Interval, Number, short_threshold
 
 if TYPE_CHECKING:
-    from argmetric import Rule
+    from argmetric import MultiLabelRule, Rule
 
 _SHOWN_OPTIMA = 5
 _KINDS = {"MultiClassRule": "several classes", "MultiLabelRule": "several labels"}
@@ -32,7 +32,7 @@ def refuse_bad_target(path: str) -> None:
         raise files.DataError(f"cannot write {path}: there is no folder {folder}")
 
 
-def save_rule(rule: Rule, path: str) -> None:
+def save_rule(rule: Rule | MultiLabelRule, path: str) -> None:
     """Write a rule to a file."""
     with writing(path):
         rule.save(path)
@@ -42,10 +42,33 @@ def load_rule(path: str) -> Rule:
     """Read a rule for one column of scores."""
     from argmetric import Rule
 
+    rule = _load(path)
+    if not isinstance(rule, Rule):
+        what = _KINDS.get(type(rule).__name__, "something else")
+        hint = ": pass --scores" if what == "several labels" else ""
+        raise files.DataError(
+            f"{path} is a rule for {what}; here there is one column of scores{hint}"
+        )
+    return rule
+
+
+def load_wide_rule(path: str) -> MultiLabelRule:
+    """Read a rule for several labels."""
+    from argmetric import MultiLabelRule
+
+    rule = _load(path)
+    if not isinstance(rule, MultiLabelRule):
+        raise files.DataError(f"{path} is not a rule for several labels")
+    return rule
+
+
+def _load(path: str) -> object:
+    from argmetric import Rule
+
     if path == "-":
         raise UsageError("a rule is read from a file, not from standard input")
     try:
-        rule = Rule.load(path)
+        return Rule.load(path)
     except OSError as error:
         raise files.DataError(f"cannot read {path}: {error.strerror}") from None
     except (ValueError, TypeError, KeyError) as error:
@@ -54,12 +77,6 @@ def load_rule(path: str) -> Rule:
         raise files.DataError(
             f"{path} is not a rule of argmetric tune: {reason}"
         ) from None
-    if not isinstance(rule, Rule):
-        what = _KINDS.get(type(rule).__name__, "something else")
-        raise files.DataError(
-            f"{path} is a rule for {what}; here there is one column of scores"
-        )
-    return rule
 
 
 class RuleValues(TypedDict):

@@ -2,42 +2,43 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
 from argmetric import _files as files
 from argmetric._labels import Spelled
 from argmetric._types import Floats
-from argmetric.cli import _report
-from argmetric.cli._errors import DONE, UsageError
-from argmetric.cli._options import (
-    AMOUNT,
+from argmetric.cli._errors import UsageError
+from argmetric.cli._option_sets import (
     DEFAULT_COLUMNS,
     DEFAULT_SCORES,
+    Columns,
+    Judge,
+    Scores,
+    metric_named,
+)
+from argmetric.cli._options import (
+    AMOUNT,
     METRIC,
     METRICS,
     NAMED_METRIC,
-    AverageOver,
     Choice,
-    Columns,
     Coverage,
     Flag,
     Json,
-    Judge,
     MostOrShare,
     ReportTarget,
     RowsFile,
-    Scores,
     Seed,
     Share,
     Target,
     Weight,
+    WideAverageOver,
     ZeroOverZero,
-    metric_named,
 )
 from argmetric.cli._progress import progress
-from argmetric.cli._summary import GroupsAsked, Number, rows_described
+from argmetric.cli._summary import rows_described
 from argmetric.cli.scores._load import (
     Groups,
     find_label,
@@ -49,12 +50,13 @@ from argmetric.cli.scores._load import (
 from argmetric.cli.scores._many import NO_PIECES, Pieces, refuse_beside_pieces
 from argmetric.cli.scores._page import require, save
 from argmetric.cli.scores._rules import (
-    RuleValues,
     refuse_bad_target,
-    rule_facts,
     rule_values,
     save_rule,
 )
+from argmetric.cli.scores._tuned import Cost, TuneSummary, tell
+from argmetric.cli.scores.wide._columns import NOT_WIDE, Wide, refuse_beside_wide
+from argmetric.cli.scores.wide._tune import tune_wide
 
 if TYPE_CHECKING:
     from argmetric import Rule
@@ -62,27 +64,12 @@ if TYPE_CHECKING:
 _PLACEHOLDER = "{metric}"
 
 
-class Cost(TypedDict):
-    """What a false alarm and a miss cost."""
-
-    fp: float
-    fn: float
-
-
-class TuneSummary(GroupsAsked):
-    """What `argmetric tune` prints as JSON."""
-
-    prevalence: Number
-    cost: Cost | None
-    rules: list[RuleValues]
-    output: list[str]
-
-
 def tune(
     file: RowsFile,
     /,
     *,
     scores: Scores = DEFAULT_SCORES,
+    wide: Wide = NOT_WIDE,
     columns: Columns = DEFAULT_COLUMNS,
     weight: Weight = None,
     no_label: Annotated[bool, Flag, Parameter(group=METRIC)] = False,
@@ -97,7 +84,7 @@ def tune(
     zero_division: ZeroOverZero = None,
     cost_fp: Annotated[float | None, Parameter(group=METRIC, validator=AMOUNT)] = None,
     cost_fn: Annotated[float | None, Parameter(group=METRIC, validator=AMOUNT)] = None,
-    average: AverageOver = None,
+    average: WideAverageOver = None,
     choice: Choice = "best",
     max_positives: MostOrShare = None,
     min_precision: Share = None,
@@ -114,8 +101,9 @@ def tune(
     Every cut between two different scores is tried, so none is better. The answer goes
     to standard output: the rule, its score here and the score to expect on other rows,
     with bootstrap intervals, and how far the threshold can move without loss.
-    `argmetric decide --rule` applies the rule. A folder or a pattern such as
-    'scores/*.parquet', and a file larger than --memory, are read in pieces.
+    `argmetric decide --rule` applies the rule. With --scores 'p_*' and --labels 'y_*'
+    rows have several labels, each with a threshold of its own. A folder or a pattern
+    such as 'scores/*.parquet', and a file larger than --memory, are read in pieces.
 
     Parameters
     ----------
@@ -140,7 +128,34 @@ def tune(
     targets, reports = (_targets(path, names) for path in (output, report))
     for path in reports:
         require(path)
-    how = Judge(average=average).average_for(columns.group)
+    limits: dict[str, Any] = {
+        "min_precision": min_precision,
+        "min_recall": min_recall,
+        "max_positives": max_positives,
+        "choice": "best" if choice == "best" else "one_se",
+        "coverage": coverage,
+        "random_state": seed,
+    }
+    judge = Judge(average=average)
+    if wide.asked:
+        refuse_beside_wide(
+            no_label=no_label, cost_fp=cost is not None, report=report is not None
+        )
+        if pieces.asked_for(file):
+            refuse_beside_pieces(scores=True)
+        return tune_wide(
+            file,
+            wide,
+            scores,
+            columns,
+            judge,
+            metrics,
+            weight,
+            targets,
+            json=json,
+            **limits,
+        )
+    how = judge.average_for(columns.group)
     if no_label and columns.label is not None:
         raise UsageError("--no-label and --label exclude each other")
     if pieces.asked_for(file):
@@ -160,14 +175,9 @@ def tune(
             cost,
             pieces,
             cost=None if cost is None else (cost["fp"], cost["fn"]),
-            min_precision=min_precision,
-            min_recall=min_recall,
-            max_positives=max_positives,
-            choice="best" if choice == "best" else "one_se",
-            coverage=coverage,
-            random_state=seed,
+            **limits,
         )
-        return _told(summary, json=json)
+        return tell(summary, json=json)
     table = read_rows(file, columns.format)
     score, p = _scores(table, scores, columns, label_free=no_label)
     label, y, positive = None, None, None
@@ -191,14 +201,9 @@ def tune(
             sample_weight=weights,
             groups=None if groups is None else groups.checked,
             average=how,
-            min_precision=min_precision,
-            min_recall=min_recall,
-            max_positives=max_positives,
             cost=None if cost is None else (cost["fp"], cost["fn"]),
             pos_label=positive,
-            choice="best" if choice == "best" else "one_se",
-            coverage=coverage,
-            random_state=seed,
+            **limits,
         )
     found: list[Rule] = list(rules.values()) if isinstance(rules, dict) else [rules]
     for rule, target in zip(found, targets, strict=bool(targets)):
@@ -215,15 +220,7 @@ def tune(
         "rules": [rule_values(rule, score, p) for rule in found],
         "output": targets,
     }
-    return _told(summary, json=json)
-
-
-def _told(summary: TuneSummary, *, json: bool) -> int:
-    if json:
-        _report.print_json(summary)
-    else:
-        _print(summary)
-    return DONE
+    return tell(summary, json=json)
 
 
 def _in_pieces(
@@ -315,44 +312,3 @@ def _scores(
     if scores.logits:
         raise UsageError("--no-label works on probabilities, not on --logits")
     return score, files.probabilities(table, score)
-
-
-def _print(summary: TuneSummary) -> None:
-    target = _report.console(stderr=False)
-    rules = summary["rules"]
-    facts = [("rows", _report.rows_asked(summary))]
-    facts += _report.groups_asked(summary)
-    share = f"{100 * summary['prevalence']:.1f} % positive"
-    source = "" if "label" in summary["columns"] else ", if the probabilities are right"
-    facts.append(("truth", f"{share}{source}"))
-    if len(rules) == 1:
-        cost = summary["cost"]
-        metric = rules[0]["metric"] if cost is None else _costs(cost)
-        rows = "these rows" if "label" in summary["columns"] else "such rows, expected"
-        facts += [("metric", metric), *rule_facts(rules[0], rows=rows)]
-        _report.print_facts(target, "argmetric tune", facts)
-    else:
-        _report.print_facts(target, "argmetric tune", facts)
-        header = ["metric", "rule", "positives", "score", "other rows", "interval"]
-        _report.print_table(target, header, map(_row, rules), numbers_from=2)
-    notes = dict.fromkeys(note for rule in rules for note in rule["notes"])
-    _report.print_notes(target, "note", notes)
-    _report.print_notes(target, "written", summary["output"])
-
-
-def _costs(cost: Cost) -> str:
-    alarm, miss = f"false alarm {cost['fp']:g}", f"miss {cost['fn']:g}"
-    return f"minus the cost of all rows; {alarm}, {miss}"
-
-
-def _row(rule: RuleValues) -> list[str]:
-    interval = rule["score_interval"]
-    shown = "" if interval is None else " to ".join(map(_report.number, interval))
-    return [
-        rule["metric"],
-        rule["rule"],
-        f"{100 * rule['positive_rate']:.1f} %",
-        _report.number(rule["score"]),
-        _report.number(rule["out_of_fold_score"]),
-        shown,
-    ]

@@ -22,6 +22,7 @@ from argmetric._files.blocks import (
 )
 from argmetric.cli import _report
 from argmetric.cli._errors import DONE, UsageError, say
+from argmetric.cli._option_sets import metric_named
 from argmetric.cli._options import (
     IN_FILE,
     INPUT_FORMAT,
@@ -37,7 +38,6 @@ from argmetric.cli._options import (
     Seed,
     Target,
     ZeroOverZero,
-    metric_named,
 )
 from argmetric.cli._progress import reading
 from argmetric.cli.scores._page import require

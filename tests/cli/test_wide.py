@@ -1,0 +1,185 @@
+"""Files with a column for each of several labels."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow.csv as pc
+import pytest
+
+import argmetric as am
+from command import Run
+
+N = 40
+NAMES = "cat", "dog", "bird"
+RNG = np.random.default_rng(11)
+P = RNG.beta(0.7, 1.5, (N, 3)).round(3).clip(0.001, 0.999)
+Y = (RNG.random((N, 3)) < P).astype(int)
+AVERAGES = "macro", "micro", "samples"
+
+
+def write(name: str = "pets.csv", y_order: tuple[int, ...] = (2, 0, 1)) -> str:
+    """Labels stand in another order than scores: they go by their names."""
+    header = [f"p_{one}" for one in NAMES] + [f"y_{NAMES[j]}" for j in y_order]
+    rows = np.hstack([P, Y[:, list(y_order)]]).tolist()
+    lines = [",".join([str(i), *map(str, row)]) for i, row in enumerate(rows)]
+    Path(name).write_text("\n".join([",".join(["photo", *header]), *lines, ""]))
+    return name
+
+
+def written(name: str) -> np.ndarray[Any, Any]:
+    table = pc.read_csv(name)
+    return np.stack([np.array(table[f"decision_{one}"]) for one in NAMES], axis=1)
+
+
+@pytest.mark.parametrize("average", AVERAGES)
+def test_decide_forecast_and_evaluate_are_those_of_the_package(
+    run: Run, average: Any
+) -> None:
+    both = "--scores", "p_*", "--average", average
+    labels = "--labels", "y_*"
+    ended = run("decide", write(), *both, *labels, "-m", "f2", "--json", "-o", "o.csv")
+    found = json.loads(ended.out)
+    d = am.decide(P, "f2", average=average)
+    f = am.forecast(P, d.labels, "f2", average=average)
+    assert written("o.csv").tolist() == d.labels.tolist()
+    assert found["labels"] == list(NAMES)
+    assert found["positives"] == d.n_positives
+    assert found["forecast"]["mean"] == pytest.approx(d.expected, rel=1e-9)
+    assert found["forecast"]["interval"] == pytest.approx(f.interval, rel=1e-12)
+    real = am.evaluate(Y, d.labels, "f2", average=average)
+    assert found["real"] == pytest.approx(real, rel=1e-12)
+    for j, one in enumerate(found["by_label"]):
+        assert one["positives"] == d.labels[:, j].sum()
+        assert one["expected_positives"] == pytest.approx(P[:, j].sum())
+        assert one["real"] == pytest.approx(am.evaluate(Y[:, j], d.labels[:, j], "f2"))
+
+    found = json.loads(run("forecast", "o.csv", *both, "-m", "f2", "--json").out)
+    assert found["decision"] == "columns 'decision_*'"
+    assert found["forecast"]["interval"] == pytest.approx(f.interval, rel=1e-12)
+    evaluated = "evaluate", "o.csv", *labels, "--average", average, "-m", "f2"
+    found = json.loads(run(*evaluated, "--json").out)
+    assert found["score"] == pytest.approx(real, rel=1e-12)
+    assert sum(found["counts"].values()) == P.size
+    assert found["counts"]["tp"] == (Y * d.labels).sum()
+    assert run(*evaluated, "--fail-under", "0.999").code == 3
+
+
+@pytest.mark.parametrize("average", AVERAGES)
+def test_a_tuned_rule_is_kept_and_finds_its_labels_by_name(
+    run: Run, average: Any
+) -> None:
+    both = "--scores", "p_*", "--labels", "y_*"
+    ended = run("tune", write(), *both, "--average", average, "--json", "-o", "r.json")
+    found = json.loads(ended.out)
+    rule: Any = am.tune(Y, P, "f1", average=average)
+    (told,) = found["rules"]
+    assert told["score"] == pytest.approx(rule.score, rel=1e-12)
+    assert len(told["rules"]) == (3 if average == "macro" else 1)
+    thresholds = [one["threshold"] for one in told["rules"]]
+    assert thresholds == pytest.approx(rule.thresholds[: len(thresholds)].tolist())
+    kept: Any = am.Rule.load("r.json")
+    assert kept.names == NAMES
+    assert kept.average == average
+
+    swapped = Path("pets.csv").read_text().replace("p_cat,p_dog", "p_dog,p_cat")
+    Path("swapped.csv").write_text(swapped)
+    run("decide", "swapped.csv", "--scores", "p_*", "--rule", "r.json", "-o", "o.csv")
+    exchanged = P[:, [1, 0, 2]]
+    assert written("o.csv").tolist() == rule.apply(exchanged).tolist()
+
+
+def test_decisions_are_named_as_asked(run: Run) -> None:
+    named = "--decision-column", "*_chosen"
+    run("decide", write(), "--scores", "p_*", *named, "-o", "o.csv")
+    header = Path("o.csv").read_text().splitlines()[0]
+    assert header.endswith("y_dog,cat_chosen,dog_chosen,bird_chosen")
+    ended = run("evaluate", "o.csv", "--labels", "y_*", *named)
+    score = am.evaluate(Y, am.decide(P, average="macro").labels, average="macro")
+    assert f"score   {score:.4f}" in ended.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (
+            ["--scores", "p_*", "--labels", "y_c*"],
+            1,
+            "pets.csv: column 'p_cat' has no partner: there is no 'y_ccat'",
+        ),
+        (
+            ["--scores", "p_c*", "--labels", "y_c*", "--decision-column", "d"],
+            0,
+            "",
+        ),
+        (
+            ["--scores", "p_d*", "--labels", "y_*"],
+            1,
+            "pets.csv: column 'p_dog' has no partner: there is no 'y_og'",
+        ),
+        (
+            ["--scores", "q_*"],
+            1,
+            "pets.csv: no column matches --scores 'q_*' (columns: photo, p_cat, p_dog, "
+            "p_bird, y_bird, …)",
+        ),
+        (
+            ["--scores", "p"],
+            2,
+            "--scores 'p' has to hold one *, which stands for the name of a label, as "
+            "in 'p_*'",
+        ),
+        (
+            ["--labels", "y_*"],
+            2,
+            "--labels goes with --scores: pass the pattern of both",
+        ),
+        (
+            ["--scores", "p_*", "--score", "p_cat"],
+            2,
+            "--score is about one column of scores, not --scores",
+        ),
+        (
+            ["--scores", "p_*", "--average", "pooled"],
+            2,
+            "--average pooled is about groups; several labels have macro, micro and "
+            "samples",
+        ),
+        (
+            ["--score", "p_cat", "--average", "macro"],
+            2,
+            "--average macro is about several labels: pass --scores",
+        ),
+        (
+            ["--scores", "p_*", "--decision-column", "y"],
+            1,
+            "pets.csv already has a column 'y_cat'; name the new one with "
+            "--decision-column",
+        ),
+    ],
+)
+def test_what_does_not_go_together(
+    run: Run, arguments: list[str], code: int, message: str
+) -> None:
+    ended = run("decide", write(), *arguments, "-o", "o.csv")
+    assert ended.code == code
+    if code:
+        assert ended.err == f"argmetric: {message}\n"
+        assert not Path("o.csv").exists()
+
+
+def test_a_rule_for_other_labels_is_refused(run: Run) -> None:
+    both = "--scores", "p_*", "--labels", "y_*"
+    assert run("tune", write(), *both, "-o", "r.json").code == 0
+    ended = run("decide", "pets.csv", "--score", "p_cat", "--rule", "r.json")
+    assert ended.err == (
+        "argmetric: r.json is a rule for several labels; here there is one column of "
+        "scores: pass --scores\n"
+    )
+    ended = run("decide", "pets.csv", "--scores", "p_c*", "--rule", "r.json")
+    assert ended.err == (
+        "argmetric: pets.csv: label 'cat' is not among those of these rows\n"
+    )
