@@ -163,8 +163,10 @@ def code_groups(groups: Any, n: int, other: str = "p", name: str = "groups") -> 
     values = check_groups(groups, n, other, name)
     if n == 0:
         return Groups(np.zeros(0, dtype=np.int64), values)
-    if values.dtype.kind in "iu" and _has_kernel(n) and lie_close(values):
-        return _by_counting(values)
+    if values.dtype.kind in "iu" and _has_kernel(n):
+        low, high = int(values.min()), int(values.max())
+        if lie_close(low, high, n):
+            return _by_counting(values, low, high)
     starts = np.flatnonzero(np.concatenate([[True], values[1:] != values[:-1]]))
     code, ids = factorize(values[starts])
     return Groups(np.repeat(code, np.diff(np.append(starts, n))), ids)
@@ -191,22 +193,22 @@ def rows_by_group(codes: Integers, indptr: Integers) -> Integers:
         compiled.group_rows(codes, starts, rows)
         return rows
     bits = (count // BINS).bit_length()
-    narrow = np.int32 if n < 2**31 else np.int64
-    binned, binned_codes = np.empty((2, n), dtype=narrow)
+    binned, binned_codes = np.empty((2, n), dtype=narrow_integers(n))
     compiled.bin_rows(codes, bits, starts[:: 1 << bits].copy(), binned, binned_codes)
     compiled.group_binned_rows(binned, binned_codes, starts, rows)
     return rows
 
 
-def lie_close(values: npt.NDArray[Any]) -> bool:
+def lie_close(low: int, high: int, n: int) -> bool:
     """Whether a table of all whole numbers in their range is not too large."""
-    return int(values.max()) - int(values.min()) <= 4 * values.size + 1024
+    return high - low <= 4 * n + 1024
 
 
 def factorize(values: npt.NDArray[Any]) -> tuple[Integers, npt.NDArray[Any]]:
     """Codes and distinct values in the order of first appearance."""
-    if values.dtype.kind in "iu" and lie_close(values):  # a table beats a sort
-        low, high = int(values.min()), int(values.max())
+    whole = values.dtype.kind in "iu"
+    low, high = (int(values.min()), int(values.max())) if whole else (0, 0)
+    if whole and lie_close(low, high, values.size):  # a table beats a sort
         slot = np.full(high - low + 1, -1, dtype=np.int64)
         # Narrow integers overflow in the difference; 64 unsigned bits do not.
         wide = values if values.dtype == np.uint64 else values.astype(np.int64)
@@ -230,20 +232,30 @@ def factorize(values: npt.NDArray[Any]) -> tuple[Integers, npt.NDArray[Any]]:
     return rank[code], ids[order]
 
 
-def _by_counting(values: npt.NDArray[Any]) -> Groups:
+def _by_counting(values: npt.NDArray[Any], low: int, high: int) -> Groups:
     """Groups by many whole numbers that lie close, in one pass."""
     from argmetric._kernels import compiled
 
     # Differences wrap around, so that 64 unsigned bits may be read as signed ones.
     wide = values.view(np.int64) if values.dtype == np.uint64 else values
     wide = np.ascontiguousarray(wide, dtype=np.int64)
-    low, size = wide[values.argmin()], int(values.max()) - int(values.min()) + 1
-    slots = np.full(size, -1, dtype=np.int64)
+    size, narrow = high - low + 1, narrow_integers(values.size)
+    slots = np.full(size, -1, dtype=narrow)
     firsts = np.empty(min(size, values.size), dtype=np.int64)
     codes = np.empty(values.size, dtype=np.int64)
-    count, runs = compiled.number_close_ids(wide, low, slots, codes, firsts)
+    first = np.array(low, dtype=values.dtype).astype(np.int64)[()]
+    count, runs = compiled.number_close_ids(wide, first, slots, codes, firsts)
     ids = values[firsts[:count]]
-    return Groups(codes, ids, None if runs == count else np.bincount(codes))
+    if runs == count:
+        return Groups(codes, ids)
+    counts = np.zeros(count, dtype=narrow)
+    compiled.count_codes(codes, counts)
+    return Groups(codes, ids, counts.astype(np.int64))
+
+
+def narrow_integers(n: int) -> type[np.signedinteger[Any]]:
+    """Integers that count n rows: tables of short ones stay in the cache."""
+    return np.int32 if n < 2**31 else np.int64
 
 
 def _by_hashing(values: npt.NDArray[Any]) -> tuple[Integers, npt.NDArray[Any]]:

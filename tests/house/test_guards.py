@@ -118,7 +118,9 @@ HELD_BY = {
         "test_harmonic_curves": "harmonic_curves",
     },
     "ids": {
-        "test_ids_that_lie_close_are_numbered_by_counting": "number_close_ids",
+        "test_ids_that_lie_close_are_numbered_by_counting": (
+            "count_codes number_close_ids"
+        ),
         "test_small_hash_tables_equal_a_dictionary": "number_ids",
         "test_mixed_texts_equal_whole_numbers": "mix_texts",
     },

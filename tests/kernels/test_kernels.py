@@ -332,7 +332,7 @@ def test_ids_that_lie_close_are_numbered_by_counting(kind, where, values):
     info = np.iinfo(kind)
     low = {"low": info.min, "middle": info.max // 2, "high": info.max - 9}[where]
     ids = np.array([low + value for value in values], dtype=kind)
-    groups = _groups._by_counting(ids)
+    groups = _groups._by_counting(ids, int(ids.min()), int(ids.max()))
     seen = {}
     expected = [seen.setdefault(value, len(seen)) for value in ids.tolist()]
     assert groups.codes.tolist() == expected

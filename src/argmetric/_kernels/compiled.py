@@ -11,7 +11,7 @@ from argmetric._kernels.cells import (
 )
 from argmetric._kernels.exponential import hit_curves, ratio_curves
 from argmetric._kernels.harmonic import harmonic_curves
-from argmetric._kernels.ids import number_close_ids, number_ids
+from argmetric._kernels.ids import count_codes, number_close_ids, number_ids
 from argmetric._kernels.laws import both_laws
 from argmetric._kernels.rates import best_of_rates
 from argmetric._kernels.screen import cumulants_at, fill_cells, laws_at, rough_laws
@@ -46,6 +46,7 @@ __all__ = [
     "chance_of_none",
     "choose",
     "count_at_least",
+    "count_codes",
     "cumulants_at",
     "fill_cells",
     "fill_counts",

@@ -71,6 +71,13 @@ def number_close_ids(values, low, slots, codes, firsts):
 
 
 @kernel
+def count_codes(codes, counts):
+    """How often each code is there, added to `counts`."""
+    for i in range(codes.shape[0]):
+        counts[codes[i]] += 1
+
+
+@kernel
 def mix_texts(letters, offsets, seed, out):
     """out[i] = 64 mixed bits of the bytes from offsets[i] to offsets[i + 1]."""
     for i in range(out.shape[0]):
