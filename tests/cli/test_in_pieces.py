@@ -65,3 +65,43 @@ def test_tune(run, rows, tmp_path):
     shown = run("tune", "in", "--cost-fp", "1", "--cost-fn", "3")
     assert "read in pieces, engine local" in shown.out
     assert "--group is about one file" in run("tune", "in", "--group", "user").err
+
+
+def test_files_that_are_left_out_are_listed(run, rows, tmp_path):
+    (tmp_path / "in" / "a-bad.parquet").write_bytes(b"hello")
+    notes = []
+    for verb in ("evaluate", "forecast", "tune"):
+        refused = run(verb, "in")
+        assert refused.code == 1
+        assert "a-bad.parquet" in refused.err
+        ended = run(verb, "in", "--on-error", "skip", "--json")
+        assert ended.code == 0, ended.err
+        summary = json.loads(ended.out)
+        assert summary["rows"] == rows["score"].size
+        notes += summary.get("notes") or summary["rules"][0]["notes"]
+    assert sum("cannot read" in note and "a-bad.parquet" in note for note in notes) == 3
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--memory", "2MB"],
+        ["--engine", "local", "--work-dir", "work"],
+        ["--on-error", "skip", "--missing-groups", "own"],
+    ],
+)
+@pytest.mark.parametrize("verb", ["evaluate", "forecast", "tune"])
+def test_every_verb_takes_the_options_of_many_files(run, rows, tmp_path, verb, words):
+    (tmp_path / "work").mkdir()
+    group = [] if verb == "tune" else ["--group", "user"]
+    ended = run(verb, "in", *group, *words)
+    assert ended.code == 0, ended.err
+    assert "in pieces, engine local" in ended.out
+    assert list((tmp_path / "work").iterdir()) == []
+
+
+@pytest.mark.parametrize("verb", ["evaluate", "forecast", "tune"])
+def test_one_file_takes_the_path_that_its_size_says(run, rows, verb):
+    assert "in pieces" not in run(verb, "in/part-000.parquet").out
+    ended = run(verb, "in/part-000.parquet", "--memory", "2kB")
+    assert "in pieces, engine local" in ended.out

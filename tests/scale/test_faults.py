@@ -1,13 +1,6 @@
 """Faults end in the right answer or a clear error, with nothing half-written."""
 
-import errno
 import json
-import os
-import signal
-import subprocess
-import sys
-import threading
-from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -15,15 +8,14 @@ import pyarrow.parquet as pq
 import pytest
 
 import argmetric as am
+from argmetric import scale
 from argmetric.scale import _append as append_stage
 from argmetric.scale import _buckets as bucket_stage
 from argmetric.scale import _decide as decide_stage
 from argmetric.scale import _partition as partition_stage
 from argmetric.scale import decide
 from argmetric.scale._folders import claimed, places_of
-from argmetric.scale._tasks import StageError
 from scale_data import SMALL, decisions, left_beside, read_back, scored, write_parts
-from scale_tasks import DyingExecutor
 
 
 @pytest.fixture
@@ -131,6 +123,42 @@ def test_a_file_that_cannot_be_used_is_named_or_left_out(files, damage):
     assert len(found.skipped) == 1
     assert "part-001.parquet" in found.skipped[0]
     assert "left out: " in repr(found)
+
+
+VERBS = {
+    "forecast": lambda folder, **words: scale.forecast(folder, **words).mean,
+    "tune": lambda folder, **words: (
+        scale.tune(folder, n_bootstrap=0, cv=None, **words).threshold
+    ),
+    "calibrate": lambda folder, **words: (
+        scale.calibrate(folder, "platt", **words).slope
+    ),
+    "calibration_check": lambda folder, **words: (
+        scale.calibration_check(folder, n_bootstrap=2, **words).expected
+    ),
+    "fit": lambda folder, **words: scale.fit(
+        am.MetricLogisticRegression(n_restarts=1, random_state=0),
+        folder,
+        features=["score"],
+        **words,
+    ).coef_[0, 0],
+}
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_file_is_named_or_left_out_by_verbs_that_only_read(tmp_path, verb):
+    rng = np.random.default_rng(0)
+    p = rng.beta(0.5, 2, 600)
+    y, pred = (rng.random(600) < p).astype(int), (p > 0.3).astype(int)
+    table = pa.table({"score": p, "label": y, "decision": pred})
+    folder = write_parts(tmp_path / "in", table, [400])
+    wanted_ = VERBS[verb](folder)
+    (folder / "part-000b.parquet").write_bytes(b"hello")
+    with pytest.raises(ValueError, match=r"cannot read .*part-000b\.parquet"):
+        VERBS[verb](folder)
+    with pytest.warns(UserWarning, match=r"^left out: cannot read .*part-000b"):
+        found = VERBS[verb](folder, on_error="skip")
+    assert found == wanted_
 
 
 def test_damage_inside_a_file_is_found_when_it_is_read(files):
@@ -261,141 +289,3 @@ def test_a_second_run_into_the_same_output_is_refused(files):
     run(files, progress=try_again)
     assert second
     np.testing.assert_array_equal(decisions(files[2]), wanted(files[1]))
-
-
-# -- what happens to machines ------------------------------------------------------
-
-
-def full_disk(*arguments, **words):
-    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "a file")
-
-
-@pytest.mark.parametrize(
-    ("module", "name", "stage"),
-    [
-        (partition_stage, "write_chunk", "partition"),
-        (bucket_stage, "write_labels", "decide"),
-        (append_stage, "_writer", "append"),
-    ],
-)
-def test_a_full_disk_is_told_and_the_run_goes_on_later(
-    files, monkeypatch, module, name, stage
-):
-    _, table, output = files
-    with monkeypatch.context() as patched:
-        patched.setattr(module, name, full_disk)
-        with pytest.raises(
-            StageError, match=f"{stage} failed: .*No space left.*`resume` goes on"
-        ):
-            run(files)
-    assert not output.exists()
-    with pytest.raises(ValueError, match="has not ended: `resume`"):
-        run(files)
-    with pytest.raises(ValueError, match=r"cannot go on .*: metric changed since"):
-        run(files, metric="f2", resume=True)
-    ran = []
-    run(files, resume=True, memory="1GB", progress=lambda at: ran.append(at.stage))
-    np.testing.assert_array_equal(decisions(output), wanted(table))
-    assert left_beside(output) == []
-
-
-def test_what_is_done_is_not_done_again(files, monkeypatch):
-    with monkeypatch.context() as patched:
-        patched.setattr(append_stage, "_writer", full_disk)
-        with pytest.raises(StageError):
-            run(files)
-
-    def never(*_):
-        raise AssertionError("done already")
-
-    monkeypatch.setattr(partition_stage, "scores_and_ids", never)
-    monkeypatch.setattr(bucket_stage, "read_piece", never)
-    run(files, resume=True)
-    np.testing.assert_array_equal(decisions(files[2]), wanted(files[1]))
-
-
-def test_a_truncated_piece_is_named(files, tmp_path, monkeypatch):
-    with monkeypatch.context() as patched:
-        patched.setattr(bucket_stage, "write_labels", full_disk)
-        with pytest.raises(StageError):
-            run(files, work_dir=tmp_path)
-    piece = max(tmp_path.rglob("pieces/file-000001.arrow"))
-    piece.write_bytes(piece.read_bytes()[:-20])
-    with pytest.raises(ValueError, match=r"cannot read .*file-000001"):
-        run(files, work_dir=tmp_path, resume=True)
-
-
-def test_ctrl_c_leaves_nothing(files, tmp_path):
-    def interrupt(progress):
-        if progress.stage == "append":
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        run(files, progress=interrupt)
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["in"]
-
-
-@pytest.mark.parametrize(
-    ("kind", "stage"), [("processes", "partition"), ("cluster", "decide_bucket")]
-)
-def test_a_killed_worker_changes_nothing(files, kind, stage, tmp_path, request):
-    _, table, output = files
-    executor = request.getfixturevalue(kind)
-    mark = tmp_path / "killed"
-    run(files, executor=DyingExecutor(executor, stage, str(mark)))
-    assert mark.exists()
-    np.testing.assert_array_equal(decisions(output), wanted(table))
-
-
-@pytest.mark.parametrize("seed", [0, 1])
-def test_workers_are_killed_at_random_moments(files, cluster, seed):
-    _, table, output = files
-    rng = np.random.default_rng(seed)
-    cluster.client.wait_for_workers(2, timeout=120)  # others may have been killed
-    victims = sorted(cluster.client.run(os.getpid).values())
-    victim = int(rng.choice(victims))
-    timer = threading.Timer(rng.uniform(0.0, 0.6), os.kill, (victim, signal.SIGKILL))
-    timer.start()
-    run(files, executor=cluster)
-    timer.join()
-    np.testing.assert_array_equal(decisions(output), wanted(table))
-    assert left_beside(output) == []
-
-
-def test_a_worker_without_the_folder_is_told(files):
-    class Elsewhere:
-        def map(self, function, items):
-            for item in items:
-                if hasattr(item, "kept"):
-                    item = replace(item, kept=f"/elsewhere{item.kept}")
-                yield function(item)
-
-    with pytest.raises(ValueError, match=r"does not see /elsewhere.*`work_dir` names"):
-        run(files, executor=Elsewhere())
-    assert left_beside(files[2]) == []
-
-
-PROGRAM = """
-import os, signal, sys
-from argmetric.scale import decide
-folder, output, stage, memory = sys.argv[1:]
-def progress(at):
-    if at.stage == stage and at.done:
-        os.kill(os.getpid(), signal.SIGKILL)
-decide(folder, group="user", output=output, memory=int(memory), progress=progress)
-"""
-
-
-@pytest.mark.parametrize("stage", ["partition", "append"])
-def test_a_killed_run_leaves_the_old_output_and_goes_on(files, stage):
-    folder, table, output = files
-    run(files, metric="recall")
-    before = read_back(output)
-    ended = subprocess.run(
-        [sys.executable, "-c", PROGRAM, folder, output, stage, str(SMALL)], check=False
-    )
-    assert ended.returncode == -signal.SIGKILL
-    assert read_back(output).equals(before)
-    run(files, resume=True)
-    np.testing.assert_array_equal(decisions(output), wanted(table))
-    assert left_beside(output) == []

@@ -95,15 +95,18 @@ def calibrate(
     with labelled_rows(files, wanted, how) as rows:
         if n_sample is not None:
             y, p, w, _ = rows.taken(n_sample, random_state)
-            return in_memory.calibrate(
+            found = in_memory.calibrate(
                 y, p, method, sample_weight=w, logits=wanted.logits
             )
-        if chosen == "auto":
+        elif chosen == "auto":
             raise DataError(
                 "method='auto' compares maps out of fold, for which rows must fit in "
                 f"memory: n_sample=1000000 takes so many of the {rows.n:,}"
             )
-        return _fitted(rows, chosen)
+        else:
+            found = _fitted(rows, chosen)
+        rows.run.tell_skipped()
+    return found
 
 
 def _fitted(rows: LabelledRows, method: Method) -> Calibrator:

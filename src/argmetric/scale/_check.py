@@ -96,6 +96,7 @@ def calibration_check(
                 "a sample of rows has no whole groups: leave group or n_sample out"
             )
         y, p, w, groups = rows.taken(n_sample or rows.n, random_state)
+        rows.run.tell_skipped()
     return in_memory.calibration_check(
         y,
         p,

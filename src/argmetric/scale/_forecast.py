@@ -101,7 +101,11 @@ def forecast(
         rows = sum(source.rows for source in sources.values())
         if group is None:
             require_defined(metric, rows)
-            return forecast_vector(run, sources, used, metric, coverage)
-        if rows <= bucket_rows(run.memory, run.n_workers):
-            return forecast_at_once(run, sources, used, metric, coverage)
-        return forecast_by_group(run, sources, used, metric, coverage)
+            plan = forecast_vector
+        elif rows <= bucket_rows(run.memory, run.n_workers):
+            plan = forecast_at_once
+        else:
+            plan = forecast_by_group
+        result = plan(run, sources, used, metric, coverage)
+        run.tell_skipped()
+    return result

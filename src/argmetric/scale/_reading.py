@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from argmetric._arguments import check_choice, check_path, shown
-from argmetric._files import Table, find_column
+from argmetric._files import DataError, Table, find_column
+from argmetric._saving import unfinished
 from argmetric.scale._executors import as_executor
 from argmetric.scale._folders import Places
 from argmetric.scale._memory import check_memory
@@ -56,14 +57,25 @@ def reading(how: How, *, moves_rows: bool) -> Iterator[Run]:
         if moves_rows:
             place = tempfile.TemporaryDirectory(prefix="argmetric-", dir=folder)
             work = os.path.abspath(stack.enter_context(place))
+            stack.enter_context(unfinished(work))
         places = Places("", "", work)
         yield Run(tasks, workers, n_bytes, places, how.progress, how.on_error)
 
 
 def columns_of(files: Any, **wanted: tuple[str | None, tuple[str, ...]]) -> list[str]:
-    """Names of columns in the first file: as given, else one of the default names."""
-    item = find_files(files)[0]
-    source, schema = look(item)
+    """Names of columns in the first file: as given, else one of the default names.
+
+    One that cannot be read is passed over: the verb says what becomes of it.
+    """
+    items = find_files(files)
+    while True:
+        try:
+            source, schema = look(items[0])
+            break
+        except DataError:
+            items = items[1:]
+            if not items:
+                raise
     table = Table(schema.empty_table(), "parquet", source.path)
     found: list[str] = []
     for role, (name, defaults) in wanted.items():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -86,6 +87,11 @@ class Run:
         if self.on_error == "stop":
             raise DataError(why)
         self.skipped.append(why)
+
+    def tell_skipped(self) -> None:
+        """Warn of every file that was left out, where a result has no place for it."""
+        for why in self.skipped:
+            warnings.warn(f"left out: {why}", UserWarning, stacklevel=3)
 
     def partition(
         self, sources: dict[int, Source], used: Used, buckets: int

@@ -97,6 +97,7 @@ def fit(
         used = replace(used, mark=replace(mark, positive=labels.positive))
         rows = FileRows(run, sources, used)
         estimator._fit_rows(rows.in_memory() if rows.n <= FEW else rows, labels)
+        run.tell_skipped()
     estimator.n_features_in_ = len(used.features)
     if hasattr(estimator, "feature_names_in_"):
         del estimator.feature_names_in_  # of an earlier fit

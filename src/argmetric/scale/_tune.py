@@ -112,6 +112,7 @@ def tune(
         used = replace(used, mark=mark)
         require_defined(chosen, sum(source.rows for source in sources.values()))
         cells = _cells_for(Rows(run, sources, used), chosen, limits)
+        run.tell_skipped()
     labels = Labels(np.zeros(0, dtype=bool), mark.positive, mark.negative)
     return tune_cuts(cells.cuts(), [chosen], settings, labels)[0]
 

@@ -11,6 +11,7 @@ from argmetric import _files as files
 from argmetric._labels import Spelled
 from argmetric._types import Integers
 from argmetric.cli._errors import UsageError
+from argmetric.cli._learning import warnings_in
 from argmetric.cli._option_sets import (
     DEFAULT_COLUMNS,
     DEFAULT_JUDGE,
@@ -248,7 +249,8 @@ def _in_pieces(
         score=(scores.score, files.SCORE_NAMES),
         decision_column=(decision, files.DECISION_NAMES),
     )
-    with pieces.running() as how:
+    notes = [f"read in pieces, engine {pieces.engine}"]
+    with warnings_in(notes), pieces.running() as how:
         result = forecast_score(
             file,
             metric,
@@ -279,7 +281,7 @@ def _in_pieces(
         "calibrator": None,
         "forecast": forecast_values(result),
         "real": None,
-        "notes": [f"read in pieces, engine {pieces.engine}"],
+        "notes": notes,
     }
 
 

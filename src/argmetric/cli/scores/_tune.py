@@ -10,6 +10,7 @@ from argmetric import _files as files
 from argmetric._labels import Spelled
 from argmetric._types import Floats
 from argmetric.cli._errors import UsageError
+from argmetric.cli._learning import warnings_in
 from argmetric.cli._option_sets import (
     DEFAULT_COLUMNS,
     DEFAULT_SCORES,
@@ -242,7 +243,8 @@ def _in_pieces(
         score=(scores.score, files.SCORE_NAMES + files.LOGIT_NAMES),
         label=(columns.label, files.LABEL_NAMES),
     )
-    with pieces.running() as how:
+    notes = [f"read in pieces, engine {pieces.engine}"]
+    with warnings_in(notes), pieces.running() as how:
         found = [
             tuned(
                 file,
@@ -257,10 +259,9 @@ def _in_pieces(
         ]
     for rule, target in zip(found, targets, strict=bool(targets)):
         save_rule(rule, target)
-    note = f"read in pieces, engine {pieces.engine}"
     rules = [rule_values(rule, score, None) for rule in found]
     for one in rules:
-        one["notes"] = [note, *one["notes"]]
+        one["notes"] = [*notes, *one["notes"]]
     return {
         "file": file,
         "format": "parquet",

@@ -1,0 +1,226 @@
+"""Full disks, killed workers and killed runs: the right answer, or a way to go on."""
+
+import errno
+import os
+import signal
+import subprocess
+import sys
+import threading
+from contextlib import contextmanager
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import argmetric as am
+from argmetric._saving import remove_unfinished
+from argmetric.scale import _append as append_stage
+from argmetric.scale import _buckets as bucket_stage
+from argmetric.scale import _partition as partition_stage
+from argmetric.scale import decide, evaluate
+from argmetric.scale._tasks import StageError
+from scale_data import SMALL, decisions, left_beside, read_back, scored, write_parts
+from scale_tasks import DyingExecutor
+
+resource = pytest.importorskip("resource")  # of POSIX
+SLOW = pytest.mark.skipif(
+    "ARGMETRIC_SLOW" not in os.environ, reason="slow: ARGMETRIC_SLOW=1 runs it"
+)
+SEEDS = [0, 1, *(pytest.param(seed, marks=SLOW) for seed in range(2, 10))]
+
+
+@pytest.fixture
+def files(tmp_path):
+    table = scored(3000)
+    return write_parts(tmp_path / "in", table, [800, 1900]), table, tmp_path / "out"
+
+
+def wanted(table):
+    p, ids = table["score"].to_numpy(), table["user"].to_numpy()
+    return am.decide(p, groups=ids, average="groups").labels
+
+
+def run(files, **words):
+    folder, _, output = files
+    return decide(
+        folder, **{"group": "user", "output": output, "memory": SMALL} | words
+    )
+
+
+def full_disk(*arguments, **words):
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), "a file")
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "stage"),
+    [
+        (partition_stage, "write_chunk", "partition"),
+        (bucket_stage, "write_labels", "decide"),
+        (append_stage, "_writer", "append"),
+    ],
+)
+def test_a_full_disk_is_told_and_the_run_goes_on_later(
+    files, monkeypatch, module, name, stage
+):
+    _, table, output = files
+    with monkeypatch.context() as patched:
+        patched.setattr(module, name, full_disk)
+        with pytest.raises(
+            StageError, match=f"{stage} failed: .*No space left.*`resume` goes on"
+        ):
+            run(files)
+    assert not output.exists()
+    with pytest.raises(ValueError, match="has not ended: `resume`"):
+        run(files)
+    with pytest.raises(ValueError, match=r"cannot go on .*: metric changed since"):
+        run(files, metric="f2", resume=True)
+    ran = []
+    run(files, resume=True, memory="1GB", progress=lambda at: ran.append(at.stage))
+    np.testing.assert_array_equal(decisions(output), wanted(table))
+    assert left_beside(output) == []
+
+
+@contextmanager
+def files_of(n_bytes):
+    """No file may grow larger: writes fail as on a full disk, whoever makes them."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (n_bytes, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+@pytest.mark.parametrize(("n_bytes", "stage"), [(4000, "partition"), (8000, "append")])
+def test_writes_that_fail_leave_the_old_output(files, n_bytes, stage):
+    _, table, output = files
+    run(files, metric="recall")
+    before = read_back(output)
+    with files_of(n_bytes), pytest.raises(StageError, match=f"^{stage} failed: "):
+        run(files, memory=SMALL // 2)
+    assert read_back(output).equals(before)
+    run(files, resume=True)
+    np.testing.assert_array_equal(decisions(output), wanted(table))
+    assert left_beside(output) == []
+
+
+def test_what_is_done_is_not_done_again(files, monkeypatch):
+    with monkeypatch.context() as patched:
+        patched.setattr(append_stage, "_writer", full_disk)
+        with pytest.raises(StageError):
+            run(files)
+
+    def never(*_):
+        raise AssertionError("done already")
+
+    monkeypatch.setattr(partition_stage, "scores_and_ids", never)
+    monkeypatch.setattr(bucket_stage, "read_piece", never)
+    run(files, resume=True)
+    np.testing.assert_array_equal(decisions(files[2]), wanted(files[1]))
+
+
+def test_a_truncated_piece_is_named(files, tmp_path, monkeypatch):
+    with monkeypatch.context() as patched:
+        patched.setattr(bucket_stage, "write_labels", full_disk)
+        with pytest.raises(StageError):
+            run(files, work_dir=tmp_path)
+    piece = max(tmp_path.rglob("pieces/file-000001.arrow"))
+    piece.write_bytes(piece.read_bytes()[:-20])
+    with pytest.raises(ValueError, match=r"cannot read .*file-000001"):
+        run(files, work_dir=tmp_path, resume=True)
+
+
+def test_ctrl_c_leaves_nothing(files, tmp_path):
+    def interrupt(progress):
+        if progress.stage == "append":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(files, progress=interrupt)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["in"]
+
+
+def test_a_hard_end_of_a_verb_that_writes_nothing_leaves_nothing(tmp_path):
+    table = scored(3000)
+    labels = (table["score"].to_numpy() > 0.3).astype(int)
+    table = table.append_column("label", [labels]).append_column("pred", [labels])
+    folder, work = write_parts(tmp_path / "in", table, [800]), tmp_path / "work"
+    work.mkdir()
+    seen = []
+
+    def end(progress):
+        if progress.stage == "evaluate":
+            seen.extend(work.rglob("*.arrow"))
+            remove_unfinished()  # what a signal does where compiled code runs on
+            assert list(work.iterdir()) == []
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        evaluate(folder, group="user", memory=SMALL, work_dir=work, progress=end)
+    assert seen
+
+
+@pytest.mark.parametrize(
+    ("kind", "stage"), [("processes", "partition"), ("cluster", "decide_bucket")]
+)
+def test_a_killed_worker_changes_nothing(files, kind, stage, tmp_path, request):
+    _, table, output = files
+    executor = request.getfixturevalue(kind)
+    mark = tmp_path / "killed"
+    run(files, executor=DyingExecutor(executor, stage, str(mark)))
+    assert mark.exists()
+    np.testing.assert_array_equal(decisions(output), wanted(table))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_workers_are_killed_at_random_moments(files, cluster, seed):
+    _, table, output = files
+    rng = np.random.default_rng(seed)
+    cluster.client.wait_for_workers(2, timeout=120)  # others may have been killed
+    victims = sorted(cluster.client.run(os.getpid).values())
+    victim = int(rng.choice(victims))
+    timer = threading.Timer(rng.uniform(0.0, 0.6), os.kill, (victim, signal.SIGKILL))
+    timer.start()
+    run(files, executor=cluster)
+    timer.join()
+    np.testing.assert_array_equal(decisions(output), wanted(table))
+    assert left_beside(output) == []
+
+
+def test_a_worker_without_the_folder_is_told(files):
+    class Elsewhere:
+        def map(self, function, items):
+            for item in items:
+                if hasattr(item, "kept"):
+                    item = replace(item, kept=f"/elsewhere{item.kept}")
+                yield function(item)
+
+    with pytest.raises(ValueError, match=r"does not see /elsewhere.*`work_dir` names"):
+        run(files, executor=Elsewhere())
+    assert left_beside(files[2]) == []
+
+
+PROGRAM = """
+import os, signal, sys
+from argmetric.scale import decide
+folder, output, stage, memory = sys.argv[1:]
+def progress(at):
+    if at.stage == stage and at.done:
+        os.kill(os.getpid(), signal.SIGKILL)
+decide(folder, group="user", output=output, memory=int(memory), progress=progress)
+"""
+
+
+@pytest.mark.parametrize("stage", ["partition", "append"])
+def test_a_killed_run_leaves_the_old_output_and_goes_on(files, stage):
+    folder, table, output = files
+    run(files, metric="recall")
+    before = read_back(output)
+    ended = subprocess.run(
+        [sys.executable, "-c", PROGRAM, folder, output, stage, str(SMALL)], check=False
+    )
+    assert ended.returncode == -signal.SIGKILL
+    assert read_back(output).equals(before)
+    run(files, resume=True)
+    np.testing.assert_array_equal(decisions(output), wanted(table))
+    assert left_beside(output) == []
