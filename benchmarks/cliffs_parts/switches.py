@@ -11,7 +11,7 @@ import numpy as np
 
 import argmetric as am
 from argmetric import _groups
-from argmetric._expected import _affine, _curves, _exponential, _general, _long
+from argmetric._expected import _affine, _curves, _exponential, _general, _long, _powers
 from argmetric._forecast import _effects, _laws, _means
 from argmetric._forecast import _groups as forecast_groups
 from cliffs_parts.cells import cpu_time, group_ids, probabilities
@@ -91,6 +91,13 @@ def all_switches() -> list[Switch]:
         Switch("FEW_IDS", "decide", "f1", kind, at_rows(_groups.FEW_IDS))
         for kind in ("ids 64-bit", "ids text")
     ]
+    many = (_groups.MANY_GROUPS - 1, _groups.MANY_GROUPS)
+    ids.append(Switch("MANY_GROUPS", "decide", "f1", "shuffled groups", many))
+    means = (int(0.95 * _powers.LEAST_MEAN), int(1.05 * _powers.LEAST_MEAN))
+    by_length += [
+        Switch("LEAST_MEAN", "decide", name, "positives of one vector", means)
+        for name in ("f1", "mcc", "gmean")
+    ]
     forecasts = [
         Switch("TABLE_LIMIT", "forecast", name, "groups", at_rows(limit))
         for limit in (forecast_groups.TABLE_LIMIT,)
@@ -123,11 +130,18 @@ def call_of(switch: Switch, side: int) -> tuple[Callable[[], Any], int]:
         rows, count = side, max(2, ROWS // side)
     elif switch.layout == "count of groups":
         rows, count = 100, side
+    elif switch.layout == "shuffled groups":
+        rows, count = 20, side
+    elif switch.layout == "positives of one vector":
+        rows, count = 10 * SMALL_CALL, 1
     else:  # so many runs of ids that none is beside its like
         rows, count = 1, side
     p = probabilities(rows, count, switch.positives, rng)
+    if switch.layout == "positives of one vector":
+        p *= side / p.sum()
     if count > 1:
         kind = {"ids 64-bit": "shuffled 64-bit", "ids text": "shuffled text"}
+        kind["shuffled groups"] = "shuffled int"
         ids = group_ids(rows, count, kind.get(switch.layout, "sorted"), rng)
         given |= {"groups": ids, "average": "groups"}
     metric = metric_of(switch.metric)
