@@ -51,7 +51,8 @@ def assert_same(got, wanted, within=2e-12):
     np.testing.assert_array_equal(got.labels, wanted.labels)
     assert got.expected == pytest.approx(wanted.expected, rel=within)
     assert got.cut_half.n_positives == wanted.cut_half.n_positives
-    assert got.cut_half.expected == pytest.approx(wanted.cut_half.expected, abs=within)
+    half = pytest.approx(wanted.cut_half.expected, abs=within, nan_ok=True)
+    assert got.cut_half.expected == half
     assert got.best_cut.n_positives == wanted.best_cut.n_positives
     assert got.notes == wanted.notes
 
@@ -107,6 +108,21 @@ def test_the_switch_to_no_sort_moves_nothing(metric, monkeypatch):
             assert_same(am.decide(some, metric), wanted)
     assert taken == [p.size]
     assert without_sort(p, metric) is not None
+
+
+@pytest.mark.parametrize("zero_division", [0.0, 1.0, math.nan])
+@pytest.mark.parametrize("metric", [*RATIOS, "precision", "accuracy"])
+def test_the_switch_by_positives_moves_nothing(metric, zero_division, monkeypatch):
+    """A vector without any positive: forgotten from a mean of 45 on, e^-45 of all."""
+    rng = np.random.default_rng(11)
+    p = rng.beta(0.3, 2, N)
+    for mean in (0.98 * _powers.LEAST_MEAN, 1.001 * _powers.LEAST_MEAN):
+        some = p * (mean / p.sum())
+        wanted = by_sorting(monkeypatch, some, metric, zero_division=zero_division)
+        assert_same(am.decide(some, metric, zero_division=zero_division), wanted)
+        if metric in RATIOS:
+            beyond = mean > _powers.LEAST_MEAN
+            assert (without_sort(some, metric) is not None) == beyond
 
 
 def test_the_curve_is_made_when_it_is_asked_for(monkeypatch):

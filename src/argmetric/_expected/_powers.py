@@ -37,7 +37,7 @@ RELATIVE_ERROR = 1e-12
 PRUNE = 34.0  # -log of the tolerance of exponential sums, and a little
 MOST_TERMS = 12  # of the series in p: a longer one is slower than the items themselves
 N_CUMULANTS = MAX_NODES - 1
-LEAST_MEAN = 100.0  # from here on a vector without any positive has no chance
+LEAST_MEAN = 45.0  # from here on a vector has no positive with chance e^-45: never
 FEW_HITS = 20_000  # items whose law is added up where it is too short for quadrature
 
 
