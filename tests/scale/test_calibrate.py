@@ -9,7 +9,10 @@ from argmetric import scale
 from argmetric._files import DataError
 from argmetric.scale import _calibrate as calibrate_stage
 from argmetric.scale import _check as check_stage
-from argmetric.scale._labelled import drawn_rows
+from argmetric.scale import _sums as sums_stage
+from argmetric.scale._drawn import drawn_reference
+from argmetric.scale._labelled import Wanted, drawn_rows, labelled_rows
+from argmetric.scale._reading import How
 from scale_data import write_parts
 
 N = 8_000
@@ -141,13 +144,57 @@ def test_rows_are_drawn_once_and_evenly(n):
     assert abs(tenths - 200).max() < 50  # 3.6 standard errors
 
 
-def test_what_cannot_be_added_up_names_the_way(files, monkeypatch):
-    folder = files(*made())
-    with pytest.raises(DataError, match="n_sample=1000000 takes so many"):
-        scale.calibrate(folder, "auto")
+@pytest.mark.parametrize("weight", [None, "w"])
+def test_auto_chooses_as_in_memory(files, weight):
+    y, p, w = made()
+    found = scale.calibrate(files(y, p, w), "auto", weight=weight, n_jobs=2)
+    wanted = am.calibrate(y, p, "auto", sample_weight=None if weight is None else w)
+    assert wanted.method != "identity"
+    assert_same(found, wanted, 1e-10)
+
+
+def test_rows_that_maps_are_compared_on_do_not_depend_on_files(tmp_path):
+    y, p, w = made()
+    table = pa.table({"label": y, "score": p, "w": w})
+    drawn = []
+    for i, breaks in enumerate(([], [1, 4000])):
+        folder = write_parts(tmp_path / f"in{i}", table, breaks)
+        how = How("stop", None, None, None, None, None)
+        wanted = Wanted(None, None, "w", None, None, False)
+        with labelled_rows(folder, wanted, how) as rows:
+            drawn.append(drawn_reference(rows, 1000))
+    one, two = drawn
+    np.testing.assert_array_equal(one.scores, two.scores)
+    np.testing.assert_array_equal(one.y, two.y)
+    np.testing.assert_array_equal(one.weights, two.weights)
+    for label in (False, True):
+        members = (y == label) & (w > 0)
+        part = one.y == label
+        assert part.sum() == 1000
+        assert np.isin(one.scores[part], p[members]).all()
+        error = p[members].std() / np.sqrt(1000)
+        assert abs(one.scores[part].mean() - p[members].mean()) < 4 * error
+        mean = one.weights[part].mean() / (members.sum() / 1000)
+        assert mean == pytest.approx(w[members].mean(), rel=0.1)
+
+
+@pytest.mark.parametrize("weight", [None, "w"])
+def test_steps_of_many_rows_are_those_of_rounded_scores(files, monkeypatch, weight):
     monkeypatch.setattr(calibrate_stage, "FEW", 1000)
-    with pytest.raises(DataError, match="round the scores to four digits"):
-        scale.calibrate(folder, "isotonic")
+    monkeypatch.setattr(sums_stage, "BINS", 1 << 5)
+    y, p, w = made(ends=True)
+    weights = np.ones(N) if weight is None else w
+    with np.errstate(divide="ignore"):
+        number = sums_stage.bins_of(np.log(p) - np.log1p(-p))
+    bins = np.unique(number[weights > 0], return_inverse=True)[1]
+    there = weights > 0
+    mean = np.bincount(bins, (weights * p)[there]) / np.bincount(bins, weights[there])
+    rounded = np.where(np.isin(p, [0.0, 1.0]), p, 0.0)
+    rounded[there] = np.where(np.isin(p[there], [0.0, 1.0]), p[there], mean[bins])
+    found = scale.calibrate(files(y, p, w), "isotonic", weight=weight)
+    kept = None if weight is None else w
+    assert_same(found, am.calibrate(y, rounded, "isotonic", sample_weight=kept), 1e-10)
+    assert np.unique(bins).size < 500  # several rows in each
 
 
 def test_refusals_are_those_of_memory(files, tmp_path):

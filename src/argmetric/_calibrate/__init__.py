@@ -3,6 +3,7 @@
 from argmetric._calibrate._base import Calibrator
 from argmetric._calibrate._calibrate import (
     DEFAULT,
+    ROWS_COMPARED,
     calibrate,
     calibrate_out_of_fold,
     choose_method,
@@ -39,6 +40,7 @@ __all__ = [
     "DEFAULT",
     "METHODS",
     "METHOD_WORDS",
+    "ROWS_COMPARED",
     "BetaMap",
     "Calibrator",
     "ChainedMap",

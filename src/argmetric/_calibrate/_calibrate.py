@@ -33,7 +33,7 @@ SIMPLE_FIRST: tuple[Method, ...] = (
     "isotonic",
 )
 N_FOLDS = 5
-ENOUGH = 50_000  # rows of each class on which methods are compared
+ROWS_COMPARED = 50_000  # rows of each class on which methods are compared
 
 
 def calibrate(
@@ -213,7 +213,7 @@ def choose_method(reference: Reference, method: Method) -> Method:
     raise AssertionError("the least loss is within its own error")
 
 
-def thinned(reference: Reference, most: int = ENOUGH) -> Reference:
+def thinned(reference: Reference, most: int = ROWS_COMPARED) -> Reference:
     """At most so many rows of each class, weighted so that they stand for all."""
     rng, y = np.random.default_rng(0), reference.y
     if max(int(y.sum()), int((~y).sum())) <= most:

@@ -49,11 +49,6 @@ class Counted(Reference):
         return row_count(self.weights[part], self.squares[part])
 
     @property
-    def is_exact(self) -> bool:
-        """Whether rows that were added up have the same score."""
-        return bool((self.low == self.high).all())
-
-    @property
     def _furthest(self) -> float | None:
         return furthest(np.concatenate([self.low, self.high]))
 

@@ -12,14 +12,16 @@ from argmetric._arguments import check_choice, check_flag
 from argmetric._calibrate import (
     DEFAULT,
     METHODS,
+    ROWS_COMPARED,
     Calibrator,
     Method,
+    choose_method,
     fit_map,
     refuse_useless,
 )
-from argmetric._files import DataError
 from argmetric._labels import Labels
 from argmetric._suspect import warn_of_scale
+from argmetric.scale._drawn import drawn_reference
 from argmetric.scale._labelled import LabelledRows, Wanted, check_sample, labelled_rows
 from argmetric.scale._reading import How
 from argmetric.scale._sources import OnError
@@ -52,9 +54,7 @@ def calibrate(
     files : str, path or list of these
         As `argmetric.scale.decide` takes them.
     method : str, optional
-        As `argmetric.calibrate` takes it. "auto" compares maps out of fold and needs
-        `n_sample`; so does "isotonic" for more than four million rows whose scores
-        are all different.
+        As `argmetric.calibrate` takes it.
     score : str, optional
         The column of scores: by default the one called score, prob, p or the like.
     label : str, optional
@@ -78,13 +78,15 @@ def calibrate(
 
     Notes
     -----
-    One look at the labels and one at all rows, which are added up by class and score.
+    One look at the labels and one at all rows, which are added up by class and score;
+    "auto" takes one more, to compare maps on as many rows of each class as in memory.
     Up to four million rows every distinct score is kept apart, and the map is that of
     `argmetric.calibrate` up to the rounding of sums (1e-10 of a probability). With more
     rows scores are added up that differ by less than 1/4096 in log-odds, with their
     mean: "platt", "beta" and "temperature" then give the same probabilities to 1e-8,
-    "spline" to 1e-4, as its cells of equal mass may end a few rows further on. Draws
-    are kept to seven digits, here as there.
+    "spline" to 1e-4, as its cells of equal mass may end a few rows further on, and
+    "isotonic" is the map of scores that were rounded so. Draws are kept to seven
+    digits, here as there.
     """
     if method is not None:
         check_choice(method, "method", METHODS)
@@ -98,26 +100,26 @@ def calibrate(
             found = in_memory.calibrate(
                 y, p, method, sample_weight=w, logits=wanted.logits
             )
-        elif chosen == "auto":
-            raise DataError(
-                "method='auto' compares maps out of fold, for which rows must fit in "
-                f"memory: n_sample=1000000 takes so many of the {rows.n:,}"
-            )
         else:
-            found = _fitted(rows, chosen)
+            found = _fitted(rows, _compared(rows) if chosen == "auto" else chosen)
         rows.run.tell_skipped()
     return found
 
 
+def _compared(rows: LabelledRows) -> Method:
+    """What "auto" stands for, on some rows of each class as in memory."""
+    reference = drawn_reference(rows, ROWS_COMPARED)
+    refuse_useless(reference, _labels(rows))
+    return choose_method(reference, "auto")
+
+
 def _fitted(rows: LabelledRows, method: Method) -> Calibrator:
-    reference = rows.counted(exact=rows.n <= FEW)
-    labels = Labels(np.zeros(0, dtype=bool), rows.mark.positive, rows.mark.negative)
-    refuse_useless(reference, labels)
+    steps = method == "isotonic"
+    reference = rows.counted(exact=rows.n <= FEW, together=steps)
+    refuse_useless(reference, _labels(rows))
     warn_of_scale(reference.scores, logits=reference.logits, rows=reference.n)
-    if method == "isotonic" and not reference.is_exact:
-        raise DataError(
-            f"an isotonic map of {rows.n:,} rows needs their distinct scores in "
-            "memory: round the scores to four digits, or take some of the rows with "
-            "n_sample=1000000"
-        )
     return fit_map(reference, method)
+
+
+def _labels(rows: LabelledRows) -> Labels:
+    return Labels(np.zeros(0, dtype=bool), rows.mark.positive, rows.mark.negative)

@@ -31,7 +31,7 @@ class Tally:
 def tally(rows: Integers, scores: Floats) -> Tally:
     """Tally of rows, given by their numbers in the file, with their scores."""
     with np.errstate(over="ignore"):
-        word = scores.view(np.uint64) ^ (rows.view(np.uint64) * _FIRST + _SECOND)
+        word = scores.view(np.uint64) ^ _spread(rows)
         total = mixed(word).sum(dtype=np.uint64)
     return Tally(rows.size, int(total))
 
@@ -42,6 +42,16 @@ def tally_of(rows: Integers, values: Floats, positive: Booleans) -> Tally:
     with np.errstate(over="ignore"):
         words = values.view(np.uint64) @ factors[:-1] + positive * factors[-1]
     return tally(rows, words.view(np.float64))
+
+
+def tickets(rows: Integers) -> Hashes:
+    """A number for each row that no other has, without any order: a lottery."""
+    with np.errstate(over="ignore"):
+        return mixed(_spread(rows))
+
+
+def _spread(rows: Integers) -> Hashes:
+    return rows.view(np.uint64) * _FIRST + _SECOND
 
 
 def mixed(word: Hashes) -> Hashes:

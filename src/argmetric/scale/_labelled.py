@@ -14,10 +14,10 @@ from argmetric._arguments import check_count, check_seed
 from argmetric._calibrate import Counted
 from argmetric._files import LABEL_NAMES, DataError, Table, named_column
 from argmetric._odds import logit
-from argmetric._types import Floats, Integers
+from argmetric._types import Booleans, Floats, Integers
 from argmetric.scale._cells import keys_of
 from argmetric.scale._columns import Used, as_floats, find_used, require_numbers
-from argmetric.scale._conservation import Tally, require_all
+from argmetric.scale._conservation import Tally, require_all, tally
 from argmetric.scale._marks import NO_MARK, Mark, find_mark, plain_labels, settle_marks
 from argmetric.scale._reading import How, check_names, reading
 from argmetric.scale._run import Run, look_at
@@ -81,6 +81,20 @@ def find_labelled(
     )
 
 
+Batch = tuple[Integers, Floats, Booleans, Floats]
+
+
+def labelled_batches(source: Source, used: Labelled) -> Iterator[Batch]:
+    """Row numbers, scores, labels and weights of a file."""
+    first = 0
+    for batch in batches_of(source, used.columns):
+        scores = used.in_range(used.values(batch, source, first))
+        weights = used.weights(batch, source, first)
+        rows = np.arange(first, first + scores.size)
+        yield rows, scores, used.mark.holds(batch), weights
+        first += scores.size
+
+
 @dataclass(frozen=True)
 class SumTask:
     """A file, and whether only rows with the very same score are added up."""
@@ -92,18 +106,15 @@ class SumTask:
 
 def sum_rows(task: SumTask) -> Found:
     """Add up the rows of a file; found: sums of the negatives and the positives."""
-    total, used, rows, weightless = Total(), task.used, 0, 0
-    for batch in batches_of(task.source, used.columns):
-        scores = used.in_range(used.values(batch, task.source, rows))
-        weight = used.weights(batch, task.source, rows)
-        positive = used.mark.holds(batch)
-        rows += scores.size
+    total, counted, weightless = Total(), Tally(), 0
+    for rows, scores, positive, weight in labelled_batches(task.source, task.used):
+        counted += tally(rows, scores)
         weightless += int((weight == 0.0).sum())
-        odds = scores if used.logits else logit(scores)
+        odds = scores if task.used.logits else logit(scores)
         number = keys_of(scores) if task.exact else bins_of(odds)
         parts = [rightly & (weight > 0.0) for rightly in (~positive, positive)]
         total.add([Sums.of(number[i], scores[i], odds[i], weight[i]) for i in parts])
-    return {**vars(Tally(rows)), "weightless": weightless, "sums": total.sums()}
+    return {**vars(counted), "weightless": weightless, "sums": total.sums()}
 
 
 @dataclass(frozen=True)
@@ -175,8 +186,8 @@ class LabelledRows:
         self.mark = used.mark
         self.n = sum(source.rows for source in sources.values())
 
-    def counted(self, *, exact: bool) -> Counted:
-        """Sums over rows with the same score, or about the same."""
+    def counted(self, *, exact: bool, together: bool = False) -> Counted:
+        """Sums over rows with the same score, or about the same; see `counted`."""
         total = Total()  # of files as they come: all sums at once may not fit
 
         def take(found: Found) -> Found:
@@ -184,8 +195,8 @@ class LabelledRows:
             return found
 
         items = [SumTask(one, self.used, exact) for one in self.sources.values()]
-        weightless = sum(one["weightless"] for one in self._look(sum_rows, items, take))
-        found = counted(total.sums(), logits=self.used.logits)
+        weightless = sum(one["weightless"] for one in self.look(sum_rows, items, take))
+        found = counted(total.sums(), logits=self.used.logits, together=together)
         require_all("calibrate", self.n, found.n + weightless)
         return found
 
@@ -205,7 +216,7 @@ class LabelledRows:
                 part = slice(*np.searchsorted(chosen, [first, last]))
                 some, first = chosen[part] - first, last
             items.append(TakeTask(source, self.used, some))
-        parts = [one["columns"] for one in self._look(take_rows, items)]
+        parts = [one["columns"] for one in self.look(take_rows, items)]
         scores, y, weight, *ids = map(
             np.concatenate, zip(*(part for part in parts if part), strict=True)
         )
@@ -213,7 +224,8 @@ class LabelledRows:
         groups = ids[0] if ids else None
         return y, scores, weight if self.used.weight else None, groups
 
-    def _look(self, function: Any, items: list[Any], *take: Any) -> list[Found]:
+    def look(self, function: Any, items: list[Any], *take: Any) -> list[Found]:
+        """What is found in every file, all rows of each of them read."""
         tasks = [Task(function, one, "", one.source.rows) for one in items]
         return self.run.over_files("calibrate", self.sources, tasks, *take)
 

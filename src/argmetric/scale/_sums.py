@@ -66,6 +66,13 @@ class Sums:
         said, odds = total(self.said), total(self.odds)
         return Sums(number, rows, weight, square, said, odds, low, high)
 
+    def means(self, *, logits: bool) -> tuple[Floats, Floats]:
+        """Mean scores and log-odds; of equal scores these, to the last digit."""
+        alone, low = self.low == self.high, self.low
+        odds = np.where(alone, low if logits else logit(low), self.odds / self.weight)
+        said = np.where(alone, low, self.said / self.weight)
+        return (odds if logits else said), odds
+
     @classmethod
     def merged(cls, parts: list[Sums]) -> Sums:
         """Sums over the rows of all parts, added up in their order."""
@@ -101,27 +108,34 @@ def bins_of(odds: Floats) -> Hashes:
     return np.asarray(number, dtype=np.uint64)
 
 
-def counted(classes: list[Sums], *, logits: bool) -> Counted:
-    """The reference that sums of the negatives and the positives stand for."""
+def counted(classes: list[Sums], *, logits: bool, together: bool) -> Counted:
+    """The reference that sums of the negatives and the positives stand for.
+
+    With `together` scores with a number in common are one score, whatever their class:
+    else a map of steps would tell the classes apart within a bin.
+    """
+    if together:
+        both = Sums.merged(classes)
+        place = [np.searchsorted(both.number, one.number) for one in classes]
+        parts = [[mean[i] for mean in both.means(logits=logits)] for i in place]
+    else:
+        parts = [list(one.means(logits=logits)) for one in classes]
+    scores, odds = map(np.concatenate, zip(*parts, strict=True))
     whole = {
         name: np.concatenate([getattr(one, name) for one in classes])
-        for name in vars(classes[0])
+        for name in ("rows", "weight", "square", "low", "high")
     }
-    low, high, weight = whole["low"], whole["high"], whole["weight"]
-    alone = low == high  # whose mean must be the score to the last digit
-    odds = np.where(alone, low if logits else logit(low), whole["odds"] / weight)
-    scores = odds if logits else np.where(alone, low, whole["said"] / weight)
     y = np.repeat([False, True], [one.number.size for one in classes])
     order = np.argsort(odds, kind="stable")
     return Counted(
         scores[order],
         y[order],
-        weight[order],
+        whole["weight"][order],
         logits,
         True,
         odds[order],
         rows=whole["rows"][order],
         squares=whole["square"][order],
-        low=low[order],
-        high=high[order],
+        low=whole["low"][order],
+        high=whole["high"][order],
     )
