@@ -362,7 +362,7 @@ def test_joint_decisions(run: Run) -> None:
         (["--score-column", "y"], 1, "already has a column 'y'; name the new one with "
          "--score-column"),
         (["--score-column", "z", "--decision-column", "z"], 2, "must differ"),
-        (["-o", "out.xlsx"], 1, "unknown extension '.xlsx'"),
+        (["-o", "out.xls"], 1, "unknown extension '.xls'"),
     ],
 )  # fmt: skip
 def test_predict_mistakes(

@@ -513,7 +513,7 @@ def test_demo_explains_a_lucky_cut_and_writes_a_page(run: Run, tmp_path: Path) -
         (["decide", "scores.csv", "--max-positives", "1", "--min-positives", "2"],
          "--max-positives 1 is below --min-positives 2"),
         (["decide", "scores.csv", "-"],
-         "One file at a time: what is '-'? See argmetric decide --help."),
+         "- is standard input, which goes alone: leave the files out"),
         (["decide", "scores.csv", "--jobs", "0"],
          'Invalid value "0" for --jobs. Must not be 0. See argmetric decide --help.'),
         (["decide", "scores.csv", "--score", "id", "--group", "id"],
@@ -567,7 +567,7 @@ ROWS = "; rows are counted from 1, without the header"
         ("score\n0.5\n", ["-o", "nowhere/out.csv"],
          "cannot write nowhere/out.csv: there is no folder nowhere"),
         ("score\n0.5\n", ["-o", ".."], "cannot write ..: it is a folder"),
-        ("score\n0.5\n", ["-o", "out.xlsx"], "out.xlsx: unknown extension '.xlsx'; "),
+        ("score\n0.5\n", ["-o", "out.xls"], "out.xls: unknown extension '.xls'; "),
     ],
 )  # fmt: skip
 def test_bad_input(run: Run, content: str, arguments: list[str], message: str) -> None:

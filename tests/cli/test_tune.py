@@ -314,7 +314,7 @@ def test_rules_of_other_shapes_are_refused(run: Run) -> None:
         1,
         "",
         "argmetric: r.json is a rule for several labels; here there is one column of "
-        "scores\n",
+        "scores: pass --scores\n",
     )
 
 

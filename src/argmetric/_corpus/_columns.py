@@ -6,7 +6,6 @@ space, such as a no-break space, is part of a word.
 
 from __future__ import annotations
 
-import codecs
 import re
 import sys
 from collections.abc import Iterable, Sequence
@@ -17,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from argmetric._corpus._sentence import Sentence
-from argmetric._saving import DataError, refuse_other_encodings
+from argmetric._saving import DataError, decoded
 from argmetric._types import Integers
 
 Column = Sequence[str]
@@ -223,13 +222,4 @@ def read_text(
         data = sys.stdin.buffer.read() if path == STREAM else Path(path).read_bytes()
     except OSError as error:
         raise DataError(f"cannot read {name}: {error.strerror}") from None
-    if codecs.lookup(encoding).name == "utf-8":
-        refuse_other_encodings(data, name)
-    try:
-        return name, data.decode(encoding)
-    except UnicodeDecodeError as error:
-        number = data.count(b"\n", 0, error.start) + 1
-        byte = f"byte {error.start + 1:,} is 0x{data[error.start]:02X}"
-        raise DataError(
-            f"{name}, line {number}: not {encoding} text ({byte}); {otherwise}"
-        ) from None
+    return name, decoded(data, encoding, name, otherwise)

@@ -1,4 +1,4 @@
-"""Rows in, the same rows out: CSV, TSV, Parquet, Arrow and JSON lines.
+"""Rows in, the same rows out: CSV, TSV, JSON lines, Parquet and Arrow; Excel in.
 
 Columns are found and checked here, once; pyarrow is loaded when a file is read, not
 when this module is imported.
@@ -29,10 +29,12 @@ from argmetric._files._formats import (
     DataError,
     Format,
     Role,
+    Written,
     marked,
 )
 from argmetric._files._labels import classes, labels, read_values
 from argmetric._files._read import read_table
+from argmetric._files._several import read_tables
 from argmetric._files._table import Table
 from argmetric._files._values import groups, numbers, probabilities, weights
 from argmetric._files._write import (
@@ -54,6 +56,7 @@ __all__ = [
     "Kind",
     "Role",
     "Table",
+    "Written",
     "categories",
     "classes",
     "default_columns",
@@ -69,6 +72,7 @@ __all__ = [
     "output_format",
     "probabilities",
     "read_table",
+    "read_tables",
     "read_values",
     "refuse_terminal",
     "repeated",

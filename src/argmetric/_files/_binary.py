@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import IO, Any, NamedTuple
 
+from argmetric._files._excel import read_excel, refuse_excel
 from argmetric._files._formats import Format
 
 
@@ -58,4 +59,5 @@ BINARY: dict[Format, Binary] = {
     "parquet": Binary(_read_parquet, _write_parquet),
     "arrow": Binary(_read_arrow, _write_arrow),
     "arrow-stream": Binary(_read_arrow_stream, _write_arrow_stream),
+    "xlsx": Binary(read_excel, refuse_excel),
 }

@@ -7,7 +7,8 @@ from typing import Literal, get_args
 
 from argmetric._saving import DataError as DataError
 
-Format = Literal["csv", "tsv", "parquet", "arrow", "arrow-stream", "jsonl"]
+Format = Literal["csv", "tsv", "parquet", "arrow", "arrow-stream", "jsonl", "xlsx"]
+Written = Literal["csv", "tsv", "parquet", "arrow", "arrow-stream", "jsonl"]
 FORMATS: tuple[Format, ...] = get_args(Format)
 DELIMITERS: dict[Format, str] = {"csv": ",", "tsv": "\t"}
 
@@ -26,12 +27,15 @@ _EXTENSIONS: dict[str, Format] = {
     ".jsonl": "jsonl",
     ".ndjson": "jsonl",
     ".json": "jsonl",
+    ".xlsx": "xlsx",
+    ".xlsm": "xlsx",
 }
 
 _MAGIC: tuple[tuple[bytes, Format], ...] = (
     (b"PAR1", "parquet"),
     (b"ARROW1", "arrow"),
     (b"\xff\xff\xff\xff", "arrow-stream"),
+    (b"PK\x03\x04", "xlsx"),
 )
 
 UTF8_MARK = b"\xef\xbb\xbf"
@@ -40,6 +44,7 @@ _SNIFFED_BYTES = 65_536
 Role = Literal[
     "decision_column",
     "drop",
+    "encoding",
     "features",
     "format",
     "hash_bits",
@@ -78,6 +83,9 @@ def marked(role: Role, value: str | None = None) -> str:
     ('`pos_label`', '`hash_bits=18`')
     """
     return f"`{role}`" if value is None else f"`{role}={value}`"
+
+
+OTHER_ENCODING = f"pass {marked('encoding')}, for instance latin-1"
 
 
 def format_by_name(path: str, *, role: Role) -> Format:

@@ -6,8 +6,8 @@ import json
 from typing import Any
 
 from argmetric._files._arrow import text_array
-from argmetric._files._formats import UTF8_MARK, DataError
-from argmetric._saving import parsed
+from argmetric._files._formats import OTHER_ENCODING, UTF8_MARK, DataError
+from argmetric._saving import decoded, parsed
 
 
 def read_jsonl(data: bytes, name: str) -> tuple[Any, Any]:
@@ -51,12 +51,7 @@ def read_jsonl(data: bytes, name: str) -> tuple[Any, Any]:
 def _lines(data: bytes, name: str) -> Any:
     import pyarrow.compute as pc
 
-    try:
-        whole = text_array([data.decode()])
-    except UnicodeDecodeError:
-        raise DataError(
-            f"{name} is not UTF-8 text; convert it first, for instance with iconv"
-        ) from None
+    whole = text_array([decoded(data, "utf-8", name, OTHER_ENCODING)])
     lines = pc.split_pattern(whole, pattern="\n").values
     return lines.filter(pc.match_substring_regex(lines, pattern=r"\S"))
 

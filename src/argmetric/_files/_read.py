@@ -16,6 +16,7 @@ from argmetric._files._binary import BINARY
 from argmetric._files._formats import (
     DELIMITERS,
     FORMATS,
+    OTHER_ENCODING,
     STANDARD_STREAM,
     UTF8_MARK,
     DataError,
@@ -25,23 +26,32 @@ from argmetric._files._formats import (
     marked,
     sniff,
 )
+from argmetric._files._packed import unpacked, without_codec
 from argmetric._files._table import Table
-from argmetric._saving import refuse_other_encodings
+from argmetric._saving import decoded, is_utf8, refuse_other_encodings
 
 _CSV_BLOCK_BYTES = 1 << 23
 _SHOWN_CHARACTERS = 40
 
 
-def read_table(source: str | os.PathLike[str], format: Format | None = None) -> Table:
+def read_table(
+    source: str | os.PathLike[str],
+    format: Format | None = None,
+    *,
+    encoding: str = "utf-8",
+) -> Table:
     """Read rows from a file, or from standard input for ``"-"``.
 
     Parameters
     ----------
     source : str or path
-        CSV, TSV, Parquet, Arrow IPC (Feather) or JSONL; ``"-"`` is standard input.
+        CSV, TSV, JSONL, Parquet, Arrow IPC (Feather) or Excel, the first three also
+        compressed by gzip or zstd; ``"-"`` is standard input.
     format : str, optional
         The format, where the extension does not say it. Standard input and pipes are
         recognised by their first bytes.
+    encoding : str, optional
+        How the text of CSV, TSV and JSONL is written.
 
     Returns
     -------
@@ -59,17 +69,25 @@ def read_table(source: str | os.PathLike[str], format: Format | None = None) -> 
     name = "standard input" if path == STANDARD_STREAM else path
     is_plain = _is_plain_file(path)
     if format is None and is_plain:
-        format = format_by_name(path, role="format")
-    data = _all_bytes(path)
+        format = format_by_name(without_codec(path), role="format")
+    data = unpacked(_all_bytes(path), name)
     if not data.strip():
         raise DataError(f"{name} is empty")
     format = _agreed_format(name, format, data)
     if format not in BINARY:
-        refuse_other_encodings(data, name)
+        data = _as_utf8(data, encoding, name)
     table = _parse(data, format, name)
     if table.n_rows == 0:
         raise DataError(f"{name} has no rows")
     return table
+
+
+def _as_utf8(data: bytes, encoding: str, name: str) -> bytes:
+    """Return text in UTF-8; whether it is that, pyarrow finds out as it reads."""
+    if not is_utf8(encoding):
+        return decoded(data, encoding, name, OTHER_ENCODING).encode()
+    refuse_other_encodings(data, name, f"pass {marked('encoding', 'utf-16')}")
+    return data
 
 
 def _is_plain_file(path: str) -> bool:
@@ -140,6 +158,8 @@ def _parse(data: bytes, format: Format, name: str) -> Table:
         columns, delimiter = _delimited(data, DELIMITERS[format], name)
         return Table(columns, format, name, delimiter=delimiter)
     except pa.ArrowException as error:
+        if "invalid UTF8" in str(error):
+            decoded(data, "utf-8", name, OTHER_ENCODING)
         raise DataError(_explained(error, format, name)) from error
     except OSError as error:
         # pyarrow reports damaged compressed pages as an OSError without a number
@@ -149,8 +169,6 @@ def _parse(data: bytes, format: Format, name: str) -> Table:
 def _explained(error: Exception, format: Format, name: str) -> str:
     """Return pyarrow's complaint as one line that says what to do."""
     reason = str(error).splitlines()[0].strip() if str(error) else repr(error)
-    if "invalid UTF8" in reason:
-        return f"{name} is not UTF-8 text; convert it first, for instance with iconv"
     if format in DELIMITERS:
         return f"{name}: {reason.removeprefix('CSV parse error: ')}"
     if format == "jsonl":
@@ -163,6 +181,10 @@ def _delimited(data: bytes, delimiter: str, name: str) -> tuple[Any, str]:
     import pyarrow as pa
     import pyarrow.csv as pc
 
+    # The text of cells is checked by pyarrow, which does not look at the names
+    start = len(data) - len(_from_header(data))
+    end = data.find(b"\n", start)
+    decoded(data[: end if end > 0 else None], "utf-8", name, OTHER_ENCODING)
     header, delimiter = _header(data, delimiter, name)
     # Names are attached afterwards, because a header may repeat one
     types = {f"f{i}": pa.large_string() for i in range(len(header))}

@@ -30,6 +30,8 @@ class Table:
         What separates the cells of CSV and TSV.
     lines : pyarrow.Array or None
         The lines of JSONL as they were, so that each can be written back unchanged.
+    parts : tuple of (str, int)
+        Where the rows are of several files: each of them, and its number of rows.
     """
 
     columns: Any
@@ -37,6 +39,7 @@ class Table:
     source: str
     delimiter: str = ","
     lines: Any = None
+    parts: tuple[tuple[str, int], ...] = ()
 
     @property
     def names(self) -> list[str]:
@@ -47,6 +50,14 @@ class Table:
     def n_rows(self) -> int:
         """The number of rows."""
         return int(self.columns.num_rows)
+
+    def place_of(self, row: int) -> tuple[str, int]:
+        """Return the file of a row, and the number of the row in it; both from 0."""
+        for source, n_rows in self.parts:
+            if row < n_rows:
+                return source, row
+            row -= n_rows
+        return self.source, row
 
     def with_column(self, name: str, values: npt.ArrayLike) -> Table:
         """Return the table with one column more at its end.

@@ -190,8 +190,9 @@ def _refuse(table: Table, name: str, bad: npt.NDArray[np.bool_], problem: str) -
     shown = "" if value is None or value == "" else f"{_clipped(value)} "
     count = int(bad.sum())
     more = f" ({count} such rows)" if count > 1 else ""
+    source, row = table.place_of(row)
     raise DataError(
-        f"{_place(table, name)}, row {row + 1}: {shown}{problem}{more}; "
+        f"{source}: column {name!r}, row {row + 1}: {shown}{problem}{more}; "
         "rows are counted from 1, without the header"
     )
 

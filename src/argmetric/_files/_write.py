@@ -9,6 +9,7 @@ from typing import IO, Any
 
 from argmetric._files._arrow import flat, text_bytes, text_scalar
 from argmetric._files._binary import BINARY
+from argmetric._files._excel import refuse_excel
 from argmetric._files._formats import (
     DELIMITERS,
     STANDARD_STREAM,
@@ -17,6 +18,7 @@ from argmetric._files._formats import (
     format_by_name,
     marked,
 )
+from argmetric._files._packed import codec_by_name, packing, without_codec
 from argmetric._files._table import Table
 from argmetric._files._text import cells, inferred, json_values
 from argmetric._saving import is_special, written_whole
@@ -54,6 +56,7 @@ def write_table(
     path = os.fspath(target)
     if format is None:
         format = output_format(table, path)
+    codec = codec_by_name(path)
     if path == STANDARD_STREAM:
         file = sys.stdout.buffer
         if format in BINARY and file.isatty():
@@ -61,8 +64,8 @@ def write_table(
         _write(table, file, format, numeric)
         file.flush()
         return
-    with written_whole(path) as file:
-        _write(table, file, format, numeric)
+    with written_whole(path) as file, packing(file, codec) as packed:
+        _write(table, packed, format, numeric)
 
 
 def refuse_terminal(format: Format) -> None:
@@ -79,13 +82,16 @@ def _not_for_a_terminal(format: Format) -> DataError:
 def output_format(table: Table, path: str) -> Format:
     """Return the format in which rows go to a path, if nothing else is said."""
     if path == STANDARD_STREAM or is_special(path):
-        return table.format
+        return "csv" if table.format == "xlsx" else table.format
     if os.path.isdir(path):
         raise DataError(f"cannot write {path}: it is a folder")
     folder = os.path.dirname(path) or "."
     if not os.path.isdir(folder):
         raise DataError(f"cannot write {path}: there is no folder {folder}")
-    return format_by_name(path, role="output_format")
+    format = format_by_name(without_codec(path), role="output_format")
+    if format == "xlsx":
+        refuse_excel()
+    return format
 
 
 def _write(

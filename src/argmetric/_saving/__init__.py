@@ -13,6 +13,7 @@ from argmetric._saving._archive import (
     whole,
     write_archive,
 )
+from argmetric._saving._decode import decoded, is_utf8
 from argmetric._saving._json import (
     check_version,
     load_json,
@@ -43,7 +44,9 @@ __all__ = [
     "FilePath",
     "Saved",
     "check_version",
+    "decoded",
     "is_special",
+    "is_utf8",
     "json_array",
     "load_json",
     "parsed",

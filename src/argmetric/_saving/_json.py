@@ -19,10 +19,12 @@ _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 _NOT_FINITE = ("nan", "inf", "-inf")
 
 
-def refuse_other_encodings(data: bytes, name: str) -> None:
+def refuse_other_encodings(
+    data: bytes, name: str, otherwise: str = "iconv -f UTF-16 -t UTF-8 converts it"
+) -> None:
     """Refuse UTF-16 and bytes that are no text, where text in UTF-8 is expected."""
     if data.startswith(_UTF16_MARKS):
-        raise DataError(f"{name} is UTF-16 text; iconv -f UTF-16 -t UTF-8 converts it")
+        raise DataError(f"{name} is UTF-16 text; {otherwise}")
     if b"\0" in data[:4]:  # where two letters of UTF-16 would be
         raise DataError(
             f"{name} begins with zero bytes: it is UTF-16, or no text at all"

@@ -33,8 +33,9 @@ app = App(
     help_format="markdown",
     suppress_keyboard_interrupt=False,  # `main` answers for it
     help_epilogue="Exit codes: 0 done, 1 failure, 2 wrong usage, 3 gate not met.\n\n"
-    "Files: CSV, TSV, Parquet, Arrow (Feather) and JSONL; `-` is standard input or "
-    "output. `--debug` (or `ARGMETRIC_DEBUG=1`) shows the traceback of a failure.",
+    "Files: CSV, TSV and JSONL (also .gz, .zst), Parquet, Arrow (Feather), Excel; `-` "
+    "is standard input or output. `--debug` (or `ARGMETRIC_DEBUG=1`) shows the "
+    "traceback of a failure.",
 )
 for _place, (_command, _module) in enumerate(_COMMANDS.items()):
     app.command(f"argmetric.cli.{_module}:{_command}", name=_command, sort_key=_place)

@@ -20,6 +20,7 @@ from argmetric.cli._options import (
     FilePath,
     Flag,
     GroupColumn,
+    InputEncoding,
     InputFormat,
     PosLabel,
     WideAverage,
@@ -67,6 +68,7 @@ class Columns:
     label: Column = None
     pos_label: PosLabel = None
     format: InputFormat = None
+    encoding: InputEncoding = "utf-8"
 
 
 def metric_named(name: str, zero_division: ZeroDivision | None) -> Metric:

@@ -9,7 +9,8 @@ from typing import Annotated, Any, Literal
 from cyclopts import Group, Parameter, Token
 from cyclopts.validators import Number
 
-from argmetric._files import Format
+from argmetric._files import Format, Written
+from argmetric.cli._encoding import Encoding
 
 Average = Literal["groups", "pooled"]
 WideAverage = Literal["macro", "micro", "samples"]
@@ -86,9 +87,12 @@ _MAPPED = Parameter(group=CALIBRATION)
 RowsFile = Annotated[
     FilePath,
     told(
-        "One row for each item: CSV, TSV, Parquet, Arrow or JSONL; - is standard input."
+        "One row for each item: CSV, TSV, JSONL (also .gz or .zst), Parquet, Arrow or "
+        "Excel; - is standard input. A pattern such as 'part-*.csv' is several files, "
+        "taken one after the other."
     ),
 ]
+MoreFiles = Annotated[FilePath, told("More files with the same columns.")]
 Column = Annotated[ColumnName | None, IN_FILE]
 LabelValue = Annotated[str | None, IN_FILE, Parameter(metavar="VALUE")]
 Weight = Annotated[Column, told("The column of weights of the rows.")]
@@ -122,6 +126,11 @@ INPUT_FORMAT = Parameter(
     help="The format of the input, where neither its name nor its content says it.",
 )
 InputFormat = Annotated[Format | None, INPUT_FORMAT]
+InputEncoding = Annotated[
+    Encoding,
+    IN_FILE,
+    told("How the text of the input is written; what is written is UTF-8."),
+]
 RuleFile = Annotated[
     FilePath | None,
     Parameter(group=RULE),
@@ -237,7 +246,7 @@ ReportTarget = Annotated[
 OUTPUT_FORMAT = Parameter(
     group=OUTPUT, help="The format of the output, where its name does not say it."
 )
-OutputFormat = Annotated[Format | None, OUTPUT_FORMAT]
+OutputFormat = Annotated[Written | None, OUTPUT_FORMAT]
 NewColumn = Annotated[ColumnName, _WRITTEN]
 NewDecisions = Annotated[
     NewColumn, told("The name of the column of decisions that is added.")

@@ -18,9 +18,11 @@ from argmetric.cli._options import (
     FilePath,
     Flag,
     GroupColumn,
+    InputEncoding,
     InputFormat,
     Jobs,
     JsonSummary,
+    MoreFiles,
     Most,
     NewColumn,
     NewDecisions,
@@ -39,6 +41,7 @@ from argmetric.cli._summary import (
 )
 from argmetric.cli.models._features import check_columns
 from argmetric.cli.models._saved import SavedModel, load_model, sklearn_version
+from argmetric.cli.scores._inputs import gathered
 from argmetric.cli.scores._load import (
     Groups,
     Labels,
@@ -77,9 +80,10 @@ def predict(
     model: FilePath,
     file: RowsFile,
     /,
-    *,
+    *more: MoreFiles,
     group: GroupColumn = None,
     format: InputFormat = None,
+    encoding: InputEncoding = "utf-8",
     average: AverageOver = None,
     joint: Annotated[bool, Flag, Parameter(group=METRIC)] = False,
     max_positives: Annotated[
@@ -121,6 +125,7 @@ def predict(
     score_column
         The name of the column of probabilities that is added.
     """
+    source = gathered(file, more)
     refuse_shared_output(output, json=json)
     if average is not None and group is None:
         raise UsageError("--average is about groups: pass --group COLUMN too")
@@ -132,7 +137,7 @@ def predict(
         raise UsageError("--score-column and --decision-column must differ")
     with reading(model):
         saved = load_model(model)
-    table = read_rows(file, format)
+    table = read_rows(source, format, encoding)
     check_columns(table, saved.features)
     groups = None
     if group is not None:

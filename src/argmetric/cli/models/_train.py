@@ -20,9 +20,11 @@ from argmetric.cli._options import (
     Column,
     Drop,
     GroupColumn,
+    InputEncoding,
     InputFormat,
     Jobs,
     Json,
+    MoreFiles,
     MostOrShare,
     PosLabel,
     RowsFile,
@@ -41,6 +43,7 @@ from argmetric.cli.models._saved import (
     sklearn_version,
     skops_io,
 )
+from argmetric.cli.scores._inputs import gathered
 from argmetric.cli.scores._load import (
     Groups,
     find_label,
@@ -86,7 +89,7 @@ class TrainSummary(Asked, Learned):
 def train(
     file: RowsFile,
     /,
-    *,
+    *more: MoreFiles,
     target: Column = None,
     pos_label: PosLabel = None,
     drop: Drop = None,
@@ -100,6 +103,7 @@ def train(
     ] = None,
     weight: Weight = None,
     format: InputFormat = None,
+    encoding: InputEncoding = "utf-8",
     judge: GroupJudge = DEFAULT_GROUP_JUDGE,
     route: Annotated[
         Literal["tune", "decide", "half", "auto"], Parameter(group=METRIC)
@@ -147,12 +151,13 @@ def train(
         The file for the model (.skops), replaced whole or not at all. Without it the
         answer is printed and the model is lost.
     """
+    source = gathered(file, more)
     metric = judge.resolved()
     average = judge.average_for(group)
     if output is not None:
         refuse_bad_target(output)
         skops_io()
-    table = read_rows(file, format)
+    table = read_rows(source, format, encoding)
     dropped = [files.named_column(table, name) for name in drop or []]
     label = find_label(table, target, taken=[group, weight, *dropped], role="target")
     refuse_shared(target=label, group=group, weight=weight)

@@ -22,6 +22,7 @@ from argmetric.cli._summary import (
     forecast_values,
     surprises,
 )
+from argmetric.cli.scores._inputs import Input
 from argmetric.cli.scores._load import (
     Batch,
     find_score,
@@ -69,7 +70,7 @@ def refuse_beside_rule(
 
 
 def load_rule_batch(
-    file: str,
+    file: Input,
     rule: Rule,
     scores: Scores,
     columns: Columns,
@@ -94,7 +95,7 @@ def load_rule_batch(
     is_probability = rule.probabilities or rule.calibrator is not None
     if scores.logits and is_probability:
         raise UsageError("--logits: the rule was tuned on probabilities")
-    table = read_rows(file, columns.format)
+    table = read_rows(file, columns.format, columns.encoding)
     score = find_score(table, scores, taken=[columns.group, columns.label])
     refuse_shared(score=score, group=columns.group, label=columns.label)
     read = files.probabilities if is_probability else files.numbers
@@ -121,7 +122,7 @@ def has_probabilities(batch: Batch, rule: Rule) -> bool:
 
 
 def apply_rule(
-    file: str,
+    file: Input,
     path: str,
     scores: Scores,
     columns: Columns,

@@ -25,6 +25,7 @@ from argmetric.cli._options import (
     CALIBRATION,
     FilePath,
     Json,
+    MoreFiles,
     NewColumn,
     OutputFormat,
     RowsFile,
@@ -34,12 +35,14 @@ from argmetric.cli._options import (
 )
 from argmetric.cli._progress import progress
 from argmetric.cli._summary import Asked, Number, RowsAsked, described, rows_described
+from argmetric.cli.scores._inputs import Input, gathered
 from argmetric.cli.scores._load import (
     find_score,
     grouping,
     load_groups,
     load_labels,
     load_weights,
+    read_rows,
     refuse_shared,
 )
 from argmetric.cli.scores._recalibrate import read_calibrator
@@ -75,7 +78,7 @@ class MapSummary(RowsAsked):
 def calibrate(
     file: RowsFile,
     /,
-    *,
+    *more: MoreFiles,
     scores: Scores = DEFAULT_SCORES,
     columns: Columns = DEFAULT_COLUMNS,
     weight: Weight = None,
@@ -120,11 +123,12 @@ def calibrate(
     calibrated_column
         With --map: the name of the column that is added.
     """
+    source = gathered(file, more)
     if map is not None:
         _refuse_beside_map(columns, judge, weight, method)
         refuse_shared_output(output, json=json)
         return _apply(
-            file, map, scores, columns, output, output_format, calibrated_column, json
+            source, map, scores, columns, output, output_format, calibrated_column, json
         )
     if output_format is not None:
         raise UsageError("--output-format is about rows: pass --map too")
@@ -132,7 +136,7 @@ def calibrate(
     judge.average_for(columns.group)
     if output is not None:
         refuse_bad_target(output)
-    table = files.read_table(file, columns.format)
+    table = read_rows(source, columns.format, columns.encoding)
     score = find_score(table, scores, taken=[columns.group, columns.label, weight])
     taken = [score, columns.group, weight]
     label, y = load_labels(table, columns, taken=taken)
@@ -190,7 +194,7 @@ def _refuse_beside_map(
 
 
 def _apply(
-    file: str,
+    file: Input,
     path: str,
     scores: Scores,
     columns: Columns,
@@ -200,7 +204,7 @@ def _apply(
     json: bool,
 ) -> int:
     calibrator = read_calibrator(path)
-    table = files.read_table(file, columns.format)
+    table = read_rows(file, columns.format, columns.encoding)
     score = find_score(table, scores)
     p = files.probabilities(table, score, logits=scores.logits)
     new = {name: "--calibrated-column"}

@@ -27,6 +27,7 @@ from argmetric.cli._options import (
     Coverage,
     Jobs,
     JsonSummary,
+    MoreFiles,
     Most,
     NewDecisions,
     OutputFormat,
@@ -49,6 +50,7 @@ from argmetric.cli.scores._decided import (
     decision_summary,
     print_decision,
 )
+from argmetric.cli.scores._inputs import gathered
 from argmetric.cli.scores._load import load_batch
 from argmetric.cli.scores._many import (
     NOT_MANY,
@@ -72,7 +74,7 @@ from argmetric.cli.scores.wide._decide import decide_wide
 def decide(
     file: RowsFile,
     /,
-    *,
+    *more: MoreFiles,
     scores: Scores = DEFAULT_SCORES,
     wide: Wide = NOT_WIDE,
     columns: Columns = DEFAULT_COLUMNS,
@@ -119,6 +121,7 @@ def decide(
     min_recall
         Keep the expected recall at or above this; with --group, in each group.
     """
+    source = gathered(file, more)
     refuse_shared_output(output, json=json)
     recalibration.check()
     if max_positives is not None and max_positives < min_positives:
@@ -133,7 +136,7 @@ def decide(
     }
     if route != "recalibrate":
         _refuse_beside_route(route, recalibration, limits, rule)
-    if many.asked_for(file):
+    if many.asked_for(source):
         refuse_beside_pieces(
             route=route != "recalibrate",
             rule=rule is not None,
@@ -143,7 +146,7 @@ def decide(
             scores=wide.scores is not None,
         )
         return decide_many(
-            file,
+            source,
             scores,
             columns,
             judge,
@@ -158,7 +161,7 @@ def decide(
     if wide.asked:
         refuse_beside_wide(route=route != "recalibrate", report=report is not None)
         return decide_wide(
-            file,
+            source,
             wide,
             scores,
             columns,
@@ -176,7 +179,7 @@ def decide(
     if rule is not None:
         refuse_beside_rule(judge, recalibration, limits, report)
         return apply_rule(
-            file,
+            source,
             rule,
             scores,
             columns,
@@ -190,7 +193,7 @@ def decide(
     if report is not None:
         require(report)
     shared = recalibration.reference is not None
-    batch = load_batch(file, scores, columns, judge, shared=shared)
+    batch = load_batch(source, scores, columns, judge, shared=shared)
     table = batch.table
     new = {decision_column: "--decision-column"}
     out = rows_out(table, output, output_format, json=json, new=new)

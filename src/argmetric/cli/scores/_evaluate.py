@@ -13,7 +13,14 @@ from argmetric.cli import _report
 from argmetric.cli._errors import UsageError
 from argmetric.cli._gate import gate
 from argmetric.cli._option_sets import DEFAULT_COLUMNS, DEFAULT_JUDGE, Columns, Judge
-from argmetric.cli._options import Column, Decisions, FailUnder, Json, RowsFile
+from argmetric.cli._options import (
+    Column,
+    Decisions,
+    FailUnder,
+    Json,
+    MoreFiles,
+    RowsFile,
+)
 from argmetric.cli._progress import progress
 from argmetric.cli._summary import (
     Asked,
@@ -24,6 +31,7 @@ from argmetric.cli._summary import (
     metric_described,
     surprises,
 )
+from argmetric.cli.scores._inputs import Input, gathered, shown_input
 from argmetric.cli.scores._load import (
     Groups,
     grouping,
@@ -51,7 +59,7 @@ class EvaluateSummary(Asked):
 def evaluate(
     file: RowsFile,
     /,
-    *,
+    *more: MoreFiles,
     columns: Columns = DEFAULT_COLUMNS,
     wide: Wide = NOT_WIDE,
     judge: Judge = DEFAULT_JUDGE,
@@ -74,23 +82,24 @@ def evaluate(
         The column of probabilities behind the decisions: a note tells where the score
         that they promised is not the one that is had.
     """
+    source = gathered(file, more)
     if wide.labels is not None:
         refuse_beside_wide(score=score is not None)
-        if pieces.asked_for(file):
+        if pieces.asked_for(source):
             refuse_beside_pieces(labels=True)
         told, metric = evaluate_wide(
-            file, wide, columns, judge, decision_column, json=json
+            source, wide, columns, judge, decision_column, json=json
         )
         return gate(told["score"], fail_under, metric, metric.name)
     if wide.scores is not None:
         raise UsageError("--scores goes with --labels: pass the pattern of both")
     metric = judge.resolved()
     average = judge.average_for(columns.group)
-    if pieces.asked_for(file):
+    if pieces.asked_for(source):
         refuse_beside_pieces(format=columns.format is not None, score=score is not None)
-        summary = _in_pieces(file, columns, decision_column, metric, average, pieces)
+        summary = _in_pieces(source, columns, decision_column, metric, average, pieces)
         return _told(summary, metric, fail_under, json=json)
-    table = read_rows(file, columns.format)
+    table = read_rows(source, columns.format, columns.encoding)
     decision, predicted = load_decisions(table, decision_column, columns.pos_label)
     groups = load_groups(table, columns, judge)
     taken = [name for name in (decision, columns.group) if name is not None]
@@ -127,7 +136,7 @@ def _told(
 
 
 def _in_pieces(
-    file: str,
+    file: Input,
     columns: Columns,
     decision: str | None,
     metric: Metric,
@@ -151,7 +160,7 @@ def _in_pieces(
     used = {"decision": found.decision, "label": found.label, "group": found.group}
     counts: Any = found.counts
     return {
-        "file": file,
+        "file": shown_input(file),
         "format": "parquet",
         "rows": found.n,
         "columns": {role: name for role, name in used.items() if name is not None},

@@ -33,6 +33,7 @@ from argmetric.cli._options import (
     FailUnder,
     Jobs,
     Json,
+    MoreFiles,
     ReportTarget,
     RowsFile,
     RuleFile,
@@ -50,6 +51,7 @@ from argmetric.cli.scores._apply import (
     refuse_beside_rule,
 )
 from argmetric.cli.scores._forecasted import ForecastSummary, forecast_gate, tell
+from argmetric.cli.scores._inputs import Input, gathered, shown_input
 from argmetric.cli.scores._load import Batch, load_batch, load_decisions, refuse_shared
 from argmetric.cli.scores._many import NO_PIECES, Pieces, refuse_beside_pieces
 from argmetric.cli.scores._page import reference_of, report_labels, require
@@ -63,7 +65,7 @@ from argmetric.metrics import Metric
 def forecast(
     file: RowsFile,
     /,
-    *,
+    *more: MoreFiles,
     scores: Scores = DEFAULT_SCORES,
     wide: Wide = NOT_WIDE,
     columns: Columns = DEFAULT_COLUMNS,
@@ -115,9 +117,10 @@ def forecast(
         What --fail-under judges: the mean of the forecast, or the worse end of its
         interval.
     """
+    source = gathered(file, more)
     _refuse_two(decision_column=decision_column, threshold=threshold, rule=rule)
     recalibration.check()
-    if pieces.asked_for(file):
+    if pieces.asked_for(source):
         refuse_beside_pieces(
             format=columns.format is not None,
             logits=scores.logits,
@@ -135,7 +138,7 @@ def forecast(
         metric = judge.resolved()
         average = judge.average_for(columns.group)
         found = _in_pieces(
-            file, scores, columns, decision_column, metric, average, coverage, pieces
+            source, scores, columns, decision_column, metric, average, coverage, pieces
         )
         return tell(found, metric, fail_under, fail_on, json=json)
     if wide.asked:
@@ -146,7 +149,7 @@ def forecast(
             report=report is not None,
         )
         forecast_, metric = forecast_wide(
-            file,
+            source,
             wide,
             scores,
             columns,
@@ -166,11 +169,11 @@ def forecast(
     frozen = None
     if rule is None:
         shared = known is not None or recalibration.reference is not None
-        batch = load_batch(file, scores, columns, judge, taken=[known], shared=shared)
+        batch = load_batch(source, scores, columns, judge, taken=[known], shared=shared)
     else:
         refuse_beside_rule(judge)
         frozen = load_rule(rule)
-        batch = load_rule_batch(file, frozen, scores, columns, judge, taken=(known,))
+        batch = load_rule_batch(source, frozen, scores, columns, judge, taken=(known,))
     refuse_shared(score=batch.score, known=known, decision_column=decision_column)
     arrived = _arrived(batch.table, known, columns.pos_label)
     with progress(f"forecasting {batch.table.n_rows:,} rows"):
@@ -232,7 +235,7 @@ def forecast(
 
 
 def _in_pieces(
-    file: str,
+    file: Input,
     scores: Scores,
     columns: Columns,
     decision: str | None,
@@ -265,7 +268,7 @@ def _in_pieces(
         )
     used = {"score": score, "decision": decision, "group": columns.group}
     return {
-        "file": file,
+        "file": shown_input(file),
         "format": "parquet",
         "rows": result.n,
         "columns": {role: name for role, name in used.items() if name is not None},

@@ -14,10 +14,12 @@ from argmetric import _files as files
 from argmetric._groups import Groups as CodedGroups
 from argmetric._types import Floats, Integers
 from argmetric._validation import Probabilities
+from argmetric.cli._encoding import check_encoding
 from argmetric.cli._errors import UsageError, with_flags
 from argmetric.cli._option_sets import Columns, Judge, Scores
 from argmetric.cli._options import Average
 from argmetric.cli._progress import reading
+from argmetric.cli.scores._inputs import Input, listed, shown_input
 from argmetric.metrics import Metric
 
 if TYPE_CHECKING:
@@ -111,14 +113,20 @@ class Batch:
         return float(score)
 
 
-def read_rows(file: str, format: files.Format | None = None) -> files.Table:
-    """Read a file of rows, with a sign of life."""
-    with reading(file):
-        return files.read_table(file, format)
+def read_rows(
+    source: Input, format: files.Format | None = None, encoding: str = "utf-8"
+) -> files.Table:
+    """Read rows of one file, or of several, with a sign of life."""
+    check_encoding(encoding)
+    paths, name = listed(source), shown_input(source)
+    with reading(name):
+        if len(paths) == 1:
+            return files.read_table(paths[0], format, encoding=encoding)
+        return files.read_tables(paths, format, encoding=encoding, name=name)
 
 
 def load_batch(
-    file: str,
+    file: Input,
     scores: Scores,
     columns: Columns,
     judge: Judge,
@@ -130,8 +138,8 @@ def load_batch(
 
     Parameters
     ----------
-    file : str
-        A path, or ``"-"``.
+    file : str or tuple of str
+        Where the rows are.
     scores : Scores
         The options about scores.
     columns : Columns
@@ -145,7 +153,7 @@ def load_batch(
     """
     metric = judge.resolved()
     judge.average_for(columns.group)  # wrong usage comes before the file is read
-    table = read_rows(file, columns.format)
+    table = read_rows(file, columns.format, columns.encoding)
     score = find_score(table, scores, taken=[columns.group, columns.label])
     refuse_shared(score=score, group=columns.group, label=columns.label)
     p = files.probabilities(table, score, logits=scores.logits)

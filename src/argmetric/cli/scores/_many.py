@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -17,6 +16,13 @@ from argmetric.cli._option_sets import Columns, Judge, Recalibration, Scores
 from argmetric.cli._options import FilePath, Flag
 from argmetric.cli._progress import stages
 from argmetric.cli._summary import Asked, Number, metric_described
+from argmetric.cli.scores._inputs import (
+    COLUMNAR,
+    Input,
+    in_pieces,
+    is_pattern,
+    shown_input,
+)
 from argmetric.cli.scores._recalibrate import load_calibrator
 from argmetric.metrics import Metric
 
@@ -25,7 +31,6 @@ if TYPE_CHECKING:
 
 MANY = Group("Many files", sort_key=8)
 _MANY = Parameter(group=MANY)
-_COLUMNAR = (".parquet", ".pq", ".arrow", ".feather", ".ipc")
 
 
 @Parameter(name="*")
@@ -60,18 +65,20 @@ class Pieces:
     missing_groups: Annotated[Literal["error", "own"], _MANY] = "error"
     on_error: Annotated[Literal["stop", "skip"], _MANY] = "stop"
 
-    def asked_for(self, file: str) -> bool:
+    def asked_for(self, file: Input) -> bool:
         """Whether these options, or the files, ask for a run in pieces."""
         if self.scheduler is not None and self.engine != "dask":
             raise UsageError("--scheduler is about Dask: pass --engine dask too")
         if self != type(self)(memory=self.memory):
             return True
+        if isinstance(file, tuple):
+            return in_pieces(file[0])
         return is_many(file) or self._too_large(file)
 
     def _too_large(self, file: str) -> bool:
         from argmetric.scale import check_memory
 
-        if not (os.path.isfile(file) and file.lower().endswith(_COLUMNAR)):
+        if not (os.path.isfile(file) and file.lower().endswith(COLUMNAR)):
             return False
         try:
             limit = check_memory(self.memory)
@@ -131,9 +138,7 @@ def refuse_beside_pieces(**given: Any) -> None:
 
 def is_many(file: str) -> bool:
     """Whether this is a folder, a pattern or an address."""
-    if os.path.isdir(file) or "://" in file:
-        return True
-    return glob.has_magic(file) and not os.path.exists(file)
+    return os.path.isdir(file) or "://" in file or is_pattern(file)
 
 
 NOT_MANY = Many()
@@ -158,7 +163,7 @@ class ManySummary(Asked):
 
 
 def decide_many(
-    file: str,
+    file: Input,
     scores: Scores,
     columns: Columns,
     judge: Judge,
@@ -208,11 +213,11 @@ def decide_many(
 
 
 def _summary(
-    found: ScaledDecision, file: str, metric: Metric, average: Any, many: Many
+    found: ScaledDecision, file: Input, metric: Metric, average: Any, many: Many
 ) -> ManySummary:
     used = {"score": found.score, "group": found.group}
     return {
-        "file": file,
+        "file": shown_input(file),
         "format": "parquet",
         "rows": found.n,
         "columns": {role: name for role, name in used.items() if name is not None},

@@ -27,6 +27,8 @@ from argmetric.cli._options import (
     Column,
     Coverage,
     GroupColumn,
+    InputEncoding,
+    MoreFiles,
     Most,
     PosLabel,
     RowsFile,
@@ -34,6 +36,7 @@ from argmetric.cli._options import (
     TextTarget,
 )
 from argmetric.cli._progress import progress
+from argmetric.cli.scores._inputs import gathered
 from argmetric.cli.scores._load import Batch, load_batch
 from argmetric.cli.scores._recalibrate import read_calibrator, read_reference
 from argmetric.cli.scores._rules import refuse_bad_target
@@ -48,7 +51,7 @@ Form = Literal["html", "md", "json", "text"]
 def report(
     file: RowsFile,
     /,
-    *,
+    *more: MoreFiles,
     scores: Scores = DEFAULT_SCORES,
     group: GroupColumn = None,
     label: Column = None,
@@ -63,6 +66,7 @@ def report(
     coverage: Coverage = 0.9,
     output: TextTarget = None,
     format: Annotated[Form | None, Parameter(group=OUTPUT)] = None,
+    encoding: InputEncoding = "utf-8",
 ) -> int:
     """Show a decision: what to expect of it, and what would change it.
 
@@ -88,16 +92,21 @@ def report(
         The form of the report. By default the ending of --output tells it; on standard
         output it is text.
     """
+    source = gathered(file, more)
     from argmetric import report as pages
 
     recalibration.check()
     target = None if output == "-" else output
     form = require(target, format)
     columns = Columns(
-        group=group, label=label, pos_label=pos_label, format=input_format
+        group=group,
+        label=label,
+        pos_label=pos_label,
+        format=input_format,
+        encoding=encoding,
     )
     shared = recalibration.reference is not None
-    batch = load_batch(file, scores, columns, judge, shared=shared)
+    batch = load_batch(source, scores, columns, judge, shared=shared)
     with progress(f"reporting on {batch.table.n_rows:,} rows"):
         known = reference_of(batch, recalibration, columns)
         path = recalibration.calibrator

@@ -12,7 +12,13 @@ from argmetric._types import Floats, Integers
 from argmetric._validation import Probabilities
 from argmetric.cli._errors import UsageError
 from argmetric.cli._option_sets import Columns, Recalibration, Scores
-from argmetric.cli.scores._load import Batch, find_score, load_labels, refuse_shared
+from argmetric.cli.scores._load import (
+    Batch,
+    find_score,
+    load_labels,
+    read_rows,
+    refuse_shared,
+)
 
 if TYPE_CHECKING:
     from argmetric import Calibrator
@@ -67,7 +73,7 @@ def read_reference(
 ) -> LabelledRows:
     """Read the rows of --reference."""
     assert options.reference is not None
-    table = files.read_table(options.reference)
+    table = read_rows(options.reference, encoding=columns.encoding)
     label = options.reference_label
     if label is None and columns.label in table.names:
         label = columns.label

@@ -28,6 +28,7 @@ from argmetric.cli._options import (
     Coverage,
     Flag,
     Json,
+    MoreFiles,
     MostOrShare,
     ReportTarget,
     RowsFile,
@@ -40,6 +41,7 @@ from argmetric.cli._options import (
 )
 from argmetric.cli._progress import progress
 from argmetric.cli._summary import rows_described
+from argmetric.cli.scores._inputs import Input, gathered, shown_input
 from argmetric.cli.scores._load import (
     Groups,
     find_label,
@@ -68,7 +70,7 @@ _PLACEHOLDER = "{metric}"
 def tune(
     file: RowsFile,
     /,
-    *,
+    *more: MoreFiles,
     scores: Scores = DEFAULT_SCORES,
     wide: Wide = NOT_WIDE,
     columns: Columns = DEFAULT_COLUMNS,
@@ -123,6 +125,7 @@ def tune(
         The file for the rule, JSON, replaced whole or not at all. With several metrics
         its name must hold {metric}, as in rule-{metric}.json.
     """
+    source = gathered(file, more)
     cost = _cost(cost_fp, cost_fn, metric)
     metrics = [metric_named(name, zero_division) for name in metric or ["f1"]]
     names = [one.name for one in metrics] if not cost else ["cost"]
@@ -142,10 +145,10 @@ def tune(
         refuse_beside_wide(
             no_label=no_label, cost_fp=cost is not None, report=report is not None
         )
-        if pieces.asked_for(file):
+        if pieces.asked_for(source):
             refuse_beside_pieces(scores=True)
         return tune_wide(
-            file,
+            source,
             wide,
             scores,
             columns,
@@ -159,7 +162,7 @@ def tune(
     how = judge.average_for(columns.group)
     if no_label and columns.label is not None:
         raise UsageError("--no-label and --label exclude each other")
-    if pieces.asked_for(file):
+    if pieces.asked_for(source):
         refuse_beside_pieces(
             format=columns.format is not None,
             no_label=no_label,
@@ -168,7 +171,7 @@ def tune(
             report=report is not None,
         )
         summary = _in_pieces(
-            file,
+            source,
             scores,
             columns,
             [None] if cost else [*metrics],
@@ -179,7 +182,7 @@ def tune(
             **limits,
         )
         return tell(summary, json=json)
-    table = read_rows(file, columns.format)
+    table = read_rows(source, columns.format, columns.encoding)
     score, p = _scores(table, scores, columns, label_free=no_label)
     label, y, positive = None, None, None
     if not no_label:
@@ -225,7 +228,7 @@ def tune(
 
 
 def _in_pieces(
-    file: str,
+    file: Input,
     scores: Scores,
     columns: Columns,
     metrics: list[Any],
@@ -263,7 +266,7 @@ def _in_pieces(
     for one in rules:
         one["notes"] = [*notes, *one["notes"]]
     return {
-        "file": file,
+        "file": shown_input(file),
         "format": "parquet",
         "rows": found[0].n,
         "columns": {"score": score, "label": label},

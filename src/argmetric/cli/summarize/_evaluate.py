@@ -7,6 +7,7 @@ from typing import Annotated, TypedDict
 from cyclopts import Parameter
 
 from argmetric.cli import _report
+from argmetric.cli._encoding import Encoding, check_encoding
 from argmetric.cli._gate import gate
 from argmetric.cli._options import FRACTION, FailUnder, FilePath, Json
 from argmetric.cli._progress import progress
@@ -19,7 +20,6 @@ from argmetric.cli.summarize._shared import (
     read_training,
     warnings_as_notes,
 )
-from argmetric.cli.tag._file import Encoding, check_encoding
 from argmetric.metrics import get_metric
 
 

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict
 from cyclopts import Group, Parameter
 from cyclopts.validators import Number
 
+from argmetric.cli._encoding import OTHER_ENCODING
 from argmetric.cli._errors import UsageError
 from argmetric.cli._options import FRACTION, FilePath
 from argmetric.cli._progress import progress
 from argmetric.cli._summary import Interval
 from argmetric.cli._summary import Number as FiniteOrNull
-from argmetric.cli.tag._file import OTHER_ENCODING
 
 if TYPE_CHECKING:
     from argmetric.search import ClusterFiles, Summarizer, SummaryScores

@@ -11,6 +11,7 @@ from cyclopts import Parameter
 from argmetric._corpus import write_text
 from argmetric._saving import DataError
 from argmetric.cli import _report
+from argmetric.cli._encoding import OTHER_ENCODING, Encoding, check_encoding
 from argmetric.cli._errors import DONE, UsageError
 from argmetric.cli._options import OUTPUT, FilePath, Json, TextTarget
 from argmetric.cli._progress import progress
@@ -25,7 +26,6 @@ from argmetric.cli.summarize._shared import (
     scores_of,
     warnings_as_notes,
 )
-from argmetric.cli.tag._file import OTHER_ENCODING, Encoding, check_encoding
 
 if TYPE_CHECKING:
     from argmetric.search import Cluster, Summary

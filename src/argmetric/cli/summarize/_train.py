@@ -11,6 +11,7 @@ from cyclopts import Parameter
 from cyclopts.validators import Number
 
 from argmetric.cli import _report
+from argmetric.cli._encoding import Encoding, check_encoding
 from argmetric.cli._errors import DONE, INTERRUPTED, UsageError, say
 from argmetric.cli._options import FilePath, Json
 from argmetric.cli._progress import progress
@@ -28,7 +29,6 @@ from argmetric.cli.summarize._shared import (
     read_training,
     warnings_as_notes,
 )
-from argmetric.cli.tag._file import Encoding, check_encoding
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -11,6 +11,7 @@ from argmetric._corpus import ChunkCounts, Column, ColumnFile
 from argmetric._saving import DataError
 from argmetric._types import Integers
 from argmetric.cli import _report
+from argmetric.cli._encoding import Encoding
 from argmetric.cli._gate import gate
 from argmetric.cli._options import (
     FRACTION,
@@ -22,7 +23,7 @@ from argmetric.cli._options import (
 from argmetric.cli._progress import progress
 from argmetric.cli._summary import SentencesAsked
 from argmetric.cli.scores._page import require, save
-from argmetric.cli.tag._file import Encoding, read_tags
+from argmetric.cli.tag._file import read_tags
 from argmetric.cli.tag._labels import (
     ChunkLabels,
     ChunkScores,

@@ -12,6 +12,7 @@ from cyclopts import Parameter
 from argmetric._corpus import ColumnFile, write_text
 from argmetric._saving import DataError
 from argmetric.cli import _report
+from argmetric.cli._encoding import Encoding
 from argmetric.cli._errors import DONE, UsageError, say
 from argmetric.cli._options import (
     FilePath,
@@ -22,7 +23,7 @@ from argmetric.cli._progress import progress, reading
 from argmetric.cli._summary import SentencesAsked
 from argmetric.cli.scores._rows_out import refuse_shared_output
 from argmetric.cli.scores._rules import refuse_bad_target
-from argmetric.cli.tag._file import Encoding, read_tags
+from argmetric.cli.tag._file import read_tags
 
 if TYPE_CHECKING:
     from argmetric.search import Tagger

@@ -12,6 +12,7 @@ from cyclopts import Group, Parameter
 from cyclopts.validators import Number
 
 from argmetric.cli import _report
+from argmetric.cli._encoding import Encoding
 from argmetric.cli._errors import DONE, INTERRUPTED, UsageError, say
 from argmetric.cli._learning import (
     Epoch,
@@ -26,7 +27,7 @@ from argmetric.cli._stop import ends_in_order
 from argmetric.cli._summary import SentencesAsked
 from argmetric.cli.scores._rules import refuse_bad_target
 from argmetric.cli.tag._corpus import Labelled, development, labelled
-from argmetric.cli.tag._file import Encoding, read_tags
+from argmetric.cli.tag._file import read_tags
 from argmetric.cli.tag._labels import TagTask
 from argmetric.cli.tag._templates import fitting_table, n_templates, read_table
 

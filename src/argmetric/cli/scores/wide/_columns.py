@@ -22,6 +22,7 @@ from argmetric.cli._summary import (
     metric_described,
     rows_described,
 )
+from argmetric.cli.scores._inputs import Input
 from argmetric.cli.scores._load import read_rows
 from argmetric.metrics import Metric
 
@@ -167,7 +168,7 @@ def refuse_beside_wide(**given: Any) -> None:
 
 
 def load_wide(
-    file: str,
+    file: Input,
     wide: Wide,
     columns: Columns,
     judge: Judge,
@@ -192,7 +193,7 @@ def load_wide(
     assert wide.scores is not None
     metric = judge.resolved() if metric is None else metric
     average = judge.wide_average()
-    table = read_rows(file, columns.format)
+    table = read_rows(file, columns.format, columns.encoding)
     scores = matched(table, wide.scores, "--scores")
     p = score_matrix(table, [*scores.values()], logits=logits, any=any_numbers)
     patterns, y = {"scores": wide.scores}, None

@@ -14,6 +14,7 @@ from argmetric.cli._errors import DONE
 from argmetric.cli._option_sets import Columns, Judge, Recalibration, Scores
 from argmetric.cli._progress import progress
 from argmetric.cli.scores._apply import refuse_beside_rule
+from argmetric.cli.scores._inputs import Input
 from argmetric.cli.scores._recalibrate import read_calibrator
 from argmetric.cli.scores._rows_out import rows_out
 from argmetric.cli.scores._rules import load_wide_rule
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 
 def decide_wide(
-    file: str,
+    file: Input,
     wide: Wide,
     scores: Scores,
     columns: Columns,
@@ -75,7 +76,7 @@ def decide_wide(
 
 
 def load_scored(
-    file: str,
+    file: Input,
     wide: Wide,
     scores: Scores,
     columns: Columns,

@@ -6,6 +6,7 @@ from argmetric.cli import _report
 from argmetric.cli._option_sets import Columns, Judge
 from argmetric.cli._progress import progress
 from argmetric.cli._summary import Confusion, Number, confusion, surprises
+from argmetric.cli.scores._inputs import Input
 from argmetric.cli.scores._load import read_rows
 from argmetric.cli.scores.wide._columns import (
     DECISIONS,
@@ -33,7 +34,7 @@ class WideEvaluateSummary(WideAsked):
 
 
 def evaluate_wide(
-    file: str,
+    file: Input,
     wide: Wide,
     columns: Columns,
     judge: Judge,
@@ -46,7 +47,7 @@ def evaluate_wide(
     refuse_beside_wide(label=columns.label is not None, group=columns.group is not None)
     metric, average = judge.resolved(), judge.wide_average()
     pattern = decision_column or DECISIONS
-    table = read_rows(file, columns.format)
+    table = read_rows(file, columns.format, columns.encoding)
     true = matched(table, wide.labels, "--labels")
     chosen = partners(table, pattern, "--decision-column", true, wide.labels)
     y = label_matrix(table, [*true.values()], columns.pos_label)

@@ -13,6 +13,7 @@ from argmetric.cli._option_sets import Columns, Judge, Recalibration, Scores
 from argmetric.cli._progress import progress
 from argmetric.cli._summary import ForecastValues
 from argmetric.cli.scores._apply import refuse_beside_rule
+from argmetric.cli.scores._inputs import Input
 from argmetric.cli.scores._rules import load_wide_rule
 from argmetric.cli.scores.wide._columns import (
     Wide,
@@ -27,7 +28,7 @@ from argmetric.metrics import Metric
 
 
 def forecast_wide(
-    file: str,
+    file: Input,
     wide: Wide,
     scores: Scores,
     columns: Columns,

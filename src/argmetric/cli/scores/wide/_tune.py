@@ -12,6 +12,7 @@ from argmetric.cli._option_sets import Columns, Judge, Scores
 from argmetric.cli._options import WideAverage
 from argmetric.cli._progress import progress
 from argmetric.cli._summary import Number, RowsAsked, rows_described
+from argmetric.cli.scores._inputs import Input
 from argmetric.cli.scores._load import load_weights
 from argmetric.cli.scores._rules import RuleValues, rule_values, save_rule
 from argmetric.cli.scores.wide._columns import Wide, load_wide, refuse_beside_wide
@@ -42,7 +43,7 @@ class WideTuneSummary(RowsAsked):
 
 
 def tune_wide(
-    file: str,
+    file: Input,
     wide: Wide,
     scores: Scores,
     columns: Columns,

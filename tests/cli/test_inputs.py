@@ -1,0 +1,232 @@
+"""What rows are read from: compressed files, other encodings, several files, Excel."""
+
+from __future__ import annotations
+
+import gzip
+import importlib.util
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import argmetric as am
+from command import Run
+
+N = 24
+RNG = np.random.default_rng(5)
+P = RNG.beta(0.7, 1.4, N).round(3).clip(0.001, 0.999)
+LABELS = np.asarray(am.decide(P).labels)
+
+
+def csv_text(rows: slice = slice(None), header: str = "id,p") -> str:
+    lines = [f"{i:03d},{p}" for i, p in list(enumerate(P))[rows]]
+    return "\n".join([header, *lines, ""])
+
+
+def plain(path: str) -> str:
+    data = Path(path).read_bytes()
+    if path.endswith(".zst"):
+        packed: Any = pa.CompressedInputStream(pa.BufferReader(data), "zstd")
+        return str(packed.read().decode())
+    return (gzip.decompress(data) if path.endswith(".gz") else data).decode()
+
+
+DECIDED = "".join(
+    f"{line},{end}\n"
+    for line, end in zip(csv_text().splitlines(), ["decision", *LABELS], strict=True)
+)
+
+
+@pytest.mark.parametrize("end", [".gz", ".zst"])
+def test_compressed_files_are_read_and_written(run: Run, end: str) -> None:
+    codec = {".gz": "gzip", ".zst": "zstd"}[end]
+    with pa.CompressedOutputStream(f"scores.csv{end}", codec) as file:
+        file.write(csv_text().encode())
+    assert run("decide", f"scores.csv{end}", "-o", f"out.csv{end}").code == 0
+    assert plain(f"out.csv{end}") == DECIDED
+    assert run("decide", f"out.csv{end}", "--decision-column", "d").out.startswith(
+        "id,p,decision,d\n"
+    )
+    for kind in ("tsv", "jsonl"):
+        assert run("decide", "scores.csv" + end, "-o", f"o.{kind}{end}").code == 0
+        found = json.loads(run("forecast", f"o.{kind}{end}", "--json").out)
+        assert found["positives"] == LABELS.sum()
+        assert found["format"] == kind
+
+
+def test_a_compressed_file_that_is_cut_short(run: Run) -> None:
+    packed = gzip.compress(csv_text().encode())
+    Path("scores.csv.gz").write_bytes(packed[:-12])
+    ended = run("decide", "scores.csv.gz", "-o", "out.csv")
+    assert ended.code == 1
+    assert ended.err == (
+        "argmetric: scores.csv.gz is not a whole gzip file, perhaps cut short: "
+        "Truncated compressed stream\n"
+    )
+    assert not Path("out.csv").exists()
+    ended = run("decide", "-", stdin=packed)
+    assert ended.out == DECIDED
+
+
+def test_text_in_another_encoding(run: Run) -> None:
+    text = csv_text(header="café,p")
+    Path("latin.csv").write_bytes(text.encode("latin-1"))
+    ended = run("decide", "latin.csv")
+    assert (ended.code, ended.out) == (1, "")
+    assert ended.err == (
+        "argmetric: latin.csv, line 1: not utf-8 text (byte 4 is 0xE9); pass "
+        "--encoding, for instance latin-1\n"
+    )
+    ended = run("decide", "latin.csv", "--encoding", "latin-1", "-o", "out.csv")
+    assert ended.code == 0
+    assert Path("out.csv").read_text("utf-8") == DECIDED.replace("id,", "café,", 1)
+    Path("wide.csv").write_bytes(text.encode("utf-16"))
+    assert run("decide", "wide.csv").err == (
+        "argmetric: wide.csv is UTF-16 text; pass --encoding utf-16\n"
+    )
+    run("decide", "wide.csv", "--encoding", "utf-16", "-o", "again.csv")
+    assert Path("again.csv").read_bytes() == Path("out.csv").read_bytes()
+    assert run("decide", "latin.csv", "--encoding", "latin-99").err == (
+        "argmetric: --encoding latin-99: there is no such encoding\n"
+    )
+
+
+def test_several_files_are_taken_one_after_the_other(run: Run) -> None:
+    Path("part-1.csv").write_text(csv_text(slice(0, 9)))
+    swapped = [f"{p},{i + 9:03d}" for i, p in enumerate(P[9:])]
+    Path("part-2.csv").write_text("\n".join(["p,id", *swapped, ""]))
+    for given in (["part-1.csv", "part-2.csv"], ["part-*.csv"]):
+        assert run("decide", *given, "-o", "out.csv").code == 0
+        assert Path("out.csv").read_text() == DECIDED
+    found = json.loads(run("decide", "part-*.csv", "--json").out)
+    assert found["file"] == "part-1.csv and part-2.csv"
+    assert found["rows"] == N
+    for i, rows in enumerate((slice(0, 9), slice(9, None))):
+        lines = [json.dumps({"p": p, "i": j}) for j, p in enumerate(P[rows].tolist())]
+        Path(f"{i}.jsonl").write_text("\n".join(lines))
+    run("decide", "0.jsonl", "1.jsonl", "-o", "out.jsonl")
+    written = [json.loads(line) for line in Path("out.jsonl").read_text().splitlines()]
+    assert [row["decision"] for row in written] == LABELS.tolist()
+    found = json.loads(run("forecast", "part-*.csv", "--json").out)
+    assert found["expected_positives"] == pytest.approx(P.sum())
+
+
+def test_several_files_of_parquet(run: Run) -> None:
+    for i, rows in enumerate((slice(0, 9), slice(9, None))):
+        pq.write_table(pa.table({"p": P[rows], "decision": LABELS[rows]}), f"{i}.pq")
+    found = json.loads(run("forecast", "0.pq", "1.pq", "--json").out)
+    assert found["file"] == "0.pq and 1.pq"
+    assert found["positives"] == LABELS.sum()
+    assert found["expected_positives"] == pytest.approx(P.sum())
+
+
+@pytest.mark.parametrize(
+    ("second", "given", "message"),
+    [
+        ("id,p\n9,x\n", ["a.csv", "b.csv"], "b.csv: column 'p', row 1: 'x' is not a "
+         "number; rows are counted from 1, without the header"),
+        ("id,q\n9,0.1\n", ["a.csv", "b.csv"], "b.csv has not the column 'p' that a.csv "
+         "has"),
+        ("id,p,q\n9,0.1,2\n", ["a.csv", "b.csv"], "a.csv has not the column 'q' that "
+         "b.csv has"),
+        ('{"id":1,"p":0.1}\n', ["a.csv", "b.jsonl"], "b.jsonl is jsonl, but a.csv is "
+         "csv"),
+        ('{"p":"x"}\n', ["[bc].jsonl"], "c.jsonl: column 'p' holds double, but that "
+         "of b.jsonl string"),
+        ("", ["no-*.csv"], "no file matches 'no-*.csv'"),
+        ("", ["a.csv", "d.parquet"], "d.parquet and a.csv cannot be read together: "
+         "pass files of one kind"),
+    ],
+)  # fmt: skip
+def test_files_that_do_not_go_together(
+    run: Run, second: str, given: list[str], message: str
+) -> None:
+    Path("a.csv").write_text(csv_text())
+    Path("b.csv").write_text(second)
+    Path("b.jsonl").write_text(second)
+    Path("c.jsonl").write_text('{"p": 0.25}\n')
+    Path("d.parquet").touch()
+    ended = run("decide", *given, "-o", "out.csv")
+    assert ended.code in (1, 2)
+    assert ended.err == f"argmetric: {message}\n"
+    assert not Path("out.csv").exists()
+
+
+def test_excel_needs_its_extra(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "openpyxl", None)
+    Path("scores.xlsx").write_bytes(b"PK\3\4and so on")
+    ended = run("decide", "scores.xlsx", "-o", "out.csv")
+    assert ended.code == 1
+    assert ended.err == (
+        "argmetric: Excel files need openpyxl: pip install 'argmetric[excel]'\n"
+    )
+    Path("scores.csv").write_text(csv_text())
+    ended = run("decide", "scores.csv", "-o", "out.xlsx")
+    assert ended.err == (
+        "argmetric: Excel files are read, not written: write .csv or .parquet\n"
+    )
+    assert not Path("out.xlsx").exists()
+
+
+@pytest.mark.skipif(
+    importlib.util.find_spec("openpyxl") is None, reason="needs openpyxl"
+)
+def test_excel_is_read(run: Run) -> None:
+    from openpyxl import Workbook
+
+    book = Workbook()
+    sheet = book.active
+    sheet.append(["id", "p", "note", None])
+    for i, p in enumerate(P.tolist()):
+        sheet.append([f"{i:03d}", p, "x" if i else 7, None])
+    book.save("scores.xlsx")
+    ended = run("decide", "scores.xlsx")
+    rows = [line.split(",") for line in ended.out.splitlines()]
+    assert rows[0] == ["id", "p", "note", "decision"]
+    assert [row[0] for row in rows[1:]] == [f"{i:03d}" for i in range(N)]
+    assert [float(row[1]) for row in rows[1:]] == P.tolist()
+    assert [int(row[3]) for row in rows[1:]] == LABELS.tolist()
+    assert [row[2] for row in rows[1:3]] == ["7", "x"]
+    Path("half.xlsx").write_bytes(Path("scores.xlsx").read_bytes()[:2000])
+    ended = run("decide", "half.xlsx")
+    assert ended.err.startswith("argmetric: half.xlsx is not a whole xlsx file")
+    sheet["A1"] = None
+    book.save("nameless.xlsx")
+    assert run("decide", "nameless.xlsx").err == (
+        "argmetric: column 1 of the sheet 'Sheet' has no name\n"
+    )
+
+
+@pytest.mark.parametrize("value", [0.0, 1.0, 0.37])
+def test_scores_of_one_value(run: Run, value: float) -> None:
+    Path("same.csv").write_text("p\n" + f"{value}\n" * 6)
+    ended = run("decide", "same.csv", "--json")
+    assert ended.code == 0
+    assert json.loads(ended.out)["positives"] == (6 if value else 0)
+
+
+def test_scores_that_are_all_0_or_1(run: Run) -> None:
+    Path("sure.csv").write_text("p\n0\n1\n1\n0\n")
+    ended = run("decide", "sure.csv")
+    assert [line[-1] for line in ended.out.splitlines()[1:]] == ["0", "1", "1", "0"]
+    assert "expected   1.0000" in ended.err
+
+
+def test_an_output_that_cannot_be_written_leaves_nothing(run: Run) -> None:
+    Path("scores.csv").write_text(csv_text())
+    Path("taken").write_text("a file")
+    for output, reason in (
+        ("taken/out.csv", "there is no folder taken"),
+        ("none/out.csv.gz", "there is no folder none"),
+        (".", "it is a folder"),
+    ):
+        ended = run("decide", "scores.csv", "-o", output)
+        assert ended.code == 1
+        assert ended.err == f"argmetric: cannot write {output}: {reason}\n"
+    left = sorted(path.name for path in Path(".").iterdir())
+    assert left == ["scores.csv", "taken"]
