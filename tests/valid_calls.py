@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pytest
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 
 import argmetric as am
@@ -38,6 +39,19 @@ def fitted(kind: Callable[..., Any], X: Any, y: Any, *names: str) -> Callable[..
     def call(**arguments: Any) -> Any:
         to_fit = {name: arguments.pop(name) for name in names if name in arguments}
         return kind(**arguments).fit(X, y, **to_fit)
+
+    return call
+
+
+def drawn(function: Callable[..., Any], **fixed: Any) -> Callable[..., Any]:
+    """A picture that is not kept."""
+
+    def call(**arguments: Any) -> Any:
+        plt = pytest.importorskip("matplotlib.pyplot", reason="needs the extra 'plot'")
+        try:
+            return function(**fixed, **arguments)
+        finally:
+            plt.close("all")
 
     return call
 
@@ -361,6 +375,52 @@ CALLS |= {
         metric="f1",
         rule="histogram",
         pos_label=1,
+    ),
+}
+
+# ----------------------------------------------------------------------- displays
+
+MODEL = LogisticRegression().fit(X, X_Y)
+STREAM = stream.OnlineClassifier().fit(X, X_Y)
+ROWS = {"X": X}
+LABELLED = {"X": X, "y": X_Y}
+SEEN = {"estimator": MODEL, "metric": "f1", "pos_label": 1, "ax": None}
+QUICK = {"n_bootstrap": 3}
+CALLS |= {
+    "ExpectedMetricDisplay.from_predictions": of(
+        drawn(am.ExpectedMetricDisplay.from_predictions),
+        **{"p": P, "metric": "f1", "ax": None, "max_positives": 3},
+    ),
+    "ExpectedMetricDisplay.from_estimator": of(
+        drawn(am.ExpectedMetricDisplay.from_estimator, **ROWS), **SEEN
+    ),
+    "ForecastDisplay.from_predictions": of(
+        drawn(am.ForecastDisplay.from_predictions),
+        **{"p": P, "labels": Y, "metric": "f1", "score": 0.5, "ax": None},
+    ),
+    "ForecastDisplay.from_estimator": of(
+        drawn(am.ForecastDisplay.from_estimator, **ROWS), **SEEN, score=0.5
+    ),
+    "CalibrationCostDisplay.from_predictions": of(
+        drawn(am.CalibrationCostDisplay.from_predictions, **QUICK),
+        **{"y": Y, "p": P, "metric": "f1", "ax": None},
+    ),
+    "CalibrationCostDisplay.from_estimator": of(
+        drawn(am.CalibrationCostDisplay.from_estimator, **LABELLED, **QUICK), **SEEN
+    ),
+    "ThresholdDisplay.from_predictions": of(
+        drawn(am.ThresholdDisplay.from_predictions, **QUICK),
+        **{"y": Y, "p": P, "metric": "f1", "ax": None},
+    ),
+    "ThresholdDisplay.from_estimator": of(
+        drawn(am.ThresholdDisplay.from_estimator, **LABELLED, **QUICK), **SEEN
+    ),
+    "StreamDisplay.from_predictions": of(
+        drawn(stream.StreamDisplay.from_predictions),
+        **{"y_true": Y, "y_pred": Y, "metric": "f1", "thresholds": P, "ax": None},
+    ),
+    "StreamDisplay.from_estimator": of(
+        drawn(stream.StreamDisplay.from_estimator), estimator=STREAM, ax=None
     ),
 }
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import inspect
 import subprocess
 import sys
 
@@ -53,6 +55,12 @@ def summary():
     )
 
 
+def spans():
+    """A sentence in which a person is likely, and a place less so."""
+    p = [[0.1, 0.8, 0.0, 0.1], [0.6, 0.1, 0.3, 0.0], [0.6, 0.0, 0.0, 0.4]]
+    return sequence.token_model(p, ["O", "B-PER", "I-PER", "B-LOC"])
+
+
 def results():
     yield am.decide(P)
     yield am.decide(P, groups=[0, 0, 0, 1, 1, 1], average="groups")
@@ -63,13 +71,14 @@ def results():
     yield sequence.decode("f1", sequence.Independent(P))
     yield sequence.distribution("f1", [1, 0], sequence.Independent([0.9, 0.2]))
     yield Recalibration(0.9, 0.1, 0.01, 1.0)
+    yield sequence.decode_spans(spans(), method="counts")
     yield history()
     yield score_trees([Tree(["a", "b"], None, [2, 0])], [[0, 1]])
     yield summary()
     yield score_summaries(["a b", "c"], [["a b c", "b c"], ["c d"]])
 
 
-@pytest.fixture(scope="module", params=list(range(13)))
+@pytest.fixture(scope="module", params=list(range(14)))
 def result(request):
     return list(results())[request.param]
 
@@ -185,6 +194,96 @@ def test_every_result_and_estimator_shows_itself_in_notebooks():
         *("Independent", "MarkovChain", "LinearChainCRF", "CrfsuiteModel"),
         *("MetricObjective", "MetricSurfaceDisplay", "StreamDisplay"),
     }
+
+
+def test_every_result_is_drawn():
+    """All but words: what `check_task` found, and what was refused or proven."""
+    rooms = (am, am.report, am.scale, search, sequence, stream, am.train)
+    found = {name: getattr(room, name) for room in rooms for name in room.__all__}
+    kinds = {
+        name: kind
+        for name, kind in found.items()
+        if isinstance(kind, type) and issubclass(kind, Result)
+    }
+    undrawn = {name for name, kind in kinds.items() if not hasattr(kind, "plot")}
+    assert undrawn == {"TaskReport"}
+    assert len(kinds) > 15
+    for name in {*kinds, "RuleRun"} - undrawn:
+        drawn = inspect.signature(found[name].plot).parameters
+        assert list(drawn)[:2] == ["self", "ax"], name
+        assert drawn["ax"].default is None, name
+
+
+def bars(ax):
+    """Names and lengths of the bars of a picture."""
+    names = [one.get_text() for one in ax.get_yticklabels()]
+    return dict(zip(names, (one.get_width() for one in ax.patches), strict=True))
+
+
+def test_chosen_spans_are_drawn_by_type():
+    plt = pytest.importorskip("matplotlib.pyplot")
+    decision = sequence.decode_spans([spans(), spans()], method="counts")
+    ax = decision.plot()
+    assert [one.get_text() for one in ax.get_legend().texts] == ["LOC", "PER"]
+    assert sum(one.get_height() for one in ax.patches) == decision.n_spans == 4
+    assert ax.get_title().startswith("4 spans, expected f1 0.")
+    nothing = sequence.token_model([[1.0, 0.0]], ["O", "B-X"])
+    empty = sequence.decode_spans(nothing).plot(ax.figure.add_subplot())
+    assert (len(empty.patches), empty.get_legend()) == (0, None)
+    plt.close(ax.figure)
+
+
+def test_an_evaluation_has_a_bar_for_each_share():
+    plt = pytest.importorskip("matplotlib.pyplot")
+    ax = Evaluation(0.5, 0.25, 1.0, 0.4, 0, 1000).plot()
+    assert bars(ax) == {
+        "accuracy 0.500": 0.5,
+        "precision 0.250": 0.25,
+        "recall 1.000": 1.0,
+        "F1 0.400": 0.4,
+    }
+    assert list(bars(Evaluation(0.5, None, None, None, 0, 9).plot())) == [
+        "accuracy 0.500"
+    ]
+    plt.close("all")
+
+
+def test_what_was_done_to_many_files_is_drawn():
+    plt = pytest.importorskip("matplotlib.pyplot")
+    f1 = am.FBeta()
+    sizes = {"n": 10, "n_files": 2, "n_groups": None}
+    decision = am.scale.ScaledDecision(
+        *("out", "p", None),
+        **sizes,
+        **{"n_positives": 4, "threshold": 0.3, "expected": 0.75, "error": 0.0},
+        **{"expected_half": 0.5, "n_half": 2, "metric": f1, "plan": "one vector"},
+    )
+    assert bars(decision.plot()) == {"decided 0.750": 0.75, "cut at 0.5 0.500": 0.5}
+    alone = dataclasses.replace(decision, expected_half=None)
+    assert bars(alone.plot()) == {"decided 0.750": 0.75}
+    counts = {"tp": 3, "fp": 1, "fn": 2, "tn": 4}
+    score = am.scale.ScaledScore(
+        *(2 / 3, f1, "y", "decision", None),
+        **sizes,
+        n_groups_without_positives=None,
+        counts=counts,
+    )
+    ax = score.plot()
+    cells = {one.get_position(): one.get_text() for one in ax.texts}
+    assert cells == {  # decision from left to right, truth from top to bottom
+        (0, 0): "4\n80.0%",
+        (1, 0): "1\n20.0%",
+        (0, 1): "2\n40.0%",
+        (1, 1): "3\n60.0%",
+    }
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("decision", "truth")
+    assert ax.get_title() == "f1 0.667"
+    plt.close("all")
+
+
+def test_what_is_no_axes_is_refused():
+    with pytest.raises(TypeError, match="ax must be matplotlib Axes, not int"):
+        am.decide(P).plot(3)
 
 
 def test_labels_of_a_rule_are_no_markup():

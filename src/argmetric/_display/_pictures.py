@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,6 +40,8 @@ def drawing(
 def new_axes(ax: Any, size: tuple[float, float] = (6.4, 3.8), **options: Any) -> Any:
     """The given axes, or those of a new figure with these options."""
     if ax is not None:
+        if not hasattr(ax, "get_legend_handles_labels"):
+            raise TypeError(f"ax must be matplotlib Axes, not {type(ax).__name__}")
         return ax
     try:
         import matplotlib.pyplot as plt
@@ -92,6 +94,19 @@ def draw_bars(ax: Any, names: Sequence[str], values: Any) -> None:
     ax.barh(places, values, color="C0", alpha=0.8)
     ax.set_yticks(places, names)
     ax.invert_yaxis()
+
+
+def draw_counts(ax: Any, counts: Mapping[str, int]) -> None:
+    """Draw tp, fp, fn and tn as a square: truth from top to bottom."""
+    square = np.array([[counts["tn"], counts["fp"]], [counts["fn"], counts["tp"]]])
+    share = square / np.maximum(square.sum(axis=1, keepdims=True), 1)
+    ax.imshow(share, cmap="Blues", vmin=0, vmax=1)
+    for (truth, said), count in np.ndenumerate(square):
+        dark = share[truth, said] > 0.5
+        text = f"{count:,}\n{share[truth, said]:.1%}"
+        ax.text(said, truth, text, ha="center", va="center", color="wk"[not dark])
+    ax.set_xticks((0, 1), ("negative", "positive"))
+    ax.set_yticks((0, 1), ("negative", "positive"))
 
 
 def bars_size(count: int) -> tuple[float, float]:

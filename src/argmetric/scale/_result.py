@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from argmetric._display import Lines, Result
+from argmetric._display import Lines, Result, bars_size, draw_bars, draw_counts, drawing
 from argmetric._saving import shown_number
 from argmetric.metrics import Metric
 
@@ -111,6 +111,27 @@ class ScaledDecision(Result):
             "notes": list(self.notes),
         }
 
+    def plot(self, ax: Any = None) -> Any:
+        """Draw what is expected of the decision, and of a cut at one half.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        bars = {"decided": self.expected}
+        if self.expected_half is not None:
+            bars["cut at 0.5"] = self.expected_half
+        names = [f"{name} {value:.3f}" for name, value in bars.items()]
+        labels = {"xlabel": f"expected {self.metric.name}", "title": f"{self.n:,} rows"}
+        with drawing(ax, bars_size(len(bars)), **labels) as ax:
+            draw_bars(ax, names, list(bars.values()))
+        return ax
+
 
 @dataclass(frozen=True, repr=False)
 class ScaledScore(Result):
@@ -167,6 +188,24 @@ class ScaledScore(Result):
             "zero_division": shown_number(self.metric.zero_division),
             "skipped": list(self.skipped),
         }
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the rows by truth and decision.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        title = f"{self.metric.name} {self.score:.3f}"
+        labels = {"xlabel": "decision", "ylabel": "truth", "title": title}
+        with drawing(ax, (4.2, 3.8), **labels) as ax:
+            draw_counts(ax, self.counts)
+        return ax
 
 
 def _shown(value: float | None) -> Any:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from argmetric._corpus import SchemeName
-from argmetric._display import Lines, Result
+from argmetric._corpus import SchemeName, Span
+from argmetric._display import Lines, Result, drawing
 from argmetric._types import Floats
 from argmetric.metrics import Metric
 
@@ -70,3 +70,29 @@ class SpanDecision(Result):
             ("true", f"{self.expected_spans:,.1f} spans expected"),
             ("expected", f"{self.expected:.4f} ({what}, {known})"),
         ]
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw how probable the chosen spans are, type by type.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        spans = [
+            span
+            for one in self.spans
+            for span in ([one] if isinstance(one, Span) else one)
+        ]
+        types = sorted({span.type for span in spans})
+        each = [[span.probability for span in spans if span.type == t] for t in types]
+        title = f"{self.n_spans:,} spans, expected {self.metric.name} "
+        labels = {"xlabel": "probability of a span", "ylabel": "chosen spans"}
+        with drawing(ax, title=f"{title}{self.expected:.3f}", **labels) as ax:
+            if spans:
+                ax.hist(each, bins=20, range=(0, 1), stacked=True, label=types)
+        return ax

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from argmetric._corpus import ChunkCounts, Labels, roles_and_kinds
-from argmetric._display import Lines, Result
+from argmetric._display import Lines, Result, bars_size, draw_bars, drawing
 from argmetric._types import Integers
 from argmetric.search._tagging._codec import Codec
 
@@ -42,12 +43,34 @@ class Evaluation(Result):
         """F1 of chunks, or accuracy where there are none."""
         return self.accuracy if self.f1 is None else self.f1
 
-    def _lines(self) -> Lines:
+    def _shares(self) -> dict[str, float]:
         shares = {"accuracy": self.accuracy, "precision": self.precision}
         shares |= {"recall": self.recall, "F1": self.f1}
-        known = [(name, f"{x:.4f}") for name, x in shares.items() if x is not None]
+        return {name: value for name, value in shares.items() if value is not None}
+
+    def _lines(self) -> Lines:
+        known = [(name, f"{share:.4f}") for name, share in self._shares().items()]
         unknown = f", {self.unknown:,} of an unknown label" if self.unknown else ""
         return [*known, ("tokens", f"{self.tokens:,}{unknown}")]
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw a bar for each share.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        shares = self._shares()
+        labels = {"title": f"{self.tokens:,} tokens", "xlim": (0, 1), "xlabel": "share"}
+        names = [f"{name} {share:.3f}" for name, share in shares.items()]
+        with drawing(ax, bars_size(len(shares)), **labels) as ax:
+            draw_bars(ax, names, list(shares.values()))
+        return ax
 
 
 class Judge:
