@@ -90,9 +90,10 @@ class SpanDecision(Result):
         ]
         types = sorted({span.type for span in spans})
         each = [[span.probability for span in spans if span.type == t] for t in types]
-        title = f"{self.n_spans:,} spans, expected {self.metric.name} "
         labels = {"xlabel": "probability of a span", "ylabel": "chosen spans"}
-        with drawing(ax, title=f"{title}{self.expected:.3f}", **labels) as ax:
+        score = f"expected {self.metric.name} {self.expected:.3f}"
+        title = f"{self.n_spans:,} spans, {score}"
+        with drawing(ax, (6.4, 3.8), title=title, **labels) as ax:
             if spans:
                 ax.hist(each, bins=20, range=(0, 1), stacked=True, label=types)
         return ax
