@@ -131,7 +131,7 @@ def found_at_once(question: Question) -> Found | None:
     """Of a short vector, without what long ones need: services decide per request."""
     layout, limits = question.layout, question.limits
     scores, metric = layout.scores, question.metric
-    if question.method != "auto" or not is_short(scores, metric):
+    if question.method != "auto" or not is_short(scores):
         return None
     if limits.min_precision > 0 or limits.min_recall > 0 or limits.least > scores.size:
         return None

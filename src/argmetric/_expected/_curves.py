@@ -100,9 +100,9 @@ def loses_digits(metric: Metric, form: Form | None, segments: Segments) -> bool:
     return bool((np.maximum(none, every)[segments.lengths > TABLE_LIMIT] > 0.9).any())
 
 
-def is_short(p: Floats, metric: Metric) -> bool:
+def is_short(p: Floats) -> bool:
     """Whether the table of one vector tells all, whatever the form of the metric."""
-    return p.size <= REMEMBERED and not isinstance(metric.form, MeanForm)
+    return p.size <= REMEMBERED
 
 
 def error_of(curve: Floats) -> float:
@@ -129,7 +129,7 @@ def expected_curves(
     array([0.    , 0.678 , 0.7844, 0.6928])
     """
     tables = tables or Tables(metric)
-    if method == "auto" and segments.n_segments == 1 and is_short(segments.p, metric):
+    if method == "auto" and segments.n_segments == 1 and is_short(segments.p):
         curve = short_curve(tables, segments.p, segments.q, int(segments.sizes[0]))
         return curve, np.full(1, error_of(curve))
     backend = choose_backend(segments)
