@@ -84,6 +84,29 @@ def test_a_missing_library_names_its_extra(monkeypatch):
         load_extra("distributed", "dask")
 
 
+def test_workers_of_our_own_are_given_time_to_come_back(monkeypatch):
+    import dask
+    import distributed
+
+    class Client:
+        def __init__(self, **words):
+            self.closed = False
+
+        def nthreads(self):
+            return {"tcp://here": 1}
+
+        def close(self):
+            self.closed = True
+
+    monkeypatch.setattr(distributed, "Client", Client)
+    setting = "distributed.deploy.lost-worker-timeout"
+    with dask.config.set({setting: "15s"}):
+        with Dask(n_jobs=1) as executor:
+            assert dask.config.get(setting) == "10 minutes"
+        assert executor.client.closed
+        assert dask.config.get(setting) == "15s"
+
+
 def test_an_old_dask_is_refused(monkeypatch):
     import distributed
 

@@ -6,6 +6,7 @@ behind before it is done, so a worker that is lost costs a task that is done aga
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor as Pool
@@ -20,6 +21,12 @@ from argmetric.scale._extras import load_extra
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
 
+# A busy machine takes longer to start a worker again than the 15 s after which Dask
+# gives it up; and where none comes back a run ends, and does not wait for ever.
+PATIENCE = {
+    "distributed.deploy.lost-worker-timeout": "10 minutes",
+    "distributed.scheduler.no-workers-timeout": "10 minutes",
+}
 OLDEST_DASK = (2026, 6)  # the first in which no known fault loses rows or tasks
 
 
@@ -158,15 +165,21 @@ class Dask(_Closing):
         workers, self.retries = check_jobs(n_jobs), check_count(retries, "retries")
         distributed = load_extra("distributed", "dask")
         _refuse_old(distributed.__version__)
-        self._own = None
+        self._ends = contextlib.ExitStack()
         if client is None:
             # Workers may be killed for their memory; what they hold is in files.
             # Another cluster of this machine may have the usual port.
-            client = self._own = distributed.Client(
-                n_workers=workers, threads_per_worker=1, dashboard_address=":0"
-            )
+            settings = load_extra("dask", "dask").config.set(PATIENCE)
+            with contextlib.ExitStack() as ends:
+                ends.enter_context(settings)
+                client = distributed.Client(
+                    n_workers=workers, threads_per_worker=1, dashboard_address=":0"
+                )
+                ends.callback(client.close)
+                self._ends = ends.pop_all()
         elif isinstance(client, str):
-            client = self._own = distributed.Client(client, timeout="30s")
+            client = distributed.Client(client, timeout="30s")
+            self._ends.callback(client.close)
         elif not isinstance(client, distributed.Client):
             raise TypeError(
                 "client must be a distributed.Client or the address of a scheduler, "
@@ -190,9 +203,7 @@ class Dask(_Closing):
 
     def close(self) -> None:
         """End the client, and processes that were started for it."""
-        if self._own is not None:
-            self._own.close()
-            self._own = None
+        self._ends.close()
 
 
 def _refuse_old(version: str) -> None:
