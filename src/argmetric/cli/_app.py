@@ -5,6 +5,7 @@ from __future__ import annotations
 from cyclopts import App
 
 from argmetric import __version__
+from argmetric.cli._examples import ENDINGS, ROWS_ENDINGS, epilogue
 
 _COMMANDS = {
     "decide": "scores._decide",
@@ -32,10 +33,19 @@ app = App(
     "expected metric, and the score to expect.",
     help_format="markdown",
     suppress_keyboard_interrupt=False,  # `main` answers for it
-    help_epilogue="Exit codes: 0 done, 1 failure, 2 wrong usage, 3 gate not met.\n\n"
-    "Files: CSV, TSV and JSONL (also .gz, .zst), Parquet, Arrow (Feather), Excel; `-` "
-    "is standard input or output. `--debug` (or `ARGMETRIC_DEBUG=1`) shows the "
-    "traceback of a failure.",
+    help_epilogue=epilogue("", ROWS_ENDINGS),
 )
 for _place, (_command, _module) in enumerate(_COMMANDS.items()):
-    app.command(f"argmetric.cli.{_module}:{_command}", name=_command, sort_key=_place)
+    _is_group = _module.endswith("_commands")  # which has an ending of its own
+    _ending = {} if _is_group else {"help_epilogue": epilogue(_command, ROWS_ENDINGS)}
+    app.command(
+        f"argmetric.cli.{_module}:{_command}",
+        name=_command,
+        sort_key=_place,
+        **_ending,
+    )
+app.command(
+    "argmetric.cli._completion:install_completion",
+    name="--install-completion",
+    help_epilogue=epilogue("--install-completion", ENDINGS),
+)

@@ -111,7 +111,7 @@ PosLabel = Annotated[
 Drop = Annotated[
     list[str] | None,
     IN_FILE,
-    Parameter(metavar="COLUMN"),
+    Parameter(metavar="COLUMN", negative=""),
     told("A column that is no feature, such as an id; repeat it for several."),
 ]
 Decisions = Annotated[

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from cyclopts import App
 
+from argmetric.cli._examples import TRAINING_ENDINGS, epilogue
 from argmetric.cli.parse._evaluate import evaluate
 from argmetric.cli.parse._predict import predict
 from argmetric.cli.parse._train import train
@@ -15,10 +16,9 @@ parse = App(
     help="Parse sentences: the head of each word, and its relation to it.\n\n"
     "Files are CoNLL-U (.conllu), or have word, tag and head on a line (.dp), with an "
     "empty line behind each sentence; UTF-8.",
-    help_epilogue="Exit codes: 0 done, 1 failure, 2 wrong usage, 3 gate not met, 130 "
-    "interrupted. `-` is standard input or output. `--debug` (or `ARGMETRIC_DEBUG=1`) "
-    "shows the traceback of a failure.",
+    help_epilogue=epilogue("parse", TRAINING_ENDINGS),
 )
 _COMMANDS: tuple[Callable[..., int], ...] = train, predict, evaluate
 for _place, _command in enumerate(_COMMANDS):
-    parse.command(_command, sort_key=_place)
+    _ending = epilogue(f"parse {_command.__name__}", TRAINING_ENDINGS)
+    parse.command(_command, sort_key=_place, help_epilogue=_ending)

@@ -80,8 +80,9 @@ def tune(
         list[str] | None,
         NAMED_METRIC,
         Parameter(
+            negative="",
             help=f"{METRICS} Repeat it for several metrics, each with its own rule. "
-            "[default: f1]"
+            "[default: f1]",
         ),
     ] = None,
     zero_division: ZeroOverZero = None,

@@ -1,0 +1,116 @@
+"""The help of every command, and the completion of the shell."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from argmetric.cli._app import app
+from argmetric.cli._examples import EXAMPLES
+from argmetric.cli._options import marked_streams
+from command import Run
+
+ENDS = "--help", "-h", "--version"
+
+
+def commands(level: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    yield path, level
+    for name, command in level.resolved_commands().items():
+        if name not in ENDS:
+            yield from commands(command, f"{path} {name}".strip())
+
+
+EVERY = dict(commands(app))
+
+
+def test_every_command_has_examples_and_no_other_has() -> None:
+    assert len(EVERY) > 25
+    assert EXAMPLES.keys() == EVERY.keys()
+
+
+@pytest.mark.parametrize("command", EVERY)
+def test_examples_parse_and_are_shown(
+    run: Run, command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    shown = run(*command.split(), "--help").out
+    assert "Examples:" in shown
+    assert 1 <= len(EXAMPLES[command]) <= 3
+    for line in EXAMPLES[command]:
+        assert line in shown  # not wrapped: it can be copied
+        program, *tokens = shlex.split(line)
+        assert program == "argmetric"
+        assert " ".join(tokens).startswith(command)
+        app.parse_args(marked_streams(tokens), exit_on_error=False, print_error=False)
+
+
+def test_no_option_is_there_for_the_parser_alone() -> None:
+    found = {
+        name
+        for command in EVERY.values()
+        if command.default_command is not None
+        for argument in command.assemble_argument_collection()
+        for name in argument.names
+        if name.startswith(("--no-", "--empty-"))
+    }
+    assert found == {"--no-label"}
+
+
+def test_the_completion_for_bash_is_a_script_with_the_commands(run: Run) -> None:
+    ended = run("--install-completion", "--shell", "bash", "-o", "argmetric.bash")
+    assert ended.code == 0
+    assert "written: " in ended.err
+    checked = subprocess.run(["bash", "-n", "argmetric.bash"], capture_output=True)
+    assert (checked.returncode, checked.stderr) == (0, b"")
+    words = "source argmetric.bash; COMP_WORDS=(argmetric fore); COMP_CWORD=1; "
+    words += 'COMP_LINE="argmetric fore"; COMP_POINT=14; _argmetric; '
+    completed = subprocess.run(
+        ["bash", "-c", f'{words} echo "${{COMPREPLY[@]}}"'],
+        capture_output=True,
+        text=True,
+    )
+    assert completed.stdout.strip() == "forecast"
+    script = Path("argmetric.bash").read_text()
+    for name in EVERY:
+        if name and not name.startswith("-"):
+            assert name.split()[-1] in script
+    assert run("--install-completion", "--shell", "bash", "-o", "-").out == script
+
+
+def test_the_completion_is_installed_where_the_shell_looks(
+    run: Run, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(Path, "home", lambda: tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    ended = run("--install-completion", "--shell", "bash")
+    assert ended.code == 0
+    written = ended.err.split("written: ")[1].split(";")[0]
+    assert Path(written).is_relative_to(tmp_path)
+    assert "argmetric" in Path(written).name
+    assert written in (tmp_path / ".bashrc").read_text().replace(
+        "~", str(tmp_path)
+    ).replace("$HOME", str(tmp_path))
+
+
+def test_an_unknown_shell_is_asked_for(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from cyclopts.completion import detect
+
+    def unknown() -> None:
+        raise detect.ShellDetectionError
+
+    monkeypatch.setattr(detect, "detect_shell", unknown)
+    monkeypatch.setitem(os.environ, "SHELL", "/bin/odd")
+    ended = run("--install-completion")
+    assert ended.code == 2
+    assert ended.err == (
+        "argmetric: which shell is this (/bin/odd)? Pass --shell bash, zsh, fish or "
+        "powershell\n"
+    )
