@@ -17,6 +17,7 @@ extensions = [
     "sphinx.ext.autosummary",
     "numpydoc",
     "sphinx_gallery.gen_gallery",
+    "matplotlib.sphinxext.plot_directive",
 ]
 templates_path = ["_templates"]
 exclude_patterns = ["_build", "sg_execution_times.rst"]
@@ -49,7 +50,7 @@ html_theme_options = {
     "pygments_light_style": "tango",
     "pygments_dark_style": "monokai",
 }
-html_sidebars = {"quickstart": [], "api": [], "api/*": []}
+html_sidebars = {page: [] for page in ("quickstart", "coming_from", "api", "api/*")}
 
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
@@ -62,6 +63,21 @@ sphinx_gallery_conf = {
     "remove_config_comments": True,
     "abort_on_example_error": True,
     "image_scrapers": ("matplotlib",),
+}
+
+# Tutorials: the build runs their code and draws what stands in them.
+plot_include_source = True
+plot_html_show_source_link = False
+plot_html_show_formats = False
+plot_formats = ["svg"]
+plot_apply_rcparams = True
+plot_rcparams = {
+    "svg.hashsalt": "argmetric",  # the same bytes whenever the same picture is drawn
+    "svg.fonttype": "none",
+    "font.size": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "path.simplify": True,
 }
 
 RESULTS = {

@@ -18,25 +18,18 @@ mpl.use("svg")
 
 import matplotlib.pyplot as plt
 import numpy as np
+from conf import plot_rcparams
 
 import argmetric as am
 from argmetric.stream import OnlineClassifier, StreamDisplay
 
 FOLDER = Path(__file__).parent / "_static"
 P = [0.62, 0.48, 0.41, 0.35, 0.30, 0.22, 0.18, 0.12, 0.07, 0.04]
-# The same bytes whenever the same picture is drawn
-STYLE = {
-    "svg.hashsalt": "argmetric",
-    "svg.fonttype": "none",
-    "font.size": 9,
-    "axes.spines.top": False,
-}
-STYLE |= {"axes.spines.right": False, "path.simplify": True}
 
 
 @contextmanager
 def picture(name: str, width: float, columns: int = 1) -> Iterator[Any]:
-    with mpl.rc_context(STYLE):
+    with mpl.rc_context(plot_rcparams):
         figure, axes = plt.subplots(
             1, columns, figsize=(width, 2.9), layout="constrained"
         )
@@ -88,15 +81,21 @@ def threshold() -> None:
 
 
 def stream() -> None:
-    """A stream whose positives change sides after 12,000 rows."""
+    """A stream whose positives change sides half-way, followed by two learners."""
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(30_000, 3))
-    side = np.where(np.arange(30_000) < 12_000, 1, -1)
-    y = rng.random(30_000) < 1 / (1 + np.exp(3 - 2 * side * X[:, 0]))
-    model = OnlineClassifier("f1", memory=2000)
-    model.progressive(X, y)
-    with picture("stream", 5.6) as ax:
-        StreamDisplay.from_estimator(model, ax=ax)
+    n, change = 30_000, 15_000
+    X = rng.normal(size=(n, 5))
+    side = np.where(np.arange(n) < change, 1, -1)
+    y = rng.random(n) < 1 / (1 + np.exp(5 - 3 * side * X[:, 0]))
+    with picture("stream", 8.4, 2) as axes:
+        for ax, learner in zip(axes, ("mixture", "sgd"), strict=True):
+            model = OnlineClassifier("f1", learner=learner)
+            model.progressive(X, y)
+            StreamDisplay.from_estimator(model, ax=ax)
+            ax.axvline(change, color="C3", linestyle=":")
+            ax.set(title=f'learner="{learner}"', ylim=(-0.03, 0.8))
+            ax.legend(loc="lower right")
+        axes[1].get_legend().remove()
 
 
 PICTURES: tuple[Callable[[], None], ...] = (
