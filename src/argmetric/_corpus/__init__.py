@@ -23,6 +23,7 @@ from argmetric._corpus._columns import (
     read_text,
 )
 from argmetric._corpus._heads import Heads
+from argmetric._corpus._plain import PlainText, tokenized
 from argmetric._corpus._read import HasLabels, read_sentences
 from argmetric._corpus._schemes import (
     BEGIN,
@@ -68,6 +69,7 @@ __all__ = [
     "HasLabels",
     "Heads",
     "Labels",
+    "PlainText",
     "Roles",
     "SchemeName",
     "Sentence",
@@ -91,6 +93,7 @@ __all__ = [
     "roles_and_kinds",
     "roles_of",
     "score_trees",
+    "tokenized",
     "well_formed",
     "word_shape",
     "write_labels",

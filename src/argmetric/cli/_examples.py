@@ -68,7 +68,10 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "argmetric tag train chunks.train --task chunk --model chunks.tag",
         "argmetric tag train ner.train --task ner --dev ner.dev --model ner.tag",
     ),
-    "tag predict": ("argmetric tag predict chunks.tag chunks.test -o tagged.txt",),
+    "tag predict": (
+        "argmetric tag predict chunks.tag chunks.test -o tagged.txt",
+        "argmetric tag predict names.tag letter.txt --raw -o names.jsonl",
+    ),
     "tag evaluate": ("argmetric tag evaluate tagged.txt --fail-under 0.9",),
     "tag templates": ("argmetric tag templates chunk",),
     "parse": ("argmetric parse train trees.conllu --model trees.parser",),

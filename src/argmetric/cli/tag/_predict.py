@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from argmetric._corpus import ColumnFile, write_text
+from argmetric._corpus import ColumnFile, Sentence, write_text
 from argmetric._saving import DataError
 from argmetric.cli import _report
 from argmetric.cli._encoding import Encoding
 from argmetric.cli._errors import DONE, UsageError, say
 from argmetric.cli._options import (
+    OUTPUT,
     FilePath,
+    Flag,
     JsonSummary,
     TextTarget,
 )
@@ -24,6 +27,13 @@ from argmetric.cli._summary import SentencesAsked
 from argmetric.cli.scores._rows_out import refuse_shared_output
 from argmetric.cli.scores._rules import refuse_bad_target
 from argmetric.cli.tag._file import read_tags
+from argmetric.cli.tag._raw import (
+    Marked,
+    RawFormat,
+    raw_format,
+    read_plain,
+    refuse_other_columns,
+)
 
 if TYPE_CHECKING:
     from argmetric.search import Tagger
@@ -35,6 +45,7 @@ class TagPredictSummary(SentencesAsked):
     model: str
     task: str
     columns: list[int]
+    entities: int | None
     seconds: float
     output: str | None
 
@@ -47,7 +58,9 @@ def predict(
     encoding: Annotated[
         Encoding, Parameter(help="How the text is written, and will be.")
     ] = "utf-8",
+    raw: Annotated[bool, Flag] = False,
     output: TextTarget = None,
+    output_format: Annotated[RawFormat | None, Parameter(group=OUTPUT)] = None,
     json: JsonSummary = False,
 ) -> int:
     """Tag sentences by a tagger of `argmetric tag train`.
@@ -56,6 +69,11 @@ def predict(
     and the chunk label, for a joint tagger); empty lines and those of -DOCSTART- are
     left as they are. A summary goes to standard error.
 
+    With --raw the file is plain text. It comes out with its entities in brackets, as
+    in [PER Ana] (with its tags, as in Ana/NNP), or as JSON lines: an object for each
+    sentence, with its "text", and the type, "start" and "end" of each of its
+    "entities", such that text[start:end] is the entity.
+
     Parameters
     ----------
     model
@@ -63,34 +81,36 @@ def predict(
     file
         The sentences, words first; - is standard input. Columns that the tagger does
         not read, such as right labels, may follow.
+    raw
+        The file is plain text, not a token on each line; sentences end with lines and
+        with full stops. For a tagger that was trained on words and labels alone.
+    output_format
+        With --raw: "text", or "jsonl" for JSON lines. By default the ending of --output
+        tells it; on standard output it is text.
     """
     refuse_shared_output(output, json=json)
+    if output_format is not None and not raw:
+        raise UsageError("--output-format is about --raw: pass it too")
     if model == "-":
         raise UsageError("a tagger is read from a file, not from standard input")
     if output not in (None, "-"):
         refuse_bad_target(output)
     with reading(model):
         tagger = load_tagger(model)
-    text = read_tags(file, encoding)
-    _check_columns(text, tagger, model)
-    with progress(f"tagging {text.n_sentences:,} sentences"):
-        started = time.perf_counter()
-        found = tagger.predict(text.objects(text.columns))
-        seconds = time.perf_counter() - started
-    flat = list(chain.from_iterable(found))
-    joint = tagger.task == "joint"
-    added: list[Sequence[str]] = list(zip(*flat, strict=True)) if joint else [flat]
+    read = _of_plain_text if raw else _of_columns
+    tagged = read(file, encoding, tagger, model)
     target = output if output is not None else None if json else "-"
     if target is not None:
-        write_text(target, text.with_columns(added), encoding)
+        write_text(target, tagged.written(raw_format(output, output_format)), encoding)
     summary: TagPredictSummary = {
-        "file": text.name,
-        "sentences": text.n_sentences,
-        "tokens": text.n_tokens,
+        "file": tagged.name,
+        "sentences": tagged.n_sentences,
+        "tokens": tagged.n_tokens,
         "model": model,
         "task": tagger.task,
-        "columns": list(range(text.width + 1, text.width + len(added) + 1)),
-        "seconds": seconds,
+        "columns": tagged.columns,
+        "entities": tagged.entities,
+        "seconds": tagged.seconds,
         "output": target,
     }
     if json:
@@ -100,6 +120,65 @@ def predict(
     else:
         _print(summary)
     return DONE
+
+
+@dataclass(frozen=True)
+class _Tagged:
+    """Sentences that were tagged; `written` gives the text of the output."""
+
+    name: str
+    n_sentences: int
+    n_tokens: int
+    columns: list[int]
+    entities: int | None
+    seconds: float
+    written: Callable[[RawFormat], str]
+
+
+def _of_columns(file: str, encoding: str, tagger: Tagger, model: str) -> _Tagged:
+    text = read_tags(file, encoding)
+    _check_columns(text, tagger, model)
+    added, seconds = _labels(tagger, text.objects(text.columns))
+    return _Tagged(
+        text.name,
+        text.n_sentences,
+        text.n_tokens,
+        list(range(text.width + 1, text.width + len(added) + 1)),
+        None,
+        seconds,
+        lambda _: text.with_columns(added),
+    )
+
+
+def _of_plain_text(file: str, encoding: str, tagger: Tagger, model: str) -> _Tagged:
+    refuse_other_columns(tagger, model)
+    text = read_plain(file, encoding)
+    added, seconds = _labels(tagger, text.objects())
+    tags = list(added[0]) if tagger.task in ("pos", "joint") else None
+    labels = None if tagger.task == "pos" else list(added[-1])
+    marked = Marked(text, labels, tags)
+    return _Tagged(
+        text.name,
+        text.n_sentences,
+        len(text.tokens),
+        [],
+        None if labels is None else len(marked.types),
+        seconds,
+        lambda form: marked.as_lines() if form == "jsonl" else marked.as_text(),
+    )
+
+
+def _labels(
+    tagger: Tagger, sentences: list[Sentence]
+) -> tuple[list[Sequence[str]], float]:
+    """Return columns of labels, one or in the joint task two, and the seconds."""
+    with progress(f"tagging {len(sentences):,} sentences"):
+        started = time.perf_counter()
+        found = tagger.predict(sentences)
+        seconds = time.perf_counter() - started
+    flat = list(chain.from_iterable(found))
+    joint = tagger.task == "joint"
+    return list(zip(*flat, strict=True)) if joint else [flat], seconds
 
 
 def load_tagger(path: str) -> Tagger:
@@ -132,14 +211,15 @@ def _check_columns(text: ColumnFile, tagger: Tagger, model: str) -> None:
 
 def _print(summary: TagPredictSummary) -> None:
     target = _report.console(stderr=True)
-    places = summary["columns"]
-    where = f"column {places[0]}" if len(places) == 1 else f"columns {places[0]} and "
-    where += "" if len(places) == 1 else f"{places[1]}"
     facts = [
         _report.sentences_asked(summary),
         ("model", f"{summary['model']}, task {summary['task']}"),
-        ("added", where),
-        ("took", f"{summary['seconds']:.1f} s"),
     ]
+    if places := summary["columns"]:
+        columns = "column" if len(places) == 1 else "columns"
+        facts.append(("added", f"{columns} {' and '.join(map(str, places))}"))
+    if summary["entities"] is not None:
+        facts.append(("found", f"{summary['entities']:,} entities"))
+    facts.append(("took", f"{summary['seconds']:.1f} s"))
     _report.print_facts(target, "argmetric tag predict", facts)
     _report.print_written(target, summary["output"])
