@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib
 import json
 import math
@@ -10,7 +11,7 @@ import os
 import platform
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -19,8 +20,29 @@ import numpy as np
 
 Target = tuple[str, float] | tuple[str, float, float] | None
 
+ROOT = Path(__file__).resolve().parents[1]
+
 _results: list[dict[str, Any]] = []
 _judging = True
+_heard = True
+
+
+class MissingData(SystemExit):
+    """A set that is not there: the end of a script, with where the set is to be had."""
+
+    def __init__(self, name: str, folder: Path, published: str) -> None:
+        super().__init__(
+            f"no {name} in {folder}; set ARGMETRIC_DATA to where it is. It is "
+            f"published at {published}"
+        )
+
+
+def data_file(name: str, published: str) -> Path:
+    """A file of the folder that ARGMETRIC_DATA names, or of ../shared/data."""
+    folder = Path(os.environ.get("ARGMETRIC_DATA", ROOT.parent / "shared" / "data"))
+    if not (folder / name).exists():
+        raise MissingData(name, folder, published)
+    return folder / name
 
 
 def run_sections(
@@ -83,12 +105,24 @@ def emit(
         "what": what,
         "value": _rounded(value),
         "unit": unit,
-        "target": _describe(target),
-        "met": _met(value, target),
+        "target": None if target is None else described(target),
+        "met": None if target is None or not _judging else met(value, target),
         **{name: _rounded(detail) for name, detail in details.items()},
     }
     _results.append(line)
-    print(json.dumps(line, ensure_ascii=False), flush=True)
+    if _heard:
+        print(json.dumps(line, ensure_ascii=False), flush=True)
+
+
+@contextlib.contextmanager
+def unheard() -> Iterator[None]:
+    """Print no measurement: somebody else takes what the functions return."""
+    global _heard
+    before, _heard = _heard, False
+    try:
+        yield
+    finally:
+        _heard = before
 
 
 def emit_summary() -> None:
@@ -160,22 +194,20 @@ def longdouble_name() -> str:
     )
 
 
-def _met(value: float | None, target: Target) -> bool | None:
-    if target is None or not _judging:
-        return None
+def met(value: float | None, target: tuple[Any, ...]) -> bool:
+    """Whether a value is what was asked for."""
     if value is None or math.isnan(value):
         return False
     if target[0] == "<=":
-        return value <= target[1]
+        return bool(value <= target[1])
     if target[0] == ">=":
-        return value >= target[1]
+        return bool(value >= target[1])
     assert target[0] == "within"
-    return target[1] <= value <= target[2]
+    return bool(target[1] <= value <= target[2])
 
 
-def _describe(target: Target) -> str | None:
-    if target is None:
-        return None
+def described(target: tuple[Any, ...]) -> str:
+    """A target as people write it."""
     if target[0] == "within":
         return f"{target[1]:g} to {target[2]:g}"
     return f"{target[0]} {target[1]:g}"

@@ -1,22 +1,18 @@
-"""The tabular sets of the benchmarks, read from a folder of .npz files.
+"""The tabular sets of the benchmarks, .npz files in `tabular` of the data folder.
 
-The folder is the one that ARGMETRIC_DATA names, or ../shared/data from the project's
-root; the files are in its `tabular`. Scaling is the same for all rows and blind to
-the labels: covtype's ten numbers to [0, 1], other dense sets standardised and cut at
-5 standard deviations, sparse sets as they are published.
+Scaling is the same for all rows and blind to the labels: covtype's ten numbers to
+[0, 1], other dense sets standardised and cut at 5 standard deviations, sparse sets as
+they are published.
 """
 
 from __future__ import annotations
 
-import os
-import sys
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+from harness import data_file
 
-ROOT = Path(__file__).resolve().parents[1]
 LIBSVM = "https://www.csie.ntu.edu.tw/~cjlin/libsvmtools/datasets/"
 UCI = "https://archive.ics.uci.edu"
 PUBLISHED = {
@@ -46,12 +42,7 @@ class Table:
 
 
 def load(name: str) -> Table:
-    path = _folder() / "tabular" / f"{name}.npz"
-    if not path.exists():
-        sys.exit(
-            f"no {path.name} in {path.parent}; set ARGMETRIC_DATA to the folder above "
-            f"it. {name} is published at {PUBLISHED.get(name, UCI)}"
-        )
+    path = data_file(f"tabular/{name}.npz", PUBLISHED.get(name, UCI))
     with np.load(path) as arrays:
         y = arrays["y"].astype(np.int64)
         n_train = int(arrays["n_train"])
@@ -62,10 +53,6 @@ def load(name: str) -> Table:
         else:
             X = _sparse(arrays)
     return Table(name, X, y, n_train)
-
-
-def _folder() -> Path:
-    return Path(os.environ.get("ARGMETRIC_DATA", ROOT.parent / "shared" / "data"))
 
 
 def _covtype(arrays: Any) -> np.ndarray:

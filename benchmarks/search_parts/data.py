@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import resource
-import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,15 +10,15 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import harness
 import numpy as np
 
 from argmetric.sequence import read_sentences
 
-ROOT = Path(__file__).resolve().parents[2]
 PUBLISHED = {
-    "conll2000/train.txt": "https://www.cnts.ua.ac.be/conll2000/chunking/",
-    "conll2002/esp.train": "https://www.cnts.ua.ac.be/conll2002/ner/",
-    "ocr/letters.npz": "https://ai.stanford.edu/~btaskar/ocr/",
+    "conll2000": "https://www.cnts.ua.ac.be/conll2000/chunking/",
+    "conll2002": "https://www.cnts.ua.ac.be/conll2002/ner/",
+    "ocr": "https://ai.stanford.edu/~btaskar/ocr/",
     "summ/fewsum": "https://github.com/abrazinskas/FewSum",
     "summ/opinosis": "https://github.com/kavgan/opinosis-summarization",
 }
@@ -69,13 +67,8 @@ class Letters:
 
 
 def data_file(name: str) -> Path:
-    folder = Path(os.environ.get("ARGMETRIC_DATA", ROOT.parent / "shared" / "data"))
-    if not (folder / name).exists():
-        sys.exit(
-            f"no {name} in {folder}; set ARGMETRIC_DATA to where it is. It is "
-            f"published at {PUBLISHED.get(name, 'the place of its set')}"
-        )
-    return folder / name
+    places = (place for part, place in PUBLISHED.items() if name.startswith(part))
+    return harness.data_file(name, next(places, "the place of its set"))
 
 
 def _read(name: str) -> list[Any]:

@@ -29,17 +29,9 @@ def run(*, quick: bool, figures: Path | None) -> None:
     """Loss on test inputs by iteration, β = 1, the initial policy removed."""
     n = 2 if quick else ITERATIONS
     curves: dict[str, dict[str, list[float]]] = {}
-    for title, (task, train, test) in _small_tasks(quick).items():
+    for title, problem in small_tasks(20 if quick else SMALL).items():
         for kind in LEARNERS:
-            searn = Searn(
-                task(),
-                LinearLearner(kind, epochs=6),
-                beta=1.0,
-                iterations=n,
-                patience=n,
-            )
-            searn.fit(*train, dev=test)  # only to see its loss after each iteration
-            losses = [float(one.dev_loss) for one in searn.history_]
+            losses = losses_by_iteration(problem, kind, n)
             curves.setdefault(title, {})[kind] = losses
             emit(
                 "paper",
@@ -55,8 +47,18 @@ def run(*, quick: bool, figures: Path | None) -> None:
         _draw(curves, figures)
 
 
-def _small_tasks(quick: bool) -> dict[str, Any]:
-    n, m = (20, 20) if quick else (SMALL, SMALL)
+def losses_by_iteration(problem: Any, kind: str, n: int) -> list[float]:
+    """On the test inputs, which are looked at for nothing else."""
+    task, train, test = problem
+    learner = LinearLearner(kind, epochs=6)
+    searn = Searn(task(), learner, beta=1.0, iterations=n, patience=n)
+    searn.fit(*train, dev=test)
+    return [float(one.dev_loss) for one in searn.history_]
+
+
+def small_tasks(n: int) -> dict[str, Any]:
+    """A task with n inputs to learn from and n to test on, by name."""
+    m = n
     en, es = chunks(), spanish()
 
     def text(corpus: Any, task: str) -> tuple[Any, Any]:

@@ -39,9 +39,10 @@ TOOLS: dict[str, Callable[..., peers.Run]] = {
 
 def run(*, quick: bool) -> str:
     """Score, and share of sequences without an error, of each classifier and peer."""
+    sizes = (10, 200) if quick else (1, None)
     rows: dict[str, list[str]] = {}
     columns: list[str] = []
-    for name, (measure, measure_peer) in _tasks(quick).items():
+    for name, (measure, measure_peer) in tasks(*sizes).items():
         columns.append(name)
         calls: dict[str, Callable[[], tuple[float, float]]] = {}
         for learner in LEARNERS:
@@ -68,12 +69,14 @@ Measure = Callable[[str, Any], tuple[float, float]]
 MeasurePeer = Callable[[str], tuple[float, float]]
 
 
-def _tasks(quick: bool) -> dict[str, tuple[Measure, MeasurePeer | None]]:
+def tasks(
+    step: int, n_sentences: int | None
+) -> dict[str, tuple[Measure, MeasurePeer | None]]:
+    """All tasks, with every so many-th word, and so many sentences."""
     data, es, en = letters(), spanish(), chunks()
-    if quick:
-        data = data.choose(np.arange(len(data.lengths)) % 10 == 0)
+    data = data.choose(np.arange(len(data.lengths)) % step == 0)
     pixels = Images(pixel_pairs(data.pixels, SHAPE, radius=0), data)
-    cut = slice(0, 200 if quick else None)
+    cut = slice(0, n_sentences)
 
     def written(size: str) -> tuple[Measure, MeasurePeer]:
         mine = data.folds == 0

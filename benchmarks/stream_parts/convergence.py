@@ -27,7 +27,7 @@ from argmetric.stream import (
 from stream_parts.sets import rst_table
 
 HISTOGRAM, PATIENT = "histogram", "histogram, forget=None"
-FOFO, NEWTON = "FOFO", "newton"
+FOFO, OFO, NEWTON = "FOFO", "OFO", "newton"
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ def run(*, quick: bool, figures: Path | None) -> str:
     seeds = 2 if quick else 10
     tables, panels = [], []
     for stream in STREAMS:
-        errors, lost, alarms = _errors(stream, lengths, seeds)
+        errors, lost, alarms = errors_of(stream, lengths, seeds)
         emit(
             "convergence",
             f"{stream.name}: streams in which the histogram saw a change",
@@ -98,8 +98,8 @@ def run(*, quick: bool, figures: Path | None) -> str:
         calibrated = stream.slope == 1.0
         rows = []
         for name, found in errors.items():
-            slope = _slope(lengths, found)
-            fofo = _slope(lengths, errors[FOFO])
+            slope = slope_of(lengths, found)
+            fofo = slope_of(lengths, errors[FOFO])
             emit(
                 "convergence",
                 f"{stream.name}: slope of log|θ-θ*| over log n, {name}",
@@ -130,18 +130,23 @@ def _target(name: str, fofo: float, calibrated: bool) -> tuple[str, float] | Non
     return ("<=", fofo) if name in (HISTOGRAM, PATIENT) else None
 
 
-def _errors(
-    stream: Stream, lengths: np.ndarray, seeds: int
+ANYTIME: dict[str, ThresholdRule] = {
+    "FOFO, anytime": FOFORule(),
+    OFO: OFORule(),
+    NEWTON: NewtonRule(),
+    HISTOGRAM: HistogramRule(),
+    PATIENT: HistogramRule(forget=None),
+}
+
+
+def errors_of(
+    stream: Stream,
+    lengths: np.ndarray,
+    seeds: int,
+    anytime: dict[str, ThresholdRule] = ANYTIME,
 ) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray], int]:
     """Mean |θ - θ*|, mean points of F1 lost, and the number of false alarms."""
     most = int(lengths[-1])
-    anytime: dict[str, ThresholdRule] = {
-        "FOFO, anytime": FOFORule(),
-        "OFO": OFORule(),
-        NEWTON: NewtonRule(),
-        HISTOGRAM: HistogramRule(),
-        PATIENT: HistogramRule(forget=None),
-    }
     errors = {name: np.zeros(len(lengths)) for name in (FOFO, *anytime)}
     lost = {name: np.zeros(len(lengths)) for name in errors}
     alarms = 0
@@ -167,7 +172,7 @@ def _fofo(z: np.ndarray, y: np.ndarray) -> float:
     return rule.threshold_of(state)
 
 
-def _slope(lengths: np.ndarray, errors: np.ndarray) -> float:
+def slope_of(lengths: np.ndarray, errors: np.ndarray) -> float:
     return float(np.polyfit(np.log(lengths), np.log(errors), 1)[0])
 
 
@@ -184,7 +189,7 @@ def _plot(
     )
     for ax, (title, errors) in zip(axes, panels, strict=True):
         for name, found in errors.items():
-            slope = _slope(lengths, found)
+            slope = slope_of(lengths, found)
             ax.loglog(lengths, found, marker=".", label=f"{name} ({slope:.2f})")
         guide = errors[FOFO][0] * np.sqrt(lengths[0] / lengths)
         ax.loglog(lengths, guide, color="0.7", linestyle="--", label="1/√n")

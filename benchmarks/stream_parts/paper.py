@@ -72,22 +72,26 @@ class Found:
 
 
 def tasks(quick: bool) -> Iterator[Task]:
-    from scipy.sparse import csr_matrix
-
     if quick:
         names = ["mammography"]
     else:
         names = ["covtype", "a9a", "ijcnn1", "w8a"]
         names += [name for group in STAND_INS.values() for name in group]
     for name in names:
-        for task in tasks_of(name, LETTERS if name == "letter" else None):
-            # the kernels of STAMP and OMCSL take sparse rows
-            yield replace(task, X=csr_matrix(task.X))
+        yield from tasks_named(name)
+
+
+def tasks_named(name: str) -> Iterator[Task]:
+    """The tasks of a set, in sparse rows: the kernels of STAMP and OMCSL take those."""
+    from scipy.sparse import csr_matrix
+
+    for task in tasks_of(name, LETTERS if name == "letter" else None):
+        yield replace(task, X=csr_matrix(task.X))
 
 
 def run(*, quick: bool, figures: Path | None) -> str:
     """Measure, draw, and return the tables in reStructuredText."""
-    results = [_measure(task, 2 if quick else SHUFFLES) for task in tasks(quick)]
+    results = [measure(task, 2 if quick else SHUFFLES) for task in tasks(quick)]
     for kind in ("online", "test"):
         _emit_order(results, kind)
     if figures is not None:
@@ -110,7 +114,7 @@ def rules_for(n: int) -> dict[str, ThresholdRule]:
     }
 
 
-def _measure(task: Task, shuffles: int) -> Found:
+def measure(task: Task, shuffles: int) -> Found:
     third = task.n // 3
     shape = (shuffles, len(METHODS))
     online, test = np.zeros(shape), np.zeros(shape)

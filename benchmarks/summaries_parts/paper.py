@@ -16,6 +16,7 @@ from search_parts.data import simple_table
 
 from summaries_parts.judge import interval
 from summaries_parts.sets import systems
+from summaries_parts.system import System
 from summaries_parts.unlearned import ILP, ORACLE
 
 NEARLY = 0.9  # of the oracle: "nearly solved"
@@ -83,9 +84,14 @@ def run(*, quick: bool) -> str:
     return simple_table(head, rows)
 
 
-def _ask(claim: Claim, name: str, *, quick: bool) -> list[str]:
+def compared(claim: Claim, name: str, *, quick: bool) -> tuple[System, System]:
+    """What stands for the better system and what for the worse one."""
     found = systems(name, quick=quick)
-    better, worse = found[claim.better], found[claim.worse]
+    return found[claim.better], found[claim.worse]
+
+
+def _ask(claim: Claim, name: str, *, quick: bool) -> list[str]:
+    better, worse = compared(claim, name, quick=quick)
     gains = better.scores - worse.scores
     low, high = interval(gains)
     if claim.nearly_equal:

@@ -48,7 +48,7 @@ def _check(
         chosen = SoftMetric if kind == "soft" else ExpectedMetric
         objective = chosen(rows, am.get_metric(metric), gamma=GAMMA)
         theta = rng.normal(size=8)
-        slope_error = max(slope_error, _slope_error(objective, theta))
+        slope_error = max(slope_error, slope_error_of(objective, theta))
         value_error = max(
             value_error, _value_error(kind, metric, X, y, weight, objective, theta)
         )
@@ -64,7 +64,7 @@ def _check(
     )
 
 
-def _slope_error(objective: Any, theta: np.ndarray) -> float:
+def slope_error_of(objective: Any, theta: np.ndarray) -> float:
     _, gradient = objective.value_and_gradient(theta)
     numeric = np.empty(theta.size)
     for j in range(theta.size):

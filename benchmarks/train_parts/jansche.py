@@ -36,20 +36,26 @@ Draw = tuple[np.ndarray, np.ndarray]
 
 
 def run(*, quick: bool) -> str:
-    draws = 2 if quick else 20
-    stand_ins: dict[str, Callable[[np.random.Generator], Draw]] = {
-        "a9a": _adult(),
-        "covtype 2": _forest(),
-    }
     parts = []
-    for name, draw in stand_ins.items():
-        with threadpool_limits(1):
-            counts = [_four_ways(*draw(np.random.default_rng(i))) for i in range(draws)]
-        rates = np.array([[_rates(*row) for row in one] for one in counts])
+    for name in STAND_INS:
+        counts = counts_of(name, 2 if quick else 20)
+        rates = rates_of(counts)
         _emit_first(name, counts[0])
         _emit_means(name, rates)
         parts.append(_table(name, counts[0], rates))
     return "\n\n".join(parts)
+
+
+def counts_of(name: str, draws: int) -> list[list[tuple[int, int, int]]]:
+    """(tp, k, t) of the four ways on each draw of a stand-in."""
+    draw = STAND_INS[name]()
+    with threadpool_limits(1):
+        return [_four_ways(*draw(np.random.default_rng(i))) for i in range(draws)]
+
+
+def rates_of(counts: list[list[tuple[int, int, int]]]) -> np.ndarray:
+    """Recall, precision and both F of draws by ways."""
+    return np.array([[_rates(*row) for row in one] for one in counts])
 
 
 def _adult() -> Callable[[np.random.Generator], Draw]:
@@ -80,6 +86,9 @@ def _forest() -> Callable[[np.random.Generator], Draw]:
         return np.ascontiguousarray(table.X[mixed][:, columns]), target[mixed]
 
     return draw
+
+
+STAND_INS = {"a9a": _adult, "covtype 2": _forest}
 
 
 def _four_ways(X: np.ndarray, y: np.ndarray) -> list[tuple[int, int, int]]:

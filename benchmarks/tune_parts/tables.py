@@ -95,14 +95,16 @@ PAPER = {
 def run(*, quick: bool) -> str:
     names = ("breastw", "spambase") if quick else tuple(PAPER)
     with threadpool_limits(1):
-        rows = {name: _measure(name, 1 if quick else 5) for name in names}
+        rows = {name: measure(name, 1 if quick else 5) for name in names}
     return "\n\n".join(_table(rows, METRICS[i : i + 2]) for i in (0, 2))
 
 
-def _measure(name: str, n_splits: int) -> dict[str, np.ndarray]:
-    """Scores of every metric, as an array of splits by ways."""
+def measure(
+    name: str, n_splits: int, n_tasks: int | None = None
+) -> dict[str, np.ndarray]:
+    """Scores of every metric, as an array of splits by ways; of some classes only."""
     table, paper = load(name), PAPER[name]
-    tasks = _one_against_rest(table.y)
+    tasks = _one_against_rest(table.y)[:n_tasks]
     scores: dict[str, list[Any]] = {metric: [] for metric in METRICS}
     for split in range(n_splits):
         order = np.random.default_rng(split).permutation(len(table.y))
@@ -221,16 +223,21 @@ def _emit_consistency(name: str, paper: Paper) -> None:
     because the function is convex. The baseline's labels are the same for both.
     """
     for i, way in enumerate(WAYS[:3]):
-        f1, printed = paper.scores["f1"][i], paper.scores["jaccard"][i]
         emit(
             "tables",
             f"{name}: the paper's Jaccard of {way} minus the least that its F1 allows",
-            printed - f1 / (2 - f1),
+            above_the_least(paper, i),
             "score",
-            printed_f1=f1,
-            printed_jaccard=printed,
-            possible=printed >= f1 / (2 - f1) - 1e-3,
+            printed_f1=paper.scores["f1"][i],
+            printed_jaccard=paper.scores["jaccard"][i],
+            possible=above_the_least(paper, i) >= -1e-3,
         )
+
+
+def above_the_least(paper: Paper, way: int) -> float:
+    """The printed Jaccard of a way minus the least that its printed F1 allows."""
+    f1 = paper.scores["f1"][way]
+    return paper.scores["jaccard"][way] - f1 / (2 - f1)
 
 
 def _standard_error(values: np.ndarray) -> float:
