@@ -28,6 +28,7 @@ import pytest
 from argmetric.cli import _summary, main
 from argmetric.cli._app import app
 from argmetric.cli._metrics import MetricEntry
+from argmetric.cli._papers import ClaimEntry, ClaimResult
 from argmetric.cli._spans import SpansSummary
 from argmetric.cli.models._predict import PredictSummary
 from argmetric.cli.models._train import TrainSummary
@@ -56,10 +57,12 @@ from argmetric.cli.tag._train import TagTrainSummary
 
 PAGE = Path(__file__).parents[2] / "docs" / "json.rst"
 WORDS = {str: "text", int: "integer", float: "number", bool: "boolean", Any: "any"}
-GROUPS = "tag", "parse", "summarize"  # of commands
+GROUPS = "tag", "parse", "summarize", "papers"  # of commands
 # A call for each shape of each summary; later calls use the files of earlier ones
 CALLS: tuple[tuple[str, Any], ...] = (
     ("metrics", list[MetricEntry]),
+    ("papers list", list[ClaimEntry]),
+    ("papers run jansche2007-footnote-3 --fast", ClaimResult),
     ("decide rows.csv --group g", DecideSummary),
     ("decide none.csv", DecideSummary),
     ("decide rows.csv --reference rows.csv --route decide", DecideSummary),

@@ -22,6 +22,7 @@ _COMMANDS = {
     "tag": "tag._commands",
     "parse": "parse._commands",
     "summarize": "summarize._commands",
+    "papers": "_papers",
     "metrics": "_metrics",
     "demo": "_demo",
 }

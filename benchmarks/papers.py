@@ -1,0 +1,48 @@
+"""Every claim of the five papers that can be run, with its verdict.
+
+    argmetric papers list
+    argmetric papers run --fast                     # all of them, a few minutes
+    argmetric papers run liu2018 -o results.jsonl   # a paper, or single claims
+    python docs/write_papers.py                     # the page, from docs/papers.jsonl
+
+A claim is declared in the module of its paper in `papers_parts`; its experiment calls
+the sections of the other benchmarks, which need the data that they need.
+"""
+
+from __future__ import annotations
+
+import difflib
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from papers_parts import jansche2007, runner
+from papers_parts.claim import PAPERS, Claim
+
+CLAIMS: tuple[Claim, ...] = (*jansche2007.CLAIMS,)
+
+
+def entries(names: Sequence[str] = ()) -> list[dict[str, Any]]:
+    """What is declared of the claims."""
+    return [runner.entry(claim) for claim in chosen(names)]
+
+
+def run(
+    names: Sequence[str], *, fast: bool, data: Path | None
+) -> Iterator[dict[str, Any]]:
+    """What was found, claim by claim."""
+    if data is not None:
+        os.environ["ARGMETRIC_DATA"] = str(data)
+    return runner.run(chosen(names), fast=fast)
+
+
+def chosen(names: Sequence[str]) -> list[Claim]:
+    """The claims of these names or papers; all of them where nothing is named."""
+    for name in names:
+        known = [*PAPERS, *(claim.name for claim in CLAIMS)]
+        if name not in known:
+            near = difflib.get_close_matches(name, known)
+            meant = f"did you mean {' or '.join(near)}?" if near else "see the list"
+            raise ValueError(f"no claim and no paper is called {name!r}: {meant}")
+    return [c for c in CLAIMS if not names or c.name in names or c.paper in names]

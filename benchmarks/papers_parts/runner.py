@@ -1,0 +1,87 @@
+"""Run claims, one after the other: whatever becomes of one, the next has its turn."""
+
+from __future__ import annotations
+
+import math
+import time
+import traceback
+import warnings
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from harness import MissingData, described, unheard
+
+from papers_parts.claim import (
+    FAILED,
+    NOT_RUN,
+    Claim,
+    Estimate,
+    Figure,
+    Figures,
+)
+
+DIGITS = 6  # of a stored figure
+
+
+def entry(claim: Claim) -> dict[str, Any]:
+    """What is declared of a claim."""
+    return {
+        "name": claim.name,
+        "paper": claim.paper,
+        "place": claim.place,
+        "says": claim.says,
+        "data": claim.data,
+        "seeds": claim.seeds,
+        "asked": {ask.figure: described(ask.target) for ask in claim.asks},
+        "printed": dict(claim.printed),
+        "remark": claim.remark,
+    }
+
+
+def run(claims: Sequence[Claim], *, fast: bool) -> Iterator[dict[str, Any]]:
+    """What was declared and what was found, as soon as it is."""
+    for claim in claims:
+        yield outcome(claim, fast=fast)
+
+
+def outcome(claim: Claim, *, fast: bool) -> dict[str, Any]:
+    """One claim: its figures and its verdict, or why there are none."""
+    start = time.process_time()
+    figures: Figures = {}
+    try:
+        with unheard(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # they are for those who choose the options
+            figures = claim.measure(fast)
+        verdict, why = claim.verdict(figures, fast=fast)
+    except MissingData as missing:
+        verdict, why = NOT_RUN, str(missing)
+    except ModuleNotFoundError as missing:
+        package = (missing.name or "").split(".")[0]
+        verdict, why = NOT_RUN, f"{package} is not installed: it is in the extra bench"
+    except Exception as problem:
+        verdict, why = FAILED, f"{type(problem).__name__}: {problem}, {_where(problem)}"
+    return {
+        **entry(claim),
+        "fast": fast,
+        "ours": {name: _stored(figure) for name, figure in figures.items()},
+        "verdict": verdict,
+        "why": why,
+        "cpu_seconds": round(time.process_time() - start, 1),
+    }
+
+
+def _where(problem: Exception) -> str:
+    last = traceback.extract_tb(problem.__traceback__)[-1]
+    return f"{last.filename.rsplit('/', 1)[-1]}:{last.lineno}"
+
+
+def _stored(figure: Figure) -> dict[str, Any]:
+    interval = None
+    if isinstance(figure, Estimate):
+        interval = [_number(figure.low), _number(figure.high)]
+        figure = figure.value
+    return {"value": _number(figure), "interval": interval}
+
+
+def _number(value: float) -> float | None:
+    return float(f"{value:.{DIGITS}g}") if math.isfinite(value) else None

@@ -1,0 +1,209 @@
+"""``argmetric papers``: list, run."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import json as json_
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict
+
+from cyclopts import App, Parameter
+
+import argmetric
+from argmetric.cli import _report
+from argmetric.cli._errors import DONE, FAILURE, UsageError, say
+from argmetric.cli._options import Flag, Json
+from argmetric.cli._summary import Interval, Number
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+_REPOSITORY = "https://github.com/argmetric/argmetric"
+Verdict = Literal["holds", "in part", "does not hold", "not run", "failed"]
+Name = Annotated[
+    str,
+    Parameter(metavar="NAME", help="Claims, or papers with all of theirs; else all."),
+]
+Benchmarks = Annotated[
+    Path | None,
+    Parameter(
+        metavar="DIR",
+        help="The folder benchmarks of the sources, where this is not run from them.",
+    ),
+]
+
+papers = App(
+    name="papers",
+    help="Run what the five papers claim, and see whether it is so.\n\nThe experiments "
+    "come with the sources, in their folder benchmarks.",
+    help_epilogue="Exit codes: 0 done, whatever the verdicts; 1 an experiment failed; "
+    "2 wrong usage. A claim whose data or packages are missing is not run, and says "
+    "what it needs.\n\nExample: `argmetric papers run jansche2007 --fast`",
+)
+
+
+class ClaimEntry(TypedDict):
+    """What is declared of a claim."""
+
+    name: str
+    paper: str
+    place: str
+    says: str
+    data: str
+    seeds: str
+    asked: dict[str, str]
+    printed: dict[str, str]
+    remark: str
+
+
+class ClaimFigure(TypedDict):
+    """A figure of ours."""
+
+    value: Number
+    interval: Interval | None
+
+
+class ClaimResult(ClaimEntry):
+    """What is declared of a claim, and what was found."""
+
+    fast: bool
+    ours: dict[str, ClaimFigure]
+    verdict: Verdict
+    why: str
+    cpu_seconds: float
+
+
+@papers.command(name="list", sort_key=0)
+def list_(*names: Name, benchmarks: Benchmarks = None, json: Json = False) -> int:
+    """List the claims: name, place in the paper, what it says."""
+    with _experiments(benchmarks) as experiments:
+        entries = _entries(experiments, names)
+    if json:
+        _report.print_json(entries)
+        return DONE
+    rows = [[one["name"], one["place"], one["says"]] for one in entries]
+    target = _report.console(stderr=False)
+    _report.print_table(target, ["name", "place", "claim"], rows, numbers_from=3)
+    return DONE
+
+
+@papers.command(sort_key=1)
+def run(
+    *names: Name,
+    fast: Annotated[bool, Flag] = False,
+    data: Annotated[Path | None, Parameter(metavar="DIR")] = None,
+    output: Annotated[Path | None, Parameter(alias="-o", metavar="FILE")] = None,
+    benchmarks: Benchmarks = None,
+    json: Json = False,
+) -> int:
+    """Run claims and judge them by their declared rules.
+
+    Parameters
+    ----------
+    fast
+        Smaller samples: all claims in a few minutes. Figures are then less certain.
+    data
+        The folder of the data sets; by default the one that ARGMETRIC_DATA names.
+    output
+        Keep results here, one JSON object a line, each as soon as it is there. Results
+        of other claims that are in the file stay.
+    """
+    with _experiments(benchmarks) as experiments:
+        asked = [one["name"] for one in _entries(experiments, names)]
+        results = experiments.run(names, fast=fast, data=data)
+        counts = _told(asked, results, _Kept(output), json=json)
+    say(", ".join(f"{verdict} {number}" for verdict, number in counts.items()))
+    return FAILURE if "failed" in counts else DONE
+
+
+def _told(
+    asked: list[str], results: Iterator[ClaimResult], kept: _Kept, *, json: bool
+) -> dict[str, int]:
+    """Tell every result as it comes, and return how many there are of each verdict."""
+    target = _report.console(stderr=False)
+    start = time.monotonic()
+    counts: dict[str, int] = {}
+    for place, name in enumerate(asked, start=1):
+        say(f"{place} of {len(asked)}, {time.monotonic() - start:.0f} s: {name}")
+        found = next(results)
+        kept.add(found)
+        counts[found["verdict"]] = counts.get(found["verdict"], 0) + 1
+        if json:
+            print(json_.dumps(found, ensure_ascii=False), flush=True)
+        else:
+            _print(target, found)
+    return counts
+
+
+def _entries(experiments: Any, names: tuple[str, ...]) -> list[ClaimEntry]:
+    try:
+        entries: list[ClaimEntry] = experiments.entries(names)
+    except ValueError as unknown:
+        raise UsageError(f"{unknown} (argmetric papers list)") from None
+    return entries
+
+
+def _print(target: Console, found: ClaimResult) -> None:
+    facts = [("claim", f"{found['says']} ({found['place']})")]
+    if found["ours"] and found["verdict"] != "failed":
+        facts += [_answered(part) for part in found["why"].split("; ")]
+    else:
+        facts.append(("why", found["why"]))
+    others = (name for name in found["ours"] if name not in found["asked"])
+    facts += [("besides", _figure(name, found["ours"][name])) for name in others]
+    facts += [("paper", f"{name} {text}") for name, text in found["printed"].items()]
+    facts += [("remark", found["remark"])] if found["remark"] else []
+    _report.print_facts(target, f"{found['name']}: {found['verdict']}", facts)
+
+
+def _answered(part: str) -> tuple[str, str]:
+    answer, _, figures = part.partition(": ")
+    return answer, figures
+
+
+def _figure(name: str, one: ClaimFigure) -> str:
+    value = "not finite" if one["value"] is None else f"{one['value']:.4g}"
+    if one["interval"] is not None:
+        low, high = ("?" if end is None else f"{end:.4g}" for end in one["interval"])
+        value += f" ({low} to {high})"
+    return f"{name} {value}"
+
+
+class _Kept:
+    """A file of results, whole at any time."""
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+        self._lines: dict[str, str] = {}
+        if path is not None and path.exists():
+            for line in path.read_text(encoding="utf-8").splitlines():
+                self._lines[json_.loads(line)["name"]] = line
+
+    def add(self, found: ClaimResult) -> None:
+        if self._path is None:
+            return
+        self._lines[found["name"]] = json_.dumps(found, ensure_ascii=False)
+        beside = self._path.with_name(f"{self._path.name}.part")
+        beside.write_text("\n".join([*self._lines.values(), ""]), encoding="utf-8")
+        beside.replace(self._path)
+
+
+@contextlib.contextmanager
+def _experiments(folder: Path | None) -> Iterator[Any]:
+    """The module that declares the claims; its neighbours are found on the path."""
+    beside = Path(argmetric.__file__).resolve().parents[2] / "benchmarks"
+    folder = (beside if folder is None else folder).resolve()
+    if not (folder / "papers.py").is_file():
+        raise UsageError(
+            f"no papers.py in {folder}: these experiments come with the sources. Run "
+            f"`git clone {_REPOSITORY}` and pass --benchmarks argmetric/benchmarks"
+        )
+    sys.path.insert(0, str(folder))
+    try:
+        yield importlib.import_module("papers")
+    finally:
+        sys.path.remove(str(folder))
