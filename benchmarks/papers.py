@@ -17,10 +17,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from papers_parts import jansche2007, runner
+from papers_parts import jansche2005, jansche2007, runner
 from papers_parts.claim import PAPERS, Claim
 
-CLAIMS: tuple[Claim, ...] = (*jansche2007.CLAIMS,)
+CLAIMS: tuple[Claim, ...] = (
+    *jansche2007.CLAIMS,
+    *jansche2005.CLAIMS,
+)
 
 
 def entries(names: Sequence[str] = ()) -> list[dict[str, Any]]:

@@ -159,6 +159,7 @@ def test_claims_are_chosen_by_name_or_paper(papers: Any) -> None:
     [
         ("jansche2007-algorithm-1", "holds", "most that the optimum lacks", 0.0),
         ("jansche2007-footnote-3", "holds", "lengths with another number of states", 0),
+        ("jansche2005-section-6-likelihood", "holds", "θ0", 0.347242),
     ],
 )
 def test_claims_that_take_no_time(
