@@ -17,12 +17,22 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from papers_parts import jansche2005, jansche2007, runner
+from papers_parts import (
+    jansche2005,
+    jansche2007,
+    natarajan2015,
+    natarajan2015_printed,
+    natarajan2015_tables,
+    runner,
+)
 from papers_parts.claim import PAPERS, Claim
 
 CLAIMS: tuple[Claim, ...] = (
     *jansche2007.CLAIMS,
     *jansche2005.CLAIMS,
+    *natarajan2015.CLAIMS,
+    *natarajan2015_printed.CLAIMS,
+    *natarajan2015_tables.CLAIMS,
 )
 
 

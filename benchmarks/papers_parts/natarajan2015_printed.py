@@ -1,0 +1,232 @@
+"""Natarajan et al. (2015): definitions and algorithms as they are printed.
+
+u = tp/n, v = k/n and p = t/n are the paper's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from decide_parts.references import VALUES
+
+import argmetric as am
+from argmetric._expected._papers import natarajan_algorithm_1
+from papers_parts.claim import Claim, Figures, at_most
+from papers_parts.enumeration import Value, expected, tops, valued
+from papers_parts.natarajan2015 import DRAWN, EXACT, vectors
+
+
+def _counts(n: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """All (tp, k, t) at which no rate is 0/0."""
+    tp, k, t = (x.ravel() for x in np.mgrid[: n + 1, : n + 1, : n + 1])
+    there = (tp <= np.minimum(k, t)) & (k + t - tp <= n)
+    there &= (k > 0) & (t > 0) & (t < n)
+    return tp[there], k[there], t[there]
+
+
+def _equation_3(fast: bool) -> Figures:
+    tp, k, t = _counts(9)
+    fn, fp, b = t - tp, k - tp, 4.0
+    below = (1 + b) * fn + b * fn + fp
+    printed = (1 + b) * tp[below > 0] / below[below > 0]
+    right = VALUES["f2"](tp, k, t, 9, 0.0)[below > 0].astype(np.float64)
+    return {
+        "largest value as printed": float(printed.max()),
+        "largest difference to F, β = 2": float(np.abs(printed - right).max()),
+    }
+
+
+# Row of Table 1: Φ(u, v, p) as printed, and the metric that it should be
+PRINTED: dict[str, tuple[Callable[[Any, Any, Any], Any], str]] = {
+    "AM": (lambda u, v, p: (u + p * (1 - v - p)) / (p * (1 - p)), "balanced_accuracy"),
+    "F, β = 2": (lambda u, v, p: 5 * u / (4 * p + v), "f2"),
+    "Jaccard": (lambda u, v, p: u / (p + v - u), "jaccard"),
+    "G-TP/PR": (lambda u, v, p: u / np.sqrt(p * v), "fowlkes_mallows"),
+    "G-Mean": (lambda u, v, p: u * (1 - v - p + u) / (p * (1 - p)), "gmean"),
+    "H-Mean": (lambda u, v, p: _ratio(2 * u * (1 - v - p + u), (1 - v - p) * p + u),
+               "hmean"),
+    "Q-Mean": (
+        lambda u, v, p: 1 - (((p - u) / 2) ** 2 + ((v - u) / 2) ** 2) / 2,
+        "qmean",
+    ),
+}  # fmt: skip
+
+
+def _ratio(above: Any, below: Any) -> Any:
+    return np.divide(above, below, out=np.zeros_like(above), where=below > 1e-15)
+
+
+def _table_1(fast: bool) -> Figures:
+    n = 8
+    tp, k, t = _counts(n)
+    figures = {}
+    for row, (phi, metric) in PRINTED.items():
+        right = VALUES[metric](tp, k, t, n, 0.0).astype(np.float64)
+        gap = np.abs(phi(tp / n, k / n, t / n) - right)
+        figures[f"Φ of {row}, largest error"] = float(gap.max())
+    hit = tp > 0
+    precision, recall = tp[hit] / k[hit], tp[hit] / t[hit]
+    usual = VALUES["f2"](tp[hit], k[hit], t[hit], n, 0.0).astype(np.float64)
+    defined = 5 / (4 / precision + 1 / recall)
+    figures["definition of F, β = 2, largest error"] = float(
+        np.abs(defined - usual).max()
+    )
+    return figures
+
+
+def _sec(fast: bool) -> Figures:
+    _, k, t = _counts(8)
+    printed, right = (k + t) / 8, ((k - t) / 8) ** 2
+    return {"largest error of v + p": float(np.abs(printed - right).max())}
+
+
+def _algorithm_1(fast: bool) -> Figures:
+    worst = 0.0
+    for p in vectors(6 if fast else 8):
+        falling = np.sort(p)[::-1]
+        for metric in VALUES:
+            curve = natarajan_algorithm_1(
+                falling, am.get_metric(metric, zero_division=0.0)
+            )
+            right = expected(falling, valued(metric, 0.0))[tops(falling)]
+            worst = max(worst, float(np.abs(curve - right).max()))
+    return {"largest error of a value": worst}
+
+
+def _literal_algorithm_2(
+    eta: np.ndarray, c: tuple[int, int, int], d: tuple[int, int, int, int]
+) -> np.ndarray:
+    """As printed, for whole d: values of k = 1…n; what is never set is not a number."""
+    n = eta.size
+    (c0, c1, c2), (j0, ju1, jv, ju2) = c, d
+    size = (abs(ju1) + abs(ju2) + abs(jv)) * n
+    s = np.full(size + abs(ju2) + 1, np.nan)
+    i = np.arange(1, size + 1)
+    s[i] = 1 / (i + j0 * n)
+    values = np.empty(n)
+    for k in range(n, 0, -1):
+        law = np.ones(1)
+        for chance in eta[:k]:
+            law = np.append(law, 0) * (1 - chance) + np.append(0, law) * chance
+        k1 = np.arange(k + 1)
+        index = (ju1 + ju2) * k1 + jv * k
+        values[k - 1] = ((c0 * n + c1 * k1 + c2 * k) * law) @ s[index]
+        for at in range(1, (abs(ju1) + abs(ju2) + abs(jv)) * (k - 1) + 1):
+            s[at] = (1 - eta[k - 1]) * s[at] + eta[k - 1] * s[at + ju2]
+    return values
+
+
+def _recall(tp: Any, k: Any, t: Any, n: int) -> Any:
+    return np.where(t == 0, 0.0, tp / np.maximum(t, 1))
+
+
+def _algorithm_2(fast: bool) -> Figures:
+    cases: dict[str, tuple[Value, Any, Any]] = {
+        "F1": (valued("f1", 0.0), (0, 2, 0), (0, 0, 1, 1)),
+        "Jaccard": (valued("jaccard", 0.0), (0, 1, 0), (0, -1, 1, 1)),
+        "recall": (_recall, (0, 1, 0), (0, 0, 0, 1)),
+    }
+    figures = {}
+    for name, (value, c, d) in cases.items():
+        gaps = []
+        for p in vectors(6 if fast else 8):
+            falling = np.sort(p)[::-1]
+            right = expected(falling, value)[tops(falling)][1:]
+            gaps.append(np.abs(_literal_algorithm_2(falling, c, d) - right).max())
+        figures[f"largest error of a value, {name}"] = float(np.max(gaps))
+    return figures
+
+
+def _empty_answer(fast: bool) -> Figures:
+    cases: dict[str, tuple[np.ndarray, Value]] = {
+        "F1 with 0/0 = 1, p = (.05, .04, .03)": (
+            np.array([0.05, 0.04, 0.03]),
+            valued("f1", 1.0),
+        ),
+        "accuracy, p = (.3, .2)": (
+            np.array([0.3, 0.2]),
+            lambda tp, k, t, n: (n - k - t + 2 * tp) / n,
+        ),
+    }
+    figures = {}
+    for name, (p, value) in cases.items():
+        curve = expected(p, value)[tops(p)]
+        figures[f"what k ≥ 1 lacks, {name}"] = float(curve.max() - curve[1:].max())
+    return figures
+
+
+CLAIMS = (
+    Claim(
+        "natarajan2015-equation-3",
+        "Equation (3)",
+        "F is (1+β²)TP / ((1+β²)FN + β²FN + FP).",
+        _equation_3,
+        [
+            at_most("largest value as printed", 1 + EXACT),
+            at_most("largest difference to F, β = 2", EXACT),
+        ],
+        data="all counts of 9 rows",
+        remark="The first FN should be TP; erratum 1.",
+    ),
+    Claim(
+        "natarajan2015-table-1",
+        "Table 1",
+        "Seven metrics, as functions of u, v and p.",
+        _table_1,
+        [
+            *(at_most(f"Φ of {row}, largest error", EXACT) for row in PRINTED),
+            at_most("definition of F, β = 2, largest error", EXACT),
+        ],
+        data="all counts of 8 rows",
+        remark="Φ of AM is twice, that of G-Mean the square of it; Q-Mean, and the "
+        "definition of F, are other metrics; errata 2 to 6.",
+    ),
+    Claim(
+        "natarajan2015-squared-error",
+        "Section 3",
+        "The squared error in counting is Φ = v + p.",
+        _sec,
+        [at_most("largest error of v + p", EXACT)],
+        data="all counts of 8 rows",
+        remark="(v − p)², as in its definition; erratum 7.",
+    ),
+    Claim(
+        "natarajan2015-algorithm-1",
+        "Algorithm 1",
+        "It gives the expected metric of every top set.",
+        _algorithm_1,
+        [at_most("largest error of a value", EXACT)],
+        data="generated; ten metrics",
+        seeds=DRAWN,
+    ),
+    Claim(
+        "natarajan2015-algorithm-2",
+        "Algorithm 2",
+        "As printed, it gives the expected metric of every top set for rational "
+        "coefficients.",
+        _algorithm_2,
+        [
+            at_most(f"largest error of a value, {name}", EXACT)
+            for name in ("F1", "Jaccard", "recall")
+        ],
+        seeds=DRAWN,
+        remark="S[0] is read and never set where recall needs it; erratum 13.",
+    ),
+    Claim(
+        "natarajan2015-algorithms-empty-answer",
+        "Algorithms 1 and 2",
+        "Their loops over k = 1 … n find the best answer.",
+        _empty_answer,
+        [
+            at_most(f"what k ≥ 1 lacks, {name}", EXACT)
+            for name in (
+                "F1 with 0/0 = 1, p = (.05, .04, .03)",
+                "accuracy, p = (.3, .2)",
+            )
+        ],
+        data="two vectors",
+        remark="k = 0 is never looked at; erratum 12.",
+    ),
+)
