@@ -20,6 +20,8 @@ from typing import Any
 from papers_parts import (
     jansche2005,
     jansche2007,
+    liu2018,
+    liu2018_figures,
     natarajan2015,
     natarajan2015_printed,
     natarajan2015_tables,
@@ -33,6 +35,8 @@ CLAIMS: tuple[Claim, ...] = (
     *natarajan2015.CLAIMS,
     *natarajan2015_printed.CLAIMS,
     *natarajan2015_tables.CLAIMS,
+    *liu2018.CLAIMS,
+    *liu2018_figures.CLAIMS,
 )
 
 
