@@ -18,6 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from papers_parts import (
+    daume2009,
+    daume2009_tables,
     jansche2005,
     jansche2007,
     liu2018,
@@ -37,6 +39,8 @@ CLAIMS: tuple[Claim, ...] = (
     *natarajan2015_tables.CLAIMS,
     *liu2018.CLAIMS,
     *liu2018_figures.CLAIMS,
+    *daume2009.CLAIMS,
+    *daume2009_tables.CLAIMS,
 )
 
 
