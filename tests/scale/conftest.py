@@ -1,12 +1,32 @@
+import multiprocessing
+
 import pytest
 
 from argmetric.scale import Dask, Processes
 
+LOADED = [
+    *("distributed", "distributed.nanny", "distributed.worker", "pandas", "numba"),
+    *("duckdb", "pyarrow.parquet", "argmetric.scale._decide", "argmetric.scale._tune"),
+]
+
 
 @pytest.fixture(scope="session")
 def cluster():
-    """One Dask cluster for all that need one; a worker that is killed comes back."""
-    with Dask(n_jobs=2) as executor:
+    """One Dask cluster for all that need one; a worker that is killed comes back.
+
+    Workers are forks of a process that has loaded everything, where there can be one:
+    to load it in each of them takes most of the time of these tests.
+    """
+    import dask
+
+    settings = {}
+    if "forkserver" in multiprocessing.get_all_start_methods():
+        from multiprocessing import forkserver
+
+        multiprocessing.get_context("forkserver").set_forkserver_preload(LOADED)
+        forkserver.ensure_running()
+        settings["distributed.worker.multiprocessing-method"] = "forkserver"
+    with dask.config.set(settings), Dask(n_jobs=2) as executor:
         yield executor
 
 
