@@ -28,10 +28,10 @@ import pytest
 from argmetric.cli import _summary, main
 from argmetric.cli._app import app
 from argmetric.cli._metrics import MetricEntry
-from argmetric.cli._papers import ClaimEntry, ClaimResult
 from argmetric.cli._spans import SpansSummary
 from argmetric.cli.models._predict import PredictSummary
 from argmetric.cli.models._train import TrainSummary
+from argmetric.cli.papers._commands import ClaimEntry, ClaimResult
 from argmetric.cli.parse._evaluate import ParseEvaluateSummary
 from argmetric.cli.parse._predict import ParsePredictSummary
 from argmetric.cli.parse._train import ParseTrainSummary

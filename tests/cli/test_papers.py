@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from argmetric.cli import _papers, main
+from argmetric.cli import main
+from argmetric.cli.papers import _commands
 
 FOOTNOTE, THEOREM = "jansche2007-footnote-3", "jansche2007-theorem-1"
 
@@ -25,7 +26,7 @@ def results(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
                 raise one
             yield one
 
-    with _papers._experiments(None) as experiments:
+    with _commands._experiments(None) as experiments:
         monkeypatch.setattr(experiments, "run", run)
     return given
 
@@ -108,6 +109,6 @@ def test_the_path_is_left_as_it_was() -> None:
     import sys
 
     before = list(sys.path)
-    with _papers._experiments(None) as experiments:
+    with _commands._experiments(None) as experiments:
         assert experiments is importlib.import_module("papers")
     assert sys.path == before

@@ -22,7 +22,7 @@ _COMMANDS = {
     "tag": "tag._commands",
     "parse": "parse._commands",
     "summarize": "summarize._commands",
-    "papers": "_papers",
+    "papers": "papers._commands",
     "metrics": "_metrics",
     "demo": "_demo",
 }

@@ -92,6 +92,12 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "summarize evaluate": (
         "argmetric summarize evaluate clusters.jsonl --model model --words 60",
     ),
+    "papers": ("argmetric papers list",),
+    "papers list": ("argmetric papers list", "argmetric papers list liu2018"),
+    "papers run": (
+        "argmetric papers run --fast",
+        "argmetric papers run jansche2007 --fast -o results.jsonl",
+    ),
     "metrics": ("argmetric metrics", "argmetric metrics --json"),
     "demo": ("argmetric demo", "argmetric demo --report demo.html"),
     "--install-completion": (

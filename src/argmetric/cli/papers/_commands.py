@@ -16,6 +16,7 @@ from cyclopts import App, Parameter
 import argmetric
 from argmetric.cli import _report
 from argmetric.cli._errors import DONE, FAILURE, UsageError, say
+from argmetric.cli._examples import epilogue
 from argmetric.cli._options import Flag, Json
 from argmetric.cli._summary import Interval, Number
 
@@ -36,13 +37,15 @@ Benchmarks = Annotated[
     ),
 ]
 
+_ENDINGS = (
+    "Exit codes: 0 done, whatever the verdicts; 1 an experiment failed; 2 wrong usage. "
+    "A claim whose data or packages are missing is not run, and says what it needs."
+)
 papers = App(
     name="papers",
     help="Run what the five papers claim, and see whether it is so.\n\nThe experiments "
     "come with the sources, in their folder benchmarks.",
-    help_epilogue="Exit codes: 0 done, whatever the verdicts; 1 an experiment failed; "
-    "2 wrong usage. A claim whose data or packages are missing is not run, and says "
-    "what it needs.\n\nExample: `argmetric papers run jansche2007 --fast`",
+    help_epilogue=epilogue("papers", _ENDINGS),
 )
 
 
@@ -77,7 +80,9 @@ class ClaimResult(ClaimEntry):
     cpu_seconds: float
 
 
-@papers.command(name="list", sort_key=0)
+@papers.command(
+    name="list", sort_key=0, help_epilogue=epilogue("papers list", _ENDINGS)
+)
 def list_(*names: Name, benchmarks: Benchmarks = None, json: Json = False) -> int:
     """List the claims: name, place in the paper, what it says."""
     with _experiments(benchmarks) as experiments:
@@ -91,7 +96,7 @@ def list_(*names: Name, benchmarks: Benchmarks = None, json: Json = False) -> in
     return DONE
 
 
-@papers.command(sort_key=1)
+@papers.command(sort_key=1, help_epilogue=epilogue("papers run", _ENDINGS))
 def run(
     *names: Name,
     fast: Annotated[bool, Flag] = False,

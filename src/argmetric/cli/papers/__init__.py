@@ -1,0 +1,1 @@
+"""``argmetric papers``: list and run what the five papers claim."""
