@@ -6,14 +6,14 @@ import signal
 import subprocess
 import sys
 import threading
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import argmetric as am
-from argmetric._saving import remove_unfinished
+from argmetric._saving import remove_folder, remove_unfinished
 from argmetric.scale import _append as append_stage
 from argmetric.scale import _buckets as bucket_stage
 from argmetric.scale import _partition as partition_stage
@@ -140,6 +140,53 @@ def test_ctrl_c_leaves_nothing(files, tmp_path):
     with pytest.raises(KeyboardInterrupt):
         run(files, progress=interrupt)
     assert sorted(p.name for p in tmp_path.iterdir()) == ["in"]
+
+
+def test_an_interrupted_cluster_leaves_nothing(files, tmp_path, cluster):
+    def interrupt(progress):
+        if progress.stage == "partition" and progress.done:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(files, executor=cluster, progress=interrupt)
+    cluster.client.run(int)  # workers have heard of it
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["in"]
+
+
+def test_a_folder_goes_though_others_write_into_it(tmp_path):
+    folder, begun = tmp_path / "work", threading.Event()
+    folder.mkdir()
+
+    def write():
+        with suppress(FileNotFoundError):
+            for i in range(1_000_000):
+                (folder / str(i)).mkdir()
+                (folder / str(i) / "file").touch()
+                if i == 100:
+                    begun.set()
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    begun.wait(60)
+    remove_folder(str(folder))
+    writer.join(60)
+    assert not writer.is_alive()
+    assert list(tmp_path.iterdir()) == []
+
+
+BAR = """
+import duckdb, tempfile
+from argmetric.scale._partition import duck
+asked = "SELECT current_setting('enable_progress_bar')"
+with duck(1 << 28, tempfile.gettempdir()) as connection:
+    for one in (duckdb.connect(), connection):
+        print(one.execute(asked).fetchone()[0])
+"""
+
+
+def test_duckdb_draws_no_bar_where_it_takes_itself_for_interactive():
+    ended = subprocess.run([sys.executable, "-c", BAR], capture_output=True, check=True)
+    assert ended.stdout.split() == [b"True", b"False"]
 
 
 def test_a_hard_end_of_a_verb_that_writes_nothing_leaves_nothing(tmp_path):

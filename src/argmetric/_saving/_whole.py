@@ -8,6 +8,7 @@ import os
 import shutil
 import stat
 import tempfile
+import uuid
 from collections.abc import Iterator
 from typing import IO
 
@@ -82,10 +83,21 @@ def remove_unfinished() -> None:
     """Remove what was begun, where the process ends without clean-up code."""
     for temporary in tuple(_unfinished):
         if os.path.isdir(temporary):
-            shutil.rmtree(temporary, ignore_errors=True)
+            remove_folder(temporary)
         else:
             with contextlib.suppress(OSError):
                 os.unlink(temporary)
+
+
+def remove_folder(path: str) -> None:
+    """Remove a folder, if there is one; who still writes into it finds it no more."""
+    aside = f"{path}.{uuid.uuid4().hex}.gone"
+    with unfinished(aside):
+        try:
+            os.rename(path, aside)
+        except OSError:
+            aside = path
+        shutil.rmtree(aside, ignore_errors=True)
 
 
 @contextlib.contextmanager

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from argmetric._files import DataError, marked
-from argmetric._saving import replaced_whole, unfinished
+from argmetric._saving import remove_folder, replaced_whole, unfinished
 
 MARKER = "_argmetric.json"  # in a folder that a run has written
 PLAN = "plan.json"
@@ -212,4 +212,4 @@ def _undo_half_commit(places: Places) -> None:
 def clean_up(places: Places) -> None:
     """Remove all that a run leaves besides its output."""
     for folder in (places.work, places.fresh):
-        shutil.rmtree(folder, ignore_errors=True)
+        remove_folder(folder)  # workers of a cluster may be at it

@@ -11,7 +11,7 @@ from typing import Any
 
 from argmetric._arguments import check_choice, check_path, shown
 from argmetric._files import DataError, Table, find_column
-from argmetric._saving import unfinished
+from argmetric._saving import remove_folder, unfinished
 from argmetric.scale._executors import as_executor
 from argmetric.scale._folders import Places
 from argmetric.scale._memory import check_memory
@@ -55,9 +55,10 @@ def reading(how: How, *, moves_rows: bool) -> Iterator[Run]:
         tasks, workers = stack.enter_context(running(how.executor, how.n_jobs))
         work = ""
         if moves_rows:
-            place = tempfile.TemporaryDirectory(prefix="argmetric-", dir=folder)
-            work = os.path.abspath(stack.enter_context(place))
+            made = tempfile.mkdtemp(prefix="argmetric-", dir=folder)
+            work = os.path.abspath(made)
             stack.enter_context(unfinished(work))
+            stack.callback(remove_folder, work)
         places = Places("", "", work)
         yield Run(tasks, workers, n_bytes, places, how.progress, how.on_error)
 
