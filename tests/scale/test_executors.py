@@ -10,7 +10,8 @@ import pytest
 from argmetric.scale import Dask, Processes, Threads
 from argmetric.scale._executors import as_executor
 from argmetric.scale._extras import load_extra
-from scale_tasks import die, die_once, refuse_three, square
+from scale_data import scored, write_parts
+from scale_tasks import die, die_once, refuse_three, square, tasks_done
 
 
 @pytest.fixture(params=["threads", "processes", "dask"])
@@ -113,3 +114,22 @@ def test_an_old_dask_is_refused(monkeypatch):
     monkeypatch.setattr(distributed, "__version__", "2026.3.0")
     with pytest.raises(ImportError, match=r"2026\.6 or later"):
         Dask()
+
+
+@pytest.mark.parametrize("verb", ["decide", "evaluate", "forecast", "tune"])
+def test_commands_run_on_the_scheduler_that_they_are_given(
+    run, cluster, tmp_path, verb
+):
+    table = scored(600)
+    label = (table["score"].to_numpy() > 0.2).astype(int)
+    table = table.append_column("label", [label])
+    if verb != "decide":
+        table = table.append_column("decision", [label])
+    write_parts(tmp_path / "in", table, [250])
+    before = cluster.client.run_on_scheduler(tasks_done)
+    words = ["-o", "out"] if verb == "decide" else []
+    address = cluster.client.scheduler.address
+    ended = run(verb, "in", *words, "--engine", "dask", "--scheduler", address)
+    assert ended.code == 0, ended.err
+    assert "engine dask" in ended.out + ended.err
+    assert cluster.client.run_on_scheduler(tasks_done) >= before + 2
