@@ -47,6 +47,7 @@ from argmetric.cli.scores.wide._columns import WideAsked
 from argmetric.cli.scores.wide._evaluate import WideEvaluateSummary
 from argmetric.cli.scores.wide._told import WideSummary
 from argmetric.cli.scores.wide._tune import WideTuneSummary
+from argmetric.cli.stream._predict import StreamPredictSummary
 from argmetric.cli.stream._report import StreamSummary
 from argmetric.cli.summarize._evaluate import SummarizeEvaluateSummary
 from argmetric.cli.summarize._summarize import SummarizeSummary
@@ -57,7 +58,7 @@ from argmetric.cli.tag._train import TagTrainSummary
 
 PAGE = Path(__file__).parents[2] / "docs" / "json.rst"
 WORDS = {str: "text", int: "integer", float: "number", bool: "boolean", Any: "any"}
-GROUPS = "tag", "parse", "summarize", "papers"  # of commands
+GROUPS = "tag", "parse", "summarize", "stream", "papers"  # of commands
 # A call for each shape of each summary; later calls use the files of earlier ones
 CALLS: tuple[tuple[str, Any], ...] = (
     ("metrics", list[MetricEntry]),
@@ -88,6 +89,8 @@ CALLS: tuple[tuple[str, Any], ...] = (
     ("expect rows.csv decided.csv --label y --quantiles", ExpectSummary),
     ("stream rows.svm --on-error skip", StreamSummary),
     ("stream rows.svm --on-error skip --hash-bits 8", StreamSummary),
+    ("stream rows.svm --on-error skip --checkpoint kept", StreamSummary),
+    ("stream predict kept rows.svm --on-error skip", StreamPredictSummary),
     ("spans rows.jsonl --names O,B-X", SpansSummary),
     (
         "tag train text.txt --task chunk --epochs 1 --dev text.txt -o t.tagger",

@@ -17,7 +17,7 @@ _COMMANDS = {
     "train": "models._train",
     "predict": "models._predict",
     "expect": "scores._expect",
-    "stream": "stream._command",
+    "stream": "stream._commands",
     "spans": "_spans",
     "tag": "tag._commands",
     "parse": "parse._commands",

@@ -59,6 +59,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "argmetric stream train.svm --metric f1 -o predictions.jsonl",
         "argmetric stream - --format csv --target y --checkpoint kept --resume",
     ),
+    "stream predict": ("argmetric stream predict kept new.csv -o predicted.jsonl",),
     "spans": (
         "argmetric spans tagged.jsonl --names O,B-PER,I-PER -o chosen.jsonl",
         "argmetric spans text.conll --model text.crfsuite --dev dev.conll",

@@ -38,6 +38,8 @@ class Request:
         Whether a row that cannot be used ends the reading.
     every : int or None
         No block crosses a multiple of so many rows.
+    known : Layout or None
+        Read these features and no labels: what was learned from before.
     """
 
     target: str | None = None
@@ -47,6 +49,7 @@ class Request:
     zero_based: bool = False
     on_error: OnError = "stop"
     every: int | None = None
+    known: Layout | None = None
 
 
 @dataclass(frozen=True)
@@ -134,7 +137,7 @@ class Block:
     X : ndarray or scipy CSR matrix
         Features.
     y : ndarray of uint8
-        1 for the positive class, 0 for the other.
+        1 for the positive class, 0 for the other; anything where labels are not read.
     numbers : ndarray of int
         The numbers of the rows in the input, from 1; bad rows are counted too.
     position : Position

@@ -20,6 +20,7 @@ from argmetric._files.blocks._base import (
 )
 from argmetric._files.blocks._bytes import LONGEST_ROW, ByteSource
 from argmetric._files.blocks._text import TextReader, exact
+from argmetric._files.blocks._unlabelled import with_header
 
 
 def chosen_columns(
@@ -52,7 +53,10 @@ def chosen_columns(
 
 
 def delimited_layout(
-    source: ByteSource, request: Request, format: RowFormat
+    source: ByteSource,
+    request: Request,
+    format: RowFormat,
+    known: Layout | None = None,
 ) -> tuple[Layout, int, int]:
     """Read the header line.
 
@@ -75,10 +79,13 @@ def delimited_layout(
         if head.count(b'"', start, end) % 2 == 0:
             break
     names = [name.strip() for name in names]
-    target, features = chosen_columns(names, source.name, format, request)
-    layout = Layout(
-        format, len(features), features, target, tuple(names), delimiter=delimiter
-    )
+    if known is not None:
+        layout = with_header(known, names, source.name, delimiter)
+    else:
+        target, features = chosen_columns(names, source.name, format, request)
+        layout = Layout(
+            format, len(features), features, target, tuple(names), delimiter=delimiter
+        )
     return layout, end, head.count(b"\n", 0, end)
 
 

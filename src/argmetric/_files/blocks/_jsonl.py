@@ -20,6 +20,7 @@ from argmetric._files.blocks._base import (
     shown,
 )
 from argmetric._files.blocks._bytes import ByteSource
+from argmetric._files.blocks._classes import Classes
 from argmetric._files.blocks._delimited import chosen_columns
 from argmetric._files.blocks._table import dense, known_labels, label_text
 from argmetric._files.blocks._text import TextReader
@@ -85,15 +86,13 @@ class JsonlReader(TextReader):
             table = self._table(piece)
         except pa.ArrowException:
             return None
-        if table.num_rows != int((lengths > 2).sum()) or not (
-            table.num_rows and self.layout.target in table.column_names
-        ):
+        if table.num_rows != int((lengths > 2).sum()) or not table.num_rows:
             return None
-        target = table.column(self.layout.target)
-        if pa.types.is_timestamp(target.type) or target.null_count:
+        found = self._labels(table)
+        if found is None:
             return None
-        y, classes, _ = known_labels(target, self._position.classes)
-        rest = table.drop_columns([self.layout.target, *self._dropped(table)])
+        y, classes = found
+        rest = self._features(table)
         X = self._hashed(rest) if self.request.hash_bits else self._dense(rest)
         if X is None or (y == 2).any():
             return None
@@ -102,8 +101,28 @@ class JsonlReader(TextReader):
         self._consumed(end, lengths.size, y.size)
         return Block(X, y, np.arange(first, first + y.size), self._position)
 
-    def _dropped(self, table: Any) -> list[str]:
-        return [name for name in self.request.drop if name in table.column_names]
+    def _labels(self, table: Any) -> tuple[Any, Classes] | None:
+        """Return the labels of a table; None if there is anything unusual in them."""
+        import pyarrow as pa
+
+        name, classes = self.layout.target, self._position.classes
+        if name is None:
+            return np.zeros(table.num_rows, np.uint8), classes
+        if name not in table.column_names:
+            return None
+        target = table.column(name)
+        if pa.types.is_timestamp(target.type) or target.null_count:
+            return None
+        y, classes, _ = known_labels(target, classes)
+        return y, classes
+
+    def _features(self, table: Any) -> Any:
+        """Return the columns of features; without labels, those that were learned."""
+        names = table.column_names
+        if self.layout.target is None and self.layout.names:
+            return table.select([name for name in self.layout.names if name in names])
+        other = [*self.request.drop, self.layout.target]
+        return table.drop_columns([name for name in other if name in names])
 
     def _table(self, piece: bytes) -> Any:
         import pyarrow as pa
@@ -219,11 +238,15 @@ class JsonlReader(TextReader):
         if not isinstance(row, dict):
             text = line.decode(errors="replace")
             raise BadRowError(f"it is not a JSON object: {shown(text)}")
-        target = str(self.layout.target)
-        label = label_text(row.pop(target, None))
+        label = label_text(row.pop(str(self.layout.target), None))
         for name in self.request.drop:
             row.pop(name, None)
+        names = self.layout.names
+        if self.layout.target is None and names:
+            row = {name: value for name, value in row.items() if name in names}
         found = self._hashed_row(row) if self.request.hash_bits else self._values(row)
+        if self.layout.target is None:
+            return found, 0
         worth = self._position.classes.of(label)
         if worth is None:
             message = self._unknown_label(label)

@@ -30,6 +30,7 @@ from argmetric._files.blocks._parquet import (
     parquet_layout,
 )
 from argmetric._files.blocks._svmlight import SvmlightReader, svmlight_layout
+from argmetric._files.blocks._unlabelled import known_layout
 from argmetric._saving import refuse_other_encodings
 
 _EXTENSIONS: dict[str, RowFormat] = {
@@ -154,16 +155,21 @@ def _layout(
     source: Any, request: Request, kind: RowFormat, start: Position
 ) -> tuple[Layout, Position]:
     """Return the layout, and the position before the first row."""
+    known = request.known
+    if known is not None:
+        known = known_layout(known, kind, source.name)
     if kind == "parquet":
-        return parquet_layout(source, request), start
+        return parquet_layout(source, request, known), start
     mark = len(UTF8_MARK) if source.head.startswith(UTF8_MARK) else 0
     offset, lines = mark, 0
-    if kind == "svmlight":
+    if kind in ("csv", "tsv"):
+        layout, offset, lines = delimited_layout(source, request, kind, known)
+    elif known is not None:
+        layout = known
+    elif kind == "svmlight":
         layout = svmlight_layout(source, request)
-    elif kind == "jsonl":
-        layout = jsonl_layout(source, request)
     else:
-        layout, offset, lines = delimited_layout(source, request, kind)
+        layout = jsonl_layout(source, request)
     source.read(offset)
     tail = source.head[:offset]
     return layout, Position(offset, lines, classes=start.classes, tail=tail[-4096:])

@@ -23,6 +23,7 @@ from argmetric._files.blocks._base import (
 from argmetric._files.blocks._bytes import HEAD, ByteSource, digest
 from argmetric._files.blocks._delimited import chosen_columns
 from argmetric._files.blocks._table import dense, known_labels
+from argmetric._files.blocks._unlabelled import with_header
 
 
 class ParquetSource:
@@ -66,12 +67,17 @@ class ParquetSource:
         self.file.close()
 
 
-def parquet_layout(source: ParquetSource, request: Request) -> Layout:
+def parquet_layout(
+    source: ParquetSource, request: Request, known: Layout | None = None
+) -> Layout:
     """Take features and target from the schema."""
     import pyarrow as pa
 
     schema = source.file.schema_arrow
-    target, features = chosen_columns(schema.names, source.name, "parquet", request)
+    if known is None:
+        target, features = chosen_columns(schema.names, source.name, "parquet", request)
+    else:
+        target, features = None, with_header(known, schema.names, source.name).names
     for name in features:
         kind = schema.field(name).type
         if not (
@@ -116,7 +122,9 @@ class ParquetReader:
         groups = list(range(file.num_row_groups))
         while groups and skipped >= file.metadata.row_group(groups[0]).num_rows:
             skipped -= file.metadata.row_group(groups.pop(0)).num_rows
-        columns = [*self.layout.names, str(self.layout.target)]
+        columns = list(self.layout.names)
+        if self.layout.target is not None:
+            columns.append(self.layout.target)
         try:
             for batch in file.iter_batches(
                 MOST_ROWS, row_groups=groups, columns=columns, use_threads=False
@@ -130,8 +138,10 @@ class ParquetReader:
 
     def _block(self, batch: Any) -> tuple[Block, BadRowError | None]:
         n_rows, names = batch.num_rows, self.layout.names
-        target = batch.column(str(self.layout.target))
-        y, classes, text_of = known_labels(target, self._position.classes)
+        classes, y = self._position.classes, np.zeros(n_rows, np.uint8)
+        if self.layout.target is not None:
+            target = batch.column(self.layout.target)
+            y, classes, text_of = known_labels(target, classes)
         X, bad = dense([batch.column(name) for name in names], n_rows)
         wrong = np.flatnonzero(bad.any(axis=1) | (y == 2))
         first = self._position.rows + 1

@@ -91,9 +91,7 @@ class CheckpointFolder:
         self._lock.close()
 
     def _files(self) -> list[Path]:
-        """Return checkpoints, the newest first."""
-        names = sorted(os.listdir(self.path), reverse=True)
-        return [self.path / name for name in names if _NAME.fullmatch(name)]
+        return checkpoint_files(self.path)
 
     @property
     def empty(self) -> bool:
@@ -101,20 +99,8 @@ class CheckpointFolder:
         return not self._files()
 
     def newest(self) -> Checkpoint | None:
-        """Return the newest checkpoint that is whole; a damaged one is set aside."""
-        reasons = []
-        for path in self._files():
-            try:
-                return read_checkpoint(path)
-            except DAMAGE as error:
-                reasons.append((path, " ".join(str(error).split()) or repr(error)))
-                say(f"{path} is damaged ({reasons[-1][1]}); the one before it is tried")
-        if reasons:
-            raise files.DataError(
-                f"no checkpoint in {self.path} is whole; pass another folder to begin "
-                "anew"
-            )
-        return None
+        """Return the newest checkpoint that is whole, None where there is none."""
+        return newest_checkpoint(self.path)
 
     def set_aside_newer(self, checkpoint: Checkpoint) -> None:
         """Rename damaged checkpoints, that they do not count as the newest."""
@@ -137,6 +123,28 @@ class CheckpointFolder:
             if _TEMPORARY.fullmatch(name):
                 with contextlib.suppress(OSError):
                     (self.path / name).unlink()
+
+
+def checkpoint_files(folder: Path) -> list[Path]:
+    """Return the checkpoints of a folder, the newest first."""
+    names = sorted(os.listdir(folder), reverse=True)
+    return [folder / name for name in names if _NAME.fullmatch(name)]
+
+
+def newest_checkpoint(folder: Path) -> Checkpoint | None:
+    """Return the newest checkpoint that is whole; a damaged one is passed over."""
+    damaged = False
+    for path in checkpoint_files(folder):
+        try:
+            return read_checkpoint(path)
+        except DAMAGE as error:
+            damaged, reason = True, " ".join(str(error).split()) or repr(error)
+            say(f"{path} is damaged ({reason}); the one before it is tried")
+    if damaged:
+        raise files.DataError(
+            f"no checkpoint in {folder} is whole; pass another folder to begin anew"
+        )
+    return None
 
 
 def packed(manifest: dict[str, Any], arrays: Arrays) -> memoryview:

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import json as js
 import math
 import os
 from contextlib import closing
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from cyclopts import Group, Parameter
 from cyclopts.validators import Number
@@ -44,6 +43,7 @@ from argmetric.cli.scores._page import require
 from argmetric.cli.scores._rows_out import refuse_shared_output
 from argmetric.cli.scores._rules import refuse_bad_target
 from argmetric.cli.stream._checkpoint import Checkpoint, CheckpointFolder
+from argmetric.cli.stream._model import class_names, new_model
 from argmetric.cli.stream._out import STANDARD_STREAM, Predictions
 from argmetric.cli.stream._report import print_stream, save_report, stream_summary
 from argmetric.cli.stream._run import (
@@ -55,9 +55,6 @@ from argmetric.cli.stream._run import (
 from argmetric.cli.stream._status import Interruption, Status
 from argmetric.metrics import Metric
 from argmetric.stream import LearnerName, RuleName
-
-if TYPE_CHECKING:
-    from argmetric.stream import OnlineClassifier
 
 _OWN_DECISION = ("stamp", "omcsl")
 
@@ -227,11 +224,11 @@ def stream(
                 return stopped.code
             raise
         stack.enter_context(closing(rows.source))
-        model = _model(judge, configuration, rows.reader.layout.format, seed)
+        model = new_model(judge, configuration, rows.reader.layout.format, seed)
         if found is not None and found.arrays:
             model.set_state(found.arrays)
         length = None if found is None else int(found.manifest["output"])
-        names = _names(pos_label, neg_label)
+        names = class_names(pos_label, neg_label)
         predictions = stack.enter_context(closing(Predictions(output, names, length)))
         run = StreamRun(model, rows, predictions, configuration, folder, every)
         if found is not None and folder is not None:
@@ -312,38 +309,3 @@ def _found(
     else:
         refuse_other_options(newest, configuration)
     return newest
-
-
-def _model(
-    metric: Metric, options: dict[str, Any], format: RowFormat, seed: int
-) -> OnlineClassifier:
-    from argmetric.stream import OnlineClassifier
-
-    return OnlineClassifier(
-        metric,
-        rule=options["rule"] or "histogram",
-        learner=options["learner"],
-        step=options["step"],
-        memory=options["memory"],
-        # names are hashed by the reader of JSONL
-        hash_bits=options["hash_bits"] if format == "svmlight" else None,
-        random_state=seed,
-    )
-
-
-def _names(pos_label: str | None, neg_label: str | None) -> tuple[str, str]:
-    """Return the classes as JSON: 0 and 1, unless both were named.
-
-    A class that is found on the way may be needed before it is known.
-    """
-    if pos_label is None or neg_label is None:
-        return "0", "1"
-    return _as_json(neg_label), _as_json(pos_label)
-
-
-def _as_json(label: str) -> str:
-    try:
-        number = js.loads(label)
-    except ValueError:
-        number = label
-    return js.dumps(label if isinstance(number, list | dict) else number)

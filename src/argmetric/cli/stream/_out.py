@@ -79,31 +79,10 @@ class Predictions:
         """Write one object for each row."""
         if self._file is None or not numbers.size:
             return
-        data = text_bytes(self._lines(numbers, scores, decisions, labels))
+        data = prediction_lines(self._names, numbers, scores, decisions, labels)
         with self._named():
             self._file.write(data)
         self.length += len(data)
-
-    def _lines(self, numbers: Any, scores: Any, decisions: Any, labels: Any) -> Any:
-        import pyarrow as pa
-        import pyarrow.compute as pc
-
-        text = pa.large_string()
-        ends = text_array(
-            [
-                f',"decision":{decision},"label":{label}}}\n'
-                for decision in self._names
-                for label in self._names
-            ]
-        )
-        return pc.binary_join_element_wise(
-            text_scalar('{"row":'),
-            pc.cast(integer_array(numbers), text),
-            text_scalar(',"score":'),
-            pc.cast(float_array(scores), text),
-            ends.take(integer_array(2 * decisions.astype(np.int64) + labels)),
-            text_scalar(""),
-        )
 
     def sync(self) -> None:
         """Bring all that was written to the disk."""
@@ -130,3 +109,41 @@ class Predictions:
         if self.target == STANDARD_STREAM:
             return contextlib.nullcontext()
         return writing(self.target)
+
+
+def prediction_lines(
+    names: tuple[str, str],
+    numbers: npt.NDArray[np.int64],
+    scores: npt.NDArray[np.float64],
+    decisions: npt.NDArray[Any],
+    labels: npt.NDArray[Any] | None = None,
+) -> memoryview:
+    """Return a JSON object for each row, as bytes.
+
+    Parameters
+    ----------
+    names : pair of str
+        The negative and the positive class as JSON.
+    numbers, scores, decisions : ndarray
+        The rows.
+    labels : ndarray, optional
+        Their labels, where they are known.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    text = pa.large_string()
+    known = [""] if labels is None else [f',"label":{name}' for name in names]
+    ends = [f',"decision":{name}{label}}}\n' for name in names for label in known]
+    place = decisions.astype(np.int64)
+    if labels is not None:
+        place = 2 * place + labels
+    lines = pc.binary_join_element_wise(
+        text_scalar('{"row":'),
+        pc.cast(integer_array(numbers), text),
+        text_scalar(',"score":'),
+        pc.cast(float_array(scores), text),
+        text_array(ends).take(integer_array(place)),
+        text_scalar(""),
+    )
+    return text_bytes(lines)
