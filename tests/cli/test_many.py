@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -13,7 +14,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import argmetric as am
+from argmetric.cli._progress import stages
 from argmetric.cli.scores._many import Many, is_many
+from argmetric.scale import Progress
 from scale_data import decisions, left_beside, scored, write_parts
 
 
@@ -229,3 +232,26 @@ def test_a_bad_value_is_no_file_to_skip_where_rows_are_not_moved(run, tmp_path):
         assert "part-001.parquet: column 'p' is 1.5 at row 0" in ended.err
         assert "without groups only files that cannot be opened" in ended.err
         assert "are skipped" not in run(*words).err
+
+
+def test_stages_are_shown_after_a_while(monkeypatch):
+    shown = []
+    status = SimpleNamespace(
+        start=lambda: shown.append("start"),
+        stop=lambda: shown.append("stop"),
+        update=shown.append,
+    )
+    monkeypatch.setattr("rich.console.Console.status", lambda console, text: status)
+    terminal = SimpleNamespace(stderr=SimpleNamespace(isatty=lambda: True))
+    monkeypatch.setattr("argmetric.cli._progress.sys", terminal)
+    with stages() as show:
+        show(Progress("decide", 0, 8))
+    assert shown == ["decide: 0 of 8 rows", "stop"]
+    monkeypatch.setattr("argmetric.cli._progress.PATIENCE_SECONDS", 0.0)
+    shown.clear()
+    with stages():
+        time.sleep(0.2)
+    assert shown == ["start", "stop"]
+    terminal.stderr = SimpleNamespace(isatty=lambda: False)
+    with stages() as show:
+        assert show is None

@@ -80,7 +80,7 @@ def test_decide_summary(run: Run) -> None:
     best = (d.best_cut.threshold <= P).astype(int)
     for line in (
         "rows 60 rows of scores.csv (score 'score', label 'y')",
-        "metric f1; 0/0 counts 0",
+        "metric f1; an empty answer that is right counts 0",
         f"positives {d.n_positives} ({100 * d.n_positives / N:.1f} % of the rows)",
         f"expected {d.expected:.4f}, 90 % interval {low:.4f} to {high:.4f}",
         f"real score {am.evaluate(Y, d.labels):.4f}",
@@ -184,7 +184,7 @@ def test_convention_for_zero_over_zero(run: Run, convention: str) -> None:
     assert str(found["zero_division"]).startswith(convention)
     shown = "is left out" if convention == "nan" else f"counts {convention}"
     summary = " ".join(run("decide", *arguments).err.split())
-    assert f"metric f1; 0/0 {shown}" in summary
+    assert f"metric f1; an empty answer that is right {shown}" in summary
 
 
 def test_limits(run: Run) -> None:
@@ -790,10 +790,16 @@ SENTENCES = "the an DT\ncat an NN\nsees an VB\n\n" * 5
 @pytest.mark.parametrize(
     ("command", "work"),
     [
-        ("decide s.csv --decision-column d -o o.csv", "deciding 60 rows, writing"),
-        ("forecast s.csv", "forecasting 60 rows"),
+        (
+            "decide s.csv --decision-column d -o o.csv",
+            "checking 60 rows, deciding 60 rows, writing",
+        ),
+        ("decide s.csv --scores scor* -o o.csv", "deciding 60 rows, writing"),
+        ("forecast s.csv", "checking 60 rows, forecasting 60 rows"),
+        ("report s.csv -o o.md", "checking 60 rows, reporting on 60 rows"),
         ("evaluate s.csv", "evaluating 60 rows"),
-        ("tune s.csv", "tuning on 60 rows"),
+        ("tune s.csv --report o.md", "tuning on 60 rows, reporting"),
+        ("calibrate s.csv -o m.json", "calibrating on 60 rows"),
         ("stream s.csv --drop id", ""),
         (
             "expect s.csv s.csv --label label",

@@ -33,7 +33,7 @@ class MetricEntry(TypedDict):
 
 
 def metrics(*, json: Json = False) -> int:
-    """List the metrics: formula, what 0/0 counts, ranking principle, algorithm.
+    """List the metrics: formulas, what an empty answer counts, how they are computed.
 
     Counts: tp true positives, tn true negatives, k predicted positives, t actual
     positives, n rows. Any "f<beta>" works, such as f0.3. The ranking principle says

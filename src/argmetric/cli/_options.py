@@ -168,8 +168,8 @@ ZeroOverZero = Annotated[
     ZeroDivision | None,
     Parameter(group=METRIC),
     told(
-        "What 0/0 counts (no positive, and none predicted): 0, 1, or nan to leave the "
-        "case out. [default: 0]"
+        "What an empty answer counts where nothing is positive (0/0): 0, 1, or nan to "
+        "leave the case out. [default: 0]"
     ),
 ]
 Choice = Annotated[

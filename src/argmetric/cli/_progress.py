@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from rich.status import Status
+
     from argmetric.scale import Progress
 
 PATIENCE_SECONDS = 2.0
@@ -29,7 +31,13 @@ def progress(doing: str) -> Iterator[None]:
         return
     from rich.console import Console
 
-    status = Console(stderr=True).status(doing)
+    with _after_a_while(Console(stderr=True).status(doing)):
+        yield
+
+
+@contextlib.contextmanager
+def _after_a_while(status: Status) -> Iterator[None]:
+    """Show a status once the work has taken long, until it is done."""
     waiting = threading.Timer(PATIENCE_SECONDS, status.start)
     waiting.daemon = True
     waiting.start()
@@ -50,12 +58,13 @@ def stages() -> Iterator[Callable[[Progress], None] | None]:
     from rich.console import Console
 
     begun: dict[str, float] = {}
-    with Console(stderr=True).status("looking at the files") as status:
+    status = Console(stderr=True).status("looking at the files")
 
-        def show(at: Progress) -> None:
-            seconds = time.monotonic() - begun.setdefault(at.stage, time.monotonic())
-            status.update(told(at, seconds))
+    def show(at: Progress) -> None:
+        seconds = time.monotonic() - begun.setdefault(at.stage, time.monotonic())
+        status.update(told(at, seconds))
 
+    with _after_a_while(status):
         yield show
 
 

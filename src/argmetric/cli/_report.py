@@ -18,6 +18,7 @@ from argmetric.cli._summary import (
     SentencesAsked,
     as_json,
 )
+from argmetric.metrics import convention_in_words
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -65,7 +66,9 @@ def asked(summary: Asked) -> list[tuple[str, str]]:
 def metric_asked(summary: MetricAsked) -> tuple[str, str]:
     """Return the line on the metric, with its convention."""
     better = "" if summary["greater_is_better"] else ", smaller is better"
-    return "metric", f"{summary['metric']}{better}; {_convention(summary)}"
+    zero_division = float(summary["zero_division"])
+    convention = convention_in_words(summary["convention"], zero_division)
+    return "metric", f"{summary['metric']}{better}; {convention}"
 
 
 def counts(values: Confusion) -> str:
@@ -92,16 +95,6 @@ def groups_asked(summary: GroupsAsked) -> list[tuple[str, str]]:
     means = {"groups": "mean over groups", "pooled": "all rows pooled"}
     how, asked_for = means[summary["average"]], f"--average {summary['average']}"
     return [("groups", f"{count(summary['groups'])}, {how} ({asked_for})")]
-
-
-def _convention(summary: MetricAsked) -> str:
-    """Return what 0/0 counts; some metrics have a fixed answer of their own."""
-    zero_division, convention = summary["zero_division"], summary["convention"]
-    if convention and "zero_division" not in convention:
-        return f"0/0: {convention}"
-    if zero_division == "nan":
-        return "0/0 is left out"
-    return f"0/0 counts {zero_division:g}"
 
 
 def expectation(mean: float, forecast: ForecastValues) -> str:

@@ -45,6 +45,7 @@ from argmetric.metrics._rates import (
 )
 from argmetric.metrics._saved import metric_from_dict as metric_from_dict
 from argmetric.metrics._saved import metric_to_dict as metric_to_dict
+from argmetric.metrics._words import convention_in_words as convention_in_words
 
 __all__ = [
     "MCC",

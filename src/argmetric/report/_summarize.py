@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +12,7 @@ from argmetric._calibrate import resolve_calibrator
 from argmetric._decide import Cut, Decision
 from argmetric._forecast import Forecast
 from argmetric._layout import Average
-from argmetric.metrics import Metric, MetricLike, get_metric
+from argmetric.metrics import Metric, MetricLike, convention_in_words, get_metric
 from argmetric.report._asked import Asked
 from argmetric.report._curves import Family, curves_of
 from argmetric.report._parts import (
@@ -234,8 +233,4 @@ def _is_assumed(note: str, forecast: Forecast) -> bool:
 
 def convention(metric: Metric) -> str:
     """What the metric is worth where no row is positive and none is called so."""
-    if metric.convention and "zero_division" not in metric.convention:
-        return metric.convention
-    if math.isnan(metric.zero_division):
-        return "outcomes without any positive are left out"
-    return f"an empty answer that is right counts {metric.zero_division:g}"
+    return convention_in_words(metric.convention, metric.zero_division)

@@ -209,7 +209,8 @@ def _apply(
     p = files.probabilities(table, score, logits=scores.logits)
     new = {name: "--calibrated-column"}
     out = rows_out(table, output, output_format, json=json, new=new)
-    mended = calibrator.apply(p, logits=scores.logits)
+    with progress(f"calibrating {table.n_rows:,} rows"):
+        mended = calibrator.apply(p, logits=scores.logits)
     summary: MapSummary = {
         **rows_described(table, score=score),
         "calibrator": calibrator.to_dict(),

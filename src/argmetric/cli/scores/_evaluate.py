@@ -80,7 +80,7 @@ def evaluate(
     ----------
     score
         The column of probabilities behind the decisions: a note tells where the score
-        that they promised is not the one that is had.
+        that they led to expect is not the one that came true.
     """
     source = gathered(file, more)
     if wide.labels is not None:

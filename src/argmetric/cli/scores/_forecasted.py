@@ -68,7 +68,9 @@ def _print(summary: ForecastSummary) -> None:
     forecast_ = summary["forecast"]
     facts.append(("forecast", _report.expectation(forecast_["mean"], forecast_)))
     if chance := forecast_["probability_undefined"]:
-        facts.append(("left out", f"0/0, with probability {chance:.4g}"))
+        facts.append(
+            ("left out", f"outcomes without a score, probability {chance:.4g}")
+        )
     if summary["real"] is not None:
         facts.append(("real score", _report.number(summary["real"])))
     _report.print_facts(target, "argmetric forecast", facts)

@@ -18,7 +18,7 @@ from argmetric.cli._encoding import check_encoding
 from argmetric.cli._errors import UsageError, with_flags
 from argmetric.cli._option_sets import Columns, Judge, Scores
 from argmetric.cli._options import Average
-from argmetric.cli._progress import reading
+from argmetric.cli._progress import progress, reading
 from argmetric.cli.scores._inputs import Input, listed, shown_input
 from argmetric.metrics import Metric
 
@@ -156,10 +156,11 @@ def load_batch(
     table = read_rows(file, columns.format, columns.encoding)
     score = find_score(table, scores, taken=[columns.group, columns.label])
     refuse_shared(score=score, group=columns.group, label=columns.label)
-    p = files.probabilities(table, score, logits=scores.logits)
-    groups = load_groups(table, columns, judge)
-    used = [name for name in (score, columns.group, *taken) if name is not None]
-    labels = optional_labels(table, columns, taken=used, shared=shared)
+    with progress(f"checking {table.n_rows:,} rows"):
+        p = files.probabilities(table, score, logits=scores.logits)
+        groups = load_groups(table, columns, judge)
+        used = [name for name in (score, columns.group, *taken) if name is not None]
+        labels = optional_labels(table, columns, taken=used, shared=shared)
     return Batch(table, metric, score, p, scores.logits, groups, labels, in_range=True)
 
 

@@ -16,7 +16,6 @@ from argmetric.cli.scores._load import (
     Batch,
     find_score,
     load_labels,
-    read_rows,
     refuse_shared,
 )
 
@@ -73,7 +72,7 @@ def read_reference(
 ) -> LabelledRows:
     """Read the rows of --reference."""
     assert options.reference is not None
-    table = read_rows(options.reference, encoding=columns.encoding)
+    table = files.read_table(options.reference, encoding=columns.encoding)
     label = options.reference_label
     if label is None and columns.label in table.names:
         label = columns.label

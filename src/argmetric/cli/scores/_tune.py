@@ -214,7 +214,8 @@ def tune(
     for rule, target in zip(found, targets, strict=bool(targets)):
         save_rule(rule, target)
     for rule, target in zip(found, reports, strict=bool(reports)):
-        save(rule.report(), target)
+        with progress("reporting"):
+            save(rule.report(), target)
     used = {"score": score, "label": label, "group": columns.group, "weight": weight}
     summary = {
         **rows_described(table, **used),
