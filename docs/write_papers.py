@@ -90,9 +90,8 @@ def _figures(one: dict[str, Any]) -> Iterator[str]:
             notes.append(f"asked {one['asked'][name]}")
         if name in one["printed"]:
             notes.append(f"in the paper {one['printed'][name]}")
-        yield f"- {name}: {_value(figure)}" + (
-            f" ({'; '.join(notes)})" if notes else ""
-        )
+        told = f" ({'; '.join(notes)})" if notes else ""
+        yield f"- {_plain(name)}: {_value(figure)}{told}"
     for name, printed in one["printed"].items():
         if name not in one["ours"]:
             yield f"- in the paper, {_plain(name)}: {printed}"
