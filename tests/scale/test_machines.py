@@ -174,21 +174,6 @@ def test_a_folder_goes_though_others_write_into_it(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-BAR = """
-import duckdb, tempfile
-from argmetric.scale._partition import duck
-asked = "SELECT current_setting('enable_progress_bar')"
-with duck(1 << 28, tempfile.gettempdir()) as connection:
-    for one in (duckdb.connect(), connection):
-        print(one.execute(asked).fetchone()[0])
-"""
-
-
-def test_duckdb_draws_no_bar_where_it_takes_itself_for_interactive():
-    ended = subprocess.run([sys.executable, "-c", BAR], capture_output=True, check=True)
-    assert ended.stdout.split() == [b"True", b"False"]
-
-
 def test_a_hard_end_of_a_verb_that_writes_nothing_leaves_nothing(tmp_path):
     table = scored(3000)
     labels = (table["score"].to_numpy() > 0.3).astype(int)
