@@ -6,7 +6,7 @@ from argmetric.scale import Dask, Processes
 
 LOADED = [
     *("distributed", "distributed.nanny", "distributed.worker", "pandas", "numba"),
-    *("duckdb", "pyarrow.parquet", "argmetric.scale._decide", "argmetric.scale._tune"),
+    *("pyarrow.parquet", "argmetric.scale._decide", "argmetric.scale._tune"),
 ]
 
 
