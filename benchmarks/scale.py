@@ -59,7 +59,7 @@ kind = Dask if engine == "dask" else Threads
 asked = {"metric": metric, "group": group or None, "output": output, "memory": memory}
 before = 0.0
 if kind is Threads:
-    decide(few, **asked)
+    decide(few, **asked | {"memory": 20_000})  # in buckets
     before = time.process_time()
 begun = time.perf_counter()
 with kind(n_jobs=int(workers)) as executor:
