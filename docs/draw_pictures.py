@@ -18,7 +18,6 @@ mpl.use("svg")
 
 import matplotlib.pyplot as plt
 import numpy as np
-from conf import plot_rcparams
 
 import argmetric as am
 from argmetric.stream import OnlineClassifier, StreamDisplay
@@ -29,6 +28,8 @@ P = [0.62, 0.48, 0.41, 0.35, 0.30, 0.22, 0.18, 0.12, 0.07, 0.04]
 
 @contextmanager
 def picture(name: str, width: float, columns: int = 1) -> Iterator[Any]:
+    from conf import plot_rcparams  # beside this script when it is run
+
     with mpl.rc_context(plot_rcparams):
         figure, axes = plt.subplots(
             1, columns, figsize=(width, 2.9), layout="constrained"
