@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import importlib.util
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -215,6 +217,37 @@ def test_scores_that_are_all_0_or_1(run: Run) -> None:
     ended = run("decide", "sure.csv")
     assert [line[-1] for line in ended.out.splitlines()[1:]] == ["0", "1", "1", "0"]
     assert "expected   1.0000" in ended.err
+
+
+@pytest.mark.parametrize("output", ["out.csv.gz", "out.jsonl.zst"])
+def test_a_full_disk_leaves_no_part_of_a_compressed_file(
+    run: Run, output: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("scores.csv").write_text(csv_text())
+
+    def full(file: Any, data: Any) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("argmetric._files._packed._Kept.write", full)
+    ended = run("decide", "scores.csv", "-o", output)
+    assert (ended.code, ended.out) == (1, "")
+    assert ended.err == f"argmetric: cannot write {output}: No space left on device\n"
+    assert [path.name for path in Path(".").iterdir()] == ["scores.csv"]
+
+
+def test_a_folder_that_may_not_be_written_to(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path("scores.csv").write_text(csv_text())
+
+    def forbidden(**options: Any) -> None:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), "temporary")
+
+    monkeypatch.setattr("tempfile.mkstemp", forbidden)
+    ended = run("decide", "scores.csv", "-o", "out.csv")
+    assert ended.code == 1
+    assert ended.err == "argmetric: cannot write out.csv: Permission denied\n"
+    assert [path.name for path in Path(".").iterdir()] == ["scores.csv"]
 
 
 def test_an_output_that_cannot_be_written_leaves_nothing(run: Run) -> None:
