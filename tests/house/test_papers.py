@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).parents[2]
-JSON_OF_DECLARED = (
+DECLARED = [
     "name",
     "paper",
     "place",
@@ -20,7 +20,7 @@ JSON_OF_DECLARED = (
     "asked",
     "printed",
     "remark",
-)
+]
 
 
 @pytest.fixture(scope="module")
@@ -190,6 +190,7 @@ def test_the_page_is_what_the_results_say(papers: Any, writer: Any) -> None:
 def test_every_claim_has_a_result_of_what_is_declared_now(
     papers: Any, writer: Any
 ) -> None:
-    kept = [{key: one[key] for key in JSON_OF_DECLARED} for one in writer.results()]
-    assert kept == papers.entries()
+    kept = {x["name"]: {k: x[k] for k in DECLARED} for x in writer.results()}
+    assert kept == {one["name"]: one for one in papers.entries()}
+    assert len(writer.results()) == len(kept)
     assert [x["name"] for x in writer.results() if x["verdict"] == "failed"] == []
