@@ -169,7 +169,8 @@ def decide(
         decide_one(question) if layout.single else decide_groups(question, n_threads)
     )
     # Without any chance of a positive "none" is right, whatever it is worth.
-    if layout.scores.max(initial=0.0) > 0.0 and not _of_a_whole.get():
+    undefined = math.isnan(decision.expected) and not _of_a_whole.get()
+    if undefined and layout.scores.max(initial=0.0) > 0.0:
         refuse_never_defined(decision.expected, metric)
     if found is None:
         return decision
