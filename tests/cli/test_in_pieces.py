@@ -90,14 +90,21 @@ def test_files_that_are_left_out_are_listed(run, rows, tmp_path):
         ["--on-error", "skip", "--missing-groups", "own"],
     ],
 )
-@pytest.mark.parametrize("verb", ["evaluate", "forecast", "tune"])
-def test_every_verb_takes_the_options_of_many_files(run, rows, tmp_path, verb, words):
+@pytest.mark.parametrize("verb", ["evaluate", "forecast"])
+def test_verbs_take_the_options_of_many_files(run, rows, tmp_path, verb, words):
     (tmp_path / "work").mkdir()
-    group = [] if verb == "tune" else ["--group", "user"]
-    ended = run(verb, "in", *group, *words)
+    ended = run(verb, "in", "--group", "user", *words)
     assert ended.code == 0, ended.err
     assert "in pieces, engine local" in ended.out
     assert list((tmp_path / "work").iterdir()) == []
+
+
+def test_tune_moves_no_rows(run, rows):
+    ended = run("tune", "in", "--memory", "2MB", "--on-error", "skip")
+    assert ended.code == 0, ended.err
+    assert "in pieces, engine local" in ended.out
+    for option in ("--work-dir", "--missing-groups"):
+        assert option in run("tune", "in", option, "own").err
 
 
 @pytest.mark.parametrize("verb", ["evaluate", "forecast", "tune"])

@@ -41,7 +41,11 @@ from argmetric.cli.scores._load import (
     read_rows,
     refuse_shared,
 )
-from argmetric.cli.scores._many import NO_PIECES, Pieces, refuse_beside_pieces
+from argmetric.cli.scores._many import (
+    NO_GROUPED_PIECES,
+    GroupedPieces,
+    refuse_beside_pieces,
+)
 from argmetric.cli.scores.wide._columns import NOT_WIDE, Wide, refuse_beside_wide
 from argmetric.cli.scores.wide._evaluate import evaluate_wide
 from argmetric.metrics import Metric
@@ -67,7 +71,7 @@ def evaluate(
     score: Column = None,
     fail_under: FailUnder = None,
     json: Json = False,
-    pieces: Pieces = NO_PIECES,
+    pieces: GroupedPieces = NO_GROUPED_PIECES,
 ) -> int:
     """Score a column of decisions against the true labels.
 
@@ -141,7 +145,7 @@ def _in_pieces(
     decision: str | None,
     metric: Metric,
     average: Any,
-    pieces: Pieces,
+    pieces: GroupedPieces,
 ) -> EvaluateSummary:
     from argmetric.scale import evaluate as score_of
 

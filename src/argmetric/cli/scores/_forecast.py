@@ -53,7 +53,11 @@ from argmetric.cli.scores._apply import (
 from argmetric.cli.scores._forecasted import ForecastSummary, forecast_gate, tell
 from argmetric.cli.scores._inputs import Input, gathered, shown_input
 from argmetric.cli.scores._load import Batch, load_batch, load_decisions, refuse_shared
-from argmetric.cli.scores._many import NO_PIECES, Pieces, refuse_beside_pieces
+from argmetric.cli.scores._many import (
+    NO_GROUPED_PIECES,
+    GroupedPieces,
+    refuse_beside_pieces,
+)
 from argmetric.cli.scores._page import reference_of, report_labels, require
 from argmetric.cli.scores._recalibrate import recalibrated
 from argmetric.cli.scores._rules import load_rule, rule_text
@@ -89,7 +93,7 @@ def forecast(
     report: ReportTarget = None,
     json: Json = False,
     jobs: Jobs = None,
-    pieces: Pieces = NO_PIECES,
+    pieces: GroupedPieces = NO_GROUPED_PIECES,
 ) -> int:
     """Forecast the score of a decision before its labels are known.
 
@@ -242,7 +246,7 @@ def _in_pieces(
     metric: Metric,
     average: Any,
     coverage: float,
-    pieces: Pieces,
+    pieces: GroupedPieces,
 ) -> ForecastSummary:
     from argmetric.scale import columns_of
     from argmetric.scale import forecast as forecast_score

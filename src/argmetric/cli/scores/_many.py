@@ -48,11 +48,6 @@ class Pieces:
     memory
         What the run may take, such as 2GB. A file that is larger is worked on in
         pieces. [default: half of the machine]
-    work_dir
-        The folder for what is in between, about 24 bytes a row; all workers must see
-        it. [default: beside the output, or where temporary files go]
-    missing_groups
-        Rows without a group are an error, or a group of their own.
     on_error
         A file that cannot be read, or has other columns, ends the run, or is left out
         and listed.
@@ -61,8 +56,6 @@ class Pieces:
     engine: Annotated[Literal["local", "dask"], _MANY] = "local"
     scheduler: Annotated[str | None, _MANY, Parameter(metavar="ADDRESS")] = None
     memory: Annotated[str | None, _MANY, Parameter(metavar="SIZE")] = None
-    work_dir: Annotated[FilePath | None, _MANY, Parameter(metavar="FOLDER")] = None
-    missing_groups: Annotated[Literal["error", "own"], _MANY] = "error"
     on_error: Annotated[Literal["stop", "skip"], _MANY] = "stop"
 
     def asked_for(self, file: Input) -> bool:
@@ -104,11 +97,6 @@ class Pieces:
                 "progress": report,
             }
 
-    @property
-    def by_group(self) -> dict[str, Any]:
-        """What a verb takes besides that moves rows to their groups."""
-        return {"missing_groups": self.missing_groups, "work_dir": self.work_dir}
-
     def note(self, n_files: int) -> str:
         """How it was done."""
         return f"{_report.count(n_files, 'file')} in pieces, engine {self.engine}"
@@ -116,7 +104,30 @@ class Pieces:
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
-class Many(Pieces):
+class GroupedPieces(Pieces):
+    """How they are read by a verb that brings the rows of a group together.
+
+    Parameters
+    ----------
+    work_dir
+        The folder for what is in between, about 24 bytes a row; all workers must see
+        it. [default: beside the output, or where temporary files go]
+    missing_groups
+        Rows without a group are an error, or a group of their own.
+    """
+
+    work_dir: Annotated[FilePath | None, _MANY, Parameter(metavar="FOLDER")] = None
+    missing_groups: Annotated[Literal["error", "own"], _MANY] = "error"
+
+    @property
+    def by_group(self) -> dict[str, Any]:
+        """What such a verb takes besides."""
+        return {"missing_groups": self.missing_groups, "work_dir": self.work_dir}
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Many(GroupedPieces):
     """How files of any size are worked on.
 
     Parameters
@@ -143,6 +154,7 @@ def is_many(file: str) -> bool:
 
 NOT_MANY = Many()
 NO_PIECES = Pieces()
+NO_GROUPED_PIECES = GroupedPieces()
 
 
 class ManySummary(Asked):
