@@ -1,7 +1,11 @@
 """A stream is looked at a fixed number of times, however long it is."""
 
-from argmetric.report import Look, StreamHistory
-from argmetric.report._stream import POINTS
+import numpy as np
+import pytest
+
+import argmetric as am
+from argmetric.report import Look, Report, StreamHistory, summarize_stream
+from argmetric.report._stream import POINTS, alarms_in
 
 
 def test_looks_stay_few_and_even():
@@ -22,3 +26,55 @@ def test_parts_cover_all_rows():
     parts = list(history.pieces(1030, 100))
     assert [part.start for part in parts] == [0, 34, 98]
     assert [part.stop for part in parts] == [34, 98, 100]
+
+
+def looks_of(wrong):
+    """Looks at 64 rows each, of rows that are all positive and found unless wrong."""
+    hits = np.cumsum(~wrong)
+    return [
+        Look(n, 0.5, 0.5, int(hits[n - 1]), int(hits[n - 1]), n)
+        for n in range(64, wrong.size + 1, 64)
+    ]
+
+
+def test_a_rise_of_errors_is_an_alarm_and_told_once():
+    rng = np.random.default_rng(0)
+    chance = np.where(np.arange(25_600) < 12_800, 0.10, 0.25)
+    (alarm,) = alarms_in(looks_of(rng.random(25_600) < chance))
+    assert 12_800 < alarm.rows <= 12_800 + 2 * 640
+    assert alarm.before == pytest.approx(0.10, abs=0.02)
+    assert alarm.now == pytest.approx(0.25, abs=0.06)
+
+
+def test_chance_learning_and_short_streams_are_none():
+    rng = np.random.default_rng(1)
+    for _ in range(100):
+        assert list(alarms_in(looks_of(rng.random(25_600) < 0.2))) == []
+    learning = 0.5 * np.exp(-np.arange(25_600) / 5000) + 0.05
+    assert list(alarms_in(looks_of(rng.random(25_600) < learning))) == []
+    assert list(alarms_in([])) == []
+    assert list(alarms_in(looks_of(np.zeros(100, dtype=bool)))) == []
+
+
+def test_a_first_error_is_no_alarm_and_many_are():
+    """Before, nothing was wrong: the share of errors has no variance."""
+    wrong = np.zeros(6400, dtype=bool)
+    wrong[5000] = True
+    assert list(alarms_in(looks_of(wrong))) == []
+    wrong[5000:5100:5] = True
+    (alarm,) = alarms_in(looks_of(wrong))
+    assert alarm.before == 0.0
+
+
+def test_an_alarm_is_said_and_drawn():
+    rng = np.random.default_rng(0)
+    chance = np.where(np.arange(25_600) < 12_800, 0.10, 0.25)
+    looks = looks_of(rng.random(25_600) < chance)
+    words = {"metric": am.get_metric("f1"), "rows": 25_600, "file": "s.csv"}
+    page = Report(summarize_stream(looks, **words, facts=[]))
+    (alarm,) = alarms_in(looks)
+    assert f"Alarm at row {alarm.rows:,}: " in page.render("md")
+    assert page.render("html").count('<line class="cut"') == 2 * 3  # and in legends
+    calm = Report(summarize_stream(looks[:200], **words, facts=[]))
+    assert "Alarm" not in calm.render("md")
+    assert '<line class="cut"' not in calm.render("html")

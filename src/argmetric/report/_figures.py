@@ -193,24 +193,20 @@ def interval_figure(said: Summary) -> dict[str, Any] | None:
 
 def over_figures(metric: str, over: Over) -> list[dict[str, Any]]:
     """Score, threshold and shares of positives against the number of rows."""
-    shares = (over.predicted, over.actual)
+    scores, shares = (over.score, over.recent), (over.predicted, over.actual)
     return [
+        _over_figure(metric, over, scores, ("so far", "of late")),
+        _over_figure("threshold", over, (over.threshold,), ()),
         _over_figure(
-            metric, over.rows, (over.score, over.recent), ("so far", "of late")
-        ),
-        _over_figure("threshold", over.rows, (over.threshold,), ()),
-        _over_figure(
-            "share of positives of late",
-            over.rows,
-            shares,
-            ("called positive", "positive"),
+            "share of positives of late", over, shares, ("called positive", "positive")
         ),
     ]
 
 
 def _over_figure(
-    name: str, rows: tuple[int, ...], lines: Any, names: tuple[str, ...]
+    name: str, over: Over, lines: Any, names: tuple[str, ...]
 ) -> dict[str, Any]:
+    rows = over.rows
     values = [x for line in lines for x in line if math.isfinite(x)] or [0.0]
     low, high = min(0.0, *values), max(values)
     y_ticks = nice_ticks(low, high if high > low else low + 1.0, 4)
@@ -225,4 +221,5 @@ def _over_figure(
         "name": name,
         "paths": [plane.path(rows, line) for line in lines],
         "names": names,
+        "alarms": [plane.x(alarm.rows) for alarm in over.alarms],
     }

@@ -265,12 +265,14 @@ def _over(metric: str, over: Over) -> Section:
     )
     shares = ("called positive of late", "positive of late")
     header = ("rows", f"{metric} so far", "of late", "threshold", *shares)
-    return Section(
-        "over",
-        "Over time",
-        (
-            "Every row was predicted before its label was seen. Of late means: in the "
-            "last fortieth of all rows.",
-        ),
-        (Table("Some of the looks", header, rows),),
-    )
+    texts = [
+        "Every row was predicted before its label was seen. Of late means: in the "
+        "last fortieth of all rows."
+    ]
+    texts += [
+        f"Alarm at row {alarm.rows:,}: {share(alarm.now, 1.0)} of the rows of late "
+        f"were predicted wrongly, {share(alarm.before, 1.0)} before, beyond chance."
+        for alarm in over.alarms
+    ]
+    looks = Table("Some of the looks", header, rows)
+    return Section("over", "Over time", tuple(texts), (looks,))

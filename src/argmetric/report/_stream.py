@@ -8,11 +8,14 @@ from typing import NamedTuple
 import numpy as np
 
 from argmetric.metrics import Metric
-from argmetric.report._summary import Over, Row, Summary
+from argmetric.report._summary import Alarm, Over, Row, Summary
 from argmetric.stream import of_late
 
 POINTS = 512
 FIRST_STEP = 64  # rows
+STRETCHES = 40  # that are compared with what went before
+LEAST_BEFORE = 4  # stretches
+SIGMAS = 5.0  # beyond which a stretch is not chance: once in millions
 
 
 class Look(NamedTuple):
@@ -24,6 +27,14 @@ class Look(NamedTuple):
     hits: int
     predicted: int
     actual: int
+
+    @property
+    def errors(self) -> int:
+        """Rows that were predicted wrongly."""
+        return self.predicted + self.actual - 2 * self.hits
+
+
+NOTHING = Look(0, 0.0, 0.0, 0, 0, 0)
 
 
 class StreamHistory:
@@ -56,6 +67,26 @@ class StreamHistory:
         if len(self.looks) > POINTS:
             self.looks = self.looks[1::2]
             self._step *= 2
+
+
+def alarms_in(looks: Sequence[Look]) -> Iterator[Alarm]:
+    """Stretches with more errors than those since the last alarm let expect.
+
+    The share of errors before is an estimate too: the variance of the difference of
+    what is seen and what is expected is m·p·(1-p)·(1 + m/n).
+    """
+    begun, last = NOTHING, NOTHING
+    step = max(1, len(looks) // STRETCHES)
+    for look in looks[step - 1 :: step]:
+        rows, errors = look.rows - last.rows, look.errors - last.errors
+        rows_before = last.rows - begun.rows
+        if rows_before >= LEAST_BEFORE * rows:
+            before = (last.errors - begun.errors) / rows_before
+            variance = rows * before * (1 - before) * (1 + rows / rows_before)
+            if errors - rows * before > SIGMAS * max(variance, 1.0) ** 0.5:
+                yield Alarm(look.rows, before, errors / rows)
+                begun = last
+        last = look
 
 
 def summarize_stream(
@@ -102,5 +133,6 @@ def summarize_stream(
             threshold=tuple(look.threshold for look in looks),
             predicted=tuple((predicted / rows_of_late).tolist()),
             actual=tuple((actual / rows_of_late).tolist()),
+            alarms=tuple(alarms_in(looks)),
         ),
     )

@@ -220,6 +220,15 @@ class Tags:
 
 
 @dataclass(frozen=True)
+class Alarm:
+    """After so many rows errors had become more than chance explains: their shares."""
+
+    rows: int
+    before: float
+    now: float
+
+
+@dataclass(frozen=True)
 class Over:
     """A stream over time: after so many rows, the score so far and the threshold.
 
@@ -233,6 +242,7 @@ class Over:
     threshold: Numbers
     predicted: Numbers
     actual: Numbers
+    alarms: tuple[Alarm, ...] = ()
 
 
 @dataclass(frozen=True)
