@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import sparse
 
@@ -252,15 +252,25 @@ def enumerated(p, positive, weight, b2):
     return total
 
 
+WEIGHTS = {
+    "equal": lambda n: np.ones(n),
+    "rising": lambda n: np.arange(1.0, n + 1),
+    "far apart": lambda n: 1e3 ** np.arange(n),
+}
+
+
 @settings(deadline=None, max_examples=40)
-@given(probability_vectors(min_size=1, max_size=7), st.integers(0, 2**7), st.data())
-def test_expected_f_against_enumeration(p, bits, data):
+@given(
+    probability_vectors(min_size=1, max_size=7),
+    st.integers(0, 2**7),
+    st.sampled_from(list(WEIGHTS)),
+    st.sampled_from([1.0, 4.0, 0.25]),
+)
+@example(np.array([0.0, 1.0, 0.0, 0.0, 1.0]), 2, "far apart", 1.0)
+def test_expected_f_against_enumeration(p, bits, weights, b2):
     n = p.size
     positive = np.array([(bits >> i) & 1 for i in range(n)], dtype=bool)
-    weight = data.draw(
-        st.sampled_from([np.ones(n), np.arange(1.0, n + 1), 1e3 ** np.arange(n)])
-    )
-    b2 = data.draw(st.sampled_from([1.0, 4.0, 0.25]))
+    weight = WEIGHTS[weights](n)
     value, by_p = expected_f(p, 1 - p, Gold(positive, weight), b2, undefined=1.0)
     exact = enumerated(p, positive, weight, Fraction(b2))
     assert value == pytest.approx(float(exact), rel=1e-12, abs=1e-300)
