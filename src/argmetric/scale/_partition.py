@@ -21,7 +21,7 @@ from argmetric.scale._sources import Source
 from argmetric.scale._tasks import Found
 
 CHUNK_BYTES = 120  # of a row while its chunk is put in order
-LEAST_ROWS, MOST_ROWS = 1 << 14, 1 << 20  # of a chunk
+LEAST_ROWS, MOST_ROWS = 1 << 17, 1 << 20  # of a chunk; shorter ones are mere headers
 MISSING = np.uint64(0x6A09E667F3BCC909)  # the hash of rows without an id
 
 Chunk = tuple[Integers, Floats, Any]  # row numbers, scores, ids
