@@ -79,12 +79,31 @@ class Segments:
     def empty_curves(self) -> Floats:
         return np.empty(self.p.size + self.n_segments)
 
+    def segments_at(self, part: slice) -> slice:
+        """Segments of some places of a flat curve."""
+        starts = self.indptr[:-1] + np.arange(self.n_segments)
+        first, last = np.searchsorted(starts, [part.start, part.stop - 1], side="right")
+        return slice(int(first) - 1, int(last))
+
     def counts_at(self, part: slice) -> tuple[Integers, Floats]:
         """Segment and k of some places of a flat curve."""
-        place = np.arange(part.start, part.stop)
-        starts = self.indptr[:-1] + np.arange(self.n_segments)
-        g = np.searchsorted(starts, place, side="right") - 1
-        return g, (place - starts[g]).astype(np.float64)
+        some = self.segments_at(part)
+        g = np.arange(some.start, some.stop)
+        ends = np.append(self.indptr[g] + g, part.stop)
+        repeats = np.diff(np.maximum(ends, part.start))
+        k = np.arange(part.start, part.stop) - np.repeat(ends[:-1], repeats)
+        return np.repeat(g, repeats), k.astype(np.float64)
+
+    def counts_by_size(self) -> tuple[Floats, Floats, Integers]:
+        """K and n of every count of every size once, and where a segment's begin."""
+        distinct = self.distinct_sizes
+        kind = np.searchsorted(distinct, self.sizes)
+        longest = np.zeros(distinct.size, dtype=np.int64)
+        np.maximum.at(longest, kind, self.lengths + 1)
+        ends = np.cumsum(longest)
+        k = np.arange(ends[-1]) - np.repeat(ends - longest, longest)
+        n = np.repeat(distinct.astype(np.float64), longest)
+        return k.astype(np.float64), n, (ends - longest)[kind]
 
     def flat_counts(self) -> tuple[Floats, Floats]:
         """K and n of every place of a flat curve."""

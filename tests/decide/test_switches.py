@@ -10,12 +10,15 @@ from argmetric import _groups
 from argmetric._expected import (
     _affine,
     _curves,
+    _edges,
     _exponential,
     _general,
     _long,
     _tables,
+    expected_curves,
 )
 from argmetric._kernels import reference
+from argmetric._segments import Segments
 
 
 def own(tp, k, t, n):
@@ -68,6 +71,36 @@ def test_curves_at_the_limits_of_tables(metric, size, copies):
                 law_value(metric, p[g], k, size), rel=1e-11, abs=1e-13
             )
             assert curve.max() == pytest.approx(decision.group_expected[g], rel=2e-12)
+
+
+@pytest.mark.parametrize("zero_division", [0.0, 1.0, math.nan])
+@pytest.mark.parametrize(
+    "metric",
+    ["f1", "f0.7", "jaccard", "mcc", "kappa", "balanced_accuracy", "fowlkes_mallows"],
+)
+def test_what_0_by_0_adds_is_shared_by_segments_of_a_size(metric, zero_division):
+    """Alone, of one size, of many, with certain negatives; likely, rare and never."""
+    metric = am.get_metric(metric).with_zero_division(zero_division)
+    rng = np.random.default_rng(0)
+    short, long = _edges.SHORT, _edges.SHORT + 1
+    lengths = np.array([33, 60, 33, 33, short, long, long, 33, 40, long, short, 60])
+    sizes = lengths + 5 * (np.arange(lengths.size) % 3)
+    rates = [1e-9, 0.01, 0.3, 0.9, 0.3, 0.01, 0.6, 1 - 1e-9, 0.5, 1e-9, 0.999, 0.3]
+    for many in (2, 12):
+        chosen = slice(0, many)
+        parts = [
+            np.sort(rate * (1 - 0.1 * rng.random(length)))[::-1]
+            for rate, length in zip(rates[chosen], lengths[chosen], strict=True)
+        ]
+        p = np.concatenate(parts)
+        indptr = np.concatenate([[0], np.cumsum(lengths[chosen])])
+        segments = Segments(p, 1 - p, indptr, sizes[chosen])
+        curves, _ = expected_curves(segments, metric)
+        for g in range(many):
+            alone, _ = expected_curves(segments.one(g), metric)
+            np.testing.assert_allclose(
+                curves[segments.place(g)], alone, rtol=1e-12, atol=1e-14
+            )
 
 
 @pytest.mark.parametrize(

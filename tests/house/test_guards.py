@@ -164,7 +164,9 @@ HELD_BY = {
     "segments": {
         "test_bounds_of_counts": "bounded_counts",
         "test_choice_marks_and_counts": "choose count_at_least mark",
-        "test_moments_of_segments": "chance_of_none prefix_means segment_moments",
+        "test_moments_of_segments": (
+            "chance_of_none edge_logs prefix_means segment_moments"
+        ),
         "test_rows_of_a_group_stay_in_order": "group_rows",
         "test_rows_that_pass_through_bins_stay_in_order": "bin_rows group_binned_rows",
         "test_segments_are_sorted_stably": "sort_segments",

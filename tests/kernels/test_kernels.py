@@ -272,7 +272,8 @@ def test_prefix_laws(law, stride):
 @pytest.mark.parametrize("law", LAWS)
 def test_moments_of_segments(law):
     p, q, indptr = segments(law, [1, 63, 64, 65, 200])
-    both("segment_moments", lambda: (p, q, indptr, np.zeros((5, 4))), -1)
+    both("segment_moments", lambda: (p, q, indptr, np.zeros((5, 2))), -1)
+    both("edge_logs", lambda: (p, q, indptr, np.zeros((5, 2))), -1)
     both("prefix_means", lambda: (p, indptr, np.zeros(p.size + 5)), -1)
     none = np.zeros(5)
     compiled.chance_of_none(q, indptr, none)
@@ -290,6 +291,24 @@ def test_segments_are_sorted_stably(lengths, seed):
         [-np.inf, -2, -1e-300, 0, 1e-300, 0.5, 0.5 + 1e-16, 1, 2, np.inf]
     )
     scores, rows = rng.choice(distinct, indptr[-1]), rng.permutation(indptr[-1])
+    check_sorted(scores, rows, indptr)
+
+
+@pytest.mark.parametrize("sign", [-1.0, 1.0])
+@pytest.mark.parametrize("length", [64, 65, 66, 1000, 70_000])
+def test_scores_alike_in_their_first_digits_are_sorted(length, sign):
+    """Rising, falling and in any order, with ties: all bits count, at any distance."""
+    rng = np.random.default_rng(length)
+    step = np.arange(length) // 2
+    close = sign * (0.5 + step * 2.0**-53)
+    far = sign * 1.001 ** (step % 5000)
+    for scores in (close, close[::-1], rng.permutation(close), far, far[::-1]):
+        check_sorted(scores.copy(), np.arange(length), np.array([0, length]))
+    mixed = np.concatenate([close, far, rng.random(length)])
+    check_sorted(mixed, rng.permutation(mixed.size), np.arange(4) * length)
+
+
+def check_sorted(scores, rows, indptr):
     key, order = np.empty(indptr[-1]), np.empty(indptr[-1], dtype=np.int64)
     compiled.sort_segments(scores, rows, indptr, key, order)
     for start, stop in itertools.pairwise(indptr):

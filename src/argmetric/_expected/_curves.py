@@ -1,7 +1,6 @@
 """The expected metric for every k of every segment, by the form of the metric.
 
-Each driver sums the regular part of the metric. What a metric is worth where it is
-0/0 happens at T = 0 and T = n, or at k = 0 and k = n, and is settled here.
+Each driver sums the regular part of the metric; see `_edges` for what is added.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ from types import ModuleType
 import numpy as np
 
 from argmetric._expected._affine import affine_curves
+from argmetric._expected._edges import edge_chances, settle_edges
 from argmetric._expected._exponential import item_curves, ratio_curves
 from argmetric._expected._general import SWITCH, general_curve
 from argmetric._expected._tables import (
@@ -36,7 +36,6 @@ from argmetric.metrics import (
     RatioForm,
 )
 
-ROWS = 1 << 14  # places of curves that are settled at a time: they stay in the cache
 RELATIVE_ERROR = 1e-12  # of all algorithms but the general one, generously
 # Up to these sizes a table of all cells is quickest: cubic, but a handful of products.
 TABLE_LIMIT = 32
@@ -225,9 +224,9 @@ def mean_curves(
         out /= form.scale(k, n)
         return
     hits = running_sums(segments.p, segments.indptr, backend)
-    moments = np.empty((segments.n_segments, 4))
+    moments = np.empty((segments.n_segments, 2))
     backend.segment_moments(segments.p, segments.q, segments.indptr, moments)
-    mean, variance = np.repeat(moments[:, :2], segments.lengths + 1, axis=0).T
+    mean, variance = np.repeat(moments, segments.lengths + 1, axis=0).T
     out[:] = metric.value(hits, k, mean, n)
     if form.curvature is not None:
         out += form.curvature(k, n) * variance
@@ -261,103 +260,3 @@ def cell_means(
         lambda: after(p),
         lambda: after(q) + implicit,
     )
-
-
-def edge_chances(segments: Segments, backend: ModuleType) -> tuple[Floats, ...]:
-    """P(T = 0), P(T = n), P(T > 0), P(T < n), P(0 < T < n) of segments, accurately."""
-    moments = np.empty((segments.n_segments, 4))
-    backend.segment_moments(segments.p, segments.q, segments.indptr, moments)
-    full = segments.sizes == segments.lengths
-    log_none, log_all = moments[:, 2], np.where(full, moments[:, 3], -math.inf)
-    none, every = np.exp(log_none), np.exp(log_all)
-    some, not_every = -np.expm1(log_none), -np.expm1(log_all)
-    inside = np.where(every > none, not_every - none, some - every)
-    return none, every, some, not_every, np.maximum(inside, 0.0)
-
-
-def settle_edges(
-    segments: Segments,
-    metric: Metric,
-    form: Form,
-    out: Floats,
-    chances: tuple[Floats, ...],
-) -> None:
-    """Add what the metric is worth at T = 0 and T = n, and at k = 0 (and k = n).
-
-    At k = 0, and for affine forms at k = n, the value is the same for all 0 < T < n.
-    """
-    none, every, *_ = chances
-    if (none > 0).any() or (every > 0).any():
-        for begin in range(0, out.size, ROWS):
-            part = slice(begin, min(begin + ROWS, out.size))
-            settle_part(segments, metric, form, out, chances, part)
-    if isinstance(form, RatioForm) and not form.counts_hits_only:
-        return
-    first = segments.indptr[:-1] + np.arange(segments.n_segments)
-    sizes = segments.sizes.astype(np.float64)
-    out[first] = edge_values(metric, np.zeros_like(sizes), sizes, chances)
-    if isinstance(form, AffineForm):
-        full = segments.sizes == segments.lengths
-        last = (first + segments.lengths)[full]
-        parts = tuple(chance[full] for chance in chances)
-        out[last] = edge_values(metric, sizes[full], sizes[full], parts)
-
-
-def settle_part(
-    segments: Segments,
-    metric: Metric,
-    form: Form,
-    out: Floats,
-    chances: tuple[Floats, ...],
-    part: slice,
-) -> None:
-    """The same for some places of the curves, by what T = 0 and T = n are worth."""
-    g, k = segments.counts_at(part)
-    n = segments.sizes[g].astype(np.float64)
-    none, every, some, not_every, inside = (chance[g] for chance in chances)
-    at_none, at_all = metric.value(0, k, 0, n), metric.value(k, k, n, n)
-    regular_none, regular_all = regular_at_edges(form, metric, k, n)
-    curve = out[part]
-    curve += none * (np.nan_to_num(at_none) - regular_none)
-    curve += every * (np.nan_to_num(at_all) - regular_all)
-    if math.isnan(metric.zero_division):
-        no_none, no_all = np.isnan(at_none), np.isnan(at_all)
-        mass = np.where(no_none, some, 1.0)
-        mass = np.where(no_all, np.where(no_none, inside, not_every), mass)
-        np.divide(curve, mass, out=curve, where=mass > 0)
-        curve[mass <= 0] = math.nan
-
-
-def regular_at_edges(
-    form: Form, metric: Metric, k: Floats, n: Floats
-) -> tuple[Floats, Floats]:
-    """What the drivers counted at T = 0 and at T = n."""
-    zero = np.zeros_like(k)
-    if isinstance(form, ItemForm):
-        scale = n**-form.exponent
-        rejections = form.rejections(k, n) * (n - k) if form.rejections else zero
-        hits = form.hits(k, n) * k if form.hits else zero
-        return form.offset + scale * rejections, form.offset + scale * hits
-    if isinstance(form, RatioForm):
-        at_all = np.nan_to_num(metric.value(k, k, n, n))
-        at_none = np.nan_to_num(metric.value(0, k, 0, n))
-        return (zero if form.counts_hits_only else at_none), at_all
-    return zero, zero
-
-
-def edge_values(
-    metric: Metric, k: Floats, n: Floats, chances: tuple[Floats, ...]
-) -> Floats:
-    """E[value | defined] at k = 0 or k = n, constant in T for 0 < T < n."""
-    none, every, _, _, inside = chances
-    hit = np.minimum(k, 1.0)
-    values = np.stack(
-        [metric.value(0, k, 0, n), metric.value(hit, k, 1, n), metric.value(k, k, n, n)]
-    )
-    weights = np.stack([none, inside, every])
-    weights = np.where(np.isnan(values), 0.0, weights)
-    mass = weights.sum(axis=0)
-    total = (weights * np.nan_to_num(values)).sum(axis=0)
-    result = np.full(k.size, math.nan)
-    np.divide(total, mass, out=result, where=mass > 0)
-    return result

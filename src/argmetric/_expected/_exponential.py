@@ -49,7 +49,7 @@ def ratio_curves(
     if not (of_misses and item_by_item):
         ratio_sums(segments, form, out, backend)
         return
-    moments = np.empty((segments.n_segments, 4))
+    moments = np.empty((segments.n_segments, 2))
     backend.segment_moments(segments.p, segments.q, segments.indptr, moments)
     narrow = moments[:, 1] < NARROW
     for chosen in (np.flatnonzero(narrow), np.flatnonzero(~narrow)):

@@ -11,9 +11,9 @@ import numpy as np
 from argmetric._expected._curves import (
     GENERAL_TABLE_LIMIT,
     choose_backend,
-    edge_chances,
     expected_curves,
 )
+from argmetric._expected._edges import edge_chances
 from argmetric._expected._screen import search_any
 from argmetric._expected._tables import Tables, refuse_infinite
 from argmetric._segments import Method, Segments

@@ -17,6 +17,8 @@ from argmetric._kernels.reference_screen import laws_at as laws_at
 from argmetric._kernels.reference_screen import rough_laws as rough_laws
 from argmetric._types import Floats, Integers
 
+NEVER = -760.0  # a logarithm whose exponential is 0
+
 
 def log_phi(p: Floats, q: Floats, u: Floats) -> Floats:
     """log(q_i + p_i·u_j), from whichever of 1 - p(1-u) and q + pu is accurate."""
@@ -398,14 +400,22 @@ def prefix_means(p: Floats, indptr: Integers, out: Floats) -> None:
 
 
 def segment_moments(p: Floats, q: Floats, indptr: Integers, out: Floats) -> None:
-    """Per segment: Σp, Σpq, log P(no positive), log P(no negative)."""
+    """Per segment: Σp, Σpq."""
+    for g in range(indptr.size - 1):
+        part = slice(indptr[g], indptr[g + 1])
+        out[g, :2] = p[part].sum(), (p[part] * q[part]).sum()
+
+
+def edge_logs(p: Floats, q: Floats, indptr: Integers, out: Floats) -> None:
+    """Per segment: log P(no positive), log P(no negative), -inf where that is never."""
     for g in range(indptr.size - 1):
         part = slice(indptr[g], indptr[g + 1])
         pi, qi = p[part], q[part]
         with np.errstate(divide="ignore"):
             none = np.where(pi < 0.5, np.log1p(-np.minimum(pi, 0.5)), np.log(qi))
             every = np.where(qi < 0.5, np.log1p(-np.minimum(qi, 0.5)), np.log(pi))
-        out[g] = pi.sum(), (pi * qi).sum(), none.sum(), every.sum()
+        logs = np.array([none.sum(), every.sum()])
+        out[g] = np.where(logs < NEVER, -np.inf, logs)
 
 
 def choose(

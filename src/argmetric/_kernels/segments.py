@@ -11,25 +11,11 @@ from argmetric._kernels._lanes import above, alike, eight, put
 
 LANES = 8  # segments side by side
 RUN = 64  # so many items are sorted by comparing all pairs
+MOVES = 8  # of an item, on the mean, past which insertion is given up
+PLACE = 0xFFFFFFFF  # lower half of a word: the place of an item in its segment
+DESCENDING = 0x7FFFFFFFFFFFFFFF  # bits that turn the order of positive numbers
+NEVER = -760.0  # a logarithm whose exponential is 0
 TIE = 1e-12  # values this close, relatively, are ties: the smaller k wins
-
-
-@kernel
-def merge_runs(key, order, first, middle, last, spare_key, spare_order):
-    """Merge two descending runs; equal keys keep their order."""
-    for i in range(first, middle):
-        spare_key[i - first] = key[i]
-        spare_order[i - first] = order[i]
-    length = middle - first
-    a, b, i = 0, middle, first
-    while a < length:
-        if b < last and key[b] > spare_key[a]:
-            key[i], order[i] = key[b], order[b]
-            b += 1
-        else:
-            key[i], order[i] = spare_key[a], spare_order[a]
-            a += 1
-        i += 1
 
 
 @kernel
@@ -64,6 +50,85 @@ def sort_runs(score, rows, firsts, lasts, lanes, key, order):
 
 
 @kernel
+def sort_words(words, spare, counts):
+    """Sort by the upper half, stably; whether the result is in `spare`."""
+    length, moved = words.shape[0], False
+    counts[:] = 0
+    for i in range(length):
+        word = words[i]
+        for d in range(4):
+            counts[d, (word >> (32 + 8 * d)) & 255] += 1
+    for d in range(4):
+        starts, shift = counts[d], 32 + 8 * d
+        if starts[(words[0] >> shift) & 255] == length:
+            continue  # all have this byte
+        total = 0
+        for byte in range(256):
+            total, starts[byte] = total + starts[byte], total
+        for i in range(length):
+            byte = (words[i] >> shift) & 255
+            spare[starts[byte]] = words[i]
+            starts[byte] += 1
+        words, spare = spare, words
+        moved = not moved
+    return moved
+
+
+@kernel
+def pack(bits, turn, places, out):
+    """One half of the bits above the place, in an order of places.
+
+    The larger number first: of a positive one all bits are turned.
+    """
+    for i in range(places.shape[0]):
+        place = places[i] & PLACE
+        word = bits[place]
+        word = word if word < 0 else word ^ DESCENDING
+        out[i] = ((word << turn) & ~PLACE) | place
+
+
+@kernel
+def put_in_order(values, words, rows, most_moves, key, order):
+    """Scores and rows by words that tell the upper half of a score; False if too far.
+
+    Scores that differ in the lower half only are put right by insertion.
+    """
+    moves = 0
+    for i in range(words.shape[0]):
+        place = words[i] & PLACE
+        value = values[place]
+        j = i
+        while j > 0 and key[j - 1] < value:
+            key[j], order[j] = key[j - 1], order[j - 1]
+            j -= 1
+        key[j], order[j] = value, rows[place]
+        moves += i - j
+        if moves > most_moves:
+            return False
+    return True
+
+
+@kernel
+def sort_long(score, rows, values, words, spare, counts, key, order):
+    """Sort one segment of any length: by the upper halves, or by both."""
+    length = rows.shape[0]
+    for i in range(length):
+        values[i] = score[rows[i]] + 0.0  # no -0.0, which has other bits
+        words[i] = i
+    bits = values.view(np.int64)
+    for halves in (1, 2):
+        if halves == 2:
+            pack(bits, 32, words, spare)
+            if not sort_words(spare, words, counts):
+                words, spare = spare, words
+        pack(bits, 0, words, spare)
+        if not sort_words(spare, words, counts):
+            words, spare = spare, words
+        if put_in_order(values, words, rows, MOVES * length, key, order):
+            return
+
+
+@kernel
 def sort_segments(score, rows, indptr, key, order):
     """Sort every segment by descending score, ties by position.
 
@@ -73,9 +138,10 @@ def sort_segments(score, rows, indptr, key, order):
     longest = lanes = 0
     firsts, lasts = np.empty(LANES, np.int64), np.empty(LANES, np.int64)
     for g in range(indptr.shape[0] - 1):
-        longest = max(longest, indptr[g + 1] - indptr[g])
-        for first in range(indptr[g], indptr[g + 1], RUN):
-            firsts[lanes], lasts[lanes] = first, min(first + RUN, indptr[g + 1])
+        length = indptr[g + 1] - indptr[g]
+        longest = max(longest, length)
+        if length <= RUN:
+            firsts[lanes], lasts[lanes] = indptr[g], indptr[g + 1]
             lanes += 1
             if lanes == LANES:
                 sort_runs(score, rows, firsts, lasts, lanes, key, order)
@@ -83,18 +149,23 @@ def sort_segments(score, rows, indptr, key, order):
     sort_runs(score, rows, firsts, lasts, lanes, key, order)
     if longest <= RUN:
         return
-    spare_key = np.empty(longest)
-    spare_order = np.empty(longest, np.int64)
+    values = np.empty(longest)
+    words, spare = np.empty(longest, np.int64), np.empty(longest, np.int64)
+    counts = np.empty((4, 256), np.int64)
     for g in range(indptr.shape[0] - 1):
-        start, stop = indptr[g], indptr[g + 1]
-        width = RUN
-        while width < stop - start:
-            for first in range(start, stop - width, 2 * width):
-                last = min(first + 2 * width, stop)
-                merge_runs(
-                    key, order, first, first + width, last, spare_key, spare_order
-                )
-            width *= 2
+        part = slice(indptr[g], indptr[g + 1])
+        m = part.stop - part.start
+        if m > RUN:
+            sort_long(
+                score,
+                rows[part],
+                values[:m],
+                words[:m],
+                spare[:m],
+                counts,
+                key[part],
+                order[part],
+            )
 
 
 @kernel
@@ -133,41 +204,66 @@ def group_binned_rows(binned, codes, counts, rows):
 
 @kernel
 def segment_moments(p, q, indptr, out):
-    """Per segment: Σp, Σpq, log P(no positive), log P(no negative)."""
+    """Per segment: Σp, Σpq."""
     for g in range(indptr.shape[0] - 1):
-        mean, variance, none, every = 0.0, 0.0, 0.0, 0.0
+        mean, variance = 0.0, 0.0
         first = indptr[g]
         while first < indptr[g + 1]:  # two-level sums: no drift on equal items
             last = min(first + 64, indptr[g + 1])
-            mean_, variance_, none_, every_ = 0.0, 0.0, 0.0, 0.0
+            mean_, variance_ = 0.0, 0.0
             for i in range(first, last):
-                pi, qi = p[i], q[i]
-                mean_ += pi
-                variance_ += pi * qi
-                none_ += math.log1p(-pi) if pi < 0.5 else log_or_minus_infinity(qi)
-                every_ += math.log1p(-qi) if qi < 0.5 else log_or_minus_infinity(pi)
+                mean_ += p[i]
+                variance_ += p[i] * q[i]
             mean += mean_
             variance += variance_
-            none += none_
-            every += every_
             first = last
-        out[g, 0], out[g, 1], out[g, 2], out[g, 3] = mean, variance, none, every
+        out[g, 0], out[g, 1] = mean, variance
+
+
+@kernel
+def edge_logs(p, q, indptr, out):
+    """Per segment: log P(no positive), log P(no negative), -inf where that is never."""
+    for g in range(indptr.shape[0] - 1):
+        part = slice(indptr[g], indptr[g + 1])
+        out[g, 0], out[g, 1] = (
+            log_of_none(p[part], q[part]),
+            log_of_none(q[part], p[part]),
+        )
+
+
+@kernel
+def log_of_none(p, q):
+    """Σ log q, to the last digits also where q is almost 1."""
+    total = 0.0
+    for first in range(0, p.shape[0], 64):
+        small, product = 0.0, 1.0
+        for i in range(first, min(first + 64, p.shape[0])):
+            if p[i] < 0.0625:  # log(1-p) = -p - p²/2 - p³/3 …
+                term = 1.0 / 14
+                for d in range(13, 0, -1):
+                    term = term * p[i] + 1.0 / d
+                small -= term * p[i]
+            elif p[i] < 0.5:
+                product *= q[i]
+            else:
+                small += math.log(q[i]) if q[i] > 0.0 else -np.inf
+        total += small + math.log(product)
+        if total < NEVER:
+            return -np.inf
+    return total
 
 
 @kernel
 def chance_of_none(q, indptr, out):
-    """P(no positive) of every segment."""
+    """P(no positive) of every segment, to 300 places after the point."""
     for g in range(indptr.shape[0] - 1):
         product = 1.0
         for i in range(indptr[g], indptr[g + 1]):
             product *= q[i]
+            if product < 1e-300:  # smaller numbers are slow
+                product = 0.0
+                break
         out[g] = product
-
-
-@kernel
-def log_or_minus_infinity(x):
-    """Logarithm of x ≥ 0."""
-    return math.log(x) if x > 0.0 else -np.inf
 
 
 @kernel

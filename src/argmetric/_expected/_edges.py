@@ -1,0 +1,157 @@
+"""What a metric is worth where it is 0/0: at T = 0 and T = n, or k = 0 and k = n."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from types import ModuleType
+
+import numpy as np
+
+from argmetric._segments import Segments
+from argmetric._types import Booleans, Floats, Integers
+from argmetric.metrics import AffineForm, Form, ItemForm, Metric, RatioForm
+
+ROWS = 1 << 14  # places of curves that are settled at a time: they stay in the cache
+UNSEEN = 1e-40  # a chance that is left out, but in short segments,
+SHORT = 200  # where a mean that has nothing else keeps its digits
+
+
+def edge_chances(segments: Segments, backend: ModuleType) -> tuple[Floats, ...]:
+    """P(T = 0), P(T = n), P(T > 0), P(T < n), P(0 < T < n) of segments, accurately."""
+    logs = np.empty((segments.n_segments, 2))
+    backend.edge_logs(segments.p, segments.q, segments.indptr, logs)
+    full = segments.sizes == segments.lengths
+    log_none, log_all = logs[:, 0], np.where(full, logs[:, 1], -math.inf)
+    none, every = np.exp(log_none), np.exp(log_all)
+    some, not_every = -np.expm1(log_none), -np.expm1(log_all)
+    inside = np.where(every > none, not_every - none, some - every)
+    return none, every, some, not_every, np.maximum(inside, 0.0)
+
+
+def settle_edges(
+    segments: Segments,
+    metric: Metric,
+    form: Form,
+    out: Floats,
+    chances: tuple[Floats, ...],
+) -> None:
+    """Add what the metric is worth at T = 0 and T = n, and at k = 0 (and k = n).
+
+    At k = 0, and for affine forms at k = n, the value is the same for all 0 < T < n.
+    """
+    none, every, *_ = chances
+    chance = np.maximum(none, every)
+    seen = chance > np.where(segments.lengths > SHORT, UNSEEN, 0.0)
+    if seen.any():
+        edges = EdgeTerms.of(segments, metric, form)
+        for begin in range(0, out.size, ROWS):
+            part = slice(begin, min(begin + ROWS, out.size))
+            if seen[segments.segments_at(part)].any():
+                settle_part(segments, edges, out, chances, part)
+    if isinstance(form, RatioForm) and not form.counts_hits_only:
+        return
+    first = segments.indptr[:-1] + np.arange(segments.n_segments)
+    sizes = segments.sizes.astype(np.float64)
+    out[first] = edge_values(metric, np.zeros_like(sizes), sizes, chances)
+    if isinstance(form, AffineForm):
+        full = segments.sizes == segments.lengths
+        last = (first + segments.lengths)[full]
+        parts = tuple(chance[full] for chance in chances)
+        out[last] = edge_values(metric, sizes[full], sizes[full], parts)
+
+
+@dataclass(frozen=True)
+class EdgeTerms:
+    """What T = 0 and T = n add to the curves, and whether they are defined, by (k, n).
+
+    Made once for every size where segments share them, else when asked for.
+    """
+
+    metric: Metric
+    form: Form
+    shared: tuple[Floats, Floats, Booleans, Booleans] | None
+    starts: Integers  # of every segment in the shared ones
+
+    @classmethod
+    def of(cls, segments: Segments, metric: Metric, form: Form) -> EdgeTerms:
+        k, n, starts = segments.counts_by_size()
+        terms = cls(metric, form, None, starts)
+        if 2 * k.size > segments.p.size:
+            return terms
+        return replace(terms, shared=terms.at(k, n))
+
+    def at(self, k: Floats, n: Floats) -> tuple[Floats, Floats, Booleans, Booleans]:
+        none, every = self.metric.value(0, k, 0, n), self.metric.value(k, k, n, n)
+        regular_none, regular_all = regular_at_edges(self.form, self.metric, k, n)
+        return (
+            np.nan_to_num(none) - regular_none,
+            np.nan_to_num(every) - regular_all,
+            np.isnan(none),
+            np.isnan(every),
+        )
+
+    def of_places(
+        self, g: Integers, k: Floats, sizes: Integers
+    ) -> tuple[Floats, Floats, Booleans, Booleans]:
+        if self.shared is None:
+            return self.at(k, sizes[g].astype(np.float64))
+        place = self.starts[g] + k.astype(np.int64)
+        none, every, no_none, no_all = self.shared
+        return none[place], every[place], no_none[place], no_all[place]
+
+
+def settle_part(
+    segments: Segments,
+    edges: EdgeTerms,
+    out: Floats,
+    chances: tuple[Floats, ...],
+    part: slice,
+) -> None:
+    """The same for some places of the curves, by what T = 0 and T = n are worth."""
+    g, k = segments.counts_at(part)
+    add_none, add_all, no_none, no_all = edges.of_places(g, k, segments.sizes)
+    none, every, some, not_every, inside = chances
+    curve = out[part]
+    curve += none[g] * add_none
+    curve += every[g] * add_all
+    if math.isnan(edges.metric.zero_division):
+        mass = np.where(no_none, some[g], 1.0)
+        mass = np.where(no_all, np.where(no_none, inside[g], not_every[g]), mass)
+        np.divide(curve, mass, out=curve, where=mass > 0)
+        curve[mass <= 0] = math.nan
+
+
+def regular_at_edges(
+    form: Form, metric: Metric, k: Floats, n: Floats
+) -> tuple[Floats, Floats]:
+    """What the drivers counted at T = 0 and at T = n."""
+    zero = np.zeros_like(k)
+    if isinstance(form, ItemForm):
+        scale = n**-form.exponent
+        rejections = form.rejections(k, n) * (n - k) if form.rejections else zero
+        hits = form.hits(k, n) * k if form.hits else zero
+        return form.offset + scale * rejections, form.offset + scale * hits
+    if isinstance(form, RatioForm):
+        at_all = np.nan_to_num(metric.value(k, k, n, n))
+        at_none = np.nan_to_num(metric.value(0, k, 0, n))
+        return (zero if form.counts_hits_only else at_none), at_all
+    return zero, zero
+
+
+def edge_values(
+    metric: Metric, k: Floats, n: Floats, chances: tuple[Floats, ...]
+) -> Floats:
+    """E[value | defined] at k = 0 or k = n, constant in T for 0 < T < n."""
+    none, every, _, _, inside = chances
+    hit = np.minimum(k, 1.0)
+    values = np.stack(
+        [metric.value(0, k, 0, n), metric.value(hit, k, 1, n), metric.value(k, k, n, n)]
+    )
+    weights = np.stack([none, inside, every])
+    weights = np.where(np.isnan(values), 0.0, weights)
+    mass = weights.sum(axis=0)
+    total = (weights * np.nan_to_num(values)).sum(axis=0)
+    result = np.full(k.size, math.nan)
+    np.divide(total, mass, out=result, where=mass > 0)
+    return result
