@@ -19,6 +19,7 @@ from argmetric._types import Floats
 
 # 32-bit floats round at 1.2e-7, and a softmax in them adds up a few of that.
 ROUNDING = 1e-6
+ONE_BITS = np.float64(1.0).view(np.uint64)
 PERCENT = 10.0  # from here to 100 the largest of many numbers is no odds and no count
 _NOT_A_NUMBER = (str, bytes, complex, np.complexfloating)
 
@@ -181,7 +182,7 @@ def check_scores(
     `hint` says what to do with values that are log-odds, and `where` the place of the
     value with a number, if that is not its row.
     """
-    if values.size == 0:
+    if values.size == 0 or (not logits and is_within_unit(values)):
         return values
     low, high = float(values.min()), float(values.max())
     if (logits and not math.isnan(low)) or (low >= 0.0 and high <= 1.0):
@@ -202,6 +203,17 @@ def check_scores(
         f"{name} is {flat[index]:.7g} at {where(index)}, outside of [0, 1] "
         f"(range seen: {low:g} to {high:g}); {_advice(low, high, hint)}"
     )
+
+
+def is_within_unit(values: Floats) -> bool:
+    """Whether all are in [0, 1], in one pass; -0.0 counts as outside.
+
+    As whole numbers the bits of floats ascend from 0, and those of NaN and of all with
+    a sign are larger than those of 1.
+    """
+    if values.dtype != np.float64:
+        return False
+    return bool(values.view(np.uint64).max() <= ONE_BITS)
 
 
 def _advice(low: float, high: float, hint: str) -> str:

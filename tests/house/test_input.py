@@ -14,10 +14,12 @@ import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 import sklearn.metrics
+from hypothesis import given
+from hypothesis import strategies as st
 
 import argmetric as am
 from argmetric._groups import code_groups
-from argmetric._validation import to_floats
+from argmetric._validation import check_scores, is_within_unit, to_floats
 
 NAN = math.nan
 P = [0.9, 0.6, 0.2, 0.1]
@@ -680,3 +682,21 @@ def test_tversky_has_parameters_and_so_no_name():
     assert "tversky" not in am.metric_names()
     with pytest.raises(ValueError, match="unknown metric 'tversky'"):
         am.get_metric("tversky")
+
+
+@given(
+    st.lists(
+        st.sampled_from([0.0, 1.0, 5e-324, 0.5, 1 - 2**-53, -0.0])
+        | st.sampled_from([1 + 2**-52, -5e-324, -1.0, math.nan, math.inf, -math.inf])
+        | st.floats(width=64),
+        min_size=1,
+        max_size=4,
+    ),
+    st.sampled_from([1, -1, 2]),
+)
+def test_one_pass_tells_what_is_no_probability(values, step):
+    values = np.array(values)[::step]
+    inside = ((values >= 0) & (values <= 1) & ~np.signbit(values)).all()
+    assert is_within_unit(values) == inside
+    if inside:
+        assert check_scores(values, "p", logits=False) is values
