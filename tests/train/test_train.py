@@ -233,23 +233,24 @@ def test_undefined_counts_turn_a_search_back():
 # ------------------------------------------------------------- expected objective
 
 
-def enumerated(p, positive, weight, b2):
-    """E[F] over all outputs, in fractions."""
-    p, weight = [Fraction(x) for x in p], [Fraction(x) for x in weight]
+def f_of_outputs(positive, weight, b2):
+    """F of every output, in fractions; the last item changes fastest."""
+    weight = [Fraction(x) for x in weight]
     gold = sum(w for w, y in zip(weight, positive, strict=True) if y)
-    total = Fraction(0)
-    for output in itertools.product([False, True], repeat=len(p)):
-        chance = math.prod(x if o else 1 - x for x, o in zip(p, output, strict=True))
-        k = sum((w for w, o in zip(weight, output, strict=True) if o), Fraction(0))
-        tp = sum(
-            (w for w, o, y in zip(weight, output, positive, strict=True) if o and y),
-            Fraction(0),
-        )
-        if k + b2 * gold:
-            total += chance * (1 + b2) * tp / (k + b2 * gold)
-        else:
-            total += chance
-    return total
+    for output in itertools.product([False, True], repeat=len(weight)):
+        chosen = [(w, y) for w, o, y in zip(weight, output, positive, strict=True) if o]
+        below = sum((w for w, _ in chosen), Fraction(0)) + b2 * gold
+        above = (1 + b2) * sum((w for w, y in chosen if y), Fraction(0))
+        yield above / below if below else Fraction(1)
+
+
+def mean_over_outputs(values, p):
+    """E[F] of independent items: one item after the other is averaged out."""
+    values = list(values)
+    for x in map(Fraction, reversed(p)):
+        pairs = zip(values[::2], values[1::2], strict=True)
+        values = [without + x * (held - without) for without, held in pairs]
+    return values[0]
 
 
 WEIGHTS = {
@@ -272,14 +273,15 @@ def test_expected_f_against_enumeration(p, bits, weights, b2):
     positive = np.array([(bits >> i) & 1 for i in range(n)], dtype=bool)
     weight = WEIGHTS[weights](n)
     value, by_p = expected_f(p, 1 - p, Gold(positive, weight), b2, undefined=1.0)
-    exact = enumerated(p, positive, weight, Fraction(b2))
+    outputs = list(f_of_outputs(positive, weight, Fraction(b2)))
+    exact = mean_over_outputs(outputs, p)
     assert value == pytest.approx(float(exact), rel=1e-12, abs=1e-300)
     for j in range(n):
         ends = []
         for certain in (1.0, 0.0):  # multilinear: the slope is a difference
             moved = p.copy()
             moved[j] = certain
-            ends.append(enumerated(moved, positive, weight, Fraction(b2)))
+            ends.append(mean_over_outputs(outputs, moved))
         assert by_p[j] == pytest.approx(float(ends[0] - ends[1]), rel=1e-9, abs=1e-12)
 
 
