@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 .DEFAULT_GOAL := help
 
-.PHONY: help demo test chromium test-browser lint docs bench clean
+.PHONY: help demo test chromium test-browser lint warm docs bench clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -42,8 +42,13 @@ lint: .venv/.ready ## style, types and layers
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
+# Compiled while the style is checked, the kernels need not be compiled by every worker.
+warm: .venv/.ready
+	@$(BIN)/python -c "import argmetric; argmetric.warmup()"
+
 # A worker for every core: threads of BLAS besides would wait for each other.
-test: lint ## every check
+test: .venv/.ready ## every check
+	@$(MAKE) --no-print-directory --jobs 2 lint warm
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
 
 chromium: # the system's; root of a Debian installs it
