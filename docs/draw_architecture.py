@@ -59,7 +59,7 @@ def read_imports(root: Path) -> Graph:
     graph: Graph = defaultdict(set)
     for path in sorted(folder.rglob("*.py")):
         room = path.relative_to(folder).parts[0].removesuffix(".py")
-        if room != "__init__":
+        if not room.startswith("__"):
             graph[room] |= {home.get(name, name) for name in _imported(path)}
     return {
         room: {other for other in found if other in graph and other != room}

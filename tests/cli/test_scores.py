@@ -736,6 +736,12 @@ def test_help_and_version(run: Run) -> None:
     assert run("--version").out == f"{am.__version__}\n"
 
 
+def test_the_package_is_the_command() -> None:
+    asked = [sys.executable, "-m", "argmetric", "--version"]
+    ended = subprocess.run(asked, capture_output=True, text=True, check=True)
+    assert ended.stdout == f"{am.__version__}\n"
+
+
 @pytest.mark.parametrize(
     "command", ["decide", "forecast", "evaluate", "metrics", "demo"]
 )
