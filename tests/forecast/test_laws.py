@@ -19,6 +19,7 @@ import argmetric as am
 import oracle
 from argmetric import forecast
 from argmetric._forecast import _effects, _means
+from argmetric._forecast._counts import summed_cumulants
 from argmetric._forecast._shift import centre_log_odds, effects
 
 NAN = math.nan
@@ -357,3 +358,17 @@ def test_each_group_has_an_effect_of_its_own(known_rows):
         assert result.expected_positives == pytest.approx(
             groups * one.expected_positives, rel=1e-6
         )
+
+
+@pytest.mark.parametrize("rows", [1, 50, 400, 20_000])
+def test_cumulants_of_rows_in_bins_are_those_of_single_rows(rows):
+    """Certain labels too; few rows lie too far apart for bins."""
+    rng = np.random.default_rng(rows)
+    centre = rng.normal(-2, 2, rows)
+    centre[: rows // 4] = rng.choice([-math.inf, math.inf, 30.0, -700.0], rows // 4)
+    shifts = np.linspace(-4, 4, 9)
+    p = expit(centre[:, None] + shifts)
+    v, d = p * (1 - p), 1 - 2 * p
+    expected = np.stack([p, v, v * d, v * (1 - 6 * v)]).sum(axis=1)
+    found = summed_cumulants(centre, shifts)
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9 * rows)

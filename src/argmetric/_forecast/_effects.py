@@ -6,10 +6,11 @@ import math
 
 import numpy as np
 
-from argmetric._forecast._counts import CountLaws
+from argmetric._discrete import dot
+from argmetric._forecast._counts import CELLS, CountLaws
 from argmetric._forecast._laws import ValueLaw, combine
 from argmetric._forecast._shift import REACH, effect_step
-from argmetric._types import Floats
+from argmetric._types import Floats, Integers
 from argmetric.metrics import Metric
 
 LARGEST_EFFECT = 5.0  # beyond, labels are all but copies of each other
@@ -138,12 +139,27 @@ def _from_points(
     weights: Floats,
 ) -> tuple[ValueLaw, float]:
     """Some counts of either side for every effect, all of them where these are few."""
-    parts, positives = [], 0.0
-    laws = zip(weights, hits.points(shifts), misses.points(shifts), strict=True)
-    for weight, (tp, tp_weights), (r, r_weights) in laws:
-        positives += weight * float(tp @ tp_weights + r @ r_weights)
-        if weight > 1e-18:
-            values = metric.value(tp[:, None], k, tp[:, None] + r, n)
-            chances = weight * tp_weights[:, None] * r_weights
-            parts.append((values.ravel(), chances.ravel()))
-    return combine(parts), positives
+    (tp, tp_weights), (r, r_weights) = hits.points(shifts), misses.points(shifts)
+    means = (tp * tp_weights).sum(axis=1) + (r * r_weights).sum(axis=1)
+    parts = []
+    for rows in blocks_of_pairs(weights, tp_weights, r_weights):
+        hit_cells, miss_cells = (
+            np.flatnonzero(side[rows].any(axis=0)) for side in (tp_weights, r_weights)
+        )
+        hit = tp[rows][:, hit_cells, None]
+        values = metric.value(hit, k, hit + r[rows][:, None, miss_cells], n)
+        chances = (weights[rows, None] * tp_weights[rows])[:, hit_cells, None]
+        chances = chances * r_weights[rows][:, None, miss_cells]
+        possible = chances > 0.0
+        parts.append((values[possible], chances[possible]))
+    return combine(parts), dot(weights, means)
+
+
+def blocks_of_pairs(
+    weights: Floats, tp_weights: Floats, r_weights: Floats
+) -> list[Integers]:
+    """Effects that count, a handful at a time, of about CELLS pairs of counts."""
+    used = np.flatnonzero(weights > 1e-18)
+    sides = (np.count_nonzero(side[used], axis=1) for side in (tp_weights, r_weights))
+    block = np.cumsum(math.prod(sides)) // CELLS
+    return np.split(used, np.flatnonzero(np.diff(block)) + 1)

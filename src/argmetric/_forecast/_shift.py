@@ -12,7 +12,7 @@ from argmetric._types import Floats
 
 REACH = 8.5  # standard deviations of an effect beyond which nothing is left of it
 ROWS = 1 << 10  # rows times effects that stay in cache
-KNOTS = 1025  # places at which the margins of many rows are solved first
+APART = 0.01  # log-odds between which a spline errs by less than 1e-11
 FAR = 300.0  # log-odds from which a label follows the effect like e^x
 
 
@@ -71,28 +71,34 @@ def centre_log_odds(p: Floats, q: Floats, deviation: float) -> Floats:
     result = x + np.sign(x) * deviation**2 / 2
     near = np.flatnonzero(np.abs(x) < FAR)
     if near.size:
-        distinct, place = np.unique(x[near], return_inverse=True)
-        result[near] = _margins(distinct, deviation)[place]
+        result[near] = _margins(x[near], deviation)
     return result
 
 
 def _margins(target: Floats, deviation: float) -> Floats:
-    """The same for ascending distinct log-odds; many start between a few."""
-    # The start of Newton's method: the logistic-normal mean, nearly (MacKay).
-    start = target * math.sqrt(1.0 + math.pi * deviation**2 / 8.0)
-    if target.size > KNOTS:
+    """The same for some log-odds; many lie between knots at which they are solved."""
+    low, high = float(target.min()), float(target.max())
+    knots = np.linspace(low, high, max(math.ceil((high - low) / APART) + 1, 4))
+    if target.size > 2 * knots.size and high > low:
         from scipy.interpolate import CubicSpline
 
-        knots = np.linspace(target[0], target[-1], KNOTS)
-        start = CubicSpline(knots, _margins(knots, deviation))(target)
+        return np.asarray(CubicSpline(knots, _solve_parts(knots, deviation))(target))
+    distinct, place = np.unique(target, return_inverse=True)
+    return _solve_parts(distinct, deviation)[place]
+
+
+def _solve_parts(target: Floats, deviation: float) -> Floats:
+    out = np.empty(target.size)
     for first in range(0, target.size, ROWS):
         part = slice(first, first + ROWS)
-        start[part] = _solve_margins(target[part], start[part], deviation)
-    return start
+        out[part] = _solve_margins(target[part], deviation)
+    return out
 
 
-def _solve_margins(target: Floats, a: Floats, deviation: float) -> Floats:
+def _solve_margins(target: Floats, deviation: float) -> Floats:
     """Newton's method for the log-odds of E[expit(a + deviation·z)]."""
+    # It starts at the logistic-normal mean, nearly (MacKay).
+    a = target * math.sqrt(1.0 + math.pi * deviation**2 / 8.0)
     points, weights = effects(deviation)
     factors = np.exp(deviation * points)
     for _ in range(50):
