@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from argmetric._files._functions import call, cast
+
 
 def integer_array(values: npt.NDArray[Any]) -> Any:
     """Return whole numbers as an Arrow int64 array, without a copy where possible."""
@@ -88,9 +90,8 @@ def to_numpy(column: Any, dtype: type[np.generic]) -> npt.NDArray[Any]:
 def mask_to_numpy(mask: Any) -> npt.NDArray[np.bool_]:
     """Return a boolean column as numpy, False where it is null."""
     import pyarrow as pa
-    import pyarrow.compute as pc
 
-    bits = pc.cast(pc.fill_null(mask, _false()), pa.uint8())
+    bits = cast(call("coalesce", mask, _false()), pa.uint8())
     return to_numpy(bits, np.uint8).astype(np.bool_)
 
 

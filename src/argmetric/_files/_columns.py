@@ -9,6 +9,7 @@ import numpy as np
 
 from argmetric._files._arrow import to_numpy
 from argmetric._files._formats import DELIMITERS, DataError, Role, marked
+from argmetric._files._functions import call
 from argmetric._files._table import Table
 
 SCORE_NAMES = (
@@ -132,10 +133,8 @@ def _refuse_repeated_key(table: Table, name: str) -> None:
     import json
     import re
 
-    import pyarrow.compute as pc
-
     pattern = re.escape(json.dumps(name, ensure_ascii=False)) + r"\s*:"
-    often = pc.count_substring_regex(table.lines, pattern=pattern)
+    often = call("count_substring_regex", table.lines, pattern=pattern)
     for line in np.flatnonzero(to_numpy(often, np.int64) > 1).tolist():
         # It may be the key of an object within the object
         pairs = json.loads(table.lines[line].as_py(), object_pairs_hook=list)

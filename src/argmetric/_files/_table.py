@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from argmetric._files._arrow import column_array, text_scalar
 from argmetric._files._formats import DataError, Format
+from argmetric._files._functions import call
 from argmetric._files._text import json_values
 
 
@@ -83,17 +84,18 @@ def _with_key(lines: Any, name: str, values: Any) -> Any:
     """Add a key to the end of JSON objects, one on a line, in the spacing they have."""
     import json
 
-    import pyarrow.compute as pc
-
     spaced = '": ' in lines[0].as_py()
     key = json.dumps(name) + (": " if spaced else ":")
-    opened = pc.replace_substring_regex(lines, pattern=r"\s*\}\s*$", replacement="")
-    has_keys = pc.invert(pc.match_substring_regex(opened, pattern=r"^\s*\{$"))
+    opened = call(
+        "replace_substring_regex", lines, pattern=r"\s*\}\s*$", replacement=""
+    )
+    has_keys = call("invert", call("match_substring_regex", opened, pattern=r"^\s*\{$"))
     comma = text_scalar(", " if spaced else ",")
     nothing = text_scalar("")
-    return pc.binary_join_element_wise(
+    return call(
+        "binary_join_element_wise",
         opened,
-        pc.if_else(has_keys, comma, nothing),
+        call("if_else", has_keys, comma, nothing),
         text_scalar(key),
         json_values(values),
         text_scalar("}"),

@@ -7,6 +7,7 @@ from typing import Any
 
 from argmetric._files._arrow import text_array, text_scalar
 from argmetric._files._formats import DataError
+from argmetric._files._functions import call, cast
 
 _WHOLE = r"^-?(0|[1-9]\d*)$"
 # No leading zero and no trailing one but in ".0": text that a float gives back
@@ -44,22 +45,24 @@ def inferred(table: Any, numeric: frozenset[str]) -> Any:
 
 def _inferred_column(column: Any, numeric: bool) -> Any:
     import pyarrow as pa
-    import pyarrow.compute as pc
 
     if numeric:
-        return pc.cast(pc.utf8_trim_whitespace(column), pa.float64())
-    filled = pc.equal(column, text_scalar(""))
-    cells = pc.if_else(filled, _no_text(), column)
+        return cast(call("utf8_trim_whitespace", column), pa.float64())
+    filled = call("equal", column, text_scalar(""))
+    cells = call("if_else", filled, _no_text(), column)
     present = cells.drop_null()
     if not len(present):
         return column
 
     def all_match(pattern: str) -> bool:
-        return bool(pc.all(pc.match_substring_regex(present, pattern=pattern)).as_py())
+        return bool(
+            call("all", call("match_substring_regex", present, pattern=pattern)).as_py()
+        )
 
-    digits = pc.max(pc.utf8_length(pc.replace_substring_regex(
-        present, pattern=r"[eE].*$|\D", replacement=""
-    ))).as_py()  # fmt: skip
+    bare = call(
+        "replace_substring_regex", present, pattern=r"[eE].*$|\D", replacement=""
+    )
+    digits = call("max", call("utf8_length", bare)).as_py()
     for pattern, type_, fits in (
         (_WHOLE, pa.int64(), True),
         (_FLOAT, pa.float64(), digits <= _FLOAT_DIGITS),
@@ -67,7 +70,7 @@ def _inferred_column(column: Any, numeric: bool) -> Any:
     ):
         if fits and all_match(pattern):
             try:
-                return pc.cast(cells, type_)
+                return cast(cells, type_)
             except pa.ArrowInvalid:  # a whole number beyond 64 bits
                 return column
     return column
@@ -76,12 +79,11 @@ def _inferred_column(column: Any, numeric: bool) -> Any:
 def cells(column: Any, name: str) -> Any:
     """Return a column as text cells, null where a value is missing."""
     import pyarrow as pa
-    import pyarrow.compute as pc
 
     if pa.types.is_dictionary(column.type):
-        column = pc.cast(column, column.type.value_type)
+        column = cast(column, column.type.value_type)
     try:
-        text = pc.cast(column, pa.large_string())
+        text = cast(column, pa.large_string())
     except (pa.ArrowNotImplementedError, pa.ArrowInvalid):
         raise DataError(
             f"column {name!r} of type {column.type} has no place in a CSV file; "
@@ -92,44 +94,41 @@ def cells(column: Any, name: str) -> Any:
 
 def _with_point(text: Any) -> Any:
     """Write 1.0, not 1, so that a column of floats is one when it is read again."""
-    import pyarrow.compute as pc
-
-    return pc.replace_substring_regex(text, pattern=r"^(-?\d+)$", replacement=r"\1.0")
+    return call(
+        "replace_substring_regex", text, pattern=r"^(-?\d+)$", replacement=r"\1.0"
+    )
 
 
 def json_values(column: Any) -> Any:
     """Return a column as JSON values, ``null`` where a value is missing."""
     import pyarrow as pa
-    import pyarrow.compute as pc
 
     type_ = (
         column.type.value_type if pa.types.is_dictionary(column.type) else column.type
     )
     if type_ != column.type:
-        column = pc.cast(column, type_)
+        column = cast(column, type_)
     if pa.types.is_integer(type_) or pa.types.is_boolean(type_):
-        text = pc.cast(column, pa.large_string())
+        text = cast(column, pa.large_string())
     elif pa.types.is_floating(type_):
         # JSON has neither NaN nor infinities
-        column = pc.if_else(pc.is_finite(column), column, _null_like(column))
-        text = _with_point(pc.cast(column, pa.large_string()))
+        column = call("if_else", call("is_finite", column), column, _null_like(column))
+        text = _with_point(cast(column, pa.large_string()))
     elif pa.types.is_string(type_) or pa.types.is_large_string(type_):
-        text = _json_strings(pc.cast(column, pa.large_string()))
+        text = _json_strings(cast(column, pa.large_string()))
     else:
         values = column.to_pylist()
         text = text_array([json.dumps(value, default=str) for value in values])
-    return pc.fill_null(text, text_scalar("null"))
+    return call("coalesce", text, text_scalar("null"))
 
 
 def _json_strings(column: Any) -> Any:
-    import pyarrow.compute as pc
-
-    odd = pc.match_substring_regex(column, pattern=_TO_ESCAPE_IN_JSON)
-    if pc.any(odd).as_py():
+    odd = call("match_substring_regex", column, pattern=_TO_ESCAPE_IN_JSON)
+    if call("any", odd).as_py():
         values = column.to_pylist()
         return text_array([json.dumps(v, ensure_ascii=False) for v in values])
     quote = text_scalar('"')
-    return pc.binary_join_element_wise(quote, column, quote, text_scalar(""))
+    return call("binary_join_element_wise", quote, column, quote, text_scalar(""))
 
 
 def _no_text() -> Any:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from argmetric._files._arrow import flat, mask_to_numpy, to_numpy
 from argmetric._files._formats import DataError, marked
+from argmetric._files._functions import call, cast
 from argmetric._files._table import Table
 
 _NUMBER = r"(?i)^[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|nan|inf|infinity)$"
@@ -33,19 +34,18 @@ def numbers(table: Table, name: str) -> npt.NDArray[np.float64]:
         With row, column and value of the first cell that is no finite number.
     """
     import pyarrow as pa
-    import pyarrow.compute as pc
 
     column = _plain(table, name)
     if column.null_count:
-        _refuse(table, name, mask_to_numpy(pc.is_null(column)), "is empty")
+        _refuse(table, name, mask_to_numpy(call("is_null", column)), "is empty")
     if pa.types.is_large_string(column.type):
-        column = pc.utf8_trim_whitespace(column)
-        legible = mask_to_numpy(pc.match_substring_regex(column, pattern=_NUMBER))
+        column = call("utf8_trim_whitespace", column)
+        legible = mask_to_numpy(call("match_substring_regex", column, pattern=_NUMBER))
         _refuse(table, name, ~legible, "is not a number")
     elif not _is_numeric(column.type):
         raise DataError(f"{_place(table, name)} holds {column.type}, not numbers")
     # float64 by way of text would be exact for no type but text itself
-    values = to_numpy(pc.cast(column, pa.float64(), safe=False), np.float64)
+    values = to_numpy(cast(column, pa.float64(), safe=False), np.float64)
     _refuse(table, name, ~np.isfinite(values), "is not a finite number")
     return values
 
@@ -136,31 +136,29 @@ class _Coded:
 
 def _coded(table: Table, name: str) -> _Coded:
     import pyarrow as pa
-    import pyarrow.compute as pc
 
     column = _plain(table, name)
     try:
-        encoded = flat(pc.dictionary_encode(column))
+        encoded = flat(call("dictionary_encode", column))
     except pa.ArrowNotImplementedError:
         raise DataError(
             f"{_place(table, name)} holds {column.type}, which cannot be told apart"
         ) from None
-    codes = to_numpy(pc.cast(encoded.indices, pa.int64()), np.int64)
+    codes = to_numpy(cast(encoded.indices, pa.int64()), np.int64)
     if column.null_count:
-        codes = np.where(mask_to_numpy(pc.is_null(column)), -1, codes)
+        codes = np.where(mask_to_numpy(call("is_null", column)), -1, codes)
     return _Coded(codes, encoded.dictionary.to_pylist())
 
 
 def _plain(table: Table, name: str) -> Any:
     """Return a column with text as large_string and dictionaries decoded."""
     import pyarrow as pa
-    import pyarrow.compute as pc
 
     column = flat(table.columns.column(table.names.index(name)))
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     if pa.types.is_string(column.type) or pa.types.is_string_view(column.type):
-        column = pc.cast(column, pa.large_string())
+        column = cast(column, pa.large_string())
     return column
 
 

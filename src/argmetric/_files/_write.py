@@ -18,6 +18,7 @@ from argmetric._files._formats import (
     format_by_name,
     marked,
 )
+from argmetric._files._functions import call
 from argmetric._files._packed import codec_by_name, packing, without_codec
 from argmetric._files._table import Table
 from argmetric._files._text import cells, inferred, json_values
@@ -119,15 +120,11 @@ def _batches(columns: Any) -> Iterator[list[Any]]:
 
 
 def _write_lines(file: IO[bytes], lines: Any) -> None:
-    import pyarrow.compute as pc
-
-    ended = pc.binary_join_element_wise(lines, text_scalar(""), text_scalar("\n"))
+    ended = call("binary_join_element_wise", lines, text_scalar(""), text_scalar("\n"))
     file.write(text_bytes(ended))
 
 
 def _write_delimited(columns: Any, file: IO[bytes], delimiter: str) -> None:
-    import pyarrow.compute as pc
-
     names = columns.column_names
     alone = len(names) == 1
     header = delimiter.join(_quoted_name(name, delimiter) for name in names)
@@ -138,7 +135,7 @@ def _write_delimited(columns: Any, file: IO[bytes], delimiter: str) -> None:
             for array, name in zip(arrays, names, strict=True)
         ]
         separator = text_scalar(delimiter)
-        _write_lines(file, pc.binary_join_element_wise(*texts, separator))
+        _write_lines(file, call("binary_join_element_wise", *texts, separator))
 
 
 def _quoted_name(name: str, delimiter: str) -> str:
@@ -149,24 +146,20 @@ def _quoted_name(name: str, delimiter: str) -> str:
 
 def _quoted(column: Any, delimiter: str, *, alone: bool) -> Any:
     """Put quotes around the cells that need them, and around no others."""
-    import pyarrow.compute as pc
-
-    column = pc.fill_null(column, text_scalar(""))
+    column = call("coalesce", column, text_scalar(""))
     # An empty cell with no other beside it would be an empty line, which is no row
     pattern = rf'["\r\n{delimiter}]' + ("|^$" if alone else "")
-    needed = pc.match_substring_regex(column, pattern=pattern)
-    if not pc.any(needed).as_py():
+    needed = call("match_substring_regex", column, pattern=pattern)
+    if not call("any", needed).as_py():
         return column
-    doubled = pc.replace_substring(column, pattern='"', replacement='""')
+    doubled = call("replace_substring", column, pattern='"', replacement='""')
     quote = text_scalar('"')
-    quoted = pc.binary_join_element_wise(quote, doubled, quote, text_scalar(""))
-    return pc.if_else(needed, quoted, column)
+    quoted = call("binary_join_element_wise", quote, doubled, quote, text_scalar(""))
+    return call("if_else", needed, quoted, column)
 
 
 def _write_jsonl(table: Table, file: IO[bytes], numeric: frozenset[str]) -> None:
     import json
-
-    import pyarrow.compute as pc
 
     if table.lines is not None:
         _write_lines(file, table.lines)
@@ -177,11 +170,15 @@ def _write_jsonl(table: Table, file: IO[bytes], numeric: frozenset[str]) -> None
     for arrays in _batches(columns):
         values = [json_values(array) for array in arrays]
         members = [
-            pc.binary_join_element_wise(key, value, nothing)
+            call("binary_join_element_wise", key, value, nothing)
             for key, value in zip(keys, values, strict=True)
         ]
-        inside = pc.binary_join_element_wise(*members, comma)
-        lines = pc.binary_join_element_wise(
-            text_scalar("{"), inside, text_scalar("}"), nothing
+        inside = call("binary_join_element_wise", *members, comma)
+        lines = call(
+            "binary_join_element_wise",
+            text_scalar("{"),
+            inside,
+            text_scalar("}"),
+            nothing,
         )
         _write_lines(file, lines)
