@@ -5,10 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
-import shutil
 import stat
-import tempfile
-import uuid
 from collections.abc import Iterator
 from typing import IO
 
@@ -44,6 +41,8 @@ def replaced_whole(path: FilePath) -> Iterator[IO[bytes]]:
     if not os.path.isdir(folder):
         # Otherwise the error would name the temporary file
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), folder)
+    import tempfile
+
     mode = _mode_of(path)
     handle, temporary = tempfile.mkstemp(dir=folder, prefix=f".{name}.", suffix=".tmp")
     _unfinished.add(temporary)
@@ -91,6 +90,9 @@ def remove_unfinished() -> None:
 
 def remove_folder(path: str) -> None:
     """Remove a folder, if there is one; who still writes into it finds it no more."""
+    import shutil
+    import uuid
+
     aside = f"{path}.{uuid.uuid4().hex}.gone"
     with unfinished(aside):
         try:

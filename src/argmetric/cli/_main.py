@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import io
 import os
 import signal
 import sys
-import traceback
 from collections.abc import Sequence
 from types import FrameType
 from typing import TYPE_CHECKING
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 _DEBUG_FLAG = "--debug"
 _DEBUG_VARIABLE = "ARGMETRIC_DEBUG"
+# Objects made before Python looks for cycles: what a command loads, it keeps
+_KEPT = 100_000
 _RICH_PIPE_CLOSED = 1  # how rich leaves when its output is closed; nothing else does
 
 
@@ -44,10 +46,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     int
         0 done, 1 failure, 2 wrong usage, 3 gate not met.
     """
-    if arguments is None:
-        arguments = sys.argv[1:]
-        _prepare_process()
-    tokens = list(arguments)
+    if arguments is not None:
+        return _ended(list(arguments))
+    gc.set_threshold(_KEPT)
+    _prepare_process()
+    code = _ended(sys.argv[1:])
+    gc.freeze()  # nor when it ends
+    return code
+
+
+def _ended(tokens: list[str]) -> int:
+    """Run a command, whatever happens, and return its exit code."""
     debug = _DEBUG_FLAG in tokens or _debug_variable_is_set()
     tokens = [token for token in tokens if token != _DEBUG_FLAG]
     try:
@@ -63,6 +72,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code = INTERRUPTED
     except Exception as error:
         if debug:
+            import traceback
+
             traceback.print_exc()
         code, message = _explained(error)
         with contextlib.suppress(OSError):
