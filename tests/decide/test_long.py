@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import argmetric as am
-from argmetric._decide import _one
 from argmetric._expected import _items, _long, _powers
 from argmetric._kernels import powers, reference
 
@@ -35,13 +34,13 @@ def without_sort(p, metric, **limits):
     metric = am.get_metric(metric)
     low, high = limits.get("low", 0), limits.get("high", p.size)
     floor = float(metric.tie_floor(p.size))
-    items, most = _items.Array(p), _long.MOST_COUNTS
+    items, most = _items.Array(p), _items.MOST_COUNTS
     return _long.choose_in_long(items, metric, low, high, floor, most)
 
 
 def by_sorting(monkeypatch, p, metric, **options):
     with monkeypatch.context() as patch:
-        patch.setattr(_one, "choose_in_long", lambda *_: None)
+        patch.setattr(_long, "choose_in_long", lambda *_: None)
         return am.decide(p, metric, **options)
 
 
@@ -94,17 +93,17 @@ def test_limits_and_conventions_hold_without_a_sort(metric, options, monkeypatch
 
 @pytest.mark.parametrize("metric", ["f1", "kappa", "hmean"])
 def test_the_switch_to_no_sort_moves_nothing(metric, monkeypatch):
-    p = np.random.default_rng(7).beta(0.3, 2, _long.LONG)
-    taken = []
+    p = np.random.default_rng(7).beta(0.3, 2, _items.LONG)
+    taken, choose_in_long = [], _long.choose_in_long
 
     def watched(some, *rest):
         taken.append(some.size)
-        return _long.choose_in_long(some, *rest)
+        return choose_in_long(some, *rest)
 
     for some in (p, p[1:]):
         wanted = by_sorting(monkeypatch, some, metric)
         with monkeypatch.context() as patch:
-            patch.setattr(_one, "choose_in_long", watched)
+            patch.setattr(_long, "choose_in_long", watched)
             assert_same(am.decide(some, metric), wanted)
     assert taken == [p.size]
     assert without_sort(p, metric) is not None

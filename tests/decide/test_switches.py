@@ -13,7 +13,7 @@ from argmetric._expected import (
     _edges,
     _exponential,
     _general,
-    _long,
+    _items,
     _tables,
     expected_curves,
 )
@@ -144,7 +144,7 @@ def test_groups_on_both_sides_of_the_limits_of_variance(metric):
 
 
 @pytest.mark.parametrize("metric", ["f1", "jaccard", "mcc", "kappa", "gmean", own])
-@pytest.mark.parametrize("size", [_long.LONG - 1, _long.LONG])
+@pytest.mark.parametrize("size", [_items.LONG - 1, _items.LONG])
 def test_sorted_and_unsorted_vectors_meet(metric, size):
     p = np.random.default_rng(5).beta(0.1, 5, size)
     decision = am.decide(p, metric, check=False)

@@ -1,75 +1,107 @@
 """Are my probabilities fit to decide with? The repair: monotone maps."""
 
-from argmetric._calibrate._base import Calibrator
-from argmetric._calibrate._calibrate import (
-    DEFAULT,
-    ROWS_COMPARED,
-    calibrate,
-    calibrate_out_of_fold,
-    choose_method,
-)
-from argmetric._calibrate._classes import fit_class_temperature
-from argmetric._calibrate._composed import ChainedMap, FunctionMap
-from argmetric._calibrate._counted import Counted
-from argmetric._calibrate._fit import METHOD_WORDS, METHODS, Method, fit_map
-from argmetric._calibrate._folds import deal, fold_numbers
-from argmetric._calibrate._hook import (
-    as_calibrator,
-    calibrated_scores,
-    resolve_calibrator,
-)
-from argmetric._calibrate._maps import (
-    BetaMap,
-    ClassTemperatureMap,
-    IdentityMap,
-    IsotonicMap,
-    PlattMap,
-    TemperatureMap,
-)
-from argmetric._calibrate._newton import Prior, fit_logistic, likeliest
-from argmetric._calibrate._prior import PriorShift, adjust_prior
-from argmetric._calibrate._reference import (
-    Reference,
-    check_reference,
-    check_score_array,
-    refuse_useless,
-)
-from argmetric._calibrate._spline import SplineMap
+from __future__ import annotations
 
-__all__ = [
-    "DEFAULT",
-    "METHODS",
-    "METHOD_WORDS",
-    "ROWS_COMPARED",
-    "BetaMap",
-    "Calibrator",
-    "ChainedMap",
-    "ClassTemperatureMap",
-    "Counted",
-    "FunctionMap",
-    "IdentityMap",
-    "IsotonicMap",
-    "Method",
-    "PlattMap",
-    "Prior",
-    "PriorShift",
-    "Reference",
-    "SplineMap",
-    "TemperatureMap",
-    "adjust_prior",
-    "as_calibrator",
-    "calibrate",
-    "calibrate_out_of_fold",
-    "calibrated_scores",
-    "check_reference",
-    "check_score_array",
-    "choose_method",
-    "deal",
-    "fit_class_temperature",
-    "fit_logistic",
-    "fit_map",
-    "fold_numbers",
-    "likeliest",
-    "refuse_useless",
-    "resolve_calibrator",
-]
+from typing import TYPE_CHECKING
+
+from argmetric._lazy import lazy_names
+
+if TYPE_CHECKING:
+    from argmetric._calibrate._base import Calibrator as Calibrator
+    from argmetric._calibrate._calibrate import DEFAULT as DEFAULT
+    from argmetric._calibrate._calibrate import ROWS_COMPARED as ROWS_COMPARED
+    from argmetric._calibrate._calibrate import calibrate as calibrate
+    from argmetric._calibrate._calibrate import (
+        calibrate_out_of_fold as calibrate_out_of_fold,
+    )
+    from argmetric._calibrate._calibrate import choose_method as choose_method
+    from argmetric._calibrate._classes import (
+        fit_class_temperature as fit_class_temperature,
+    )
+    from argmetric._calibrate._composed import ChainedMap as ChainedMap
+    from argmetric._calibrate._composed import FunctionMap as FunctionMap
+    from argmetric._calibrate._counted import Counted as Counted
+    from argmetric._calibrate._fit import METHOD_WORDS as METHOD_WORDS
+    from argmetric._calibrate._fit import METHODS as METHODS
+    from argmetric._calibrate._fit import Method as Method
+    from argmetric._calibrate._fit import fit_map as fit_map
+    from argmetric._calibrate._folds import deal as deal
+    from argmetric._calibrate._folds import fold_numbers as fold_numbers
+    from argmetric._calibrate._hook import as_calibrator as as_calibrator
+    from argmetric._calibrate._hook import calibrated_scores as calibrated_scores
+    from argmetric._calibrate._hook import resolve_calibrator as resolve_calibrator
+    from argmetric._calibrate._maps import BetaMap as BetaMap
+    from argmetric._calibrate._maps import ClassTemperatureMap as ClassTemperatureMap
+    from argmetric._calibrate._maps import IdentityMap as IdentityMap
+    from argmetric._calibrate._maps import IsotonicMap as IsotonicMap
+    from argmetric._calibrate._maps import PlattMap as PlattMap
+    from argmetric._calibrate._maps import TemperatureMap as TemperatureMap
+    from argmetric._calibrate._newton import Prior as Prior
+    from argmetric._calibrate._newton import fit_logistic as fit_logistic
+    from argmetric._calibrate._newton import likeliest as likeliest
+    from argmetric._calibrate._prior import PriorShift as PriorShift
+    from argmetric._calibrate._prior import adjust_prior as adjust_prior
+    from argmetric._calibrate._reference import Reference as Reference
+    from argmetric._calibrate._reference import check_reference as check_reference
+    from argmetric._calibrate._reference import check_score_array as check_score_array
+    from argmetric._calibrate._reference import refuse_useless as refuse_useless
+    from argmetric._calibrate._spline import SplineMap as SplineMap
+
+__getattr__, __dir__, __all__ = lazy_names(
+    __name__,
+    {
+        "_base": ("Calibrator",),
+        "_calibrate": (
+            "DEFAULT",
+            "ROWS_COMPARED",
+            "calibrate",
+            "calibrate_out_of_fold",
+            "choose_method",
+        ),
+        "_classes": ("fit_class_temperature",),
+        "_composed": (
+            "ChainedMap",
+            "FunctionMap",
+        ),
+        "_counted": ("Counted",),
+        "_fit": (
+            "METHOD_WORDS",
+            "METHODS",
+            "Method",
+            "fit_map",
+        ),
+        "_folds": (
+            "deal",
+            "fold_numbers",
+        ),
+        "_hook": (
+            "as_calibrator",
+            "calibrated_scores",
+            "resolve_calibrator",
+        ),
+        "_maps": (
+            "BetaMap",
+            "ClassTemperatureMap",
+            "IdentityMap",
+            "IsotonicMap",
+            "PlattMap",
+            "TemperatureMap",
+        ),
+        "_newton": (
+            "Prior",
+            "fit_logistic",
+            "likeliest",
+        ),
+        "_prior": (
+            "PriorShift",
+            "adjust_prior",
+        ),
+        "_reference": (
+            "Reference",
+            "check_reference",
+            "check_score_array",
+            "refuse_useless",
+        ),
+        "_spline": ("SplineMap",),
+    },
+)

@@ -1,17 +1,19 @@
-"""What `decide`, `forecast` and `tune` accept as a calibrator."""
+"""What `decide`, `forecast` and `tune` accept as a calibrator.
+
+Maps and their fits are loaded by those who have one: most calls have none.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from argmetric._arguments import shown
-from argmetric._calibrate._base import Calibrator
-from argmetric._calibrate._calibrate import calibrate
-from argmetric._calibrate._composed import FunctionMap
-from argmetric._calibrate._maps import ClassTemperatureMap
 from argmetric._labels import binary_labels
 from argmetric._types import Floats
 from argmetric._validation import is_frame_like
+
+if TYPE_CHECKING:
+    from argmetric._calibrate._base import Calibrator
 
 
 def resolve_calibrator(
@@ -37,6 +39,8 @@ def resolve_calibrator(
         return _fitted(reference, logits)
     if calibrator is None:
         return None
+    from argmetric._calibrate._maps import ClassTemperatureMap
+
     found = as_calibrator(calibrator)
     if any(isinstance(one, ClassTemperatureMap) for one in found.parts):
         raise ValueError(
@@ -48,6 +52,9 @@ def resolve_calibrator(
 
 def as_calibrator(calibrator: Any) -> Calibrator:
     """A calibrator as it is; a function, or an object with `apply`, wrapped."""
+    from argmetric._calibrate._base import Calibrator
+    from argmetric._calibrate._composed import FunctionMap
+
     if isinstance(calibrator, Calibrator):
         return calibrator
     if isinstance(calibrator, type):
@@ -69,6 +76,9 @@ def _fitted(reference: Any, logits: bool) -> Calibrator:
             "reference must be a pair (y, p) of labels and their scores, not "
             f"{_shown(reference)}"
         )
+    from argmetric._calibrate._calibrate import calibrate
+    from argmetric._calibrate._maps import ClassTemperatureMap
+
     y, p = reference
     labels = binary_labels(y, name="the y of reference=(y, p)", naming=_as_calibrator)
     found = calibrate(labels.positive, p, logits=logits)

@@ -1,40 +1,59 @@
 """Which labels should I hand in?"""
 
-from argmetric._decide._calibrated import calibration_note, recalibrated
-from argmetric._decide._decide import (
-    decide,
-    part_of_a_whole,
-    refuse_never_defined,
-)
-from argmetric._decide._evaluate import evaluate
-from argmetric._decide._one import decide_items, tie_note
-from argmetric._decide._plot import ExpectedMetricDisplay
-from argmetric._decide._question import (
-    TIE,
-    Limits,
-    check_limits,
-    cut_between,
-    error_note,
-    threshold_between,
-)
-from argmetric._decide._result import Cut, Decision
+from __future__ import annotations
 
-__all__ = [
-    "TIE",
-    "Cut",
-    "Decision",
-    "ExpectedMetricDisplay",
-    "Limits",
-    "calibration_note",
-    "check_limits",
-    "cut_between",
-    "decide",
-    "decide_items",
-    "error_note",
-    "evaluate",
-    "part_of_a_whole",
-    "recalibrated",
-    "refuse_never_defined",
-    "threshold_between",
-    "tie_note",
-]
+from typing import TYPE_CHECKING
+
+from argmetric._lazy import lazy_names
+
+if TYPE_CHECKING:
+    from argmetric._decide._calibrated import calibration_note as calibration_note
+    from argmetric._decide._calibrated import recalibrated as recalibrated
+    from argmetric._decide._decide import decide as decide
+    from argmetric._decide._decide import part_of_a_whole as part_of_a_whole
+    from argmetric._decide._decide import refuse_never_defined as refuse_never_defined
+    from argmetric._decide._evaluate import evaluate as evaluate
+    from argmetric._decide._one import decide_items as decide_items
+    from argmetric._decide._one import tie_note as tie_note
+    from argmetric._decide._plot import ExpectedMetricDisplay as ExpectedMetricDisplay
+    from argmetric._decide._question import TIE as TIE
+    from argmetric._decide._question import Limits as Limits
+    from argmetric._decide._question import check_limits as check_limits
+    from argmetric._decide._question import cut_between as cut_between
+    from argmetric._decide._question import error_note as error_note
+    from argmetric._decide._question import threshold_between as threshold_between
+    from argmetric._decide._result import Cut as Cut
+    from argmetric._decide._result import Decision as Decision
+
+__getattr__, __dir__, __all__ = lazy_names(
+    __name__,
+    {
+        "_calibrated": (
+            "calibration_note",
+            "recalibrated",
+        ),
+        "_decide": (
+            "decide",
+            "part_of_a_whole",
+            "refuse_never_defined",
+        ),
+        "_evaluate": ("evaluate",),
+        "_one": (
+            "decide_items",
+            "tie_note",
+        ),
+        "_plot": ("ExpectedMetricDisplay",),
+        "_question": (
+            "TIE",
+            "Limits",
+            "check_limits",
+            "cut_between",
+            "error_note",
+            "threshold_between",
+        ),
+        "_result": (
+            "Cut",
+            "Decision",
+        ),
+    },
+)

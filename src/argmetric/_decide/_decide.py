@@ -10,8 +10,8 @@ from dataclasses import replace
 from typing import Any
 
 from argmetric._arguments import check_choice, check_flag, check_jobs
+from argmetric._calibrate import resolve_calibrator
 from argmetric._decide._calibrated import calibration_note, recalibrated
-from argmetric._decide._groups import decide_groups
 from argmetric._decide._one import decide_one
 from argmetric._decide._question import (
     Question,
@@ -136,11 +136,7 @@ def decide(
     n_threads = check_jobs(n_jobs)
     limits = check_limits(min_positives, max_positives, min_precision, min_recall)
     layout = lay_out(p, groups=groups, average=average, logits=logits)
-    found = None
-    if calibrator is not None or reference is not None:
-        from argmetric._calibrate import resolve_calibrator
-
-        found = resolve_calibrator(calibrator, reference, logits=logits)
+    found = resolve_calibrator(calibrator, reference, logits=logits)
     if found is None:
         warn_of_scale(layout.scores, logits=logits, zeros=layout.sparse)
     else:
@@ -165,9 +161,12 @@ def decide(
         },
     }
     question = Question(layout, metric, method, limits, logits, Tables(metric), asked)
-    decision = (
-        decide_one(question) if layout.single else decide_groups(question, n_threads)
-    )
+    if layout.single:
+        decision = decide_one(question)
+    else:
+        from argmetric._decide._groups import decide_groups
+
+        decision = decide_groups(question, n_threads)
     # Without any chance of a positive "none" is right, whatever it is worth.
     undefined = math.isnan(decision.expected) and not _of_a_whole.get()
     if undefined and layout.scores.max(initial=0.0) > 0.0:

@@ -32,7 +32,6 @@ from argmetric._expected import (
     Array,
     BestCount,
     Items,
-    choose_in_long,
     error_of,
     is_short,
     short_curve,
@@ -190,6 +189,8 @@ def best_of_items(
     if limits.min_precision > 0 or limits.min_recall > 0:
         return None
     high = highest_count(metric, limits, items)
+    from argmetric._expected import choose_in_long
+
     floor = size_facts(metric, items.size).floor
     return choose_in_long(items, metric, limits.least, high, floor, most)
 

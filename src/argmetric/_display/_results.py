@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -83,6 +82,8 @@ def table(
 def _markup(
     title: str, lines: Sequence[tuple[str, ...]], notes: Sequence[str]
 ) -> Iterator[str]:
+    import html  # for notebooks alone
+
     yield "<table style='color:inherit'>"  # which tables do not do in every notebook
     yield f"<caption style='{_CAPTION}'>{html.escape(title)}</caption>"
     for name, *cells in lines:

@@ -1,58 +1,81 @@
 """The engine: the expected metric for every number of predicted positives."""
 
-from argmetric._expected._curves import (
-    SMALL,
-    compiled,
-    error_of,
-    expected_curves,
-    is_short,
-    numpy_twins,
-)
-from argmetric._expected._general import TOLERANCE, window_width
-from argmetric._expected._hermite import bernoulli_cumulants
-from argmetric._expected._items import Array, Items, Ranked, carry, sums_in_bins
-from argmetric._expected._long import (
-    FIRST_BINS,
-    LONG,
-    MOST_COUNTS,
-    BestCount,
-    choose_in_long,
-)
-from argmetric._expected._placed import PlacedSums
-from argmetric._expected._search import (
-    Choice,
-    choose_counts,
-    choose_on_curves,
-    has_search,
-)
-from argmetric._expected._tables import Tables, by_size, short_curve
+from __future__ import annotations
 
-__all__ = [
-    "FIRST_BINS",
-    "LONG",
-    "MOST_COUNTS",
-    "SMALL",
-    "TOLERANCE",
-    "Array",
-    "BestCount",
-    "Choice",
-    "Items",
-    "PlacedSums",
-    "Ranked",
-    "Tables",
-    "bernoulli_cumulants",
-    "by_size",
-    "carry",
-    "choose_counts",
-    "choose_in_long",
-    "choose_on_curves",
-    "compiled",
-    "error_of",
-    "expected_curves",
-    "has_search",
-    "is_short",
-    "numpy_twins",
-    "short_curve",
-    "sums_in_bins",
-    "window_width",
-]
+from typing import TYPE_CHECKING
+
+from argmetric._lazy import lazy_names
+
+if TYPE_CHECKING:
+    from argmetric._expected._curves import SMALL as SMALL
+    from argmetric._expected._curves import compiled as compiled
+    from argmetric._expected._curves import error_of as error_of
+    from argmetric._expected._curves import expected_curves as expected_curves
+    from argmetric._expected._curves import is_short as is_short
+    from argmetric._expected._curves import numpy_twins as numpy_twins
+    from argmetric._expected._general import TOLERANCE as TOLERANCE
+    from argmetric._expected._general import window_width as window_width
+    from argmetric._expected._hermite import bernoulli_cumulants as bernoulli_cumulants
+    from argmetric._expected._items import LONG as LONG
+    from argmetric._expected._items import MOST_COUNTS as MOST_COUNTS
+    from argmetric._expected._items import Array as Array
+    from argmetric._expected._items import BestCount as BestCount
+    from argmetric._expected._items import Items as Items
+    from argmetric._expected._items import Ranked as Ranked
+    from argmetric._expected._items import carry as carry
+    from argmetric._expected._items import sums_in_bins as sums_in_bins
+    from argmetric._expected._long import FIRST_BINS as FIRST_BINS
+    from argmetric._expected._long import choose_in_long as choose_in_long
+    from argmetric._expected._placed import PlacedSums as PlacedSums
+    from argmetric._expected._search import Choice as Choice
+    from argmetric._expected._search import choose_counts as choose_counts
+    from argmetric._expected._search import choose_on_curves as choose_on_curves
+    from argmetric._expected._search import has_search as has_search
+    from argmetric._expected._tables import Tables as Tables
+    from argmetric._expected._tables import by_size as by_size
+    from argmetric._expected._tables import short_curve as short_curve
+
+__getattr__, __dir__, __all__ = lazy_names(
+    __name__,
+    {
+        "_curves": (
+            "SMALL",
+            "compiled",
+            "error_of",
+            "expected_curves",
+            "is_short",
+            "numpy_twins",
+        ),
+        "_general": (
+            "TOLERANCE",
+            "window_width",
+        ),
+        "_hermite": ("bernoulli_cumulants",),
+        "_items": (
+            "LONG",
+            "MOST_COUNTS",
+            "Array",
+            "BestCount",
+            "Items",
+            "Ranked",
+            "carry",
+            "sums_in_bins",
+        ),
+        "_long": (
+            "FIRST_BINS",
+            "choose_in_long",
+        ),
+        "_placed": ("PlacedSums",),
+        "_search": (
+            "Choice",
+            "choose_counts",
+            "choose_on_curves",
+            "has_search",
+        ),
+        "_tables": (
+            "Tables",
+            "by_size",
+            "short_curve",
+        ),
+    },
+)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -11,6 +12,23 @@ from argmetric._types import Floats, Integers
 
 N_SUMS = 5  # that are kept of a bin
 MOST_AT_ONCE = 1 << 31  # items whose sums are whole numbers of 64 bits
+LONG = 50_000  # items from which it pays to go without a sort
+MOST_COUNTS = 1 << 15  # looked at one by one; with more the curve is no slower
+
+
+class BestCount(NamedTuple):
+    """The best k of a vector, its value, that of the cut at one half, and the scores
+    of the last item that is chosen and of the first that is not, infinite where there
+    is none.
+    """
+
+    best: int
+    expected: float
+    error: float
+    n_half: int
+    at_half: float
+    upper: float
+    lower: float
 
 
 class Items(ABC):

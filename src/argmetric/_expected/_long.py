@@ -11,11 +11,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import numpy as np
 
-from argmetric._expected._items import Items, Ranked, powers_of, running_sums
+from argmetric._expected._items import (
+    BestCount,
+    Items,
+    Ranked,
+    powers_of,
+    running_sums,
+)
 from argmetric._expected._powers import (
     FEW_HITS,
     RELATIVE_ERROR,
@@ -25,33 +30,16 @@ from argmetric._expected._powers import (
 from argmetric._types import Floats
 from argmetric.metrics import Metric
 
-LONG = 50_000  # items from which it pays to go without a sort
 BINS = 4096
 FIRST_BINS = 0.0, float(BINS), BINS + 1  # p = 1 has one for itself
 STRIDE = 32  # bins taken together in a first look
 PIECES = 1024  # into which the bins that are left are cut for a last look
 ENOUGH = 1 << 14  # items that are sorted; with more finer bins come first
-MOST_COUNTS = 1 << 15  # looked at one by one; with more the curve is no slower
 AT_ONCE = 1 << 16  # of these
 APART = 16  # counts of which one bounds the others, before they are looked at
 LEVELS = 4
 TIE = 1e-12  # values this close, relatively, are ties: the smaller k wins
 SLACK = 1e-11  # rounding of a bound
-
-
-class BestCount(NamedTuple):
-    """The best k of a vector, its value, that of the cut at one half, and the scores
-    of the last item that is chosen and of the first that is not, infinite where there
-    is none.
-    """
-
-    best: int
-    expected: float
-    error: float
-    n_half: int
-    at_half: float
-    upper: float
-    lower: float
 
 
 @dataclass(frozen=True)

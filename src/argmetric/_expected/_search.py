@@ -14,7 +14,6 @@ from argmetric._expected._curves import (
     expected_curves,
 )
 from argmetric._expected._edges import edge_chances
-from argmetric._expected._screen import search_any
 from argmetric._expected._tables import Tables, refuse_infinite
 from argmetric._segments import Method, Segments
 from argmetric._types import Booleans, Floats, Integers
@@ -143,6 +142,8 @@ def search_values(
     extra: Integers,
 ) -> tuple[Choice, Booleans]:
     """The same for a metric of which nothing is known but its values."""
+    from argmetric._expected._screen import search_any
+
     chosen = np.flatnonzero(wanted)
     part = segments.take(chosen)
     some = low[chosen], high[chosen], floor[chosen], extra[chosen]

@@ -4,82 +4,106 @@ Columns are found and checked here, once; pyarrow is loaded when a file is read,
 when this module is imported.
 """
 
-from argmetric._files._arrow import (
-    float_array,
-    integer_array,
-    text_array,
-    text_bytes,
-    text_scalar,
-)
-from argmetric._files._columns import (
-    DECISION_NAMES,
-    LABEL_NAMES,
-    LOGIT_NAMES,
-    SCORE_NAMES,
-    default_columns,
-    find_column,
-    named_column,
-    repeated,
-)
-from argmetric._files._features import Kind, categories, kind_of, sparse_numbers
-from argmetric._files._formats import (
-    DELIMITERS,
-    FORMATS,
-    ROLES,
-    DataError,
-    Format,
-    Role,
-    Written,
-    marked,
-)
-from argmetric._files._labels import classes, labels, read_values
-from argmetric._files._read import read_table
-from argmetric._files._several import read_tables
-from argmetric._files._table import Table
-from argmetric._files._values import groups, numbers, probabilities, weights
-from argmetric._files._write import (
-    output_format,
-    refuse_terminal,
-    write_table,
-)
+from __future__ import annotations
 
-__all__ = [
-    "DECISION_NAMES",
-    "DELIMITERS",
-    "FORMATS",
-    "LABEL_NAMES",
-    "LOGIT_NAMES",
-    "ROLES",
-    "SCORE_NAMES",
-    "DataError",
-    "Format",
-    "Kind",
-    "Role",
-    "Table",
-    "Written",
-    "categories",
-    "classes",
-    "default_columns",
-    "find_column",
-    "float_array",
-    "groups",
-    "integer_array",
-    "kind_of",
-    "labels",
-    "marked",
-    "named_column",
-    "numbers",
-    "output_format",
-    "probabilities",
-    "read_table",
-    "read_tables",
-    "read_values",
-    "refuse_terminal",
-    "repeated",
-    "sparse_numbers",
-    "text_array",
-    "text_bytes",
-    "text_scalar",
-    "weights",
-    "write_table",
-]
+from typing import TYPE_CHECKING
+
+from argmetric._lazy import lazy_names
+
+if TYPE_CHECKING:
+    from argmetric._files._arrow import float_array as float_array
+    from argmetric._files._arrow import integer_array as integer_array
+    from argmetric._files._arrow import text_array as text_array
+    from argmetric._files._arrow import text_bytes as text_bytes
+    from argmetric._files._arrow import text_scalar as text_scalar
+    from argmetric._files._columns import DECISION_NAMES as DECISION_NAMES
+    from argmetric._files._columns import LABEL_NAMES as LABEL_NAMES
+    from argmetric._files._columns import LOGIT_NAMES as LOGIT_NAMES
+    from argmetric._files._columns import SCORE_NAMES as SCORE_NAMES
+    from argmetric._files._columns import default_columns as default_columns
+    from argmetric._files._columns import find_column as find_column
+    from argmetric._files._columns import named_column as named_column
+    from argmetric._files._columns import repeated as repeated
+    from argmetric._files._features import Kind as Kind
+    from argmetric._files._features import categories as categories
+    from argmetric._files._features import kind_of as kind_of
+    from argmetric._files._features import sparse_numbers as sparse_numbers
+    from argmetric._files._formats import DELIMITERS as DELIMITERS
+    from argmetric._files._formats import FORMATS as FORMATS
+    from argmetric._files._formats import ROLES as ROLES
+    from argmetric._files._formats import DataError as DataError
+    from argmetric._files._formats import Format as Format
+    from argmetric._files._formats import Role as Role
+    from argmetric._files._formats import Written as Written
+    from argmetric._files._formats import marked as marked
+    from argmetric._files._labels import classes as classes
+    from argmetric._files._labels import labels as labels
+    from argmetric._files._labels import read_values as read_values
+    from argmetric._files._read import read_table as read_table
+    from argmetric._files._several import read_tables as read_tables
+    from argmetric._files._table import Table as Table
+    from argmetric._files._values import groups as groups
+    from argmetric._files._values import numbers as numbers
+    from argmetric._files._values import probabilities as probabilities
+    from argmetric._files._values import weights as weights
+    from argmetric._files._write import output_format as output_format
+    from argmetric._files._write import refuse_terminal as refuse_terminal
+    from argmetric._files._write import write_table as write_table
+
+__getattr__, __dir__, __all__ = lazy_names(
+    __name__,
+    {
+        "_arrow": (
+            "float_array",
+            "integer_array",
+            "text_array",
+            "text_bytes",
+            "text_scalar",
+        ),
+        "_columns": (
+            "DECISION_NAMES",
+            "LABEL_NAMES",
+            "LOGIT_NAMES",
+            "SCORE_NAMES",
+            "default_columns",
+            "find_column",
+            "named_column",
+            "repeated",
+        ),
+        "_features": (
+            "Kind",
+            "categories",
+            "kind_of",
+            "sparse_numbers",
+        ),
+        "_formats": (
+            "DELIMITERS",
+            "FORMATS",
+            "ROLES",
+            "DataError",
+            "Format",
+            "Role",
+            "Written",
+            "marked",
+        ),
+        "_labels": (
+            "classes",
+            "labels",
+            "read_values",
+        ),
+        "_read": ("read_table",),
+        "_several": ("read_tables",),
+        "_table": ("Table",),
+        "_values": (
+            "groups",
+            "numbers",
+            "probabilities",
+            "weights",
+        ),
+        "_write": (
+            "output_format",
+            "refuse_terminal",
+            "write_table",
+        ),
+    },
+)

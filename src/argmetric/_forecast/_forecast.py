@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from argmetric._arguments import check_flag, check_number, check_share
-from argmetric._calibrate import Calibrator, resolve_calibrator
+from argmetric._calibrate import resolve_calibrator
 from argmetric._decide import calibration_note, recalibrated
 from argmetric._discrete import shortest_interval
 from argmetric._forecast._effects import LARGEST_EFFECT
 from argmetric._forecast._groups import Groups, law_of_one
 from argmetric._forecast._laws import ValueLaw
-from argmetric._forecast._means import law_of_mean
-from argmetric._forecast._over_maps import Batch, law_over_maps
 from argmetric._forecast._result import Forecast
 from argmetric._forecast._shift import match_prevalence
 from argmetric._labels import read_together
@@ -26,6 +24,9 @@ from argmetric._suspect import warn_of_scale
 from argmetric._types import Booleans, Floats
 from argmetric._validation import is_sparse
 from argmetric.metrics import Metric, MetricLike, get_metric, require_defined
+
+if TYPE_CHECKING:
+    from argmetric._calibrate import Calibrator
 
 
 def forecast(
@@ -124,6 +125,8 @@ def forecast(
     refuse_undefined(law, metric)
     given_map = None
     if found is not None and found.alternatives:
+        from argmetric._forecast._over_maps import Batch, law_over_maps
+
         given_map = shortest_interval(law.values, law.probabilities, coverage)
         batch = Batch(metric, before, known_, selected, prior, overdispersion, logits)
         law = law_over_maps(law, batch, found)
@@ -228,6 +231,8 @@ def law_of_score(
     if layout.single:
         n = int(layout.sizes[0])
         return law_of_one(metric, n, p, q, known, selected, deviation)
+    from argmetric._forecast._means import law_of_mean
+
     order = layout.segment_rows(0, layout.indptr.size - 1)
     rows = Segments(p[order], q[order], layout.indptr, layout.sizes)
     return law_of_mean(Groups(metric, rows, known[order], selected[order], deviation))

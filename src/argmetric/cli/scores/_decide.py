@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 from cyclopts import Parameter
@@ -38,13 +38,6 @@ from argmetric.cli._options import (
     Share,
 )
 from argmetric.cli._progress import progress
-from argmetric.cli.scores._apply import (
-    RuleSummary,
-    apply_rule,
-    print_rule,
-    refuse_beside_rule,
-    rule_summary,
-)
 from argmetric.cli.scores._decided import (
     DecideSummary,
     decision_summary,
@@ -58,17 +51,13 @@ from argmetric.cli.scores._many import (
     decide_many,
     refuse_beside_pieces,
 )
-from argmetric.cli.scores._page import (
-    reference_of,
-    report_decision,
-    report_labels,
-    require,
-)
 from argmetric.cli.scores._recalibrate import recalibrated
 from argmetric.cli.scores._route import Route, take_route
 from argmetric.cli.scores._rows_out import refuse_shared_output, rows_out
 from argmetric.cli.scores.wide._columns import NOT_WIDE, Wide, refuse_beside_wide
-from argmetric.cli.scores.wide._decide import decide_wide
+
+if TYPE_CHECKING:
+    from argmetric.cli.scores._apply import RuleSummary
 
 
 def decide(
@@ -159,6 +148,8 @@ def decide(
             jobs=jobs,
         )
     if wide.asked:
+        from argmetric.cli.scores.wide._decide import decide_wide
+
         refuse_beside_wide(route=route != "recalibrate", report=report is not None)
         return decide_wide(
             source,
@@ -177,6 +168,8 @@ def decide(
             jobs=jobs,
         )
     if rule is not None:
+        from argmetric.cli.scores._apply import apply_rule, refuse_beside_rule
+
         refuse_beside_rule(judge, recalibration, limits, report)
         return apply_rule(
             source,
@@ -191,6 +184,8 @@ def decide(
             json=json,
         )
     if report is not None:
+        from argmetric.cli.scores._page import require
+
         require(report)
     shared = recalibration.reference is not None
     batch = load_batch(source, scores, columns, judge, shared=shared)
@@ -202,19 +197,20 @@ def decide(
     with progress(f"deciding {table.n_rows:,} rows"):
         from argmetric import decide as decide_labels
 
-        taken = None
+        taken, decision = None, None
         if route == "recalibrate":
             batch = recalibrated(batch, recalibration, columns)
         else:
             taken = take_route(batch, route, recalibration, columns, judge)
             batch = taken.batch
         if taken is not None and taken.rule is not None:
+            from argmetric.cli.scores._apply import print_rule, rule_summary
+
             chosen = taken.rule.applies(batch.p)
             by_rule = rule_summary(batch, taken.rule, chosen, coverage, out.target)
             labels = chosen.astype(np.int64)
             origin = f"{recalibration.reference}, route {taken.name}"
             summary, show = by_rule, partial(print_rule, by_rule, origin)
-            shown = partial(report_labels, batch, labels)
         else:
             decision = decide_labels(
                 batch.checked,
@@ -227,16 +223,21 @@ def decide(
             jointly = decision_summary(batch, decision, coverage, out.target)
             labels = decision.labels
             summary, show = jointly, partial(print_decision, jointly)
-            shown = partial(report_decision, batch, decision)
     if taken is not None:
         summary["route"] = taken.name
         summary["check"] = None if taken.check is None else taken.check.to_dict()
         summary["notes"] = [taken.note, *summary["notes"]]
     out.write(table, {decision_column: labels}, numeric=frozenset({batch.score}))
     if report is not None:
+        from argmetric.cli.scores import _page
+
         with progress("reporting"):
-            reference = reference_of(batch, recalibration, columns)
-            shown(report, coverage=coverage, reference=reference)
+            reference = _page.reference_of(batch, recalibration, columns)
+            options: dict[str, Any] = {"coverage": coverage, "reference": reference}
+            if decision is None:
+                _page.report_labels(batch, labels, report, **options)
+            else:
+                _page.report_decision(batch, decision, report, **options)
     if json:
         out.print_json(summary)
     else:

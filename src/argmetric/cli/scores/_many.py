@@ -69,10 +69,10 @@ class Pieces:
         return is_many(file) or self._too_large(file)
 
     def _too_large(self, file: str) -> bool:
-        from argmetric.scale import check_memory
-
         if not (os.path.isfile(file) and file.lower().endswith(COLUMNAR)):
             return False
+        from argmetric.scale import check_memory
+
         try:
             limit = check_memory(self.memory)
         except ValueError as error:
