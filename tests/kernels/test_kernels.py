@@ -181,7 +181,8 @@ def test_affine_curves(kind, p, implicit):
     for backend in (compiled, reference):
         out = np.full(p.size + 1, np.nan)
         place = np.array([0, p.size])
-        backend.affine_curves(p, 1 - p, place, *factors(p, n, kind), out)
+        at = np.zeros(1, dtype=np.int64)
+        backend.affine_curves(p, 1 - p, place, at, *factors(p, n, kind), out)
         np.testing.assert_allclose(out, slow, rtol=1e-12, atol=1e-14)
         if kind == "f1":  # sums of positive terms
             np.testing.assert_allclose(out, slow, rtol=1e-12, atol=1e-300)
@@ -197,7 +198,8 @@ def test_affine_curves_of_several_segments(law, kind):
     outcomes = []
     for backend in (compiled, reference):
         outcomes.append(np.full(p.size + len(lengths), np.nan))
-        backend.affine_curves(p, q, indptr, *flat, outcomes[-1])
+        places = indptr[:-1] + np.arange(len(lengths))
+        backend.affine_curves(p, q, indptr, places, *flat, outcomes[-1])
     np.testing.assert_allclose(outcomes[0], outcomes[1], rtol=1e-11, atol=1e-13)
 
 

@@ -8,19 +8,20 @@ the misses instead: tp = T - fn, which keeps small values accurate.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
 from types import ModuleType
 
 import numpy as np
 
 from argmetric._expected._hermite import MAX_NODES, points_and_weights, without_one
 from argmetric._segments import Segments
-from argmetric._types import Floats
+from argmetric._types import Floats, Integers
 from argmetric.metrics import AffineFactors, AffineForm
 
 Factor = Callable[[Floats, Floats], Floats]
 
 SWITCH = 100.0  # variance of T from which eight points err by less than 1e-13
-ROWS = 8192  # places of a factor that are made at a time
 ALONE = 1 << 17  # products of numbers that BLAS leaves to one thread
 # E[weight] is a polynomial in p whose coefficients fall like deviation^-degree; this
 # degree reaches rounding error at the switch, where the deviation is 10.
@@ -72,37 +73,60 @@ def affine_curves(
             if smooth[chosen[0]]:
                 smooth_curves(part, form, curves, backend)
             else:
-                factors = flat_factors(part, form)
+                factors = shared_factors(part, form)
                 backend.affine_curves(part.p, part.q, part.indptr, *factors, curves)
             segments.put(chosen, curves, out)
 
 
-def laid_out(segments: Segments, function: Factor, outside: float = 0.0) -> Floats:
-    """A factor at every count 0…m of every segment, as curves lie."""
-    flat = np.full(segments.p.size + segments.n_segments, outside)
-    for first in range(0, flat.size, ROWS):
-        part = slice(first, min(first + ROWS, flat.size))
-        g, count = segments.counts_at(part)
-        n = segments.sizes[g].astype(np.float64)
-        inside = (count > 0) & (count < n)
-        flat[part][inside] = function(count[inside], n[inside])
-    return flat
+@dataclass(frozen=True)
+class SharedCounts:
+    """Counts 0…m of every size that occurs, behind each other.
+
+    Segments of one size share the factors of k and of t; those of segment g begin at
+    `places[g]`.
+    """
+
+    places: Integers
+    counts: Floats
+    sizes: Floats
+
+    @classmethod
+    def of(cls, segments: Segments) -> SharedCounts:
+        distinct = segments.distinct_sizes
+        which = np.searchsorted(distinct, segments.sizes)
+        rows = np.zeros(distinct.size, dtype=np.int64)
+        np.maximum.at(rows, which, segments.lengths + 1)
+        first = np.cumsum(rows) - rows
+        counts = np.arange(rows.sum()) - np.repeat(first, rows)
+        sizes = np.repeat(distinct, rows).astype(np.float64)
+        return cls(first[which], counts.astype(np.float64), sizes)
+
+    @cached_property
+    def inner(self) -> Integers:
+        """Where 0 < count < n."""
+        return np.flatnonzero((self.counts > 0) & (self.counts < self.sizes))
+
+    def laid_out(self, function: Factor, outside: float = 0.0) -> Floats:
+        """A factor at every inner count."""
+        flat = np.full(self.counts.size, outside)
+        flat[self.inner] = function(self.counts[self.inner], self.sizes[self.inner])
+        return flat
+
+    def divisors(self, factors: AffineFactors) -> tuple[Floats, Floats]:
+        """Floor and rate for every k, empty where the form has none."""
+        if factors.floor is None or factors.rate is None:
+            return np.zeros(0), np.zeros(0)
+        floor = self.laid_out(factors.floor, outside=1.0)
+        return floor, self.laid_out(factors.rate)
 
 
-def divisors(segments: Segments, factors: AffineFactors) -> tuple[Floats, Floats]:
-    """Floor and rate for every k, empty where the form has none."""
-    if factors.floor is None or factors.rate is None:
-        return np.zeros(0), np.zeros(0)
-    floor = laid_out(segments, factors.floor, outside=1.0)
-    return floor, laid_out(segments, factors.rate)
-
-
-def flat_factors(segments: Segments, form: AffineForm) -> tuple[Floats, ...]:
-    """The factors of the form for k and for t = 0…m of every segment; 0 at 0 and n."""
-    factors = form.factors
+def shared_factors(segments: Segments, form: AffineForm) -> tuple[Floats, ...]:
+    """Places of the segments, and the factors for k and for t; 0 at 0 and n."""
+    factors, counts = form.factors, SharedCounts.of(segments)
     assert factors is not None
     four = (factors.hits_k, factors.hits_t, factors.rest_k, factors.rest_t)
-    return (*(laid_out(segments, one) for one in four), *divisors(segments, factors))
+    flat = (counts.laid_out(one) for one in four)
+    return (counts.places, *flat, *counts.divisors(factors))
 
 
 def smooth_curves(
@@ -122,14 +146,16 @@ def smooth_curves(
     hits, joint = factors.hits_t(t, n), factors.hits_t(t + 1.0, n)
     # Rows of every segment: points, law, worth of a hit, and with one more; the rest.
     rows = np.stack([t, law, hits, joint, factors.rest_t(t, n)], axis=1)
-    of_k = (laid_out(segments, one) for one in (factors.hits_k, factors.rest_k))
+    shared = SharedCounts.of(segments)
     backend.smooth_curves(
         segments.p,
         segments.indptr,
         weight_polynomials(cumulants),
         rows,
-        *of_k,
-        *divisors(segments, factors),
+        shared.places,
+        shared.laid_out(factors.hits_k),
+        shared.laid_out(factors.rest_k),
+        *shared.divisors(factors),
         out,
     )
 

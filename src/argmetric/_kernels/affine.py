@@ -6,7 +6,8 @@ value = (hits_k·hits_t·tp + rest_k·rest_t) / (floor_k + rate_k·t), so that
 
 J_k(t) = E[tp; T=t] = Σ_{i≤k} p_i·P(T without i = t-1). The law without an item is the
 quotient of the law of T and (q + p·z), by the stable half of the division. For k past
-the middle tp = T - fn: small values stay accurate. All factors are flat, as curves are.
+the middle tp = T - fn: small values stay accurate. Curves are flat; the factors of the
+counts 0…m of segment g begin at places[g], which segments of one size share.
 """
 
 from __future__ import annotations
@@ -126,25 +127,27 @@ def block_sums(law, low, hits_t, rest_t, sums, missed, rising, lanes):
 
 
 @kernel
-def load_factors(places, hits_k, rest_k, floor, rate, lanes):
+def load_factors(counts, hits_k, rest_k, floor, rate, lanes):
     """Factors of the k of every lane."""
     for j in range(LANES):
-        place = places[j]
+        place = counts[j]
         lanes[HITS + j], lanes[REST + j] = hits_k[place], rest_k[place]
         lanes[FLOOR + j], lanes[RATE + j] = floor[place], rate[place]
 
 
 @kernel
-def affine_curves(p, q, indptr, hits_k, hits_t, rest_k, rest_t, floor, rate, out):
+def affine_curves(
+    p, q, indptr, places, hits_k, hits_t, rest_k, rest_t, floor, rate, out
+):
     """E_k for every k ≥ 1 of every segment, 0 at k = 0. O(m·W).
 
     Without `rate` the denominator is 1, and the sums over t are one for all k.
     """
     apart = rate.shape[0] == 0
-    lanes, places = np.zeros(ROWS), np.empty(LANES, np.int64)
+    lanes, counts = np.zeros(ROWS), np.empty(LANES, np.int64)
     for g in range(indptr.shape[0] - 1):
         start, stop = indptr[g], indptr[g + 1]
-        m, offset = stop - start, start + g
+        m, offset, place = stop - start, start + g, places[g]
         items, others = p[start:stop], q[start:stop]
         mean, variance = 0.0, 0.0
         for i in range(m):
@@ -160,8 +163,8 @@ def affine_curves(p, q, indptr, hits_k, hits_t, rest_k, rest_t, floor, rate, out
         if low > 0:  # without an item T can be one lower
             low, length, begin = low - 1, length + 1, PAD - 1
         law = laws[0, begin : begin + length]
-        worth = hits_t[offset + low : offset + low + length]
-        other = rest_t[offset + low : offset + low + length]
+        worth = hits_t[place + low : place + low + length]
+        other = rest_t[place + low : place + low + length]
         sums = np.zeros(length)
         expected, constant = 0.0, 0.0
         for t in range(length):
@@ -185,30 +188,32 @@ def affine_curves(p, q, indptr, hits_k, hits_t, rest_k, rest_t, floor, rate, out
                 else:
                     for j in range(LANES):
                         k = first + turn * j + (0 if missed else 1)
-                        places[j] = offset + min(max(k, 0), m)
-                    load_factors(places, hits_k, rest_k, floor, rate, lanes)
+                        counts[j] = place + min(max(k, 0), m)
+                    load_factors(counts, hits_k, rest_k, floor, rate, lanes)
                     block_sums(law, low, worth, other, sums, missed, rising, lanes)
                 for j in range(count):
-                    k = offset + first + turn * j + (0 if missed else 1)
-                    out[k] = lanes[TOTAL + j]
+                    k = first + turn * j + (0 if missed else 1)
+                    out[offset + k] = lanes[TOTAL + j]
                     if apart:
                         weight += lanes[TOTAL + j]
                         hits = expected - weight if missed else weight
-                        out[k] = hits_k[k] * hits + rest_k[k] * constant
+                        out[offset + k] = (
+                            hits_k[place + k] * hits + rest_k[place + k] * constant
+                        )
                 first += turn * count
                 left -= count
         if m > middle:  # all are predicted: tp = T
-            k = offset + m
-            out[k] = hits_k[k] * expected + rest_k[k] * constant
+            k, at = offset + m, place + m
+            out[k] = hits_k[at] * expected + rest_k[at] * constant
             if not apart:
                 out[k] = 0.0
                 for t in range(length):
-                    above = hits_k[k] * worth[t] * (low + t) + rest_k[k] * other[t]
-                    out[k] += law[t] * above / (floor[k] + rate[k] * (low + t))
+                    above = hits_k[at] * worth[t] * (low + t) + rest_k[at] * other[t]
+                    out[k] += law[t] * above / (floor[at] + rate[at] * (low + t))
 
 
 @kernel
-def smooth_curves(p, indptr, powers, rows, hits_k, rest_k, floor, rate, out):
+def smooth_curves(p, indptr, powers, rows, places, hits_k, rest_k, floor, rate, out):
     """E_k for every k ≥ 1 of every segment, by quadrature over T. O(m).
 
     powers[g] has the coefficients (degree, node) in p of the weights of T without an
@@ -221,7 +226,7 @@ def smooth_curves(p, indptr, powers, rows, hits_k, rest_k, floor, rate, out):
     joint = np.zeros(nodes)
     for g in range(indptr.shape[0] - 1):
         start, m = indptr[g], indptr[g + 1] - indptr[g]
-        offset, weights = start + g, powers[g]
+        offset, place, weights = start + g, places[g], powers[g]
         t, law, hits_t = rows[g, 0], rows[g, 1], rows[g, 2]
         joint_t, rest_t = rows[g, 3], rows[g, 4]
         everything, constant = 0.0, 0.0
@@ -237,8 +242,7 @@ def smooth_curves(p, indptr, powers, rows, hits_k, rest_k, floor, rate, out):
         middle = max(m // 2, 1)
         for missed in (False, True):
             total[:], partial[:] = 0.0, 0.0
-            count = m - 1 - middle if missed else middle
-            for step in range(count):
+            for step in range(m - 1 - middle if missed else middle):
                 i = m - 1 - step if missed else step
                 x = p[start + i]
                 term = x
@@ -248,36 +252,37 @@ def smooth_curves(p, indptr, powers, rows, hits_k, rest_k, floor, rate, out):
                 if step % 64 == 63:
                     total += partial
                     partial[:] = 0.0
-                k = offset + (i if missed else i + 1)
+                count = i if missed else i + 1
+                k, at = offset + count, place + count
                 if apart:
                     hits = 0.0
                     for d in range(terms):
                         hits += worth[d] * (total[d] + partial[d])
                     hits = everything - hits if missed else hits
-                    out[k] = hits_k[k] * hits + rest_k[k] * constant
+                    out[k] = hits_k[at] * hits + rest_k[at] * constant
                     continue
                 joint[:] = 0.0
                 for d in range(terms):
                     power = total[d] + partial[d]
                     for j in range(nodes):
                         joint[j] += weights[d, j] * power
-                hit, whole = hits_k[k], hits_k[k] if missed else 0.0
+                hit, whole = hits_k[at], hits_k[at] if missed else 0.0
                 sign = -hit if missed else hit
                 for j in range(nodes):
-                    below = floor[k] + rate[k] * t[j]
-                    rest = rest_k[k] * rest_t[j] + whole * hits_t[j] * t[j]
+                    below = floor[at] + rate[at] * t[j]
+                    rest = rest_k[at] * rest_t[j] + whole * hits_t[j] * t[j]
                     joint[j] = np.divide(law[j] * rest, below) + np.divide(
-                        sign * joint_t[j] * joint[j], below + rate[k]
+                        sign * joint_t[j] * joint[j], below + rate[at]
                     )
                 out[k] = joint.sum()
-        k = offset + m  # all are predicted: tp = T
+        k, at = offset + m, place + m  # all are predicted: tp = T
         if apart:
-            out[k] = hits_k[k] * everything + rest_k[k] * constant
+            out[k] = hits_k[at] * everything + rest_k[at] * constant
         else:
             out[k] = 0.0
             for j in range(nodes):
-                above = hits_k[k] * hits_t[j] * t[j] + rest_k[k] * rest_t[j]
-                out[k] += law[j] * above / (floor[k] + rate[k] * t[j])
+                above = hits_k[at] * hits_t[j] * t[j] + rest_k[at] * rest_t[j]
+                out[k] += law[j] * above / (floor[at] + rate[at] * t[j])
 
 
 @kernel

@@ -184,6 +184,7 @@ def affine_curves(
     p: Floats,
     q: Floats,
     indptr: Integers,
+    places: Integers,
     hits_k: Floats,
     hits_t: Floats,
     rest_k: Floats,
@@ -194,14 +195,14 @@ def affine_curves(
 ) -> None:
     """E[(hits_k·hits_t·tp + rest_k·rest_t) / (floor + rate·t)] for every k ≥ 1."""
     if not rate.size:
-        floor, rate = np.ones(out.size), np.zeros(out.size)
+        floor, rate = np.ones(hits_k.size), np.zeros(hits_k.size)
     for g in range(indptr.size - 1):
         part, m = slice(indptr[g], indptr[g + 1]), int(indptr[g + 1] - indptr[g])
         tolerance = 1e-18 * min(1.0, float(p[part].sum()))
         low, law = law_of_items(p[part], q[part], tolerance)
         if low > 0:  # without an item T can be one lower
             low, law = low - 1, np.append(0.0, law)
-        t, place = low + np.arange(law.size), indptr[g] + g
+        t, place = low + np.arange(law.size), places[g]
         joint = np.zeros((m, law.size))
         joint[:, 1:] = p[part, None] * without_items(law, p[part], q[part])[:, :-1]
         here, middle = slice(place + 1, place + m + 1), m // 2 + 1
@@ -211,8 +212,9 @@ def affine_curves(
         whole = law * t - np.concatenate([missed[1:], np.zeros((min(m, 1), law.size))])
         hits[middle:] = hits_t[place + t] * whole[middle:]
         rest = rest_k[here, None] * (rest_t[place + t] * law)
-        out[place] = 0.0
-        out[here] = ((hits_k[here, None] * hits + rest) / below).sum(axis=1)
+        curve = out[indptr[g] + g : indptr[g + 1] + g + 1]
+        curve[0] = 0.0
+        curve[1:] = ((hits_k[here, None] * hits + rest) / below).sum(axis=1)
 
 
 def smooth_curves(
@@ -220,6 +222,7 @@ def smooth_curves(
     indptr: Integers,
     powers: Floats,
     rows: Floats,
+    places: Integers,
     hits_k: Floats,
     rest_k: Floats,
     floor: Floats,
@@ -228,7 +231,7 @@ def smooth_curves(
 ) -> None:
     """The same by quadrature over T: see the compiled twin for `powers` and `rows`."""
     if not rate.size:
-        floor, rate = np.ones(out.size), np.zeros(out.size)
+        floor, rate = np.ones(hits_k.size), np.zeros(hits_k.size)
     degrees = np.arange(1, powers.shape[1] + 1)
     for g in range(indptr.size - 1):
         items, m = (
@@ -236,7 +239,7 @@ def smooth_curves(
             int(np.diff(indptr)[g]),
         )
         t, law, hits_t, joint_t, rest_t = rows[g]
-        here, middle = slice(indptr[g] + g, indptr[g + 1] + g + 1), max(m // 2, 1)
+        here, middle = slice(places[g], places[g] + m + 1), max(m // 2, 1)
         below = floor[here, None] + rate[here, None] * t
         hits = np.zeros((m + 1, degrees.size))
         hits[1:] = np.cumsum(items, axis=0)
@@ -245,10 +248,10 @@ def smooth_curves(
         joint = hits_k[here, None] * joint_t * (hits @ powers[g])
         rest = rest_k[here, None] * rest_t
         rest[middle + 1 :] += hits_k[here, None][middle + 1 :] * (hits_t * t)
-        out[here] = (law * rest / below + joint / (below + rate[here, None])).sum(
-            axis=1
-        )
-        out[indptr[g] + g] = 0.0
+        terms = law * rest / below + joint / (below + rate[here, None])
+        curve = out[indptr[g] + g : indptr[g + 1] + g + 1]
+        curve[:] = terms.sum(axis=1)
+        curve[0] = 0.0
 
 
 def miss_curves(
