@@ -120,7 +120,9 @@ class SharedCounts:
         return floor, self.laid_out(factors.rate)
 
 
-def shared_factors(segments: Segments, form: AffineForm) -> tuple[Floats, ...]:
+def shared_factors(
+    segments: Segments, form: AffineForm
+) -> tuple[Integers | Floats, ...]:
     """Places of the segments, and the factors for k and for t; 0 at 0 and n."""
     factors, counts = form.factors, SharedCounts.of(segments)
     assert factors is not None
