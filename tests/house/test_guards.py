@@ -72,6 +72,9 @@ HELD_BY = {
         "test_miss_curves": "miss_curves",
         "test_smooth_curves_equal_those_of_the_whole_law": "smooth_curves",
     },
+    "affine_search": {
+        "test_the_affine_search_finds_the_best_of_the_curve": "best_of_affine",
+    },
     "automata": {
         "test_expectation_equals_enumeration": "additive_mean layered propagate",
         "test_bounds_of_a_beam_hold": "beam_run",

@@ -8,8 +8,11 @@ from types import ModuleType
 
 import numpy as np
 
+from argmetric._expected._affine_search import affine_answers, is_searchable
 from argmetric._expected._curves import (
     GENERAL_TABLE_LIMIT,
+    RELATIVE_ERROR,
+    TABLE_LIMIT,
     choose_backend,
     expected_curves,
 )
@@ -34,9 +37,17 @@ class Choice:
 
 def has_search(metric: Metric, method: Method, segments: Segments) -> bool:
     """Whether some segment needs no curve for its best k."""
-    known = is_smooth(metric) or isinstance(metric.form, RatesForm)
-    long = bool((segments.lengths > GENERAL_TABLE_LIMIT).any())
-    return method == "auto" and known and long
+    return method == "auto" and bool(searched(metric, segments).any())
+
+
+def searched(metric: Metric, segments: Segments) -> Booleans:
+    """Segments whose best k is looked for; the others are short, or need curves."""
+    if is_smooth(metric) or isinstance(metric.form, RatesForm):
+        return segments.lengths > GENERAL_TABLE_LIMIT
+    long = segments.lengths > TABLE_LIMIT
+    if long.any() and is_searchable(metric, segments):
+        return long
+    return np.zeros(segments.n_segments, dtype=bool)
 
 
 def is_smooth(metric: Metric) -> bool:
@@ -72,8 +83,12 @@ def choose_counts(
         for name in ("best", "expected", "at_extra", "errors"):
             getattr(choice, name)[chosen] = getattr(part, name)
 
-    long = segments.lengths > GENERAL_TABLE_LIMIT
-    search = search_values if is_smooth(metric) else search_rates
+    long = searched(metric, segments)
+    search = search_affine
+    if is_smooth(metric):
+        search = search_values
+    elif isinstance(metric.form, RatesForm):
+        search = search_rates
     found, settled = search(segments, metric, long, *arguments)
     put(np.flatnonzero(settled), found)
     for chosen in (np.flatnonzero(~long), np.flatnonzero(long & ~settled)):
@@ -130,6 +145,26 @@ def search_rates(
         Choice(best.astype(np.int64), value / share, at_extra / share, errors),
         settled,
     )
+
+
+def search_affine(
+    segments: Segments,
+    metric: Metric,
+    wanted: Booleans,
+    low: Integers,
+    high: Integers,
+    floor: Floats,
+    extra: Integers,
+) -> tuple[Choice, Booleans]:
+    """The same for a metric that is affine in tp."""
+    chosen = np.flatnonzero(wanted)
+    some = low[chosen], high[chosen], floor[chosen], extra[chosen]
+    out = affine_answers(segments.take(chosen), metric, *some)
+    settled = np.zeros(segments.n_segments, dtype=bool)
+    settled[chosen] = out[3] > 0
+    best, value, at_extra = out[:3, out[3] > 0]
+    errors = RELATIVE_ERROR * np.maximum(np.abs(value), 1.0)
+    return Choice(best.astype(np.int64), value, at_extra, errors), settled
 
 
 def search_values(

@@ -1,6 +1,7 @@
 """The compiled kernels under one name, beside their numpy twins in `reference`."""
 
 from argmetric._kernels.affine import affine_curves, miss_curves, smooth_curves
+from argmetric._kernels.affine_search import best_of_affine
 from argmetric._kernels.cells import (
     add_cells,
     cell_moments,
@@ -39,6 +40,7 @@ from argmetric._kernels.windows import prefix_laws
 __all__ = [
     "add_cells",
     "affine_curves",
+    "best_of_affine",
     "best_of_rates",
     "bin_rows",
     "both_laws",
