@@ -152,7 +152,7 @@ def after(typing, x, lanes):
 
 
 @intrinsic
-def last(typing, lanes):
+def last_lane(typing, lanes):
     """The number in the last lane."""
 
     def generate(context, builder, signature, values):

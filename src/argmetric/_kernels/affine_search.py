@@ -26,7 +26,15 @@ import math
 import numpy as np
 
 from argmetric._kernels._jit import kernel
-from argmetric._kernels._lanes import after, alike, eight, larger, last, put, running
+from argmetric._kernels._lanes import (
+    after,
+    alike,
+    eight,
+    larger,
+    last_lane,
+    put,
+    running,
+)
 
 LANES = 8  # runs side by side
 CHANCE, SCALE, RATIO, TOTAL, BOUND = 0, 8, 16, 24, 32
@@ -83,7 +91,7 @@ def law_of(p, q, first, last, tolerance, law, spare):
 
 
 @kernel
-def laws_at(p, q, k, tolerance, laws, law, joint):
+def joint_law(p, q, k, tolerance, laws, law, joint):
     """P(T=t) and E[tp; T=t] from index 1 on; their lowest t, and their length.
 
     By the laws of the hits of the first k items and of the misses behind them.
@@ -105,7 +113,7 @@ def laws_at(p, q, k, tolerance, laws, law, joint):
 
 
 @kernel
-def trim(law, length, tolerance):
+def trimmed(law, length, tolerance):
     """First index and length of what is left of a law that begins at index 1.
 
     With room below, for T without an item can be one lower.
@@ -138,7 +146,7 @@ def sum_of_terms(k, low, law, joint, hits_k, hits_t, rest_k, rest_t, floor, rate
 
 
 @kernel
-def plausible_count(reach, low, high, t, hits_k, hits_t, rest_k, rest_t, floor, rate):
+def likely_count(reach, low, high, t, hits_k, hits_t, rest_k, rest_t, floor, rate):
     """The count that is best if T is t: where to begin. `reach` has expected hits."""
     share = hits_t[t] * t / max(reach[-1], 1e-300)
     best, top = low, -np.inf
@@ -198,7 +206,7 @@ def run_terms(law, low, hits_t, rest_t, sums, ends_before, rising, lanes, now):
         term = above / (floor + rate * float(low + t))
         total = total + term
         bound = bound + larger(term, after(ends_before[t], term))
-        now[0, t], now[1, t] = last(joint), last(term)
+        now[0, t], now[1, t] = last_lane(joint), last_lane(term)
     put(lanes, TOTAL, total)
     put(lanes, BOUND, bound)
 
@@ -408,7 +416,9 @@ def best_of_affine(
         law, joint = whole[0], whole[1]
         found_extra = ends[0 if extra[g] == 0 else 1, g]
         if 0 < extra[g] <= inner[g]:
-            base, length = laws_at(items, others, extra[g], tolerance, laws, law, joint)
+            base, length = joint_law(
+                items, others, extra[g], tolerance, laws, law, joint
+            )
             found_extra = sum_of_terms(
                 extra[g], base, law[1 : length + 1], joint[1:], *factors
             )
@@ -423,9 +433,9 @@ def best_of_affine(
         left, right, tries = first, final, 0
         if first <= final:
             t = min(max(int(mean + 0.5), 1), inner[g])
-            middle = plausible_count(reach[: m + 1], first, final, t, *factors)
-            base, length = laws_at(items, others, middle, tolerance, laws, law, joint)
-            begin, length = trim(law, length, tolerance)
+            middle = likely_count(reach[: m + 1], first, final, t, *factors)
+            base, length = joint_law(items, others, middle, tolerance, laws, law, joint)
+            begin, length = trimmed(law, length, tolerance)
             base += begin - 1
             if base > 0:
                 base, begin, length = base - 1, begin - 1, length + 1
