@@ -63,7 +63,7 @@ def affine_curves(
     segments: Segments, form: AffineForm, out: Floats, backend: ModuleType
 ) -> None:
     """Curves over 0 < k < n of the outcomes with 0 < T < n; 0 at other k."""
-    moments = np.empty((segments.n_segments, 4))
+    moments = np.empty((segments.n_segments, 2))
     backend.segment_moments(segments.p, segments.q, segments.indptr, moments)
     smooth = moments[:, 1] >= SWITCH
     for chosen in (np.flatnonzero(smooth), np.flatnonzero(~smooth)):

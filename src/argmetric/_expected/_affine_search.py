@@ -7,13 +7,8 @@ import math
 import numpy as np
 
 from argmetric._expected._affine import Factor, shared_factors
-from argmetric._expected._curves import (
-    choose_backend,
-    compiled,
-    edge_chances,
-    edge_values,
-    numpy_twins,
-)
+from argmetric._expected._curves import choose_backend, compiled, numpy_twins
+from argmetric._expected._edges import edge_chances, edge_values
 from argmetric._segments import Segments
 from argmetric._types import Floats, Integers
 from argmetric.metrics import AffineFactors, AffineForm, Metric
