@@ -4,6 +4,7 @@
     python benchmarks/cliffs.py --quick             # a tenth of the cells, 2 minutes
     python benchmarks/cliffs.py decide forecast     # some verbs
     python benchmarks/cliffs.py --metric gmean mcc  # some metrics
+    python benchmarks/cliffs.py --budget .05        # all cells, shorter calls
     python benchmarks/cliffs.py --table             # the worst of every verb, Markdown
     python benchmarks/cliffs.py switches            # both sides of every switch
 
@@ -13,12 +14,14 @@ cheapest cell of the same verb. A call on fewer rows than 10,000 is reckoned as 
 so many, as it has costs of its own. Cells are as large as fits a fraction of a second.
 `arrays` is the peak of memory in arrays of 64-bit numbers with one entry per row. The
 lines of `switches` tell the cost per row on either side of a size or a variance at
-which `decide` or `forecast` takes another route, and their ratio.
+which `decide` or `forecast` takes another route, and their ratio. Interrupted, the map
+shows the cells that it has.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import sys
 
@@ -40,6 +43,7 @@ def main() -> int:
     parser.add_argument("verbs", nargs="*", metavar="verb", help=", ".join(sections))
     parser.add_argument("--metric", nargs="*", help="only these metrics")
     parser.add_argument("--quick", action="store_true", help="few cells, 2 minutes")
+    parser.add_argument("--budget", type=float, help="CPU seconds of one call")
     parser.add_argument("--table", action="store_true", help="the worst, as Markdown")
     options = parser.parse_args()
     unknown = set(options.verbs) - set(sections)
@@ -57,8 +61,11 @@ def main() -> int:
         if (not options.verbs or cell.verb in options.verbs)
         and (not options.metric or cell.metric in options.metric)
     ]
-    budget = QUICK_BUDGET if options.quick else BUDGET
-    found = [measure(cell, budget) for cell in cells]
+    budget = options.budget or (QUICK_BUDGET if options.quick else BUDGET)
+    found: list[Measured] = []
+    with contextlib.suppress(KeyboardInterrupt):
+        for cell in cells:
+            found.append(measure(cell, budget))
     lines = worst_first(found)
     for line in lines:
         print(json.dumps(line), flush=True)
