@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from argmetric._expected import PREFERENCE
 from command import Ended
 
 # The first example compiles kernels, and machines are noisy: no time limits.
@@ -16,6 +17,12 @@ settings.load_profile("argmetric")
 def pytest_collection_modifyitems(items):
     """Kernels first: workers compile different ones, and load each other's later."""
     items.sort(key=lambda item: "kernels" not in item.path.parts)
+
+
+@pytest.fixture(autouse=True)
+def not_warmed_up(monkeypatch):
+    """Short vectors run in numpy, whoever called `warmup` before."""
+    monkeypatch.setattr(PREFERENCE, "kernels", False)
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,15 @@ import numpy as np
 
 import argmetric as am
 from argmetric import _groups
-from argmetric._expected import _affine, _curves, _exponential, _general, _long, _powers
+from argmetric._expected import (
+    _affine,
+    _curves,
+    _exponential,
+    _general,
+    _long,
+    _powers,
+    _search,
+)
 from argmetric._forecast import _effects, _laws, _means
 from argmetric._forecast import _groups as forecast_groups
 from cliffs_parts.cells import cpu_time, group_ids, probabilities
@@ -53,14 +61,13 @@ def all_switches() -> list[Switch]:
         for name in ("jaccard", "mcc", "balanced_accuracy")
     ]
     tables += [
-        Switch("GENERAL_TABLE_LIMIT", "decide", name, layout, at_rows(limit))
-        for limit in (_curves.GENERAL_TABLE_LIMIT,)
-        for name, layout in (
-            ("gmean", "groups"),
-            ("custom", "groups"),
-            ("gmean", "one vector"),
-            ("custom", "one vector"),
+        Switch(limit, "decide", name, layout, at_rows(rows))
+        for limit, rows, name in (
+            ("RATES_TABLE_LIMIT", _search.RATES_TABLE_LIMIT, "gmean"),
+            ("RATES_TABLE_LIMIT", _search.RATES_TABLE_LIMIT, "qmean"),
+            ("GENERAL_TABLE_LIMIT", _curves.GENERAL_TABLE_LIMIT, "custom"),
         )
+        for layout in ("groups", "one vector")
     ]
     tables += [
         Switch("TABLE_LIMIT", "decide", name, "one vector", at_rows(32))

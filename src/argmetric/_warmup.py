@@ -10,7 +10,9 @@ def warmup() -> None:
 
     For servers: the first call on a machine takes seconds. Loaded are the kernels of
     `decide`, of `forecast` and of the default `stream.OnlineClassifier`; those of
-    sequences, taggers, training and files are loaded when they are first used.
+    sequences, taggers, training and files are loaded when they are first used. From
+    then on short vectors too take them, which else run in plain numpy: the same answers
+    up to rounding, several times as fast.
 
     Examples
     --------
@@ -18,6 +20,7 @@ def warmup() -> None:
     >>> am.warmup()
     """
     from argmetric._decide import decide
+    from argmetric._expected import PREFERENCE
     from argmetric._forecast import forecast
     from argmetric.metrics import CustomMetric
 
@@ -50,6 +53,7 @@ def warmup() -> None:
     forecast(p, p > 0.5, groups=many)
     decide(p[:10])  # after a kernel has been loaded; before, numpy does
     _warm_streams()
+    PREFERENCE.kernels = True
 
 
 def _warm_streams() -> None:

@@ -14,6 +14,7 @@ from argmetric._expected import (
     _exponential,
     _general,
     _items,
+    _search,
     _tables,
     expected_curves,
 )
@@ -39,6 +40,7 @@ LIMITS = (
     _tables.REMEMBERED,
     _curves.TABLE_LIMIT,
     _curves.GENERAL_TABLE_LIMIT,
+    _search.RATES_TABLE_LIMIT,
     _curves.HARMONIC_LIMIT,
     _curves.NUMPY_HARMONIC_LIMIT,
     _curves.SHARED_TABLE_LIMIT,

@@ -10,6 +10,7 @@ import pytest
 from scipy.sparse import csr_matrix
 
 import argmetric as am
+from argmetric._expected import runs_in_numpy
 
 HEAVY = [
     "numba",
@@ -150,6 +151,24 @@ def test_results_speak():
     assert "calibrated" in repr(forecast)
     assert "independent" in forecast._repr_html_()
     assert forecast.to_dict()["mean"] == pytest.approx(decision.expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("metric", ["f1", "jaccard", "mcc", "gmean", "recall"])
+def test_short_vectors_take_kernels_once_warmed_up(metric):
+    """The same answers, up to rounding; nothing but `warmup` changes the route."""
+    p = np.random.default_rng(0).beta(0.5, 3, 300)
+    plain = am.decide(p, metric)
+    said = am.forecast(p, plain.labels, metric)
+    assert runs_in_numpy(p.size)
+    am.warmup()
+    assert not runs_in_numpy(p.size)
+    warm = am.decide(p, metric)
+    assert warm.n_positives == plain.n_positives
+    assert warm.expected == pytest.approx(plain.expected, rel=1e-12)
+    np.testing.assert_allclose(warm.curve, plain.curve, rtol=1e-11, atol=1e-13)
+    again = am.forecast(p, plain.labels, metric)
+    assert again.mean == pytest.approx(said.mean, rel=1e-11)
+    assert again.interval == pytest.approx(said.interval, rel=1e-9)
 
 
 def test_warmup_leaves_nothing_to_compile():

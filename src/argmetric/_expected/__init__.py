@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING
 from argmetric._lazy import lazy_names
 
 if TYPE_CHECKING:
+    from argmetric._expected._curves import PREFERENCE as PREFERENCE
     from argmetric._expected._curves import SMALL as SMALL
     from argmetric._expected._curves import compiled as compiled
     from argmetric._expected._curves import error_of as error_of
     from argmetric._expected._curves import expected_curves as expected_curves
     from argmetric._expected._curves import is_short as is_short
     from argmetric._expected._curves import numpy_twins as numpy_twins
+    from argmetric._expected._curves import runs_in_numpy as runs_in_numpy
     from argmetric._expected._general import TOLERANCE as TOLERANCE
     from argmetric._expected._general import window_width as window_width
     from argmetric._expected._hermite import bernoulli_cumulants as bernoulli_cumulants
@@ -39,12 +41,14 @@ __getattr__, __dir__, __all__ = lazy_names(
     __name__,
     {
         "_curves": (
+            "PREFERENCE",
             "SMALL",
             "compiled",
             "error_of",
             "expected_curves",
             "is_short",
             "numpy_twins",
+            "runs_in_numpy",
         ),
         "_general": (
             "TOLERANCE",

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import dataclass
 from types import ModuleType
 
 import numpy as np
@@ -60,9 +61,24 @@ def numpy_twins() -> ModuleType:
     return reference
 
 
+@dataclass
+class Preference:
+    """What a process that has been warmed up asks for: kernels for all sizes."""
+
+    kernels: bool = False
+
+
+PREFERENCE = Preference()
+
+
+def runs_in_numpy(n_items: int) -> bool:
+    """Whether so few items do without kernels: by size, not by what is loaded."""
+    return n_items <= SMALL and not PREFERENCE.kernels
+
+
 def choose_backend(segments: Segments) -> ModuleType:
-    """Numpy for one small segment, else numba: by size, not by what is loaded."""
-    small = segments.n_segments == 1 and segments.p.size <= SMALL
+    """Numpy for one small segment, else numba."""
+    small = segments.n_segments == 1 and runs_in_numpy(segments.p.size)
     return numpy_twins() if small else compiled()
 
 

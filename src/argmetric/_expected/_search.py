@@ -22,6 +22,9 @@ from argmetric._segments import Method, Segments
 from argmetric._types import Booleans, Floats, Integers
 from argmetric.metrics import CustomMetric, Metric, RatesForm
 
+RATES_TABLE_LIMIT = (
+    40  # items up to which a table of all cells is quicker than a search
+)
 KINDS = {"geometric": 0, "harmonic": 1, "quadratic": 2}
 
 
@@ -42,8 +45,10 @@ def has_search(metric: Metric, method: Method, segments: Segments) -> bool:
 
 def searched(metric: Metric, segments: Segments) -> Booleans:
     """Segments whose best k is looked for; the others are short, or need curves."""
-    if is_smooth(metric) or isinstance(metric.form, RatesForm):
+    if is_smooth(metric):
         return segments.lengths > GENERAL_TABLE_LIMIT
+    if isinstance(metric.form, RatesForm):
+        return segments.lengths > RATES_TABLE_LIMIT
     long = segments.lengths > TABLE_LIMIT
     if long.any() and is_searchable(metric, segments):
         return long

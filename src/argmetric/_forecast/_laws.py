@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from argmetric._discrete import distinct, dot
-from argmetric._expected import SMALL, TOLERANCE, compiled
+from argmetric._expected import TOLERANCE, compiled, runs_in_numpy
 from argmetric._types import Floats
 from argmetric.metrics import Metric
 
@@ -30,7 +30,7 @@ def law_of_count(
     Few rows at a time, then pair by pair: sums of positive terms throughout. The ends
     of a law of many rows that are below the tolerance are left out.
     """
-    small = p.size <= SMALL
+    small = p.size <= UNTRIMMED or runs_in_numpy(p.size)
     laws = _laws_in_numpy(p, q) if small else _laws_compiled(p, q, tolerance)
     return sum_of_laws(laws, 0.0 if p.size <= UNTRIMMED else tolerance)
 
