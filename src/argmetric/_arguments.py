@@ -83,6 +83,8 @@ def check_share(value: Any, name: str) -> float:
 
 def check_flag(value: Any, name: str) -> bool:
     """True or False, or 1 or 0 in their place."""
+    if value is True or value is False:
+        return bool(value)
     plain = _plain(value)
     if isinstance(plain, bool | int) and plain in (0, 1):
         return bool(plain)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Literal
+from functools import lru_cache
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -31,8 +31,7 @@ WHICH_AVERAGE = (
 )
 
 
-@dataclass(frozen=True)
-class Layout:
+class Layout(NamedTuple):
     """Scores of all segments and how to give labels back.
 
     Attributes
@@ -137,9 +136,14 @@ def _one(
     average: str | None,
     restore: Callable[[npt.NDArray[Any]], Any],
 ) -> Layout:
-    bounds = np.array([0, scores.size])
-    size = np.array([scores.size])
+    bounds, size = _whole(scores.size)
     return Layout(scores, bounds, size, None, None, average, restore, np.ravel, shape)
+
+
+@lru_cache(maxsize=256)  # services ask for the same sizes again
+def _whole(size: int) -> tuple[Integers, Integers]:
+    """Bounds and size of the one segment that all items are; nobody writes to them."""
+    return np.array([0, size]), np.array([size])
 
 
 def _check_matrix_average(groups: Any, average: str | None) -> None:

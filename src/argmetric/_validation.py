@@ -21,6 +21,7 @@ from argmetric._types import Floats
 ROUNDING = 1e-6
 ONE_BITS = np.float64(1.0).view(np.uint64)
 PERCENT = 10.0  # from here to 100 the largest of many numbers is no odds and no count
+FEW = 32  # values that Python looks through while numpy would set out
 _NOT_A_NUMBER = (str, bytes, complex, np.complexfloating)
 
 
@@ -169,6 +170,15 @@ def place(index: int, shape: tuple[int, ...]) -> str:
     return ", column ".join([f"row {row}", *map(str, rest)])
 
 
+def _extremes(values: Floats) -> tuple[float, float]:
+    """The smallest and the largest value, nan where there is one."""
+    if values.size <= FEW:
+        plain = values.ravel().tolist()
+        if not math.isnan(sum(plain)):
+            return min(plain), max(plain)
+    return float(values.min()), float(values.max())
+
+
 def check_scores(
     values: Floats,
     name: str,
@@ -182,9 +192,10 @@ def check_scores(
     `hint` says what to do with values that are log-odds, and `where` the place of the
     value with a number, if that is not its row.
     """
-    if values.size == 0 or (not logits and is_within_unit(values)):
+    many = values.size > FEW
+    if values.size == 0 or (many and not logits and is_within_unit(values)):
         return values
-    low, high = float(values.min()), float(values.max())
+    low, high = _extremes(values)
     if (logits and not math.isnan(low)) or (low >= 0.0 and high <= 1.0):
         return values
     if where is None:
@@ -291,7 +302,7 @@ def read_scores(values: Any, name: str, *, logits: bool, **words: Any) -> Floats
 def same_kind(template: Any) -> Callable[[npt.NDArray[Any]], Any]:
     """A function that gives an array the kind of the template: series, frame, array."""
     if not is_frame_like(template):
-        return lambda array: array
+        return _unchanged
     library = type(template).__module__.partition(".")[0]
     module = sys.modules[library]
 
@@ -315,4 +326,8 @@ def same_kind(template: Any) -> Callable[[npt.NDArray[Any]], Any]:
             )
         return module.Series(array, index=template.index, name="decision")
 
-    return convert if library in {"pandas", "polars", "pyarrow"} else lambda a: a
+    return convert if library in {"pandas", "polars", "pyarrow"} else _unchanged
+
+
+def _unchanged(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    return array

@@ -14,6 +14,7 @@ import argmetric as am
 import oracle
 import strategies as nasty
 from argmetric import decide
+from argmetric._decide import _question
 
 NAN = math.nan
 CONVENTIONS = (0.0, 1.0, NAN)
@@ -302,6 +303,23 @@ def test_error_bounds_the_error():
 )
 def test_ties_go_to_the_smaller_k(name, p, k):
     assert decide(p, spec(name)).n_positives == k
+
+
+@some
+@given(st.data(), st.booleans(), st.sampled_from([0.0, 1e-9]))
+def test_few_values_are_chosen_from_as_many_are(data, greater, floor):
+    one = st.sampled_from([0.3, 0.3 + 1e-13, 0.3 + 1e-10, -0.3, 0.0, NAN, 0.7])
+    values = data.draw(st.lists(one | st.floats(-2, 2), min_size=1, max_size=33))
+    low = data.draw(st.integers(0, len(values) - 1))
+    high = data.draw(st.integers(low, len(values) - 1))
+    metric = am.CustomMetric(own, greater_is_better=greater)
+    question = _question.Question(None, metric, "auto", None, False, None, {})
+    wanted = _question.choose(question, np.array(values), low, high, floor)
+    assert _question.choose_of_few(question, values, low, high, floor) == wanted
+
+
+def own(tp, k, t, n):
+    return tp / (k + t)
 
 
 def test_erratum_12_the_empty_prediction_is_evaluated():

@@ -14,12 +14,18 @@ import pyarrow as pa
 import pytest
 import scipy.sparse as sp
 import sklearn.metrics
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 
 import argmetric as am
 from argmetric._groups import code_groups
-from argmetric._validation import check_scores, is_within_unit, to_floats
+from argmetric._validation import (
+    _extremes,
+    check_scores,
+    is_within_unit,
+    to_floats,
+)
 
 NAN = math.nan
 P = [0.9, 0.6, 0.2, 0.1]
@@ -35,6 +41,14 @@ def rows_of(groups):
 
 def by_groups(groups):
     return am.decide(P, groups=groups, average="groups")
+
+
+@settings(deadline=None)
+@given(arrays(float, st.integers(1, 40), elements=st.floats()))
+def test_extremes_of_few_values_are_those_of_numpy(values):
+    with np.errstate(invalid="ignore"):
+        wanted = values.min(), values.max()
+    np.testing.assert_array_equal(_extremes(values), wanted)
 
 
 # ------------------------------------------------------------------ groups

@@ -1,6 +1,7 @@
 """Every compiled kernel equals its plain numpy twin; the twins are held elsewhere."""
 
 import itertools
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -136,6 +137,28 @@ def test_laws_of_short_vectors_are_the_same_to_the_bit(p):
     for rows, laws in zip(first, exact, strict=True):
         padded = [np.pad(law, (0, m + 1 - law.size)) for law in laws]
         np.testing.assert_allclose(rows, padded, rtol=1e-14, atol=1e-300)
+
+
+def test_laws_outlive_those_of_the_next_vector_of_their_size():
+    """The twin works in arrays that it keeps."""
+    p = np.array([0.9, 0.5, 0.2])
+    kept = reference.both_laws(p, 1 - p)
+    copies = [laws.copy() for laws in kept]
+    reference.both_laws(p / 2, 1 - p / 2)
+    np.testing.assert_array_equal(kept, copies)
+
+
+def test_threads_share_no_arrays_for_laws():
+    vectors = [np.sort(LAWS["uniform"](np.random.default_rng(s), 25)) for s in range(8)]
+    wanted = [compiled.both_laws(p, 1 - p) for p in vectors]
+
+    def differences(place):
+        p = vectors[place]
+        found = (reference.both_laws(p, 1 - p) for _ in range(200))
+        return sum(not np.array_equal(one, wanted[place]) for one in found)
+
+    with ThreadPoolExecutor(len(vectors)) as threads:
+        assert list(threads.map(differences, range(len(vectors)))) == [0] * 8
 
 
 def factors(p, n, kind):

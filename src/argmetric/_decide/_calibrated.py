@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,7 +27,7 @@ def recalibrated(layout: Layout, calibrator: Calibrator, *, logits: bool) -> Lay
     scores = calibrated_scores(calibrator, layout.scores, logits=logits)
     scores = check_scores(scores, "p after calibration", logits=logits)
     if _keeps_order(calibrator, layout.scores, logits=logits):
-        return replace(layout, scores=scores)
+        return layout._replace(scores=scores)
     rows = layout.segment_rows(0, layout.indptr.size - 1)
     if layout.single:
         order = rows[np.argsort(-layout.scores[rows], kind="stable")]
@@ -37,7 +36,7 @@ def recalibrated(layout: Layout, calibrator: Calibrator, *, logits: bool) -> Lay
         raw = layout.scores.view()
         raw.flags.writeable = False  # as `sort_segments` is called elsewhere
         compiled().sort_segments(raw, rows, layout.indptr, key, order)
-    return replace(layout, scores=scores, rows=order)
+    return layout._replace(scores=scores, rows=order)
 
 
 def _keeps_order(calibrator: Calibrator, scores: Floats, *, logits: bool) -> bool:

@@ -137,15 +137,16 @@ def decide(
     limits = check_limits(min_positives, max_positives, min_precision, min_recall)
     layout = lay_out(p, groups=groups, average=average, logits=logits)
     found = resolve_calibrator(calibrator, reference, logits=logits)
+    n, sparse = layout.largest, layout.sparse
     if found is None:
-        warn_of_scale(layout.scores, logits=logits, zeros=layout.sparse)
+        warn_of_scale(layout.scores, logits=logits, zeros=sparse)
     else:
         layout = recalibrated(layout, found, logits=logits)
-    require_defined(metric, layout.largest)
+    require_defined(metric, n)
     if check:
         require_ranking(metric, layout.sizes)
-        if layout.sparse:
-            require_no_zeros_chosen(metric, layout.largest)
+        if sparse:
+            require_no_zeros_chosen(metric, n)
     asked = {
         "p": p,
         "groups": groups,

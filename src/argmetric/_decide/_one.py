@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_left
 from collections.abc import Callable
 from functools import cache
 from typing import NamedTuple
@@ -15,6 +16,7 @@ from argmetric._decide._question import (
     Question,
     allowed_range,
     choose,
+    choose_of_few,
     convention_note,
     cut_between,
     error_note,
@@ -134,36 +136,34 @@ def found_at_once(question: Question) -> Found | None:
         return None
     if limits.min_precision > 0 or limits.min_recall > 0 or limits.least > scores.size:
         return None
-    key = scores.copy()
-    key.sort()
-    key = key[::-1]
+    ascending = scores.copy()
+    ascending.sort()
+    key = ascending[::-1]
     p, q = question.chances(key)
     n = layout.largest
-    high = highest_count(metric, limits, Array(p))
+    high = highest_count(metric, limits, p.size, lambda: int(np.count_nonzero(p)))
     curve = short_curve(question.tables, p, q, n)
     floor = size_facts(metric, n).floor
     if floor > 0.0:
         mean = float(p.sum())
         floor *= min(max(min(mean, n - mean), 0.0), 1.0)
-    k = choose(question, curve, limits.least, high, floor)
-    n_half = int(np.count_nonzero(key >= question.half))
+    values, in_order = curve.tolist(), ascending.tolist()
+    k = choose_of_few(question, values, limits.least, high, floor)
+    n_half = len(in_order) - bisect_left(in_order, question.half)
     count = BestCount(
-        k,
-        float(curve[k]),
-        error_of(curve),
-        n_half,
-        float(curve[n_half]),
-        *scores_at(key, k),
+        k, values[k], error_of(values), n_half, values[n_half], *scores_at(key, k)
     )
     return Found(count, math.prod(q.tolist()), lambda: key, lambda: curve)
 
 
-def highest_count(metric: Metric, limits: Limits, items: Items) -> int:
+def highest_count(
+    metric: Metric, limits: Limits, size: int, n_possible: Callable[[], int]
+) -> int:
     """The largest k that is allowed where no floor is set."""
-    high = min(limits.most, items.size)
+    high = min(limits.most, size)
     if math.isnan(metric.zero_division):
         # Predicting a certain negative only to leave 0/0 is no decision.
-        high = min(high, max(items.n_possible(), limits.least))
+        high = min(high, max(n_possible(), limits.least))
     return high
 
 
@@ -188,7 +188,7 @@ def best_of_items(
     """The best count of a long vector from a histogram; None where that does not do."""
     if limits.min_precision > 0 or limits.min_recall > 0:
         return None
-    high = highest_count(metric, limits, items)
+    high = highest_count(metric, limits, items.size, items.n_possible)
     from argmetric._expected import choose_in_long
 
     floor = size_facts(metric, items.size).floor

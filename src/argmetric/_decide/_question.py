@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache, lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -32,8 +31,7 @@ UNLIMITED = 2**63 - 1
 OFTEN_EMPTY = 0.05  # chance of no positive from which the 0/0 convention matters
 
 
-@dataclass(frozen=True)
-class Limits:
+class Limits(NamedTuple):
     """What the number of predicted positives of a segment has to obey."""
 
     least: int
@@ -51,8 +49,7 @@ class Limits:
         return (self.least, self.min_precision, self.min_recall) == (0, 0.0, 0.0)
 
 
-@dataclass(frozen=True)
-class SizeFacts:
+class SizeFacts(NamedTuple):
     """Of a metric on n items: rounding, and what none and one are worth at 0/0.
 
     `empty` has a pair for zero_division 0 and for 1.
@@ -76,8 +73,7 @@ def _facts(metric: Metric, n: int) -> SizeFacts:
 _kept_facts = lru_cache(maxsize=256)(_facts)  # services ask for the same sizes again
 
 
-@dataclass(frozen=True)
-class Question:
+class Question(NamedTuple):
     """One call of `decide`: its data, its metric and its limits."""
 
     layout: Layout
@@ -263,11 +259,32 @@ def choose(
     allowed: Any = None,
 ) -> int:
     """Best k of one curve within its range; ties go to the smaller k."""
-    part = question.sign * values[low : high + 1]
+    part = values[low : high + 1]
+    if not question.metric.greater_is_better:
+        part = -part
     if allowed is not None:
         part = np.where(allowed[low : high + 1], part, -np.inf)
     top = float(np.fmax.reduce(part))  # passes over nan
-    return low + int((part >= top - max(TIE * abs(top), floor)).argmax())
+    return low + int((part >= _least_of_tie(top, floor)).argmax())
+
+
+def choose_of_few(
+    question: Question, values: list[float], low: int, high: int, floor: float
+) -> int:
+    """As `choose`, for the curve of a short vector."""
+    part = values[low : high + 1]
+    if not question.metric.greater_is_better:
+        part = [-value for value in part]
+    least = _least_of_tie(max(-math.inf, *part), floor)  # passes over nan
+    for i, value in enumerate(part):
+        if value >= least:
+            return low + i
+    return low
+
+
+def _least_of_tie(top: float, floor: float) -> float:
+    """The least value that is as good as the best one."""
+    return top - max(TIE * abs(top), floor)
 
 
 def threshold_between(key: Floats, k: int) -> float | None:

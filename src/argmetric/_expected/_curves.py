@@ -120,9 +120,9 @@ def is_short(p: Floats) -> bool:
     return p.size <= REMEMBERED
 
 
-def error_of(curve: Floats) -> float:
-    """What to reckon with on one curve."""
-    return RELATIVE_ERROR * float(np.fmax.reduce(np.abs(curve), initial=1.0))  # not nan
+def error_of(curve: list[float]) -> float:
+    """What to reckon with on one short curve."""
+    return RELATIVE_ERROR * max(1.0, *map(abs, curve))  # passes over nan
 
 
 def expected_curves(
@@ -146,7 +146,7 @@ def expected_curves(
     tables = tables or Tables(metric)
     if method == "auto" and segments.n_segments == 1 and is_short(segments.p):
         curve = short_curve(tables, segments.p, segments.q, int(segments.sizes[0]))
-        return curve, np.full(1, error_of(curve))
+        return curve, np.full(1, error_of(curve.tolist()))
     backend = choose_backend(segments)
     out = np.zeros(segments.p.size + segments.n_segments)
     errors = np.zeros(segments.n_segments)

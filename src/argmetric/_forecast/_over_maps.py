@@ -219,8 +219,7 @@ class Sample:
         indptr = np.concatenate([[0], np.cumsum(lengths)])
         first = np.repeat(layout.indptr[segments] - indptr[:-1], lengths)
         rows = layout.segment_rows(0, layout.sizes.size)[np.arange(indptr[-1]) + first]
-        part = replace(
-            layout,
+        part = layout._replace(
             scores=layout.scores[rows],
             indptr=indptr,
             sizes=layout.sizes[segments],

@@ -5,6 +5,7 @@ Each has the name and the arguments of its compiled twin, and none of its tricks
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 
 import numpy as np
@@ -18,6 +19,7 @@ from argmetric._kernels.reference_screen import rough_laws as rough_laws
 from argmetric._types import Floats, Integers
 
 NEVER = -760.0  # a logarithm whose exponential is 0
+MOST_KEPT = 32  # items of a vector whose arrays are kept: at most 50 kB each
 
 
 def log_phi(p: Floats, q: Floats, u: Floats) -> Floats:
@@ -129,25 +131,58 @@ def table_curves(
 def both_laws(p: Floats, q: Floats) -> tuple[Floats, Floats]:
     """Laws of the positives among the first k items, and among the others, by rows."""
     m = p.size
-    # A zero, the law of the first k, and that of the last k: an item takes two calls of
-    # numpy, which are all that short vectors cost.
-    rows = np.zeros((m + 1, 2 * m + 3))
-    rows[0, 1] = rows[0, m + 2] = 1.0
-    chances = np.empty((m, 2, 2, m + 1))
-    chances[:, 0, 0] = q[:, None]
-    chances[:, 1, 0] = p[:, None]
-    chances[:, :, 1] = chances[::-1, :, 0]
-    factors = chances.reshape(m, 2, 2 * m + 2)
-    step = rows.itemsize
-    neighbours = np.ndarray(  # each law as it is, and shifted by one
-        factors.shape, rows.dtype, rows, step, (rows.strides[0], -step, step)
-    )
-    terms = np.empty((2, 2 * m + 2))
-    missed, hit = terms
-    for old, factor, new in zip(neighbours, factors, rows[1:, 1:], strict=True):
-        np.multiply(old, factor, terms)
-        np.add(missed, hit, new)
+    room = _rooms.of(m)
+    room.chances_of_1[:, 0], room.chances_of_1[:, 1] = p[:, None], p[::-1, None]
+    room.chances_of_0[:, 0], room.chances_of_0[:, 1] = q[:, None], q[::-1, None]
+    multiply, add, hit, missed = np.multiply, np.add, *room.terms
+    for same, one_less, chance_of_0, chance_of_1, new in room.steps:
+        multiply(same, chance_of_0, missed)
+        multiply(one_less, chance_of_1, hit)
+        add(missed, hit, new)
+    rows = room.rows.copy()
     return rows[:, 1 : m + 2], rows[::-1, m + 2 :]
+
+
+class _Room:
+    """Arrays for the laws of m items, and the parts of them that a step works on.
+
+    An item takes three calls of numpy, and to cut out the parts would take as long:
+    they are made once for all vectors of a size.
+    """
+
+    def __init__(self, m: int) -> None:
+        # A zero, the law of the first k, and that of the last k
+        self.rows = np.zeros((m + 1, 2 * m + 3))
+        self.rows[0, 1] = self.rows[0, m + 2] = 1.0
+        self.chances_of_0, self.chances_of_1 = np.empty((2, m, 2, m + 1))
+        self.terms = np.empty((2, 2 * m + 2))
+        self.steps = tuple(
+            zip(
+                self.rows[:-1, 1:],
+                self.rows[:-1, :-1],
+                self.chances_of_0.reshape(m, 2 * m + 2),
+                self.chances_of_1.reshape(m, 2 * m + 2),
+                self.rows[1:, 1:],
+                strict=True,
+            )
+        )
+
+
+class _Rooms(threading.local):
+    """Those of a thread; of short vectors, which services ask for again and again."""
+
+    def __init__(self) -> None:
+        self.kept: dict[int, _Room] = {}
+
+    def of(self, m: int) -> _Room:
+        if m > MOST_KEPT:
+            return _Room(m)
+        if m not in self.kept:
+            self.kept[m] = _Room(m)
+        return self.kept[m]
+
+
+_rooms = _Rooms()
 
 
 def harmonic_curves(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from numbers import Real
 from typing import Any, ClassVar, Self
 
@@ -193,6 +193,9 @@ class Metric:
         """The same metric with another value of 0/0 (None: unchanged)."""
         if zero_division is None:
             return self
+        if type(zero_division) is float and is_lasting(self):
+            kept: Self = _with_zero_division(self, zero_division)
+            return kept
         return replace(self, zero_division=zero_division)
 
 
@@ -274,6 +277,11 @@ class CustomMetric(Metric):
             raise TypeError(
                 f"the function {self.name} returns None: is a `return` missing?"
             )
+
+
+@lru_cache(maxsize=256)  # services ask for the same again
+def _with_zero_division(metric: Metric, zero_division: float) -> Any:
+    return replace(metric, zero_division=zero_division)
 
 
 def is_lasting(metric: Metric) -> bool:
