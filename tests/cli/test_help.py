@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from argmetric.cli._app import app
+from argmetric.cli._app import FIRST_LINES, app
 from argmetric.cli._examples import EXAMPLES
 from argmetric.cli._options import marked_streams
 from command import Run
@@ -32,6 +32,23 @@ EVERY = dict(commands(app))
 def test_every_command_has_examples_and_no_other_has() -> None:
     assert len(EVERY) > 25
     assert EXAMPLES.keys() == EVERY.keys()
+
+
+def test_the_list_of_commands_says_how_their_help_begins() -> None:
+    found = {name: level.help for name, level in EVERY.items() if " " not in name}
+    del found[""]
+    assert {name: text.split("\n\n")[0] for name, text in found.items()} == FIRST_LINES
+
+
+def test_the_list_of_commands_is_that_of_the_application(
+    run: Run, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    shown = run("--help").out
+    assert run("-h").out == run().out == shown
+    app.resolved_commands()
+    app.help_print([])
+    assert capfd.readouterr().out == shown
 
 
 @pytest.mark.parametrize("command", EVERY)

@@ -27,6 +27,25 @@ HEAVY = [
 ]
 
 
+NOT_FOR_FEW_ROWS = {
+    "numpy.ma",
+    "numpy.random",
+    "pyarrow.compute",
+    "argmetric._calibrate._base",
+    "argmetric._decide._groups",
+    "argmetric._display._pictures",
+    "argmetric._expected._long",
+    "argmetric._expected._screen",
+    "argmetric._files._features",
+    "argmetric._forecast._means",
+    "argmetric._forecast._over_maps",
+    "argmetric._saving._archive",
+    "argmetric.cli.scores._apply",
+    "argmetric.cli.scores._page",
+    "argmetric.cli.scores.wide._decide",
+}
+
+
 def run(code, **environment):
     return subprocess.run(
         [sys.executable, "-c", code],
@@ -56,6 +75,48 @@ def test_a_small_decision_needs_no_compiler():
         "am.forecast([.9, .4, .1] * 300, d.labels, 'mcc')"
     )
     assert loaded_after(code) == "[]"
+
+
+def loaded_by_command(tmp_path, *arguments):
+    """Names of all modules that a command has loaded in the end."""
+    code = (
+        "import sys\n"
+        "from argmetric.cli import main\n"
+        f"code = main({list(arguments)!r})\n"
+        "print()\n"
+        "print(*sys.modules)\n"
+        "sys.exit(code)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=tmp_path,
+        env={**os.environ, "COLUMNS": "80"},
+    )
+    assert done.returncode == 0, done.stderr
+    return set(done.stdout.splitlines()[-1].split())
+
+
+def test_the_command_decides_on_few_rows_with_what_it_needs(tmp_path):
+    rows = "".join(f"{i},{i / 1001:.4f}\n" for i in range(1000))
+    (tmp_path / "scores.csv").write_text(f"id,score\n{rows}")
+    loaded = loaded_by_command(tmp_path, "decide", "scores.csv", "-o", "out.csv")
+    assert (
+        (tmp_path / "out.csv").read_text().startswith("id,score,decision\n0,0.0000,0")
+    )
+    assert loaded.intersection(HEAVY) == {"pyarrow", "rich", "cyclopts"}
+    assert not loaded.intersection(NOT_FOR_FEW_ROWS)
+    rooms = {name.split(".")[1] for name in loaded if name.startswith("argmetric.")}
+    assert not rooms & {"scale", "report", "train", "search", "stream", "estimators"}
+
+
+def test_version_and_help_load_no_command(tmp_path):
+    assert "numpy" in loaded_by_command(tmp_path, "metrics")
+    assert "numpy" not in loaded_by_command(tmp_path, "--help")
+    loaded = loaded_by_command(tmp_path, "--version")
+    assert not loaded & {"numpy", "cyclopts", "rich"}
 
 
 def test_every_public_name_resolves_and_is_documented():

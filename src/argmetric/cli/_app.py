@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from cyclopts import App
 
 from argmetric import __version__
@@ -25,28 +27,68 @@ _COMMANDS = {
     "papers": "papers._commands",
     "metrics": "_metrics",
     "demo": "_demo",
+    "--install-completion": "_completion",
+}
+# How the help of each begins; a test compares them.
+FIRST_LINES = {
+    "decide": "Choose the labels that maximise the expected metric, and write them to "
+    "the rows.",
+    "forecast": "Forecast the score of a decision before its labels are known.",
+    "report": "Show a decision: what to expect of it, and what would change it.",
+    "evaluate": "Score a column of decisions against the true labels.",
+    "tune": "Find the threshold with the best score on labelled rows, and keep it as a "
+    "rule.",
+    "calibrate": "Check probabilities against labels and fit a map that mends them, or "
+    "apply one.",
+    "train": "Train a classifier that decides for the metric, and keep it in a file.",
+    "predict": "Score and label new rows by a model of `argmetric train`.",
+    "expect": "Expected utility of one label sequence when the other is drawn from a "
+    "model.",
+    "stream": "Learn from a stream in one pass, for the metric; every row is predicted "
+    "first.",
+    "spans": "Choose the spans (entities, chunks) with the best expected F-measure.",
+    "tag": "Tag text: chunks, named entities, parts of speech, or two at once.",
+    "parse": "Parse sentences: the head of each word, and its relation to it.",
+    "summarize": "Summarise texts: words of the sources, within a budget.",
+    "papers": "Run what the five papers claim, and see whether it is so.",
+    "metrics": "List the metrics: formulas, what an empty answer counts, how they are "
+    "computed.",
+    "demo": "Decide and forecast on generated data, then look at what came true.",
+    "--install-completion": "Let the shell complete commands, options and their "
+    "values.",
 }
 
-app = App(
-    name="argmetric",
-    version=__version__,
-    help="Decide for the metric you are judged by: the labels that maximise the "
-    "expected metric, and the score to expect.",
-    help_format="markdown",
-    suppress_keyboard_interrupt=False,  # `main` answers for it
-    help_epilogue=epilogue("", ROWS_ENDINGS),
-)
-for _place, (_command, _module) in enumerate(_COMMANDS.items()):
-    _is_group = _module.endswith("_commands")  # which has an ending of its own
-    _ending = {} if _is_group else {"help_epilogue": epilogue(_command, ROWS_ENDINGS)}
-    app.command(
-        f"argmetric.cli.{_module}:{_command}",
-        name=_command,
-        sort_key=_place,
-        **_ending,
+
+def make_app(*, listed: bool = False) -> App:
+    """Return the application.
+
+    Parameters
+    ----------
+    listed : bool, optional
+        Whether it is only for the list of commands, of which none is loaded then.
+    """
+    made = App(
+        name="argmetric",
+        version=__version__,
+        help="Decide for the metric you are judged by: the labels that maximise the "
+        "expected metric, and the score to expect.",
+        help_format="markdown",
+        suppress_keyboard_interrupt=False,  # `main` answers for it
+        help_epilogue=epilogue("", ROWS_ENDINGS),
     )
-app.command(
-    "argmetric.cli._completion:install_completion",
-    name="--install-completion",
-    help_epilogue=epilogue("--install-completion", ENDINGS),
-)
+    for place, (command, module) in enumerate(_COMMANDS.items()):
+        options: dict[str, Any] = {}
+        if listed:
+            options["help"] = FIRST_LINES[command]
+        elif not module.endswith("_commands"):  # a group has an ending of its own
+            ending = ENDINGS if command.startswith("-") else ROWS_ENDINGS
+            options["help_epilogue"] = epilogue(command, ending)
+        if not command.startswith("-"):
+            options["sort_key"] = place
+        function = command.lstrip("-").replace("-", "_")
+        path = f"argmetric.cli.{module}:{function}"
+        made.command(path, name=command, **options)
+    return made
+
+
+app = make_app()

@@ -12,7 +12,9 @@ from collections.abc import Sequence
 from types import FrameType
 from typing import TYPE_CHECKING
 
+from argmetric import __version__
 from argmetric.cli._errors import (
+    DONE,
     FAILURE,
     INTERRUPTED,
     PIPE_CLOSED,
@@ -98,12 +100,18 @@ def _debug_variable_is_set() -> bool:
 
 
 def _run(tokens: list[str]) -> int:
+    if tokens == ["--version"]:
+        print(__version__)
+        return DONE
     from cyclopts import CycloptsError
 
-    from argmetric.cli._app import app
+    from argmetric.cli._app import app, make_app
     from argmetric.cli._options import marked_streams
 
-    if not tokens or tokens[0] in app.help_flags:
+    if not tokens or (len(tokens) == 1 and tokens[0] in app.help_flags):
+        make_app(listed=True).help_print([])
+        return DONE
+    if tokens[0] in app.help_flags:
         app.resolved_commands()  # the list of commands shows their first lines
     try:
         result = app(
