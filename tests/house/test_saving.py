@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 
+import argmetric as am
 from argmetric import _saving
 from argmetric._saving import Saved
 
@@ -178,8 +179,22 @@ def test_families_are_apart():
     from argmetric._tune import Rule
 
     assert set(Rule._kinds) == {"rule", "multilabel", "multiclass"}
+    with pytest.raises(ValueError, match="no calibrator of the kind 'rule'"):
+        Calibrator.from_dict({"calibrator": "rule", "format": 1})
     assert {"platt", "spline", "chain"} <= set(Calibrator._kinds)
     assert not set(Rule._kinds) & set(Calibrator._kinds)
+
+
+def test_a_fresh_process_knows_every_kind_of_map(tmp_path):
+    """Which are in several modules, none of which the family has to load."""
+    p = [0.1, 0.2, 0.6]
+    shift = am.adjust_prior(p, prevalence=0.1, reference_prevalence=0.2)
+    shift.save(tmp_path / "shift.json")
+    code = "import argmetric as am; print(am.Calibrator.load('shift.json').kind)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path
+    )
+    assert (done.stdout.strip(), done.stderr) == (shift.kind, "")
 
 
 def test_archives_come_back(tmp_path):

@@ -182,6 +182,9 @@ class Calibrator(Saved["Calibrator"], Result):
 
     @classmethod
     def _kind_of(cls, values: Any) -> str:
+        # Any kind may be in a file, and one is known once its module is loaded
+        from argmetric._calibrate import _composed, _maps, _prior, _spline  # noqa: F401
+
         if not isinstance(values, dict) or "calibrator" not in values:
             raise ValueError("this is no saved calibrator: it has no key 'calibrator'")
         if "file" in values:  # a rule has a calibrator, or none, under that key
