@@ -14,7 +14,7 @@ from argmetric._expected import _affine_search, _curves, _search
 from argmetric._segments import Segments
 from strategies import moderate_vectors, probability_vectors
 
-NAMES = ["kappa", "mcc"]
+NAMES = ["kappa", "mcc", "f1"]
 ZEROS = [0.0, 1.0, math.nan]
 some_vectors = st.one_of(
     probability_vectors(max_size=12), moderate_vectors(min_size=13, max_size=40)
@@ -163,7 +163,7 @@ def test_one_short_vector_needs_no_kernel():
     p = np.full(70, 0.3)
     one = Segments(p, 1 - p, np.array([0, 70]), np.array([70]))
     two = Segments(np.tile(p, 2), 1 - np.tile(p, 2), np.arange(3) * 70, np.full(2, 70))
-    for metric in (am.Kappa(), am.MCC()):
+    for metric in (am.Kappa(), am.MCC(), am.FBeta(2)):
         assert not _search.has_search(metric, "auto", one)
         assert _search.has_search(metric, "auto", two)
         assert not _search.has_search(metric, "windows", two)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from types import ModuleType
 
 import numpy as np
@@ -73,7 +72,8 @@ def affine_curves(
             if smooth[chosen[0]]:
                 smooth_curves(part, form, curves, backend)
             else:
-                factors = shared_factors(part, form)
+                assert form.factors is not None
+                factors = shared_factors(part, form.factors)
                 backend.affine_curves(part.p, part.q, part.indptr, *factors, curves)
             segments.put(chosen, curves, out)
 
@@ -89,22 +89,21 @@ class SharedCounts:
     places: Integers
     counts: Floats
     sizes: Floats
+    inner: Integers  # where the factors are defined
 
     @classmethod
-    def of(cls, segments: Segments) -> SharedCounts:
+    def of(cls, segments: Segments, *, with_all: bool = False) -> SharedCounts:
+        """Factors are defined for 0 < count < n, or for n too."""
         distinct = segments.distinct_sizes
         which = np.searchsorted(distinct, segments.sizes)
         rows = np.zeros(distinct.size, dtype=np.int64)
         np.maximum.at(rows, which, segments.lengths + 1)
         first = np.cumsum(rows) - rows
         counts = np.arange(rows.sum()) - np.repeat(first, rows)
-        sizes = np.repeat(distinct, rows).astype(np.float64)
-        return cls(first[which], counts.astype(np.float64), sizes)
-
-    @cached_property
-    def inner(self) -> Integers:
-        """Where 0 < count < n."""
-        return np.flatnonzero((self.counts > 0) & (self.counts < self.sizes))
+        sizes = np.repeat(distinct, rows)
+        inner = np.flatnonzero((counts > 0) & (counts < sizes + with_all))
+        real = counts.astype(np.float64), sizes.astype(np.float64)
+        return cls(first[which], *real, inner)
 
     def laid_out(self, function: Factor, outside: float = 0.0) -> Floats:
         """A factor at every inner count."""
@@ -121,11 +120,10 @@ class SharedCounts:
 
 
 def shared_factors(
-    segments: Segments, form: AffineForm
+    segments: Segments, factors: AffineFactors, *, with_all: bool = False
 ) -> tuple[Integers | Floats, ...]:
-    """Places of the segments, and the factors for k and for t; 0 at 0 and n."""
-    factors, counts = form.factors, SharedCounts.of(segments)
-    assert factors is not None
+    """Places of the segments, and the factors for k and for t; else 0."""
+    counts = SharedCounts.of(segments, with_all=with_all)
     four = (factors.hits_k, factors.hits_t, factors.rest_k, factors.rest_t)
     flat = (counts.laid_out(one) for one in four)
     return (counts.places, *flat, *counts.divisors(factors))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -11,23 +12,52 @@ from argmetric._expected._curves import choose_backend, compiled, numpy_twins
 from argmetric._expected._edges import edge_chances, edge_values
 from argmetric._segments import Segments
 from argmetric._types import Floats, Integers
-from argmetric.metrics import AffineFactors, AffineForm, Metric
+from argmetric.metrics import AffineFactors, AffineForm, Metric, RatioForm
 
 MOST = 2000.0  # variance of T from which the whole curve by quadrature is quicker
 
 
+@dataclass(frozen=True)
+class Terms:
+    """Factors of the values within; for F_β k = n and T = n are within, too."""
+
+    factors: AffineFactors
+    with_all: bool
+
+
+def terms_of(metric: Metric) -> Terms | None:
+    """Factors of a metric that is affine in tp; None of any other."""
+    form = metric.form
+    if isinstance(form, AffineForm) and form.factors is not None:
+        return Terms(form.factors, with_all=False)
+    if not isinstance(form, RatioForm):
+        return None
+    c1, (d0, d1, d2, d3) = form.c[1], form.d
+    if not (form.counts_hits_only and c1 > 0 and min(d0, d2, d3) >= 0 < d2 and d1 == 0):
+        return None
+    factors = AffineFactors(
+        hits_k=lambda k, n: np.full_like(k, c1),
+        hits_t=lambda t, n: np.ones_like(t),
+        rest_k=lambda k, n: np.zeros_like(k),
+        rest_t=lambda t, n: np.zeros_like(t),
+        floor=lambda k, n: d0 * n + d2 * k,
+        rate=lambda k, n: np.full_like(k, d3),
+    )
+    return Terms(factors, with_all=True)
+
+
 def is_searchable(metric: Metric, segments: Segments) -> bool:
     """Whether the kernel may look for the best k."""
-    form = metric.form
-    if not isinstance(form, AffineForm) or form.factors is None:
+    terms = terms_of(metric)
+    if terms is None or not metric.greater_is_better:
         return False
-    if not metric.greater_is_better or choose_backend(segments) is numpy_twins():
+    if choose_backend(segments) is numpy_twins():
         return False
     n = segments.sizes.max(keepdims=True).astype(np.float64)
-    edges = values_at_edges(metric, n)
+    edges = values_at_edges(metric, n)[: 1 if terms.with_all else 2]
     alike = (np.isnan(edges) == np.isnan(edges[:, :1])).all()
     worth_nothing = not np.nan_to_num(edges).any()
-    return bool(alike) and worth_nothing and is_straight(form.factors, n)
+    return bool(alike) and worth_nothing and is_straight(terms.factors, n)
 
 
 def is_straight(factors: AffineFactors, n: Floats) -> bool:
@@ -38,7 +68,7 @@ def is_straight(factors: AffineFactors, n: Floats) -> bool:
 
     def bend(function: Factor, weights: Floats) -> float:
         values = function(k, n) * np.ones(3)
-        return abs(float(values @ weights)) / float(np.abs(values).max())
+        return abs(float(values @ weights)) / max(float(np.abs(values).max()), 1e-300)
 
     affine, same = np.array([1.0, -2.0, 1.0]), np.array([1.0, 0.0, -1.0])
     bends = [bend(factors.hits_k, weights) for weights in (affine, same)]
@@ -63,8 +93,8 @@ def affine_answers(
     extra: Integers,
 ) -> Floats:
     """Rows: best k, its value, the value at `extra`, and whether they were found."""
-    form, backend = metric.form, compiled()
-    assert isinstance(form, AffineForm)
+    terms, backend = terms_of(metric), compiled()
+    assert terms is not None
     n, m = segments.sizes.astype(np.float64), segments.lengths
     chances = edge_chances(segments, backend)
     ends = [edge_values(metric, k, n, chances) for k in (np.zeros_like(n), n)]
@@ -74,8 +104,8 @@ def affine_answers(
         segments.p,
         segments.q,
         segments.indptr,
-        *shared_factors(segments, form),
-        np.minimum(m, segments.sizes - 1),
+        *shared_factors(segments, terms.factors, with_all=terms.with_all),
+        np.minimum(m, segments.sizes if terms.with_all else segments.sizes - 1),
         np.stack(ends),
         np.where(mass > 0.0, mass, 1.0),
         MOST,

@@ -115,6 +115,16 @@ def loses_digits(metric: Metric, form: Form | None, segments: Segments) -> bool:
     return bool((np.maximum(none, every)[segments.lengths > TABLE_LIMIT] > 0.9).any())
 
 
+def harmonic_steps(metric: Metric) -> tuple[int, int] | None:
+    """Whole steps of a denominator, which make quadratic sums quick in short segments.
+
+    None where the metric has no such denominator.
+    """
+    if not isinstance(metric.form, RatioForm) or math.isnan(metric.zero_division):
+        return None
+    return small_fraction(metric.form)
+
+
 def is_short(p: Floats) -> bool:
     """Whether the table of one vector tells all, whatever the form of the metric."""
     return p.size <= REMEMBERED
@@ -164,9 +174,7 @@ def expected_curves(
         return out, RELATIVE_ERROR * np.maximum.reduceat(
             np.abs(np.nan_to_num(out)), segments.indptr[:-1] + np.arange(errors.size)
         )
-    steps = None
-    if isinstance(form, RatioForm) and method == "auto":
-        steps = None if math.isnan(metric.zero_division) else small_fraction(form)
+    steps = harmonic_steps(metric) if form is not None and method == "auto" else None
     limit = GENERAL_TABLE_LIMIT if form is None else TABLE_LIMIT
     if steps:
         few_calls = backend is not numpy_twins()

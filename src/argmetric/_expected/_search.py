@@ -11,10 +11,12 @@ import numpy as np
 from argmetric._expected._affine_search import affine_answers, is_searchable
 from argmetric._expected._curves import (
     GENERAL_TABLE_LIMIT,
+    HARMONIC_LIMIT,
     RELATIVE_ERROR,
     TABLE_LIMIT,
     choose_backend,
     expected_curves,
+    harmonic_steps,
 )
 from argmetric._expected._edges import edge_chances
 from argmetric._expected._tables import Tables, refuse_infinite
@@ -49,7 +51,9 @@ def searched(metric: Metric, segments: Segments) -> Booleans:
         return segments.lengths > GENERAL_TABLE_LIMIT
     if isinstance(metric.form, RatesForm):
         return segments.lengths > RATES_TABLE_LIMIT
-    long = segments.lengths > TABLE_LIMIT
+    long = segments.lengths > (
+        HARMONIC_LIMIT if harmonic_steps(metric) else TABLE_LIMIT
+    )
     if long.any() and is_searchable(metric, segments):
         return long
     return np.zeros(segments.n_segments, dtype=bool)

@@ -48,9 +48,13 @@ TRIES = 8  # blocks of runs that were too wide; past them the curve is quicker
 
 
 @kernel
-def add_items(p, q, first, last, tolerance, low, length, law, spare):
-    """Add items first…last-1 to a law, two at a time; returns its low and length."""
+def grow(p, q, first, last, tolerance, low, length, law, spare):
+    """Add items first…last-1 to a law, two at a time; returns its low and length.
+
+    It lies in an array from PAD on, with zeros before and LANES of them behind it.
+    """
     start, source, target = PAD, law, spare
+    zeros = alike(eight(law, 0), 0.0)
     i = first
     while i < last:
         step = min(2, last - i)
@@ -60,11 +64,11 @@ def add_items(p, q, first, last, tolerance, low, length, law, spare):
         else:
             none, one, both = q[i], p[i], 0.0
         i += step
-        old = source[start - PAD : start + length + step]
-        new = target[PAD : PAD + length + step]
-        for a in range(new.shape[0]):
-            new[a] = none * old[a + 2] + one * old[a + 1] + both * old[a]
         length += step
+        for a in range(0, length, LANES):
+            old = start - PAD + a
+            new = none * eight(source, old + 2) + one * eight(source, old + 1)
+            put(target, PAD + a, new + both * eight(source, old))
         start = PAD
         while length > 1 and target[start + length - 1] <= tolerance:
             length -= 1
@@ -73,75 +77,90 @@ def add_items(p, q, first, last, tolerance, low, length, law, spare):
             length -= 1
             low += 1
         target[start - 1] = target[start - 2] = 0.0
-        target[start + length] = target[start + length + 1] = 0.0
+        put(target, start + length, zeros)
         source, target = target, source
     if first < last:
-        for a in range(length):
-            law[PAD + a] = source[start + a]
-        law[0] = law[1] = law[PAD + length] = law[PAD + length + 1] = 0.0
+        for a in range(0, length, LANES):
+            put(law, PAD + a, eight(source, start + a))
+        law[0] = law[1] = 0.0
+        put(law, PAD + length, zeros)
     return low, length
 
 
 @kernel
 def law_of(p, q, first, last, tolerance, law, spare):
-    """The law of items first…last-1 from PAD on; returns its low and length."""
-    law[:5] = 0.0
+    """The law of items first…last-1; returns its low and length."""
+    put(law, 0, alike(eight(law, 0), 0.0))
+    put(law, PAD + 1, alike(eight(law, 0), 0.0))
     law[PAD] = 1.0
-    return add_items(p, q, first, last, tolerance, 0, 1, law, spare)
+    return grow(p, q, first, last, tolerance, 0, 1, law, spare)
 
 
 @kernel
-def joint_law(p, q, k, tolerance, laws, law, joint):
-    """P(T=t) and E[tp; T=t] from index 1 on; their lowest t, and their length.
+def laws_of_two(p, q, left, right, tolerance, laws, lows, lengths):
+    """Laws of hits and misses, rows 0 and 1 for the first `left`, 2 and 3 for `right`.
 
-    By the laws of the hits of the first k items and of the misses behind them.
+    The fifth row is spare.
     """
-    hit_low, hit_length = law_of(p, q, 0, k, tolerance, laws[0], laws[1])
-    miss_low, miss_length = law_of(p, q, k, p.shape[0], tolerance, laws[2], laws[1])
-    misses = laws[2, PAD : PAD + miss_length]
-    length = hit_length + miss_length - 1
-    law[: length + 1] = 0.0
-    joint[: length + 1] = 0.0
-    for a in range(hit_length):
-        chance = laws[0, PAD + a]
-        hits = chance * (hit_low + a)
-        whole, part = law[a + 1 : a + 1 + miss_length], joint[a + 1 :]
-        for r in range(miss_length):
-            whole[r] += chance * misses[r]
-            part[r] += hits * misses[r]
-    return hit_low + miss_low, length
+    m, spare = p.shape[0], laws[4]
+    low, length = law_of(p, q, 0, left, tolerance, laws[0], spare)
+    last_low, last_length = law_of(p, q, right, m, tolerance, laws[3], spare)
+    laws[2, : length + PAD + LANES] = laws[0, : length + PAD + LANES]
+    laws[1, : last_length + PAD + LANES] = laws[3, : last_length + PAD + LANES]
+    lows[0], lengths[0] = low, length
+    lows[3], lengths[3] = last_low, last_length
+    lows[1], lengths[1] = grow(
+        p, q, left, right, tolerance, last_low, last_length, laws[1], spare
+    )
+    lows[2], lengths[2] = grow(
+        p, q, left, right, tolerance, low, length, laws[2], spare
+    )
+
+
+@kernel
+def join(both, lows, lengths, by_misses, law, joint):
+    """P(T=t) and E[tp; T=t] from index 1 on, of hits and misses; their length.
+
+    Where the misses are the fewer E[tp; T=t] = t·P(T=t) - E[misses; T=t].
+    """
+    length = lengths[0] + lengths[1] - 1
+    law[: length + 1 + LANES] = 0.0
+    joint[: length + 1 + LANES] = 0.0
+    hits, misses = (both[1], both[0]) if by_misses else (both[0], both[1])
+    one, other = (1, 0) if by_misses else (0, 1)
+    for a in range(lengths[one]):
+        chance = hits[PAD + a]
+        weight = chance * (lows[one] + a)
+        for r in range(0, lengths[other], LANES):
+            some, at = eight(misses, PAD + r), a + 1 + r
+            put(law, at, eight(law, at) + chance * some)
+            put(joint, at, eight(joint, at) + weight * some)
+    if by_misses:
+        for t in range(length):
+            joint[t + 1] = law[t + 1] * (lows[0] + lows[1] + t) - joint[t + 1]
+    return length
 
 
 @kernel
 def trimmed(law, length, tolerance):
-    """First index and length of what is left of a law that begins at index 1.
-
-    With room below, for T without an item can be one lower.
-    """
+    """First index and length of what is left of a law that begins at index 1."""
     begin = 1
     while length > 1 and law[begin + length - 1] <= tolerance:
         length -= 1
     while length > 1 and law[begin] <= tolerance:
         begin += 1
         length -= 1
-    law[begin - 1] = 0.0
     return begin, length
 
 
 @kernel
 def sum_of_terms(k, low, law, joint, hits_k, hits_t, rest_k, rest_t, floor, rate):
     """E_k, of law and joint sums from t = low on."""
-    total = 0.0
-    if rate.shape[0] == 0:
-        constant = 0.0
-        for t in range(law.shape[0]):
-            total += hits_t[low + t] * joint[t]
-            constant += rest_t[low + t] * law[t]
-        return hits_k[k] * total + rest_k[k] * constant
+    total, apart = 0.0, rate.shape[0] == 0
     for t in range(law.shape[0]):
         above = hits_k[k] * (hits_t[low + t] * joint[t])
         above += rest_k[k] * (rest_t[low + t] * law[t])
-        total += above / (floor[k] + rate[k] * (low + t))
+        total += above if apart else above / (floor[k] + rate[k] * (low + t))
     return total
 
 
@@ -271,13 +290,15 @@ def search_both_ways(
     hits_k, hits_t, rest_k, rest_t, floor, rate = factors
     apart, length = rate.shape[0] == 0, law.shape[0]
     worth, other = hits_t[low:], rest_t[low:]
-    value[middle] = scale * sum_of_terms(middle, low, law, joint, *factors)
+    total = sum_of_terms(middle, low, law, joint, *factors)
+    value[middle] = scale * total
     top = max(top, value[middle])
-    hits, most, constant = 0.0, 0.0, 0.0
+    most, constant = 0.0, 0.0
     for t in range(length):
-        hits += worth[t] * joint[t]
         most += worth[t] * law[t] * (low + t)
         constant += other[t] * law[t]
+    # From E_k, in which hits and rest cancel term by term.
+    hits = (total - rest_k[middle] * constant) / hits_k[middle]
     _, rising = load_runs(p[:1], q[:1], 0, 1, 0, 0.0, 1, ends, lanes)
     run_weights(law, worth, rising, lanes)
     largest = lanes[TOTAL]
@@ -388,10 +409,12 @@ def best_of_affine(
     for g in range(indptr.shape[0] - 1):
         longest = max(longest, indptr[g + 1] - indptr[g])
     width = min(longest + 1, int(10.0 * math.sqrt(longest)) + 64) + 2 * PAD + 2
-    laws, whole = np.zeros((3, width)), np.zeros((2, 2 * width))
+    width += 2 * LANES
+    laws, whole = np.zeros((5, width)), np.zeros((2, 2 * width))
     rows = np.zeros((2, 2, 2 * width))
     lanes, counts = np.zeros(ROWS), np.zeros(LANES, np.int64)
     reach, value = np.zeros(longest + 1), np.zeros(longest + 1)
+    lows, lengths = np.zeros(4, np.int64), np.zeros(4, np.int64)
     for g in range(indptr.shape[0] - 1):
         items, others = p[indptr[g] : indptr[g + 1]], q[indptr[g] : indptr[g + 1]]
         m, end = items.shape[0], places[g] + indptr[g + 1] - indptr[g] + 1
@@ -413,36 +436,49 @@ def best_of_affine(
         if variance > most:
             continue
         tolerance = TOLERANCE * min(1.0, mean)
+        scale = 1.0 / mass[g]
+        first, final = max(low[g], 1), min(high[g], inner[g])
+        middle, other = first, extra[g]
+        if first <= final:
+            t = min(max(int(mean + 0.5), 1), inner[g])
+            middle = likely_count(reach[: m + 1], first, final, t, *factors)
+        if other < 1 or other > inner[g]:
+            out[2, g] = ends[0 if other == 0 else 1, g]
+            other = min(middle, m)
+        left, right = min(middle, other), max(middle, other)
+        laws_of_two(items, others, left, min(right, m), tolerance, laws, lows, lengths)
+        row = 0 if other == left else 2
         law, joint = whole[0], whole[1]
-        found_extra = ends[0 if extra[g] == 0 else 1, g]
-        if 0 < extra[g] <= inner[g]:
-            base, length = joint_law(
-                items, others, extra[g], tolerance, laws, law, joint
-            )
-            found_extra = sum_of_terms(
-                extra[g], base, law[1 : length + 1], joint[1:], *factors
-            )
-            found_extra /= mass[g]
-        out[2, g] = found_extra
-        top = -np.inf
+        length = join(
+            laws[row : row + 2], lows[row:], lengths[row:], 2 * other > m, law, joint
+        )
+        if other == extra[g]:
+            base, longer = lows[row] + lows[row + 1], length + 1
+            found = sum_of_terms(other, base, law[1:longer], joint[1:longer], *factors)
+            out[2, g] = scale * found
+        top, tries = -np.inf, 0
         if low[g] == 0 and ends[0, g] > top:
             top = ends[0, g]
         if high[g] > inner[g] and ends[1, g] > top:
             top = ends[1, g]
-        first, final = max(low[g], 1), min(high[g], inner[g])
-        left, right, tries = first, final, 0
+        left, right = first, final
         if first <= final:
-            t = min(max(int(mean + 0.5), 1), inner[g])
-            middle = likely_count(reach[: m + 1], first, final, t, *factors)
-            base, length = joint_law(items, others, middle, tolerance, laws, law, joint)
+            if other != middle:
+                row = 2 - row
+                length = join(
+                    laws[row : row + 2],
+                    lows[row:],
+                    lengths[row:],
+                    2 * middle > m,
+                    law,
+                    joint,
+                )
             begin, length = trimmed(law, length, tolerance)
-            base += begin - 1
-            if base > 0:
+            base = lows[row] + lows[row + 1] + begin - 1
+            if base > 0:  # without an item T can be one lower
                 base, begin, length = base - 1, begin - 1, length + 1
-                joint[begin] = 0.0
-            law, joint = law[begin : begin + length], joint[begin : begin + length]
+                law[begin] = joint[begin] = 0.0
             few = min(1.0, mean, rest) if inner[g] < m else min(1.0, mean)
-            slack = SLACK * (m + 8) * few / mass[g]
             left, right, top, tries = search_both_ways(
                 items,
                 others,
@@ -450,13 +486,13 @@ def best_of_affine(
                 first,
                 final,
                 base,
-                law,
-                joint,
+                law[begin : begin + length],
+                joint[begin : begin + length],
                 factors,
-                1.0 / mass[g],
+                scale,
                 top,
                 tie[g],
-                slack,
+                SLACK * (m + 8) * few * scale,
                 value,
                 rows,
                 counts,
