@@ -140,6 +140,9 @@ HELD_BY = {
             "sparse_combine sparse_margins sparse_pass"
         ),
     },
+    "miss_search": {
+        "test_the_affine_search_finds_the_best_of_the_curve": "best_of_misses",
+    },
     "multilabel": {
         "test_training_equals_its_twin": "train",
         "test_beams_equal_their_twin": "search",

@@ -1,4 +1,4 @@
-"""The search for the best k of metrics affine in tp, against whole curves."""
+"""The search for the best k of metrics affine in tp, and of Jaccard's: by curves."""
 
 import dataclasses
 import math
@@ -14,7 +14,7 @@ from argmetric._expected import _affine_search, _curves, _search
 from argmetric._segments import Segments
 from strategies import moderate_vectors, probability_vectors
 
-NAMES = ["kappa", "mcc", "f1"]
+NAMES = ["kappa", "mcc", "f1", "jaccard"]
 ZEROS = [0.0, 1.0, math.nan]
 some_vectors = st.one_of(
     probability_vectors(max_size=12), moderate_vectors(min_size=13, max_size=40)
@@ -36,8 +36,10 @@ def answers(metric, p, n, low, high, extra):
     segments = Segments(p, 1 - p, np.array([0, p.size]), np.array([n]))
     bounds = (np.array([x]) for x in (low, high))
     floor, extra = np.zeros(1), np.array([extra])
-    found = _affine_search.affine_answers(segments, metric, *bounds, floor, extra)
-    return found[:, 0]
+    form, rest = _affine_search.of_misses(metric), (*bounds, floor, extra)
+    if form is not None:
+        return _affine_search.miss_answers(segments, metric, form, *rest)[:, 0]
+    return _affine_search.affine_answers(segments, metric, *rest)[:, 0]
 
 
 @pytest.mark.parametrize("zero", ZEROS)
@@ -137,13 +139,14 @@ def test_an_affine_search_that_is_given_up_makes_the_curve(name, monkeypatch):
     rng = np.random.default_rng(9)
     p, ids = rng.beta(0.5, 2.0, 400), np.repeat([0, 1, 2, 3], 100)
     found = am.decide(p, name, groups=ids, average="groups")
-    compiled_search = _curves.compiled().best_of_affine
+    kernel = "best_of_misses" if name == "jaccard" else "best_of_affine"
+    compiled_search = getattr(_curves.compiled(), kernel)
 
     def give_up(*arguments):
         compiled_search(*arguments)
         arguments[-1][3, 1:3] = 0
 
-    monkeypatch.setattr(_curves.compiled(), "best_of_affine", give_up)
+    monkeypatch.setattr(_curves.compiled(), kernel, give_up)
     again = am.decide(p, name, groups=ids, average="groups")
     np.testing.assert_array_equal(found.labels, again.labels)
     np.testing.assert_allclose(found.group_expected, again.group_expected, rtol=1e-12)
@@ -163,7 +166,7 @@ def test_one_short_vector_needs_no_kernel():
     p = np.full(70, 0.3)
     one = Segments(p, 1 - p, np.array([0, 70]), np.array([70]))
     two = Segments(np.tile(p, 2), 1 - np.tile(p, 2), np.arange(3) * 70, np.full(2, 70))
-    for metric in (am.Kappa(), am.MCC(), am.FBeta(2)):
+    for metric in (am.Kappa(), am.MCC(), am.FBeta(0.7), am.Jaccard()):
         assert not _search.has_search(metric, "auto", one)
         assert _search.has_search(metric, "auto", two)
         assert not _search.has_search(metric, "windows", two)
@@ -172,5 +175,6 @@ def test_one_short_vector_needs_no_kernel():
 def test_a_wide_law_is_left_to_the_quadrature(monkeypatch):
     monkeypatch.setattr(_affine_search, "MOST", 20.0)
     p = np.random.default_rng(2).random(100)
-    assert answers(am.Kappa(), p, 100, 0, 100, 0)[3] == 1.0
-    assert answers(am.Kappa(), np.tile(p, 2), 200, 0, 200, 0)[3] == 0.0
+    for metric in (am.Kappa(), am.Jaccard()):
+        assert answers(metric, p, 100, 0, 100, 0)[3] == 1.0
+        assert answers(metric, np.tile(p, 2), 200, 0, 200, 0)[3] == 0.0

@@ -1,4 +1,4 @@
-"""The best number of positives of metrics that are affine in tp, without curves."""
+"""The best number of positives without curves: metrics affine in tp, and Jaccard."""
 
 from __future__ import annotations
 
@@ -46,13 +46,22 @@ def terms_of(metric: Metric) -> Terms | None:
     return Terms(factors, with_all=True)
 
 
+def of_misses(metric: Metric) -> RatioForm | None:
+    """The form c·tp / (d·n + e·(k + misses)) of a metric; None of any other."""
+    form = metric.form
+    if not (isinstance(form, RatioForm) and form.counts_hits_only and form.c[1] > 0):
+        return None
+    d0, d1, d2, d3 = form.d
+    return form if d0 >= 0 and d2 == d3 == -d1 and d2 > 0 else None
+
+
 def is_searchable(metric: Metric, segments: Segments) -> bool:
-    """Whether the kernel may look for the best k."""
+    """Whether a kernel may look for the best k."""
     terms = terms_of(metric)
-    if terms is None or not metric.greater_is_better:
+    if not metric.greater_is_better or choose_backend(segments) is numpy_twins():
         return False
-    if choose_backend(segments) is numpy_twins():
-        return False
+    if terms is None:
+        return of_misses(metric) is not None
     n = segments.sizes.max(keepdims=True).astype(np.float64)
     edges = values_at_edges(metric, n)[: 1 if terms.with_all else 2]
     alike = (np.isnan(edges) == np.isnan(edges[:, :1])).all()
@@ -84,6 +93,37 @@ def values_at_edges(metric: Metric, n: Floats) -> Floats:
     return np.stack([metric.value(0, k, 0, n), metric.value(k, k, n, n)])
 
 
+def miss_answers(
+    segments: Segments,
+    metric: Metric,
+    form: RatioForm,
+    low: Integers,
+    high: Integers,
+    floor: Floats,
+    extra: Integers,
+) -> Floats:
+    """Rows: best k, its value, the value at `extra`, and whether they were found."""
+    backend, n = compiled(), segments.sizes.astype(np.float64)
+    chances = edge_chances(segments, backend)
+    out = np.zeros((4, n.size))
+    backend.best_of_misses(
+        segments.p,
+        segments.q,
+        segments.indptr,
+        form.d[0] * n,
+        form.d[2],
+        form.c[1],
+        edge_values(metric, np.zeros_like(n), n, chances),
+        MOST,
+        low,
+        high,
+        floor,
+        extra,
+        out,
+    )
+    return out
+
+
 def affine_answers(
     segments: Segments,
     metric: Metric,
@@ -92,7 +132,7 @@ def affine_answers(
     floor: Floats,
     extra: Integers,
 ) -> Floats:
-    """Rows: best k, its value, the value at `extra`, and whether they were found."""
+    """The same for terms that are affine in tp."""
     terms, backend = terms_of(metric), compiled()
     assert terms is not None
     n, m = segments.sizes.astype(np.float64), segments.lengths

@@ -8,7 +8,12 @@ from types import ModuleType
 
 import numpy as np
 
-from argmetric._expected._affine_search import affine_answers, is_searchable
+from argmetric._expected._affine_search import (
+    affine_answers,
+    is_searchable,
+    miss_answers,
+    of_misses,
+)
 from argmetric._expected._curves import (
     GENERAL_TABLE_LIMIT,
     HARMONIC_LIMIT,
@@ -165,10 +170,14 @@ def search_affine(
     floor: Floats,
     extra: Integers,
 ) -> tuple[Choice, Booleans]:
-    """The same for a metric that is affine in tp."""
+    """The same for a metric that is affine in tp, and for Jaccard's."""
     chosen = np.flatnonzero(wanted)
+    part, form = segments.take(chosen), of_misses(metric)
     some = low[chosen], high[chosen], floor[chosen], extra[chosen]
-    out = affine_answers(segments.take(chosen), metric, *some)
+    if form is None:
+        out = affine_answers(part, metric, *some)
+    else:
+        out = miss_answers(part, metric, form, *some)
     settled = np.zeros(segments.n_segments, dtype=bool)
     settled[chosen] = out[3] > 0
     best, value, at_extra = out[:3, out[3] > 0]

@@ -442,7 +442,8 @@ def best_of_affine(
         if first <= final:
             t = min(max(int(mean + 0.5), 1), inner[g])
             middle = likely_count(reach[: m + 1], first, final, t, *factors)
-        if other < 1 or other > inner[g]:
+        asked = 1 <= other <= inner[g]
+        if not asked:
             out[2, g] = ends[0 if other == 0 else 1, g]
             other = min(middle, m)
         left, right = min(middle, other), max(middle, other)
@@ -452,7 +453,7 @@ def best_of_affine(
         length = join(
             laws[row : row + 2], lows[row:], lengths[row:], 2 * other > m, law, joint
         )
-        if other == extra[g]:
+        if asked:
             base, longer = lows[row] + lows[row + 1], length + 1
             found = sum_of_terms(other, base, law[1:longer], joint[1:longer], *factors)
             out[2, g] = scale * found

@@ -14,6 +14,7 @@ from argmetric._kernels.exponential import hit_curves, ratio_curves
 from argmetric._kernels.harmonic import harmonic_curves
 from argmetric._kernels.ids import count_codes, number_close_ids, number_ids
 from argmetric._kernels.laws import both_laws
+from argmetric._kernels.miss_search import best_of_misses
 from argmetric._kernels.rates import best_of_rates
 from argmetric._kernels.screen import cumulants_at, fill_cells, laws_at, rough_laws
 from argmetric._kernels.segments import (
@@ -41,6 +42,7 @@ __all__ = [
     "add_cells",
     "affine_curves",
     "best_of_affine",
+    "best_of_misses",
     "best_of_rates",
     "bin_rows",
     "both_laws",
