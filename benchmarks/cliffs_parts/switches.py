@@ -12,9 +12,8 @@ import numpy as np
 import argmetric as am
 from argmetric import _groups
 from argmetric._expected import (
-    _affine,
+    _affine_search,
     _curves,
-    _exponential,
     _general,
     _long,
     _powers,
@@ -80,9 +79,10 @@ def all_switches() -> list[Switch]:
     by_variance = [
         Switch(name, "decide", metric, "groups", at_variance(value, "10%"))
         for name, value, metric in (
-            ("_exponential.NARROW", _exponential.NARROW, "jaccard"),
-            ("_affine.SWITCH", _affine.SWITCH, "mcc"),
-            ("_affine.SWITCH", _affine.SWITCH, "kappa"),
+            ("_affine_search.WIDE", _affine_search.WIDE, "f1"),
+            ("_affine_search.WIDE", _affine_search.WIDE, "mcc"),
+            ("_affine_search.WIDE", _affine_search.WIDE, "kappa"),
+            ("_affine_search.WIDE_MISSES", _affine_search.WIDE_MISSES, "jaccard"),
             ("_general.SWITCH", _general.SWITCH, "custom"),
         )
     ]

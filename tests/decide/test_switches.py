@@ -9,6 +9,7 @@ import argmetric as am
 from argmetric import _groups
 from argmetric._expected import (
     _affine,
+    _affine_search,
     _curves,
     _edges,
     _exponential,
@@ -129,7 +130,25 @@ def test_curves_at_the_limits_of_variance(metric, variance, side):
     assert decision.expected == pytest.approx(wanted, rel=rel)
 
 
-@pytest.mark.parametrize("metric", ["mcc", "kappa", "jaccard", own])
+@pytest.mark.parametrize("metric", ["f1", "mcc", "kappa", "jaccard"])
+def test_searches_at_the_limits_of_variance(metric, monkeypatch):
+    """One group is searched for its best k, of the other the curve is made."""
+    monkeypatch.setattr(_affine_search, "WIDE_MISSES", _affine_search.WIDE)
+    rng = np.random.default_rng(3)
+    sizes = [int(side * 6 * _affine_search.WIDE) for side in (0.97, 1.03)]
+    p, ids = rng.random(sum(sizes)), np.repeat([0, 1], sizes)
+    variance = np.bincount(ids, p * (1 - p))
+    assert variance[0] < _affine_search.WIDE < variance[1]
+    found = am.decide(p, metric, groups=ids, average="groups")
+    for g, n in enumerate(sizes):
+        k, value = found.group_n_positives[g], found.group_expected[g]
+        wanted = law_value(metric, p[ids == g], k, n)
+        assert value == pytest.approx(wanted, rel=1e-11)
+        for other in (k - 1, k + 1):
+            assert law_value(metric, p[ids == g], other, n) <= wanted * (1 + 1e-11)
+
+
+@pytest.mark.parametrize("metric", ["f1", "mcc", "kappa", "jaccard", own])
 def test_groups_on_both_sides_of_the_limits_of_variance(metric):
     """Some groups of one call below, and some above."""
     rng = np.random.default_rng(4)

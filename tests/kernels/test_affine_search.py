@@ -173,8 +173,11 @@ def test_one_short_vector_needs_no_kernel():
 
 
 def test_a_wide_law_is_left_to_the_quadrature(monkeypatch):
-    monkeypatch.setattr(_affine_search, "MOST", 20.0)
-    p = np.random.default_rng(2).random(100)
-    for metric in (am.Kappa(), am.Jaccard()):
-        assert answers(metric, p, 100, 0, 100, 0)[3] == 1.0
-        assert answers(metric, np.tile(p, 2), 200, 0, 200, 0)[3] == 0.0
+    monkeypatch.setattr(_affine_search, "WIDE", 20.0)
+    monkeypatch.setattr(_affine_search, "WIDE_MISSES", 30.0)
+    p = np.sort(np.random.default_rng(2).random(450))[::-1]
+    p = np.concatenate([p[::5], p[::3], p])  # variances of 15, 25 and 75
+    segments = Segments(p, 1 - p, np.array([0, 90, 240, 690]), np.array([90, 150, 450]))
+    for name, narrow in (("kappa", [1, 0, 0]), ("jaccard", [1, 1, 0])):
+        found = _search.searched(am.get_metric(name), segments)
+        np.testing.assert_array_equal(found, narrow)

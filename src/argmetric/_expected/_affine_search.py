@@ -11,10 +11,12 @@ from argmetric._expected._affine import Factor, shared_factors
 from argmetric._expected._curves import choose_backend, compiled, numpy_twins
 from argmetric._expected._edges import edge_chances, edge_values
 from argmetric._segments import Segments
-from argmetric._types import Floats, Integers
+from argmetric._types import Booleans, Floats, Integers
 from argmetric.metrics import AffineFactors, AffineForm, Metric, RatioForm
 
-MOST = 2000.0  # variance of T from which the whole curve by quadrature is quicker
+# Variance of T from which the whole curve is quicker: laws widen with it.
+WIDE = 1500.0
+WIDE_MISSES = 8000.0
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,16 @@ def is_searchable(metric: Metric, segments: Segments) -> bool:
     return bool(alike) and worth_nothing and is_straight(terms.factors, n)
 
 
+def narrow_segments(segments: Segments, metric: Metric) -> Booleans:
+    """Segments in which the search is quicker than the curve."""
+    wide = WIDE if of_misses(metric) is None else WIDE_MISSES
+    narrow = segments.lengths <= 4 * wide  # no variance is above m/4
+    if not narrow.all():
+        sums = np.concatenate([[0.0], np.cumsum(segments.p * segments.q)])
+        narrow = np.diff(sums[segments.indptr]) < wide
+    return narrow
+
+
 def is_straight(factors: AffineFactors, n: Floats) -> bool:
     """Whether the terms of E_k are quotients of affine functions of k, or apart."""
     if factors.floor is None or factors.rate is None:
@@ -105,7 +117,7 @@ def miss_answers(
     """Rows: best k, its value, the value at `extra`, and whether they were found."""
     backend, n = compiled(), segments.sizes.astype(np.float64)
     chances = edge_chances(segments, backend)
-    out = np.zeros((4, n.size))
+    out = np.ones((4, n.size))
     backend.best_of_misses(
         segments.p,
         segments.q,
@@ -114,7 +126,6 @@ def miss_answers(
         form.d[2],
         form.c[1],
         edge_values(metric, np.zeros_like(n), n, chances),
-        MOST,
         low,
         high,
         floor,
@@ -148,7 +159,6 @@ def affine_answers(
         np.minimum(m, segments.sizes if terms.with_all else segments.sizes - 1),
         np.stack(ends),
         np.where(mass > 0.0, mass, 1.0),
-        MOST,
         low,
         high,
         floor,

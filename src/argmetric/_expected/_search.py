@@ -12,6 +12,7 @@ from argmetric._expected._affine_search import (
     affine_answers,
     is_searchable,
     miss_answers,
+    narrow_segments,
     of_misses,
 )
 from argmetric._expected._curves import (
@@ -60,7 +61,7 @@ def searched(metric: Metric, segments: Segments) -> Booleans:
         HARMONIC_LIMIT if harmonic_steps(metric) else TABLE_LIMIT
     )
     if long.any() and is_searchable(metric, segments):
-        return long
+        return long & narrow_segments(segments, metric)
     return np.zeros(segments.n_segments, dtype=bool)
 
 

@@ -390,7 +390,6 @@ def best_of_affine(
     inner,
     ends,
     mass,
-    most,
     low,
     high,
     tie,
@@ -402,8 +401,7 @@ def best_of_affine(
     The factors of segment g begin at places[g]; they give the values at 1…inner[g],
     which are divided by mass[g]. The rows of `ends` are the values at k = 0 and at a
     last k = inner+1. `out` has the rows: best k, value, value at extra, and whether
-    these were found: not where the variance of T is above `most`, or where a count
-    far from the others might be the best.
+    these were found: not where a count far from the others might be the best.
     """
     longest = 0
     for g in range(indptr.shape[0] - 1):
@@ -426,15 +424,11 @@ def best_of_affine(
             floor[places[g] : end],
             rate[places[g] : end],
         )
-        mean, rest, variance = 0.0, 0.0, 0.0
+        mean, rest = 0.0, 0.0
         for i in range(m):
             mean += items[i]
             rest += others[i]
-            variance += items[i] * others[i]
             reach[i + 1] = mean
-        out[3, g] = 0.0
-        if variance > most:
-            continue
         tolerance = TOLERANCE * min(1.0, mean)
         scale = 1.0 / mass[g]
         first, final = max(low[g], 1), min(high[g], inner[g])

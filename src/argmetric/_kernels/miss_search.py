@@ -118,14 +118,11 @@ def open_counts(reach, knots, used, inverse, first, final, bar, scale):
 
 
 @kernel
-def best_of_misses(
-    p, q, indptr, base, step, scale, ends, most, low, high, tie, extra, out
-):
+def best_of_misses(p, q, indptr, base, step, scale, ends, low, high, tie, extra, out):
     """Best k of every segment within low…high, and its value; the value at `extra`.
 
     Values are scale·E_k for k ≥ 1, and `ends` at k = 0. `out` has the rows: best k,
-    value, value at extra, and whether these were found: not where the variance of T
-    is above `most`.
+    value, and value at extra.
     """
     longest = 0
     for g in range(indptr.shape[0] - 1):
@@ -138,17 +135,13 @@ def best_of_misses(
     inverse, knots = np.zeros(longest + 1), np.zeros(longest + 2, np.int64)
     for g in range(indptr.shape[0] - 1):
         items, others = p[indptr[g] : indptr[g + 1]], q[indptr[g] : indptr[g + 1]]
-        m, total, partial, variance = items.shape[0], 0.0, 0.0, 0.0
+        m, total, partial = items.shape[0], 0.0, 0.0
         for i in range(m):
             partial += items[i]
-            variance += items[i] * others[i]
             reach[i + 1] = total + partial
             if i % 64 == 63:
                 total += partial
                 partial = 0.0
-        out[3, g] = 0.0
-        if variance > most:
-            continue
         value[: m + 1] = np.nan
         value[0] = ends[g]
         first, final = max(low[g], 1), high[g]
@@ -210,4 +203,3 @@ def best_of_misses(
             if value[high[g] - step_] >= bar:
                 best = high[g] - step_
         out[0, g], out[1, g], out[2, g] = best, value[best], value[extra[g]]
-        out[3, g] = 1.0
