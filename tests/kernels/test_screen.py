@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import argmetric as am
 import oracle
-from argmetric._expected import _curves, _screen, _search
+from argmetric._expected import _curves, _screen, _search, _sums
 from argmetric._kernels import compiled, reference
 from argmetric._segments import Segments
 from strategies import moderate_vectors, probability_vectors
@@ -83,6 +83,7 @@ def laws(segments, pairs, backend):
     points, weights = np.zeros((2, int(count.sum()) + count.size))
     lengths, dropped = np.zeros(count.size, dtype=np.int64), np.zeros(count.size)
     tolerance = np.full(segments.n_segments, 1e-18)
+    seeds = _sums.Laws.of_nothing(segments.n_segments)
     backend.laws_at(
         segments.p,
         segments.q,
@@ -90,6 +91,9 @@ def laws(segments, pairs, backend):
         group,
         count,
         tolerance,
+        *seeds.table,
+        seeds.start,
+        seeds.length,
         start,
         points,
         weights,
@@ -193,44 +197,34 @@ def test_compiled_rough_laws_equal_their_twin(p, other):
 
 
 @settings(deadline=None, max_examples=40)
-@given(data=st.data(), room=st.integers(36, 80))
-def test_cells_are_those_of_both_laws(data, room):
-    """As many pairs at a time as there is room for; unlikely cells are left out."""
-    n_pairs = data.draw(st.integers(1, 4))
-    lengths = [data.draw(st.integers(1, 6)) for _ in range(2 * n_pairs)]
-    rng = np.random.default_rng(data.draw(st.integers(0, 100)))
-    sides = []
-    for own_lengths in (lengths[:n_pairs], lengths[n_pairs:]):
-        length = np.array(own_lengths)
-        points = rng.integers(0, 9, length.sum()).astype(float)
-        weights = 10.0 ** -rng.uniform(0, 12, length.sum())
-        sides.append((points, weights, np.cumsum(length) - length, length))
-    tolerance = np.full(n_pairs, 1e-12)
+@given(seed=st.integers(0, 1000), used=st.integers(1, 9))
+def test_rough_values_are_means_over_few_cells(seed, used):
+    """Of those that are finite, where there are any."""
+    rng = np.random.default_rng(seed)
+    points, weights = rng.uniform(0, 9, (2, 5, 9)), rng.random((2, 5, 9))
+    for rows in (slice(3), slice(3, 5)):
+        weights[:, rows] /= weights[:, rows].sum(axis=1, keepdims=True)
+    value = rng.choice([1.0, 2.5, np.nan, np.inf, -np.inf], (13, used))
+    value[:, 0] = np.nan
     for backend in (compiled, reference):
-        first = 0
-        while first < n_pairs:
-            tp, t, chance = np.empty((3, room))
-            ends = np.empty(n_pairs + 1, dtype=np.int64)
-            last = backend.fill_cells(
-                first, *sides[0], *sides[1], tolerance, tp, t, chance, ends
-            )
-            assert last > first
-            for i in range(first, last):
-                hits, misses = (
-                    [(x[0][j], x[1][j]) for j in range(x[2][i], x[2][i] + x[3][i])]
-                    for x in sides
-                )
-                total = sum(
-                    a * b * (x + 10 * (x + y))
-                    for x, a in hits
-                    for y, b in misses
-                    if a * b >= 1e-12
-                )
-                part = slice(ends[i], ends[i + 1])
-                assert chance[part] @ (tp[part] + 10 * t[part]) == pytest.approx(
-                    total, rel=1e-12, abs=1e-9
-                )
-            first = last
+        tp, t = np.empty((2, 13, used))
+        backend.rough_cells(points, tp, t)
+        sums = np.empty((2, used))
+        backend.rough_sums(value, weights, *sums)
+        for i in range(used):
+            for j, (rows, cell) in enumerate(((range(3), 0), (range(3, 5), 9))):
+                total = mass = 0.0
+                for a in rows:
+                    for r in rows:
+                        assert tp[cell, i] == points[0, a, i]
+                        assert t[cell, i] == points[0, a, i] + points[1, r, i]
+                        if np.isfinite(value[cell, i]):
+                            chance = weights[0, a, i] * weights[1, r, i]
+                            total += chance * value[cell, i]
+                            mass += chance
+                        cell += 1
+                wanted = total / mass if mass else math.nan
+                assert sums[j, i] == pytest.approx(wanted, rel=1e-12, nan_ok=True)
 
 
 def settled_is_right(segments, metric, low, high, extra, backend):
@@ -322,13 +316,13 @@ def test_smooth_functions_are_settled_by_a_few_sums(function, monkeypatch):
     vectors = [rng.beta(0.3, 2.0, 400) for _ in range(20)]
     segments = segments_of(*vectors)
     taken = []
-    sums_at = _screen.Screen.sums_at
+    both_laws = _sums.Sums.both_laws
 
     def count(self, pairs):
         taken.append(pairs.count.size)
-        return sums_at(self, pairs)
+        return both_laws(self, pairs)
 
-    monkeypatch.setattr(_screen.Screen, "sums_at", count)
+    monkeypatch.setattr(_sums.Sums, "both_laws", count)
     low, extra = np.zeros((2, 20), dtype=np.int64)
     high = segments.lengths
     metric = am.CustomMetric(function)
@@ -383,7 +377,7 @@ def test_infinite_values_are_refused():
 
 
 def test_long_vectors_and_the_counts_between_two_blocks():
-    p = np.random.default_rng(8).beta(0.2, 3.0, 3 * _screen.PLACES)
+    p = np.random.default_rng(8).beta(0.2, 3.0, 12_291)
     segments = segments_of(p)
     found = rough_of(segments, compiled, _screen.PLACES)
     wanted = rough_of(segments, reference, p.size + 1)

@@ -15,7 +15,8 @@ import numpy as np
 from argmetric._expected._affine import affine_curves
 from argmetric._expected._edges import edge_chances, settle_edges
 from argmetric._expected._exponential import item_curves, ratio_curves
-from argmetric._expected._general import SWITCH, general_curve
+from argmetric._expected._general import SWITCH, general_curves
+from argmetric._expected._pieces import value_curves
 from argmetric._expected._tables import (
     REMEMBERED,
     Tables,
@@ -185,12 +186,13 @@ def expected_curves(
         tabled |= shared_table_curves(segments, metric, limit, out, backend)
     long = np.flatnonzero(~tabled)
     if long.size and (form is None or method == "windows"):
-        switch = SWITCH if method == "auto" else math.inf
-        for g in long.tolist():
-            curve, errors[g] = general_curve(
-                segments.one(g), metric, backend, switch=switch
-            )
-            out[segments.place(g)] = curve
+        part = segments.take(long)
+        if method == "auto" and backend is not numpy_twins():
+            curves, errors[long] = value_curves(part, metric, backend)
+        else:
+            switch = SWITCH if method == "auto" else math.inf
+            curves, errors[long] = general_curves(part, metric, backend, switch)
+        segments.put(long, curves, out)
     elif long.size:
         assert form is not None
         part = segments.take(long)

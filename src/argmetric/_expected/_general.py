@@ -229,6 +229,17 @@ def general_curve(
     return curve, scale * (dropped + rounding) + estimate
 
 
+def general_curves(
+    segments: Segments, metric: Metric, backend: ModuleType, switch: float
+) -> tuple[Floats, Floats]:
+    """Expected metric for every k of segments, one after the other, and the errors."""
+    curves, errors = segments.empty_curves(), np.zeros(segments.n_segments)
+    for g in range(errors.size):
+        found = general_curve(segments.one(g), metric, backend, switch=switch)
+        curves[segments.place(g)], errors[g] = found
+    return curves, errors
+
+
 def quadrature_error(laws: BothLaws, metric: Metric, n: float, curve: Floats) -> float:
     """Largest disagreement of the quadratures at some k where a side is smooth."""
     first, last = laws.hits.smooth, laws.m - laws.misses.smooth

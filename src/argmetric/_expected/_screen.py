@@ -9,21 +9,12 @@ more than a multiple of the largest error seen; every other k is summed exactly.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import partial
 from types import ModuleType
 
 import numpy as np
 
-from argmetric._expected._general import (
-    ROUGH,
-    SAFETY,
-    SWITCH,
-    TOLERANCE,
-)
-from argmetric._expected._hermite import MAX_NODES, points_and_weights
-from argmetric._expected._tables import refuse_infinite
+from argmetric._expected._general import ROUGH, SAFETY
+from argmetric._expected._sums import Pairs, Sums
 from argmetric._segments import Segments
 from argmetric._types import Booleans, Floats, Integers
 from argmetric.metrics import Metric
@@ -31,206 +22,38 @@ from argmetric.metrics import Metric
 TIE = 1e-12  # values this close, relatively, are ties: the smaller k wins
 PROBES = 1  # counts of a segment at which the error is looked at, besides the ends
 FEWEST = 12  # of all segments
-CELLS = 1 << 14  # values that are summed at a time: they stay in the cache
-PLACES = 4097  # whose rough values are made at a time: all of one small vector
+PLACES = 1024  # whose rough values are made at a time: they stay in the cache
+ONE_BLOCK = 4097  # up to so many all at once, such as those of one small vector
+RULES = 9 + 4  # cells of three points on either side, and of two
 NEAR = 1  # counts on either side of the best that are always looked at
 SPREAD = (math.sqrt(5) - 1) / 2  # of the probes over the groups
 OPEN = 0.5  # share of the counts past which the whole curve is quicker
 
 
-@dataclass(frozen=True)
-class Pairs:
-    """Counts of segments at which sums are taken, in ascending order, and places."""
+def rough_values(sums: Sums) -> tuple[Floats, Floats]:
+    """E_k at every place from three points on either side, and from two.
 
-    group: Integers
-    count: Integers
-    place: Integers
-
-    @classmethod
-    def at(cls, segments: Segments, place: Integers) -> Pairs:
-        starts = segments.indptr[:-1] + np.arange(segments.n_segments)
-        group = np.searchsorted(starts, place, side="right") - 1
-        return cls(group, place - starts[group], place)
-
-
-@dataclass(frozen=True)
-class Laws:
-    """Points and weights of one law per pair, from `start` on, and the mass left out.
-
-    Where it is smooth a law is a quadrature from its cumulants, else it is whole.
+    Nan where the metric is not defined at any of them.
     """
-
-    points: Floats
-    weights: Floats
-    start: Integers
-    length: Integers
-    dropped: Floats
-    smooth: Booleans
-    cumulants: Floats  # of the smooth ones, by columns
-
-    def put_nodes(self, n_nodes: int) -> None:
-        """So many points for the smooth laws."""
-        if self.smooth.any():
-            at = self.start[self.smooth] + np.arange(n_nodes)[:, None]
-            found = points_and_weights(self.cumulants, n_nodes)
-            self.points[at], self.weights[at] = found
-            self.length[self.smooth] = n_nodes
-
-    def of(self, chosen: Integers) -> tuple[Floats, Floats, Integers, Integers]:
-        return self.points, self.weights, self.start[chosen], self.length[chosen]
-
-
-@dataclass(frozen=True)
-class Screen:
-    """Segments on which the best k of a metric is looked for."""
-
-    segments: Segments
-    metric: Metric
-    backend: ModuleType
-    few: Floats  # expected positives, or negatives where they are the fewer
-    variance: Floats
-
-    @classmethod
-    def of(cls, segments: Segments, metric: Metric, backend: ModuleType) -> Screen:
-        moments = np.empty((segments.n_segments, 4))
-        backend.segment_moments(segments.p, segments.q, segments.indptr, moments)
-        mean, variance = moments[:, 0], moments[:, 1]
-        few = np.minimum(mean, segments.sizes - mean)
-        return cls(segments, metric, backend, few, variance)
-
-    @property
-    def tolerance(self) -> Floats:
-        """Chances below it are trimmed; rare outcomes may be all that counts."""
-        return TOLERANCE * np.clip(self.few, 1e-280, 1.0)
-
-    def rough_values(self) -> tuple[Floats, Floats]:
-        """E_k at every place from three points on either side, and from two.
-
-        Nan where the metric is not defined at any of them.
-        """
-        segments = self.segments
-        out, other = segments.empty_curves(), segments.empty_curves()
-        room = min(PLACES, out.size)
-        at, sums = np.zeros(2, dtype=np.int64), np.zeros((3, 5))
-        counts, points = np.empty((3, room)), np.empty((2, 5, room))
-        weights, first = np.empty_like(points), 0
-        while first < out.size:
-            arguments = segments.p, segments.q, segments.indptr, at, sums, counts
-            used = self.backend.rough_laws(*arguments, points, weights)
-            group, k = counts[0, :used].astype(np.int64), counts[1, :used]
-            n = segments.sizes[group].astype(np.float64)
-            for rows, values in ((slice(3), out), (slice(3, 5), other)):
-                hits = points[0, rows, None, :used]
-                t = hits + points[1, None, rows, :used]
-                chance = weights[0, rows, None, :used] * weights[1, None, rows, :used]
-                found = self.metric.value(hits, k, t, n)
-                values[first : first + used] = mean_defined(found, chance, over_points)
-            first += used
-        return out, other
-
-    def sums_at(self, pairs: Pairs) -> tuple[Floats, Floats, Floats]:
-        """E_k at some places over the whole laws, and the mass that was left out.
-
-        And how much the sums change with fewer points where a law is a quadrature.
-        """
-        hits, misses = (self.laws(pairs, mirrored=side) for side in (False, True))
-        values = self.cell_sums(pairs, hits, misses, np.arange(pairs.count.size))
-        tolerance = self.tolerance[pairs.group]
-        dropped = hits.dropped + misses.dropped
-        dropped += tolerance * hits.length * misses.length
-        change = np.zeros(values.size)
-        smooth = np.flatnonzero(hits.smooth | misses.smooth)
-        for n_nodes in (MAX_NODES - 1, MAX_NODES - 2) if smooth.size else ():
-            hits.put_nodes(n_nodes)
-            misses.put_nodes(n_nodes)
-            fewer = self.cell_sums(pairs, hits, misses, smooth)
-            gap = np.abs(fewer - values[smooth])
-            change[smooth] = np.fmax(change[smooth], gap)
-        return values, dropped, change
-
-    def cell_sums(
-        self, pairs: Pairs, hits: Laws, misses: Laws, chosen: Integers
-    ) -> Floats:
-        """E_k of the chosen pairs, a block of cells after the other."""
-        group = pairs.group[chosen]
-        k = pairs.count[chosen].astype(np.float64)
-        n = self.segments.sizes[group].astype(np.float64)
-        laws = (*hits.of(chosen), *misses.of(chosen), self.tolerance[group])
-        most = int((hits.length[chosen] * misses.length[chosen]).max())
-        tp, t, chance = np.empty((3, max(CELLS, most)))
-        ends = np.empty(k.size + 1, dtype=np.int64)
-        out, first = np.empty(k.size), 0
-        while first < k.size:
-            last = self.backend.fill_cells(first, *laws, tp, t, chance, ends)
-            cells = np.diff(ends[first : last + 1])
-            part, used = slice(first, last), int(ends[last])
-            many_k, many_n = np.repeat(k[part], cells), np.repeat(n[part], cells)
-            values = self.metric.value(tp[:used], many_k, t[:used], many_n)
-            refuse_infinite(values, self.metric)
-            added = partial(np.add.reduceat, indices=ends[part])
-            out[part] = mean_defined(values, chance[:used], added)
-            first = last
-        return out
-
-    def laws(self, pairs: Pairs, *, mirrored: bool) -> Laws:
-        """Of the hits, or of the misses, which grow from the other end."""
-        segments = self.segments
-        p, q, indptr = segments.p, segments.q, segments.indptr
-        group, count, tolerance = pairs.group, pairs.count, self.tolerance
-        variance = self.variance[group]
-        if mirrored:
-            p, q = (np.ascontiguousarray(x[::-1]) for x in (p, q))
-            indptr = p.size - indptr[::-1]
-            count = (segments.lengths[group] - count)[::-1]
-            group, variance = segments.n_segments - 1 - group[::-1], variance[::-1]
-            tolerance = np.ascontiguousarray(tolerance[::-1])
-        cumulants = np.empty((MAX_NODES - 1, count.size))
-        smooth = variance >= SWITCH
-        if smooth.any():
-            self.backend.cumulants_at(p, q, indptr, group, count, cumulants)
-            variance = cumulants[1]
-            smooth = variance >= SWITCH
-        width = np.minimum(count + 1, (20.0 * np.sqrt(variance)).astype(int) + 64)
-        length = np.where(smooth, MAX_NODES, width)
-        start = np.cumsum(length) - length
-        points, weights = np.zeros((2, int(length.sum())))
-        whole, dropped = np.flatnonzero(~smooth), np.zeros(count.size)
-        found = np.empty(whole.size, dtype=np.int64), np.empty(whole.size)
-        asked = group[whole], count[whole], tolerance, start[whole]
-        self.backend.laws_at(p, q, indptr, *asked, points, weights, *found)
-        length[whole], dropped[whole] = found
-        turn = -1 if mirrored else 1
-        laws = Laws(
-            points,
-            weights,
-            start[::turn],
-            length[::turn],
-            dropped[::turn],
-            smooth[::turn],
-            cumulants[:, ::turn][:, smooth[::turn]],
-        )
-        laws.put_nodes(MAX_NODES)
-        return laws
-
-
-def over_points(terms: Floats) -> Floats:
-    return np.asarray(terms.sum(axis=(0, 1)))
-
-
-def mean_defined(
-    values: Floats, chance: Floats, added: Callable[[Floats], Floats]
-) -> Floats:
-    """E[value | defined], nan where never; `added` takes the sums.
-
-    An infinity between two counts is none of the metric's.
-    """
-    undefined = ~np.isfinite(values)
-    if not undefined.any():
-        return added(values * chance)
-    chance = np.where(undefined, 0.0, chance)
-    mass = added(chance)
-    total = added(np.where(undefined, 0.0, values) * chance)
-    return total / np.where(mass > 1e-300, mass, math.nan)
+    segments = sums.segments
+    out, other = segments.empty_curves(), segments.empty_curves()
+    room = out.size if out.size <= ONE_BLOCK else PLACES
+    at, totals = np.zeros(2, dtype=np.int64), np.zeros((3, 5))
+    counts, points = np.empty((3, room)), np.empty((2, 5, room))
+    weights, first = np.empty_like(points), 0
+    cells = np.empty((2, RULES * room))
+    while first < out.size:
+        arguments = segments.p, segments.q, segments.indptr, at, totals, counts
+        used = sums.backend.rough_laws(*arguments, points, weights)
+        tp, t = (x[: RULES * used].reshape(RULES, used) for x in cells)
+        sums.backend.rough_cells(points, tp, t)
+        n = segments.sizes[counts[0, :used].astype(np.int64)].astype(np.float64)
+        values = sums.metric.value(tp, counts[1, :used], t, n)
+        place = slice(first, first + used)
+        values = np.ascontiguousarray(values)
+        sums.backend.rough_sums(values, weights, out[place], other[place])
+        first += used
+    return out, other
 
 
 class Search:
@@ -241,16 +64,16 @@ class Search:
 
     def __init__(
         self,
-        screen: Screen,
+        sums: Sums,
         low: Integers,
         high: Integers,
         floor: Floats,
     ) -> None:
-        self.screen, self.low, self.high, self.floor = screen, low, high, floor
-        segments = screen.segments
+        self.sums, self.low, self.high, self.floor = sums, low, high, floor
+        segments = sums.segments
         count = segments.n_segments
-        self.sign = 1.0 if screen.metric.greater_is_better else -1.0
-        rough, other = screen.rough_values()
+        self.sign = 1.0 if sums.metric.greater_is_better else -1.0
+        rough, other = rough_values(sums)
         self.rough = self.sign * rough
         # What the error of the rough value may be at this k: more, as a rule.
         self.doubt = np.abs(rough - other)
@@ -268,7 +91,7 @@ class Search:
     def run(self, extra: Integers) -> None:
         """Look at the first places, then wherever the best can be."""
         self.see(self.first_places(extra))
-        lengths = self.screen.segments.lengths
+        lengths = self.sums.segments.lengths
         while True:
             bar = self.top - np.maximum(TIE * np.abs(self.top), self.floor)
             reach = np.where(np.isfinite(bar), bar - SAFETY * self.gap, -math.inf)
@@ -299,22 +122,26 @@ class Search:
     def around(self, k: Integers) -> Integers:
         """Places of counts and their neighbours, a row per segment."""
         near = k[:, None] + np.arange(-NEAR, NEAR + 1)
-        last = self.screen.segments.lengths[:, None]
+        last = self.sums.segments.lengths[:, None]
         return np.asarray(self.starts[:, None] + np.clip(near, 0, last))
 
     def best(self, values: Floats) -> Integers:
         """Best counts of those with a value."""
         best = np.zeros(self.low.size, dtype=np.int64)
-        indptr = self.screen.segments.indptr
-        self.screen.backend.choose(
+        indptr = self.sums.segments.indptr
+        self.sums.backend.choose(
             values, indptr, self.low, self.high, 1.0, self.floor, best
         )
         return best
 
     def see(self, place: Integers) -> None:
         """Take the sums over the whole laws."""
-        pairs = Pairs.at(self.screen.segments, place)
-        values, dropped, change = self.screen.sums_at(pairs)
+        pairs = Pairs.at(self.sums.segments, place)
+        laws = self.sums.both_laws(pairs)
+        for side in laws:
+            side.put_nodes()
+        values, dropped = self.sums.values(pairs, laws)
+        change = self.sums.changes(pairs, laws, values)
         values *= self.sign
         group, inside = pairs.group, self.open[place]
         np.fmax.at(self.gap, group, np.abs(values - self.rough[place]))
@@ -339,11 +166,11 @@ def search_any(
     And the error of every segment, and which segments were settled. The value at
     `extra` is known too.
     """
-    search = Search(Screen.of(segments, metric, backend), low, high, floor)
+    search = Search(Sums.of(segments, metric, backend), low, high, floor)
     search.run(extra)
     if math.isnan(metric.zero_division):
         # The outcomes that count may be rare: their laws need more than is kept here.
-        search.settled &= search.screen.few >= 1.0
+        search.settled &= search.sums.few >= 1.0
     errors = search.dropped + segments.lengths * 2.0**-53
     return (
         search.sign * search.exact,

@@ -16,7 +16,13 @@ from argmetric._kernels.ids import count_codes, number_close_ids, number_ids
 from argmetric._kernels.laws import both_laws
 from argmetric._kernels.miss_search import best_of_misses
 from argmetric._kernels.rates import best_of_rates
-from argmetric._kernels.screen import cumulants_at, fill_cells, laws_at, rough_laws
+from argmetric._kernels.screen import (
+    cumulants_at,
+    laws_at,
+    rough_cells,
+    rough_laws,
+    rough_sums,
+)
 from argmetric._kernels.segments import (
     bin_rows,
     bounded_counts,
@@ -31,6 +37,7 @@ from argmetric._kernels.segments import (
     segment_moments,
     sort_segments,
 )
+from argmetric._kernels.sums import fill_cells, sum_cells, widest_key
 from argmetric._kernels.tables import (
     table_curves,
     table_laws,
@@ -71,11 +78,15 @@ __all__ = [
     "prefix_laws",
     "prefix_means",
     "ratio_curves",
+    "rough_cells",
     "rough_laws",
+    "rough_sums",
     "segment_moments",
     "smooth_curves",
     "sort_segments",
+    "sum_cells",
     "table_curves",
     "table_laws",
     "table_moments",
+    "widest_key",
 ]

@@ -13,9 +13,13 @@ import numpy.typing as npt
 
 from argmetric._kernels.reference_screen import block_laws
 from argmetric._kernels.reference_screen import cumulants_at as cumulants_at
-from argmetric._kernels.reference_screen import fill_cells as fill_cells
 from argmetric._kernels.reference_screen import laws_at as laws_at
+from argmetric._kernels.reference_screen import rough_cells as rough_cells
 from argmetric._kernels.reference_screen import rough_laws as rough_laws
+from argmetric._kernels.reference_screen import rough_sums as rough_sums
+from argmetric._kernels.reference_sums import fill_cells as fill_cells
+from argmetric._kernels.reference_sums import sum_cells as sum_cells
+from argmetric._kernels.reference_sums import widest_key as widest_key
 from argmetric._types import Floats, Integers
 
 NEVER = -760.0  # a logarithm whose exponential is 0

@@ -82,6 +82,32 @@ def rough_laws(
     return used
 
 
+RULES = (slice(3), slice(9)), (slice(3, 5), slice(9, 13))  # points, and their cells
+
+
+def rough_cells(points: Floats, tp: Floats, t: Floats) -> None:
+    """Counts of the cells of three points on either side, and of those of two."""
+    used = tp.shape[1]
+    for rows, cells in RULES:
+        hits, misses = points[0, rows, None, :used], points[1, None, rows, :used]
+        shape = np.broadcast_shapes(hits.shape, misses.shape)
+        tp[cells] = np.broadcast_to(hits, shape).reshape(-1, used)
+        t[cells] = (hits + misses).reshape(-1, used)
+
+
+def rough_sums(values: Floats, weights: Floats, out: Floats, other: Floats) -> None:
+    """E[value | value is finite] from the nine cells, and from the four."""
+    used = out.size
+    for (rows, cells), sums in zip(RULES, (out, other), strict=True):
+        chance = weights[0, rows, None, :used] * weights[1, None, rows, :used]
+        finite = np.isfinite(values[cells])
+        chance = np.where(finite, chance.reshape(-1, used), 0.0)
+        sums[:] = (np.where(finite, values[cells], 0.0) * chance).sum(axis=0)
+        mass = chance.sum(axis=0)
+        some = ~finite.all(axis=0)
+        sums[some] /= np.where(mass > 1e-300, mass, math.nan)[some]
+
+
 def cumulants_at(
     p: Floats,
     q: Floats,
@@ -105,18 +131,24 @@ def laws_at(
     group: Integers,
     count: Integers,
     tolerance: Floats,
+    seeds: Floats,
+    seed_weights: Floats,
+    seed_start: Integers,
+    seed_length: Integers,
     start: Integers,
     points: Floats,
     weights: Floats,
     lengths: Integers,
     dropped: Floats,
 ) -> None:
-    """Laws of the first count[i] labels of segment group[i], both ascending."""
+    """Laws of the first count[i] labels of segment group[i], and of its seed."""
     for g in np.unique(group).tolist():
         chosen = np.flatnonzero(group == g)
         items = slice(indptr[g], indptr[g] + count[chosen[-1]])
         rows, owner = block_laws(p[items], q[items], count[chosen])
-        low, law, done = 0, np.ones(1), 0
+        low, done = int(seeds[seed_start[g]]), 0
+        law = seed_weights[seed_start[g] : seed_start[g] + seed_length[g]]
+        before = float(law.sum())
         for i in chosen.tolist():
             for row in rows[done : np.searchsorted(owner, count[i], side="right")]:
                 law = np.convolve(law, row)
@@ -125,7 +157,7 @@ def laws_at(
             done = int(np.searchsorted(owner, count[i], side="right"))
             place = slice(start[i], start[i] + law.size)
             points[place], weights[place] = low + np.arange(law.size), law
-            lengths[i], dropped[i] = law.size, max(1.0 - float(law.sum()), 0.0)
+            lengths[i], dropped[i] = law.size, max(before - float(law.sum()), 0.0)
 
 
 def block_laws(p: Floats, q: Floats, ends: Integers) -> tuple[Floats, Integers]:
@@ -144,36 +176,3 @@ def block_laws(p: Floats, q: Floats, ends: Integers) -> tuple[Floats, Integers]:
         laws[: j + 1] *= others[j]
         laws[1 : j + 2] += more
     return np.ascontiguousarray(laws.T), stops
-
-
-def fill_cells(
-    first: int,
-    hit_points: Floats,
-    hit_weights: Floats,
-    hit_start: Integers,
-    hit_length: Integers,
-    miss_points: Floats,
-    miss_weights: Floats,
-    miss_start: Integers,
-    miss_length: Integers,
-    tolerance: Floats,
-    tp: Floats,
-    t: Floats,
-    chance: Floats,
-    ends: Integers,
-) -> int:
-    """Cells of both laws, of as many pairs from `first` on as there is room for."""
-    used = 0
-    for i in range(first, hit_length.size):
-        if used + hit_length[i] * miss_length[i] > tp.size:
-            return i
-        hits = slice(hit_start[i], hit_start[i] + hit_length[i])
-        misses = slice(miss_start[i], miss_start[i] + miss_length[i])
-        both = hit_weights[hits, None] * miss_weights[misses]
-        kept = np.abs(both) >= tolerance[i]
-        last = used + int(kept.sum())
-        hit = np.broadcast_to(hit_points[hits, None], both.shape)
-        tp[used:last], chance[used:last] = hit[kept], both[kept]
-        t[used:last] = (hit + miss_points[misses])[kept]
-        ends[i], ends[i + 1], used = used, last, last
-    return int(hit_length.size)

@@ -140,6 +140,54 @@ def rough_laws(p, q, indptr, at, sums, counts, points, weights):
 
 
 @kernel
+def rough_cells(points, tp, t):
+    """Counts of the nine cells of three points on either side, and of the four of two.
+
+    One row for each cell, as long as the rows of `tp`.
+    """
+    cell, used = 0, tp.shape[1]
+    for first, last in ((0, 3), (3, 5)):
+        for a in range(first, last):
+            hits = points[0, a, :used]
+            for r in range(first, last):
+                misses, own_tp, own_t = points[1, r, :used], tp[cell], t[cell]
+                for i in range(used):
+                    own_tp[i] = hits[i]
+                    own_t[i] = hits[i] + misses[i]
+                cell += 1
+
+
+@kernel
+def rough_sums(values, weights, out, other):
+    """E[value | value is finite] from the nine cells, and from the four.
+
+    Nan where it never is. An infinity between two counts is none of the metric's.
+    """
+    used = out.shape[0]
+    for first, last, before, sums in ((0, 3, 0, out), (3, 5, 9, other)):
+        size = last - first
+        sums[:] = 0.0
+        for a in range(size):
+            hit = weights[0, first + a, :used]
+            for r in range(size):
+                miss, own = weights[1, first + r, :used], values[before + a * size + r]
+                for i in range(used):
+                    sums[i] += hit[i] * miss[i] * own[i]
+        for i in range(used):
+            if math.isfinite(sums[i]):
+                continue
+            total, mass = 0.0, 0.0
+            for a in range(size):
+                for r in range(size):
+                    value = values[before + a * size + r, i]
+                    if math.isfinite(value):
+                        chance = weights[0, first + a, i] * weights[1, first + r, i]
+                        total += chance * value
+                        mass += chance
+            sums[i] = total / mass if mass > 1e-300 else math.nan
+
+
+@kernel
 def cumulants_at(p, q, indptr, group, count, out):
     """Cumulants of the first count[i] labels of segment group[i], both ascending."""
     total, partial = np.zeros((2, out.shape[0]))
@@ -159,24 +207,41 @@ def cumulants_at(p, q, indptr, group, count, out):
 
 @kernel
 def laws_at(
-    p, q, indptr, group, count, tolerance, start, points, weights, lengths, dropped
+    p,
+    q,
+    indptr,
+    group,
+    count,
+    tolerance,
+    seeds,
+    seed_weights,
+    seed_start,
+    seed_length,
+    start,
+    points,
+    weights,
+    lengths,
+    dropped,
 ):
     """Laws of the first count[i] labels of segment group[i], both ascending.
 
-    Points and weights of pair i lie from start[i] on; `dropped` is the mass trimmed on
-    the way.
+    A segment begins with the law of other labels that its seed is. Points and weights
+    of pair i lie from start[i] on; `dropped` is the mass trimmed on the way.
     """
     room = 0
     for i in range(count.shape[0]):
-        room = max(room, count[i])
+        room = max(room, count[i] + seed_length[group[i]])
     laws = np.zeros((2, room + 2 * PAD + 2))
     now, done, low, length, lost = -1, 0, 0, 1, 0.0
     source, target, begin = laws[0], laws[1], PAD
     for i in range(group.shape[0]):
         if group[i] != now:
-            now, done, low, length, lost, begin = group[i], 0, 0, 1, 0.0, PAD
-            source[: 2 * PAD + 1] = 0.0
-            source[PAD] = 1.0
+            now, done, lost, begin = group[i], 0, 0.0, PAD
+            length = seed_length[now]
+            low = int(seeds[seed_start[now]])
+            source[: length + 2 * PAD] = 0.0
+            for a in range(length):
+                source[PAD + a] = seed_weights[seed_start[now] + a]
         limit, last = tolerance[now], indptr[now] + count[i]
         j = indptr[now] + done
         while j < last:
@@ -206,51 +271,3 @@ def laws_at(
         for a in range(length):
             points[start[i] + a] = low + a
             weights[start[i] + a] = source[begin + a]
-
-
-@kernel
-def fill_cells(
-    first,
-    hit_points,
-    hit_weights,
-    hit_start,
-    hit_length,
-    miss_points,
-    miss_weights,
-    miss_start,
-    miss_length,
-    tolerance,
-    tp,
-    t,
-    chance,
-    ends,
-):
-    """Cells of both laws, of as many pairs from `first` on as there is room for.
-
-    Those of pair i are ends[i]…ends[i+1]; the pair to go on with is returned. Cells
-    less likely than the tolerance are left out.
-    """
-    used, i = 0, first
-    while i < hit_length.shape[0]:
-        if used + hit_length[i] * miss_length[i] > tp.shape[0]:
-            break
-        ends[i] = used
-        left, right = miss_start[i], miss_start[i] + miss_length[i]
-        for a in range(hit_start[i], hit_start[i] + hit_length[i]):
-            hit, weight = hit_points[a], hit_weights[a]
-            begin, stop = left, right
-            while begin < stop and abs(weight * miss_weights[begin]) < tolerance[i]:
-                begin += 1
-            while begin < stop and abs(weight * miss_weights[stop - 1]) < tolerance[i]:
-                stop -= 1
-            points, others = miss_points[begin:stop], miss_weights[begin:stop]
-            last = used + stop - begin
-            own_tp, own_t, own = tp[used:last], t[used:last], chance[used:last]
-            for r in range(points.shape[0]):
-                own_tp[r] = hit
-                own_t[r] = hit + points[r]
-                own[r] = weight * others[r]
-            used = last
-        i += 1
-        ends[i] = used
-    return i

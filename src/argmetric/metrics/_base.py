@@ -44,6 +44,9 @@ def _count(value: Any, name: str) -> Floats:
 
 
 def _common_shape(counts: list[Floats]) -> tuple[int, ...]:
+    shape = counts[0].shape
+    if all(count.shape == shape for count in counts):
+        return shape
     try:
         return np.broadcast_shapes(*(count.shape for count in counts))
     except ValueError:
@@ -248,18 +251,22 @@ class CustomMetric(Metric):
             object.__setattr__(self, flag, check_flag(getattr(self, flag), flag))
 
     def _value(self, tp: Floats, k: Floats, t: Floats, n: Floats) -> Floats:
-        tp, k, t, n = np.broadcast_arrays(tp, k, t, n)
+        if not tp.shape == k.shape == t.shape == n.shape:
+            tp, k, t, n = np.broadcast_arrays(tp, k, t, n)
         with np.errstate(divide="ignore", invalid="ignore"):
             try:
                 answer = self.function(tp, k, t, n)
                 raw = np.asarray(answer, dtype=np.float64)
-                raw = np.broadcast_to(raw, tp.shape)
+                if raw.shape != tp.shape:
+                    raw = np.broadcast_to(raw, tp.shape)
             except (TypeError, ValueError, ZeroDivisionError):
                 raw = np.vectorize(self._scalar, otypes=[float])(tp, k, t, n)
             else:
                 self._refuse_nothing(answer)  # numpy takes None for nan
         if np.isfinite(raw).all():
-            return raw.copy()  # the function may have returned its argument
+            # The function may have returned its argument, or one number for all.
+            given = any(np.may_share_memory(raw, count) for count in (tp, k, t, n))
+            return raw if raw.flags.writeable and not given else raw.copy()
         margin = (k <= 0) | (k >= n) | (t <= 0) | (t >= n)
         undefined = np.isnan(raw) | (np.isinf(raw) & margin)
         return np.where(undefined, self.zero_division, raw)

@@ -1,0 +1,234 @@
+"""Any metric at some counts of segments: sums over the laws of hits and misses.
+
+E_k = Σ_a Σ_r P(hits = a)·P(misses = r)·value(a, k, a+r, n). The hits are the positives
+among the first k items, the misses those among the others. A law of small variance is
+whole; beyond, a few points of a quadrature replace it. The metric is asked for those
+cells alone whose chance is worth it, and once for all segments of one size.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from types import ModuleType
+
+import numpy as np
+
+from argmetric._expected._general import N_NODES, RARE, SWITCH, TOLERANCE
+from argmetric._expected._hermite import MAX_NODES, points_and_weights
+from argmetric._expected._tables import refuse_infinite
+from argmetric._segments import Segments
+from argmetric._types import Booleans, Floats, Integers
+from argmetric.metrics import Metric
+
+WORTH = 100.0  # tolerances: cells less likely are left out, and their mass is counted
+CELLS = 1 << 14  # values that are asked for at a time: they stay in the cache
+ORDERS = MAX_NODES - 1
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Counts of segments at which sums are taken, in ascending order, and places."""
+
+    group: Integers
+    count: Integers
+    place: Integers
+
+    @classmethod
+    def at(cls, segments: Segments, place: Integers) -> Pairs:
+        starts = segments.indptr[:-1] + np.arange(segments.n_segments)
+        group = np.searchsorted(starts, place, side="right") - 1
+        return cls(group, place - starts[group], place)
+
+
+@dataclass(frozen=True)
+class Laws:
+    """Points and weights of one law per pair, from `start` on, and the mass left out.
+
+    Where it is smooth a law is a quadrature from its cumulants, else it is whole.
+    """
+
+    table: Floats  # points, and weights
+    start: Integers
+    length: Integers
+    dropped: Floats
+    smooth: Booleans
+    cumulants: Floats  # by columns; of the smooth ones at least
+
+    @classmethod
+    def of_nothing(cls, count: int) -> Laws:
+        """No item: surely no positive."""
+        start, length = np.zeros(count, dtype=np.int64), np.ones(count, dtype=np.int64)
+        table = np.array([[0.0], [1.0]])
+        smooth, cumulants = np.zeros(count, dtype=bool), np.zeros((ORDERS, count))
+        return cls(table, start, length, np.zeros(count), smooth, cumulants)
+
+    def take(self, chosen: Integers | slice) -> Laws:
+        parts = self.start[chosen], self.length[chosen], self.dropped[chosen]
+        return Laws(self.table, *parts, self.smooth[chosen], self.cumulants[:, chosen])
+
+    def put_nodes(self, n_nodes: int | None = None) -> None:
+        """So many points for the smooth laws; as many as each needs by default."""
+        smooth = np.flatnonzero(self.smooth)
+        if not smooth.size:
+            return
+        variance = self.cumulants[1, smooth]
+        above = math.inf
+        for floor, nodes in N_NODES if n_nodes is None else ((0.0, n_nodes),):
+            some = smooth[(variance >= floor) & (variance < above)]
+            above = floor
+            if some.size:
+                at = self.start[some] + np.arange(nodes)[:, None]
+                found = points_and_weights(self.cumulants[:, some], nodes)
+                self.table[0, at], self.table[1, at] = found
+                self.length[some] = nodes
+
+
+@dataclass(frozen=True)
+class Sums:
+    """Segments with a metric, at some counts of which sums are taken.
+
+    A segment may be a piece of a longer one: from its count `first` on, with the laws
+    of the items before it and behind it as `seeds`.
+    """
+
+    segments: Segments
+    metric: Metric
+    backend: ModuleType
+    few: Floats  # expected positives, or negatives where they are the fewer
+    variance: Floats
+    first: Integers
+    seeds: tuple[Laws, Laws]
+    switch: float = SWITCH
+
+    @classmethod
+    def of(
+        cls,
+        segments: Segments,
+        metric: Metric,
+        backend: ModuleType,
+        switch: float = SWITCH,
+    ) -> Sums:
+        count = segments.n_segments
+        moments = np.empty((count, 4))
+        backend.segment_moments(segments.p, segments.q, segments.indptr, moments)
+        mean, variance = moments[:, 0], moments[:, 1]
+        few = np.minimum(mean, segments.sizes - mean)
+        nothing = Laws.of_nothing(count)
+        first, seeds = np.zeros(count, dtype=np.int64), (nothing, nothing)
+        return cls(segments, metric, backend, few, variance, first, seeds, switch)
+
+    @property
+    def rare(self) -> Booleans:
+        """Whether all outcomes that count may be rare: with nan others do not."""
+        return (self.few < 1.0) & math.isnan(self.metric.zero_division)
+
+    @property
+    def tolerance(self) -> Floats:
+        """Chances below it are trimmed; rare outcomes may be all that counts."""
+        usual = TOLERANCE * np.clip(self.few, 1e-280, 1.0)
+        return np.where(self.rare, RARE, usual)
+
+    def laws(self, pairs: Pairs, *, mirrored: bool, moments: bool = False) -> Laws:
+        """Of the hits, or of the misses, which grow from the other end.
+
+        The cumulants are made where a law may be smooth, or where they are wanted.
+        """
+        segments, tolerance, rare = self.segments, self.tolerance, self.rare
+        p, q, indptr = segments.p, segments.q, segments.indptr
+        group, count, seeds = pairs.group, pairs.count, self.seeds[mirrored]
+        if mirrored:
+            p, q = (np.ascontiguousarray(x[::-1]) for x in (p, q))
+            indptr = p.size - indptr[::-1]
+            count = np.ascontiguousarray((segments.lengths[group] - count)[::-1])
+            group = segments.n_segments - 1 - group[::-1]
+            tolerance = np.ascontiguousarray(tolerance[::-1])
+            rare, seeds = rare[::-1], seeds.take(slice(None, None, -1))
+        variance = self.variance[:: -1 if mirrored else 1][group]
+        cumulants = np.zeros((ORDERS, count.size))
+        smooth = variance >= self.switch
+        if moments or smooth.any():
+            self.backend.cumulants_at(p, q, indptr, group, count, cumulants)
+            cumulants += seeds.cumulants[:, group]
+            variance = cumulants[1]
+            smooth = variance >= self.switch
+        most = count + seeds.length[group]
+        width = (20.0 * np.sqrt(variance)).astype(np.int64) + 64
+        width = np.minimum(most, width + np.where(rare[group], 160, 0))
+        length = np.where(smooth, MAX_NODES, width)
+        start = np.cumsum(length) - length
+        table = np.zeros((2, int(length.sum())))
+        whole, dropped = np.flatnonzero(~smooth), seeds.dropped[group]
+        found = np.empty(whole.size, dtype=np.int64), np.empty(whole.size)
+        begun = (*seeds.table, *map(np.ascontiguousarray, (seeds.start, seeds.length)))
+        asked = group[whole], count[whole], tolerance, *begun, start[whole]
+        self.backend.laws_at(p, q, indptr, *asked, *table, *found)
+        length[whole] = found[0]
+        dropped[whole] += found[1]
+        laws = Laws(table, start, length, dropped, smooth, cumulants)
+        return laws.take(slice(None, None, -1)) if mirrored else laws
+
+    def both_laws(self, pairs: Pairs, *, moments: bool = False) -> tuple[Laws, Laws]:
+        hits, misses = (
+            self.laws(pairs, mirrored=side, moments=moments) for side in (False, True)
+        )
+        return hits, misses
+
+    def values(
+        self, pairs: Pairs, laws: tuple[Laws, Laws], chosen: Integers | None = None
+    ) -> tuple[Floats, Floats]:
+        """E_k of the chosen pairs, and the mass that was left out."""
+        hits, misses = laws
+        group, count = pairs.group, pairs.count
+        if chosen is not None:
+            hits, misses = hits.take(chosen), misses.take(chosen)
+            group, count = group[chosen], count[chosen]
+        whole = ~(hits.smooth | misses.smooth)
+        n, k = self.segments.sizes[group], self.first[group] + count
+        worth = np.where(self.rare, 0.0, WORTH * self.tolerance)[group]
+        asked = np.stack([k, n, np.where(whole, worth, -1.0)], axis=1)
+        spans = np.stack([hits.start, hits.length, misses.start, misses.length], axis=1)
+        order, ends = shared_keys(n * (1 + int(k.max())) + k, whole)
+        known = order, ends, spans
+        sides = hits.table, misses.table
+        rows, cells = self.backend.widest_key(*known, *sides)
+        bases = np.empty((ends.size, 3), dtype=np.int64)
+        lines = np.empty((CELLS + rows, 3), dtype=np.int64)
+        table, work = np.empty((4, CELLS + cells)), np.empty((3, spans[:, 3].max() + 1))
+        out = np.empty((2, k.size))
+        key = 0
+        while key < ends.size - 1:
+            last, used = self.backend.fill_cells(
+                key, CELLS, *known, asked, *sides, bases, lines, table
+            )
+            values = self.metric.value(*table[:, :used])
+            finite = self.backend.sum_cells(
+                key, last, *known, *sides, bases, lines, values, work, out
+            )
+            if not finite:
+                refuse_infinite(values, self.metric)
+            key = last
+        return out[0], out[1] + hits.dropped + misses.dropped
+
+    def changes(self, pairs: Pairs, laws: tuple[Laws, Laws], values: Floats) -> Floats:
+        """How much the values change with other quadratures, where there is one."""
+        change = np.zeros(values.size)
+        smooth = np.flatnonzero(laws[0].smooth | laws[1].smooth)
+        if smooth.size:
+            found = []
+            for n_nodes in (MAX_NODES, MAX_NODES - 1, MAX_NODES - 2):
+                for side in laws:
+                    side.put_nodes(n_nodes)
+                found.append(self.values(pairs, laws, smooth)[0])
+            gaps = [np.abs(x - found[0]) for x in (values[smooth], *found[1:])]
+            change[smooth] = np.fmax.reduce(gaps)
+        return change
+
+
+def shared_keys(key: Integers, whole: Booleans) -> tuple[Integers, Integers]:
+    """Pairs ordered by key, and where a key ends; those that are not whole alone."""
+    key = 2 * key + ~whole
+    order = np.argsort(key, kind="stable")
+    key = key[order]
+    cuts = (np.diff(key) != 0) | (key[1:] % 2 == 1)
+    return order, np.concatenate([[0], np.flatnonzero(cuts) + 1, [key.size]])
