@@ -25,11 +25,12 @@ import contextlib
 import json
 import sys
 
-from cliffs_parts import switches
+from cliffs_parts import switches, values
 from cliffs_parts.cells import Cell, Measured, measure
 from cliffs_parts.verbs import VERBS, all_cells
 from harness import emit_machine
 
+SECTIONS = {"switches": switches, "values": values}
 LIMIT, AIM = 20.0, 8.0
 FULL = 10_000  # rows from which a cell can be the best of its verb
 BUDGET, QUICK_BUDGET = 0.5, 0.06  # CPU seconds of one call
@@ -39,7 +40,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    sections = (*VERBS, "switches")
+    sections = (*VERBS, *SECTIONS)
     parser.add_argument("verbs", nargs="*", metavar="verb", help=", ".join(sections))
     parser.add_argument("--metric", nargs="*", help="only these metrics")
     parser.add_argument("--quick", action="store_true", help="few cells, 2 minutes")
@@ -50,11 +51,12 @@ def main() -> int:
     if unknown:
         parser.error(f"unknown verb {sorted(unknown)}; known: {', '.join(sections)}")
     emit_machine()
-    if "switches" in options.verbs:
-        switches.run()
-        options.verbs.remove("switches")
-        if not options.verbs:
-            return 0
+    asked = [name for name in options.verbs if name in SECTIONS]
+    for name in asked:
+        SECTIONS[name].run()
+        options.verbs.remove(name)
+    if asked and not options.verbs:
+        return 0
     cells = [
         cell
         for cell in all_cells(quick=options.quick)

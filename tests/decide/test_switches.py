@@ -52,7 +52,7 @@ METRICS += ("balanced_accuracy", "fowlkes_mallows", own)
 
 @pytest.mark.parametrize("size", sorted({m + d for m in LIMITS for d in (0, 1)}))
 @pytest.mark.parametrize("metric", METRICS)
-@pytest.mark.parametrize("copies", [1, _tables.SHARING - 1, _tables.SHARING])
+@pytest.mark.parametrize("copies", [1, 3, LIMITS[-1] ** 2 // _tables.SHARING + 3])
 def test_curves_at_the_limits_of_tables(metric, size, copies):
     rng = np.random.default_rng(size)
     p = rng.beta(0.5, 2, (copies, size))

@@ -316,13 +316,13 @@ def test_smooth_functions_are_settled_by_a_few_sums(function, monkeypatch):
     vectors = [rng.beta(0.3, 2.0, 400) for _ in range(20)]
     segments = segments_of(*vectors)
     taken = []
-    both_laws = _sums.Sums.both_laws
+    probed_values = _sums.Sums.probed_values
 
     def count(self, pairs):
         taken.append(pairs.count.size)
-        return both_laws(self, pairs)
+        return probed_values(self, pairs)
 
-    monkeypatch.setattr(_sums.Sums, "both_laws", count)
+    monkeypatch.setattr(_sums.Sums, "probed_values", count)
     low, extra = np.zeros((2, 20), dtype=np.int64)
     high = segments.lengths
     metric = am.CustomMetric(function)

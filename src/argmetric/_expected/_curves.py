@@ -21,7 +21,7 @@ from argmetric._expected._tables import (
     REMEMBERED,
     Tables,
     harmonic_curves,
-    shared_tables,
+    sharing_sizes,
     short_curve,
     small_fraction,
     table_curves,
@@ -42,7 +42,8 @@ RELATIVE_ERROR = 1e-12  # of all algorithms but the general one, generously
 # Up to these sizes a table of all cells is quickest: cubic, but a handful of products.
 TABLE_LIMIT = 32
 GENERAL_TABLE_LIMIT = 64
-SHARED_TABLE_LIMIT = 128  # where some segments of one size share it
+SHARED_TABLE_LIMIT = 80  # where many segments of one size share it
+WIDE = 2000.0  # variance from which most laws are few points, summed in blocks of k
 HARMONIC_LIMIT = 200  # quadratic sums, for F_β with a simple β
 NUMPY_HARMONIC_LIMIT = 80  # the same where a step of them is a call of numpy
 SMALL = 4096  # one segment of so few items runs in numpy, without loading numba
@@ -186,12 +187,7 @@ def expected_curves(
         tabled |= shared_table_curves(segments, metric, limit, out, backend)
     long = np.flatnonzero(~tabled)
     if long.size and (form is None or method == "windows"):
-        part = segments.take(long)
-        if method == "auto" and backend is not numpy_twins():
-            curves, errors[long] = value_curves(part, metric, backend)
-        else:
-            switch = SWITCH if method == "auto" else math.inf
-            curves, errors[long] = general_curves(part, metric, backend, switch)
+        curves, errors[long] = any_curves(segments.take(long), metric, method, backend)
         segments.put(long, curves, out)
     elif long.size:
         assert form is not None
@@ -207,12 +203,37 @@ def expected_curves(
     return out, errors
 
 
+def any_curves(
+    segments: Segments, metric: Metric, method: Method, backend: ModuleType
+) -> tuple[Floats, Floats]:
+    """Curves of a metric of any form, and the error of every segment."""
+    if method == "windows":
+        return general_curves(segments, metric, backend, math.inf)
+    if backend is numpy_twins():
+        return general_curves(segments, metric, backend, SWITCH)
+    moments = np.empty((segments.n_segments, 4))
+    backend.segment_moments(segments.p, segments.q, segments.indptr, moments)
+    out, errors = segments.empty_curves(), np.empty(segments.n_segments)
+    wide = moments[:, 1] >= WIDE
+    for chosen in (np.flatnonzero(~wide), np.flatnonzero(wide)):
+        if chosen.size:
+            part = segments.take(chosen)
+            curves, errors[chosen] = (
+                general_curves(part, metric, backend, SWITCH)
+                if wide[chosen[0]]
+                else value_curves(part, metric, backend)
+            )
+            segments.put(chosen, curves, out)
+    return out, errors
+
+
 def shared_table_curves(
     segments: Segments, metric: Metric, limit: int, out: Floats, backend: ModuleType
 ) -> Booleans:
     """Curves of longer segments by tables that some share; which those are."""
     done = np.zeros(segments.n_segments, dtype=bool)
-    for chosen, tables in shared_tables(segments, metric, limit, SHARED_TABLE_LIMIT):
+    for chosen in sharing_sizes(segments, limit, SHARED_TABLE_LIMIT):
+        tables = Tables(metric)  # large: gone before the next one is made
         table_curves(segments, tables, SHARED_TABLE_LIMIT, out, backend, chosen)
         done[chosen] = True
     return done

@@ -117,9 +117,7 @@ def value_curves(
     for chosen in pieces.batches(seeded):
         part, pairs = pieces.take(seeded, chosen)
         laws = part.both_laws(pairs, moments=True)
-        for side in laws:
-            side.put_nodes()
-        curves[pairs.place], lost[pairs.place] = part.values(pairs, laws)
+        curves[pairs.place], lost[pairs.place] = part.values(pairs, *laws)
     starts = segments.indptr[:-1] + np.arange(segments.n_segments)
     largest = np.fmax.reduceat(np.abs(curves), starts)
     scale = np.fmax(largest, 1.0)
@@ -145,11 +143,7 @@ def quadrature_errors(sums: Sums, curves: Floats, starts: Integers) -> Floats:
     best = best_counts(sums, curves)[chosen]
     place = probes(part, best)
     pairs = Pairs.at(segments, place)
-    laws = part.both_laws(pairs, moments=True)
-    for side in laws:
-        side.put_nodes()
-    values, _ = part.values(pairs, laws)
-    change = part.changes(pairs, laws, values)
+    _, _, change = part.probed_values(pairs)
     np.fmax.at(estimate, chosen[pairs.group], SAFETY * change)
     return estimate
 

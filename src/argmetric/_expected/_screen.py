@@ -22,8 +22,7 @@ from argmetric.metrics import Metric
 TIE = 1e-12  # values this close, relatively, are ties: the smaller k wins
 PROBES = 1  # counts of a segment at which the error is looked at, besides the ends
 FEWEST = 12  # of all segments
-PLACES = 1024  # whose rough values are made at a time: they stay in the cache
-ONE_BLOCK = 4097  # up to so many all at once, such as those of one small vector
+PLACES = 4097  # whose rough values are made at a time: all of one small vector
 RULES = 9 + 4  # cells of three points on either side, and of two
 NEAR = 1  # counts on either side of the best that are always looked at
 SPREAD = (math.sqrt(5) - 1) / 2  # of the probes over the groups
@@ -37,7 +36,7 @@ def rough_values(sums: Sums) -> tuple[Floats, Floats]:
     """
     segments = sums.segments
     out, other = segments.empty_curves(), segments.empty_curves()
-    room = out.size if out.size <= ONE_BLOCK else PLACES
+    room = min(PLACES, out.size)
     at, totals = np.zeros(2, dtype=np.int64), np.zeros((3, 5))
     counts, points = np.empty((3, room)), np.empty((2, 5, room))
     weights, first = np.empty_like(points), 0
@@ -137,11 +136,7 @@ class Search:
     def see(self, place: Integers) -> None:
         """Take the sums over the whole laws."""
         pairs = Pairs.at(self.sums.segments, place)
-        laws = self.sums.both_laws(pairs)
-        for side in laws:
-            side.put_nodes()
-        values, dropped = self.sums.values(pairs, laws)
-        change = self.sums.changes(pairs, laws, values)
+        values, dropped, change = self.sums.probed_values(pairs)
         values *= self.sign
         group, inside = pairs.group, self.open[place]
         np.fmax.at(self.gap, group, np.abs(values - self.rough[place]))

@@ -19,13 +19,14 @@ from argmetric._expected._curves import (
     GENERAL_TABLE_LIMIT,
     HARMONIC_LIMIT,
     RELATIVE_ERROR,
+    SHARED_TABLE_LIMIT,
     TABLE_LIMIT,
     choose_backend,
     expected_curves,
     harmonic_steps,
 )
 from argmetric._expected._edges import edge_chances
-from argmetric._expected._tables import Tables, refuse_infinite
+from argmetric._expected._tables import Tables, refuse_infinite, sharing_sizes
 from argmetric._segments import Method, Segments
 from argmetric._types import Booleans, Floats, Integers
 from argmetric.metrics import CustomMetric, Metric, RatesForm
@@ -54,7 +55,10 @@ def has_search(metric: Metric, method: Method, segments: Segments) -> bool:
 def searched(metric: Metric, segments: Segments) -> Booleans:
     """Segments whose best k is looked for; the others are short, or need curves."""
     if is_smooth(metric):
-        return segments.lengths > GENERAL_TABLE_LIMIT
+        long = segments.lengths > GENERAL_TABLE_LIMIT
+        for shared in sharing_sizes(segments, GENERAL_TABLE_LIMIT, SHARED_TABLE_LIMIT):
+            long[shared] = False
+        return long
     if isinstance(metric.form, RatesForm):
         return segments.lengths > RATES_TABLE_LIMIT
     long = segments.lengths > (

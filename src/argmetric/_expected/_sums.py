@@ -22,8 +22,9 @@ from argmetric._types import Booleans, Floats, Integers
 from argmetric.metrics import Metric
 
 WORTH = 100.0  # tolerances: cells less likely are left out, and their mass is counted
-CELLS = 1 << 14  # values that are asked for at a time: they stay in the cache
+CELLS = 1 << 15  # values that are asked for at a time: they stay in the cache
 ORDERS = MAX_NODES - 1
+PROBED = (MAX_NODES, MAX_NODES - 1, MAX_NODES - 2)  # points that are compared
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,11 @@ class Pairs:
         starts = segments.indptr[:-1] + np.arange(segments.n_segments)
         group = np.searchsorted(starts, place, side="right") - 1
         return cls(group, place - starts[group], place)
+
+    def again(self, chosen: Integers, times: int) -> Pairs:
+        """All pairs, and behind them the chosen ones so many times."""
+        every = np.concatenate([np.arange(self.count.size), *times * [chosen]])
+        return Pairs(self.group[every], self.count[every], self.place[every])
 
 
 @dataclass(frozen=True)
@@ -67,14 +73,14 @@ class Laws:
         parts = self.start[chosen], self.length[chosen], self.dropped[chosen]
         return Laws(self.table, *parts, self.smooth[chosen], self.cumulants[:, chosen])
 
-    def put_nodes(self, n_nodes: int | None = None) -> None:
-        """So many points for the smooth laws; as many as each needs by default."""
+    def put_nodes(self) -> None:
+        """As many points for the smooth laws as each needs."""
         smooth = np.flatnonzero(self.smooth)
         if not smooth.size:
             return
         variance = self.cumulants[1, smooth]
         above = math.inf
-        for floor, nodes in N_NODES if n_nodes is None else ((0.0, n_nodes),):
+        for floor, nodes in N_NODES:
             some = smooth[(variance >= floor) & (variance < above)]
             above = floor
             if some.size:
@@ -82,6 +88,31 @@ class Laws:
                 found = points_and_weights(self.cumulants[:, some], nodes)
                 self.table[0, at], self.table[1, at] = found
                 self.length[some] = nodes
+
+    def with_nodes(self, chosen: Integers, numbers: tuple[int, ...]) -> Laws:
+        """All laws, and behind them the chosen ones with these numbers of points."""
+        smooth = np.flatnonzero(self.smooth[chosen])
+        cumulants = self.cumulants[:, chosen[smooth]]
+        tables, starts, lengths = [self.table], [self.start], [self.length]
+        used = self.table.shape[1]
+        for nodes in numbers:
+            start, length = self.start[chosen], self.length[chosen]
+            start[smooth] = used + nodes * np.arange(smooth.size)
+            length[smooth] = nodes
+            found = np.stack(points_and_weights(cumulants, nodes))
+            tables.append(found.transpose(0, 2, 1).reshape(2, -1))
+            starts.append(start)
+            lengths.append(length)
+            used += nodes * smooth.size
+        again = np.concatenate([np.arange(self.start.size), *len(numbers) * [chosen]])
+        return Laws(
+            np.concatenate(tables, axis=1),
+            np.concatenate(starts),
+            np.concatenate(lengths),
+            self.dropped[again],
+            self.smooth[again],
+            self.cumulants[:, again],
+        )
 
 
 @dataclass(frozen=True)
@@ -172,19 +203,15 @@ class Sums:
         hits, misses = (
             self.laws(pairs, mirrored=side, moments=moments) for side in (False, True)
         )
+        hits.put_nodes()
+        misses.put_nodes()
         return hits, misses
 
-    def values(
-        self, pairs: Pairs, laws: tuple[Laws, Laws], chosen: Integers | None = None
-    ) -> tuple[Floats, Floats]:
-        """E_k of the chosen pairs, and the mass that was left out."""
-        hits, misses = laws
-        group, count = pairs.group, pairs.count
-        if chosen is not None:
-            hits, misses = hits.take(chosen), misses.take(chosen)
-            group, count = group[chosen], count[chosen]
+    def values(self, pairs: Pairs, hits: Laws, misses: Laws) -> tuple[Floats, Floats]:
+        """E_k of all pairs, and the mass that was left out."""
+        group = pairs.group
         whole = ~(hits.smooth | misses.smooth)
-        n, k = self.segments.sizes[group], self.first[group] + count
+        n, k = self.segments.sizes[group], self.first[group] + pairs.count
         worth = np.where(self.rare, 0.0, WORTH * self.tolerance)[group]
         asked = np.stack([k, n, np.where(whole, worth, -1.0)], axis=1)
         spans = np.stack([hits.start, hits.length, misses.start, misses.length], axis=1)
@@ -210,19 +237,21 @@ class Sums:
             key = last
         return out[0], out[1] + hits.dropped + misses.dropped
 
-    def changes(self, pairs: Pairs, laws: tuple[Laws, Laws], values: Floats) -> Floats:
-        """How much the values change with other quadratures, where there is one."""
-        change = np.zeros(values.size)
-        smooth = np.flatnonzero(laws[0].smooth | laws[1].smooth)
-        if smooth.size:
-            found = []
-            for n_nodes in (MAX_NODES, MAX_NODES - 1, MAX_NODES - 2):
-                for side in laws:
-                    side.put_nodes(n_nodes)
-                found.append(self.values(pairs, laws, smooth)[0])
-            gaps = [np.abs(x - found[0]) for x in (values[smooth], *found[1:])]
-            change[smooth] = np.fmax.reduce(gaps)
-        return change
+    def probed_values(self, pairs: Pairs) -> tuple[Floats, Floats, Floats]:
+        """The same, and how much the values change with other quadratures."""
+        hits, misses = self.both_laws(pairs)
+        change = np.zeros(pairs.count.size)
+        smooth = np.flatnonzero(hits.smooth | misses.smooth)
+        if not smooth.size:
+            return *self.values(pairs, hits, misses), change
+        asked = pairs.again(smooth, len(PROBED))
+        sides = (side.with_nodes(smooth, PROBED) for side in (hits, misses))
+        found, dropped = self.values(asked, *sides)
+        values, others = found[: change.size], found[change.size :]
+        first, *rest = others.reshape(len(PROBED), -1)
+        gaps = [np.abs(x - first) for x in (values[smooth], *rest)]
+        change[smooth] = np.fmax.reduce(gaps)
+        return values, dropped[: change.size], change
 
 
 def shared_keys(key: Integers, whole: Booleans) -> tuple[Integers, Integers]:

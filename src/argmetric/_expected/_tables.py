@@ -16,7 +16,7 @@ from argmetric._segments import Segments
 from argmetric._types import Floats, Integers
 from argmetric.metrics import Metric, RatioForm, is_lasting
 
-SHARING = 4  # segments of one size for which a large table pays
+SHARING = 40  # a large table pays for as many segments as its squared size over this
 REMEMBERED = 32  # sizes whose tables outlive a call
 MAX_STEPS = 6  # jk + jt of the quadratic sums: F1, F2 and F0.5
 
@@ -82,16 +82,11 @@ def by_size(segments: Segments, longest: int) -> Iterator[tuple[int, int, Intege
         yield int(m), int(n), chosen[group]
 
 
-def shared_tables(
-    segments: Segments, metric: Metric, above: int, longest: int
-) -> Iterator[tuple[Integers, Tables]]:
-    """Segments of one size, enough to share a table, and the table they share.
-
-    The tables are large: each is gone when the next is asked for.
-    """
+def sharing_sizes(segments: Segments, above: int, longest: int) -> Iterator[Integers]:
+    """Segments of one size, enough for a table that they share."""
     for m, _, chosen in by_size(segments, longest):
-        if m > above and chosen.size >= SHARING:
-            yield chosen, Tables(metric)
+        if m > above and chosen.size * SHARING >= m * m:
+            yield chosen
 
 
 def table_curves(

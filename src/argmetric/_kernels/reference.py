@@ -396,11 +396,16 @@ def trim(
     law: Floats, low: int, length: int, tolerance: float
 ) -> tuple[int, int, float]:
     """Drop the ends below the tolerance; return low, length and the dropped mass."""
-    keep = np.flatnonzero(law[:length] >= tolerance)
-    first, last = (int(keep[0]), int(keep[-1]) + 1) if keep.size else (0, 1)
-    dropped = float(law[:first].sum() + law[last:length].sum())
-    law[: last - first] = law[first:last].copy()
-    return low + first, last - first, dropped
+    dropped, first = 0.0, 0
+    while length > 1 and law[length - 1] < tolerance:  # one or two: numpy takes longer
+        length -= 1
+        dropped += float(law[length])
+    while length - first > 1 and law[first] < tolerance:
+        dropped += float(law[first])
+        first += 1
+    if first:
+        law[: length - first] = law[first:length].copy()
+    return low + first, length - first, dropped
 
 
 def prefix_laws(
