@@ -7,6 +7,7 @@
     python benchmarks/cliffs.py --budget .05        # all cells, shorter calls
     python benchmarks/cliffs.py --table             # the worst of every verb, Markdown
     python benchmarks/cliffs.py switches            # both sides of every switch
+    python benchmarks/cliffs.py values              # what a function of your own costs
 
 Every line is one JSON object. A cell is a verb, a metric, the rows of a group, its
 expected positives and the layout; `ns_per_row` is CPU time, `times_best` that of the
@@ -14,8 +15,10 @@ cheapest cell of the same verb. A call on fewer rows than 10,000 is reckoned as 
 so many, as it has costs of its own. Cells are as large as fits a fraction of a second.
 `arrays` is the peak of memory in arrays of 64-bit numbers with one entry per row. The
 lines of `switches` tell the cost per row on either side of a size or a variance at
-which `decide` or `forecast` takes another route, and their ratio. Interrupted, the map
-shows the cells that it has.
+which `decide` or `forecast` takes another route, and their ratio. Those of `values`
+tell how many values `decide` asks a function of the user's own for, what each costs
+with all that is around it, and how many times what the function alone takes for as many
+numbers. Interrupted, the map shows the cells that it has.
 """
 
 from __future__ import annotations

@@ -20,35 +20,35 @@ def members(
         yield i, slice(start, start + size), slice(miss_start, miss_start + miss_size)
 
 
-def key_box(
-    key: int,
-    order: Integers,
-    ends: Integers,
-    spans: Integers,
-    hits: Floats,
-    misses: Floats,
-) -> tuple[int, int, int, int]:
-    """Least and most hits, and misses, that the pairs of a key can have."""
-    one = spans[order[ends[key] : ends[key + 1]]]
-    low, left = (side[0, one[:, j]].astype(int) for side, j in ((hits, 0), (misses, 2)))
-    high, right = low + one[:, 1], left + one[:, 3]
-    return int(low.min()), int(high.max()), int(left.min()), int(right.max())
+def key_boxes(
+    order: Integers, ends: Integers, spans: Integers, hits: Floats, misses: Floats
+) -> Integers:
+    """Least and most hits, and misses, that the pairs of a key can have, by rows."""
+    own, starts = spans[order], ends[:-1]
+    low, left = hits[0, own[:, 0]].astype(int), misses[0, own[:, 2]].astype(int)
+    return np.stack(
+        [
+            np.minimum.reduceat(low, starts),
+            np.maximum.reduceat(low + own[:, 1], starts),
+            np.minimum.reduceat(left, starts),
+            np.maximum.reduceat(left + own[:, 3], starts),
+        ],
+        axis=1,
+    )
 
 
 def widest_key(
     order: Integers, ends: Integers, spans: Integers, hits: Floats, misses: Floats
 ) -> tuple[int, int]:
     """Most rows, and most cells, that a key can have."""
-    boxes = [
-        key_box(key, order, ends, spans, hits, misses) for key in range(ends.size - 1)
-    ]
-    rows = [high - low for low, high, _, _ in boxes]
-    columns = [right - left for _, _, left, right in boxes]
-    return max(rows), max(a * b for a, b in zip(rows, columns, strict=True))
+    low, high, left, right = key_boxes(order, ends, spans, hits, misses).T
+    rows = high - low
+    return int(rows.max()), int((rows * (right - left)).max())
 
 
 def key_cells(
     key: int,
+    box: list[int],
     order: Integers,
     ends: Integers,
     spans: Integers,
@@ -57,15 +57,14 @@ def key_cells(
     misses: Floats,
 ) -> tuple[Floats, Floats, npt.NDArray[np.bool_]]:
     """Hits and misses of a key, and which pairs of them are worth a cell."""
-    low, high, left, right = key_box(key, order, ends, spans, hits, misses)
+    low, high, left, right = box
     kept = np.zeros((high - low, right - left), dtype=bool)
     for i, one, other in members(key, order, ends, spans):
         if asked[i, 2] < 0.0:
             return hits[0, one], misses[0, other], ~kept
         a, r = int(hits[0, one.start]) - low, int(misses[0, other.start]) - left
         chance = hits[1, one, None] * misses[1, other]
-        box = kept[a : a + chance.shape[0], r : r + chance.shape[1]]
-        box |= chance >= asked[i, 2]
+        kept[a : a + chance.shape[0], r : r + chance.shape[1]] |= chance >= asked[i, 2]
     counts = np.arange(max(high, right), dtype=np.float64)
     return counts[low:high], counts[left:right], kept
 
@@ -86,15 +85,16 @@ def fill_cells(
     """Cells of the keys from `key` on, until there are `limit` of them or of rows."""
     known = order, ends, spans
     used = last_row = 0
+    boxes = key_boxes(*known, hits, misses).tolist()
     while key < ends.size - 1 and used < limit and last_row < limit:
-        low, _, left, _ = key_box(key, *known, hits, misses)
-        bases[key] = last_row, low, left
-        own_hits, own_misses, kept = key_cells(key, *known, asked, hits, misses)
+        box = boxes[key]
+        bases[key] = last_row, box[0], box[2]
+        own_hits, own_misses, kept = key_cells(key, box, *known, asked, hits, misses)
         some = kept.any(axis=1)
-        first = np.where(some, kept.argmax(axis=1), 0)
-        last = np.where(some, kept.shape[1] - kept[:, ::-1].argmax(axis=1), 0)
+        first = some * kept.argmax(axis=1)
+        last = some * (kept.shape[1] - kept[:, ::-1].argmax(axis=1))
         column = np.arange(kept.shape[1])
-        a, r = np.nonzero((column >= first[:, None]) & (column < last[:, None]))
+        a, r = ((column >= first[:, None]) & (column < last[:, None])).nonzero()
         k, n = asked[order[ends[key]], :2]
         tp, place = own_hits[a], slice(used, used + a.size)
         for row, counts in zip(cells, (tp, k, tp + own_misses[r], n), strict=True):
@@ -135,14 +135,13 @@ def sum_cells(
             chance = hits[1, one, None] * misses[1, other]
             cell = (place + column - begin)[inside]
             value, weight = values[cell], chance[inside]
-            known = ~np.isnan(value)
-            if known.all():
-                out[0, i] = weight @ value
-            else:
+            total = float(weight @ value)
+            if not math.isfinite(total):
                 finite = False
+                known = ~np.isnan(value)
                 mass = float(weight[known].sum())
-                total = weight[known] @ value[known]
-                out[0, i] = total / mass if mass > 1e-300 else math.nan
-            finite &= math.isfinite(out[0, i])
+                total = float(weight[known] @ value[known])
+                total = total / mass if mass > 1e-300 else math.nan
+            out[0, i] = total
             out[1, i] = np.abs(chance[~inside]).sum()
     return finite
