@@ -8,6 +8,7 @@
     python benchmarks/cliffs.py --table             # the worst of every verb, Markdown
     python benchmarks/cliffs.py switches            # both sides of every switch
     python benchmarks/cliffs.py values              # what a function of your own costs
+    python benchmarks/cliffs.py memory [verbs] --rows 5000000   # peaks of memory
 
 Every line is one JSON object. A cell is a verb, a metric, the rows of a group, its
 expected positives and the layout; `ns_per_row` is CPU time, `times_best` that of the
@@ -18,7 +19,8 @@ lines of `switches` tell the cost per row on either side of a size or a variance
 which `decide` or `forecast` takes another route, and their ratio. Those of `values`
 tell how many values `decide` asks a function of the user's own for, what each costs
 with all that is around it, and how many times what the function alone takes for as many
-numbers. Interrupted, the map shows the cells that it has.
+numbers. Those of `memory` tell `arrays` over all that a user may pass, at so many rows
+as asked for. Interrupted, the map shows the cells that it has.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ import contextlib
 import json
 import sys
 
-from cliffs_parts import switches, values
+from cliffs_parts import memory, switches, values
 from cliffs_parts.cells import Cell, Measured, measure
 from cliffs_parts.verbs import VERBS, all_cells
 from harness import emit_machine
@@ -43,17 +45,21 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    sections = (*VERBS, *SECTIONS)
+    sections = (*VERBS, "report", "memory", *SECTIONS)
     parser.add_argument("verbs", nargs="*", metavar="verb", help=", ".join(sections))
     parser.add_argument("--metric", nargs="*", help="only these metrics")
     parser.add_argument("--quick", action="store_true", help="few cells, 2 minutes")
     parser.add_argument("--budget", type=float, help="CPU seconds of one call")
     parser.add_argument("--table", action="store_true", help="the worst, as Markdown")
+    parser.add_argument("--rows", type=int, default=1_000_000, help="of `memory`")
     options = parser.parse_args()
     unknown = set(options.verbs) - set(sections)
     if unknown:
         parser.error(f"unknown verb {sorted(unknown)}; known: {', '.join(sections)}")
     emit_machine()
+    if "memory" in options.verbs:
+        memory.run(options.rows, set(options.verbs) - {"memory"})
+        return 0
     asked = [name for name in options.verbs if name in SECTIONS]
     for name in asked:
         SECTIONS[name].run()

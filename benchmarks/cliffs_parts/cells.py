@@ -67,7 +67,7 @@ def measure(cell: Cell, budget: float) -> Measured:
         rows = count * cell.rows
         arrays = None
         if rows >= MEMORY_ROWS and spent < 2 * budget:
-            arrays = _peak(call) / (8 * rows)
+            arrays = peak(call) / (8 * rows)
     per_row = 1e9 * spent / max(rows, SMALLEST_CALL)
     return Measured(cell, per_row, rows, arrays)
 
@@ -78,7 +78,7 @@ def cpu_time(call: Callable[[], Any]) -> float:
     return max(time.process_time() - start, 1e-7)
 
 
-def _peak(call: Callable[[], Any]) -> float:
+def peak(call: Callable[[], Any]) -> float:
     tracemalloc.start()
     try:
         call()
