@@ -12,13 +12,13 @@ import math
 import numpy as np
 
 from argmetric._arguments import check_number
-from argmetric._types import Floats
+from argmetric._types import Booleans, Floats
 
 ROUNDING = 1e-12
 SAME = 1e-13  # of the largest value: the same value, come by in another way
 
 
-def dot(a: Floats, b: Floats) -> float:
+def dot(a: Floats, b: Floats | Booleans) -> float:
     """The sum of products, by one thread: BLAS wakes all there are for 10,000 numbers.
 
     These wait for each other longer than they add, and round by how many they are.

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
         calibrate_out_of_fold as calibrate_out_of_fold,
     )
     from argmetric._calibrate._calibrate import choose_method as choose_method
+    from argmetric._calibrate._cells import cell_numbers as cell_numbers
+    from argmetric._calibrate._cells import first_of_equals as first_of_equals
     from argmetric._calibrate._classes import (
         fit_class_temperature as fit_class_temperature,
     )
@@ -45,6 +47,7 @@ if TYPE_CHECKING:
     from argmetric._calibrate._reference import check_reference as check_reference
     from argmetric._calibrate._reference import check_score_array as check_score_array
     from argmetric._calibrate._reference import refuse_useless as refuse_useless
+    from argmetric._calibrate._rows import row_blocks as row_blocks
     from argmetric._calibrate._spline import SplineMap as SplineMap
 
 __getattr__, __dir__, __all__ = lazy_names(
@@ -57,6 +60,10 @@ __getattr__, __dir__, __all__ = lazy_names(
             "calibrate",
             "calibrate_out_of_fold",
             "choose_method",
+        ),
+        "_cells": (
+            "cell_numbers",
+            "first_of_equals",
         ),
         "_classes": ("fit_class_temperature",),
         "_composed": (
@@ -102,6 +109,7 @@ __getattr__, __dir__, __all__ = lazy_names(
             "check_score_array",
             "refuse_useless",
         ),
+        "_rows": ("row_blocks",),
         "_spline": ("SplineMap",),
     },
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -17,6 +18,7 @@ from argmetric._calibrate._reference import (
     check_reference,
     check_score_array,
 )
+from argmetric._discrete import dot
 from argmetric._groups import Groups, code_groups
 from argmetric._odds import expit
 from argmetric._suspect import warn_of_scale
@@ -159,18 +161,23 @@ def calibrate_out_of_fold(
     reference = check_reference(y, p, sample_weight, None, logits=logits)
     chosen = choose_method(reference, method)
     rising, order = reference.in_order()  # once, and not in every fold
-    whole = fit_map(rising, chosen, draws=False)
+    rising = rising.with_odds()
+    whole = fit_map(replace(rising), chosen, draws=False)  # what it keeps goes with it
     weight = check_weight(sample_weight, scores.shape)
     part = np.ones(scores.size, bool) if weight is None else weight.ravel() > 0
     units = None if groups is None else _per_cell(groups, scores.shape)
-    if units is not None and not part.all():
-        units = units.take(part)
-    fold = fold_numbers(reference.y, n_folds, units, random_state)
-    # A row of weight 0 had no say in any map.
-    mapped = whole._map(scores.ravel()) if logits else whole._map_p(scores.ravel())
+    mapped = None
+    if not part.all():  # a row of weight 0 had no say in any map
+        units = None if units is None else units.take(part)
+        mapped = whole._map(scores.ravel()) if logits else whole._map_p(scores.ravel())
+    fold = fold_numbers(reference.y, n_folds, units, random_state)[order]
+    in_order = out_of_fold_scores(rising, chosen, fold)
     out_of_fold = np.empty(reference.n)
-    out_of_fold[order] = out_of_fold_scores(rising, chosen, fold[order])
-    mapped[part] = out_of_fold
+    out_of_fold[order] = in_order
+    if mapped is None:
+        mapped = out_of_fold
+    else:
+        mapped[part] = out_of_fold
     return (expit(mapped) if logits else mapped).reshape(scores.shape)
 
 
@@ -195,20 +202,20 @@ def choose_method(reference: Reference, method: Method) -> Method:
     reference = thinned(reference)
     fold = fold_numbers(reference.y, N_FOLDS)
     reference, order = reference.in_order()
-    fold = fold[order]
+    reference, fold = reference.with_odds(), fold[order]
     losses = {
         name: _log_losses(reference, name, fold)
         for name in SIMPLE_FIRST
         if name != "beta" or n_distinct(reference.scores) > 2
     }
     w = reference.weights / reference.weights.sum()
-    none = float(w @ losses["identity"])
-    allowed = {name: one for name, one in losses.items() if float(w @ one) <= none}
-    least = min(allowed.values(), key=lambda one: float(w @ one))
+    none = dot(w, losses["identity"])
+    allowed = {name: one for name, one in losses.items() if dot(w, one) <= none}
+    least = min(allowed.values(), key=lambda one: dot(w, one))
     for name, one in allowed.items():
         gap = one - least
-        mean = float(w @ gap)
-        if mean <= float(np.sqrt(w**2 @ (gap - mean) ** 2)):
+        mean = dot(w, gap)
+        if mean <= math.sqrt(dot(w**2, (gap - mean) ** 2)):
             return name
     raise AssertionError("the least loss is within its own error")
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from argmetric._calibrate._reference import Reference
 from argmetric._types import Booleans, Floats, Integers
@@ -40,25 +42,46 @@ def cells_of(reference: Reference, most: int = MOST_CELLS) -> Cells:
     w = None
     if reference.weight is not None:
         w = reference.weight / reference.weight_of_a_row
-    first = np.flatnonzero(np.concatenate([[True], x[1:] != x[:-1]]))
+    first = first_of_equals(x)
     if first.size > most:
-        mass = _mass(w, first, x.size)
-        middle = np.cumsum(mass) - mass / 2
-        number = (most * middle / mass.sum()).astype(np.int64)
-        opens = np.diff(number, prepend=-1) > 0
-        opens[[1, -1]] = True  # or a lump that is smaller than a cell would drown
+        number = cell_numbers(_mass(w, first, x.size), most)
+        opens = np.empty(number.size, dtype=bool)
+        np.greater(number[1:], number[:-1], out=opens[1:])
+        opens[[0, 1, -1]] = True  # or a lump that is smaller than a cell would drown
         first = first[opens]
     total = _mass(w, first, x.size)
     lowest = x[first]
     # The mean of equal scores must be that score to the last digit: a lump is known by
     # standing at the reach.
-    off = x - np.repeat(lowest, np.diff(first, append=x.size))
+    off = np.repeat(lowest, np.diff(first, append=x.size))
+    np.subtract(x, off, out=off)
     return Cells(
         lowest + _sums(w, first, off) / total,
         _sums(w, first, reference.scores) / total,
         _sums(w, first, reference.y),
         total,
     )
+
+
+def first_of_equals(x: npt.NDArray[Any]) -> Integers:
+    """Where each distinct value of an ascending array is for the first time."""
+    apart = np.empty(x.size, dtype=bool)
+    apart[0] = True
+    np.not_equal(x[1:], x[:-1], out=apart[1:])
+    return np.flatnonzero(apart)
+
+
+def cell_numbers(mass: Floats, most: int) -> npt.NDArray[np.int32]:
+    """Cell of every distinct score, of `most` with equal mass, which is used up.
+
+    That in which the middle of what the score weighs lies.
+    """
+    total, middle = mass.sum(), np.cumsum(mass)
+    mass /= 2
+    middle -= mass
+    middle *= most
+    middle /= total
+    return middle.astype(np.int32)
 
 
 def _mass(w: Floats | None, first: Integers, n: int) -> Floats:

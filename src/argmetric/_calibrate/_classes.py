@@ -9,6 +9,7 @@ import numpy as np
 from argmetric._calibrate._fit import HOTTEST, _root
 from argmetric._calibrate._maps import ClassTemperatureMap, log_softmax
 from argmetric._calibrate._reference import row_count
+from argmetric._discrete import dot
 from argmetric._labels import label_array, refuse_missing
 from argmetric._odds import NEAREST
 from argmetric._types import Floats, Integers
@@ -59,7 +60,7 @@ def fit_class_temperature(
     z = z - z.mean(axis=1, keepdims=True)
     wanted = (target * z).sum(axis=1)
     n = int((w > 0).sum())
-    if float(w @ wanted) <= 0:  # the slope of the likelihood at T = ∞
+    if dot(w, wanted) <= 0:  # the slope of the likelihood at T = ∞
         if not strict:
             return ClassTemperatureMap(HOTTEST, n_classes, n=n)
         raise ValueError(
@@ -69,7 +70,7 @@ def fit_class_temperature(
 
     def falling(inverse: float) -> float:
         p = np.exp(log_softmax(inverse * z))
-        return float(w @ (wanted - (p * z).sum(axis=1)))
+        return dot(w, wanted - (p * z).sum(axis=1))
 
     return ClassTemperatureMap(1 / _root(falling), n_classes, n=n)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
 
 import numpy as np
 
@@ -36,14 +35,13 @@ class Counted(Reference):
     def n(self) -> int:
         return int(self.rows.sum())
 
-    @cached_property
+    @property
     def odds(self) -> Floats:
         return self.scores if self.known_odds is None else self.known_odds
 
-    @cached_property
-    def shares(self) -> tuple[Floats, Floats]:
-        most = self.weights.max()
-        return self.weights / most, self.squares / most**2
+    def shares(self, part: slice) -> tuple[Floats, Floats]:
+        most = self.largest_weight
+        return self.weights[part] / most, self.squares[part] / most**2
 
     def _row_count(self, part: Booleans) -> float:
         return row_count(self.weights[part], self.squares[part])

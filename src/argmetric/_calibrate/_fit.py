@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable
 from typing import Any, Literal
@@ -9,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from argmetric._calibrate._base import Calibrator
-from argmetric._calibrate._cells import cells_of
+from argmetric._calibrate._cells import cells_of, first_of_equals
 from argmetric._calibrate._draws import N_DRAWS, drawn
 from argmetric._calibrate._maps import (
     BetaMap,
@@ -21,7 +22,9 @@ from argmetric._calibrate._maps import (
 )
 from argmetric._calibrate._newton import fit_logistic
 from argmetric._calibrate._reference import Reference
+from argmetric._calibrate._rows import row_blocks, summed
 from argmetric._calibrate._spline import fit_spline
+from argmetric._discrete import dot
 from argmetric._odds import expit, logit_of
 from argmetric._types import Floats
 
@@ -49,6 +52,8 @@ def fit_map(
 
     In folds `strict` is off: a constant map is no surprise.
     """
+    if method in _IN_ORDER:
+        reference = reference.rising()
     if strict:
         _check_direction(reference, method)
     return _FITS[method](reference, strict, draws)
@@ -66,11 +71,7 @@ def _check_direction(reference: Reference, method: str) -> None:
     z is the score statistic of the slope at 0, robust to weights.
     """
     score = reference.p if method == "isotonic" else reference.x
-    w, squares = reference.shares
-    centred = score - float(w @ score) / float(w.sum())
-    terms = (reference.y - reference.prevalence) * centred
-    size = float(np.sqrt(squares @ terms**2))
-    z = float(w @ terms) / size if size > 0 else 0.0
+    z = _slope_statistic(reference, score)
     if z > 0:
         return
     if z < -2:
@@ -88,6 +89,20 @@ def _check_direction(reference: Reference, method: str) -> None:
             UserWarning,
             stacklevel=4,
         )
+
+
+def _slope_statistic(reference: Reference, score: Floats) -> float:
+    """Z of a slope of 0: Σ w·(y - π)·(score - its mean), by its deviation."""
+    n, share = reference.y.size, reference.prevalence
+    total = summed(lambda part: float(reference.shares(part)[0].sum()), n)
+    mean = summed(lambda part: dot(reference.shares(part)[0], score[part]), n) / total
+    slope = spread = 0.0
+    for part in row_blocks(n):
+        w, squares = reference.shares(part)
+        terms = (reference.y[part] - share) * (score[part] - mean)
+        slope += dot(w, terms)
+        spread += dot(squares, terms**2)
+    return slope / math.sqrt(spread) if spread > 0 else 0.0
 
 
 def _platt(reference: Reference, strict: bool, draw: bool) -> Calibrator:
@@ -110,8 +125,7 @@ def _described(reference: Reference) -> dict[str, Any]:
 
 
 def _constant(target: Floats, weight: Floats) -> float:
-    mean = float(weight @ target) / float(weight.sum())
-    return logit_of(mean)
+    return logit_of(dot(weight, target) / float(weight.sum()))
 
 
 def _beta(reference: Reference, strict: bool, draw: bool) -> Calibrator:
@@ -135,8 +149,7 @@ def _beta(reference: Reference, strict: bool, draw: bool) -> Calibrator:
             found[2] = _constant(target, w)
         if (found[:2] < 0).any():
             continue
-        eta = found[0] * columns[0] + found[1] * columns[1] + found[2]
-        loss = float(w @ (np.logaddexp(0.0, eta) - target * eta))
+        loss = _beta_loss(found, columns, target, w)
         if loss < lowest:
             best, lowest, covariance = found, loss, spread
         if len(free) == 2:
@@ -145,6 +158,16 @@ def _beta(reference: Reference, strict: bool, draw: bool) -> Calibrator:
     draws = drawn(best, covariance * reference.weight_of_a_row)
     draws[:, :2] = np.maximum(draws[:, :2], 0.0)
     return BetaMap(a, b, c, draws=draws, **_described(reference))
+
+
+def _beta_loss(
+    found: Floats, columns: tuple[Floats, Floats], target: Floats, w: Floats
+) -> float:
+    def terms(part: slice) -> float:
+        eta = found[0] * columns[0][part] + found[1] * columns[1][part] + found[2]
+        return dot(w[part], np.logaddexp(0.0, eta) - target[part] * eta)
+
+    return summed(terms, w.size)
 
 
 def n_distinct(scores: Floats, enough: int = 3) -> int:
@@ -161,7 +184,15 @@ def _temperature(reference: Reference, strict: bool, draw: bool) -> Calibrator:
     right = np.where(y, x >= 0, x <= 0).all()  # 0 stays 0 whatever the temperature
     # Without a single error the likelihood has no finite optimum.
     target = smoothed_targets(reference) if right else y.astype(np.float64)
-    if float(w @ (x * (target - 0.5))) <= 0:
+
+    def falling(b: float) -> float:
+        """The slope of the likelihood by the inverse temperature."""
+        return summed(
+            lambda part: dot(w[part], x[part] * (target[part] - expit(b * x[part]))),
+            x.size,
+        )
+
+    if falling(0.0) <= 0:
         if strict:
             raise ValueError(
                 "no temperature fits: scores above one half are not positive more than "
@@ -170,10 +201,14 @@ def _temperature(reference: Reference, strict: bool, draw: bool) -> Calibrator:
             )
         slope = 1 / HOTTEST
     else:
-        slope = _root(lambda b: float(w @ (x * (target - expit(b * x)))))
-    p = expit(slope * x)
-    information = float(w @ (x**2 * p * (1 - p))) or np.inf  # it may underflow
-    error = reference.weight_of_a_row / information
+        slope = _root(falling)
+
+    def information(part: slice) -> float:
+        p = expit(slope * x[part])
+        return dot(w[part], x[part] ** 2 * p * (1 - p))
+
+    found = summed(information, x.size) or np.inf  # it may underflow
+    error = reference.weight_of_a_row / found
     inverse = drawn(np.array([slope]), np.array([[error]]))
     draws = 1 / np.clip(inverse, 1 / HOTTEST, 1 / COOLEST)
     return TemperatureMap(1 / slope, draws=draws, **_described(reference))
@@ -194,16 +229,7 @@ def _root(falling: Callable[[float], float]) -> float:
 
 
 def _isotonic(reference: Reference, strict: bool, draw: bool) -> Calibrator:
-    reference = reference.rising()
-    p, w = reference.p, reference.weights
-    first = np.flatnonzero(np.concatenate([[True], p[1:] != p[:-1]]))
-    mass = np.add.reduceat(w, first)  # equal scores are one point
-    hits = np.add.reduceat(w * reference.y, first)
-    height = _heights(hits, mass, reference)
-    # Only the two ends of a step matter to a line between them.
-    inner = np.zeros(height.size, dtype=bool)
-    inner[1:-1] = (height[1:-1] == height[:-2]) & (height[1:-1] == height[2:])
-    x, y = p[first][~inner], height[~inner]
+    x, y = _steps(reference)
     return IsotonicMap(
         x,
         y,
@@ -213,7 +239,19 @@ def _isotonic(reference: Reference, strict: bool, draw: bool) -> Calibrator:
     )
 
 
-def _heights(hits: Floats, mass: Floats, reference: Reference) -> Floats:
+def _steps(reference: Reference) -> tuple[Floats, Floats]:
+    """Both ends of every step, and the heights there."""
+    p, w = reference.p, reference.weights
+    first = first_of_equals(p)
+    mass = np.add.reduceat(w, first)  # equal scores are one point
+    height = _heights(np.add.reduceat(w * reference.y, first) / mass, mass, reference)
+    # Only the two ends of a step matter to a line between them.
+    ends = np.ones(height.size, dtype=bool)
+    ends[1:-1] = (height[1:-1] != height[:-2]) | (height[1:-1] != height[2:])
+    return p[first[ends]], height[ends]
+
+
+def _heights(rate: Floats, mass: Floats, reference: Reference) -> Floats:
     """Non-decreasing shares, kept off 0 and 1.
 
     m rows without a positive say that its chance is small, not that it is none: heights
@@ -222,8 +260,8 @@ def _heights(hits: Floats, mass: Floats, reference: Reference) -> Floats:
     from scipy.optimize import isotonic_regression
 
     m, share = sum(reference.counts), reference.prevalence
-    height = isotonic_regression(hits / mass, weights=mass).x
-    return np.asarray(np.clip(height, share / (m + 1), 1 - (1 - share) / (m + 1)))
+    height = np.asarray(isotonic_regression(rate, weights=mass).x)
+    return np.clip(height, share / (m + 1), 1 - (1 - share) / (m + 1), out=height)
 
 
 def _refits(reference: Reference, x: Floats) -> Floats:
@@ -238,7 +276,8 @@ def _refits(reference: Reference, x: Floats) -> Floats:
     for i, again in enumerate(rng.multinomial(rows, both / both.sum(), N_DRAWS)):
         hits, mass = again[:count], again[:count] + again[count:]
         there = mass > 0
-        height = _heights(hits[there], mass[there].astype(np.float64), reference)
+        hits, mass = hits[there], mass[there].astype(np.float64)
+        height = _heights(hits / mass, mass, reference)
         draws[i] = np.interp(at, p[there], height)
     return np.round(draws, 12)  # six digits would make the lowest heights 0
 
@@ -251,6 +290,7 @@ def _spline(reference: Reference, strict: bool, draw: bool) -> Calibrator:
     return fit_spline(reference, draw=draw)
 
 
+_IN_ORDER = ("isotonic", "spline")  # fitted to rows by rising score
 _FITS: dict[str, Callable[[Reference, bool, bool], Calibrator]] = {
     "identity": _identity,
     "platt": _platt,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from argmetric._calibrate._fit import fit_map
 from argmetric._calibrate._reference import Reference
@@ -33,7 +34,7 @@ def fold_numbers(
                 "out-of-fold calibration needs two rows or more of each class; one has "
                 f"{smaller}"
             )
-        return deal(rng, y.astype(np.int64), min(cv, smaller))
+        return deal(rng, y.astype(np.uint8), min(cv, smaller))
     coded = code_groups(groups, y.size, "y")
     code = coded.codes
     positives = np.bincount(code, y, coded.count)
@@ -45,23 +46,28 @@ def fold_numbers(
             f"{smaller}"
         )
     dealt = deal(rng, positives.astype(np.int64), min(cv, smaller))
-    return np.asarray(dealt[code], dtype=np.int64)
+    return np.asarray(dealt[code])
 
 
-def deal(rng: np.random.Generator, kind: Integers, n_folds: int) -> Integers:
-    """Shuffled, sorted by kind and dealt out like cards."""
+def deal(
+    rng: np.random.Generator, kind: npt.NDArray[np.integer[Any]], n_folds: int
+) -> Integers:
+    """Shuffled, sorted by kind and dealt out like cards; in numbers as short as do."""
     order = rng.permutation(kind.size)
     falling = kind.max(initial=0) - kind[order]
     if falling.max(initial=0) < 256:
         falling = falling.astype(np.uint8)  # sorted by counting
     order = order[np.argsort(falling, kind="stable")]
-    number = np.empty(kind.size, dtype=np.int64)
-    number[order] = np.arange(kind.size) % n_folds
+    short: Any = np.min_scalar_type(n_folds)
+    number = np.empty(kind.size, dtype=short)
+    rounds = -(-kind.size // n_folds)
+    number[order] = np.tile(np.arange(n_folds, dtype=short), rounds)[: kind.size]
     return number
 
 
 def out_of_fold_scores(reference: Reference, method: str, fold: Integers) -> Floats:
     """Every row mapped by a fit on the other folds; log-odds for log-odds."""
+    reference = reference.with_odds()
     result = np.empty(reference.n)
     for number in range(int(fold.max()) + 1):
         inside = fold == number

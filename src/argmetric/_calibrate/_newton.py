@@ -2,33 +2,58 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
+from argmetric._calibrate._rows import ROWS, row_blocks
+from argmetric._discrete import dot
 from argmetric._odds import logit_of
 from argmetric._types import Floats
 
 STEPS = 200
+ALONE = 1 << 17  # products of numbers that BLAS leaves to one thread
 
 
-@dataclass(frozen=True)
+@dataclass
 class Point:
-    """Where Newton's method stands: the loss, w·(p-t) and w·p·(1-p)."""
+    """Where Newton's method stands, in sums over the rows.
 
-    eta: Floats
+    Attributes
+    ----------
+    loss : float
+        Σ w·(log(1 + e^η) - t·η).
+    gradient, curvature : ndarray
+        Its first and second derivatives by the coefficients.
+    information : float
+        Σ w·p·(1-p).
+    """
+
     loss: float
-    residual: Floats
+    gradient: Floats
     curvature: Floats
+    information: float
 
     @classmethod
-    def at(cls, eta: Floats, target: Floats, w: Floats) -> Point:
+    def at(cls, theta: Floats, design: Floats, target: Floats, w: Floats) -> Point:
+        count, n = design.shape
+        point = cls(0.0, np.zeros(count), np.zeros((count, count)), 0.0)
+        for part in row_blocks(n, min(ROWS, ALONE // count**2)):
+            point._add(theta, design[:, part], target[part], w[part])
+        return point
+
+    def _add(self, theta: Floats, design: Floats, target: Floats, w: Floats) -> None:
+        eta = np.einsum("i,ij->j", theta, design)
         small = np.exp(-np.abs(eta))
         one = 1.0 + small
         p = np.where(eta >= 0, 1.0, small) / one
         # log(1+e^η) - tη, of which the large parts cancel before they are summed.
-        terms = np.log1p(small) + np.maximum(eta, 0.0) - target * eta
-        return cls(eta, float(w @ terms), w * (p - target), w * (small / one**2))
+        self.loss += dot(w, np.log1p(small) + np.maximum(eta, 0.0) - target * eta)
+        self.gradient += np.einsum("ij,j->i", design, w * (p - target))
+        bend = w * (small / one**2)
+        self.curvature += (design * bend) @ design.T
+        self.information += float(bend.sum())
 
 
 @dataclass(frozen=True)
@@ -58,34 +83,27 @@ def likeliest(
 
     Convex; steps are halved until they pay. O(n) for each of about ten steps.
     """
-    theta = start
-    point = Point.at(theta @ design, target, w)
+    theta, stiffness = start, np.diag(prior.precision)
+    point = Point.at(theta, design, target, w)
     for _ in range(STEPS):
-        gradient = design @ point.residual + prior.precision * (theta - prior.mean)
-        curvature = _curvature(design, point, prior)
-        move = np.linalg.lstsq(curvature, gradient, rcond=None)[0]
+        gradient = point.gradient + prior.precision * (theta - prior.mean)
+        move = np.linalg.lstsq(point.curvature + stiffness, gradient, rcond=None)[0]
         gain = float(gradient @ move)  # twice what a quadratic would gain
         # A step of 1e-6 leaves an error of about its square.
-        if gain <= 1e-12 * float(point.curvature.sum()):
+        if gain <= 1e-12 * point.information:
             theta = theta - move
             break
-        loss = point.loss + prior.loss(theta)
-        size, shift = 1.0, move @ design
+        loss, size = point.loss + prior.loss(theta), 1.0
         while size > 1e-10:
-            tried = Point.at(point.eta - size * shift, target, w)
-            if tried.loss + prior.loss(theta - size * move) <= loss - 0.1 * size * gain:
+            there = theta - size * move
+            tried = Point.at(there, design, target, w)
+            if tried.loss + prior.loss(there) <= loss - 0.1 * size * gain:
                 break
             size /= 2
         else:
             break
-        theta, point = theta - size * move, tried
-    else:
-        curvature = _curvature(design, point, prior)
-    return Mode(theta, curvature, point.loss + prior.loss(theta))
-
-
-def _curvature(design: Floats, point: Point, prior: Prior) -> Floats:
-    return np.asarray((design * point.curvature) @ design.T + np.diag(prior.precision))
+        theta, point = there, tried
+    return Mode(theta, point.curvature + stiffness, point.loss + prior.loss(theta))
 
 
 @dataclass(frozen=True)
@@ -110,14 +128,14 @@ def fit_logistic(
     """
     w = np.ones(target.size) if weight is None else weight
     total = float(w.sum())
-    centre = np.array([float(w @ column) / total for column in columns])
+    centre = np.array([dot(w, column) / total for column in columns])
     scale = np.ones(centre.size)
     design = np.ones((centre.size + 1, target.size))
     for i, column in enumerate(columns):
-        design[i] = column - centre[i]
-        scale[i] = float(np.sqrt(w @ design[i] ** 2 / total)) or 1.0
+        np.subtract(column, centre[i], out=design[i])
+        scale[i] = math.sqrt(dot(w, design[i] ** 2) / total) or 1.0
         design[i] /= scale[i]
-    mean = min(max(float(w @ target) / total, 1e-12), 1 - 1e-12)
+    mean = min(max(dot(w, target) / total, 1e-12), 1 - 1e-12)
     start = np.zeros(centre.size + 1)
     start[-1] = logit_of(mean)
     if near is not None:

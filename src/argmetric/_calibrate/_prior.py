@@ -9,6 +9,7 @@ import numpy as np
 
 from argmetric._arguments import check_flag, check_share
 from argmetric._calibrate._base import Calibrator
+from argmetric._discrete import dot
 from argmetric._odds import from_log_odds, logit
 from argmetric._suspect import warn_of_scale
 from argmetric._types import Floats
@@ -154,7 +155,7 @@ def likeliest_prevalence(a: Floats, b: Floats) -> tuple[float, int]:
         terms = (a - b) / (pi * a + (1.0 - pi) * b)
         slope = float(terms.sum())
         low, high = (pi, high) if slope > 0 else (low, pi)
-        tried = pi + slope / float(terms @ terms)
+        tried = pi + slope / dot(terms, terms)
         if not low < tried < high:
             tried = (low + high) / 2
         if abs(tried - pi) <= 1e-13 * pi:

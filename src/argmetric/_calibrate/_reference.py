@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from argmetric._discrete import dot
 from argmetric._labels import Labels, binary_labels, one_class
 from argmetric._odds import expit, logit, logit_of
 from argmetric._packed import can_pack, sort_labelled
@@ -93,18 +94,26 @@ class Reference:
         half = scores.size // 2
         return float(scores[half - 1 + scores.size % 2 : half + 1].mean())
 
-    @cached_property
+    @property
     def odds(self) -> Floats:
         """Log-odds, infinite for scores of 0 and 1."""
         if self.logits:
             return self.scores
         return logit(self.scores) if self.known_odds is None else self.known_odds
 
+    def with_odds(self) -> Reference:
+        """The same, with log-odds that are kept."""
+        known = self.logits or self.known_odds is not None
+        return self if known else replace(self, known_odds=self.odds)
+
     @cached_property
     def x(self) -> Floats:
         """Log-odds within reach, finite."""
-        x = self.odds
-        return x if self.reach is None else np.clip(x, -self.reach, self.reach)
+        x, reach = self.odds, self.reach
+        if reach is None:
+            return x
+        made_here = not self.logits and self.known_odds is None
+        return np.clip(x, -reach, reach, out=x if made_here else None)
 
     @cached_property
     def p(self) -> Floats:
@@ -123,13 +132,18 @@ class Reference:
         """Weight of the negatives and of the positives."""
         if self.weight is None:
             return self.counts
-        positive = float(self.weights @ self.y)
-        return float(self.weights @ ~self.y), positive
+        return dot(self.weights, ~self.y), dot(self.weights, self.y)
 
     @cached_property
-    def shares(self) -> tuple[Floats, Floats]:
+    def largest_weight(self) -> float:
+        return 1.0 if self.weight is None else float(self.weight.max())
+
+    def shares(self, part: slice) -> tuple[Floats, Floats]:
         """Weights by the largest of them, and their squares, which do not vanish."""
-        share = self.weights / self.weights.max()
+        if self.weight is None:
+            ones = np.ones(self.y[part].size)
+            return ones, ones
+        share = self.weight[part] / self.largest_weight
         return share, share**2
 
     @cached_property
@@ -190,7 +204,7 @@ def row_count(weight: Floats, squares: Floats | None = None) -> float:
     if squares is not None:
         return max(total, total * (total / float(squares.sum())))
     share = weight / weight.max()
-    return max(total, float(share.sum()) ** 2 / float(share @ share))
+    return max(total, float(share.sum()) ** 2 / dot(share, share))
 
 
 def furthest(scores: Floats) -> float | None:
@@ -215,10 +229,10 @@ def check_reference(
     weight = check_weight(sample_weight, scores.shape)
     reference = Reference(scores.ravel(), positive, None, logits)
     if weight is not None:
+        reference = replace(reference, weight=weight.ravel())
         part = weight.ravel() > 0
-        reference = Reference(
-            scores.ravel()[part], positive[part], weight.ravel()[part], logits
-        )
+        if not part.all():
+            reference = reference.take(part)
     refuse_useless(reference, labels)
     return reference
 
