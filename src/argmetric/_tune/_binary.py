@@ -104,7 +104,7 @@ class Search:
     def curve(self, metric: Metric, steps: Steps | None) -> Curve:
         cuts = self.cuts
         if steps is None:
-            values = metric.value(cuts.tp, cuts.k, cuts.t, cuts.n)
+            values = cuts.scored(metric)
         else:
             assert self.grouped is not None
             values = mean_curve(self.grouped, steps)
@@ -284,7 +284,10 @@ def _run_around(found: Integers, cut: int) -> tuple[int, int]:
 
 def _intervals(cuts: Cuts, found: Integers) -> Floats:
     """Runs of cuts as intervals (low, high] of thresholds."""
-    low = np.append(cuts.scores, -math.inf)[found[:, 1]]
+    last = found[:, 1]
+    inside = last < cuts.scores.size
+    low = np.full(last.size, -math.inf)
+    low[inside] = cuts.scores[last[inside]]
     return np.stack([low, cuts.thresholds[found[:, 0]]], axis=1)
 
 

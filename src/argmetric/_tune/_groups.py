@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from argmetric._groups import narrow_integers
 from argmetric._tune._resample import SPLITS, Sums, some_cuts
 from argmetric._tune._scan import Cuts, SortedRows, means
 from argmetric._types import Booleans, Floats, Integers
@@ -46,11 +47,12 @@ class GroupedRows:
 def group_rows(rows: SortedRows, code: Integers, n_groups: int) -> GroupedRows:
     """Lay sorted rows out by group; `code` is in the order of the input."""
     assert rows.order is not None
-    code = code[rows.order]
+    narrow = narrow_integers(code.size)
+    code = code.astype(narrow)[rows.order]
     counts = np.bincount(code, minlength=n_groups)
     indptr = np.concatenate([[0], np.cumsum(counts)])
     rows = replace(rows, order=None)  # has done its work
-    return GroupedRows(rows, code, stable_order(code, n_groups), indptr)
+    return GroupedRows(rows, code, stable_order(code, n_groups).astype(narrow), indptr)
 
 
 def stable_order(code: Integers, count: int) -> Integers:
@@ -134,22 +136,32 @@ def running_sum(values: Floats | npt.NDArray[np.int8]) -> Floats:
     """Cumulative sum in blocks: a rounding error per block, not per number."""
     padded = np.zeros(-(-values.size // BLOCK) * BLOCK)
     padded[: values.size] = values
-    table = np.cumsum(padded.reshape(-1, BLOCK), axis=1)
+    table = padded.reshape(-1, BLOCK)
+    np.cumsum(table, axis=1, out=table)
     table[1:] += np.cumsum(table[:-1, -1])[:, None]
     return table.ravel()[: values.size]
 
 
 def mean_curve(grouped: GroupedRows, steps: Steps) -> Floats:
     """Mean over groups at every cut; nan where no group is defined."""
-    ends = grouped.rows.ends
-    total, share = (
-        start.sum() + np.concatenate([[0.0], running_sum(change)[ends - 1]])
-        for start, change in (
-            (steps.start, steps.value),
-            (steps.start_defined, steps.defined),
-        )
-    )
+    total = _at_cuts(grouped, steps.start, steps.value)
+    share = steps.start_defined.sum()[None]  # and so it stays, for most metrics
+    if steps.defined.any():
+        share = _at_cuts(grouped, steps.start_defined, steps.defined)
     return means(total, share)
+
+
+def _at_cuts(
+    grouped: GroupedRows, start: Floats, change: Floats | npt.NDArray[np.int8]
+) -> Floats:
+    """Sum over the groups at every cut."""
+    ends, sums = grouped.rows.ends, running_sum(change)
+    if ends.size < sums.size:
+        sums = sums[ends - 1]
+    result = np.empty(ends.size + 1)
+    result[0], result[1:] = 0.0, sums
+    result += start.sum()
+    return result
 
 
 @dataclass(frozen=True)
@@ -225,12 +237,12 @@ def group_sampler(
         unit = rng.permutation(groups) % UNITS
     units = int(unit.max()) + 1
     rows = grouped.rows
-    ends = np.concatenate([[0], rows.ends])[index]
-    slot = np.searchsorted(ends, np.arange(rows.n_rows), side="right")
-    slot += unit[grouped.code] * index.size
+    ends = rows.ends_of(index)
+    slot = np.repeat(np.arange(1, ends.size), np.diff(ends))
+    slot += (unit * index.size)[grouped.code]
 
     def matrix(
-        change: Floats | npt.NDArray[np.int8], start: Floats | None = None
+        change: Floats | Booleans | npt.NDArray[np.int8], start: Floats | None = None
     ) -> Floats:
         table: Any = np.bincount(slot, weights=change, minlength=units * index.size)
         table = table.reshape(units, index.size)
@@ -240,9 +252,7 @@ def group_sampler(
 
     tp = fp = value = defined = None
     if counts:
-        weight = np.ones(rows.n_rows) if rows.weight is None else rows.weight
-        tp = matrix(np.where(rows.positive, weight, 0.0))
-        fp = matrix(np.where(rows.positive, 0.0, weight))
+        tp, fp = (matrix(rows.worth(one)) for one in (rows.positive, ~rows.positive))
     if steps is not None:
         value = matrix(steps.value, steps.start)
         if steps.defined.any():

@@ -223,7 +223,7 @@ def cell_sampler(rows: SortedRows, cuts: Cuts, keep: Integers) -> CellSampler:
     positive = np.tile([True, False], index.size - 1)
     number = _pairs(np.diff(cuts.tp[index]), np.diff(cuts.fp[index]))
     if rows.weight is not None:
-        ends = np.concatenate([[0], rows.ends])[index]
+        ends = rows.ends_of(index)
         number = _binned(rows, ends, np.ones(rows.n_rows))
         weight = _binned(rows, ends, rows.weight)
         square = _binned(rows, ends, rows.weight**2)

@@ -16,6 +16,8 @@ from argmetric._packed import can_pack, sort_labelled
 from argmetric._types import Booleans, Floats, Integers
 from argmetric.metrics import Metric
 
+NEAR = 1 << 16  # cuts that are scored at a time
+
 
 @dataclass(frozen=True)
 class SortedRows:
@@ -35,6 +37,16 @@ class SortedRows:
         """One past the last row of every distinct score."""
         last = np.flatnonzero(self.scores[1:] != self.scores[:-1])
         return np.append(last + 1, self.n_rows)
+
+    def ends_of(self, cuts: Integers) -> Integers:
+        """How many rows each of these cuts predicts."""
+        found = np.zeros(cuts.size, dtype=np.int64)
+        found[cuts > 0] = self.ends[cuts[cuts > 0] - 1]
+        return found
+
+    def worth(self, chosen: Booleans) -> Booleans | Floats:
+        """Weights of the chosen rows, 0 of the others."""
+        return chosen if self.weight is None else np.where(chosen, self.weight, 0.0)
 
 
 def sort_rows(
@@ -84,6 +96,14 @@ class Cuts:
     @property
     def size(self) -> int:
         return self.tp.size
+
+    def scored(self, metric: Metric) -> Floats:
+        """The metric at every cut; what it makes on the way stays in the cache."""
+        t, n, values = self.t, self.n, np.empty(self.size)
+        for first in range(0, self.size, NEAR):
+            part = slice(first, first + NEAR)
+            values[part] = metric.value(self.tp[part], self.k[part], t, n)
+        return values
 
     @cached_property
     def thresholds(self) -> Floats:
@@ -199,8 +219,9 @@ def gains(values: Floats, metric: Metric, allowed: Booleans | None) -> Floats:
 
 def means(total: Floats, defined: Floats) -> Floats:
     """Sums over the number of defined terms; nan where there is none."""
-    some = defined > 0.5
-    return np.where(some, total / np.where(some, defined, 1.0), math.nan)
+    result = np.full(total.shape, math.nan)
+    np.divide(total, defined, out=result, where=defined > 0.5)
+    return result
 
 
 def runs(mask: Booleans) -> Integers:
