@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from argmetric._calibrate import cell_numbers, first_of_equals
 from argmetric._display import as_frame
 from argmetric._packed import sort_labelled
-from argmetric._types import Booleans, Floats
+from argmetric._types import Booleans, Floats, Integers
 
 Z = 1.959963984540054  # 97.5 % point of the normal law
 
@@ -78,22 +79,51 @@ def reliability_bins(
     """
     if weight is None:
         p, y = sort_labelled(p, y)
-        w = np.ones(p.size)
     else:
         order = np.argsort(p, kind="stable")
-        p, y, w = p[order], y[order], weight[order]
-    first = np.flatnonzero(np.concatenate([[True], p[1:] != p[:-1]]))
-    mass = np.add.reduceat(w * p if by_positives and p[-1] > 0.0 else w, first)
-    middle = np.cumsum(mass) - mass / 2
-    number = np.minimum((n_bins * middle / mass.sum()).astype(np.int64), n_bins - 1)
-    begin = first[np.flatnonzero(np.concatenate([[True], number[1:] != number[:-1]]))]
+        p, y, weight = p[order], y[order], weight[order]
+    rows = _Rows(p, y, weight)
+    first = first_of_equals(p)
+    of_positives = by_positives and p[-1] > 0.0
+    mass = rows.said(first) if of_positives else rows.total(first)
+    number = cell_numbers(mass, n_bins)
+    np.minimum(number, n_bins - 1, out=number)
+    begin = first[first_of_equals(number)]
     end = np.append(begin[1:], p.size) - 1
-    total, squares, said, happened = (
-        np.add.reduceat(a, begin) for a in (w, w * w, w * p, w * y)
-    )
-    rate = happened / total
-    low, high = wilson(rate, total**2 / squares)
-    return ReliabilityBins(p[begin], p[end], total, said / total, rate, low, high)
+    total = rows.total(begin)
+    rate = rows.happened(begin) / total
+    low, high = wilson(rate, total**2 / rows.squares(begin))
+    said = rows.said(begin) / total
+    return ReliabilityBins(p[begin], p[end], total, said, rate, low, high)
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Rows in order, and sums over those of every bin, by where it begins."""
+
+    p: Floats
+    y: Booleans
+    weight: Floats | None
+
+    def _sum(self, values: Floats | Booleans, begin: Integers) -> Floats:
+        weighted = values if self.weight is None else self.weight * values
+        return np.add.reduceat(weighted, begin, dtype=np.float64)
+
+    def total(self, begin: Integers) -> Floats:
+        if self.weight is None:
+            return np.diff(begin, append=self.p.size).astype(np.float64)
+        return np.add.reduceat(self.weight, begin)
+
+    def squares(self, begin: Integers) -> Floats:
+        if self.weight is None:
+            return self.total(begin)
+        return np.add.reduceat(self.weight**2, begin)
+
+    def said(self, begin: Integers) -> Floats:
+        return self._sum(self.p, begin)
+
+    def happened(self, begin: Integers) -> Floats:
+        return self._sum(self.y, begin)
 
 
 def wilson(rate: Floats, n: Floats) -> tuple[Floats, Floats]:

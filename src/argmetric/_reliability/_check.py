@@ -16,7 +16,9 @@ from argmetric._calibrate import (
     check_reference,
     check_score_array,
     choose_method,
+    row_blocks,
 )
+from argmetric._discrete import dot
 from argmetric._groups import code_groups
 from argmetric._labels import binary_labels
 from argmetric._layout import Average, lay_out
@@ -35,7 +37,7 @@ from argmetric._reliability._routes import (
 )
 from argmetric._reliability._slope import calibration_line
 from argmetric._suspect import refuse_two_classes
-from argmetric._types import Floats
+from argmetric._types import Booleans, Floats
 from argmetric._validation import Probabilities, check_choice, check_weight
 from argmetric.metrics import MetricLike, get_metric
 
@@ -149,13 +151,14 @@ def calibration_check(
         logits=logits,
     )
     before, after = decisions(problem, mended)
-    labels: dict[RouteName, Any] = {
+    labels: dict[RouteName, Booleans | None] = {
         "recalibrate": after.labels,
         "decide": before.labels,
         "tune": tuned_labels(problem, problem.folds(N_FOLDS, random_state)),
-        "half": scores >= (0.0 if logits else 0.5),
+        "half": layout.scores >= (0.0 if logits else 0.5),
     }
-    names = tuple(name for name in ROUTES if labels[name] is not None)
+    called = {name: one for name in ROUTES if (one := labels[name]) is not None}
+    names = tuple(called)
     units = units_of(layout, groups)
     truth = layout.select(positive)
     placed = None if weight is None else layout.select(weight)
@@ -163,7 +166,7 @@ def calibration_check(
         metric,
         units,
         truth,
-        tuple(layout.select(np.asarray(labels[name])) == 1 for name in names),
+        tuple(called.values()),
         placed,
     )
     judged = judge(case, n_bootstrap, np.random.default_rng(random_state))
@@ -179,10 +182,8 @@ def calibration_check(
     mended = layout.select(mended)[part]
     bins = _binned(ordered.p, ordered, n_bins)
     clustered = units.n_units < layout.scores.size
-    as_is = _quality(ordered.p, _own_losses(ordered), ordered, bins)
-    again = _quality(
-        mended, _log_losses(mended, ordered), ordered, _binned(mended, ordered, n_bins)
-    )
+    as_is = _quality(ordered.p, ordered, bins, ordered.scores if logits else None)
+    again = _quality(mended, ordered, _binned(mended, ordered, n_bins))
     better = again.log_loss <= as_is.log_loss
     return CalibrationCheck(
         route=best_route(judged, names, sign, mended=better),
@@ -195,7 +196,7 @@ def calibration_check(
             ordered.x,
             ordered.y,
             ordered.weight,
-            units.unit[part] if clustered else None,
+            units.unit[part] if clustered and units.unit is not None else None,
         ),
         bins=bins,
         positive_bins=reliability_bins(
@@ -224,30 +225,31 @@ def _binned(p: Floats, ordered: Reference, n_bins: int) -> ReliabilityBins:
     return reliability_bins(p, ordered.y, ordered.weight, n_bins)
 
 
-def _own_losses(ordered: Reference) -> Floats:
-    """Log-loss of every row as it stands, from log-odds where there are some."""
-    if not ordered.logits:
-        return _log_losses(ordered.scores, ordered)
-    return np.logaddexp(0.0, np.where(ordered.y, -1.0, 1.0) * ordered.scores)
-
-
-def _log_losses(p: Floats, ordered: Reference) -> Floats:
-    with np.errstate(divide="ignore"):
-        return -np.where(ordered.y, np.log(p), np.log1p(-p))
-
-
 def _quality(
-    p: Floats, losses: Floats, ordered: Reference, bins: ReliabilityBins
+    p: Floats, ordered: Reference, bins: ReliabilityBins, odds: Floats | None = None
 ) -> Quality:
-    share = ordered.weights / ordered.weights.sum()
-    return Quality(
-        ece=bins.ece,
-        brier=float(share @ (p - ordered.y) ** 2),
-        log_loss=float(share @ losses),
-        n_certain_and_wrong=int(np.isinf(losses).sum()),
-    )
+    """How good p is, whose log-odds tell the log-loss where they are known."""
+    squares = losses = 0.0
+    wrong = 0
+    for part in row_blocks(p.size):
+        y, share = ordered.y[part], ordered.shares(part)[0]
+        loss = _log_losses(p[part], y) if odds is None else _odd_losses(odds[part], y)
+        squares += dot(share, (p[part] - y) ** 2)
+        losses += dot(share, loss)
+        wrong += int(np.isinf(loss).sum())
+    total = sum(ordered.masses) / ordered.largest_weight
+    return Quality(bins.ece, squares / total, losses / total, wrong)
+
+
+def _odd_losses(odds: Floats, y: Booleans) -> Floats:
+    return np.logaddexp(0.0, np.where(y, -1.0, 1.0) * odds)
+
+
+def _log_losses(p: Floats, y: Booleans) -> Floats:
+    with np.errstate(divide="ignore"):
+        return -np.where(y, np.log(p), np.log1p(-p))
 
 
 def _histogram(ordered: Reference) -> Floats:
-    counts = np.histogram(ordered.p, HISTOGRAM, (0.0, 1.0), weights=ordered.weights)[0]
+    counts = np.histogram(ordered.p, HISTOGRAM, (0.0, 1.0), weights=ordered.weight)[0]
     return np.asarray(counts, dtype=np.float64)

@@ -22,8 +22,8 @@ class Units:
 
     Attributes
     ----------
-    unit : ndarray
-        Number of the unit of every item.
+    unit : ndarray or None
+        Number of the unit of every item; None: each is one.
     segment : ndarray or None
         Number of the segment whose counts the item enters; None: one for all.
     n_units, n_segments : int
@@ -32,7 +32,7 @@ class Units:
         Whether every unit has a score of its own, and the mean of them counts.
     """
 
-    unit: Integers
+    unit: Integers | None
     segment: Integers | None
     n_units: int
     n_segments: int
@@ -51,7 +51,7 @@ def units_of(layout: Layout, groups: Any) -> Units:
         count = columns if layout.average == "macro" else 1
         return Units(row, column, rows, count, layout.average == "samples")
     if groups is None:
-        return Units(np.arange(n), None, n, 1, False)
+        return Units(None, None, n, 1, False)
     coded = code_groups(groups, n)
     return Units(coded.codes, None, coded.count, 1, layout.average == "groups")
 
@@ -109,15 +109,17 @@ def _blocks(case: Case, rng: np.random.Generator) -> tuple[Integers, int]:
     most = max(32, min(MOST_BLOCKS, MOST_CELLS // (columns * units.n_segments)))
     if units.n_units <= most:
         return np.arange(units.n_units), units.n_units
-    return rng.permutation(units.n_units) % most, most
+    block = rng.permutation(units.n_units)
+    block %= most
+    return block.astype(np.int16), most  # most is at most MOST_BLOCKS
 
 
 def _counts(case: Case, block: Integers, n_blocks: int) -> Floats:
     """Positives and size, then hits and predictions: blocks × segments × columns."""
     units, y = case.units, case.y
-    code = block[units.unit] * units.n_segments
+    code = block if units.unit is None else block[units.unit]
     if units.segment is not None:
-        code = code + units.segment
+        code = code.astype(np.int64) * units.n_segments + units.segment
     masks = [y, np.ones_like(y)]
     for labels in case.labels:
         masks += [labels & y, labels]
@@ -129,6 +131,7 @@ def _counts(case: Case, block: Integers, n_blocks: int) -> Floats:
 def _scores(case: Case, block: Integers, n_blocks: int) -> Floats:
     """Sum and number of the defined scores of the units: blocks × 1 × columns."""
     unit, count, y = case.units.unit, case.units.n_units, case.y
+    assert unit is not None
     t, n = (case.added(unit, mask, count) for mask in (y, np.ones_like(y)))
     columns = []
     for labels in case.labels:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from argmetric._calibrate import fold_numbers
-from argmetric._decide import Decision, decide
+from argmetric._decide import decide
 from argmetric._groups import Groups
 from argmetric._layout import Layout
 from argmetric._reliability._judge import Judged
@@ -87,19 +87,29 @@ class Problem:
         return {"groups": self.groups, "average": average, "logits": self.logits}
 
 
-def decisions(problem: Problem, mended: Floats) -> tuple[Decision, Decision]:
+class Decided(NamedTuple):
+    """What `decide` called positive, item by item, and what it expected of that."""
+
+    labels: Booleans
+    expected: float
+    threshold: float | None
+
+
+def decisions(problem: Problem, mended: Floats) -> tuple[Decided, Decided]:
     """`decide` with the scores as they stand, and with those mended out of fold."""
     ready = problem.layout.select(mended)  # in the order in which `decide` asks for it
-    options = problem.options()
+    return _decided(problem), _decided(problem, calibrator=lambda p: ready)
+
+
+def _decided(problem: Problem, **given: Any) -> Decided:
     scores = Probabilities(problem.scores, problem.logits)
-    return (
-        decide(scores, problem.metric, **options),
-        decide(scores, problem.metric, **options, calibrator=lambda p: ready),
-    )
+    found = decide(scores, problem.metric, **problem.options(), **given)
+    labels = problem.layout.select(np.asarray(found.labels)) == 1
+    return Decided(labels, found.expected, found.threshold)
 
 
 def tuned_labels(problem: Problem, folds: Integers) -> Booleans | None:
-    """Labels by cuts that were tuned on the other folds.
+    """Labels by cuts that were tuned on the other folds, item by item.
 
     None where a label of a matrix has one class only and so no cut.
     """
@@ -109,12 +119,13 @@ def tuned_labels(problem: Problem, folds: Integers) -> Booleans | None:
         warnings.simplefilter("ignore")
         for number in range(int(folds.max()) + 1):
             inside = folds == number
-            try:
-                rule = tuned_rule(problem, ~inside)
+            try:  # a rule has all its cuts: none is kept while the next is sought
+                labels[inside] = tuned_rule(problem, ~inside).applies(
+                    problem.scores[inside]
+                )
             except ValueError:
                 return None
-            labels[inside] = rule.applies(problem.scores[inside])
-    return labels
+    return problem.layout.select(labels)
 
 
 def tuned_rule(problem: Problem, rows: Booleans) -> Any:

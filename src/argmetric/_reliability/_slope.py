@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from argmetric._calibrate import fit_logistic
+from argmetric._calibrate import fit_logistic, row_blocks
+from argmetric._discrete import dot
 from argmetric._odds import from_log_odds
 from argmetric._types import Floats, Integers
 
@@ -45,24 +46,24 @@ def calibration_line(
     """
     if float(x[y].min()) >= float(x[~y].max()):
         return SEPARATED
-    w = np.ones(x.size) if weight is None else weight
-    near = _line_of_bins(x, y, w) if x.size > MANY_ROWS else None
+    near = _line_of_bins(x, y, weight) if x.size > MANY_ROWS else None
     fit = fit_logistic([x], y.astype(np.float64), weight, near)
     slope, intercept = map(float, fit.coefficients)
-    eta = slope * x + intercept
-    p, q = from_log_odds(eta)
-    curve = w * p * q
-    information = np.array([[curve @ x**2, curve @ x], [curve @ x, float(curve.sum())]])
+    information, residual = np.zeros((2, 2)), np.empty(x.size)
+    for part in row_blocks(x.size):
+        z = x[part]
+        p, q = from_log_odds(slope * z + intercept)
+        curve, off = p * q, np.where(y[part], q, -p)
+        if weight is not None:
+            curve, off = weight[part] * curve, weight[part] * off
+        mixed = dot(curve, z)
+        information += [[dot(curve, z**2), mixed], [mixed, float(curve.sum())]]
+        residual[part] = off
     if not np.linalg.cond(information) < 1e15:
         return SEPARATED
     covariance = np.linalg.inv(information)
     if weight is not None or unit is not None:
-        residual = w * np.where(y, q, -p)
-        parts = np.stack([residual * x, residual])
-        if unit is not None:
-            count = int(unit.max()) + 1
-            parts = np.stack([np.bincount(unit, part, count) for part in parts])
-        covariance = covariance @ (parts @ parts.T) @ covariance
+        covariance = covariance @ _spread(residual, x, unit) @ covariance
     gap = np.array([slope - 1.0, intercept])
     distance = float(gap @ np.linalg.solve(covariance, gap))
     slope_error, intercept_error = map(float, np.sqrt(np.diag(covariance)))
@@ -70,12 +71,33 @@ def calibration_line(
     return Line(slope, slope_error, intercept, intercept_error, math.exp(-distance / 2))
 
 
-def _line_of_bins(x: Floats, y: npt.NDArray[np.bool_], w: Floats) -> Floats:
+def _spread(residual: Floats, x: Floats, unit: Integers | None) -> Floats:
+    """Σ of the squares of what the rows, or whole units, pull at slope and intercept.
+
+    The residuals are used up.
+    """
+    level = _per_unit(residual, unit)
+    pull = _per_unit(np.multiply(residual, x, out=residual), unit)
+    mixed = dot(pull, level)
+    return np.array([[dot(pull, pull), mixed], [mixed, dot(level, level)]])
+
+
+def _per_unit(values: Floats, unit: Integers | None) -> Floats:
+    if unit is None:
+        return values.copy()
+    return np.bincount(unit, values).astype(np.float64, copy=False)
+
+
+def _line_of_bins(x: Floats, y: npt.NDArray[np.bool_], weight: Floats | None) -> Floats:
     """About the same line, from bins of equal width, with targets off 0 and 1."""
     low, high = float(x.min()), float(x.max())
     number = ((x - low) * ((BINS - 1) / (high - low))).astype(np.int64)
-    sums = np.stack([np.bincount(number, one, BINS) for one in (w, w * x, w * y)])
-    sums = sums[:, sums[0] > 0.0].astype(np.float64, copy=False)
-    total, middle, positive = sums
-    target = (positive + total / w.sum()) / (total * (1.0 + 2.0 / w.sum()))
+    sums = np.empty((3, BINS))
+    for i, values in enumerate((None, x, y)):
+        if weight is not None:
+            values = weight if values is None else weight * values
+        sums[i] = np.bincount(number, values, BINS)
+    everything = float(x.size if weight is None else weight.sum())
+    total, middle, positive = sums[:, sums[0] > 0.0]
+    target = (positive + total / everything) / (total * (1.0 + 2.0 / everything))
     return fit_logistic([middle / total], target, total).coefficients
