@@ -74,6 +74,8 @@ def finer(z: Floats, level: Floats, step: float) -> tuple[Floats, Floats]:
 def settle(p: Floats, q: Floats, known: Floats) -> tuple[Floats, Floats]:
     """Known labels are certain."""
     unknown = np.isnan(known)
+    if unknown.all():
+        return p, q
     return np.where(unknown, p, known), np.where(unknown, q, 1.0 - known)
 
 

@@ -233,6 +233,8 @@ def law_of_score(
         return law_of_one(metric, n, p, q, known, selected, deviation)
     from argmetric._forecast._means import law_of_mean
 
-    order = layout.segment_rows(0, layout.indptr.size - 1)
-    rows = Segments(p[order], q[order], layout.indptr, layout.sizes)
-    return law_of_mean(Groups(metric, rows, known[order], selected[order], deviation))
+    if layout.rows is not None:
+        p, q, known = (one[layout.rows] for one in (p, q, known))
+        selected = selected[layout.rows]
+    rows = Segments(p, q, layout.indptr, layout.sizes)
+    return law_of_mean(Groups(metric, rows, known, selected, deviation))
