@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from argmetric._groups import code_groups
+from argmetric._groups import Groups, code_groups
 from argmetric._sparse import check_structure, entry_place
 from argmetric._suspect import refuse_two_classes
 from argmetric._types import Floats, Integers
@@ -52,6 +52,8 @@ class Layout(NamedTuple):
         From an array in the shape of the input to its explicit items.
     shape : tuple of int
         Shape of the input.
+    coded : Groups or None
+        The groups that were given: who lays the same rows out again may pass them.
     """
 
     scores: Floats
@@ -63,6 +65,7 @@ class Layout(NamedTuple):
     restore: Callable[[npt.NDArray[Any]], Any]
     select: Callable[[npt.NDArray[Any]], npt.NDArray[Any]]
     shape: tuple[int, ...]
+    coded: Groups | None = None
 
     @property
     def single(self) -> bool:
@@ -113,10 +116,9 @@ def lay_out(
     if average is None:
         raise ValueError(WHICH_AVERAGE)
     check_choice(average, "average", ("groups", "pooled"))
+    coded = code_groups(groups, array.size, name)  # a wrong column is always an error
     if average == "pooled":
-        code_groups(groups, array.size, name)  # a wrong column is an error here too
-        return _one(array, array.shape, "pooled", same_kind(p))
-    coded = code_groups(groups, array.size, name)
+        return _one(array, array.shape, "pooled", same_kind(p), coded)
     return Layout(
         scores=array,
         indptr=coded.indptr,
@@ -127,6 +129,7 @@ def lay_out(
         restore=same_kind(p),
         select=np.ravel,
         shape=array.shape,
+        coded=coded,
     )
 
 
@@ -135,9 +138,12 @@ def _one(
     shape: tuple[int, ...],
     average: str | None,
     restore: Callable[[npt.NDArray[Any]], Any],
+    coded: Groups | None = None,
 ) -> Layout:
     bounds, size = _whole(scores.size)
-    return Layout(scores, bounds, size, None, None, average, restore, np.ravel, shape)
+    return Layout(
+        scores, bounds, size, None, None, average, restore, np.ravel, shape, coded
+    )
 
 
 @lru_cache(maxsize=256)  # services ask for the same sizes again

@@ -15,6 +15,7 @@ from argmetric._forecast import Forecast, forecast
 from argmetric._layout import Layout, lay_out
 from argmetric._odds import from_log_odds
 from argmetric._types import Booleans, Floats
+from argmetric._validation import Probabilities
 from argmetric.metrics import Metric
 
 
@@ -37,10 +38,15 @@ class Asked:
     ids: Any = None  # names of the groups, where `groups` are numbers for them
 
     @cached_property
+    def given(self) -> Layout:
+        """The rows as they were given."""
+        grouping = {"groups": self.groups, "average": self.average}
+        return lay_out(self.p, **grouping, logits=self.logits)
+
+    @cached_property
     def layout(self) -> Layout:
         """The rows with calibrated scores."""
-        given = {"groups": self.groups, "average": self.average, "logits": self.logits}
-        layout = lay_out(self.p, **given)
+        layout = self.given
         found = resolve_calibrator(self.calibrator, None, logits=self.logits)
         if found is not None:
             layout = recalibrated(layout, found, logits=self.logits)
@@ -79,12 +85,20 @@ class Asked:
 
     @property
     def grouping(self) -> dict[str, Any]:
-        return {"groups": self.groups, "average": self.average}
+        """Groups that were checked and numbered once, and how they are averaged."""
+        return {"groups": self.given.coded, "average": self.average}
+
+    @property
+    def scores(self) -> Any:
+        """What was given, checked once where it has no columns to be named by."""
+        if len(self.given.shape) == 2:
+            return self.p
+        return Probabilities(self.given.scores, self.logits)
 
     def decide(self, metric: Metric) -> Decision:
         """The decision on the same rows for another metric."""
         return decide(
-            self.p,
+            self.scores,
             metric,
             **self.grouping,
             **self.limits,
@@ -95,7 +109,7 @@ class Asked:
     def forecast(self, labels: Any) -> Forecast:
         """The score of labels, the uncertainty of the calibrator included."""
         return forecast(
-            self.p,
+            self.scores,
             labels,
             self.metric,
             self.coverage,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -32,7 +34,7 @@ METRICS = (
 BETAS = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0)
 FLOORS = tuple(round(0.05 * i, 2) for i in range(1, 20))
 NEAR = 0.01  # of the score, within which a cut is as good
-KEPT = 1 << 24  # numbers of curves that are held; longer ones are made twice
+KEPT = 1 << 22  # numbers of curves that are held; longer ones are made twice
 
 
 def metrics_for(metric: Metric) -> list[Metric]:
@@ -48,19 +50,22 @@ class Family:
 
     def __init__(self, asked: Asked, decision: Decision) -> None:
         self.asked, self.metrics = asked, metrics_for(asked.metric)
-        self.key, self.main = decision._cuts()
+        self.key, curve = decision._cuts()
         self.size, self.single = self.key.size, decision.group_ids is None
+        self.long = self.single and self.size >= LONG and not asked.logits
         self._ascending = self.key[::-1]
         self.choices: dict[str, Choice] = {}
         self.best: dict[str, int] = {}
-        self._held: dict[str, Decision] = {asked.metric.name: decision}
+        self._held: dict[str, Callable[[], tuple[Floats, Floats]]] = {}
         for metric in self.metrics:
-            name = metric.name
-            found = self._held.get(name) or asked.decide(metric)
-            if len(self.metrics) * self.size <= KEPT:
-                self._held[name] = found
+            name, own = metric.name, metric.name == asked.metric.name
+            found = decision if own else asked.decide(metric)
+            if own or len(self.metrics) * self.size <= KEPT:
+                self._held[name] = found._cuts
             cut = found.n_positives if self.single else found.best_cut.n_positives
             self.best[name] = cut
+            if own:
+                self.near = _near(curve, cut, decision)
             self.choices[name] = Choice(
                 found.n_positives,
                 found.threshold,
@@ -101,8 +106,7 @@ class Family:
         places : ndarray
             Ascending numbers of positives, none and all among them.
         """
-        long = self.single and self.size >= LONG and not self.asked.logits
-        sums = PlacedSums(self.key, places) if long else None
+        sums = PlacedSums(self.key, places) if self.long else None
         found = {}
         for metric in self.metrics:
             values = None if sums is None else sums.expected(metric)
@@ -112,8 +116,17 @@ class Family:
         return found
 
     def _curve(self, metric: Metric) -> Floats:
-        found = self._held.get(metric.name) or self.asked.decide(metric)
-        return found._cuts()[1]
+        made = self._held.pop(metric.name, None) or self.asked.decide(metric)._cuts
+        return made()[1]
+
+    def hits(self) -> Floats:
+        """Expected true positives of the first k rows, k = 0…n."""
+        p = self.key
+        if self.asked.logits:
+            p = np.sort(self.asked.probabilities)[::-1]
+        hits = np.zeros(self.size + 1)
+        np.cumsum(p, out=hits[1:])
+        return hits
 
 
 def curves_of(
@@ -121,12 +134,11 @@ def curves_of(
 ) -> tuple[Curves, tuple[Choice, ...]]:
     """The curves at some places, and the best decision for each metric."""
     size, single = family.size, family.single
-    hits = np.concatenate([[0.0], np.cumsum(-np.sort(-asked.probabilities))])
-    recall = None
+    hits, recall = family.hits(), None
     if single:
         recall = asked.decide(Recall(zero_division=math.nan))._cuts()[1]
     half, best_cut = decision.cut_half.n_positives, decision.best_cut.n_positives
-    low, high = _near(family.main, family.best[asked.metric.name], decision)
+    low, high = family.near
     must = [half, best_cut, low, high, *family.best.values()]
     least, most = _allowed(asked.limits, size)
     if single:
@@ -193,11 +205,13 @@ def _allowed(limits: dict[str, Any], size: int) -> tuple[int, int]:
 
 def floor_counts(recall: Floats, hits: Floats) -> list[int]:
     """Fewest and most positives under floors that can be chosen in the page."""
-    size = hits.size - 1
     fewest = [int(np.argmax(recall >= floor - 1e-12)) for floor in FLOORS]
-    precision = hits[1:] / np.arange(1, size + 1)
-    falling = -precision
-    most = [int(np.searchsorted(falling, 1e-12 - x, side="right")) for x in FLOORS]
+
+    def falling(k: int) -> float:
+        return -float(hits[k]) / k
+
+    counts = range(1, hits.size)
+    most = [bisect_right(counts, 1e-12 - floor, key=falling) for floor in FLOORS]
     return fewest + most
 
 

@@ -81,9 +81,10 @@ def groups_of(asked: Asked, decision: Decision, labels: npt.NDArray[Any]) -> Gro
     """Sizes, cuts and scores of the groups, and the ten least certain."""
     layout = asked.layout
     assert layout.ids is not None
-    order = layout.segment_rows(0, layout.sizes.size)
-    chosen = layout.select(labels)[order] == 1
-    lowest = np.where(chosen, layout.scores[order], np.inf)
+    chosen, lowest = layout.select(labels) == 1, layout.scores
+    if layout.rows is not None:
+        chosen, lowest = chosen[layout.rows], lowest[layout.rows]
+    lowest = np.where(chosen, lowest, np.inf)
     cuts = np.minimum.reduceat(lowest, layout.indptr[:-1])
     positives = np.add.reduceat(chosen.astype(np.int64), layout.indptr[:-1])
     scores = decision.group_expected
@@ -129,9 +130,12 @@ def _quartiles(values: Floats) -> tuple[float, ...]:
 
 
 def truth_of(
-    asked: Asked, decision: Decision, labels: npt.NDArray[Any], forecast_: Forecast
+    asked: Asked,
+    cuts: tuple[float, float],
+    labels: npt.NDArray[Any],
+    forecast_: Forecast,
 ) -> Truth | None:
-    """What came true of the decision, and of two plain cuts."""
+    """What came true of the decision, and of the cut at one half and the best one."""
     if asked.y is None:
         return None
     layout = asked.layout
@@ -161,8 +165,8 @@ def truth_of(
             name: float((p if actual else 1.0 - p)[chosen == called].sum())
             for name, (actual, called) in cells.items()
         },
-        half=real(layout.scores >= decision.cut_half.threshold),
-        best_cut=real(layout.scores >= decision.best_cut.threshold),
+        half=real(layout.scores >= cuts[0]),
+        best_cut=real(layout.scores >= cuts[1]),
     )
 
 
@@ -173,7 +177,7 @@ def calibration_of(asked: Asked) -> tuple[Calibration | None, tuple[str, ...]]:
         y, p = asked.reference
         on = "the labelled reference"
     elif asked.y is not None:
-        y, p = asked.y, asked.p
+        y, p = asked.y, asked.scores
         on = "these rows"
         given |= {**asked.grouping, "pos_label": asked.pos_label}
     else:

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from argmetric._arguments import check_flag, check_share
 from argmetric._calibrate import resolve_calibrator
@@ -168,10 +169,46 @@ def asked_for(
 def summary_of(asked: Asked, decision: Decision, labels: Any = None) -> Summary:
     """The same of a decision that was made; `labels` take the place of its own."""
     asked.require_scores()
-    layout = asked.layout
     given = labels is not None
-    forecast = asked.forecast(labels if given else decision.labels)
-    chosen = np.asarray(labels if given else decision.labels)
+    chosen = np.asarray(labels) if given else np.asarray(decision.labels) == 1
+    forecast = asked.forecast(labels if given else chosen)
+    told = _told_of(decision, asked, forecast, chosen, given=given)
+    del decision  # with curves as long as the rows, which nothing below needs
+    calibration, why_not = calibration_of(asked)
+    cuts = told["half"].threshold, told["best_cut"].threshold
+    return Summary(
+        kind="labels" if given else "decision",
+        metric=asked.metric.name,
+        convention=convention(asked.metric),
+        expected_positives=forecast.expected_positives,
+        scale=asked.scale,
+        greater_is_better=asked.metric.greater_is_better,
+        names=asked.names,
+        limits={name: x for name, x in asked.limits.items() if x},
+        score=Score(
+            forecast.mean,
+            *forecast.interval,
+            forecast.coverage,
+            forecast.std,
+            forecast.assumptions,
+        ),
+        changes=changes_of(asked, chosen),
+        mass=mass_of(asked, chosen),
+        truth=truth_of(asked, cuts, chosen, forecast),
+        calibration=calibration,
+        **told | {"notes": (*told["notes"], *why_not)},
+    )
+
+
+def _told_of(
+    decision: Decision,
+    asked: Asked,
+    forecast: Forecast,
+    labels: npt.NDArray[Any],
+    *,
+    given: bool,
+) -> dict[str, Any]:
+    """What a summary says of the decision itself, by the names it has there."""
     family = Family(asked, decision)
     curves, choices = curves_of(asked, decision, family)
 
@@ -180,50 +217,28 @@ def summary_of(asked: Asked, decision: Decision, labels: Any = None) -> Summary:
         return Chosen(cut.n_positives, cut.threshold, cut.expected, text)
 
     cut = None if given else decision.threshold
+    expected = forecast.mean if given else decision.expected
     notes = [note for note in decision.notes if not _is_assumed(note, forecast)]
-    calibration, why_not = calibration_of(asked)
-    groups = groups_of(asked, decision, chosen) if layout.ids is not None else None
-    if groups is not None and groups.of_one == groups.count:
-        notes.append(
-            "every group has one row, so each is right or wrong by itself: one cut for "
-            "all rows is asked for with average='pooled'"
-        )
-    return Summary(
-        kind="labels" if given else "decision",
-        metric=asked.metric.name,
-        convention=convention(asked.metric),
-        n=decision.n,
-        n_groups=decision.n_groups,
-        average=decision.average,
-        expected_positives=forecast.expected_positives,
-        scale=asked.scale,
-        greater_is_better=asked.metric.greater_is_better,
-        names=asked.names,
-        limits={name: x for name, x in asked.limits.items() if x},
-        notes=(*notes, *why_not),
-        chosen=Chosen(
-            forecast.n_positives,
-            cut,
-            forecast.mean if given else decision.expected,
-            family.cut_text(cut),
-        ),
-        score=Score(
-            forecast.mean,
-            *forecast.interval,
-            forecast.coverage,
-            forecast.std,
-            forecast.assumptions,
-        ),
-        half=of_cut(decision.cut_half),
-        best_cut=of_cut(decision.best_cut),
-        curves=curves,
-        choices=choices,
-        changes=changes_of(asked, chosen),
-        mass=mass_of(asked, chosen),
-        groups=groups,
-        truth=truth_of(asked, decision, chosen, forecast),
-        calibration=calibration,
-    )
+    groups = None
+    if asked.layout.ids is not None:
+        groups = groups_of(asked, decision, labels)
+        if groups.of_one == groups.count:
+            notes.append(
+                "every group has one row, so each is right or wrong by itself: one cut "
+                "for all rows is asked for with average='pooled'"
+            )
+    return {
+        "n": decision.n,
+        "n_groups": decision.n_groups,
+        "average": decision.average,
+        "notes": tuple(notes),
+        "chosen": Chosen(forecast.n_positives, cut, expected, family.cut_text(cut)),
+        "half": of_cut(decision.cut_half),
+        "best_cut": of_cut(decision.best_cut),
+        "curves": curves,
+        "choices": choices,
+        "groups": groups,
+    }
 
 
 def _is_assumed(note: str, forecast: Forecast) -> bool:
