@@ -1,6 +1,7 @@
 """Many groups too long for tables: their laws, many at a time, against single ones."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -24,6 +25,22 @@ def groups_of(vectors, metric, seed=0, deviation=0.0, known=0.0, extra=0):
     labels = np.where(rng.random(p.size) < known, rng.random(p.size) < p, np.nan)
     rows = Segments(p, 1 - p, indptr, lengths + extra)
     return Groups(metric, rows, labels, rng.random(p.size) < 0.4, deviation)
+
+
+def moments_by_hand(groups, g):
+    """P(defined) and E[value^j; defined]: 1 - P(undefined) would round."""
+    part = slice(groups.rows.indptr[g], groups.rows.indptr[g + 1])
+    rows, selected = groups.certain(), groups.selected[part]
+    laws = []
+    for side in (selected, ~selected):
+        law = np.ones(1)
+        for p, q in zip(rows.p[part][side], rows.q[part][side], strict=True):
+            law = np.convolve(law, [q, p])
+        laws.append(law)
+    tp, r = np.ogrid[: laws[0].size, : laws[1].size]
+    value = groups.metric.value(tp, selected.sum(), tp + r, groups.rows.sizes[g])
+    chance = np.where(np.isnan(value), 0.0, np.outer(*laws))
+    return [(chance * np.nan_to_num(value) ** j).sum() for j in range(4)]
 
 
 def by_hand(law, step, count, base, filled):
@@ -54,15 +71,10 @@ def test_cells_hold_the_laws_of_their_groups(name, vectors, seed, left_out, extr
     groups = groups_of(vectors, metric, seed, known=0.2, extra=extra)
     laws = _cells.cell_laws(groups)
     single = [groups.law(g) for g in range(groups.size)]
-    assert laws.positives == pytest.approx(sum(mean for _, mean in single), rel=1e-12)
-    raw, low, high = np.zeros((groups.size, 4)), *np.zeros((2, groups.size))
-    kernels = _parts.compiled()
-    arguments = laws.values, laws.chances, laws.starts
-    kernels.cell_moments(*arguments, 0.0, raw, low, high)
+    raw, low, high, positives = laws.moments(0.0)
+    assert positives == pytest.approx(sum(mean for _, mean in single), rel=1e-12)
     for g, (law, _) in enumerate(single):
-        expected = _parts._raw_moments(law)
-        if not law.values.size:
-            expected = np.zeros(4)
+        expected = moments_by_hand(groups, g)
         np.testing.assert_allclose(raw[g], expected, rtol=1e-12, atol=1e-15)
         if law.values.size:
             likely = law.values[law.probabilities > 1e-15]
@@ -71,12 +83,38 @@ def test_cells_hold_the_laws_of_their_groups(name, vectors, seed, left_out, extr
             assert high[g] >= likely[-1] - rounding
     step, count, base = 0.37, 5, np.linspace(-0.1, 0.2, groups.size)
     for filled in (math.nan, 0.45):
-        mass, moment = np.zeros((2, groups.size, count + 1))
-        kernels.place_cells(*arguments, base, step, count, filled, mass, moment)
+        mass, moment = laws.place(base, step, count, filled)
         for g, (law, _) in enumerate(single):
             expected = by_hand(law, step, count, base[g], filled)
             np.testing.assert_allclose(mass[g], expected[0], atol=1e-14)
             np.testing.assert_allclose(moment[g], expected[1], atol=1e-13)
+
+
+@pytest.mark.parametrize("cells", [7, 1 << 14])
+def test_groups_of_one_size_share_values_unless_their_counts_lie_apart(
+    cells, monkeypatch
+):
+    monkeypatch.setattr(_cells, "CELLS", cells)
+    rng = np.random.default_rng(0)
+    few, many = rng.uniform(0.0, 0.01, 400), rng.uniform(0.99, 1.0, 400)
+    near = [rng.uniform(0.4, 0.5, 30) for _ in range(4)]
+    vectors = [few, many, *near]
+    metric = get_metric("mcc")
+    groups = groups_of(vectors, metric)
+    selected = np.concatenate([np.arange(v.size) < v.size // 3 for v in vectors])
+    groups = replace(groups, selected=selected)
+    laws = _cells.cell_laws(groups)
+    sizes = np.diff(laws.starts)
+    assert laws.values.size < sizes[:2].sum() + 2 * sizes[2:].max()
+    assert laws.values.size >= sizes[:2].sum() + sizes[2:].max()
+    for g in range(groups.size):
+        low_hit, hits, low_miss, misses = laws.box[g]
+        tp = low_hit + np.arange(hits)[:, None]
+        t = tp + low_miss + np.arange(misses)
+        expected = metric.value(tp, vectors[g].size // 3, t, vectors[g].size)
+        first, width = laws.places[g]
+        found = first + width * np.arange(hits)[:, None] + np.arange(misses)
+        np.testing.assert_array_equal(laws.values[found], expected)
 
 
 @pytest.mark.parametrize("deviation", [0.0, 0.3, 1.5])
@@ -115,6 +153,19 @@ def test_the_mean_and_the_deviation_are_those_of_the_groups(name, zero):
         assert found.std == pytest.approx(std, rel=1e-3)
     assert found.n_groups == sizes.size
     assert found.interval[0] < found.mean < found.interval[1]
+
+
+def test_laws_of_groups_are_made_once_or_twice(monkeypatch):
+    rng = np.random.default_rng(7)
+    ids = np.repeat(np.arange(40), 90)
+    p = rng.beta(0.5, 2.0, ids.size)
+    found = am.forecast(p, p > 0.3, "gmean", groups=ids)
+    monkeypatch.setattr(_cells, "ROWS", 500)
+    for kept in (1 << 21, 0):
+        monkeypatch.setattr(_parts, "KEPT", kept)
+        again = am.forecast(p, p > 0.3, "gmean", groups=ids)
+        np.testing.assert_allclose(again.values, found.values, rtol=1e-12)
+        np.testing.assert_allclose(again.probabilities, found.probabilities, atol=1e-15)
 
 
 def test_very_long_groups_have_laws_of_their_own(monkeypatch):

@@ -7,33 +7,90 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from argmetric._discrete import dot
 from argmetric._expected import TOLERANCE, compiled
 from argmetric._forecast._groups import TABLE_LIMIT, Groups
 from argmetric._types import Booleans, Floats, Integers
+from argmetric.metrics import Metric
 
 ROWS = 1 << 15  # rows whose cells are laid out at once
 TOLERANCE_TILTED = 1e-60  # of a law that is tilted: unlikely counts become likely
+CELLS = 1 << 14  # pairs of counts whose values are made at once: they stay in cache
 LONGEST, LONGEST_MIXED = 20_000, 2_000  # rows of a group whose cells are laid out
 
 
 @dataclass(frozen=True)
 class CellLaws:
-    """Values of groups and their chances; group g has starts[g]…starts[g+1]."""
+    """Pairs of hits and misses of groups with their chances, and the values of pairs.
 
-    values: Floats
+    Attributes
+    ----------
+    box : ndarray
+        Per group the least hits, how many numbers of hits, and the same of misses.
+    chances, starts : ndarray
+        Of all pairs of group g, from starts[g] to starts[g+1], hits by hits.
+    values, places : ndarray
+        With `a` hits and `r` misses more than the least, group g has the value
+        values[places[g, 0] + places[g, 1]·a + r]: groups of one size and as many
+        predictions share theirs.
+    """
+
+    box: Integers
     chances: Floats
     starts: Integers
-    positives: float
+    values: Floats
+    places: Integers
 
     def take(self, kept: Booleans) -> CellLaws:
         """The laws of some of the groups."""
+        if kept.all():
+            return self
         sizes = np.diff(self.starts)
         inside = np.repeat(kept, sizes)
         starts = np.concatenate([[0], np.cumsum(sizes[kept])])
         return CellLaws(
-            self.values[inside], self.chances[inside], starts, self.positives
+            self.box[kept],
+            self.chances[inside],
+            starts,
+            self.values,
+            self.places[kept],
         )
+
+    def moments(self, unlikely: float) -> tuple[Floats, Floats, Floats, float]:
+        """Per group raw moments and the likely ends, and the positives of all."""
+        groups = self.box.shape[0]
+        raw, low, high = np.zeros((groups, 4)), *np.zeros((2, groups))
+        positives = compiled().cell_moments(
+            self.values,
+            self.places,
+            self.chances,
+            self.box,
+            self.starts,
+            unlikely,
+            raw,
+            low,
+            high,
+        )
+        return raw, low, high, float(positives)
+
+    def place(
+        self, base: Floats, step: float, count: int, filled: float
+    ) -> tuple[Floats, Floats]:
+        """Mass of `count` cells from each group's base on, and what lies between."""
+        mass, moment = np.zeros((2, self.box.shape[0], count + 1))
+        compiled().place_cells(
+            self.values,
+            self.places,
+            self.chances,
+            self.box,
+            self.starts,
+            base,
+            step,
+            count,
+            filled,
+            mass,
+            moment,
+        )
+        return mass, moment
 
 
 def lies_in_cells(groups: Groups) -> Booleans:
@@ -79,9 +136,47 @@ def cell_laws(groups: Groups) -> CellLaws:
         kernels.add_cells(
             rows.indptr, selected, place, laws, tilts, weights, box, starts, chances
         )
-    tp, t = np.empty((2, chances.size))
-    kernels.fill_counts(box, starts, tp, t)
     k, n = groups.per_group(selected), rows.sizes.astype(np.float64)
-    cells = np.diff(starts)
-    values = groups.metric.value(tp, np.repeat(k, cells), t, np.repeat(n, cells))
-    return CellLaws(values, chances, starts, dot(t, chances))
+    values, places = _shared_values(groups.metric, box, k, n)
+    return CellLaws(box, chances, starts, values, places)
+
+
+def _shared_values(
+    metric: Metric, box: Integers, k: Floats, n: Floats
+) -> tuple[Floats, Integers]:
+    """Values of all pairs of counts, once for groups of equal k and n; their places."""
+    _, sheet = np.unique(n * (k.max() + 1.0) + k, return_inverse=True)
+    sheets = _bounds(box, sheet)
+    # Groups may have so different counts that less is apart than lies between.
+    apart = (_areas(sheets) > np.bincount(sheet, _areas(box)))[sheet]
+    if apart.any():
+        own = np.where(apart, sheet.size + np.arange(sheet.size), sheet)
+        _, sheet = np.unique(own, return_inverse=True)
+        sheets = _bounds(box, sheet)
+    starts = np.concatenate([[0], np.cumsum(_areas(sheets))])
+    sheet_k, sheet_n = np.empty((2, sheets.shape[0]))
+    sheet_k[sheet], sheet_n[sheet] = k, n
+    values = np.empty(starts[-1])
+    counts = np.empty((4, min(CELLS, values.size)))
+    for first in range(0, values.size, CELLS):
+        part = values[first : first + CELLS]
+        used = counts[:, : part.size]
+        compiled().fill_counts(sheets, starts, sheet_k, sheet_n, first, used)
+        part[:] = metric.value(*used)
+    width = sheets[sheet, 3]
+    above = (box[:, 0] - sheets[sheet, 0]) * width + box[:, 2] - sheets[sheet, 2]
+    return values, np.stack([starts[sheet] + above, width], axis=1)
+
+
+def _areas(box: Integers) -> Integers:
+    return np.asarray(box[:, 1] * box[:, 3])
+
+
+def _bounds(box: Integers, sheet: Integers) -> Integers:
+    """The least box around all boxes of a sheet, for sheets 0, 1, …"""
+    order = np.argsort(sheet, kind="stable")
+    first = np.flatnonzero(np.diff(sheet[order], prepend=-1))
+    low, size = box[order, ::2], box[order, 1::2]
+    least = np.minimum.reduceat(low, first)
+    above = np.maximum.reduceat(low + size, first)
+    return np.stack([least, above - least], axis=2).reshape(-1, 4)

@@ -18,6 +18,7 @@ from argmetric._types import Booleans, Floats, Integers
 
 COARSE_ATOMS = 512  # values by which the law of one of many long groups is kept
 LATTICES = (*range(1, 33), 36, 40, 48, 50, 60, 64, 72, 84, 90, 96, 100, 120)
+KEPT = 1 << 21  # chances and values of groups that are not made twice
 UNLIKELY = 1e-13  # ends of a law that do not widen the grid
 
 
@@ -33,29 +34,29 @@ class Parts:
         Least and largest value of every group.
     laws : dict
         Laws of the groups that are very long.
-    cells : tuple or None
-        Numbers and laws of all groups of middle length, where they are few.
+    cells : tuple of pairs
+        Numbers and laws of groups of middle length; none where they are too many.
     """
 
     raw: Floats
     low: Floats
     high: Floats
     laws: dict[int, ValueLaw]
-    cells: tuple[Integers, CellLaws] | None = None
+    cells: tuple[tuple[Integers, CellLaws], ...] = ()
 
     def take(self, chosen: Integers) -> Parts:
         """Those of some of the groups."""
+        if chosen.size == self.low.size:
+            return self
         laws = {
             place: self.laws[g]
             for place, g in enumerate(chosen.tolist() if self.laws else ())
             if g in self.laws
         }
-        cells = None
-        if self.cells is not None:
-            place = np.full(self.low.size, -1)
-            place[chosen] = np.arange(chosen.size)
-            numbers, kept = self.cells[0], place[self.cells[0]] >= 0
-            cells = place[numbers[kept]], self.cells[1].take(kept)
+        place = np.full(self.low.size, -1)
+        place[chosen] = np.arange(chosen.size)
+        kept = [(numbers, place[numbers] >= 0, laws) for numbers, laws in self.cells]
+        cells = tuple((place[x[some]], laws.take(some)) for x, some, laws in kept)
         return Parts(self.raw[chosen], self.low[chosen], self.high[chosen], laws, cells)
 
 
@@ -78,15 +79,14 @@ def parts_of(groups: Groups, tables: Tables) -> tuple[Parts, float]:
     )
     positives = 0.0
     in_cells, in_tables = lies_in_cells(groups), lies_in_tables(groups)
-    kept = None
+    kept: list[tuple[Integers, CellLaws]] = []
+    size = 0
     for part, laws in in_blocks(groups, np.flatnonzero(in_cells)):
-        kept = (part, laws) if part.size == in_cells.sum() else None
-        raw, low, high = np.zeros((part.size, 4)), *np.zeros((2, part.size))
-        compiled().cell_moments(
-            laws.values, laws.chances, laws.starts, UNLIKELY, raw, low, high
-        )
+        raw, low, high, more = laws.moments(UNLIKELY)
         parts.raw[part], parts.low[part], parts.high[part] = raw, low, high
-        positives += laws.positives
+        positives += more
+        size += laws.chances.size + laws.values.size
+        kept = [*kept, (part, laws)] if size <= KEPT else []
     for g in np.flatnonzero(~in_cells & ~in_tables).tolist():
         law, mean = groups.law(g)
         positives += mean
@@ -100,7 +100,7 @@ def parts_of(groups: Groups, tables: Tables) -> tuple[Parts, float]:
         parts.raw[chosen] = table_moments(tables, rows, short.selected)
         parts.low[chosen], parts.high[chosen] = _table_ends(short, tables)
         positives += float(rows.p.sum())
-    return replace(parts, cells=kept), positives
+    return replace(parts, cells=tuple(kept)), positives
 
 
 def lies_in_tables(groups: Groups) -> Booleans:
@@ -234,8 +234,8 @@ def placed(
         rows = groups.take(chosen)
         mass[chosen], moment[chosen] = _place_tables(rows, cells, tables)
     blocks = in_blocks(groups, np.flatnonzero(in_cells))
-    if parts.cells is not None and groups.size == parts.low.size:
-        blocks = iter([parts.cells])
+    if parts.cells and groups.size == parts.low.size:
+        blocks = iter(parts.cells)
     for chosen, laws in blocks:
         base = parts.low[first + chosen]
         mass[chosen], moment[chosen] = _place_cells(laws, base, cells)
@@ -257,24 +257,12 @@ def _place_law(law: ValueLaw, cells: Cells, mass: Floats, moment: Floats) -> Non
 
 
 def _place_cells(laws: CellLaws, least: Floats, cells: Cells) -> tuple[Floats, Floats]:
-    mass, moment = np.zeros((2, least.size, cells.count + 1))
     filled = math.nan if cells.filled is None else cells.filled
     if cells.base is not None:
         least = np.full_like(least, cells.base)
     elif np.isnan(laws.values).any():
         least = np.minimum(least, filled)
-    compiled().place_cells(
-        laws.values,
-        laws.chances,
-        laws.starts,
-        least,
-        cells.step,
-        cells.count,
-        filled,
-        mass,
-        moment,
-    )
-    return mass, moment
+    return laws.place(least, cells.step, cells.count, filled)
 
 
 def _place_tables(

@@ -15,6 +15,7 @@ from argmetric._kernels._jit import kernel
 
 PAD = 2
 LANES = 16  # frequencies side by side
+PATIENCE = 4  # laws after which it is asked what is left of them
 
 
 @kernel
@@ -139,58 +140,88 @@ def add_cells(indptr, selected, law_box, laws, tilts, weights, box, starts, chan
 
 
 @kernel
-def fill_counts(box, starts, tp, t):
-    """Hits and positives of every cell."""
-    for g in range(box.shape[0]):
-        place = starts[g]
-        for a in range(box[g, 1]):
-            for r in range(box[g, 3]):
-                tp[place] = box[g, 0] + a
-                t[place] = box[g, 0] + a + box[g, 2] + r
-                place += 1
+def fill_counts(box, starts, k, n, first, counts):
+    """Hits, k, positives and n of the cells first, first+1, … of all boxes."""
+    size = counts.shape[1]
+    g = np.searchsorted(starts, first, side="right") - 1
+    place = 0
+    while place < size:
+        width = box[g, 3]
+        inside = first + place - starts[g]
+        a, r = inside // width, inside % width
+        last = min(size, starts[g + 1] - first)
+        while place < last:
+            stop = min(last, place + width - r)
+            hits = box[g, 0] + a
+            total = hits + box[g, 2] + r - place
+            for i in range(place, stop):
+                counts[0, i] = hits
+                counts[1, i] = k[g]
+                counts[2, i] = total + i
+                counts[3, i] = n[g]
+            place, a, r = stop, a + 1, 0
+        g += 1
 
 
 @kernel
-def cell_moments(value, chance, starts, unlikely, raw, low, high):
-    """Per group P(defined), E[value^j; defined], and the likely ends of the value."""
+def cell_moments(values, places, chance, box, starts, unlikely, raw, low, high):
+    """Per group P(defined), E[value^j; defined], and the likely ends of the value.
+
+    The cell of a group with a hits and r misses more than the least has the value
+    values[places[g, 0] + places[g, 1]·a + r]. Returns the expected positives of all.
+    """
+    positives = 0.0
     for g in range(starts.shape[0] - 1):
         share, first, second, third = 0.0, 0.0, 0.0, 0.0
         least, most = math.inf, -math.inf
-        for i in range(starts[g], starts[g + 1]):
-            if math.isnan(value[i]) or chance[i] == 0.0:
-                continue
-            share += chance[i]
-            part = chance[i] * value[i]
-            first += part
-            second += part * value[i]
-            third += part * value[i] * value[i]
-            if chance[i] > unlikely:
-                least, most = min(least, value[i]), max(most, value[i])
+        for a in range(box[g, 1]):
+            row = starts[g] + a * box[g, 3]
+            start = places[g, 0] + a * places[g, 1]
+            total = box[g, 0] + a + box[g, 2]
+            for r in range(box[g, 3]):
+                c, x = chance[row + r], values[start + r]
+                positives += c * (total + r)
+                if math.isnan(x) or c == 0.0:
+                    continue
+                share += c
+                part = c * x
+                first += part
+                second += part * x
+                third += part * x * x
+                if c > unlikely:
+                    least, most = min(least, x), max(most, x)
         raw[g, 0], raw[g, 1], raw[g, 2], raw[g, 3] = share, first, second, third
         low[g], high[g] = least, most
+    return positives
 
 
 @kernel
-def place_cells(value, chance, starts, base, step, count, filled, mass, moment):
+def place_cells(
+    values, places, chance, box, starts, base, step, count, filled, mass, moment
+):
     """Add the cells of group g to mass[g], by value; to moment[g] what lies between.
 
     Values below the base of a group or beyond its cells go to the ends. What is left
     out is put where `filled` lies, or into the last column of all where that is nan.
     """
+    steps = 1.0 / step
     for g in range(starts.shape[0] - 1):
-        for i in range(starts[g], starts[g + 1]):
-            x = value[i]
-            if chance[i] == 0.0:
-                continue
-            if math.isnan(x):
-                if math.isnan(filled):
-                    mass[g, count] += chance[i]
+        for a in range(box[g, 1]):
+            row = starts[g] + a * box[g, 3]
+            start = places[g, 0] + a * places[g, 1]
+            for r in range(box[g, 3]):
+                c, x = chance[row + r], values[start + r]
+                if c == 0.0:
                     continue
-                x = filled
-            cell = math.floor((x - base[g]) / step + 1e-9)
-            cell = min(max(cell, 0), count - 1)
-            mass[g, cell] += chance[i]
-            moment[g, cell] += chance[i] * (x - cell * step)
+                if math.isnan(x):
+                    if math.isnan(filled):
+                        mass[g, count] += c
+                        continue
+                    x = filled
+                cell = math.floor((x - base[g]) * steps + 1e-9)
+                cell = min(max(cell, 0), count - 1)
+                mass[g, cell] += c
+                moment[g, cell] += c * (x - cell * step)
 
 
 @kernel
@@ -204,55 +235,51 @@ def multiply_spectrum(mass, cosines, sines, rare, gone, real, imaginary):
     """
     laws, width = mass.shape
     mask = cosines.shape[0] - 1
+    number, used = np.full(width, -1), np.empty(width, dtype=np.int64)
     starts = np.zeros(laws + 1, dtype=np.int64)
     cells, masses = np.empty(mass.size, dtype=np.int64), np.empty(mass.size)
-    count = 0
+    count = distinct = 0
     for g in range(laws):
         for cell in range(width):
             if mass[g, cell] > rare:
-                cells[count], masses[count] = cell, mass[g, cell]
+                if number[cell] < 0:
+                    number[cell], used[distinct] = distinct, cell
+                    distinct += 1
+                cells[count], masses[count] = number[cell], mass[g, cell]
                 count += 1
         starts[g + 1] = count
     x, y = np.zeros(LANES), np.zeros(LANES)
-    turn_x, turn_y = np.zeros(LANES), np.zeros(LANES)
-    near_x, near_y = np.zeros(LANES), np.zeros(LANES)
+    a, b = np.zeros(LANES), np.zeros(LANES)
+    turn_x, turn_y = np.zeros((distinct, LANES)), np.zeros((distinct, LANES))
     for first in range(0, real.shape[0], LANES):
         size = min(LANES, real.shape[0] - first)
-        a, b = real[first : first + size], imaginary[first : first + size]
-        for j in range(size):
-            near_x[j] = cosines[(first + j) & mask]
-            near_y[j] = sines[(first + j) & mask]
+        a[:], b[:] = 0.0, 0.0
+        a[:size] = real[first : first + size]
+        b[:size] = imaginary[first : first + size]
         for g in range(laws):
-            left = 0
-            for j in range(size):
-                if a[j] * a[j] + b[j] * b[j] < gone:
-                    a[j], b[j] = 0.0, 0.0
-                else:
-                    left += 1
-            if left == 0:
-                break
+            if g % PATIENCE == 0:
+                left = 0
+                for j in range(LANES):
+                    lives = a[j] * a[j] + b[j] * b[j] >= gone
+                    a[j] = a[j] if lives else 0.0
+                    b[j] = b[j] if lives else 0.0
+                    left += lives
+                if left == 0:
+                    break
+            if g == 0:
+                for i in range(distinct):
+                    for j in range(LANES):
+                        place = (used[i] * (first + j)) & mask
+                        turn_x[i, j], turn_y[i, j] = cosines[place], sines[place]
             x[:], y[:] = 0.0, 0.0
-            above = cells[starts[g + 1] - 1]
-            for step in range(starts[g + 1] - starts[g] + 1):
-                i = starts[g + 1] - 1 - step  # Horner's rule, from the last cell down
-                cell = cells[i] if i >= starts[g] else 0
-                more = masses[i] if i >= starts[g] else 0.0
-                gap, above = above - cell, cell
-                if gap > 1:
-                    for j in range(size):
-                        place = (gap * (first + j)) & mask
-                        turn_x[j], turn_y[j] = cosines[place], sines[place]
-                if gap == 0:
-                    for j in range(LANES):
-                        x[j] += more
-                else:
-                    power_x = near_x if gap == 1 else turn_x
-                    power_y = near_y if gap == 1 else turn_y
-                    for j in range(LANES):
-                        old = x[j]
-                        x[j] = old * power_x[j] - y[j] * power_y[j] + more
-                        y[j] = old * power_y[j] + y[j] * power_x[j]
-            for j in range(size):
+            for i in range(starts[g], starts[g + 1]):
+                more, power_x, power_y = masses[i], turn_x[cells[i]], turn_y[cells[i]]
+                for j in range(LANES):
+                    x[j] += more * power_x[j]
+                    y[j] += more * power_y[j]
+            for j in range(LANES):
                 old = a[j]
                 a[j] = old * x[j] - b[j] * y[j]
                 b[j] = old * y[j] + b[j] * x[j]
+        real[first : first + size] = a[:size]
+        imaginary[first : first + size] = b[:size]
