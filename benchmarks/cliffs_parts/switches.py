@@ -119,6 +119,10 @@ def all_switches() -> list[Switch]:
     forecasts.append(
         Switch("FEW_ROWS", "forecast", "f1", "one vector", few, "50%", spread)
     )
+    small = at_rows(_curves.SMALL)
+    forecasts.append(
+        Switch("SMALL", "forecast", "f1", "one vector", small, "10%", spread)
+    )
     few = at_rows(_means.FEW_GROUPS)
     forecasts += [
         Switch("FEW_GROUPS", "forecast", name, "count of groups", few)

@@ -28,7 +28,7 @@ class Segments:
     indptr: Integers
     sizes: Integers
 
-    @property
+    @cached_property
     def lengths(self) -> Integers:
         return np.diff(self.indptr)
 

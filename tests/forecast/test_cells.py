@@ -104,7 +104,7 @@ def test_groups_of_one_size_share_values_unless_their_counts_lie_apart(
     selected = np.concatenate([np.arange(v.size) < v.size // 3 for v in vectors])
     groups = replace(groups, selected=selected)
     laws = _cells.cell_laws(groups)
-    sizes = np.diff(laws.starts)
+    sizes = laws.box[:, 1] * laws.box[:, 3]
     assert laws.values.size < sizes[:2].sum() + 2 * sizes[2:].max()
     assert laws.values.size >= sizes[:2].sum() + sizes[2:].max()
     for g in range(groups.size):
@@ -112,9 +112,37 @@ def test_groups_of_one_size_share_values_unless_their_counts_lie_apart(
         tp = low_hit + np.arange(hits)[:, None]
         t = tp + low_miss + np.arange(misses)
         expected = metric.value(tp, vectors[g].size // 3, t, vectors[g].size)
-        first, width = laws.places[g]
+        first, width = laws.places[g, 2:]
         found = first + width * np.arange(hits)[:, None] + np.arange(misses)
         np.testing.assert_array_equal(laws.values[found], expected)
+
+
+def test_boxes_are_trimmed_to_likely_counts():
+    """Two groups, one of them with a likely corner that is far off."""
+    rng = np.random.default_rng(5)
+    shapes, lows = [(6, 9), (4, 3)], [(2, 5), (0, 0)]
+    laws = [rng.uniform(1e-9, 1e-3, shape) for shape in shapes]
+    laws[0][:2], laws[0][5], laws[0][:, 0] = 1e-30, 1e-30, 1e-30
+    laws[1][3, 2] = 0.9
+    chance = np.concatenate([law.ravel() for law in laws])
+    box = np.array([(a, h, r, m) for (h, m), (a, r) in zip(shapes, lows, strict=True)])
+    places = np.array([[0, 9], [54, 3]])
+    indptr = np.array([0, 30, 36])
+    _cells.compiled().trim_boxes(indptr, 1e-18, chance, box, places)
+    assert box.tolist() == [[4, 3, 6, 8], [0, 4, 0, 3]]
+    assert places.tolist() == [[19, 9], [54, 3]]
+
+
+def test_groups_with_an_effect_lose_no_likely_counts(monkeypatch):
+    rng = np.random.default_rng(8)
+    vectors = [rng.beta(0.5, 2.0, 80), np.full(70, 1e-9)]
+    groups = groups_of(vectors, get_metric("f1"), 2, deviation=1.0)
+    found = _cells.cell_laws(groups)
+    monkeypatch.setattr(_cells, "TOLERANCE", 0.0)
+    whole = _cells.cell_laws(groups)
+    assert found.box[1, 1] < whole.box[1, 1]
+    for part, full in zip(found.moments(0.0), whole.moments(0.0), strict=True):
+        np.testing.assert_allclose(part, full, rtol=1e-12)
 
 
 @pytest.mark.parametrize("deviation", [0.0, 0.3, 1.5])

@@ -18,6 +18,7 @@ from scipy.special import expit
 import argmetric as am
 import oracle
 from argmetric import forecast
+from argmetric._expected import SMALL
 from argmetric._forecast import _effects, _means
 from argmetric._forecast._counts import summed_cumulants
 from argmetric._forecast._shift import centre_log_odds, effects
@@ -214,18 +215,27 @@ def test_single_probabilities_stay_as_given(deviation):
             assert float(margin(a) / mpmath.mpf(given_)) == pytest.approx(1, rel=1e-11)
 
 
-def test_margins_of_many_rows_are_those_of_few():
-    p = np.random.default_rng(0).beta(0.1, 1, 3000)
+@pytest.mark.parametrize("deviation", [0.05, 2.0, 5.0])
+@pytest.mark.parametrize(("rows", "loaded"), [(3000, False), (3001, True), (5, True)])
+def test_margins_of_many_rows_are_those_of_few(rows, loaded, deviation):
+    p = np.random.default_rng(0).beta(0.1, 1, rows)
     q = 1 - p
-    many = centre_log_odds(p, q, 2.0)
+    many = centre_log_odds(p, q, deviation, loaded=loaded)
     parts = [
-        centre_log_odds(p[i : i + 500], q[i : i + 500], 2.0)
-        for i in range(0, 3000, 500)
+        centre_log_odds(p[i : i + 500], q[i : i + 500], deviation)
+        for i in range(0, rows, 500)
     ]
     finite = np.abs(np.log(p)) < 250
     np.testing.assert_allclose(
         many[finite], np.concatenate(parts)[finite], rtol=1e-10, atol=1e-10
     )
+
+
+def test_margins_on_both_sides_of_the_kernel():
+    p = np.random.default_rng(1).beta(0.5, 1, SMALL + 1)
+    above = centre_log_odds(p, 1 - p, 0.7)
+    below = centre_log_odds(p[1:], 1 - p[1:], 0.7)
+    np.testing.assert_allclose(above[1:], below, rtol=1e-11, atol=1e-11)
 
 
 def mixture(name, p, labels, deviation, known=None, points=801):

@@ -84,6 +84,7 @@ HELD_BY = {
             "add_cells cell_moments fill_counts law_boxes place_cells"
         ),
         "test_a_spectrum_is_the_product_of_transforms": "multiply_spectrum",
+        "test_boxes_are_trimmed_to_likely_counts": "trim_boxes",
     },
     "chains": {
         "test_messages_equal_enumeration": (
@@ -139,6 +140,9 @@ HELD_BY = {
             "dense_combine dense_margins dense_pass "
             "sparse_combine sparse_margins sparse_pass"
         ),
+    },
+    "margins": {
+        "test_margins_of_many_rows_are_those_of_few": "solve_margins",
     },
     "miss_search": {
         "test_the_affine_search_finds_the_best_of_the_curve": "best_of_misses",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -20,40 +20,28 @@ LONGEST, LONGEST_MIXED = 20_000, 2_000  # rows of a group whose cells are laid o
 
 @dataclass(frozen=True)
 class CellLaws:
-    """Pairs of hits and misses of groups with their chances, and the values of pairs.
+    """Pairs of hits and misses of groups, with their chances and values.
 
     Attributes
     ----------
     box : ndarray
         Per group the least hits, how many numbers of hits, and the same of misses.
-    chances, starts : ndarray
-        Of all pairs of group g, from starts[g] to starts[g+1], hits by hits.
-    values, places : ndarray
-        With `a` hits and `r` misses more than the least, group g has the value
-        values[places[g, 0] + places[g, 1]·a + r]: groups of one size and as many
-        predictions share theirs.
+    chances, values : ndarray
+        Of all pairs. Groups of one size and as many predictions share their values.
+    places : ndarray
+        With `a` hits and `r` misses more than the least, group g has the chance
+        chances[places[g, 0] + places[g, 1]·a + r] and the value
+        values[places[g, 2] + places[g, 3]·a + r].
     """
 
     box: Integers
     chances: Floats
-    starts: Integers
     values: Floats
     places: Integers
 
     def take(self, kept: Booleans) -> CellLaws:
         """The laws of some of the groups."""
-        if kept.all():
-            return self
-        sizes = np.diff(self.starts)
-        inside = np.repeat(kept, sizes)
-        starts = np.concatenate([[0], np.cumsum(sizes[kept])])
-        return CellLaws(
-            self.box[kept],
-            self.chances[inside],
-            starts,
-            self.values,
-            self.places[kept],
-        )
+        return replace(self, box=self.box[kept], places=self.places[kept])
 
     def moments(self, unlikely: float) -> tuple[Floats, Floats, Floats, float]:
         """Per group raw moments and the likely ends, and the positives of all."""
@@ -61,10 +49,9 @@ class CellLaws:
         raw, low, high = np.zeros((groups, 4)), *np.zeros((2, groups))
         positives = compiled().cell_moments(
             self.values,
-            self.places,
             self.chances,
             self.box,
-            self.starts,
+            self.places,
             unlikely,
             raw,
             low,
@@ -79,10 +66,9 @@ class CellLaws:
         mass, moment = np.zeros((2, self.box.shape[0], count + 1))
         compiled().place_cells(
             self.values,
-            self.places,
             self.chances,
             self.box,
-            self.starts,
+            self.places,
             base,
             step,
             count,
@@ -136,16 +122,18 @@ def cell_laws(groups: Groups) -> CellLaws:
         kernels.add_cells(
             rows.indptr, selected, place, laws, tilts, weights, box, starts, chances
         )
-    k, n = groups.per_group(selected), rows.sizes.astype(np.float64)
-    values, places = _shared_values(groups.metric, box, k, n)
-    return CellLaws(box, chances, starts, values, places)
+    places = np.stack([starts[:-1], box[:, 3]], axis=1)
+    if groups.deviation:  # what was likely under another tilt need not be so here
+        kernels.trim_boxes(rows.indptr, TOLERANCE, chances, box, places)
+    values, sheets = _shared_values(groups.metric, box, groups.predictions, rows.sizes)
+    return CellLaws(box, chances, values, np.concatenate([places, sheets], axis=1))
 
 
 def _shared_values(
-    metric: Metric, box: Integers, k: Floats, n: Floats
+    metric: Metric, box: Integers, k: Integers, n: Integers
 ) -> tuple[Floats, Integers]:
     """Values of all pairs of counts, once for groups of equal k and n; their places."""
-    _, sheet = np.unique(n * (k.max() + 1.0) + k, return_inverse=True)
+    _, sheet = np.unique(n * (k.max() + 1) + k, return_inverse=True)
     sheets = _bounds(box, sheet)
     # Groups may have so different counts that less is apart than lies between.
     apart = (_areas(sheets) > np.bincount(sheet, _areas(box)))[sheet]

@@ -85,12 +85,14 @@ def added(a: GridLaws, b: GridLaws) -> GridLaws:
     """Laws of the sums of pairs, by Fourier transform, without empty ends."""
     counts = a.mass.shape[1] + b.mass.shape[1] - 1
     width = a.mass.shape[2] + b.mass.shape[2] - 1
-    shape = (_fast(counts), _fast(width))
+    # A transform over one number of values would copy and no more.
+    first = 0 if counts > 1 else 1
+    shape, axes = (_fast(counts), _fast(width))[first:], (1, 2)[first:]
     a_mass, a_moment, b_mass, b_moment = (
-        np.fft.rfft2(part, shape) for part in (a.mass, a.moment, b.mass, b.moment)
+        np.fft.rfftn(part, shape, axes) for part in (a.mass, a.moment, b.mass, b.moment)
     )
-    mass = np.fft.irfft2(a_mass * b_mass, shape)[:, :counts, :width]
-    moment = np.fft.irfft2(a_mass * b_moment + a_moment * b_mass, shape)
+    mass = np.fft.irfftn(a_mass * b_mass, shape, axes)[:, :counts, :width]
+    moment = np.fft.irfftn(a_mass * b_moment + a_moment * b_mass, shape, axes)
     moment = moment[:, :counts, :width]
     full = mass > TRIMMED
     cells = np.flatnonzero(full.any(axis=(0, 1)))

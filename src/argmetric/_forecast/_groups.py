@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
+from argmetric._expected import by_size
 from argmetric._forecast._effects import mixed_law, settle
 from argmetric._forecast._laws import ValueLaw, law_of_values
 from argmetric._forecast._shift import centre_log_odds, effect_step, effects
@@ -18,6 +20,7 @@ from argmetric._types import Booleans, Floats, Integers
 from argmetric.metrics import Metric
 
 TABLE_LIMIT = 64
+Size = tuple[int, int, Integers]
 LONGEST_TILT = 6.0  # standard deviations of a count by which its law is tilted
 
 
@@ -48,6 +51,16 @@ class Groups:
         group = np.repeat(np.arange(self.size), self.rows.lengths)
         weights = values.astype(np.float64)
         return np.bincount(group, weights, self.size).astype(np.float64)
+
+    @cached_property
+    def predictions(self) -> Integers:
+        """Selected rows of every group."""
+        return self.per_group(self.selected).astype(np.int64)
+
+    @cached_property
+    def short_sizes(self) -> list[Size]:
+        """Rows, size and numbers of the groups that are short, size by size."""
+        return list(by_size(self.rows, TABLE_LIMIT))
 
     def open(self) -> Booleans:
         """Groups with a row whose label is neither known nor certain."""
@@ -105,7 +118,7 @@ class Groups:
             yield self.certain(), np.zeros(1), np.ones((1, self.size))
             return
         rows, known = self.rows, self.known
-        centre = centre_log_odds(rows.p, rows.q, self.deviation)
+        centre = centre_log_odds(rows.p, rows.q, self.deviation, loaded=True)
         longest = int(rows.lengths.max(initial=1))
         step = 2.0 / (self.deviation * math.sqrt(longest))
         points, weights = effects(

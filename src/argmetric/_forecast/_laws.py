@@ -113,7 +113,11 @@ def law_of_counts(
     (hit_low, hits), (miss_low, misses) = hit, miss
     pairs = _Pairs(metric, n, k, hit_low, hits, miss_low, misses)
     if hits.size * misses.size <= MAX_ATOMS:
-        return combine([pairs.block(0, hits.size, 0.0)])
+        values, chances = pairs.block(0, hits.size, 0.0)
+        if hits.size + misses.size > UNTRIMMED:
+            likely = chances > TOLERANCE * chances.max()
+            values, chances = values[likely], chances[likely]
+        return combine([(values, chances)])
     return _law_of_pairs(pairs)
 
 

@@ -211,7 +211,9 @@ class _Sum(Moments):
         if self.missing.max() < CERTAIN:
             lattice = divisions_of(self.groups, self.tables, width, None)
             if lattice is not None:
-                return self._on_lattice(Cells(width / lattice, lattice + 1), support)
+                law = self._on_lattice(Cells(width / lattice, lattice + 1), support)
+                if law is not None:
+                    return law
         short = int(self.groups.rows.lengths.max()) <= TABLE_LIMIT
         for fine in (FINE, FINER) if short and not self.apart else (FINE,):
             count = max(math.ceil(fine * width / deviation), DIVISIONS[-1])

@@ -15,7 +15,7 @@ import numpy as np
 
 from argmetric._calibrate import Calibrator, calibrated_scores
 from argmetric._discrete import dot
-from argmetric._expected import Tables
+from argmetric._expected import Tables, by_size
 from argmetric._forecast._effects import settle
 from argmetric._forecast._groups import TABLE_LIMIT
 from argmetric._forecast._laws import ValueLaw, combine
@@ -234,7 +234,8 @@ class Sample:
         batch, layout = self.batch, self.batch.layout
         p, q = settle(*batch.mapped(calibrator), batch.known)
         rows = Segments(p, q, layout.indptr, layout.sizes)
-        moments = table_moments(self.tables, rows, batch.selected)
+        sizes = by_size(rows, TABLE_LIMIT)
+        moments = table_moments(self.tables, rows, batch.selected, sizes)
         for g in np.flatnonzero(rows.lengths > TABLE_LIMIT).tolist():
             part = slice(rows.indptr[g], rows.indptr[g + 1])
             size = int(layout.sizes[g])

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 
 from argmetric._discrete import dot
-from argmetric._expected import Tables, by_size, compiled
+from argmetric._expected import Tables, compiled
 from argmetric._forecast._cells import CellLaws, in_blocks, lies_in_cells
 from argmetric._forecast._grid import GridLaws, centred
-from argmetric._forecast._groups import TABLE_LIMIT, Groups
+from argmetric._forecast._groups import TABLE_LIMIT, Groups, Size
 from argmetric._forecast._laws import ValueLaw
 from argmetric._segments import Segments
 from argmetric._types import Booleans, Floats, Integers
@@ -97,7 +99,9 @@ def parts_of(groups: Groups, tables: Tables) -> tuple[Parts, float]:
         chosen = np.flatnonzero(in_tables)
         short = groups.take(chosen)
         rows = short.certain()
-        parts.raw[chosen] = table_moments(tables, rows, short.selected)
+        parts.raw[chosen] = table_moments(
+            tables, rows, short.selected, short.short_sizes
+        )
         parts.low[chosen], parts.high[chosen] = _table_ends(short, tables)
         positives += float(rows.p.sum())
     return replace(parts, cells=tuple(kept)), positives
@@ -108,11 +112,13 @@ def lies_in_tables(groups: Groups) -> Booleans:
     return (groups.rows.lengths <= TABLE_LIMIT) & (groups.deviation == 0.0)
 
 
-def table_moments(tables: Tables, rows: Segments, selected: Booleans) -> Floats:
+def table_moments(
+    tables: Tables, rows: Segments, selected: Booleans, sizes: Iterable[Size]
+) -> Floats:
     """Per segment P(defined) and E[value^j; defined], j = 1, 2, 3."""
     kernels = compiled()
     moments, raw = np.zeros((rows.n_segments, 4)), np.zeros((rows.n_segments, 3))
-    for m, n, chosen in by_size(rows, TABLE_LIMIT):
+    for m, n, chosen in sizes:
         table, defined = tables.of(m, n)
         arguments = (rows.p, rows.q, rows.indptr, chosen, selected)
         kernels.table_moments(*arguments, table, raw)
@@ -124,21 +130,26 @@ def table_moments(tables: Tables, rows: Segments, selected: Booleans) -> Floats:
     return moments
 
 
-def _reached(tables: Tables, m: int, n: int) -> tuple[Floats, Booleans]:
-    """Values at [k, a, r], and which of these counts are possible and defined."""
+def _reached(tables: Tables, m: int, n: int, used: Integers) -> tuple[Floats, Booleans]:
+    """Values at [k, a, r], and which of these counts are possible and defined.
+
+    Only for the numbers of predictions that are used.
+    """
     table, defined = tables.of(m, n)
-    possible = _possible(m)
-    return table, possible if defined is None else possible & (defined > 0)
+    possible = _possible(m)[used]
+    return table[used], possible if defined is None else possible & (defined[used] > 0)
 
 
 def _table_ends(groups: Groups, tables: Tables) -> tuple[Floats, Floats]:
     low, high = np.zeros((2, groups.size))
-    k = groups.per_group(groups.selected).astype(np.int64)
-    for m, n, chosen in by_size(groups.rows, TABLE_LIMIT):
-        table, reached = _reached(tables, m, n)
-        least = np.where(reached, table, math.inf).min(axis=(1, 2))
-        most = np.where(reached, table, -math.inf).max(axis=(1, 2))
-        low[chosen], high[chosen] = least[k[chosen]], most[k[chosen]]
+    least, most = np.empty((2, TABLE_LIMIT + 1))
+    for m, n, chosen in groups.short_sizes:
+        k = groups.predictions[chosen]
+        used = _distinct(k)
+        table, reached = _reached(tables, m, n, used)
+        least[used] = np.where(reached, table, math.inf).min(axis=(1, 2))
+        most[used] = np.where(reached, table, -math.inf).max(axis=(1, 2))
+        low[chosen], high[chosen] = least[k], most[k]
     return low, high
 
 
@@ -152,11 +163,9 @@ def divisions_of(
     if not lies_in_tables(groups).all():
         return None
     found = np.array(LATTICES)
-    k = groups.per_group(groups.selected).astype(np.int64)
-    for m, n, chosen in by_size(groups.rows, TABLE_LIMIT):
-        table, reached = _reached(tables, m, n)
-        used = np.unique(k[chosen])
-        table, reached = table[used], reached[used]
+    for m, n, chosen in groups.short_sizes:
+        used = _distinct(groups.predictions[chosen])
+        table, reached = _reached(tables, m, n, used)
         least = np.where(reached, table, math.inf).min(axis=(1, 2), keepdims=True)
         values = (table - (least if lowest is None else lowest))[reached]
         place = np.unique(values / width)[:, None] * found
@@ -270,8 +279,9 @@ def _place_tables(
 ) -> tuple[Floats, Floats]:
     mass, moment = np.zeros((2, groups.size, cells.count + 1))
     rows, weight = groups.certain(), np.ones(groups.size)
-    for m, n, chosen in by_size(rows, TABLE_LIMIT):
-        cell, rest = _table_cells(tables, m, n, cells)
+    for m, n, chosen in groups.short_sizes:
+        used = _distinct(groups.predictions[chosen])
+        cell, rest = _table_cells(tables, m, n, used, cells)
         compiled().table_laws(
             rows.p,
             rows.q,
@@ -288,18 +298,28 @@ def _place_tables(
 
 
 def _table_cells(
-    tables: Tables, m: int, n: int, cells: Cells
+    tables: Tables, m: int, n: int, used: Integers, cells: Cells
 ) -> tuple[Integers, Floats]:
-    """Cell and rest at [k, a, r]."""
-    table, defined = _reached(tables, m, n)
+    """Cell and rest at [k, a, r], for the numbers of predictions that are used."""
+    table, defined = _reached(tables, m, n, used)
     if cells.filled is not None:
-        table, defined = np.where(defined, table, cells.filled), _possible(m)
+        table, defined = np.where(defined, table, cells.filled), _possible(m)[used]
     least = np.where(defined, table, math.inf).min(axis=(1, 2))
     least = np.where(np.isfinite(least), least, 0.0)
-    cell, rest = cells.place(table, least[:, None, None])
-    return np.where(defined, cell, cells.count), np.where(defined, rest, 0.0)
+    place, between = cells.place(table, least[:, None, None])
+    shape = (m + 1, m + 1, m + 1)
+    cell, rest = np.zeros(shape, dtype=np.int64), np.zeros(shape)
+    cell[used] = np.where(defined, place, cells.count)
+    rest[used] = np.where(defined, between, 0.0)
+    return cell, rest
 
 
+def _distinct(counts: Integers) -> Integers:
+    """Small numbers that occur, ascending."""
+    return np.flatnonzero(np.bincount(counts))
+
+
+@lru_cache(maxsize=TABLE_LIMIT + 1)
 def _possible(m: int) -> Booleans:
     """Which counts [k, a, r] can occur."""
     k, a, r = np.ogrid[: m + 1, : m + 1, : m + 1]

@@ -164,19 +164,64 @@ def fill_counts(box, starts, k, n, first, counts):
 
 
 @kernel
-def cell_moments(values, places, chance, box, starts, unlikely, raw, low, high):
+def trim_boxes(indptr, tolerance, chance, box, places):
+    """Make boxes smaller by the ends of either count that are less likely.
+
+    places[g] tells where the chances of a group begin and how far the next number of
+    hits is from the last. The tolerance is relative as that of `law_boxes`.
+    """
+    longest = 0
+    for g in range(box.shape[0]):
+        longest = max(longest, box[g, 1], box[g, 3])
+    hits, misses = np.empty(longest), np.empty(longest)
+    for g in range(box.shape[0]):
+        start, width, height = places[g, 0], places[g, 1], box[g, 1]
+        misses[:width] = 0.0
+        mean, total = 0.0, 0.0
+        for a in range(height):
+            row = start + a * width
+            hits[a] = 0.0
+            for r in range(width):
+                misses[r] += chance[row + r]
+                hits[a] += chance[row + r]
+            mean += hits[a] * (box[g, 0] + a)
+            total += hits[a]
+        for r in range(width):
+            mean += misses[r] * (box[g, 2] + r)
+        rest = total * (indptr[g + 1] - indptr[g]) - mean
+        least = tolerance * min(1.0, mean, rest)
+        first, last = 0, height - 1
+        while first < last and hits[first] <= least:
+            first += 1
+        while first < last and hits[last] <= least:
+            last -= 1
+        left, right = 0, width - 1
+        while left < right and misses[left] <= least:
+            left += 1
+        while left < right and misses[right] <= least:
+            right -= 1
+        box[g, 0] += first
+        box[g, 1] = last - first + 1
+        box[g, 2] += left
+        box[g, 3] = right - left + 1
+        places[g, 0] += first * width + left
+
+
+@kernel
+def cell_moments(values, chance, box, places, unlikely, raw, low, high):
     """Per group P(defined), E[value^j; defined], and the likely ends of the value.
 
-    The cell of a group with a hits and r misses more than the least has the value
-    values[places[g, 0] + places[g, 1]·a + r]. Returns the expected positives of all.
+    With a hits and r misses more than the least a group has the chance at
+    places[g, 0] + places[g, 1]·a + r, and the value at places[g, 2] + places[g, 3]·a +
+    r. Returns the expected positives of all groups.
     """
     positives = 0.0
-    for g in range(starts.shape[0] - 1):
+    for g in range(box.shape[0]):
         share, first, second, third = 0.0, 0.0, 0.0, 0.0
         least, most = math.inf, -math.inf
         for a in range(box[g, 1]):
-            row = starts[g] + a * box[g, 3]
-            start = places[g, 0] + a * places[g, 1]
+            row = places[g, 0] + a * places[g, 1]
+            start = places[g, 2] + a * places[g, 3]
             total = box[g, 0] + a + box[g, 2]
             for r in range(box[g, 3]):
                 c, x = chance[row + r], values[start + r]
@@ -196,19 +241,17 @@ def cell_moments(values, places, chance, box, starts, unlikely, raw, low, high):
 
 
 @kernel
-def place_cells(
-    values, places, chance, box, starts, base, step, count, filled, mass, moment
-):
+def place_cells(values, chance, box, places, base, step, count, filled, mass, moment):
     """Add the cells of group g to mass[g], by value; to moment[g] what lies between.
 
     Values below the base of a group or beyond its cells go to the ends. What is left
     out is put where `filled` lies, or into the last column of all where that is nan.
     """
     steps = 1.0 / step
-    for g in range(starts.shape[0] - 1):
+    for g in range(box.shape[0]):
         for a in range(box[g, 1]):
-            row = starts[g] + a * box[g, 3]
-            start = places[g, 0] + a * places[g, 1]
+            row = places[g, 0] + a * places[g, 1]
+            start = places[g, 2] + a * places[g, 3]
             for r in range(box[g, 3]):
                 c, x = chance[row + r], values[start + r]
                 if c == 0.0:
@@ -273,10 +316,10 @@ def multiply_spectrum(mass, cosines, sines, rare, gone, real, imaginary):
                         turn_x[i, j], turn_y[i, j] = cosines[place], sines[place]
             x[:], y[:] = 0.0, 0.0
             for i in range(starts[g], starts[g + 1]):
-                more, power_x, power_y = masses[i], turn_x[cells[i]], turn_y[cells[i]]
+                more, cell = masses[i], cells[i]
                 for j in range(LANES):
-                    x[j] += more * power_x[j]
-                    y[j] += more * power_y[j]
+                    x[j] += more * turn_x[cell, j]
+                    y[j] += more * turn_y[cell, j]
             for j in range(LANES):
                 old = a[j]
                 a[j] = old * x[j] - b[j] * y[j]

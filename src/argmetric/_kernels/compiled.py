@@ -9,11 +9,13 @@ from argmetric._kernels.cells import (
     law_boxes,
     multiply_spectrum,
     place_cells,
+    trim_boxes,
 )
 from argmetric._kernels.exponential import hit_curves, ratio_curves
 from argmetric._kernels.harmonic import harmonic_curves
 from argmetric._kernels.ids import count_codes, number_close_ids, number_ids
 from argmetric._kernels.laws import both_laws
+from argmetric._kernels.margins import solve_margins
 from argmetric._kernels.miss_search import best_of_misses
 from argmetric._kernels.rates import best_of_rates
 from argmetric._kernels.screen import (
@@ -83,10 +85,12 @@ __all__ = [
     "rough_sums",
     "segment_moments",
     "smooth_curves",
+    "solve_margins",
     "sort_segments",
     "sum_cells",
     "table_curves",
     "table_laws",
     "table_moments",
+    "trim_boxes",
     "widest_key",
 ]
