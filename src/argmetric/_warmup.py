@@ -50,7 +50,8 @@ def warmup() -> None:
     own = CustomMetric(lambda tp, k, t, n: tp / (k + t + 1.0), smooth=True)
     decide(p, own, groups=np.arange(p.size) // 100, average="groups")
     many = np.arange(p.size) // 10  # groups whose laws are added on a grid
-    forecast(p, p > 0.5, groups=many)
+    for effect in (0.0, 0.5):
+        forecast(p, p > 0.5, groups=many, overdispersion=effect)
     decide(p[:10])  # after a kernel has been loaded; before, numpy does
     _warm_streams()
     PREFERENCE.kernels = True
