@@ -537,9 +537,10 @@ def test_standard_errors_equal_a_bootstrap_unit_by_unit(kind):
         units.n_units, np.full(units.n_units, 1 / units.n_units), 50
     )
     singles, differences = [], []
+    unit = np.arange(12) if units.unit is None else units.unit
     for counts in drawn:
         chosen = np.repeat(np.arange(units.n_units), counts)
-        parts = [np.flatnonzero(units.unit == u) for u in chosen]
+        parts = [np.flatnonzero(unit == u) for u in chosen]
         rows = np.concatenate(parts)
         copy = np.repeat(np.arange(len(parts)), [part.size for part in parts])
         again = type(units)(
@@ -656,7 +657,8 @@ def test_log_odds_labels_and_seeds():
     other = am.calibration_check(y, off, random_state=1)
     assert other.loss_standard_error != first.loss_standard_error
     i = np.arange(60)
-    sure = am.calibration_check(i % 3 > 0, np.where(i % 5, 900.0, -900.0), logits=True)
+    said = (i % 3 > 0) ^ (i % 5 == 0)  # a fifth is wrong
+    sure = am.calibration_check(i % 3 > 0, np.where(said, 900.0, -900.0), logits=True)
     assert np.isfinite(sure.log_loss)
     assert sure.log_loss > 100
 
