@@ -39,12 +39,10 @@ def cells_of(reference: Reference, most: int = MOST_CELLS) -> Cells:
     """
     reference = reference.rising()
     x = reference.x
-    w = None
-    if reference.weight is not None:
-        w = reference.weight / reference.weight_of_a_row
+    w, unit = reference.weight, reference.weight_of_a_row
     first = first_of_equals(x)
     if first.size > most:
-        number = cell_numbers(_mass(w, first, x.size), most)
+        number = cell_numbers(_mass(w, first, x.size), most)  # whatever a row weighs
         opens = np.empty(number.size, dtype=bool)
         np.greater(number[1:], number[:-1], out=opens[1:])
         opens[[0, 1, -1]] = True  # or a lump that is smaller than a cell would drown
@@ -58,8 +56,8 @@ def cells_of(reference: Reference, most: int = MOST_CELLS) -> Cells:
     return Cells(
         lowest + _sums(w, first, off) / total,
         _sums(w, first, reference.scores) / total,
-        _sums(w, first, reference.y),
-        total,
+        _sums(w, first, reference.y) / unit,
+        total / unit,
     )
 
 
@@ -79,6 +77,7 @@ def cell_numbers(mass: Floats, most: int) -> npt.NDArray[np.int32]:
     total, middle = mass.sum(), np.cumsum(mass)
     mass /= 2
     middle -= mass
+    del mass
     middle *= most
     middle /= total
     return middle.astype(np.int32)

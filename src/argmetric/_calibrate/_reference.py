@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from argmetric._discrete import dot
+from argmetric._groups import narrow_integers
 from argmetric._labels import Labels, binary_labels, one_class
 from argmetric._odds import expit, logit, logit_of
 from argmetric._packed import can_pack, sort_labelled
@@ -191,7 +192,8 @@ class Reference:
         # The order of rows that are equal but for the label changes no sum of theirs.
         kind: Literal["stable"] | None = None if self.weight is None else "stable"
         order = np.argsort(self.scores, kind=kind)
-        return self.take(order, rises=True), order
+        rising = self.take(order, rises=True)
+        return rising, order.astype(narrow_integers(order.size))
 
 
 def row_count(weight: Floats, squares: Floats | None = None) -> float:

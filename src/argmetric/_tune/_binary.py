@@ -249,7 +249,7 @@ def _rule(search: Search, metric: Metric, curve: Curve, draws: Draws) -> Rule:
         metric=metric,
         threshold=cuts.threshold(cut),
         prevalence=cuts.t / cuts.n,
-        positive_rate=float(cuts.k[cut]) / cuts.n,
+        positive_rate=cuts.chosen(cut) / cuts.n,
         n=search.rows.n_rows,
         score=score,
         score_interval=_score_interval(search, metric, draws, held_cuts, cut),
@@ -305,7 +305,7 @@ def _score_interval(
     if draws.groups is None or draws.dealt is None:
         sums = [one.at(index) for one, index in zip(draws.splits, held, strict=True)]
         counts = [tuple(float(x[0, 0]) for x in one.counts()) for one in sums]
-        seen = counts or [(float(cuts.tp[cut]), float(cuts.k[cut]), cuts.t, cuts.n)]
+        seen = counts or [(float(cuts.tp[cut]), cuts.chosen(cut), cuts.t, cuts.n)]
         tables = [confusion_of(*four) for four in seen]
         scores = new_scores(metric, tables, mean_worth(search.rows.weight), rng)
     else:

@@ -12,6 +12,7 @@ from functools import cached_property
 import numpy as np
 
 from argmetric._decide import TIE, threshold_between
+from argmetric._groups import narrow_integers
 from argmetric._packed import can_pack, sort_labelled
 from argmetric._types import Booleans, Floats, Integers
 from argmetric.metrics import Metric
@@ -36,7 +37,10 @@ class SortedRows:
     def ends(self) -> Integers:
         """One past the last row of every distinct score."""
         last = np.flatnonzero(self.scores[1:] != self.scores[:-1])
-        return np.append(last + 1, self.n_rows)
+        ends = np.empty(last.size + 1, dtype=narrow_integers(self.n_rows))
+        ends[:-1], ends[-1] = last, self.n_rows
+        ends[:-1] += 1
+        return ends
 
     def ends_of(self, cuts: Integers) -> Integers:
         """How many rows each of these cuts predicts."""
@@ -91,7 +95,11 @@ class Cuts:
 
     @property
     def n(self) -> float:
-        return float(self.k[-1])
+        return self.chosen(-1)
+
+    def chosen(self, cut: int) -> float:
+        """Predicted positives of one cut."""
+        return float(self.tp[cut] + self.fp[cut])
 
     @property
     def size(self) -> int:
