@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -246,6 +246,18 @@ class Decision(Result):
         return room_above("report").report_decision(
             self, y, pos_label=pos_label, coverage=coverage
         )
+
+
+def without_rows(decision: Decision) -> Decision:
+    """The same without its labels and curves, which are as long as the rows."""
+    best = decision.best_cut
+    return replace(
+        decision,
+        labels=None,
+        _best_cut=lambda: best,
+        _curve_of=_forgotten,
+        _cuts=_forgotten,
+    )
 
 
 def _forgotten(*_: Any) -> Any:

@@ -70,7 +70,7 @@ class Asked:
                 "needs probabilities, such as predict_proba(X)[:, 1]"
             )
 
-    @cached_property
+    @property
     def probabilities(self) -> Floats:
         """Calibrated probabilities, in the order of the rows."""
         scores = self.layout.scores

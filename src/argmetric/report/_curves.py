@@ -60,7 +60,7 @@ class Family:
         for metric in self.metrics:
             name, own = metric.name, metric.name == asked.metric.name
             found = decision if own else asked.decide(metric)
-            if own or len(self.metrics) * self.size <= KEPT:
+            if not self.long and (own or len(self.metrics) * self.size <= KEPT):
                 self._held[name] = found._cuts
             cut = found.n_positives if self.single else found.best_cut.n_positives
             self.best[name] = cut
@@ -152,6 +152,7 @@ def curves_of(
     places = candidates(size, allowed)
     added = must_ if allowed is None else nearest(np.flatnonzero(allowed), must_)
     places = np.unique(np.concatenate([places, added]))
+    hits, recall = hits[places], None if recall is None else recall[places]
     values = family.values_at(places)
     marks = (half, best_cut, decision.n_positives if single else 0)
     views = {
@@ -172,8 +173,8 @@ def curves_of(
         k=tuple(k.tolist()),
         thresholds=thresholds,
         cuts=tuple(map(family.cut_text, thresholds)),
-        hits=tuple(hits[k].tolist()),
-        recall=None if recall is None else tuple(recall[k].tolist()),
+        hits=tuple(hits[kept].tolist()),
+        recall=None if recall is None else tuple(recall[kept].tolist()),
         scores={name: tuple(values[name][kept].tolist()) for name in values},
         best={name: place(best) for name, best in family.best.items()},
         views=views,

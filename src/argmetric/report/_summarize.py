@@ -6,11 +6,10 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from argmetric._arguments import check_flag, check_share
 from argmetric._calibrate import resolve_calibrator
-from argmetric._decide import Cut, Decision
+from argmetric._decide import Cut, Decision, without_rows
 from argmetric._forecast import Forecast
 from argmetric._layout import Average
 from argmetric.metrics import Metric, MetricLike, convention_in_words, get_metric
@@ -24,6 +23,11 @@ from argmetric.report._parts import (
     truth_of,
 )
 from argmetric.report._summary import Chosen, Score, Summary
+
+OF_ONE = (
+    "every group has one row, so each is right or wrong by itself: one cut for all "
+    "rows is asked for with average='pooled'"
+)
 
 
 def summarize(
@@ -172,8 +176,15 @@ def summary_of(asked: Asked, decision: Decision, labels: Any = None) -> Summary:
     given = labels is not None
     chosen = np.asarray(labels) if given else np.asarray(decision.labels) == 1
     forecast = asked.forecast(labels if given else chosen)
-    told = _told_of(decision, asked, forecast, chosen, given=given)
-    del decision  # with curves as long as the rows, which nothing below needs
+    family = Family(asked, decision)
+    decision = without_rows(decision)
+    told = _told_of(decision, asked, family, forecast, given=given)
+    del family
+    groups, notes = None, told["notes"]
+    if asked.layout.ids is not None:
+        groups = groups_of(asked, decision, chosen)
+        if groups.of_one == groups.count:
+            notes += (OF_ONE,)
     calibration, why_not = calibration_of(asked)
     cuts = told["half"].threshold, told["best_cut"].threshold
     return Summary(
@@ -195,21 +206,16 @@ def summary_of(asked: Asked, decision: Decision, labels: Any = None) -> Summary:
         changes=changes_of(asked, chosen),
         mass=mass_of(asked, chosen),
         truth=truth_of(asked, cuts, chosen, forecast),
+        groups=groups,
         calibration=calibration,
-        **told | {"notes": (*told["notes"], *why_not)},
+        **told | {"notes": (*notes, *why_not)},
     )
 
 
 def _told_of(
-    decision: Decision,
-    asked: Asked,
-    forecast: Forecast,
-    labels: npt.NDArray[Any],
-    *,
-    given: bool,
+    decision: Decision, asked: Asked, family: Family, forecast: Forecast, *, given: bool
 ) -> dict[str, Any]:
     """What a summary says of the decision itself, by the names it has there."""
-    family = Family(asked, decision)
     curves, choices = curves_of(asked, decision, family)
 
     def of_cut(cut: Cut) -> Chosen:
@@ -218,15 +224,7 @@ def _told_of(
 
     cut = None if given else decision.threshold
     expected = forecast.mean if given else decision.expected
-    notes = [note for note in decision.notes if not _is_assumed(note, forecast)]
-    groups = None
-    if asked.layout.ids is not None:
-        groups = groups_of(asked, decision, labels)
-        if groups.of_one == groups.count:
-            notes.append(
-                "every group has one row, so each is right or wrong by itself: one cut "
-                "for all rows is asked for with average='pooled'"
-            )
+    notes = (note for note in decision.notes if not _is_assumed(note, forecast))
     return {
         "n": decision.n,
         "n_groups": decision.n_groups,
@@ -237,7 +235,6 @@ def _told_of(
         "best_cut": of_cut(decision.best_cut),
         "curves": curves,
         "choices": choices,
-        "groups": groups,
     }
 
 
