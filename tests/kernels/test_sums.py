@@ -170,7 +170,7 @@ def test_curves_of_any_segments(function, vectors, implicit, zero):
 
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("function", [own, squares, spike, signed])
-@pytest.mark.parametrize(("piece", "room"), [(128, 1 << 21), (50, 20_000)])
+@pytest.mark.parametrize(("piece", "room"), [(128, 1 << 20), (50, 20_000)])
 def test_curves_in_pieces_and_batches(function, law, piece, room, monkeypatch):
     """Laws are rolled on from seeds; segments of one size share their values."""
     monkeypatch.setattr(_pieces, "PIECE", piece)

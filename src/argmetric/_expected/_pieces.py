@@ -22,7 +22,7 @@ from argmetric._types import Floats, Integers
 from argmetric.metrics import Metric
 
 PIECE = 128  # counts
-ROOM = 1 << 21  # points of laws that are kept at a time
+ROOM = 1 << 20  # points of laws that are kept at a time
 
 
 @dataclass(frozen=True)
