@@ -3,7 +3,7 @@
 E_k = Σ_a Σ_r P(hits = a)·P(misses = r)·value(a, k, a+r, n). The hits are the positives
 among the first k items, the misses those among the others. A law of small variance is
 whole; beyond, a few points of a quadrature replace it. The metric is asked for those
-cells alone whose chance is worth it, and once for all segments of one size.
+cells alone whose chance is worth it, and segments of one size share its values.
 """
 
 from __future__ import annotations
