@@ -49,6 +49,7 @@ def warmup() -> None:
     )
     own = CustomMetric(lambda tp, k, t, n: tp / (k + t + 1.0), smooth=True)
     decide(p, own, groups=np.arange(p.size) // 100, average="groups")
+    assert decide(np.tile(p, 3), own).curve is not None  # of wide laws
     many = np.arange(p.size) // 10  # groups whose laws are added on a grid
     for effect in (0.0, 0.5):
         forecast(p, p > 0.5, groups=many, overdispersion=effect)
