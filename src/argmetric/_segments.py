@@ -81,29 +81,20 @@ class Segments:
 
     def segments_at(self, part: slice) -> slice:
         """Segments of some places of a flat curve."""
-        starts = self.indptr[:-1] + np.arange(self.n_segments)
-        first, last = np.searchsorted(starts, [part.start, part.stop - 1], side="right")
-        return slice(int(first) - 1, int(last))
+        return _ranges(self.indptr[:-1] + np.arange(self.n_segments), part)
 
     def counts_at(self, part: slice) -> tuple[Integers, Floats]:
         """Segment and k of some places of a flat curve."""
-        some = self.segments_at(part)
-        g = np.arange(some.start, some.stop)
-        ends = np.append(self.indptr[g] + g, part.stop)
-        repeats = np.diff(np.maximum(ends, part.start))
-        k = np.arange(part.start, part.stop) - np.repeat(ends[:-1], repeats)
-        return np.repeat(g, repeats), k.astype(np.float64)
+        return _counted(self.indptr[:-1] + np.arange(self.n_segments), part)
 
-    def counts_by_size(self) -> tuple[Floats, Floats, Integers]:
-        """K and n of every count of every size once, and where a segment's begin."""
+    def counts_by_size(self) -> SizeCounts:
+        """The counts of every size once."""
         distinct = self.distinct_sizes
         kind = np.searchsorted(distinct, self.sizes)
-        longest = np.zeros(distinct.size, dtype=np.int64)
-        np.maximum.at(longest, kind, self.lengths + 1)
-        ends = np.cumsum(longest)
-        k = np.arange(ends[-1]) - np.repeat(ends - longest, longest)
-        n = np.repeat(distinct.astype(np.float64), longest)
-        return k.astype(np.float64), n, (ends - longest)[kind]
+        rows = np.zeros(distinct.size, dtype=np.int64)
+        np.maximum.at(rows, kind, self.lengths + 1)
+        starts = np.cumsum(rows) - rows
+        return SizeCounts(starts[kind], starts, distinct, int(rows.sum()))
 
     def flat_counts(self) -> tuple[Floats, Floats]:
         """K and n of every place of a flat curve."""
@@ -111,3 +102,38 @@ class Segments:
         first = np.repeat(self.indptr[:-1] + np.arange(self.n_segments), lengths)
         k = np.arange(first.size) - first
         return k.astype(np.float64), np.repeat(self.sizes, lengths).astype(np.float64)
+
+
+@dataclass(frozen=True)
+class SizeCounts:
+    """Counts 0…m of every size that occurs, behind each other.
+
+    Segments of a size share what depends on k and n alone; the counts of segment g
+    begin at `places[g]`, m is the length of the longest of them.
+    """
+
+    places: Integers
+    starts: Integers
+    distinct: Integers
+    size: int
+
+    def at(self, part: slice) -> tuple[Floats, Floats]:
+        """K and n of some of them."""
+        kind, k = _counted(self.starts, part)
+        return k, self.distinct[kind].astype(np.float64)
+
+
+def _ranges(starts: Integers, part: slice) -> slice:
+    """The ranges that some places lie in, of those that begin at `starts`."""
+    first, last = np.searchsorted(starts, [part.start, part.stop - 1], side="right")
+    return slice(int(first) - 1, int(last))
+
+
+def _counted(starts: Integers, part: slice) -> tuple[Integers, Floats]:
+    """The range of every place, and how far behind its beginning."""
+    some = _ranges(starts, part)
+    bounds = np.append(starts[some], part.stop)
+    repeats = np.diff(np.maximum(bounds, part.start))
+    k = np.arange(part.start, part.stop) - np.repeat(bounds[:-1], repeats)
+    which = np.repeat(np.arange(some.start, some.stop), repeats)
+    return which, k.astype(np.float64)

@@ -8,19 +8,19 @@ the misses instead: tp = T - fn, which keeps small values accurate.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from types import ModuleType
 
 import numpy as np
 
 from argmetric._expected._hermite import MAX_NODES, points_and_weights, without_one
-from argmetric._segments import Segments
+from argmetric._segments import Segments, SizeCounts
 from argmetric._types import Floats, Integers
 from argmetric.metrics import AffineFactors, AffineForm
 
 Factor = Callable[[Floats, Floats], Floats]
 
 SWITCH = 100.0  # variance of T from which eight points err by less than 1e-13
+ROWS = 8192  # counts whose factors are made at a time
 ALONE = 1 << 17  # products of numbers that BLAS leaves to one thread
 # E[weight] is a polynomial in p whose coefficients fall like deviation^-degree; this
 # degree reaches rounding error at the switch, where the deviation is 10.
@@ -78,55 +78,41 @@ def affine_curves(
             segments.put(chosen, curves, out)
 
 
-@dataclass(frozen=True)
-class SharedCounts:
-    """Counts 0…m of every size that occurs, behind each other.
+def laid_out(
+    counts: SizeCounts,
+    function: Factor,
+    *,
+    outside: float = 0.0,
+    with_all: bool = False,
+) -> Floats:
+    """A factor at every count 0 < k < n of every size, or of n too."""
+    flat = np.full(counts.size, outside)
+    for first in range(0, counts.size, ROWS):
+        part = slice(first, min(first + ROWS, counts.size))
+        k, n = counts.at(part)
+        inner = (k > 0) & (k < n + with_all)
+        flat[part][inner] = function(k[inner], n[inner])
+    return flat
 
-    Segments of one size share the factors of k and of t; those of segment g begin at
-    `places[g]`.
-    """
 
-    places: Integers
-    counts: Floats
-    sizes: Floats
-    inner: Integers  # where the factors are defined
-
-    @classmethod
-    def of(cls, segments: Segments, *, with_all: bool = False) -> SharedCounts:
-        """Factors are defined for 0 < count < n, or for n too."""
-        distinct = segments.distinct_sizes
-        which = np.searchsorted(distinct, segments.sizes)
-        rows = np.zeros(distinct.size, dtype=np.int64)
-        np.maximum.at(rows, which, segments.lengths + 1)
-        first = np.cumsum(rows) - rows
-        counts = np.arange(rows.sum()) - np.repeat(first, rows)
-        sizes = np.repeat(distinct, rows)
-        inner = np.flatnonzero((counts > 0) & (counts < sizes + with_all))
-        real = counts.astype(np.float64), sizes.astype(np.float64)
-        return cls(first[which], *real, inner)
-
-    def laid_out(self, function: Factor, outside: float = 0.0) -> Floats:
-        """A factor at every inner count."""
-        flat = np.full(self.counts.size, outside)
-        flat[self.inner] = function(self.counts[self.inner], self.sizes[self.inner])
-        return flat
-
-    def divisors(self, factors: AffineFactors) -> tuple[Floats, Floats]:
-        """Floor and rate for every k, empty where the form has none."""
-        if factors.floor is None or factors.rate is None:
-            return np.zeros(0), np.zeros(0)
-        floor = self.laid_out(factors.floor, outside=1.0)
-        return floor, self.laid_out(factors.rate)
+def divisors(
+    counts: SizeCounts, factors: AffineFactors, *, with_all: bool = False
+) -> tuple[Floats, Floats]:
+    """Floor and rate for every k, empty where the form has none."""
+    if factors.floor is None or factors.rate is None:
+        return np.zeros(0), np.zeros(0)
+    floor = laid_out(counts, factors.floor, outside=1.0, with_all=with_all)
+    return floor, laid_out(counts, factors.rate, with_all=with_all)
 
 
 def shared_factors(
     segments: Segments, factors: AffineFactors, *, with_all: bool = False
 ) -> tuple[Integers | Floats, ...]:
     """Places of the segments, and the factors for k and for t; else 0."""
-    counts = SharedCounts.of(segments, with_all=with_all)
+    counts = segments.counts_by_size()
     four = (factors.hits_k, factors.hits_t, factors.rest_k, factors.rest_t)
-    flat = (counts.laid_out(one) for one in four)
-    return (counts.places, *flat, *counts.divisors(factors))
+    flat = (laid_out(counts, one, with_all=with_all) for one in four)
+    return (counts.places, *flat, *divisors(counts, factors, with_all=with_all))
 
 
 def smooth_curves(
@@ -146,16 +132,16 @@ def smooth_curves(
     hits, joint = factors.hits_t(t, n), factors.hits_t(t + 1.0, n)
     # Rows of every segment: points, law, worth of a hit, and with one more; the rest.
     rows = np.stack([t, law, hits, joint, factors.rest_t(t, n)], axis=1)
-    shared = SharedCounts.of(segments)
+    counts = segments.counts_by_size()
     backend.smooth_curves(
         segments.p,
         segments.indptr,
         weight_polynomials(cumulants),
         rows,
-        shared.places,
-        shared.laid_out(factors.hits_k),
-        shared.laid_out(factors.rest_k),
-        *shared.divisors(factors),
+        counts.places,
+        laid_out(counts, factors.hits_k),
+        laid_out(counts, factors.rest_k),
+        *divisors(counts, factors),
         out,
     )
 

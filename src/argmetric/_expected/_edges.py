@@ -75,11 +75,11 @@ class EdgeTerms:
 
     @classmethod
     def of(cls, segments: Segments, metric: Metric, form: Form) -> EdgeTerms:
-        k, n, starts = segments.counts_by_size()
-        terms = cls(metric, form, None, starts)
-        if 2 * k.size > segments.p.size:
+        counts = segments.counts_by_size()
+        terms = cls(metric, form, None, counts.places)
+        if 2 * counts.size > segments.p.size:
             return terms
-        return replace(terms, shared=terms.at(k, n))
+        return replace(terms, shared=terms.at(*counts.at(slice(0, counts.size))))
 
     def at(self, k: Floats, n: Floats) -> tuple[Floats, Floats, Booleans, Booleans]:
         none, every = self.metric.value(0, k, 0, n), self.metric.value(k, k, n, n)
