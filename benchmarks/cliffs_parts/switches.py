@@ -14,6 +14,7 @@ from argmetric import _groups
 from argmetric._expected import (
     _affine_search,
     _curves,
+    _exponential,
     _general,
     _long,
     _powers,
@@ -71,6 +72,11 @@ def all_switches() -> list[Switch]:
     tables += [
         Switch("TABLE_LIMIT", "decide", name, "one vector", at_rows(32))
         for name in ("f1", "mcc")
+    ]
+    limit = at_rows(_exponential.BY_LAWS)
+    tables += [
+        Switch("BY_LAWS", "decide", name, "groups", limit)
+        for name in ("balanced_accuracy", "fowlkes_mallows")
     ]
     limit = at_rows(_curves.HARMONIC_LIMIT)
     tables.append(Switch("HARMONIC_LIMIT", "decide", "f1", "groups", limit))

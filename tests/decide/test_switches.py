@@ -42,6 +42,7 @@ LIMITS = (
     _curves.TABLE_LIMIT,
     _curves.GENERAL_TABLE_LIMIT,
     _search.RATES_TABLE_LIMIT,
+    _exponential.BY_LAWS,
     _curves.HARMONIC_LIMIT,
     _curves.NUMPY_HARMONIC_LIMIT,
     _curves.SHARED_TABLE_LIMIT,

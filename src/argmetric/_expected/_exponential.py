@@ -13,6 +13,7 @@ from argmetric._types import Floats, Integers
 from argmetric.metrics import ItemForm, RatioForm
 
 NARROW = 40.0  # variance up to which the law of the misses is the quicker way
+BY_LAWS = 128  # items up to which the law of T is quicker than exponential sums
 
 
 @cache
@@ -90,6 +91,50 @@ def weight_sums(segments: Segments, exponent: float, backend: ModuleType) -> Flo
     The implicit members are certain positives here: see `item_curves`.
     """
     out = segments.empty_curves()
+    base = segments.sizes - segments.lengths
+    short = (segments.lengths <= BY_LAWS) & (base == 0)
+    if segments.n_segments == 1 or not short.any():
+        exponential_weights(segments, exponent, out, backend)
+        return out
+    for chosen, add in (
+        (np.flatnonzero(short), law_weights),
+        (np.flatnonzero(~short), exponential_weights),
+    ):
+        if chosen.size:
+            part = segments.take(chosen)
+            curves = part.empty_curves()
+            add(part, exponent, curves, backend)
+            segments.put(chosen, curves, out)
+    return out
+
+
+def law_weights(
+    segments: Segments, exponent: float, out: Floats, backend: ModuleType
+) -> None:
+    """The same of short segments, by the law of T without one item."""
+    t = np.arange(float(segments.lengths.max()) + 1.0)
+    worth = np.append(0.0, t[1:] ** -exponent)
+    one, nothing, absent = np.ones(t.size), np.zeros(t.size), np.zeros(0)
+    places = np.zeros(segments.n_segments, dtype=np.int64)  # all read the same powers
+    backend.affine_curves(
+        segments.p,
+        segments.q,
+        segments.indptr,
+        places,
+        one,
+        worth,
+        nothing,
+        nothing,
+        absent,
+        absent,
+        out,
+    )
+
+
+def exponential_weights(
+    segments: Segments, exponent: float, out: Floats, backend: ModuleType
+) -> None:
+    """The same by exponential sums."""
     base = (segments.sizes - segments.lengths).astype(np.float64)
     low, high = base + 1.0, base + np.maximum(segments.lengths, 1)
     chosen, ends, nodes, weights = choose_nodes(exponent, low, high)
@@ -109,7 +154,6 @@ def weight_sums(segments: Segments, exponent: float, backend: ModuleType) -> Flo
         high,
         out,
     )
-    return out
 
 
 def item_curves(
