@@ -67,13 +67,13 @@ def shortest_interval(
 ) -> tuple[float, float]:
     """Shortest interval of values that holds the coverage; of several the likeliest."""
     total = np.concatenate([[0.0], np.cumsum(probabilities)])
-    last = np.searchsorted(total[1:], total[:-1] + coverage - ROUNDING)
-    first = np.flatnonzero(last < values.size)
-    if not first.size:
+    needed = total[:-1] + coverage - ROUNDING
+    starts = int(np.searchsorted(needed, total[-1], side="right"))
+    if not starts:
         return float(values[0]), float(values[-1])
-    last = last[first]
-    lengths = values[last] - values[first]
+    last = np.searchsorted(total[1:], needed[:starts])
+    lengths = values[last] - values[:starts]
     shortest = np.flatnonzero(lengths <= lengths.min() + ROUNDING)
-    held = total[last[shortest] + 1] - total[first[shortest]]
+    held = total[last[shortest] + 1] - total[shortest]
     best = shortest[int(np.argmax(held))]
-    return float(values[first[best]]), float(values[last[best]])
+    return float(values[best]), float(values[last[best]])

@@ -75,6 +75,9 @@ HELD_BY = {
     "affine_search": {
         "test_the_affine_search_finds_the_best_of_the_curve": "best_of_affine",
     },
+    "atoms": {
+        "test_atoms_are_merged_and_binned_as_by_numpy": "bin_atoms merge_atoms",
+    },
     "automata": {
         "test_expectation_equals_enumeration": "additive_mean layered propagate",
         "test_bounds_of_a_beam_hold": "beam_run",

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from argmetric._discrete import dot
+from argmetric._expected import runs_in_numpy
 from argmetric._forecast._counts import CELLS, CountLaws
 from argmetric._forecast._laws import ValueLaw, combine
 from argmetric._forecast._shift import REACH, effect_step
@@ -154,7 +155,8 @@ def _from_points(
         chances = chances * r_weights[rows][:, None, miss_cells]
         possible = chances > 0.0
         parts.append((values[possible], chances[possible]))
-    return combine(parts), dot(weights, means)
+    law = combine(parts, loaded=not runs_in_numpy(n))
+    return law, dot(weights, means)
 
 
 def blocks_of_pairs(

@@ -86,8 +86,8 @@ def added(a: GridLaws, b: GridLaws) -> GridLaws:
     counts = a.mass.shape[1] + b.mass.shape[1] - 1
     width = a.mass.shape[2] + b.mass.shape[2] - 1
     # A transform over one number of values would copy and no more.
-    first = 0 if counts > 1 else 1
-    shape, axes = (_fast(counts), _fast(width))[first:], (1, 2)[first:]
+    axes = (2,) if counts == 1 else (1, 2)
+    shape = (_fast(counts), _fast(width))[-len(axes) :]
     a_mass, a_moment, b_mass, b_moment = (
         np.fft.rfftn(part, shape, axes) for part in (a.mass, a.moment, b.mass, b.moment)
     )

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from argmetric._discrete import distinct, dot
+from argmetric._discrete import SAME, distinct, dot
 from argmetric._expected import TOLERANCE, compiled, runs_in_numpy
 from argmetric._types import Floats
 from argmetric.metrics import Metric
@@ -17,7 +17,7 @@ BLOCK = 512  # rows of a long vector whose law is made at once, compiled
 WIDE = 32  # rows up to which laws grow side by side, then pair by pair
 MAX_ATOMS = 1 << 16  # more distinct values than this are binned
 UNTRIMMED = 256  # up to so many items the whole law is kept
-CELLS = 1 << 16  # pairs of counts whose values are made at once: they stay in cache
+CELLS = 1 << 14  # pairs of counts whose values are made at once: they stay in cache
 BEYOND = 1e-13  # chance of values beyond the bins that is as good as none
 SAMPLED = 64  # counts of either side at which the range of the values is looked for
 
@@ -113,12 +113,10 @@ def law_of_counts(
     (hit_low, hits), (miss_low, misses) = hit, miss
     pairs = _Pairs(metric, n, k, hit_low, hits, miss_low, misses)
     if hits.size * misses.size <= MAX_ATOMS:
-        values, chances = pairs.block(0, hits.size, 0.0)
-        if hits.size + misses.size > UNTRIMMED:
-            likely = chances > TOLERANCE * chances.max()
-            values, chances = values[likely], chances[likely]
-        return combine([(values, chances)])
-    return _law_of_pairs(pairs)
+        trim = hits.size + misses.size > UNTRIMMED
+        blocks = pairs.blocks() if trim else [pairs.block(0, hits.size, 0.0)]
+        return combine(list(blocks), loaded=not runs_in_numpy(n))
+    return _law_of_pairs(pairs, loaded=not runs_in_numpy(n))
 
 
 @dataclass(frozen=True)
@@ -161,14 +159,14 @@ class _Pairs:
         return self.metric.value(tp, self.k, tp + self.miss_low + r, self.n)
 
 
-def _law_of_pairs(pairs: _Pairs) -> ValueLaw:
+def _law_of_pairs(pairs: _Pairs, *, loaded: bool) -> ValueLaw:
     """The law in bins. Their range is that of some values, or else that of all."""
     sampled = pairs.sampled_values()
-    bins = Bins(sampled[~np.isnan(sampled)])
+    bins = Bins(sampled[~np.isnan(sampled)], loaded=loaded)
     for values, weights in pairs.blocks():
         bins.add(values, weights)
     if bins.beyond > BEYOND:
-        bins = Bins(np.array([bins.least, bins.most]))
+        bins = Bins(np.array([bins.least, bins.most]), loaded=loaded)
         for values, weights in pairs.blocks():
             bins.add(values, weights)
     values, weights = bins.atoms()
@@ -177,8 +175,11 @@ def _law_of_pairs(pairs: _Pairs) -> ValueLaw:
     return law_of_atoms(values, weights / weights.sum(), bins.undefined)
 
 
-def combine(parts: list[tuple[Floats, Floats]]) -> ValueLaw:
-    """One law from values and their weights, which add up to one over all parts."""
+def combine(parts: list[tuple[Floats, Floats]], *, loaded: bool = False) -> ValueLaw:
+    """One law from values and their weights, which add up to one over all parts.
+
+    By kernels where these are loaded for as many rows anyway.
+    """
     total = undefined = 0.0
     for values, weights in parts:
         defined = ~np.isnan(values)
@@ -186,7 +187,7 @@ def combine(parts: list[tuple[Floats, Floats]]) -> ValueLaw:
         total += float(weights[defined].sum())
     if total <= 0.0:
         return NOTHING
-    values, weights = compress(parts)
+    values, weights = compress(parts, loaded=loaded)
     return law_of_atoms(values, weights / total, undefined)
 
 
@@ -197,11 +198,18 @@ def law_of_atoms(values: Floats, probabilities: Floats, undefined: float) -> Val
     return ValueLaw(values, probabilities, undefined, mean, variance)
 
 
-def compress(parts: list[tuple[Floats, Floats]]) -> tuple[Floats, Floats]:
+def compress(
+    parts: list[tuple[Floats, Floats]], *, loaded: bool = False
+) -> tuple[Floats, Floats]:
     """Distinct values in ascending order with their weights; binned if too many."""
     if sum(values.size for values, _ in parts) <= 4 * MAX_ATOMS:
         values = np.concatenate([values for values, _ in parts])
         weights = np.concatenate([weights for _, weights in parts])
+        if loaded:
+            merged, mass = np.empty((2, values.size))
+            count = compiled().merge_atoms(values, weights, SAME, merged, mass)
+            if count >= 0:
+                return merged[:count], mass[:count]
         keep = ~np.isnan(values) & (weights > 0)
         return distinct(values[keep], weights[keep])
     ends = [
@@ -210,7 +218,7 @@ def compress(parts: list[tuple[Floats, Floats]]) -> tuple[Floats, Floats]:
         for end in (np.min, np.max)
         if not np.isnan(values).all()
     ]
-    bins = Bins(np.array(ends))
+    bins = Bins(np.array(ends), loaded=loaded)
     for values, weights in parts:
         bins.add(values, weights)
     return bins.atoms()
@@ -224,9 +232,12 @@ class Bins:
     values : ndarray
         The cells reach from the least of them to the largest; what lies beyond falls
         into the cells at the ends, and `beyond` counts its chance.
+    loaded : bool
+        Whether kernels are at hand, which add values faster.
     """
 
-    def __init__(self, values: Floats) -> None:
+    def __init__(self, values: Floats, *, loaded: bool = False) -> None:
+        self.loaded = loaded
         self.low = float(values.min(initial=math.inf))
         self.high = float(values.max(initial=-math.inf))
         self.least, self.most = self.low, self.high
@@ -234,6 +245,14 @@ class Bins:
         self.beyond = self.undefined = 0.0
 
     def add(self, values: Floats, weights: Floats) -> None:
+        if self.loaded:
+            undefined, beyond, least, most = compiled().bin_atoms(
+                values, weights, self.low, self.high, self.mass, self.moment
+            )
+            self.undefined += undefined
+            self.beyond += beyond
+            self.least, self.most = min(self.least, least), max(self.most, most)
+            return
         least, most = float(values.min()), float(values.max())
         if math.isnan(least):
             defined = ~np.isnan(values)
@@ -260,5 +279,6 @@ class Bins:
 
     def atoms(self) -> tuple[Floats, Floats]:
         """Values in ascending order and their weights."""
-        used = self.mass > 0
-        return self.moment[used] / self.mass[used], self.mass[used]
+        used = np.flatnonzero(self.mass)
+        mass = self.mass[used]
+        return self.moment[used] / mass, mass

@@ -2,6 +2,7 @@
 
 from argmetric._kernels.affine import affine_curves, miss_curves, smooth_curves
 from argmetric._kernels.affine_search import best_of_affine
+from argmetric._kernels.atoms import bin_atoms, merge_atoms
 from argmetric._kernels.cells import (
     add_cells,
     cell_moments,
@@ -53,6 +54,7 @@ __all__ = [
     "best_of_affine",
     "best_of_misses",
     "best_of_rates",
+    "bin_atoms",
     "bin_rows",
     "both_laws",
     "bounded_counts",
@@ -72,6 +74,7 @@ __all__ = [
     "law_boxes",
     "laws_at",
     "mark",
+    "merge_atoms",
     "miss_curves",
     "multiply_spectrum",
     "number_close_ids",
