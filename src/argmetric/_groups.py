@@ -168,7 +168,7 @@ def code_groups(groups: Any, n: int, other: str = "p", name: str = "groups") -> 
         if lie_close(low, high, n):
             return _by_counting(values, low, high)
     starts = np.flatnonzero(np.concatenate([[True], values[1:] != values[:-1]]))
-    if starts.size == n:  # a copy of long texts would be all that memory holds
+    if 2 * starts.size > n:  # a copy of long texts would fill the memory
         return Groups(*factorize(values))
     code, ids = factorize(values[starts])
     return Groups(np.repeat(code, np.diff(np.append(starts, n))), ids)

@@ -95,13 +95,14 @@ def _slope_statistic(reference: Reference, score: Floats) -> float:
     """Z of a slope of 0: Σ w·(y - π)·(score - its mean), by its deviation."""
     n, share = reference.y.size, reference.prevalence
     total = summed(lambda part: float(reference.shares(part)[0].sum()), n)
-    mean = summed(lambda part: dot(reference.shares(part)[0], score[part]), n) / total
+    scores = summed(lambda part: float(reference.shares(part)[0] @ score[part]), n)
+    mean = scores / total
     slope = spread = 0.0
     for part in row_blocks(n):
         w, squares = reference.shares(part)
         terms = (reference.y[part] - share) * (score[part] - mean)
-        slope += dot(w, terms)
-        spread += dot(squares, terms**2)
+        slope += float(w @ terms)
+        spread += float(squares @ terms**2)
     return slope / math.sqrt(spread) if spread > 0 else 0.0
 
 
