@@ -17,7 +17,7 @@ LONGEST_TILT = 6.0  # standard deviations by which a law is tilted before it is 
 UNLIKELY = 1e-60  # of a law that is tilted: unlikely counts become likely
 CELLS = 1 << 16  # rows times shifts that are summed at once: they stay in cache
 NEGLIGIBLE = 1e-13
-REACH = 6.5  # standard deviations that a smooth law reaches
+REACH = 5.6  # standard deviations that a smooth law reaches: 2e-8 lie beyond
 # Counts that stand for a wide law, per standard deviation: means over them are as good
 # as over all, and quantiles of the mixture are off by a few hundredths of a deviation.
 PER_DEVIATION = 3

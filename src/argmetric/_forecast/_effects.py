@@ -19,6 +19,9 @@ FEWEST, MOST = 101, 2001  # effects at which laws are mixed
 COARSE = 0.3  # distance on the log-odds between effects at which rows are summed
 TABLE_CELLS = 1 << 28  # multiplications of a table of all pairs of counts
 TABLE_ENTRIES = 1 << 25
+# Deviations of a law between two effects: the mixture ripples by about 1e-5.
+OVERLAP = 1.25
+UNLIKELY = 1e-14  # effects that are left out
 FEW_ROWS = 512  # up to so many every law of counts is exact
 
 Mask = np.ndarray[tuple[int], np.dtype[np.bool_]]
@@ -102,7 +105,7 @@ def mixed_law(
         for side in (selected, ~selected)
     )
     variance = (hits.variance + misses.variance)[level > math.log(1e-10)].max()
-    step = 1.0 / (deviation * math.sqrt(max(variance, 1e-300)))
+    step = OVERLAP / (deviation * math.sqrt(max(variance, 1e-300)))
     z, weights = finer(z, level, min(step, effect_step(deviation)))
     pairs = hits.width * misses.width
     entries = z.size * (hits.width + misses.width)
@@ -163,7 +166,7 @@ def blocks_of_pairs(
     weights: Floats, tp_weights: Floats, r_weights: Floats
 ) -> list[Integers]:
     """Effects that count, a handful at a time, of about CELLS pairs of counts."""
-    used = np.flatnonzero(weights > 1e-18)
+    used = np.flatnonzero(weights > UNLIKELY)
     sides = (np.count_nonzero(side[used], axis=1) for side in (tp_weights, r_weights))
     block = np.cumsum(math.prod(sides)) // CELLS
     return np.split(used, np.flatnonzero(np.diff(block)) + 1)
