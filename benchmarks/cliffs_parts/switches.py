@@ -16,7 +16,7 @@ from argmetric._expected import (
     _curves,
     _exponential,
     _general,
-    _long,
+    _items,
     _powers,
     _search,
 )
@@ -97,7 +97,7 @@ def all_switches() -> list[Switch]:
         for name in ("f1", "jaccard", "mcc", "kappa", "gmean", "custom")
     ]
     by_length += [
-        Switch("LONG", "decide", name, "one vector", (_long.LONG - 1, _long.LONG))
+        Switch("LONG", "decide", name, "one vector", (_items.LONG - 1, _items.LONG))
         for name in ("f1", "mcc", "gmean", "custom")
     ]
     ids = [

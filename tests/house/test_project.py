@@ -1,6 +1,7 @@
 """What the files around the package say of it is true."""
 
 import ast
+import importlib
 import importlib.util
 import re
 import runpy
@@ -93,6 +94,14 @@ def is_there(module, name):
     if name is None or hasattr(importlib.import_module(module), name):
         return True
     return importlib.util.find_spec(f"{module}.{name}") is not None
+
+
+def test_every_switch_that_is_timed_is_there(monkeypatch):
+    """The limits by name: a benchmark would tell only when it is run."""
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    timed = importlib.import_module("cliffs_parts.switches").all_switches()
+    assert {one.verb for one in timed} == {"decide", "forecast"}
+    assert all(below < above for below, above in (one.sides for one in timed))
 
 
 @pytest.mark.parametrize("folder", ["benchmarks", "examples"])
