@@ -18,7 +18,7 @@ from scipy.special import expit
 import argmetric as am
 import oracle
 from argmetric import forecast
-from argmetric._expected import SMALL
+from argmetric._expected._curves import SMALL
 from argmetric._forecast import _effects, _means
 from argmetric._forecast._counts import summed_cumulants
 from argmetric._forecast._shift import centre_log_odds, effects

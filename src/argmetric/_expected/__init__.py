@@ -8,7 +8,6 @@ from argmetric._lazy import lazy_names
 
 if TYPE_CHECKING:
     from argmetric._expected._curves import PREFERENCE as PREFERENCE
-    from argmetric._expected._curves import SMALL as SMALL
     from argmetric._expected._curves import compiled as compiled
     from argmetric._expected._curves import error_of as error_of
     from argmetric._expected._curves import expected_curves as expected_curves
@@ -42,7 +41,6 @@ __getattr__, __dir__, __all__ = lazy_names(
     {
         "_curves": (
             "PREFERENCE",
-            "SMALL",
             "compiled",
             "error_of",
             "expected_curves",

@@ -82,7 +82,6 @@ def choose_counts(
     floor: Floats,
     extra: Integers,
     *,
-    method: Method = "auto",
     tables: Tables | None = None,
 ) -> Choice:
     """Best k of every segment within low…high; ties go to the smaller k.
@@ -91,9 +90,6 @@ def choose_counts(
     value at `extra` is wanted too.
     """
     arguments = low, high, floor, extra
-    if not has_search(metric, method, segments):
-        curves, errors = expected_curves(segments, metric, method=method, tables=tables)
-        return choose_on_curves(segments, metric, curves, errors, *arguments)
     count = segments.n_segments
     real = [np.zeros(count) for _ in range(3)]
     choice = Choice(np.zeros(count, dtype=np.int64), *real)
@@ -108,8 +104,10 @@ def choose_counts(
         search = search_values
     elif isinstance(metric.form, RatesForm):
         search = search_rates
-    found, settled = search(segments, metric, long, *arguments)
-    put(np.flatnonzero(settled), found)
+    settled = np.zeros(count, dtype=bool)
+    if long.any():
+        found, settled = search(segments, metric, long, *arguments)
+        put(np.flatnonzero(settled), found)
     for chosen in (np.flatnonzero(~long), np.flatnonzero(long & ~settled)):
         if chosen.size:
             part = segments.take(chosen)
