@@ -19,7 +19,7 @@ from argmetric._validation import read_scores
 if TYPE_CHECKING:
     from argmetric._calibrate._composed import ChainedMap
 
-FORMAT = 2  # of the saved form; 1 had neither reach nor draws
+FORMAT = 3  # of the saved form; 1 had neither reach nor draws, 2 no counts
 SHOWN = (0.01, 0.1, 0.5, 0.9)  # probabilities whose images are printed
 
 
@@ -40,6 +40,9 @@ class Calibrator(Saved["Calibrator"], Result):
     draws : ndarray or None
         Parameters of other maps that the reference allows, one a row, each as likely
         as the next; None where there was no reference. `forecast` mixes over them.
+    counts : ndarray or None
+        Mean log-odds, rows and positives of cells of the reference, in three rows, by
+        which `forecast` sees how many labels stand behind the map; None as for `draws`.
 
     Examples
     --------
@@ -56,6 +59,7 @@ class Calibrator(Saved["Calibrator"], Result):
     n: int = field(default=0, kw_only=True)
     prevalence: float | None = field(default=None, kw_only=True)
     draws: Floats | None = field(default=None, kw_only=True)
+    counts: Floats | None = field(default=None, kw_only=True)
 
     _what: ClassVar[str] = "calibrator"
     method: ClassVar[str] = ""
@@ -69,6 +73,8 @@ class Calibrator(Saved["Calibrator"], Result):
         self._check()
         if self.draws is not None:
             object.__setattr__(self, "draws", self._checked_draws())
+        if self.counts is not None:
+            object.__setattr__(self, "counts", _checked_counts(self.counts))
 
     def _check(self) -> None:
         """Refuse parameters that make no map."""
@@ -195,8 +201,8 @@ class Calibrator(Saved["Calibrator"], Result):
     @classmethod
     def _from_plain(cls, values: dict[str, Any]) -> Calibrator:
         wanted = {one.name for one in fields(cls)}
-        if values.get("format") == 1:
-            values = dict.fromkeys({"reach", "draws"} & wanted) | values
+        if values.get("format", FORMAT) < FORMAT:
+            values = dict.fromkeys({"reach", "draws", "counts"} & wanted) | values
         given = {key: x for key, x in values.items() if key not in _HEADER}
         if set(given) != wanted:
             odd = sorted(set(given) ^ wanted)
@@ -247,8 +253,20 @@ class Calibrator(Saved["Calibrator"], Result):
         return draw_map(ax, self.method, self.apply)
 
 
-_COMMON = ("n", "prevalence", "draws")
+_COMMON = ("n", "prevalence", "draws", "counts")
 _HEADER = ("calibrator", "format")
+
+
+def _checked_counts(values: Any) -> Floats:
+    counts = np.asarray(values, dtype=np.float64)
+    if counts.ndim != 2 or len(counts) != 3 or not np.isfinite(counts).all():
+        raise ValueError("counts must be a matrix of three rows of finite numbers")
+    x, rows, positives = counts
+    if not ((np.diff(x) > 0).all() and (positives >= 0).all()):
+        raise ValueError("counts must have rising log-odds and no negative positives")
+    if not (rows >= positives).all() or not positives.any():
+        raise ValueError("counts must have positives, and no more of them than rows")
+    return counts
 
 
 def _values(p: Any, name: str, *, logits: bool) -> Floats:

@@ -12,6 +12,7 @@ from argmetric._calibrate._reference import Reference
 from argmetric._types import Booleans, Floats, Integers
 
 MOST_CELLS = 4096
+MOST_COUNTED = 128  # cells that are kept with a map
 
 
 @dataclass(frozen=True)
@@ -24,12 +25,15 @@ class Cells:
         Mean log-odds, and mean score as given, of each cell.
     positive, total : ndarray
         Positive rows and all rows; weights count rows here.
+    ends : tuple of two floats, or None
+        Log-odds at which scores of 0 and of 1 stand.
     """
 
     x: Floats
     score: Floats
     positive: Floats
     total: Floats
+    ends: tuple[float, float] | None
 
 
 def cells_of(reference: Reference, most: int = MOST_CELLS) -> Cells:
@@ -38,7 +42,7 @@ def cells_of(reference: Reference, most: int = MOST_CELLS) -> Cells:
     Equal scores stay in one cell: a lump at 0 or 1 has one of its own.
     """
     reference = reference.rising()
-    x = reference.x
+    x, ends = reference.axis
     w, unit = reference.weight, reference.weight_of_a_row
     first = first_of_equals(x)
     if first.size > most:
@@ -50,7 +54,7 @@ def cells_of(reference: Reference, most: int = MOST_CELLS) -> Cells:
     total = _mass(w, first, x.size)
     lowest = x[first]
     # The mean of equal scores must be that score to the last digit: a lump is known by
-    # standing at the reach.
+    # standing at one of the ends.
     off = np.repeat(lowest, np.diff(first, append=x.size))
     np.subtract(x, off, out=off)
     return Cells(
@@ -58,6 +62,7 @@ def cells_of(reference: Reference, most: int = MOST_CELLS) -> Cells:
         _sums(w, first, reference.scores) / total,
         _sums(w, first, reference.y) / unit,
         total / unit,
+        ends,
     )
 
 
@@ -94,3 +99,19 @@ def _sums(w: Floats | None, first: Integers, values: Floats | Booleans) -> Float
     """Weighted sum of the values of every cell."""
     weighted = values if w is None else w * values
     return np.add.reduceat(weighted, first, dtype=np.float64)
+
+
+def counted_cells(reference: Reference) -> Floats:
+    """Mean log-odds, rows and positives of at most MOST_COUNTED cells, in rows.
+
+    They hold about equal shares of the rows and of the positives.
+    """
+    cells = cells_of(reference)
+    share = np.cumsum(cells.total) / cells.total.sum()
+    share += np.cumsum(cells.positive) / cells.positive.sum()
+    number = np.minimum((MOST_COUNTED * share / 2).astype(np.int64), MOST_COUNTED - 1)
+    first = first_of_equals(number)
+    table = np.stack([cells.x * cells.total, cells.total, cells.positive])
+    table = np.add.reduceat(table, first, axis=1)
+    table[0] /= table[1]
+    return table

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from argmetric._calibrate._base import Calibrator
-from argmetric._calibrate._cells import cells_of, first_of_equals
+from argmetric._calibrate._cells import cells_of, counted_cells, first_of_equals
 from argmetric._calibrate._draws import N_DRAWS, drawn
 from argmetric._calibrate._maps import (
     BetaMap,
@@ -114,15 +114,19 @@ def _platt(reference: Reference, strict: bool, draw: bool) -> Calibrator:
     if slope <= 0:  # the best map that does not fall is the constant one
         slope, intercept = 0.0, _constant(target, reference.weights)
     draws[:, 0] = np.maximum(draws[:, 0], 0.0)
-    return PlattMap(slope, intercept, draws=draws, **_described(reference))
+    return PlattMap(slope, intercept, draws=draws, **_within_reach(reference, draw))
 
 
-def _described(reference: Reference) -> dict[str, Any]:
+def _described(reference: Reference, draw: bool) -> dict[str, Any]:
     return {
-        "reach": reference.reach,
         "n": reference.n,
         "prevalence": reference.prevalence,
+        "counts": counted_cells(reference) if draw else None,
     }
+
+
+def _within_reach(reference: Reference, draw: bool) -> dict[str, Any]:
+    return {"reach": reference.reach} | _described(reference, draw)
 
 
 def _constant(target: Floats, weight: Floats) -> float:
@@ -158,7 +162,7 @@ def _beta(reference: Reference, strict: bool, draw: bool) -> Calibrator:
     a, b, c = map(float, best)
     draws = drawn(best, covariance * reference.weight_of_a_row)
     draws[:, :2] = np.maximum(draws[:, :2], 0.0)
-    return BetaMap(a, b, c, draws=draws, **_described(reference))
+    return BetaMap(a, b, c, draws=draws, **_within_reach(reference, draw))
 
 
 def _beta_loss(
@@ -212,7 +216,7 @@ def _temperature(reference: Reference, strict: bool, draw: bool) -> Calibrator:
     error = reference.weight_of_a_row / found
     inverse = drawn(np.array([slope]), np.array([[error]]))
     draws = 1 / np.clip(inverse, 1 / HOTTEST, 1 / COOLEST)
-    return TemperatureMap(1 / slope, draws=draws, **_described(reference))
+    return TemperatureMap(1 / slope, draws=draws, **_within_reach(reference, draw))
 
 
 def _root(falling: Callable[[float], float]) -> float:
@@ -235,8 +239,7 @@ def _isotonic(reference: Reference, strict: bool, draw: bool) -> Calibrator:
         x,
         y,
         draws=_refits(reference, x) if draw else None,
-        n=reference.n,
-        prevalence=reference.prevalence,
+        **_described(reference, draw),
     )
 
 
@@ -288,7 +291,7 @@ def _identity(reference: Reference, strict: bool, draw: bool) -> Calibrator:
 
 
 def _spline(reference: Reference, strict: bool, draw: bool) -> Calibrator:
-    return fit_spline(reference, draw=draw)
+    return fit_spline(reference, draw=draw, **_described(reference, draw))
 
 
 _IN_ORDER = ("isotonic", "spline")  # fitted to rows by rising score

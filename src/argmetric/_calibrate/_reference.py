@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -24,6 +25,16 @@ from argmetric._validation import (
 FURTHEST = 36.7  # log-odds of the double next to 1
 FAR = 100.0  # times less likely than the usual row of its class
 FEWEST = 100  # rows that a reference counts as at least when scores are kept from 0
+
+
+class Axis(NamedTuple):
+    """Finite log-odds of every row.
+
+    Scores of 0 and of 1 stand at the two `ends`; None: all log-odds were finite.
+    """
+
+    x: Floats
+    ends: tuple[float, float] | None
 
 
 @dataclass(frozen=True)
@@ -115,6 +126,22 @@ class Reference:
             return x
         made_here = not self.logits and self.known_odds is None
         return np.clip(x, -reach, reach, out=x if made_here else None)
+
+    @cached_property
+    def axis(self) -> Axis:
+        """Log-odds as they are, and scores of 0 and 1 beyond all others.
+
+        Each side for itself, and no nearer than the reach.
+        """
+        x = self.odds
+        if self.reach is None:
+            return Axis(x, None)
+        finite = np.isfinite(x)
+        least = float(x.min(initial=0.0, where=finite))
+        largest = float(x.max(initial=0.0, where=finite))
+        beyond = math.log(2.0)  # half the distance from 0 or 1
+        ends = min(least - beyond, -self.reach), max(largest + beyond, self.reach)
+        return Axis(np.clip(x, *ends), ends)
 
     @cached_property
     def p(self) -> Floats:

@@ -1,42 +1,52 @@
 """The default map: a smooth curve of the log-odds, pulled towards no change at all.
 
-    logit p' = b + a·z + f(z) + lumps,   z = logit p, kept within reach
+    logit p' = z + b + a·(z - z̄) + f(z) + lumps,   z = logit p
 
 f is piecewise linear between knots that hold equal shares of the information Σ c(1-c),
-and constant beyond them: the ends go on with the slope a that all rows agree on. Scores
-of 0 and 1 pile up in forests and votes of neighbours: such a lump has a level of its
-own. The prior is centred at the identity, a = 1 and all else 0; how much f may move is
-not chosen but averaged, by the evidence (Laplace) for each of some sizes. Where the
-curve falls, neighbouring points are pooled. What is left uncertain is the normal law of
-the coefficients, kept as draws.
+and constant beyond them: the ends go on with the slope 1 + a that all rows agree on,
+so distinct scores stay distinct however sure the model is. z̄ is the mean of z by
+information. Scores of exactly 0 and 1 pile up in forests and votes of neighbours: such
+a lump stands beyond all other scores and has a level of its own.
+
+The prior is centred at the identity: all coefficients are about 0. How far b, a and f
+may move is not chosen but averaged, by the evidence (Laplace) for each of some scales:
+200 labels move the map only where they insist. Where the curve falls, neighbouring
+points are pooled. What is left uncertain is the normal law of the coefficients under
+the widest scale, kept as draws: a sceptical prior decides better and forecasts worse.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
-from argmetric._calibrate._base import Calibrator, check_finite
+from argmetric._calibrate._base import FORMAT, Calibrator, check_finite
 from argmetric._calibrate._cells import Cells, cells_of
 from argmetric._calibrate._draws import N_DRAWS, rounded, standard_normal
-from argmetric._calibrate._maps import LogOddsMap
 from argmetric._calibrate._newton import Mode, Prior, fit_logistic, likeliest
 from argmetric._calibrate._reference import Reference
+from argmetric._discrete import dot
 from argmetric._odds import NEAREST, expit, logit
 from argmetric._types import Floats
 
 N_KNOTS = 8
-INTERCEPT, SLOPE, LUMP = 2.0, 0.7, 1.5  # standard deviations of the prior
+# Standard deviations of the prior of b and a, with the odds of each: most models need
+# little, and 200 labels must insist. The widest goes as far as a straight line has to.
+SCALES = ((2.0, 1.0), (0.5, 0.4), (0.1, 0.1))
+SCALE_ODDS = (1.0, 2.0, 10.0)
+CURVE_SCALES = (0.1, 0.3, 1.0, 3.0)  # of f from the first knot to the last, alike
+LUMP_SCALE = 1.5
 SUREST = 36.0  # log-odds beyond which a chance would be 1 as a double
+FAINTEST = -700.0  # log-odds below which a chance would be 0
 HALVINGS = 60  # of a range of log-odds: to the last digit
-CURVES = (0.1, 0.3, 1.0, 3.0)  # of f from the first knot to the last, each as likely
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class SplineMap(LogOddsMap):
+class SplineMap(Calibrator):
     """A non-decreasing curve of the log-odds through some points.
 
     Attributes
@@ -45,20 +55,25 @@ class SplineMap(LogOddsMap):
         Log-odds, and what they become; straight lines between.
     slope : float
         Beyond the first and the last knot.
+    ends : tuple of two floats, or None
+        Log-odds from which on scores count as 0 and as 1; None where only finite
+        log-odds were given.
     low, high : float or None
-        What log-odds out of reach become: scores of 0, and of 1. None with no reach.
+        What scores of 0 and of 1 become, and the least and the most that any becomes;
+        None without ends.
     """
 
     knots: Floats
     values: Floats
     slope: float
+    ends: tuple[float, float] | None
     low: float | None
     high: float | None
 
     kind: ClassVar[str] = "spline"
     method: ClassVar[str] = "spline"
 
-    def _check_parameters(self) -> None:
+    def _check(self) -> None:
         knots, values = (
             np.asarray(a, dtype=np.float64) for a in (self.knots, self.values)
         )
@@ -71,30 +86,40 @@ class SplineMap(LogOddsMap):
         if not ((np.diff(knots) > 0).all() and (np.diff(values) >= 0).all()):
             raise ValueError("knots must rise, and values must not fall")
         check_finite("slope", self.slope, 0.0)
-        if (self.reach is None) != (self.low is None or self.high is None):
-            raise ValueError("low and high go with a reach")
-        if self.low is not None:
+        if not (self.ends is None) == (self.low is None) == (self.high is None):
+            raise ValueError("ends, low and high go together")
+        if self.ends is not None:
+            first, last = self.ends
+            check_finite("the first of ends", first)
+            check_finite("the second of ends", last, first)
             check_finite("low", self.low)
             check_finite("high", self.high, self.low)
+            object.__setattr__(self, "ends", (float(first), float(last)))
         object.__setattr__(self, "knots", knots)
         object.__setattr__(self, "values", values)
 
     def _with(self, parameters: Floats) -> Calibrator:
         count = self.knots.size
-        if parameters.size != count + (1 if self.reach is None else 3):
+        if parameters.size != count + (1 if self.ends is None else 3):
             raise ValueError("a row of draws must hold values, slope and both ends")
-        ends = parameters[count + 1 :].tolist() or [None, None]
+        low, high = parameters[count + 1 :].tolist() or [None, None]
         values, slope = parameters[:count], float(parameters[count])
-        return SplineMap(self.knots, values, slope, *ends, **self._same_reference())
+        described = {"n": self.n, "prevalence": self.prevalence}
+        return SplineMap(self.knots, values, slope, self.ends, low, high, **described)
+
+    @classmethod
+    def _from_plain(cls, values: dict[str, Any]) -> Calibrator:
+        if values.get("format", FORMAT) < FORMAT:  # both ends were at one distance
+            reach = values.pop("reach", None)
+            values["ends"] = None if reach is None else (-reach, reach)
+        return super()._from_plain(values)
 
     def _map(self, x: Floats) -> Floats:
-        if self.reach is None or self.low is None or self.high is None:
+        if self.ends is None:
             return self._curve(x)
-        inner = self._curve(np.clip(x, -self.reach, self.reach))
-        ends = [x <= -self.reach, x >= self.reach]
-        return np.select(
-            ends, [self.low, self.high], np.clip(inner, self.low, self.high)
-        )
+        first, last = self.ends
+        inner = np.clip(self._curve(np.clip(x, first, last)), self.low, self.high)
+        return np.select([x <= first, x >= last], [self.low, self.high], inner)
 
     def _curve(self, x: Floats) -> Floats:
         below = np.minimum(x - self.knots[0], 0.0)
@@ -103,9 +128,8 @@ class SplineMap(LogOddsMap):
         beyond = self.slope * (below + above) if self.slope > 0.0 else 0.0
         return np.asarray(np.interp(x, self.knots, self.values) + beyond)
 
-    @property
-    def _rises(self) -> bool:
-        return False  # its flat parts, and scores out of reach, are ties
+    def keeps_apart(self, low: float, high: float) -> bool:
+        return False  # its flat parts, and scores beyond the ends, are ties
 
     @property
     def formula(self) -> str:
@@ -115,14 +139,16 @@ class SplineMap(LogOddsMap):
 
 @dataclass(frozen=True)
 class Basis:
-    """The columns of the curve: 1, z, a ramp between any two knots, and the lumps.
+    """The columns of the curve: 1, z - z̄, a ramp between any two knots, and the lumps.
 
     Attributes
     ----------
     knots : ndarray
         Log-odds at which f bends.
-    reach : float or None
-        Where scores are cut off.
+    centre : float
+        z̄, the mean of z by information.
+    ends : tuple of two floats, or None
+        Log-odds at which scores of 0 and of 1 stand.
     lumps : tuple of bool
         Whether scores pile up at the lower and at the upper end.
     points : ndarray
@@ -132,75 +158,79 @@ class Basis:
     """
 
     knots: Floats
-    reach: float | None
+    centre: float
+    ends: tuple[float, float] | None
     lumps: tuple[bool, bool]
     points: Floats
     mass: Floats
 
     @classmethod
-    def of(cls, cells: Cells, line: Floats, reach: float | None) -> Basis:
+    def of(cls, cells: Cells, line: Floats) -> Basis:
         """Knots in the middle of equal shares of the information of the line."""
         c = expit(line[0] * cells.x + line[1])
-        information = np.cumsum(cells.total * c * (1 - c))
+        weight = cells.total * c * (1 - c)
+        information = np.cumsum(weight)
         shares = (np.arange(N_KNOTS) + 0.5) / N_KNOTS * information[-1]
         places = np.minimum(np.searchsorted(information, shares), c.size - 1)
         knots = np.unique(cells.x[places])
-        far = np.inf if reach is None else reach
-        ends = cells.x <= -far, cells.x >= far
-        low, high = (float(cells.total[end].sum()) for end in ends)
-        inner = ~(ends[0] | ends[1])
+        centre = dot(weight, cells.x) / float(information[-1])
+        low_end, high_end = cells.ends or (-np.inf, np.inf)
+        at_ends = cells.x == low_end, cells.x == high_end
+        low, high = (float(cells.total[end].sum()) for end in at_ends)
+        inner = ~(at_ends[0] | at_ends[1])
         x = cells.x[inner]
         points = np.unique(np.concatenate([knots, x[:1], x[-1:]]))
         nearest = np.searchsorted((points[1:] + points[:-1]) / 2, x)
         about = np.bincount(nearest, cells.total[inner], points.size)
-        mass = about if reach is None else np.concatenate([[low], about, [high]])
+        mass = about if cells.ends is None else np.concatenate([[low], about, [high]])
         lumps = (low >= 2, high >= 2)
-        return cls(knots, reach, lumps, points, np.maximum(mass, 1e-9))
+        return cls(knots, centre, cells.ends, lumps, points, np.maximum(mass, 1e-9))
 
     def curve(self, x: Floats) -> Floats:
         """The columns without the lumps."""
-        columns = [np.ones_like(x), x]
+        columns = [np.ones_like(x), x - self.centre]
         for a, b in pairwise(self.knots):
             columns.append(np.clip((x - a) / (b - a), 0.0, 1.0))
         return np.stack(columns)
 
     def design(self, x: Floats) -> Floats:
         columns = list(self.curve(x))
-        if self.reach is not None:
-            ends = (x <= -self.reach, x >= self.reach)
-            lumps = zip(ends, self.lumps, strict=True)
-            columns += [end.astype(np.float64) for end, lump in lumps if lump]
+        for end, lump in zip(self.ends or (), self.lumps, strict=False):
+            if lump:
+                columns.append((x == end).astype(np.float64))
         return np.stack(columns)
 
-    def prior(self, line: Floats, size: float) -> Prior:
-        """Centred at the identity, and as wide as the straight line asks for.
+    def prior(self, scale: tuple[float, float], curve: float) -> Prior:
+        """Centred at the identity, z = z̄ + 1·(z - z̄).
 
         Ramps are steps of a random walk: their variance is proportional to the gap.
         """
         gaps = np.diff(self.knots)
-        deviation = np.concatenate(
-            [
-                [max(INTERCEPT, abs(line[1])), max(SLOPE, abs(line[0] - 1))],
-                size * np.sqrt(gaps / max(gaps.sum(), 1e-300)),
-                np.full(sum(self.lumps), LUMP),
-            ]
-        )
+        steps = curve * np.sqrt(gaps / max(gaps.sum(), 1e-300))
+        lumps = np.full(sum(self.lumps), LUMP_SCALE)
+        deviation = np.concatenate([scale, steps, lumps])
         mean = np.zeros(deviation.size)
-        mean[1] = 1.0
+        mean[:2] = self.centre, 1.0
         return Prior(mean, deviation**-2)
+
+    def scales(self, line: Floats) -> list[tuple[float, float]]:
+        """Deviations of b and a, the widest first: it allows for the straight line."""
+        shift = line[0] * self.centre + line[1] - self.centre
+        (b, a), *others = SCALES
+        return [(max(b, abs(shift)), max(a, abs(line[0] - 1))), *others]
 
     def levels(self, theta: Floats) -> tuple[Floats, Floats]:
         """Rows of coefficients as rows of log-odds at all points, and the slopes.
 
-        With a reach the two ends stand around the points.
+        The levels of scores of 0 and 1 stand around the points.
         """
         count = self.knots.size + 1
         values = theta[:, :count] @ self.curve(self.points)
         slope = np.maximum(theta[:, 1], 0.0)
-        if self.reach is None:
+        if self.ends is None:
             return values, slope
-        low = values[:, 0] - slope * (self.reach + self.points[0])
-        high = values[:, -1] + slope * (self.reach - self.points[-1])
+        low = values[:, 0] + slope * (self.ends[0] - self.points[0])
+        high = values[:, -1] + slope * (self.ends[1] - self.points[-1])
         lumps = iter(theta[:, count:].T)
         if self.lumps[0]:
             low = low + next(lumps)
@@ -210,9 +240,9 @@ class Basis:
 
     def parameters(self, levels: Floats, slope: Floats) -> Floats:
         """Values, slope and ends, as a map holds them."""
-        if self.reach is None:
+        if self.ends is None:
             return np.column_stack([levels, slope])
-        levels = np.clip(levels, -SUREST, SUREST)
+        levels = np.clip(levels, FAINTEST, SUREST)
         return np.column_stack([levels[:, 1:-1], slope, levels[:, 0], levels[:, -1]])
 
 
@@ -234,41 +264,55 @@ def _risen(x: Floats, mass: Floats) -> Floats:
     return x
 
 
-def fit_spline(reference: Reference, *, draw: bool = True) -> SplineMap:
-    """Average of the likeliest curves over the sizes of f, by their evidence."""
+def fit_spline(
+    reference: Reference, *, draw: bool = True, **described: Any
+) -> SplineMap:
+    """Average of the likeliest curves over the scales, by their evidence."""
     cells = cells_of(reference)
     line = fit_logistic([cells.x], _smoothed(cells), cells.total).coefficients
-    basis = Basis.of(cells, line, reference.reach)
+    basis = Basis.of(cells, line)
     modes, evidence = [], []
-    for size in CURVES:
-        prior = basis.prior(line, size)
-        rate = cells.positive / cells.total
-        # From the line: at a slope of 1 margins of a large scale are all saturated.
-        start = np.concatenate([[line[1], line[0]], prior.mean[2:]])
-        mode = likeliest(basis.design(cells.x), rate, cells.total, start, prior)
-        modes.append(mode)
-        evidence.append(_log_evidence(mode, prior))
-    share = np.exp(np.array(evidence) - max(evidence))
-    share /= share.sum()
+    design, rate = basis.design(cells.x), cells.positive / cells.total
+    # From the line: at a slope of 1 margins of a large scale are all saturated.
+    start = np.zeros(len(design))
+    start[:2] = line[0] * basis.centre + line[1], line[0]
+    for scale, odds in zip(basis.scales(line), SCALE_ODDS, strict=True):
+        for curve in CURVE_SCALES:
+            prior = basis.prior(scale, curve)
+            mode = likeliest(design, rate, cells.total, start, prior)
+            modes.append(mode)
+            evidence.append(_log_evidence(mode, prior) + math.log(odds))
+            start = mode.theta
+    share = _shares(evidence)
     centre = share @ np.stack([mode.theta for mode in modes])
-    theta = np.vstack([centre, _draws(modes, share)]) if draw else centre[None]
+    theta = centre[None]
+    if draw:
+        wide = len(CURVE_SCALES)  # the first of them have the widest scale
+        others = _draws(modes[:wide], _shares(evidence[:wide]))
+        theta = np.vstack([centre, others])
     levels, slope = basis.levels(theta)
     levels[:1] = _risen(levels[:1], basis.mass)
     if draw:
         levels[1:] = _risen(_centred(levels[1:], levels[0]), basis.mass)
     rows = basis.parameters(levels, slope)
     count = basis.points.size
-    ends = rows[0, count + 1 :].tolist() or [None, None]
+    low, high = rows[0, count + 1 :].tolist() or [None, None]
     return SplineMap(
         basis.points,
         rows[0, :count],
         float(rows[0, count]),
-        *ends,
-        reach=reference.reach,
+        basis.ends,
+        low,
+        high,
         draws=rounded(rows[1:]) if draw else None,
-        n=reference.n,
-        prevalence=reference.prevalence,
+        **described,
     )
+
+
+def _shares(evidence: list[float]) -> Floats:
+    """Posterior chances of hypotheses, from logarithms."""
+    share = np.exp(np.array(evidence) - max(evidence))
+    return np.asarray(share / share.sum())
 
 
 def _centred(draws: Floats, centre: Floats) -> Floats:
