@@ -530,20 +530,12 @@ def moments(atoms, probabilities):
     return mean, np.sqrt(np.sum(probabilities * (atoms - mean) ** 2))
 
 
-def shortest_interval(atoms, probabilities, coverage):
-    """Width of the shortest interval that holds `coverage`, and all that attain it."""
-    total = np.append(REAL(0), np.cumsum(probabilities))
-    widths = {}
-    for i, j in itertools.combinations_with_replacement(range(atoms.size), 2):
-        if total[j + 1] - total[i] >= coverage - 1e-12:
-            widths[i, j] = atoms[j] - atoms[i]
-    least = min(widths.values())
-    ends = [
-        (float(atoms[i]), float(atoms[j]))
-        for (i, j), width in widths.items()
-        if width <= least + 1e-12
-    ]
-    return float(least), ends
+def central_interval(atoms, probabilities, coverage):
+    """The narrowest pair of atoms with at most half of the rest beyond each."""
+    rest = (1 - REAL(coverage)) / 2 + 1e-12
+    low = max(a for a in atoms if probabilities[atoms < a].sum() <= rest)
+    high = min(a for a in atoms if probabilities[atoms > a].sum() <= rest)
+    return float(low), float(high)
 
 
 def scores(metric, y_true, y_pred, zd=0.0):

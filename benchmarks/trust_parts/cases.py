@@ -34,7 +34,7 @@ SHOWN_ON = (
     "celeba", "elec2", "ijcnn1", "letter", "magic", "pendigits_odds",
     "reuters_tick", "scene", "shuttle", "spamassassin", "w8a", "wdbc",
 )  # fmt: skip
-MODELS = ("logistic", "forest", "boosting", "neighbours")
+MODELS = ("logistic", "forest", "boosting", "neighbours", "bayes")
 SIZES = (200, 1000, 4000)
 SPLITS = 5
 MOST = 4000  # rows of each part
@@ -172,6 +172,7 @@ def _model(name: str) -> Any:
         RandomForestClassifier,
     )
     from sklearn.linear_model import LogisticRegression
+    from sklearn.naive_bayes import GaussianNB
     from sklearn.neighbors import KNeighborsClassifier
 
     return {
@@ -179,4 +180,5 @@ def _model(name: str) -> Any:
         "forest": lambda: RandomForestClassifier(100, random_state=0),
         "boosting": lambda: HistGradientBoostingClassifier(random_state=0),
         "neighbours": lambda: KNeighborsClassifier(15),
+        "bayes": lambda: GaussianNB(),
     }[name]()

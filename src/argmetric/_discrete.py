@@ -62,18 +62,17 @@ def distinct(values: Floats, weights: Floats) -> tuple[Floats, Floats]:
     return values[starts], np.add.reduceat(weights, starts)
 
 
-def shortest_interval(
+def central_interval(
     values: Floats, probabilities: Floats, coverage: float
 ) -> tuple[float, float]:
-    """Shortest interval of values that holds the coverage; of several the likeliest."""
-    total = np.concatenate([[0.0], np.cumsum(probabilities)])
-    needed = total[:-1] + coverage - ROUNDING
-    starts = int(np.searchsorted(needed, total[-1], side="right"))
-    if not starts:
-        return float(values[0]), float(values[-1])
-    last = np.searchsorted(total[1:], needed[:starts])
-    lengths = values[last] - values[:starts]
-    shortest = np.flatnonzero(lengths <= lengths.min() + ROUNDING)
-    held = total[last[shortest] + 1] - total[shortest]
-    best = shortest[int(np.argmax(held))]
-    return float(values[best]), float(values[last[best]])
+    """From the value below which half of the rest lies to the one above which it does.
+
+    No more than (1 - coverage)/2 lies below the interval, and no more above it.
+    """
+    below = np.cumsum(probabilities)
+    rest = below[-1] * (1.0 - coverage) / 2
+    # The first value that more than `rest` reaches, the last with more than it above.
+    first = np.searchsorted(below, rest + ROUNDING, side="right")
+    last = np.searchsorted(below, below[-1] - rest - ROUNDING)
+    size = values.size - 1
+    return float(values[min(first, size)]), float(values[min(last, size)])

@@ -72,12 +72,9 @@ def assert_atoms_are_a_law(result):
     assert values @ mass == pytest.approx(result.mean, rel=1e-9, abs=1e-12)
 
 
-def assert_shortest(result, atoms, mass, coverage):
-    low, high = result.interval
-    held = mass[(atoms >= low - 1e-9) & (atoms <= high + 1e-9)].sum()
-    assert float(held) >= coverage - 1e-9
-    width, _ = oracle.shortest_interval(atoms, mass, coverage)
-    assert high - low <= width + 1e-9
+def assert_central(result, atoms, mass, coverage):
+    ends = oracle.central_interval(atoms, mass, coverage)
+    assert result.interval == pytest.approx(ends, abs=1e-9)
     assert result.coverage == coverage
 
 
@@ -93,7 +90,7 @@ def test_the_whole_law_of_each_metric(name, zd):
             continue
         result = forecast(p, labels, spec(name), zero_division=zd)
         assert_same_law(result, atoms, mass, name)
-        assert_shortest(result, atoms, mass, 0.9)
+        assert_central(result, atoms, mass, 0.9)
         assert result.p_undefined == pytest.approx(float(missing), rel=1e-9, abs=1e-13)
 
 
@@ -108,20 +105,22 @@ def test_nasty_probabilities_and_arbitrary_labels(name, zd, case):
     mean, _ = oracle.moments(atoms, mass)
     scale = np.sum(np.abs(atoms) * mass)
     assert abs(result.mean - float(mean)) <= tolerance(name, scale)
-    assert_shortest(result, atoms, mass, 0.9)
+    assert_central(result, atoms, mass, 0.9)
     assert result.n == p.size
     assert result.n_positives == labels.sum()
     assert result.expected_positives == pytest.approx(p.sum(), rel=1e-12, abs=1e-300)
 
 
 @pytest.mark.parametrize("coverage", [0.05, 0.5, 0.8, 0.95, 0.999])
-def test_the_interval_is_the_shortest_that_covers(coverage):
+def test_the_interval_leaves_half_of_the_rest_beyond_each_end(coverage):
     for name in ("f1", "mcc", "sec"):
         atoms, mass, _ = oracle.distribution(name, P, LABELS)
         result = forecast(P, LABELS, name, coverage)
-        assert_shortest(result, atoms, mass, coverage)
-        ends = oracle.shortest_interval(atoms, mass, coverage)[1]
-        assert any(np.allclose(result.interval, end, atol=1e-9) for end in ends)
+        assert_central(result, atoms, mass, coverage)
+        low, high = result.interval
+        rest = (1 - coverage) / 2 + 1e-9
+        assert mass[atoms < low - 1e-9].sum() <= rest
+        assert mass[atoms > high + 1e-9].sum() <= rest
 
 
 def test_small_probabilities_are_not_lost():
@@ -187,7 +186,7 @@ def test_known_labels_are_mixed_in_exactly():
     atoms, mass, _ = oracle.distribution("f1", replaced, LABELS)
     result = forecast(P, LABELS, "f1", known=known)
     assert_same_law(result, atoms, mass)
-    assert_shortest(result, atoms, mass, 0.9)
+    assert_central(result, atoms, mass, 0.9)
     missing_as_none = [None if math.isnan(x) else int(x) for x in known]
     assert forecast(P, LABELS, "f1", known=missing_as_none).mean == result.mean
 
@@ -335,8 +334,8 @@ def assert_covers(result, atoms, mass):
     low, high = result.interval
     held = mass[(atoms >= low - 1e-9) & (atoms <= high + 1e-9)].sum()
     assert float(held) >= result.coverage - 1e-9
-    width, _ = oracle.shortest_interval(atoms, mass, result.coverage)
-    assert high - low <= width + 1e-3
+    ends = oracle.central_interval(atoms, mass, result.coverage)
+    assert high - low <= ends[1] - ends[0] + 1e-3
 
 
 def test_the_interval_of_few_groups_covers():

@@ -9,8 +9,17 @@ from hypothesis import given, settings
 import argmetric as am
 import strategies as nasty
 from argmetric._calibrate import IdentityMap, PlattMap
-from argmetric._forecast._laws import law_of_count
-from argmetric._forecast._over_maps import ATOMS, CELLS, NEARLY_NORMAL, Rows, reduced
+from argmetric._forecast._laws import law_of_count as exact_law_of_count
+from argmetric._forecast._over_maps import law_of_positives
+from argmetric._forecast._sides import (
+    ATOMS,
+    CELLS,
+    NEARLY_NORMAL,
+    Rows,
+    Side,
+    law_of_count,
+    reduced,
+)
 
 few = settings(deadline=None, max_examples=60)
 
@@ -38,8 +47,8 @@ def log_odds(p):
 @few
 @given(nasty.probability_vectors(min_size=0, max_size=40))
 def test_small_counts_have_their_exact_law(p):
-    values, chances = Rows.of(log_odds(p), IdentityMap()).law(IdentityMap())
-    low, law = law_of_count(np.sort(p), 1 - np.sort(p))
+    values, chances = law_of_positives(p, 1 - p, np.ones(p.size))
+    low, law = exact_law_of_count(np.sort(p), 1 - np.sort(p))
     exact = np.zeros(200)
     exact[low : low + law.size] = law
     if values.size < ATOMS:
@@ -52,14 +61,14 @@ def test_small_counts_have_their_exact_law(p):
 
 
 @pytest.mark.parametrize("share", [0.02, 0.3])
-@pytest.mark.parametrize("n", [CELLS, CELLS + 1, 20_000])
-def test_counts_on_both_sides_of_every_switch(n, share):
-    """Rows or cells; Fourier or nearly normal."""
+@pytest.mark.parametrize("n", [600, 20_000])
+def test_counts_on_both_sides_of_nearly_normal(n, share):
+    """Fourier or nearly normal."""
     rng = np.random.default_rng(n)
     for scale in (1.0, NEARLY_NORMAL / (n * share * (1 - share)) * 1.1, 1e-3):
         p = np.minimum(rng.beta(0.5, 0.5 / share, n) * scale, 1.0)
-        values, chances = Rows.of(log_odds(p), IdentityMap()).law(IdentityMap())
-        low, law = law_of_count(p, 1 - p)
+        values, chances = law_of_positives(p, 1 - p, np.ones(n))
+        low, law = exact_law_of_count(p, 1 - p)
         exact = low + np.arange(law.size)
         mean, spread = moments(exact, law)
         ours = moments(values, chances)
@@ -72,6 +81,116 @@ def test_counts_on_both_sides_of_every_switch(n, share):
             )
 
 
+def drawn_count(side, calibrator, rng, size=6_000):
+    """Positives of a side, drawn: a share from its beta law, then every row."""
+    rows = np.repeat(side.rows.x, side.rows.count.astype(int))
+    p, chance = expit(calibrator._map(rows)), side.rows.chances(calibrator)[0]
+    says = side.reference.chances(calibrator)[0] if side.reference.total else chance
+    a = side.trust * says + side.positives + 0.5
+    b = side.trust * (1 - says) + side.reference.total - side.positives + 0.5
+    # The same relative move as from what the map says to the mean of the beta law.
+    mean = a / (a + b)
+    if mean < says:
+        target = chance * mean / says
+    else:
+        target = 1 - (1 - chance) * (1 - mean) / (1 - says)
+    shares = rng.beta(target * (a + b), (1 - target) * (a + b), size)
+    counts = np.empty(size)
+    for part in np.array_split(np.arange(size), 10):
+        share = shares[part][:, None]
+        down = np.where(share < chance, share / chance, 1.0)
+        up = np.where(share < chance, 1.0, (1 - share) / (1 - chance))
+        moved = p * down + (1 - p) * (1 - up)
+        counts[part] = (rng.random(moved.shape) < moved).sum(axis=1)
+    return counts
+
+
+@pytest.mark.parametrize("known", [0, 5, 400])
+@pytest.mark.parametrize("n", [8, 60, 400])
+def test_the_law_of_a_count_is_that_of_drawn_shares_and_rows(n, known):
+    """Both sides of the switch to a normal law of chance, and of where the map errs."""
+    rng = np.random.default_rng(n + known)
+    for level, wrong in ((-3.0, 0.0), (0.0, 0.2), (2.0, -0.2)):
+        x = rng.normal(level, 0.3, n)
+        counts = Rows(np.linspace(level - 1, level + 1, 9), np.full(9, known / 9))
+        says = counts.chances(IdentityMap())[0]
+        positives = known * np.clip(says + wrong, 0.02, 0.98)
+        side = Side(Rows(np.sort(x), np.ones(n)), counts, positives, 100.0)
+        laws = [law_of_count(side, IdentityMap(), turn) for turn in range(16)]
+        values, chances = (np.concatenate(one) for one in zip(*laws, strict=True))
+        order = np.argsort(values, kind="stable")
+        values, chances = values[order], chances[order] / 16
+        drawn = drawn_count(side, IdentityMap(), rng)
+        mean, spread = moments(values, chances)
+        assert chances.sum() == pytest.approx(1.0)
+        assert mean == pytest.approx(drawn.mean(), abs=0.05 * drawn.std() + 0.02)
+        assert spread == pytest.approx(drawn.std(), rel=0.06)
+        for q in (0.05, 0.5, 0.95):
+            one = values[np.searchsorted(np.cumsum(chances), q)]
+            assert abs(one - np.quantile(drawn, q)) <= max(1.0, 0.15 * drawn.std())
+
+
+@few
+@given(nasty.probability_vectors(min_size=1, max_size=40))
+def test_counts_of_nasty_probabilities_stay_within_their_rows(p):
+    rows = Rows.of(log_odds(p), IdentityMap())
+    for positives, known in ((0.0, 0.0), (0.0, 7.0), (7.0, 7.0)):
+        counts = Rows(np.array([0.3]), np.array([known]))
+        side = Side(rows, counts, positives, 20.0)
+        values, chances = law_of_count(side, IdentityMap(), 0)
+        assert chances.sum() == pytest.approx(1.0)
+        assert (chances >= 0).all()
+        assert values.min() >= 0.0
+        assert values.max() <= p.size
+
+
+def test_no_side_has_no_positives():
+    side = Side(
+        Rows(np.zeros(0), np.zeros(0)), Rows(np.zeros(0), np.zeros(0)), 0.0, 1.0
+    )
+    values, chances = law_of_count(side, IdentityMap(), 0)
+    assert (values.tolist(), chances.tolist()) == ([0.0], [1.0])
+
+
+@pytest.mark.parametrize("n", [CELLS, CELLS + 1, 20_000])
+def test_cells_of_rows_keep_their_chances(n):
+    x = np.random.default_rng(n).normal(-2, 3, n)
+    p = expit(x)
+    rows = Rows.of(x, IdentityMap())
+    assert rows.total == n
+    assert rows.x.size <= CELLS
+    mean, spread = rows.chances(IdentityMap())
+    assert mean == pytest.approx(p.mean(), rel=1e-3)
+    assert spread == pytest.approx((p * (1 - p)).mean(), rel=1e-3)
+
+
+@pytest.mark.parametrize(("positives", "lowest"), [(5, 0.85), (13, 0.94), (30, 0.98)])
+def test_a_handful_of_positives_leaves_no_certainty(positives, lowest):
+    """All of them at p = 0.999, among 4,000 rows: the interval was (1.0, 1.0)."""
+    y = np.arange(4000) < positives
+    p = np.where(y, 0.999, 0.001 + 1e-7 * np.arange(4000))
+    f = am.forecast(p, y, reference=(y, p))
+    low, high = f.interval
+    assert high == 1.0
+    assert 0.75 < low < lowest
+    assert 1 - low > 0.25 * (1 - 0.1 ** (1 / positives))
+    groups = np.arange(4000) % 40
+    f = am.forecast(p, y, reference=(y, p), groups=groups, zero_division=1.0)
+    assert f.interval[0] < 1.0
+
+
+def test_rows_unlike_the_reference_keep_what_the_map_says_of_them():
+    """Counts of the reference speak of the map's errors, not of its composition."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(-2, 1.5, 4000)
+    y = rng.random(4000) < expit(x)
+    hard = rng.normal(-0.5, 0.5, 2000)  # all of them near the cut
+    labels = hard > -0.5
+    f = am.forecast(expit(hard), labels, reference=(y, expit(x)))
+    alone = am.forecast(expit(hard), labels)
+    assert f.mean == pytest.approx(alone.mean, abs=0.03)
+
+
 def test_reduced_laws_keep_mass_and_mean():
     rng = np.random.default_rng(0)
     values, chances = np.arange(1000.0), rng.dirichlet(np.ones(1000))
@@ -81,13 +200,34 @@ def test_reduced_laws_keep_mass_and_mean():
     assert fewer @ mass == pytest.approx(values @ chances)
 
 
-def mixture(y, p, new, labels, metric, **options):
-    """The same slowly: one exact forecast for every map, mixed."""
-    calibrator = am.calibrate(y, p)
-    laws = [
-        am.forecast(one.apply(new), labels, metric, **options)
-        for one in calibrator.alternatives
-    ]
+def mixture(y, p, new, labels, metric, repeats=4, **options):
+    """Slowly: for every map one forecast of probabilities with drawn shares, mixed.
+
+    A share on either side of the cut is drawn as the reference's rows there allow.
+    """
+    calibrator, rng = am.calibrate(y, p), np.random.default_rng(0)
+    labels, cut = np.asarray(labels) == 1, new[np.asarray(labels) == 1].min(initial=2.0)
+    laws = []
+    for one in calibrator.alternatives:
+        for _ in range(repeats):
+            q = one.apply(new)
+            for side, rows in ((labels, p >= cut), (~labels, p < cut)):
+                if not side.any():
+                    continue
+                trust, says = 20 * y.sum(), one.apply(p[rows]).mean()
+                a = trust * says + y[rows].sum() + 0.5
+                b = trust * (1 - says) + (1 - y[rows]).sum() + 0.5
+                before, after = q[side].mean(), a / (a + b)
+                if after < says:
+                    mean = before * after / says
+                else:
+                    mean = 1 - (1 - before) * (1 - after) / (1 - says)
+                share = rng.beta(mean * (a + b), (1 - mean) * (a + b))
+                if share < before:
+                    q[side] *= share / before
+                else:
+                    q[side] = 1 - (1 - q[side]) * (1 - share) / (1 - before)
+            laws.append(am.forecast(q, labels, metric, **options))
     values = np.concatenate([one.values for one in laws])
     chances = np.concatenate([one.probabilities for one in laws]) / len(laws)
     order = np.argsort(values)
@@ -103,11 +243,13 @@ def test_the_law_is_the_mixture_of_the_laws_under_all_maps(metric, n):
     ours = am.forecast(new, labels, metric, reference=(y, p))
     values, chances = mixture(y, p, new, labels, metric)
     mean, spread = moments(values, chances)
-    assert ours.mean == pytest.approx(mean, abs=0.01 * spread + 1e-12)
-    assert ours.std == pytest.approx(spread, rel=0.02)
+    assert ours.mean == pytest.approx(mean, abs=0.1 * spread)
+    # Of few rows chance is taken as binomial, which is a little more than it is.
+    wider = 1.15 if n == 30 else 1.05
+    assert 0.95 * spread <= ours.std <= wider * spread
     for q in (0.05, 0.25, 0.5, 0.75, 0.95):
         one = values[np.searchsorted(np.cumsum(chances), q)]
-        assert ours.quantile(q) == pytest.approx(one, abs=0.1 * spread)
+        assert ours.quantile(q) == pytest.approx(one, abs=0.25 * spread)
 
 
 @pytest.mark.parametrize("method", ["spline", "platt", "isotonic"])
@@ -122,9 +264,11 @@ def test_tied_scores_and_plateaus(method):
     ours = am.forecast(new, labels, calibrator=calibrator)
     laws = [am.forecast(one.apply(new), labels) for one in calibrator.alternatives]
     means = np.array([one.mean for one in laws])
-    assert ours.mean == pytest.approx(means.mean(), abs=1e-4)
     within = np.mean([one.std**2 for one in laws])
-    assert ours.std == pytest.approx(np.sqrt(means.var() + within), rel=0.01)
+    spread = np.sqrt(means.var() + within)
+    assert ours.mean == pytest.approx(means.mean(), abs=0.15 * spread)
+    # Shares of either side besides, but what the reference counted is known better.
+    assert 0.9 * spread <= ours.std <= 1.3 * spread
 
 
 def test_long_groups_where_nothing_is_predicted_move_too():
@@ -160,27 +304,24 @@ def test_means_over_groups_move_with_the_map(size, zero_division):
     y, p = reference(400)
     _, new = reference(20 * size, seed=2)
     options = {"groups": np.arange(new.size) // size, "zero_division": zero_division}
-    labels = am.decide(new, "f1", reference=(y, p), average="groups", **options).labels
+    labels = am.calibrate(y, p).apply(new) > 0.3
     ours = am.forecast(new, labels, "f1", reference=(y, p), **options)
     values, chances = mixture(y, p, new, labels, "f1", **options)
     mean, spread = moments(values, chances)
-    assert ours.mean == pytest.approx(mean, abs=0.1 * spread)
-    assert ours.std == pytest.approx(spread, rel=0.08)
+    assert ours.mean == pytest.approx(mean, abs=0.15 * spread)
+    assert ours.std == pytest.approx(spread, rel=0.12)
 
 
 def test_many_groups_are_sampled():
     y, p = reference(400)
     _, new = reference(50_000, seed=3)
     groups = np.arange(new.size) // 20
-    labels = am.decide(new, "f1", reference=(y, p), groups=groups, average="groups")
-    ours = am.forecast(new, labels.labels, "f1", reference=(y, p), groups=groups)
-    calibrator = am.calibrate(y, p)
-    means = [
-        am.forecast(one.apply(new), labels.labels, "f1", groups=groups).mean
-        for one in calibrator.alternatives[::6]
-    ]
-    assert ours.std == pytest.approx(np.std(means), rel=0.5)
-    assert ours.interval[0] < min(means) + 0.01
+    labels = am.calibrate(y, p).apply(new) > 0.3
+    ours = am.forecast(new, labels, "f1", reference=(y, p), groups=groups)
+    values, chances = mixture(y, p, new, labels, "f1", repeats=1, groups=groups)
+    mean, spread = moments(values, chances)
+    assert ours.mean == pytest.approx(mean, abs=0.2 * spread)
+    assert ours.std == pytest.approx(spread, rel=0.15)
 
 
 @pytest.mark.parametrize("options", [{"prior": 0.3}, {"overdispersion": 0.4}])

@@ -14,7 +14,7 @@ import pytest
 import argmetric as am
 import oracle
 from argmetric import forecast
-from argmetric._discrete import shortest_interval
+from argmetric._discrete import central_interval
 from argmetric._forecast import (
     _cells,
     _counts,
@@ -72,7 +72,7 @@ def assert_same(found, values, mass, far=0.01, mean=1e-9):
     for q in SHARES:
         at = values[np.searchsorted(reached, q)]
         assert found.quantile(q) == pytest.approx(at, abs=far * spread)
-    low, high = shortest_interval(values, mass, 0.9)
+    low, high = central_interval(values, mass, 0.9)
     width = found.interval[1] - found.interval[0]
     assert width == pytest.approx(high - low, rel=far)
 

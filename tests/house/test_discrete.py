@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from argmetric._discrete import ROUNDING, SAME, DiscreteLaw, distinct, shortest_interval
+from argmetric._discrete import ROUNDING, SAME, DiscreteLaw, central_interval, distinct
 
 
 @dataclass
@@ -83,10 +83,12 @@ def test_distinct_values_of_odd_laws():
     assert values.tolist() == [-np.inf, 1.0, np.inf]
 
 
-def test_the_shortest_interval_and_of_several_the_likeliest():
+def test_the_central_interval_leaves_half_of_the_rest_beyond_each_end():
     values = np.array([0.0, 1.0, 2.0, 4.0])
     chances = np.array([0.3, 0.2, 0.4, 0.1])
-    assert shortest_interval(values, chances, 0.4) == (2.0, 2.0)
-    assert shortest_interval(values, chances, 0.5) == (1.0, 2.0)  # holds 0.6, not 0.5
-    assert shortest_interval(values, chances, 0.9) == (0.0, 2.0)
-    assert shortest_interval(values, chances, 1.0) == (0.0, 4.0)
+    assert central_interval(values, chances, 0.4) == (1.0, 2.0)  # .3 below, .1 above
+    assert central_interval(values, chances, 0.5) == (0.0, 2.0)
+    assert central_interval(values, chances, 0.8) == (0.0, 2.0)
+    assert central_interval(values, chances, 0.9) == (0.0, 4.0)
+    assert central_interval(values, chances, 1.0) == (0.0, 4.0)
+    assert central_interval(values[:1], np.ones(1), 0.9) == (0.0, 0.0)

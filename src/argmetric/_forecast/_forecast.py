@@ -10,7 +10,7 @@ import numpy as np
 from argmetric._arguments import check_flag, check_number, check_share
 from argmetric._calibrate import resolve_calibrator
 from argmetric._decide import calibration_note, recalibrated
-from argmetric._discrete import shortest_interval
+from argmetric._discrete import central_interval
 from argmetric._forecast._effects import LARGEST_EFFECT
 from argmetric._forecast._groups import Groups, law_of_one
 from argmetric._forecast._laws import ValueLaw
@@ -127,7 +127,7 @@ def forecast(
     if found is not None and found.alternatives:
         from argmetric._forecast._over_maps import Batch, law_over_maps
 
-        given_map = shortest_interval(law.values, law.probabilities, coverage)
+        given_map = central_interval(law.values, law.probabilities, coverage)
         batch = Batch(metric, before, known_, selected, prior, overdispersion, logits)
         law = law_over_maps(law, batch, found)
     return forecast_of(
@@ -149,7 +149,7 @@ def forecast_of(
     """What is told of a law."""
     return Forecast(
         mean=law.mean,
-        interval=shortest_interval(law.values, law.probabilities, coverage),
+        interval=central_interval(law.values, law.probabilities, coverage),
         coverage=coverage,
         std=math.sqrt(max(law.variance, 0.0)),
         values=law.values,

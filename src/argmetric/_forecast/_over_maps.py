@@ -21,48 +21,21 @@ from argmetric._forecast._groups import TABLE_LIMIT
 from argmetric._forecast._laws import ValueLaw, combine
 from argmetric._forecast._parts import table_moments
 from argmetric._forecast._shift import match_prevalence
+from argmetric._forecast._sides import (
+    ATOMS,
+    NEARLY_NORMAL,
+    Nudge,
+    both_sides,
+    law_of_count,
+    reduced,
+)
 from argmetric._layout import Layout
 from argmetric._odds import from_log_odds, logit
 from argmetric._segments import Segments
 from argmetric._types import Booleans, Floats
 from argmetric.metrics import Metric
 
-ATOMS = 48  # of the law of a count, for every map
-CELLS = 512
-FURTHEST = 700.0  # log-odds that are as good as infinite
-NEARLY_NORMAL = 25.0  # variance of a count from which a normal law with skewness does
 SHORT, LONG = 2000, 32  # segments that are looked at under every map
-
-
-@dataclass(frozen=True)
-class Rows:
-    """Rows whose labels are not known, as cells of neighbouring log-odds."""
-
-    x: Floats
-    count: Floats
-
-    @classmethod
-    def of(cls, x: Floats, calibrator: Calibrator) -> Rows:
-        """One cell for each distinct score, or CELLS of them where there are more.
-
-        Those hold equal shares of rows and of the positives that the map expects.
-        """
-        values, counts = np.unique(np.clip(x, -FURTHEST, FURTHEST), return_counts=True)
-        count = counts.astype(np.float64)
-        if values.size <= CELLS:
-            return cls(values, count)
-        mass = count * from_log_odds(calibrator._map(values))[0]
-        share = np.cumsum(count) / count.sum()
-        if mass.sum() > 0.0:
-            share = (share + np.cumsum(mass) / mass.sum()) / 2
-        number = np.minimum((CELLS * share).astype(np.int64), CELLS - 1)
-        first = np.flatnonzero(np.diff(number, prepend=-1))
-        total = np.add.reduceat(count, first)
-        return cls(np.add.reduceat(count * values, first) / total, total)
-
-    def law(self, calibrator: Calibrator) -> tuple[Floats, Floats]:
-        """Number of positives under a map: at most ATOMS values with their chances."""
-        return law_of_positives(*from_log_odds(calibrator._map(self.x)), self.count)
 
 
 def law_of_positives(p: Floats, q: Floats, count: Floats) -> tuple[Floats, Floats]:
@@ -74,18 +47,6 @@ def law_of_positives(p: Floats, q: Floats, count: Floats) -> tuple[Floats, Float
     skew = dot(spread, q - p) / variance**1.5
     values, chances = _nearly_normal(mean, variance, skew)
     return np.clip(values, 0.0, count.sum()), chances
-
-
-def reduced(values: Floats, chances: Floats) -> tuple[Floats, Floats]:
-    """At most ATOMS values: means over neighbours of about equal mass."""
-    if values.size <= ATOMS:
-        return values, chances
-    middle = np.cumsum(chances) - chances / 2
-    number = (ATOMS * middle / chances.sum()).astype(np.int64)
-    mass = np.bincount(number, chances, ATOMS)
-    mean = np.bincount(number, chances * values, ATOMS)
-    used = mass > 0
-    return mean[used] / mass[used], np.asarray(mass[used], dtype=np.float64)
 
 
 def _nearly_normal(mean: float, variance: float, skew: float) -> tuple[Floats, Floats]:
@@ -129,10 +90,23 @@ class Batch:
     deviation: float
     logits: bool
 
-    def mapped(self, calibrator: Calibrator) -> tuple[Floats, Floats]:
-        """P and 1-p of every item under a map."""
+    @property
+    def unknown(self) -> Booleans:
+        return np.isnan(self.known)
+
+    @property
+    def odds(self) -> Floats:
+        scores = self.layout.scores
+        return scores if self.logits else logit(scores)
+
+    def mapped(
+        self, calibrator: Calibrator, nudge: Nudge | None = None
+    ) -> tuple[Floats, Floats]:
+        """P and 1-p of every item under a map, and with the shares of a nudge."""
         scores = calibrated_scores(calibrator, self.layout.scores, logits=self.logits)
         p, q = from_log_odds(scores) if self.logits else (scores, 1.0 - scores)
+        if nudge is not None:
+            p, q = nudge.applied(p, q, self.selected)
         if self.prior is not None:
             # An implicit cell stays a certain negative under any prevalence.
             p, q = match_prevalence(p, q, self.prior, int(self.layout.sizes.sum()))
@@ -142,8 +116,9 @@ class Batch:
 def law_over_maps(base: ValueLaw, batch: Batch, calibrator: Calibrator) -> ValueLaw:
     """The law of the score, mixed over the calibrator's alternatives.
 
-    Counts of one segment have their law under every map. Otherwise the law `base` under
-    the map itself moves by what its mean does.
+    Under every map the share of positives among the rows of either label is as
+    uncertain as the reference leaves it. Counts of one segment have their law under
+    every map. Otherwise the law `base` under the map itself moves as its mean does.
     """
     others = calibrator.alternatives
     if batch.layout.single and batch.prior is None and not batch.deviation:
@@ -157,15 +132,14 @@ def _laws_of_one(
     batch: Batch, calibrator: Calibrator, others: tuple[Calibrator, ...]
 ) -> Iterator[tuple[Floats, Floats]]:
     """Values and chances under every map, from the laws of hits and misses."""
-    scores, known, selected = batch.layout.scores, batch.known, batch.selected
-    x = scores if batch.logits else logit(scores)
-    unknown, k = np.isnan(known), int(selected.sum())
-    hits = Rows.of(x[unknown & selected], calibrator)
-    misses = Rows.of(x[unknown & ~selected], calibrator)
+    known, selected, k = batch.known, batch.selected, int(batch.selected.sum())
+    hits, misses = both_sides(batch.odds, selected, batch.unknown, calibrator)
     tp, fn = float(np.nansum(known[selected])), float(np.nansum(known[~selected]))
     n = int(batch.layout.sizes[0])
-    for other in others:
-        (a, chance_a), (r, chance_r) = hits.law(other), misses.law(other)
+    for turn, other in enumerate(others):
+        (a, chance_a), (r, chance_r) = (
+            law_of_count(side, other, turn) for side in (hits, misses)
+        )
         hit, missed = tp + a[:, None], fn + r
         weight = chance_a[:, None] * chance_r
         yield batch.metric.value(hit, k, hit + missed, n).ravel(), weight.ravel()
@@ -183,9 +157,11 @@ def _moved_laws(
     low, high = sample.range()
     low, high = min(low, float(base.values[0])), max(high, float(base.values[-1]))
     chances = base.probabilities * (1.0 - base.p_undefined)
-    for other in others:
-        move = sample.mean(other) - centre
-        yield np.clip(base.values + move, low, high), chances
+    sides = both_sides(batch.odds, batch.selected, batch.unknown, calibrator)
+    for turn, other in enumerate(others):
+        for nudge in Nudge.pair(sides, other, turn):
+            move = sample.mean(other, nudge) - centre
+            yield np.clip(base.values + move, low, high), chances / 2
         if base.p_undefined > 0.0:
             yield np.full(1, math.nan), np.full(1, base.p_undefined)
 
@@ -229,10 +205,10 @@ class Sample:
         batch = replace(batch, layout=part, known=known, selected=selected)
         return cls(batch, np.concatenate(weight), Tables(batch.metric))
 
-    def mean(self, calibrator: Calibrator) -> float:
+    def mean(self, calibrator: Calibrator, nudge: Nudge | None = None) -> float:
         """Expected mean over all segments under a map."""
         batch, layout = self.batch, self.batch.layout
-        p, q = settle(*batch.mapped(calibrator), batch.known)
+        p, q = settle(*batch.mapped(calibrator, nudge), batch.known)
         rows = Segments(p, q, layout.indptr, layout.sizes)
         sizes = by_size(rows, TABLE_LIMIT)
         moments = table_moments(self.tables, rows, batch.selected, sizes)

@@ -21,7 +21,9 @@ class Forecast(Result, DiscreteLaw):
     mean : float
         Expected score.
     interval : tuple of two floats
-        Shortest interval that holds the score with the asked probability or more.
+        Central interval that holds the score with the asked probability or more: with
+        a coverage of 90 % the score is below it with a probability of at most 5 %, and
+        above it with at most 5 %.
     coverage : float
         The probability asked for.
     interval_given_map : tuple of two floats, or None
