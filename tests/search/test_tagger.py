@@ -220,7 +220,6 @@ def test_bad_options_are_refused(arguments, message):
         ([["a"]], [["O", "O"]], "sentence 0 has 1 tokens but 2 labels"),
         ([["a"]], [["O"], []], "2 lists of labels for 1 sentences"),
         ([["a"]], None, "1 columns: words and 1 of labels"),
-        ([["a"]], [["O"]], "the templates read 2 columns"),
         ([[("a", "X")]], [["S-A"]], "label 'S-A' is not of IOB2"),
         ([[("a", 3)]], [["O"]], "column 1 of the tokens holds 3"),
         ([[7]], [["O"]], "a token must be text or a tuple of columns, not 7"),
@@ -232,6 +231,56 @@ def test_bad_options_are_refused(arguments, message):
 def test_bad_sentences_are_refused(sentences, tags, message):
     with pytest.raises(ValueError, match=message):
         small().fit(sentences, tags)
+
+
+def words_alone(sentences):
+    return [[word for word, _ in sentence] for sentence in sentences]
+
+
+@pytest.mark.parametrize("task", ["ner", "chunk"])
+def test_parts_of_speech_are_optional(task, tmp_path):
+    sentences, labels = text()
+    words = words_alone(sentences)
+    tagger = small(task).fit(words, labels)
+    few = small(task, templates=default_templates(task, n_columns=1))
+    assert tagger.n_columns_ == 1
+    assert tagger.recipe()["templates"] == few.recipe()["templates"]
+    others, right = text(seed=1)
+    bare = words_alone(others)
+    found = few.fit(words, labels).predict(bare)
+    assert tagger.predict(bare) == found
+    wrong = sum(a != b for a, b in zip(found, right, strict=True))
+    assert wrong <= 1
+    assert (tagger.score(bare, right) == 1.0) == (wrong == 0)
+    assert small(task).fit(words, labels, dev=(bare, right)).score(bare, right) > 0.98
+    # Labels as the last column, and columns that the tagger does not read
+    rows = [list(zip(s, y, strict=True)) for s, y in zip(words, labels, strict=True)]
+    assert small(task).fit(rows).predict(bare) == tagger.predict(others) == found
+    tagger.save(tmp_path / "words.tag")
+    assert Tagger.load(tmp_path / "words.tag").predict(bare) == found
+    # With parts of speech, all templates are taken
+    whole = small(task).fit(sentences, labels)
+    assert whole.n_columns_ == 2
+    assert whole.recipe() == small(task).recipe()
+
+
+def test_text_with_fewer_columns_than_in_fit_is_refused():
+    sentences, labels = text()
+    words = words_alone(sentences)
+    tagger = small("ner").fit(sentences, labels)
+    message = re.escape(
+        "the tagger reads 2 columns of each token (words first), but these tokens have "
+        "1: pass tuples such as ('Hello', 'UH'), or fit it without the missing column"
+    )
+    for call in (tagger.predict, tagger.predict_nbest):
+        with pytest.raises(ValueError, match=message):
+            call(words)
+    with pytest.raises(ValueError, match=message):
+        tagger.score(words, labels)
+    with pytest.raises(ValueError, match=message):
+        small("ner").fit(sentences, labels, dev=(words, labels))
+    with pytest.raises(ValueError, match=message):
+        small(templates="w[0]\npos[0]").fit(words, labels)
 
 
 def test_a_tagger_that_learned_nothing_says_so(tmp_path):

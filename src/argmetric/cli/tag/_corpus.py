@@ -16,7 +16,6 @@ class Labelled:
 
     text: ColumnFile
     sentences: list[Sentence]
-    n_features: int
     labels: tuple[set[str], ...]
     notes: list[str]
 
@@ -54,7 +53,7 @@ def labelled(text: ColumnFile, task: TagTask, *, judged: bool = False) -> Labell
     if task == "joint":
         found = (set(text.columns[-2]), *found)
     sentences = text.objects(text.columns[:-1], labels)
-    return Labelled(text, sentences, text.width - n_labels, found, notes)
+    return Labelled(text, sentences, found, notes)
 
 
 def _typed(values: Column) -> str:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from argmetric._saving import DataError
 from argmetric.cli._errors import DONE
 from argmetric.cli.tag._labels import TagTask
+
+if TYPE_CHECKING:
+    from argmetric.search import Tagger
 
 TIERS = "tag", "chunk"  # of the joint task, in the order of their columns
 
@@ -77,21 +80,8 @@ def _parts(lines: list[str], path: str) -> dict[str, list[str]]:
     return parts
 
 
-def fitting_table(task: TagTask, n_columns: int) -> tuple[list[str] | None, list[str]]:
-    """The task's templates without those that read a column which is not there.
-
-    Returns
-    -------
-    table, notes
-        No table where all of them can be used.
-    """
-    from argmetric.search import Tagger, default_templates
-
-    if task == "joint":  # reads nothing but words
-        return None, []
-    table = default_templates(task, n_columns=n_columns)
-    n = len(Tagger(task).recipe()["templates"])
-    kept = Tagger(task, templates=table).recipe()["templates"]
-    if len(kept) == n:
-        return None, []
-    return kept, [f"no column of parts of speech: {n - len(kept)} of {n} templates out"]
+def left_out(tagger: Tagger) -> list[str]:
+    """A note of the recipe's templates that read a column which was not there."""
+    n = n_templates(type(tagger)(**tagger.get_params()).recipe()["templates"])
+    out = n - n_templates(tagger.recipe()["templates"])
+    return [f"no column of parts of speech: {out} of {n} templates out"] if out else []

@@ -29,7 +29,7 @@ from argmetric.cli.scores._rules import refuse_bad_target
 from argmetric.cli.tag._corpus import Labelled, development, labelled
 from argmetric.cli.tag._file import read_tags
 from argmetric.cli.tag._labels import TagTask
-from argmetric.cli.tag._templates import fitting_table, n_templates, read_table
+from argmetric.cli.tag._templates import left_out, n_templates, read_table
 
 if TYPE_CHECKING:
     from argmetric.search import Evaluation, Tagger
@@ -160,9 +160,6 @@ def train(
     known = labelled(read_tags(file, encoding), task)
     held = None if dev is None else development(dev, encoding, known, task)
     notes = [*known.notes, *(() if held is None else held.notes)]
-    if templates is None:
-        table, said = fitting_table(task, known.n_features)
-        notes += said
     run = _Run(known, held, notes)
     with ends_in_order(signal.SIGINT):
         try:
@@ -208,6 +205,7 @@ class _Run:
             dev = None if self.held is None else self.held.sentences
             tagger.fit(self.known.sentences, dev=dev, on_epoch=tell_epoch)
         self.seconds = time.perf_counter() - started
+        self.notes += left_out(tagger)
         if tagger.interrupted_:
             self.notes.append("interrupted: this is the best tagger so far")
         return tagger

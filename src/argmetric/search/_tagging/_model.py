@@ -152,9 +152,9 @@ def check_columns(corpus: Corpus, extractor: Extractor) -> None:
     """Refuse a text that lacks a column which the templates read."""
     if len(corpus.columns) < extractor.n_columns and corpus.n_tokens:
         raise ValueError(
-            f"the templates read {extractor.n_columns} columns (words first), but the "
-            f"tokens have {len(corpus.columns)}; pass tuples such as ('Hello', 'UH'), "
-            "or templates without the missing column"
+            f"the tagger reads {extractor.n_columns} columns of each token (words "
+            f"first), but these tokens have {len(corpus.columns)}: pass tuples such as "
+            "('Hello', 'UH'), or fit it without the missing column"
         )
 
 

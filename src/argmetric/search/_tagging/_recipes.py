@@ -87,8 +87,12 @@ class Options:
     random_state: int
 
 
-def resolve(given: Mapping[str, Any]) -> Options:
-    """Check the arguments of a `Tagger` and fill in what is None."""
+def resolve(given: Mapping[str, Any], n_columns: int | None = None) -> Options:
+    """Check the arguments of a `Tagger` and fill in what is None.
+
+    For text with `n_columns` columns, the task's own templates are those that read no
+    other column.
+    """
     check_choice(given["task"], "task", get_args(TaskName))
     defaults = DEFAULTS[given["task"]]
     values: dict[str, Any] = {
@@ -122,7 +126,7 @@ def resolve(given: Mapping[str, Any]) -> Options:
         values["step"],
         values["dropout"],
     )
-    tables = read_tables(given["task"], values["templates"])
+    tables = read_tables(given["task"], values["templates"], n_columns)
     if recipe.roll_in == "none":
         tables = tuple(tuple(x for x in t if not x.labels) for t in tables)
     reverse = {"left": (False,), "right": (True,), "both": (False, True)}
@@ -140,9 +144,9 @@ def resolve(given: Mapping[str, Any]) -> Options:
     )
 
 
-def filled(given: Mapping[str, Any]) -> dict[str, Any]:
+def filled(given: Mapping[str, Any], n_columns: int | None = None) -> dict[str, Any]:
     """The arguments of a `Tagger`, checked and with the recipe where they are None."""
-    options = resolve(given)
+    options = resolve(given, n_columns)
     texts = [[template.text for template in table] for table in options.tables]
     by_tier = dict(zip(options.defaults.tiers, texts, strict=True))
     direction = "both" if len(options.reverse) == 2 else _SIDES[options.reverse[0]]
@@ -188,14 +192,15 @@ def check_numbers(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def read_tables(
-    task: str, templates: Tables | None
+    task: str, templates: Tables | None, n_columns: int | None
 ) -> tuple[tuple[Template, ...], ...]:
     """The templates of each tier of a task."""
     if task != "joint":
         if isinstance(templates, Mapping):
             raise ValueError("a dict of templates is for task='joint'")
-        table = default_templates(task) if templates is None else templates
-        return (read_templates(table),)
+        if templates is None:
+            templates = default_templates(task, n_columns=n_columns)
+        return (read_templates(templates),)
     tiers = DEFAULTS[task].tiers
     given = {} if templates is None else templates
     if not isinstance(given, Mapping) or set(given) - set(tiers):

@@ -156,10 +156,12 @@ class Tagger(TextTagger):
     def recipe(self) -> dict[str, Any]:
         """All arguments, with those of the task's recipe where they are None.
 
+        After `fit` on words alone, its templates are those that read nothing else.
         Options that contradict each other, and templates that cannot be read, are
         refused here as in `fit`.
         """
-        return filled(self.get_params())
+        is_of_text = isinstance(getattr(self, "_model", None), TextModel)
+        return filled(self.get_params(), self.n_columns_ if is_of_text else None)
 
     def fit(
         self,
@@ -176,7 +178,8 @@ class Tagger(TextTagger):
         ----------
         sentences : list of sentences
             Lists of words, of tuples of columns, or `Sentence` objects read from a
-            file; lines of -DOCSTART- are left out.
+            file; lines of -DOCSTART- are left out. Templates of the task's recipe that
+            read a column which is not there, such as parts of speech, are left out.
         labels : list of lists, optional
             A label for each token (a pair of labels for the joint task); by default
             the last column (the last two).
@@ -197,6 +200,7 @@ class Tagger(TextTagger):
         options = resolve(self.get_params())
         tiers = list(zip(options.defaults.tiers, options.defaults.spans, strict=True))
         corpus, codecs, gold = read_training(sentences, labels, tiers)
+        options = resolve(self.get_params(), len(corpus.columns))
         held = read_dev(dev, len(tiers))
         log = Log(on_epoch, self.verbose)
         plan = Plan.of(options, codecs)
