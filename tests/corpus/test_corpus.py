@@ -1,6 +1,8 @@
 """Labelled text: one reader of column files, one reading and counting of chunks."""
 
 import json
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,7 +18,9 @@ from argmetric._corpus import (
     read_columns,
     roles_of,
 )
+from argmetric._saving import DataError
 from argmetric.cli import main
+from argmetric.search import Tagger
 from argmetric.sequence import read_chunks, read_sentences, write_sentences
 
 LABELS = st.sampled_from(["O", "B-X", "I-X", "B-Y", "I-Y"])
@@ -150,6 +154,70 @@ def test_lines_are_read_alike_however_they_are_set(tmp_path, separator, end):
     added = text.with_columns([["1", "2", "3", "4"]]).split("\n")[1]
     glue = "\t" if separator == "\t" else " "
     assert added == separator.join(rows[0]) + glue + "1" + end.removesuffix("\n")
+
+
+BIOES = ["S-PER", "O", "B-ORG", "I-ORG", "E-ORG", "B-LOC", "E-LOC"]
+IOB2 = ["B-PER", "O", "B-ORG", "I-ORG", "I-ORG", "B-LOC", "I-LOC"]
+
+
+@pytest.mark.parametrize("name", ["a.conll", "a.jsonl"])
+def test_labels_of_bioes_are_converted_or_kept(tmp_path, name):
+    path = tmp_path / name
+    words = [*"abcdefg"]
+    rows = "".join(f"{w} {y}\n" for w, y in zip(words, BIOES, strict=True))
+    line = json.dumps({"tokens": words, "labels": BIOES})
+    path.write_text(rows if name == "a.conll" else line)
+    [converted], [kept] = read_sentences(path), read_sentences(path, scheme="BIOES")
+    assert (converted.columns, converted.labels) == ((words,), IOB2)
+    assert (kept.columns, kept.labels) == ((words,), BIOES)
+    assert read_chunks(IOB2) == read_chunks(BIOES, "BIOES")
+    tagger = Tagger("ner", hash_bits=12).fit([converted] * 4)
+    assert tagger.predict([words]) == [IOB2]
+    message = (
+        f"^{path}, sentence at line 1, token 6: label 'E-LOC' is not of IOB2: O, B"
+    )
+    with pytest.raises(ValueError, match=message):
+        Tagger("ner", hash_bits=12).fit([converted, kept])
+
+
+def test_labels_of_no_scheme_are_refused_with_their_line(tmp_path):
+    columns, lines = tmp_path / "a.conll", tmp_path / "a.jsonl"
+    columns.write_text("a S-X\nb O\nc L-X\n")
+    lines.write_text('{"tokens": ["a"]}\n{"tokens": ["c"], "labels": ["L-X"]}\n')
+    known = {"IOB2": "O, B-TYPE, I-TYPE", "BIOES": "O, B-TYPE, I-TYPE, E-TYPE, S-TYPE"}
+    for scheme, labels in known.items():
+        for path, line in ((columns, 3), (lines, 2)):
+            with pytest.raises(DataError) as error:
+                read_sentences(path, scheme=scheme)
+            told = f"{path}, line {line}: label 'L-X' is not of {scheme}: {labels}"
+            assert str(error.value) == told
+
+
+def test_sentences_of_several_files_are_named_by_file_and_line(tmp_path):
+    first, second = tmp_path / "a.conll", tmp_path / "b.conll"
+    first.write_text("a O\n\nb O\n")
+    second.write_text("-DOCSTART- O\n\na O\n\n\nb O\nc I-X\n")
+    sentences = read_sentences(first) + read_sentences(second)
+    assert [Path(one.file).name for one in sentences] == [
+        *["a.conll"] * 2,
+        "b.conll",
+        "b.conll",
+    ]
+    where = f"the first in {second}, sentence at line 6, token 1 (I-X)"
+    with pytest.warns(UserWarning, match=re.escape(where)):
+        tagger = Tagger("chunk", hash_bits=10, epochs=1).fit(sentences)
+    bare = read_sentences(second, labels="no")
+    where = f"^{second}: the sentence at line 6 has "
+    with pytest.raises(ValueError, match=f"{where}no labels"):
+        Tagger("chunk").fit([sentences[0], bare[1]])
+    with pytest.raises(ValueError, match=f"{where}2 columns, the sentences before it"):
+        tagger.predict([sentences[0], bare[1]])
+
+
+def test_lines_of_documents_do_not_shift_the_numbers_of_sentences():
+    sentences = [["-DOCSTART-"], ["a"], ["b"]]
+    with pytest.warns(UserWarning, match=r"first in sentence 2, token 0 \(I-X\)"):
+        Tagger("chunk", hash_bits=10, epochs=1).fit(sentences, [["O"], ["O"], ["I-X"]])
 
 
 def test_words_with_blanks_keep_their_tabs(tmp_path):

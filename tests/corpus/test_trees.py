@@ -281,6 +281,11 @@ def test_nothing_is_written_where_something_is_wrong():
 ROW = "1\ta\t_\t_\t_\t_\t0\t_\t_\t_\n"
 
 
+def ranged(*ids):
+    """A sentence with these numbers in its first column."""
+    return "".join(f"{one}{ROW[1:]}" for one in ids)
+
+
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
@@ -327,6 +332,54 @@ ROW = "1\ta\t_\t_\t_\t_\t0\t_\t_\t_\n"
         ),
         *(
             (
+                "e.conllu",
+                ROW + "\n" + ranged(*ids),
+                f"e.conllu, line {line + 2}: sentence 2: the range {what}",
+            )
+            for ids, line, what in (
+                (["1", "2", "2-3", "3"], 3, "2-3 must stand right before token 2"),
+                (["2-3", "1", "2", "3"], 1, "2-3 must stand right before token 2"),
+                (["1", "2", "3", "1-2"], 4, "1-2 must stand right before token 1"),
+                (
+                    ["1", "2-3", "2"],
+                    2,
+                    "2-3 is none among the 2 tokens of the sentence",
+                ),
+                (
+                    ["2-1", "1", "2"],
+                    1,
+                    "2-1 is none among the 2 tokens of the sentence",
+                ),
+                (
+                    ["1-1", "1", "2"],
+                    1,
+                    "1-1 is none among the 2 tokens of the sentence",
+                ),
+                (
+                    ["0-1", "1", "2"],
+                    1,
+                    "0-1 is none among the 2 tokens of the sentence",
+                ),
+                (
+                    ["1-2", "1", "2-3", "2", "3"],
+                    3,
+                    "2-3 begins in the range before, which ends with token 2",
+                ),
+                (
+                    ["1-2", "1-3", "1", "2", "3"],
+                    2,
+                    "1-3 begins in the range before, which ends with token 2",
+                ),
+            )
+        ),
+        (
+            "e.conllu",
+            ROW + "\n1-2" + ROW[1:] + "\n" + ranged("1", "2"),
+            "e.conllu, line 3: sentence 2: the range 1-2 is none among the 0 tokens of "
+            "the sentence",
+        ),
+        *(
+            (
                 "e.dp",
                 f"a\tDT\t0\n\nb\tNN\t{bad}\n",
                 "e.dp, line 3: the head must be a whole number, or _ where it is "
@@ -340,6 +393,29 @@ def test_what_is_wrong_with_a_file(name, text, message):
     with pytest.raises(DataError) as error:
         read_trees(put(name, text))
     assert str(error.value) == message
+
+
+def test_ranges_and_empty_nodes_in_their_places_are_read():
+    text = ranged("1-2", "1", "2", "2.1", "3-5", "3", "4", "5", "5.1") + "\n"
+    text += ranged("0.1", "1", "2-3", "2", "3")
+    first, second = read_trees(put("a.conllu", text))
+    assert (len(first), len(second)) == (5, 3)
+    assert first.source + second.source == text
+
+
+def test_sentences_of_several_files_are_counted_in_their_own():
+    good, bad = ROW + "\n" + ROW, ROW + "\n" + ROW.replace("\t0\t", "\t7\t")
+    trees = read_trees(put("a.conllu", good)) + read_trees(put("b.conllu", bad))
+    assert [(one.file, one.number, one.line) for one in trees] == [
+        ("a.conllu", 1, 1),
+        ("a.conllu", 2, 3),
+        ("b.conllu", 1, 1),
+        ("b.conllu", 2, 3),
+    ]
+    message = r"^b\.conllu, line 3: sentence 2, token 1 \('a'\): head 7 is outside"
+    for some in (trees, trees[1:], trees[3:]):
+        with pytest.raises(DataError, match=message):
+            check_trees(some)
 
 
 BAD_BYTE = r"^a\.dp, line 2: not UTF-8 text \(byte 8 is 0xE9\); convert it"

@@ -94,6 +94,7 @@ class ColumnFile:
                 None if known is None else known[a:b],
                 line,
                 document,
+                file=self.name,
             )
             for (a, b), line, document in zip(
                 bounds, first, self.documents.tolist(), strict=True

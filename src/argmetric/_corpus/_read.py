@@ -8,7 +8,13 @@ from typing import Any, Literal, get_args
 
 from argmetric._arguments import check_path
 from argmetric._corpus._columns import BYTE_ORDER, ColumnFile, read_columns, read_text
-from argmetric._corpus._schemes import SCHEMES, SchemeName, is_label, split_label
+from argmetric._corpus._schemes import (
+    SCHEMES,
+    SchemeName,
+    as_iob2,
+    is_label,
+    split_label,
+)
 from argmetric._corpus._sentence import CorpusFormat, Sentence, corpus_format
 from argmetric._saving import DataError, parsed
 from argmetric._validation import check_choice
@@ -40,7 +46,8 @@ def read_sentences(
     labels : {"auto", "yes", "no"}, default="auto"
         Whether the last column holds labels; "auto" looks at its first value.
     scheme : {"IOB2", "BIOES"}, default="IOB2"
-        Which labels there may be.
+        How the labels of the result write chunks. With "IOB2", labels of a file in
+        BIOES are converted one by one: S-X becomes B-X, and E-X becomes I-X.
 
     Returns
     -------
@@ -58,12 +65,10 @@ def read_sentences(
     if kind == "conll":
         return _from_columns(read_columns(path), labels, scheme)
     name, text = read_text(path)
-    sentences = list(_from_json(text.removeprefix(BYTE_ORDER).split("\n"), name))
+    lines = text.removeprefix(BYTE_ORDER).split("\n")
+    sentences = list(_from_json(lines, name, scheme))
     if not sentences:
         raise DataError(f"{name} has no sentences")
-    for sentence in sentences:
-        for label in sentence.labels or ():
-            _check_label(label, scheme, f"{name}, line {sentence.line}")
     return sentences
 
 
@@ -74,23 +79,29 @@ def _from_columns(
     last = text.columns[-1]
     if labels == "yes" and text.width == 1:
         raise DataError("there is one column only: it cannot be words and labels")
-    guess = text.width > 1 and is_label(last[0], scheme)
+    guess = text.width > 1 and is_label(last[0], "BIOES")  # and so one of IOB2
     if labels == "no" or (labels == "auto" and not guess):
         return text.objects(text.columns)
+    known: dict[str, str] = {}
     for label in dict.fromkeys(last):
-        if not is_label(label, scheme):
-            _check_label(label, scheme, text.where(last.index(label)))
-    return text.objects(text.columns[:-1], last)
+        try:
+            known[label] = _read_label(label, scheme)
+        except ValueError as error:
+            raise DataError(f"{text.where(last.index(label))}: {error}") from None
+    return text.objects(text.columns[:-1], [known[label] for label in last])
 
 
-def _check_label(label: str, scheme: SchemeName, where: str) -> None:
-    try:
-        split_label(label, scheme)
-    except ValueError as error:
-        raise DataError(f"{where}: {error}") from None
+def _read_label(label: str, scheme: SchemeName) -> str:
+    """A label of the scheme, converted from BIOES where that is IOB2."""
+    if scheme == "IOB2" and is_label(label, "BIOES"):
+        return as_iob2(label)
+    split_label(label, scheme)  # refuses what is none
+    return label
 
 
-def _from_json(lines: Iterable[str], name: str) -> Iterator[Sentence]:
+def _from_json(
+    lines: Iterable[str], name: str, scheme: SchemeName
+) -> Iterator[Sentence]:
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
@@ -115,8 +126,12 @@ def _from_json(lines: Iterable[str], name: str) -> Iterator[Sentence]:
                 if not isinstance(value, list) or len(value) != len(tokens):
                     size = len(value) if isinstance(value, list) else "no"
                     raise DataError(f"{where}: {size} {key} for {len(tokens)} tokens")
+        try:
+            labels = labels and [_read_label(label, scheme) for label in labels]
+        except ValueError as error:
+            raise DataError(f"{where}: {error}") from None
         document = row.pop("document", 0)
-        yield Sentence((tokens, *others), labels, number, document, row)
+        yield Sentence((tokens, *others), labels, number, document, row, name)
 
 
 def _texts(value: Any, key: str, where: str) -> list[str]:

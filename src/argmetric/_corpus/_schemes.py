@@ -17,6 +17,7 @@ OUTSIDE = "O"
 ROLES = OUTSIDE, "B", "I", "E", "S"  # a label's prefix; its place is its number
 BEGIN, INSIDE, END, SINGLE = range(1, len(ROLES))
 _PREFIXES = {"IOB2": "BI", "BIOES": "BIES"}
+_IOB2_PREFIXES = {"S": "B", "E": "I"}
 
 
 def split_label(label: str, scheme: str) -> tuple[str, str]:
@@ -37,6 +38,12 @@ def is_label(value: str, scheme: str = "IOB2") -> bool:
     except ValueError:
         return False
     return True
+
+
+def as_iob2(label: str) -> str:
+    """A label of BIOES as that of IOB2: S-X is B-X, and E-X is I-X."""
+    prefix, kind = split_label(label, "BIOES")
+    return label if not kind else f"{_IOB2_PREFIXES.get(prefix, prefix)}-{kind}"
 
 
 def roles_and_kinds(

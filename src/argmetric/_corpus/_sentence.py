@@ -30,6 +30,8 @@ class Sentence:
         The number of its document (``-DOCSTART-`` lines, or the key "document").
     extra : dict
         The other keys of a JSON line, such as "features" or "probabilities".
+    file : str
+        What messages call the file; it plays no part in comparisons.
     """
 
     columns: tuple[list[str], ...]
@@ -37,6 +39,7 @@ class Sentence:
     line: int = 1
     document: Any = 0
     extra: dict[str, Any] = field(default_factory=dict)
+    file: str = field(default="", compare=False)
 
     @property
     def tokens(self) -> list[str]:

@@ -35,9 +35,8 @@ WIDTH = 10  # of CoNLL-U
 ID, FORM, UPOS, XPOS, HEAD, RELATION = 0, 1, 3, 4, 6, 7
 _WIDTHS: dict[int, TreeFormat] = {WIDTH: "conllu", 3: "dp"}
 _EXTENSIONS: dict[str, TreeFormat] = {".conllu": "conllu", ".dp": "dp"}
-_BESIDE = re.compile(
-    r"[0-9]+[-.][0-9]+"
-)  # 1-2 are several tokens, 3.1 is an empty node
+# 1-2 are several tokens, 3.1 is an empty node
+_BESIDE = re.compile(r"[0-9]{1,9}[-.][0-9]{1,9}")
 _WHOLE = re.compile(r"0|[1-9][0-9]{0,8}")
 
 
@@ -65,6 +64,8 @@ class Tree(Shown):
         What messages call the file.
     line : int
         The line of the file that `source` starts at.
+    number : int
+        The number of the sentence in its file, counted from 1.
     """
 
     words: list[str]
@@ -75,6 +76,7 @@ class Tree(Shown):
     format: TreeFormat | None = None
     file: str = ""
     line: int = 1
+    number: int = 1
 
     def __post_init__(self) -> None:
         heads = check_heads(self.heads, "heads")
@@ -117,14 +119,15 @@ def token_lines(tree: Tree) -> list[int]:
 def place_of(tree: Tree, number: int, token: int) -> str:
     """File, line, sentence and token for a message.
 
-    Sentences of a file are counted from 1, those of a list from 0.
+    A sentence of a file has its number in that file, counted from 1; any other one
+    has its place in the list, counted from 0.
     """
     what = f"token {token + 1} ({shown(tree.words[token])})"
     lines = token_lines(tree)
     if tree.format is None or len(lines) != len(tree):  # made or changed by hand
         return f"sentence {number}, {what}"
     line = tree.line + lines[token]
-    return f"{tree.file}, line {line}: sentence {number + 1}, {what}"
+    return f"{tree.file}, line {line}: sentence {tree.number}, {what}"
 
 
 def read_trees(
@@ -179,9 +182,16 @@ def read_trees(
             kind,
             name,
             line + 1,
+            number,
         )
-        for (a, b), (first, behind), line in zip(
-            pairwise(sentences.tolist()), pairwise(offsets), cuts.tolist(), strict=False
+        for number, ((a, b), (first, behind), line) in enumerate(
+            zip(
+                pairwise(sentences.tolist()),
+                pairwise(offsets),
+                cuts.tolist(),
+                strict=False,
+            ),
+            start=1,
         )
     ]
 
@@ -217,6 +227,7 @@ def _conllu(bodies: list[str], filled: Booleans, name: str) -> Parts:
     places = np.flatnonzero(is_node)
     if not places.size:
         raise DataError(f"{name} has no sentences")
+    nodes = places
     rows = list(compress(bodies, is_node.tolist()))
     cells, width = split_rows(rows, "\t", places, name)
     if width != WIDTH:
@@ -242,8 +253,46 @@ def _conllu(bodies: list[str], filled: Booleans, name: str) -> Parts:
             f"{np.searchsorted(sentences, i, side='right')}: token {expected[i]} "
             f"({shown(columns[FORM][i])}) has the number {numbers[i]}"
         )
+    if not is_token.all():
+        _check_ranges(cells[ID::WIDTH], nodes, filled, places, sentences, name)
     tags = _known(columns[UPOS]) or _known(columns[XPOS])
     return columns[FORM], tags, columns[HEAD], _known(columns[RELATION]), places
+
+
+def _check_ranges(
+    ids: Column,
+    nodes: Integers,
+    filled: Booleans,
+    places: Integers,
+    sentences: Integers,
+    name: str,
+) -> None:
+    """Refuse a line of several tokens that does not stand right before its first.
+
+    Nodes are the lines of all `ids`, places those of the tokens.
+    """
+    rows = [row for row, text in enumerate(ids) if "-" in text]
+    if not rows:
+        return
+    first, last = np.array([ids[row].split("-") for row in rows], dtype=np.int64).T
+    lines, blanks = nodes[rows], np.flatnonzero(~filled)
+    block = np.searchsorted(blanks, lines)
+    blocks = np.searchsorted(blanks, places[sentences[:-1]])
+    own = np.searchsorted(blocks, block).clip(max=len(blocks) - 1)
+    size = np.where(blocks[own] == block, np.diff(sentences)[own], 0)
+    behind = np.searchsorted(places, lines) - sentences[own] + 1
+    before = np.where(np.diff(own, prepend=-1) == 0, np.append(0, last[:-1]), 0)
+    wrong = (first != behind) | (first <= before) | (first >= last) | (last > size)
+    for i in np.flatnonzero(wrong)[:1].tolist():
+        what = f"must stand right before token {first[i]}"
+        if not 1 <= first[i] < last[i] <= size[i]:
+            what = f"is none among the {size[i]} tokens of the sentence"
+        elif first[i] <= before[i]:
+            what = f"begins in the range before, which ends with token {before[i]}"
+        raise DataError(
+            f"{name}, line {lines[i] + 1}: sentence {own[i] + 1}: the range "
+            f"{ids[rows[i]]} {what}"
+        )
 
 
 def _dp(bodies: list[str], filled: Booleans, name: str) -> Parts:

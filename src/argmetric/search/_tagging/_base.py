@@ -168,7 +168,7 @@ def read_training(
     codecs, columns = [], []
     # No comprehension: `codec_of` warns the caller of `fit`, so many frames away
     for (name, spans), own in zip(tiers, right, strict=True):
-        codec, numbers = codec_of(name, own, corpus.sentences, spans=spans)
+        codec, numbers = codec_of(name, own, corpus, spans=spans)
         codecs.append(codec)
         columns.append(numbers)
     return corpus, tuple(codecs), np.stack(columns, axis=1).ravel()

@@ -20,6 +20,7 @@ from argmetric._corpus import (
 from argmetric._types import Integers
 from argmetric.search._hashing import reversal
 from argmetric.search._tagging._choices import Tier
+from argmetric.search._tagging._corpus import Corpus
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +76,7 @@ class Codec:
 
 
 def codec_of(
-    name: str, labels: Sequence[str], sentences: Integers, *, spans: bool
+    name: str, labels: Sequence[str], corpus: Corpus, *, spans: bool
 ) -> tuple[Codec, Integers]:
     """The codec of training labels, and their numbers.
 
@@ -86,18 +87,22 @@ def codec_of(
     if not spans:
         codec = Codec(Tier(name, tuple(kinds_of), False))
         return codec, codec.encode(labels)
+    for label in kinds_of:
+        try:
+            roles_and_kinds([label])
+        except ValueError as error:
+            raise ValueError(f"{corpus.where(labels.index(label))}: {error}") from None
     first = {OUTSIDE, *kinds_of}
     first |= {f"B-{label[2:]}" for label in kinds_of if label.startswith("I-")}
     codec = Codec(Tier(name, tuple(sorted(first)), True))
     numbers = codec.encode(labels)
     roles, kinds = roles_and_kinds(codec.labels)
-    wrong = Labels(roles[numbers], kinds[numbers], sentences).dangling()
+    wrong = Labels(roles[numbers], kinds[numbers], corpus.sentences).dangling()
     if wrong.size:
-        s = int(np.searchsorted(sentences, wrong[0], side="right")) - 1
         warnings.warn(
             "labels that go on with a chunk which is not open are read as its "
-            f"beginning: {wrong.size} of them, the first in sentence {s}, token "
-            f"{wrong[0] - sentences[s]} ({labels[int(wrong[0])]})",
+            f"beginning: {wrong.size} of them, the first in "
+            f"{corpus.where(int(wrong[0]))} ({labels[int(wrong[0])]})",
             UserWarning,
             stacklevel=4,  # codec_of, read_training, fit, and its caller
         )

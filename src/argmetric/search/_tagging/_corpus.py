@@ -26,11 +26,26 @@ class Corpus:
         Token numbers where sentences start, and the number of tokens.
     labels : tuple of sequences of str, or None
         The labels of each tier.
+    given : sequence
+        The sentences as they were given.
+    numbers : ndarray of int64
+        Which of them the sentences of the corpus are.
     """
 
     columns: tuple[Sequence[str], ...]
     sentences: Integers
     labels: tuple[Sequence[str], ...] | None
+    given: Sequence[Any]
+    numbers: Integers
+
+    def where(self, token: int) -> str:
+        """Sentence and token for a message, with file and line where they are known."""
+        s = int(np.searchsorted(self.sentences, token, side="right")) - 1
+        place = f"token {token - self.sentences[s]}"
+        sentence = self.given[self.numbers[s]]
+        if isinstance(sentence, Sentence) and sentence.file:
+            return f"{sentence.file}, sentence at line {sentence.line}, {place}"
+        return f"sentence {self.numbers[s]}, {place}"
 
     @property
     def n_tokens(self) -> int:
@@ -52,7 +67,8 @@ class Corpus:
         a, b = int(self.sentences[first]), int(self.sentences[last])
         labels = self.labels and tuple(column[a:b] for column in self.labels)
         columns = tuple(column[a:b] for column in self.columns)
-        return Corpus(columns, self.sentences[first : last + 1] - a, labels)
+        sentences = self.sentences[first : last + 1] - a
+        return Corpus(columns, sentences, labels, self.given, self.numbers[first:last])
 
     def only(self, keep: npt.NDArray[np.bool_]) -> Corpus:
         """The sentences that are marked."""
@@ -65,7 +81,13 @@ class Corpus:
             return [column[i] for i in tokens]
 
         labels = self.labels and tuple(map(chosen, self.labels))
-        return Corpus(tuple(map(chosen, self.columns)), _starts(lengths[keep]), labels)
+        return Corpus(
+            tuple(map(chosen, self.columns)),
+            _starts(lengths[keep]),
+            labels,
+            self.given,
+            self.numbers[keep],
+        )
 
 
 def _starts(lengths: Any) -> Integers:
@@ -101,7 +123,8 @@ def read_corpus(
                 "labels are needed, or pass labels=..."
             )
         columns, found = columns[:-n_tiers], columns[-n_tiers:]
-    return Corpus(columns, _starts(lengths), found)
+    numbers = np.arange(len(lengths))
+    return Corpus(columns, _starts(lengths), found, sentences, numbers)
 
 
 def _columns(sentences: Sequence[Any], with_labels: bool) -> tuple[Sequence[str], ...]:
@@ -138,12 +161,12 @@ def _columns_of_file(
         if not isinstance(sentence, Sentence):
             raise ValueError("sentences must be all Sentence objects, or none of them")
         if with_labels and sentence.labels is None:
-            raise ValueError(f"the sentence at line {sentence.line} has no labels")
+            raise ValueError(f"{_place_of(sentence)} has no labels")
         widths.add(len(sentence.columns))
         if len(widths) > 1:
             raise ValueError(
-                f"the sentence at line {sentence.line} has {len(sentence.columns)} "
-                "columns, the sentences before it have another number"
+                f"{_place_of(sentence)} has {len(sentence.columns)} columns, the "
+                "sentences before it have another number"
             )
     n = next(iter(widths), 1)
     columns = [
@@ -153,6 +176,11 @@ def _columns_of_file(
     if with_labels:
         columns.append(list(chain.from_iterable(s.labels for s in sentences)))
     return tuple(columns)
+
+
+def _place_of(sentence: Sentence) -> str:
+    file = f"{sentence.file}: " if sentence.file else ""
+    return f"{file}the sentence at line {sentence.line}"
 
 
 def _refuse_uneven(sentences: Sequence[Any]) -> None:
