@@ -22,13 +22,15 @@ _TOKEN = re.compile(
     re.VERBOSE,
 )
 # A line ends a sentence, and so does an end mark, unless the text goes on in lower
-# case, or the mark is the point of a title or of the initial of a name
+# case, or the mark is the point of a title, of the initial of a name, or of an
+# abbreviation with blanks (z. B., i. d. R.)
 _NO_END = "".join(
-    rf"(?<!\b{one})" for one in ("[A-Z]", "Mr", "Mrs", "Ms", "Dr", "Prof")
+    rf"(?<!\b{one})"
+    for one in ("[A-Z]", "Mr", "Mrs", "Ms", "Dr", "Prof", r"d\. h", r"e\. g", "ej")
 )
 _CLOSERS = r"[\"')\]}»”’]*"
 _END = re.compile(
-    rf"(?:{_NO_END}\.|[!?…؟۔।])[.!?…]*{_CLOSERS}(?=\s)(?!\s+[a-zà-öø-ÿ])"
+    rf"(?:{_NO_END}\.(?!(?<=\b[a-z]\.)\s(?:[^\W\d_]|Chr)\.)|[!?…؟۔।])[.!?…]*{_CLOSERS}(?=\s)(?!\s+[a-zà-öø-ÿ])"
     rf"|[。！？]+{_CLOSERS}|\n"
 )
 

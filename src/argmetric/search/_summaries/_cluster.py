@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate, chain
+from itertools import accumulate, chain, compress
 from typing import Any
 
 import numpy as np
 
 from argmetric._arguments import check_items, shown
 from argmetric._corpus import Tree, check_trees
-from argmetric._types import Integers
-from argmetric.search._summaries._sentences import sentence_starts
+from argmetric._types import Booleans, Integers
+from argmetric.search._summaries._markdown import plain_layout, read_layout
+from argmetric.search._summaries._sentences import cut_sentences, has_end_mark
 
 _DOCUMENT = "text, a list of sentences, or a list of Tree"
 _SPACES = np.array(sorted(map(ord, filter(str.isspace, map(chr, range(0x3001))))))
@@ -31,7 +32,8 @@ class Cluster:
     document_names : list of str
         What they are called.
     words : list of str
-        White-space words of all documents: what ``wc -w`` counts.
+        White-space words of the sentences of all documents: what ``wc -w`` counts.
+        Headings, tables, code and marks of Markdown are no part of them.
     word_spans : ndarray of shape (n_words, 2)
         The first character of each word in its document, and the one behind the last.
     sentence_starts : ndarray of shape (n_sentences + 1,)
@@ -66,6 +68,12 @@ class Cluster:
     def word_sentences(self) -> Integers:
         """The sentence of each word, counted over all documents."""
         return np.repeat(np.arange(self.n_sentences), np.diff(self.sentence_starts))
+
+    @property
+    def lead(self) -> int:
+        """The first sentence that has an end mark, or else the first: not a title."""
+        last = (self.words[i - 1] for i in self.sentence_starts[1:].tolist())
+        return next((s for s, word in enumerate(last) if has_end_mark(word)), 0)
 
     @property
     def document_starts(self) -> Integers:
@@ -156,11 +164,19 @@ def _document(given: Any, name: str) -> _Document:
 
 
 def _plain_text(text: str, name: str) -> _Document:
-    words, spans = _cut(text)
-    if not words:
-        raise ValueError(f"{name} is empty: leave it out")
-    starts = sentence_starts(text, words, spans)
-    return _Document(text, words, spans, starts, [None] * len(starts))
+    """Words and sentences of a text; of nothing but markup, all of it is text."""
+    for layout in (read_layout(text), plain_layout(text)):
+        words, spans = _cut(text, layout.hidden)
+        if not words:
+            continue
+        starts, is_whole = cut_sentences(words, spans, layout)
+        if not is_whole.any():
+            continue
+        kept = np.repeat(is_whole, np.diff(starts, append=len(words)))
+        words = list(compress(words, kept.tolist()))
+        starts = (np.cumsum(kept) - 1)[starts[is_whole]]
+        return _Document(text, words, spans[kept], starts, [None] * len(starts))
+    raise ValueError(f"{name} is empty: leave it out")
 
 
 def _sentences(sentences: list[str], name: str) -> _Document:
@@ -196,9 +212,18 @@ def _refuse_empty(starts: Integers, name: str) -> None:
         raise ValueError(f"{name}: sentence {i} is empty: leave it out")
 
 
-def _cut(text: str) -> tuple[list[str], Integers]:
-    """White-space words and their characters, without a step for each of them."""
+def _cut(text: str, hidden: Booleans | None = None) -> tuple[list[str], Integers]:
+    """White-space words and their characters, without a step for each of them.
+
+    Characters that are hidden are no part of words, but may be between their parts.
+    """
     codes = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype=np.uint32)
+    shown = np.arange(len(codes))
+    if hidden is not None and hidden.any():
+        shown = np.flatnonzero(~hidden)
+        codes = codes[shown]
+        text = codes.tobytes().decode("utf-32-le", "surrogatepass")
     is_word = ~np.isin(codes, _SPACES)
     edges = np.flatnonzero(np.diff(is_word, prepend=False, append=False))
-    return text.split(), edges.reshape(-1, 2).astype(np.int64)
+    first, last = edges.reshape(-1, 2).T
+    return text.split(), np.stack([shown[first], shown[last - 1] + 1], axis=1)

@@ -9,7 +9,7 @@ from itertools import chain, pairwise
 import numpy as np
 
 from argmetric._kernels.summaries_small import fill_pairs
-from argmetric._types import Floats, Integers
+from argmetric._types import Booleans, Floats, Integers
 from argmetric.search._summaries._cluster import Cluster
 from argmetric.search._summaries._rouge import tokens as tokens_of
 
@@ -32,6 +32,8 @@ class Grams:
         How many documents have each gram; sentences, where there is one document.
     n_documents : int
         Of how many.
+    in_lead : ndarray of bool
+        Which grams the lead has, where there is one document.
     times : ndarray of int64
         How often each gram occurs.
     """
@@ -45,6 +47,7 @@ class Grams:
     numbers: Integers
     documents: Integers
     n_documents: int
+    in_lead: Booleans
     times: Integers
 
     def __len__(self) -> int:
@@ -89,9 +92,12 @@ def number_grams(cluster: Cluster, references: Sequence[Sequence[str]] = ()) -> 
     fill_pairs(every, keys, numbers)
     grams = np.append(tokens, n_types + np.searchsorted(every, pairs))
     places_of = np.append(sentences, sentences[:-1][near])
+    n_grams = n_types + len(every)
+    in_lead = np.zeros(n_grams, dtype=np.bool_)
     if len(cluster.documents) > 1:
         places_of = cluster.sentence_documents[places_of]
-    n_grams = n_types + len(every)
+    else:
+        in_lead[grams[places_of == cluster.lead]] = True
     once = np.unique(places_of * n_grams + grams) % n_grams
     return Grams(
         list(types),
@@ -103,6 +109,7 @@ def number_grams(cluster: Cluster, references: Sequence[Sequence[str]] = ()) -> 
         numbers,
         np.bincount(once, minlength=n_grams),
         len(cluster.documents) if len(cluster.documents) > 1 else cluster.n_sentences,
+        in_lead,
         np.bincount(grams, minlength=n_grams),
     )
 

@@ -18,6 +18,7 @@ _TOKEN = 0.3  # what a token counts where a pair counts 1
 class ByFrequency:
     """Pairs and tokens that several documents have, each counted once.
 
+    Of one document, what its lead says counts as if one more sentence said it.
     The gain of a step is what it covers, as a share of all that there is to cover.
     """
 
@@ -25,19 +26,25 @@ class ByFrequency:
         """New pairs and tokens by their documents, by cost."""
         found = frequency_of_pairs(material)
         n_types = len(material.grams.types)
-        tokens = material.grams.documents * (material.grams.documents >= 2)
+        tokens = material.grams.documents + material.grams.in_lead
+        tokens *= tokens >= 2
         found[:n_types] = (_TOKEN * tokens * material.is_content)[:n_types]
         return Chooser((found / max(found.sum(), 1.0))[None, :, None], gain_per_unit)
 
 
 def frequency_of_pairs(material: Material) -> Floats:
-    """In how many documents a pair is, where in several; pairs of grammar have 0."""
+    """In how many documents a pair is, where in several; pairs of grammar have 0.
+
+    Of one document, its sentences are counted, and the lead as one more.
+    """
     grams, stop = material.grams, material.is_stop_word
     found = grams.documents.astype(np.float64)
     found[: len(stop)] = 0.0
     found[len(stop) :][stop[grams.lefts] & stop[grams.rights]] = 0.0
     several = np.where(found >= 2.0, found, 0.0)
-    return several if several.any() else found  # documents that have nothing in common
+    if not several.any():  # documents that have nothing in common
+        several = found
+    return np.where(grams.in_lead & (found > 0.0), found + 1.0, several)
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,8 @@ import re
 
 import numpy as np
 
-from argmetric._types import Booleans, Integers
+from argmetric._types import Booleans, Floats, Integers
+from argmetric.search._summaries._markdown import Layout
 
 _MARKS = ".!?…。！？؟۔।"
 _CLOSERS = "\"')]}»”’"
@@ -18,6 +19,7 @@ _OPENERS = "\"'([{«“‘*_–—•-"
 _EACH_MARK = tuple(_MARKS)
 _LIST_NUMBER = re.compile(r"[0-9]{1,2}\.\Z")
 _ACRONYM = re.compile(r"[^\W\d_]{1,2}(?:\.[^\W\d_])+\Z")
+_SPACED = re.compile(r"[^\W\d_]\. (?:[^\W\d_]|ej|Chr)\.")
 _INITIAL = re.compile(r"[^\W\d_]\Z")
 
 
@@ -29,12 +31,12 @@ def _set_of(words: str) -> frozenset[str]:
 # if a capital follows; an end only before a word that likes to begin sentences
 _NEVER = _set_of(
     "mr mrs ms mx dr prof messrs mme mlle capt lt col sgt gen sen gov rev hon vs cf "
-    "e.g eg i.e ie viz approx ca"
+    "e.g eg i.e ie viz approx ca z.b d.h p.ej"
 )
 _BEFORE_NUMBERS = _set_of("no nos nr p pp vol vols fig figs eq sec ch art")
 _BEFORE_CAPITALS = _set_of(
     "etc al a.m p.m oz lb lbs ft qt gal hr hrs mins secs jan feb apr aug sept oct nov "
-    "dec"
+    "dec v.chr n.chr"
 )
 _IN_NAMES = _set_of("inc ltd co corp bros jr sr st ave blvd rd mt dept")
 _STARTERS = _set_of(
@@ -52,33 +54,46 @@ _SOME = 1 / 3  # go on in lower case
 _SHORT = 0.6  # of the width; a shorter line of a wrapped text ends a paragraph
 
 
-def sentence_starts(text: str, words: list[str], spans: Integers) -> Integers:
-    """Numbers of the words that begin sentences.
+def cut_sentences(
+    words: list[str], spans: Integers, layout: Layout
+) -> tuple[Integers, Booleans]:
+    """Numbers of the words that begin sentences, and which sentences are whole.
+
+    An item of a list is whole where it has an end mark; any other sentence is.
 
     Parameters
     ----------
-    text : str
-        The text.
     words : list of str
-        Its white-space words, at least one.
+        The white-space words of a text, at least one.
     spans : ndarray of shape (n, 2)
         Their first characters, and those behind their last ones.
+    layout : Layout
+        The lines and blocks of the text.
     """
     following = [*words[1:], ""]
-    marked = np.array([word.rstrip(_CLOSERS).endswith(_EACH_MARK) for word in words])
+    marked = np.array([has_end_mark(word) for word in words])
     bare = np.array([not word.strip(_MARKS + _CLOSERS) for word in words])
     goes_on = np.append(bare[1:], False)  # "Wow ! ! !" ends but once
     ends = np.zeros(len(words), dtype=np.bool_)
     for i in np.flatnonzero(marked & ~goes_on).tolist():
-        ends[i] = _is_end(words[i], following[i])
+        ends[i] = _is_end(words, i)
     for i in np.flatnonzero(ends & np.append(True, ends[:-1])).tolist():
         ends[i] = _LIST_NUMBER.match(words[i]) is None  # "1. Cheap. 2. Light."
-    ends |= _line_ends(text, following, spans, marked)
-    return np.append(0, np.flatnonzero(ends[:-1]) + 1)
+    lines = np.searchsorted(layout.lines, spans[:, 0], side="right") - 1
+    ends |= _line_ends(following, spans, marked, lines, layout)
+    ends[-1] = True
+    starts = np.append(0, np.flatnonzero(ends[:-1]) + 1)
+    return starts, marked[ends] | ~layout.is_item[lines[starts]]
 
 
-def _is_end(word: str, following: str) -> bool:
+def has_end_mark(word: str) -> bool:
+    """Whether a word ends with a mark that may end a sentence."""
+    return word.rstrip(_CLOSERS).endswith(_EACH_MARK)
+
+
+def _is_end(words: list[str], i: int) -> bool:
     """Whether a word with an end mark ends its sentence."""
+    word, following = words[i], words[i + 1] if i + 1 < len(words) else ""
     body = word.rstrip(_CLOSERS)
     stem = body.rstrip(_MARKS)
     closers, marks = word[len(body) :], body[len(stem) :]
@@ -86,7 +101,21 @@ def _is_end(word: str, following: str) -> bool:
     in_lower_case = first[:1].islower()
     if in_lower_case and (closers or "…" in marks or ".." in marks):
         return False  # "Really?" he said. Well... that is that
-    return marks != "." or _point_ends(stem.lstrip(_OPENERS), first, in_lower_case)
+    if marks != ".":
+        return True
+    if _is_spaced(word, following):
+        return False
+    begin = i
+    while begin and _is_spaced(words[begin - 1], words[begin]):
+        begin -= 1
+    stem = "".join([*words[begin:i], stem]).lstrip(_OPENERS)  # z. B. as z.B.
+    return _point_ends(stem, first, in_lower_case)
+
+
+def _is_spaced(word: str, following: str) -> bool:
+    """Whether two words are parts of an abbreviation with blanks, such as z. B."""
+    pair = f"{word.lstrip(_OPENERS)} {following}"
+    return _SPACED.match(pair) is not None and not pair.isupper()
 
 
 def _point_ends(stem: str, first: str, in_lower_case: bool) -> bool:
@@ -109,37 +138,49 @@ def _is_initial(stem: str) -> bool:
 
 
 def _line_ends(
-    text: str, following: list[str], spans: Integers, marked: Booleans
+    following: list[str],
+    spans: Integers,
+    marked: Booleans,
+    lines: Integers,
+    layout: Layout,
 ) -> Booleans:
     """Words behind which a line ends a sentence, whatever their marks.
 
-    An empty line always does, another one where the text is not wrapped. Wrapped is a
-    text where most lines that end inside of sentences have no room for the next word.
+    The last line of a block always does, another one where the block is not wrapped.
+    Wrapped is a block where most lines that end inside of sentences have no room for
+    the next word, and some go on in lower case; in a text with such blocks, any block
+    whose lines have no room within the widest of them.
     """
-    feeds = np.array([m.start() for m in re.finditer("\n", text)], dtype=np.int64)
-    gaps = np.searchsorted(spans[:, 0], feeds, side="right") - 1  # the word before
-    n_feeds = np.bincount(gaps[gaps >= 0], minlength=len(spans))
-    ends = n_feeds > 1
-    breaks = np.flatnonzero(n_feeds == 1)
-    if breaks.size and breaks[-1] == len(spans) - 1:
-        breaks = breaks[:-1]
-    if not breaks.size:
+    first = np.flatnonzero(np.diff(lines, prepend=-1))  # words of all lines with words
+    last = np.append(first[1:], len(lines)) - 1
+    blocks = np.unique(layout.blocks[lines[first]], return_inverse=True)[1]
+    lengths = spans[last, 1] - spans[first, 0]
+    is_break = np.diff(blocks, append=-1) == 0
+    ends = np.zeros(len(lines), dtype=np.bool_)
+    ends[last[~is_break]] = True
+    if not is_break.any():
         return ends
-    last = np.append(np.flatnonzero(n_feeds), len(spans) - 1)  # words of all lines
-    first = np.append(0, last[:-1] + 1).clip(max=len(spans) - 1)
-    lengths = np.maximum(spans[last, 1] - spans[first, 0], 0)
-    width = lengths.max()
-    own = lengths[np.searchsorted(last, breaks)]
-    next_word = spans[breaks + 1, 1] - spans[breaks + 1, 0]
+    widths = np.maximum.reduceat(lengths, np.flatnonzero(np.diff(blocks, prepend=-1)))
+    breaks, block, own = last[is_break], blocks[is_break], lengths[is_break]
+    with_next = own + 1 + spans[breaks + 1, 1] - spans[breaks + 1, 0]
     in_lower_case = np.array([following[i][0].islower() for i in breaks.tolist()])
     inside = ~marked[breaks]
-    is_full = own + 1 + next_word > _FULL * width
+
+    def share(of: Booleans) -> Floats:
+        """The share of such lines among those that end inside of sentences."""
+        n = np.bincount(block, inside, len(widths))
+        return np.bincount(block, inside & of, len(widths)) / np.maximum(n, 1)
+
     is_wrapped = (
-        width >= _NARROWEST
-        and inside.any()
-        and is_full[inside].mean() >= _MOST
-        and in_lower_case[inside].mean() >= _SOME
+        (widths >= _NARROWEST)
+        & (share(with_next > _FULL * widths[block]) >= _MOST)
+        & (share(in_lower_case) >= _SOME)
     )
-    is_soft = is_wrapped & ((own >= _SHORT * width) | in_lower_case)
+    if is_wrapped.any():
+        width = widths[is_wrapped].max()
+        is_full = share(with_next > _FULL * width) == 1.0
+        is_wrapped |= is_full & (_FULL * widths <= width)
+    is_soft = is_wrapped[block] & ((own >= _SHORT * widths[block]) | in_lower_case)
+    is_soft |= layout.is_indented[lines[breaks + 1]]
     ends[breaks[~is_soft]] = True
     return ends

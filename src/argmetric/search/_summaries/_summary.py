@@ -101,7 +101,8 @@ class Summary(Result):
 
         A structured array with the fields document, sentence (of that document), start
         and end, all counted from 0:
-        ``cluster.documents[document][start:end]`` is the word.
+        ``cluster.documents[document][start:end]`` is the word, with the marks of
+        Markdown that stand in the midst of it.
         """
         cluster, kept = self.cluster, np.flatnonzero(self.is_kept)
         sentence = cluster.word_sentences[kept]
