@@ -319,3 +319,15 @@ def test_opinosis_by_its_folders(run: Run, data_folder: Path) -> None:
     assert len(found["clusters"]) == 51
     assert max(one["words"] for one in found["clusters"]) <= 25
     assert found["rouge_2"]["mean"] > 0.11  # SumBasic is at .116
+
+
+def test_of_markdown_only_sentences_are_taken(run: Run) -> None:
+    put(
+        "page.md",
+        "# Pumps\n\nThe **new** pump runs well. See [here](https://example.org/a).\n\n"
+        "| pump | price |\n|------|-------|\n| new  | 900.  |\n\n"
+        "```\npump.run()  # The pump runs.\n```\n\n- paint\n- The old pump is sold.\n",
+    )
+    ended = run("page.md")
+    assert ended.code == 0
+    assert ended.out == "The new pump runs well. See here. The old pump is sold.\n"

@@ -137,9 +137,12 @@ def _columns(s: int, item: Any, tagged: bool) -> tuple[list[str], list[str]]:
         return [], []
     if len(columns) < 2 or columns[1] is None:
         if tagged:
+            where = f"sentence {s}"
+            if getattr(item, "file", ""):
+                where = f"{item.file}: the sentence at line {item.line}"
             raise ValueError(
-                f"sentence {s} has no parts of speech: give them beside the words, or "
-                "a tagger of them, tagger=..."
+                f"{where} has no parts of speech: give them beside the words, or a "
+                "tagger of them, tagger=..."
             )
         columns = [columns[0], [""] * len(columns[0])]
     words, tags = (_texts(s, column) for column in columns[:2])
