@@ -12,14 +12,15 @@ from types import ModuleType
 
 import numpy as np
 
-from argmetric._expected._hermite import MAX_NODES, points_and_weights, without_one
+from argmetric._expected._hermite import cumulants_of, points_and_weights, without_one
 from argmetric._segments import Segments, SizeCounts
 from argmetric._types import Floats, Integers
 from argmetric.metrics import AffineFactors, AffineForm
 
 Factor = Callable[[Floats, Floats], Floats]
 
-SWITCH = 100.0  # variance of T from which eight points err by less than 1e-13
+SWITCH = 100.0  # variance of T from which so many points err by less than 1e-14
+NODES = 16
 ROWS = 8192  # counts whose factors are made at a time
 ALONE = 1 << 17  # products of numbers that BLAS leaves to one thread
 # E[weight] is a polynomial in p whose coefficients fall like deviation^-degree; this
@@ -122,12 +123,11 @@ def smooth_curves(
     factors = form.factors
     assert factors is not None
     count = segments.n_segments
-    cumulants = np.empty((MAX_NODES - 1, count))
+    sums = np.empty((NODES - 1, count))
     everything = np.arange(count), segments.lengths
-    backend.cumulants_at(
-        segments.p, segments.q, segments.indptr, *everything, cumulants
-    )
-    t, law = (x.T for x in points_and_weights(cumulants, MAX_NODES))
+    backend.power_sums_at(segments.p, segments.q, segments.indptr, *everything, sums)
+    cumulants = cumulants_of(sums)
+    t, law = (x.T for x in points_and_weights(cumulants, NODES))
     n = segments.sizes[:, None].astype(np.float64)
     hits, joint = factors.hits_t(t, n), factors.hits_t(t + 1.0, n)
     # Rows of every segment: points, law, worth of a hit, and with one more; the rest.
@@ -150,7 +150,7 @@ def weight_polynomials(cumulants: Floats) -> Floats:
     """Coefficients (sum, degree, node) in p of the weights of a sum without an item."""
     chebyshev = np.polynomial.chebyshev.chebpts1(DEGREE + 1)
     p = (chebyshev + 1) / 2
-    values = without_one(cumulants, p, MAX_NODES)
+    values = without_one(cumulants, p, NODES)
     columns = values.transpose(2, 1, 0)
     solved = np.linalg.solve(np.vander(p, increasing=True), columns.reshape(p.size, -1))
     return np.ascontiguousarray(solved.reshape(columns.shape).transpose(1, 0, 2))

@@ -14,24 +14,43 @@ from functools import cache
 
 import numpy as np
 
+from argmetric._kernels.reference_screen import label_powers
 from argmetric._types import Floats
 
 MAX_NODES = 8
 
 
 def bernoulli_cumulants(p: Floats, q: Floats, n_cumulants: int = 7) -> Floats:
-    """Cumulants 1, 2, … (at most 7) of single labels, one row each."""
-    rows = np.empty((n_cumulants, p.size))
-    v, d = p * q, q - p
-    rows[0], rows[1] = p, v
-    if n_cumulants > 2:
-        rows[2] = v * d
-    if n_cumulants > 3:
-        rows[3] = v * (1 - 6 * v)
-    if n_cumulants > 4:
-        rows[4] = rows[2] * (1 - 12 * v)
-        rows[5:6] = v * (1 - v * (30 - 120 * v))
-        rows[6:7] = rows[2] * (1 - v * (60 - 360 * v))
+    """Cumulants 1, 2, … of single labels, one row each."""
+    return cumulants_of(label_powers(p, q, n_cumulants))
+
+
+def cumulants_of(sums: Floats) -> Floats:
+    """Cumulants of sums of labels from the sums of their `label_powers`, by columns."""
+    out = sums.copy()
+    for r, row in enumerate(cumulant_matrix(sums.shape[0])[3:].tolist(), start=3):
+        out[r] *= row[r]
+        for column in range(r - 2, 0, -2):
+            out[r] += row[column] * sums[column]
+    return out
+
+
+@cache
+def cumulant_matrix(orders: int) -> Floats:
+    """What takes p, v, v·d, v², v²·d, … to the cumulants; v = p·q and d = q - p.
+
+    κ_1 = p and κ_{r+1} = v·dκ_r/dp with dv/dp = d, dd/dp = -2 and d² = 1 - 4v.
+    """
+    rows = np.zeros((orders, orders))
+    rows[0, 0] = rows[1, 1] = 1.0
+    for r in range(2, orders):
+        for column, factor in enumerate(rows[r - 1, : orders - 1].tolist()):
+            power = (column + 1) // 2
+            if column % 2:  # v^j: v·j·v^(j-1)·d
+                rows[r, column + 1] += power * factor
+            elif factor:  # v^j·d: v·(j·v^(j-1)·(1 - 4v) - 2·v^j)
+                rows[r, column - 1] += power * factor
+                rows[r, column + 1] -= (4 * power + 2) * factor
     return rows
 
 

@@ -10,7 +10,7 @@ sorted, and E_k is taken at each of them.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from argmetric._expected._items import (
 from argmetric._expected._powers import (
     FEW_HITS,
     RELATIVE_ERROR,
+    TOTAL_TERMS,
     Evaluator,
     evaluator_of,
 )
@@ -65,14 +66,15 @@ def choose_in_long(
     if low > high:
         return None
     moments = items.moments(*FIRST_BINS)
-    first_two = bin_edges(moments, 0.0, float(BINS), 2)
-    mean, squares = first_two.sums[:, -1].tolist()
-    largest = first_two.at[np.argmax(first_two.k > 0.0) - 1]
+    edges = bin_edges(moments, 0.0, float(BINS), TOTAL_TERMS)
+    total = edges.sums[:, -1]
+    mean, squares = total[:2].tolist()
+    largest = edges.at[np.argmax(edges.k > 0.0) - 1]
     evaluator = evaluator_of(metric, n, mean, mean - squares, min(largest, 1.0))
     if evaluator is None:
         return None
-    edges = bin_edges(moments, 0.0, float(BINS), evaluator.terms)
-    evaluator.begin(edges.sums[:, -1])
+    evaluator.begin(total)
+    edges = replace(edges, sums=edges.sums[: evaluator.terms])
     search = Search(evaluator, n, low, high, floor)
     half = value_at_half(search, items, edges)
     if half is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from argmetric._expected._powers import MOST_TERMS, evaluator_of
+from argmetric._expected._powers import TOTAL_TERMS, evaluator_of
 from argmetric._types import Floats, Integers
 from argmetric.metrics import Metric
 
@@ -22,7 +22,7 @@ class PlacedSums:
 
     def __init__(self, p: Floats, k: Integers) -> None:
         self.n, self.k, self.largest = p.size, k, float(p[0])
-        self.sums = np.zeros((MOST_TERMS, k.size))
+        self.sums = np.zeros((TOTAL_TERMS, k.size))
         power = p.copy()
         for row in self.sums:
             np.cumsum(np.add.reduceat(power, k[:-1]), out=row[1:])
@@ -36,7 +36,7 @@ class PlacedSums:
         if evaluator is None:
             return None
         sums = self.sums[: evaluator.terms]
-        evaluator.begin(sums[:, -1])
+        evaluator.begin(self.sums[:, -1])
         inner = slice(1, -1)
         if not evaluator.valid(sums[:, inner]).all():
             return None

@@ -15,7 +15,13 @@ from functools import cache
 
 import numpy as np
 
-from argmetric._expected._affine import DEGREE, combine, product, weight_polynomials
+from argmetric._expected._affine import (
+    DEGREE,
+    NODES,
+    combine,
+    product,
+    weight_polynomials,
+)
 from argmetric._expected._affine import SWITCH as AFFINE_SWITCH
 from argmetric._expected._exponential import choose_nodes
 from argmetric._expected._general import N_NODES, SAFETY
@@ -35,6 +41,7 @@ from argmetric.metrics import (
 KINDS = {"geometric": 0, "harmonic": 1, "quadratic": 2}
 RELATIVE_ERROR = 1e-12
 PRUNE = 34.0  # -log of the tolerance of exponential sums, and a little
+TOTAL_TERMS = NODES - 1
 MOST_TERMS = 12  # of the series in p: a longer one is slower than the items themselves
 N_CUMULANTS = MAX_NODES - 1
 LEAST_MEAN = 45.0  # from here on a vector has no positive with chance e^-45: never
@@ -52,7 +59,7 @@ class Evaluator(ABC):
 
     @abstractmethod
     def begin(self, total: Floats) -> None:
-        """Take the sums of all items."""
+        """Take the sums of powers 1…TOTAL_TERMS of all items."""
 
     @abstractmethod
     def values(self, k: Floats, sums: Floats) -> Floats:
@@ -131,7 +138,7 @@ class MeanValues(Evaluator):
         self.sign = 1.0 if metric.greater_is_better else -1.0
 
     def begin(self, total: Floats) -> None:
-        self.mean, squares = total.tolist()
+        self.mean, squares = total[: self.terms].tolist()
         self.variance = self.mean - squares
 
     def values(self, k: Floats, sums: Floats) -> Floats:
@@ -200,8 +207,8 @@ class RatioValues(Evaluator):
         self.log_hit = -(self.drop_hit**r) / r
         self.log_miss = -(self.drop_miss**r) / r
         self.weight = (1.0 - self.drop_hit) * self.drop_hit ** (r - 1)
-        self.total = total
-        self.level = self.log_w + self.log_miss @ total[:, None]
+        self.total = total[: self.terms]
+        self.level = self.log_w + self.log_miss @ self.total[:, None]
 
     def all_chosen(self) -> float:
         return float(self.values(np.full(1, float(self.n)), self.total[:, None])[0])
@@ -217,7 +224,7 @@ class RatioValues(Evaluator):
 
 
 class AffineValues(Evaluator):
-    """slope(k, T)·tp + intercept(k, T) on eight points of T."""
+    """slope(k, T)·tp + intercept(k, T) on points of T."""
 
     terms = DEGREE + 1
 
@@ -226,10 +233,10 @@ class AffineValues(Evaluator):
         self.form = form
 
     def begin(self, total: Floats) -> None:
-        cumulants = cumulants_of(total)[:, 0]
-        points, weights = points_and_weights(cumulants[:, None], MAX_NODES)
-        self.total, self.t, self.law = total, points[:, 0], weights[:, 0]
-        self.powers = weight_polynomials(cumulants[:, None])[0]
+        cumulants = cumulants_of(total, TOTAL_TERMS)
+        points, weights = points_and_weights(cumulants, NODES)
+        self.total, self.t, self.law = total[: self.terms], points[:, 0], weights[:, 0]
+        self.powers = weight_polynomials(cumulants)[0]
 
     def values(self, k: Floats, sums: Floats) -> Floats:
         joint = product(self.powers.T, sums).T
@@ -337,21 +344,21 @@ class RatesValues(Evaluator):
 
 
 @cache
-def cumulant_polynomials() -> Floats:
+def cumulant_polynomials(orders: int) -> Floats:
     """Row r: the cumulant r + 1 of a label as a polynomial in p, without a constant.
 
     κ_1 = p and κ_{r+1} = p·(1-p)·dκ_r/dp.
     """
-    rows = np.zeros((N_CUMULANTS, N_CUMULANTS + 2))
+    rows = np.zeros((orders, orders + 2))
     rows[0, 1] = 1.0
-    for r in range(1, N_CUMULANTS):
-        slope = np.arange(1, N_CUMULANTS + 2) * rows[r - 1, 1:]
+    for r in range(1, orders):
+        slope = np.arange(1, orders + 2) * rows[r - 1, 1:]
         rows[r, 1:] += slope
         rows[r, 2:] -= slope[:-1]
-    return rows[:, 1 : N_CUMULANTS + 1]
+    return rows[:, 1 : orders + 1]
 
 
-def cumulants_of(sums: Floats) -> Floats:
-    """Cumulants 1…7 of sums of labels from their sums of powers, by columns."""
+def cumulants_of(sums: Floats, orders: int = N_CUMULANTS) -> Floats:
+    """Cumulants of sums of labels from their sums of powers, by columns."""
     columns = sums.reshape(sums.shape[0], -1)
-    return product(cumulant_polynomials(), columns[:N_CUMULANTS])
+    return product(cumulant_polynomials(orders), columns[:orders])

@@ -15,7 +15,7 @@ from types import ModuleType
 import numpy as np
 
 from argmetric._expected._general import N_NODES, RARE, SWITCH, TOLERANCE
-from argmetric._expected._hermite import MAX_NODES, points_and_weights
+from argmetric._expected._hermite import MAX_NODES, cumulants_of, points_and_weights
 from argmetric._expected._tables import refuse_infinite
 from argmetric._segments import Segments
 from argmetric._types import Booleans, Floats, Integers
@@ -179,7 +179,8 @@ class Sums:
         cumulants = np.zeros((ORDERS, count.size))
         smooth = variance >= self.switch
         if moments or smooth.any():
-            self.backend.cumulants_at(p, q, indptr, group, count, cumulants)
+            self.backend.power_sums_at(p, q, indptr, group, count, cumulants)
+            cumulants = cumulants_of(cumulants)
             cumulants += seeds.cumulants[:, group]
             variance = cumulants[1]
             smooth = variance >= self.switch

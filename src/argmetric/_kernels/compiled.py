@@ -20,8 +20,8 @@ from argmetric._kernels.margins import solve_margins
 from argmetric._kernels.miss_search import best_of_misses
 from argmetric._kernels.rates import best_of_rates
 from argmetric._kernels.screen import (
-    cumulants_at,
     laws_at,
+    power_sums_at,
     rough_cells,
     rough_laws,
     rough_sums,
@@ -63,7 +63,6 @@ __all__ = [
     "choose",
     "count_at_least",
     "count_codes",
-    "cumulants_at",
     "edge_logs",
     "fill_cells",
     "fill_counts",
@@ -80,6 +79,7 @@ __all__ = [
     "number_close_ids",
     "number_ids",
     "place_cells",
+    "power_sums_at",
     "prefix_laws",
     "prefix_means",
     "ratio_curves",

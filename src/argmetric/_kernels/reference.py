@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from argmetric._kernels.reference_screen import block_laws
-from argmetric._kernels.reference_screen import cumulants_at as cumulants_at
 from argmetric._kernels.reference_screen import laws_at as laws_at
+from argmetric._kernels.reference_screen import power_sums_at as power_sums_at
 from argmetric._kernels.reference_screen import rough_cells as rough_cells
 from argmetric._kernels.reference_screen import rough_laws as rough_laws
 from argmetric._kernels.reference_screen import rough_sums as rough_sums

@@ -12,12 +12,19 @@ SURE = 1e-12
 BLOCK = 64  # items of a law that is made beside others
 
 
-def label_cumulants(p: Floats, q: Floats, orders: int) -> Floats:
-    """Cumulants 1, 2, … of single labels, one row each."""
+def label_cumulants(p: Floats, q: Floats) -> Floats:
+    """The first five cumulants of single labels, one row each."""
     v, d = p * q, q - p
-    rows = [p, v, v * d, v * (1 - 6 * v), v * d * (1 - 12 * v)]
-    rows += [v * (1 - v * (30 - 120 * v)), v * d * (1 - v * (60 - 360 * v))]
-    return np.stack(rows[:orders])
+    return np.stack([p, v, v * d, v * (1 - 6 * v), v * d * (1 - 12 * v)])
+
+
+def label_powers(p: Floats, q: Floats, orders: int) -> Floats:
+    """p, v, v·d, v², v²·d, … of single labels with v = p·q and d = q - p, as rows."""
+    rows, v = np.empty((orders, p.size)), p * q
+    rows[0], rows[1], rows[2:3] = p, v, v * (q - p)
+    for j in range(3, orders):
+        np.multiply(rows[j - 2], v, out=rows[j])
+    return rows
 
 
 def few_points(cumulants: Floats, most: Floats) -> tuple[Floats, Floats]:
@@ -71,7 +78,7 @@ def rough_laws(
         m = int(indptr[g + 1] - indptr[g])
         if used + m + 1 > counts.shape[1]:
             break
-        terms = label_cumulants(p[part], q[part], 5)
+        terms = label_cumulants(p[part], q[part])
         hits = np.concatenate([np.zeros((5, 1)), np.cumsum(terms, axis=1)], axis=1)
         k, place = np.arange(m + 1.0), slice(used, used + m + 1)
         counts[:, place] = np.full(m + 1, float(g)), k, m - k
@@ -108,7 +115,7 @@ def rough_sums(values: Floats, weights: Floats, out: Floats, other: Floats) -> N
         sums[some] /= np.where(mass > 1e-300, mass, math.nan)[some]
 
 
-def cumulants_at(
+def power_sums_at(
     p: Floats,
     q: Floats,
     indptr: Integers,
@@ -116,10 +123,10 @@ def cumulants_at(
     count: Integers,
     out: Floats,
 ) -> None:
-    """Cumulants of the first count[i] labels of segment group[i]."""
+    """Sums of p, v, v·d, v², v²·d, … over the first count[i] labels of group[i]."""
     for g in np.unique(group).tolist():
         part, chosen = slice(indptr[g], indptr[g + 1]), group == g
-        terms = label_cumulants(p[part], q[part], out.shape[0])
+        terms = label_powers(p[part], q[part], out.shape[0])
         sums = np.concatenate([np.zeros((out.shape[0], 1)), terms.cumsum(axis=1)], 1)
         out[:, chosen] = sums[:, count[chosen]]
 

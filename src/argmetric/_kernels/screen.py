@@ -23,16 +23,26 @@ THIRD_OF_A_CIRCLE = math.sqrt(0.75)
 
 @kernel
 def add_cumulants(p, q, sums):
-    """Add the cumulants of one label, as many as there is room for."""
+    """Add the first five cumulants of one label."""
     v, d = p * q, q - p
     sums[0] += p
     sums[1] += v
     sums[2] += v * d
     sums[3] += v * (1.0 - 6.0 * v)
     sums[4] += v * d * (1.0 - 12.0 * v)
-    if sums.shape[0] > ORDERS:
-        sums[5] += v * (1.0 - v * (30.0 - 120.0 * v))
-        sums[6] += v * d * (1.0 - v * (60.0 - 360.0 * v))
+
+
+@kernel
+def add_powers(p, q, sums):
+    """Add p, v, v·d, v², v²·d, … of one label with v = p·q and d = q - p."""
+    v, d = p * q, q - p
+    sums[0] += p
+    power = v
+    for j in range(1, sums.shape[0], 2):
+        sums[j] += power
+        if j + 1 < sums.shape[0]:
+            sums[j + 1] += power * d
+        power *= v
 
 
 @kernel
@@ -188,8 +198,11 @@ def rough_sums(values, weights, out, other):
 
 
 @kernel
-def cumulants_at(p, q, indptr, group, count, out):
-    """Cumulants of the first count[i] labels of segment group[i], both ascending."""
+def power_sums_at(p, q, indptr, group, count, out):
+    """Sums of `add_powers` over the first count[i] labels of segment group[i].
+
+    Both ascend. The cumulants are linear functions of them.
+    """
     total, partial = np.zeros((2, out.shape[0]))
     now, done = -1, 0
     for i in range(group.shape[0]):
@@ -197,7 +210,7 @@ def cumulants_at(p, q, indptr, group, count, out):
             now, done = group[i], 0
             total[:], partial[:] = 0.0, 0.0
         for j in range(done, count[i]):
-            add_cumulants(p[indptr[now] + j], q[indptr[now] + j], partial)
+            add_powers(p[indptr[now] + j], q[indptr[now] + j], partial)
             if j % 64 == FOLD:
                 total += partial
                 partial[:] = 0.0
