@@ -262,7 +262,11 @@ def mean_curves(
     out: Floats,
     backend: ModuleType,
 ) -> None:
-    """Curves of a metric that is affine in tp and quadratic in t, from three means."""
+    """Curves of a metric that is affine in tp and quadratic in t, from three means.
+
+    Where it is affine in both, its values at no hits and no misses, at all hits and at
+    all misses are weighted by the expected shares: nothing cancels.
+    """
     k, n = segments.flat_counts()
     if form.cells is not None and form.scale is not None:
         for weight, mean in zip(form.cells, cell_means(segments, backend), strict=True):
@@ -271,12 +275,18 @@ def mean_curves(
         out /= form.scale(k, n)
         return
     hits = running_sums(segments.p, segments.indptr, backend)
+    if form.curvature is None:
+        none = metric.value(0.0, k, 0.0, n)
+        misses = cell_means(segments, backend)[2]()
+        out[:] = none + hits / np.maximum(k, 1.0) * (metric.value(k, k, k, n) - none)
+        rest = n - k
+        all_missed = metric.value(0.0, k, rest, n)
+        out += misses / np.maximum(rest, 1.0) * (all_missed - none)
+        return
     moments = np.empty((segments.n_segments, 2))
     backend.segment_moments(segments.p, segments.q, segments.indptr, moments)
     mean, variance = np.repeat(moments, segments.lengths + 1, axis=0).T
-    out[:] = metric.value(hits, k, mean, n)
-    if form.curvature is not None:
-        out += form.curvature(k, n) * variance
+    out[:] = metric.value(hits, k, mean, n) + form.curvature(k, n) * variance
 
 
 def running_sums(terms: Floats, indptr: Integers, backend: ModuleType) -> Floats:

@@ -76,14 +76,6 @@ class Array(Items):
     def sums(self, low: float, scale: float, bins: int) -> Integers:
         return sums_in_bins(self.p, low, scale, bins)
 
-    def moments(self, low: float, scale: float, bins: int) -> Floats:
-        """Added up as they come, which is quicker: nobody divides this vector."""
-        from argmetric._kernels.powers import bin_moments
-
-        moments = np.zeros((bins, 4))
-        bin_moments(self.p, low, scale, moments)
-        return moments
-
     def within(self, low: float, high: float, count: int) -> Array:
         from argmetric._kernels.powers import take_range
 

@@ -161,7 +161,7 @@ class Search:
     def narrow(self, edges: Edges) -> Left:
         """Look at few bins, at all of those that are left, and at pieces of these."""
         fresh = np.flatnonzero(np.diff(edges.k, prepend=-1.0))
-        valid = self.evaluator.valid(edges.sums[:, fresh])
+        valid = self.evaluator.valid(edges.k[fresh], edges.sums[:, fresh])
         valid[[0, -1]] = True
         edges = edges.take(fresh[valid])
         coarse = np.append(np.arange(0, edges.k.size - 1, STRIDE), edges.k.size - 1)
@@ -219,7 +219,7 @@ class Search:
         if k.size < 2:
             return 0, k.size - 1
         inner = (k >= max(self.low, 1)) & (k <= min(self.high, self.n - 1))
-        inner &= self.evaluator.valid(lower)
+        inner &= self.evaluator.valid(k, lower)
         if inner.any():
             values = self.evaluator.values(k[inner], lower[:, inner])
             self.top = max(self.top, float(values.max()))
@@ -236,7 +236,7 @@ class Search:
         """E at one k with these sums; items where they may be needed."""
         if k in self.ends:
             return self.ends[k]
-        if self.evaluator.valid(sums)[0]:
+        if self.evaluator.valid(np.array([float(k)]), sums)[0]:
             return float(self.evaluator.values(np.array([float(k)]), sums)[0])
         return None if items is None else self.evaluator.at_few(k, items, sums[:, 0])
 
@@ -255,7 +255,7 @@ class Search:
             sums = rows[:, -1:]
             k = np.arange(begin + first + 1.0, begin + last + 1.0)
             inside = (k < self.n) & (k >= self.low) & (k <= self.high)
-            if not self.evaluator.valid(rows[:, inside]).all():
+            if not self.evaluator.valid(k[inside], rows[:, inside]).all():
                 return None
             some = np.append(np.arange(0, k.size - 1, APART), k.size - 1)
             ends = self._survivors(k[some], rows[:, some], rows[:, some])
@@ -291,7 +291,7 @@ def value_at_half(
     at = int(np.flatnonzero(edges.at == 0.5)[0])
     n_half, sums = int(edges.k[at]), edges.sums[:, [at]]
     few = None
-    if n_half <= FEW_HITS and not search.evaluator.valid(sums)[0]:
+    if n_half <= FEW_HITS and not search.evaluator.valid(edges.k[[at]], sums)[0]:
         few = items.counted(0.5, 2.0, n_half).part(0, n_half)
     value = search.value(n_half, few, sums)
     return None if value is None else (n_half, value)

@@ -38,9 +38,10 @@ class PlacedSums:
         sums = self.sums[: evaluator.terms]
         evaluator.begin(self.sums[:, -1])
         inner = slice(1, -1)
-        if not evaluator.valid(sums[:, inner]).all():
+        k = self.k[inner].astype(float)
+        if not evaluator.valid(k, sums[:, inner]).all():
             return None
         values = np.empty(self.k.size)
-        values[inner] = evaluator.values(self.k[inner].astype(float), sums[:, inner])
+        values[inner] = evaluator.values(k, sums[:, inner])
         values[0], values[-1] = evaluator.none_chosen(), evaluator.all_chosen()
         return evaluator.sign * values

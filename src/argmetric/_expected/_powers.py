@@ -40,6 +40,7 @@ from argmetric.metrics import (
 
 KINDS = {"geometric": 0, "harmonic": 1, "quadratic": 2}
 RELATIVE_ERROR = 1e-12
+ROUNDING = 4 * 2.0**-53  # of sums of powers, relatively
 PRUNE = 34.0  # -log of the tolerance of exponential sums, and a little
 TOTAL_TERMS = NODES - 1
 MOST_TERMS = 12  # of the series in p: a longer one is slower than the items themselves
@@ -69,9 +70,9 @@ class Evaluator(ABC):
         """The same, or more, whatever the sums and for all k from first to last."""
         return self.values(first, sums)
 
-    def valid(self, sums: Floats) -> Booleans:
+    def valid(self, k: Floats, sums: Floats) -> Booleans:
         """Where `values` are accurate."""
-        return np.ones(sums.shape[1], dtype=bool)
+        return np.ones(k.size, dtype=bool)
 
     def none_chosen(self) -> float:
         """E where nothing is predicted: the same for every number of positives."""
@@ -135,6 +136,7 @@ class MeanValues(Evaluator):
     def __init__(self, metric: Metric, form: MeanForm, n: int) -> None:
         super().__init__(metric, n)
         self.curvature = form.curvature
+        self.weighs_cells = form.cells is not None
         self.sign = 1.0 if metric.greater_is_better else -1.0
 
     def begin(self, total: Floats) -> None:
@@ -146,6 +148,23 @@ class MeanValues(Evaluator):
         if self.curvature is not None:
             value = value + self.curvature(k, np.full_like(k, self.n)) * self.variance
         return np.asarray(self.sign * value)
+
+    def valid(self, k: Floats, sums: Floats) -> Booleans:
+        """Not near k = n where the misses, a difference of sums, are divided by n - k.
+
+        Weights of cells divide by no count.
+        """
+        return np.asarray(self.weighs_cells | (self._rounding(k) <= RELATIVE_ERROR))
+
+    def _rounding(self, k: Floats) -> Floats:
+        """What the rounding of the misses adds to the error."""
+        rest, n = self.n - k, self.n
+        gain = self.metric.value(0, k, rest, n) - self.metric.value(0, k, 0, n)
+        return np.asarray(ROUNDING * self.mean * np.abs(gain) / np.maximum(rest, 1.0))
+
+    def error(self, value: float, k: float, sums: Floats) -> float:
+        rounding = float(self._rounding(np.array([k]))[0])
+        return super().error(value, k, sums) + rounding
 
     def bounds(self, first: Floats, last: Floats, sums: Floats) -> Floats:
         """At fixed hits the value has its best k at an end, or where k is the mean."""
@@ -243,6 +262,11 @@ class AffineValues(Evaluator):
         t, law, n = self.t, self.law, float(self.n)
         return combine(self.form, n, k, t, law, joint, t + 1.0)
 
+    def error(self, value: float, k: float, sums: Floats) -> float:
+        """More where negatives are rare: their number is a difference of large sums."""
+        lost = 0.1 * self.n / (self.n - float(self.total[0]))
+        return super().error(value, k, sums) * (1.0 + lost)
+
 
 class ItemValues(AffineValues):
     """hits·tp/T^e + rejections·tn/(n-T)^e + offset, with tn = n - k - T + tp."""
@@ -282,7 +306,7 @@ class RatesValues(Evaluator):
     def begin(self, total: Floats) -> None:
         self.total = cumulants_of(total)
 
-    def valid(self, sums: Floats) -> Booleans:
+    def valid(self, k: Floats, sums: Floats) -> Booleans:
         return np.asarray(self._least_variance(sums) >= RATES_SWITCH)
 
     def _least_variance(self, sums: Floats) -> Floats:
@@ -315,7 +339,7 @@ class RatesValues(Evaluator):
         return np.asarray(np.einsum("hrk,hk,rk->k", values, weights, others))
 
     def bounds(self, first: Floats, last: Floats, sums: Floats) -> Floats:
-        out, valid = np.empty(first.size), self.valid(sums)
+        out, valid = np.empty(first.size), self.valid(first, sums)
         out[valid] = self.values(first[valid], sums[:, valid])
         if not valid.all():  # as if all positives were hit
             k = first[~valid]

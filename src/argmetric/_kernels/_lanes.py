@@ -71,19 +71,6 @@ def put(typing, array, i, lanes):
 
 
 @intrinsic
-def side_by_side(typing, a, b, c, d):
-    """Four numbers, one in each lane."""
-
-    def generate(context, builder, signature, values):
-        lanes = ir.Constant(signature.return_type.vector, ir.Undefined)
-        for i, value in enumerate(values):
-            lanes = builder.insert_element(lanes, value, ir.Constant(_ONE, i))
-        return lanes
-
-    return Lanes(4)(a, b, c, d), generate
-
-
-@intrinsic
 def alike(typing, lanes, x):
     """The number x in as many lanes."""
 

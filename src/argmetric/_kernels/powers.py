@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from argmetric._kernels._jit import kernel
-from argmetric._kernels._lanes import four, put, side_by_side
 
 
 @kernel
@@ -29,22 +28,6 @@ def bin_sums(p, low, scale, sums):
             sums[b, 2] += units & 0x7FFFFFFF
             sums[b, 3] += int(square * 4294967296.0 + 0.5)
             sums[b, 4] += int(square * f * 4294967296.0)
-
-
-@kernel
-def bin_moments(p, low, scale, moments):
-    """moments[b, j] = Σ f^j over the p in bin b, as floats in the order of the items.
-
-    Of bins and f as in `bin_sums`.
-    """
-    width, flat = float(moments.shape[0]), moments.ravel()
-    for i in range(p.shape[0]):
-        place = (p[i] - low) * scale
-        if 0.0 <= place < width:
-            b = int(place)
-            f = place - b - 0.5
-            row = side_by_side(1.0, f, f * f, f * f * f)
-            put(flat, 4 * b, four(flat, 4 * b) + row)
 
 
 @kernel

@@ -203,16 +203,20 @@ def power_sums_at(p, q, indptr, group, count, out):
 
     Both ascend. The cumulants are linear functions of them.
     """
-    total, partial = np.zeros((2, out.shape[0]))
+    total, partial, lost = np.zeros((3, out.shape[0]))
     now, done = -1, 0
     for i in range(group.shape[0]):
         if group[i] != now:
             now, done = group[i], 0
-            total[:], partial[:] = 0.0, 0.0
+            total[:], partial[:], lost[:] = 0.0, 0.0, 0.0
         for j in range(done, count[i]):
             add_powers(p[indptr[now] + j], q[indptr[now] + j], partial)
             if j % 64 == FOLD:
-                total += partial
+                for r in range(out.shape[0]):  # Kahan: n - Σp may be what matters
+                    partial[r] -= lost[r]
+                    larger = total[r] + partial[r]
+                    lost[r] = (larger - total[r]) - partial[r]
+                    total[r] = larger
                 partial[:] = 0.0
         done = count[i]
         out[:, i] = total + partial
