@@ -1,0 +1,209 @@
+"""The error that a decision states holds on both sides of every switch of routes.
+
+Random places beside each switch by size, by variance and by the expected positives:
+the stated value against sums over both laws in extended precision, at the stated k.
+"""
+
+import math
+import os
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import argmetric as am
+import oracle
+from argmetric._expected import (
+    _affine,
+    _affine_search,
+    _curves,
+    _edges,
+    _exponential,
+    _general,
+    _items,
+    _powers,
+    _search,
+    _tables,
+)
+
+SLOW = "ARGMETRIC_SLOW" in os.environ
+PLACES = 200 if SLOW else 20
+NAN = math.nan
+NEGLIGIBLE = 1e-24
+UNTRIMMED = 400  # rows up to which the twin keeps every outcome
+SPECIAL = {
+    "tversky": am.Tversky(0.25, 1.5),
+    "linear_fractional": am.LinearFractional(
+        oracle.LINEAR_FRACTIONAL_C, oracle.LINEAR_FRACTIONAL_D
+    ),
+    "utility": am.Utility(*oracle.UTILITY),
+    "custom": am.CustomMetric(
+        lambda tp, k, t, n: np.divide(
+            tp * tp, k * t, out=np.zeros(np.broadcast(tp, k, t).shape), where=k * t > 0
+        ),
+        zero_division=0.0,
+    ),
+}
+RATIO = ("f1", "f2", "f0.5", "jaccard", "tversky", "linear_fractional")
+AFFINE = ("mcc", "kappa")
+RATES = ("gmean", "hmean", "qmean")
+ITEMS = ("recall", "specificity", "balanced_accuracy", "youden", "lift")
+ITEMS += ("fowlkes_mallows",)
+MEANS = ("accuracy", "precision", "markedness", "utility", "sec")
+EVERY = (*RATIO, *AFFINE, *RATES, *ITEMS, *MEANS, "custom")
+
+BY_SIZE = {
+    "REMEMBERED": (_tables.REMEMBERED, EVERY),
+    "TABLE_LIMIT": (_curves.TABLE_LIMIT, EVERY),
+    "RATES_TABLE_LIMIT": (_search.RATES_TABLE_LIMIT, RATES),
+    "GENERAL_TABLE_LIMIT": (_curves.GENERAL_TABLE_LIMIT, (*RATES, "custom")),
+    "SHARED_TABLE_LIMIT": (_curves.SHARED_TABLE_LIMIT, (*RATES, "custom")),
+    "NUMPY_HARMONIC_LIMIT": (_curves.NUMPY_HARMONIC_LIMIT, RATIO),
+    "BY_LAWS": (_exponential.BY_LAWS, ITEMS),
+    "HARMONIC_LIMIT": (_curves.HARMONIC_LIMIT, RATIO),
+    "SHORT": (_edges.SHORT, EVERY),
+    "SMALL": (_curves.SMALL, EVERY),
+    "LONG": (_items.LONG, EVERY),
+}
+BY_VARIANCE = {
+    "NARROW": (_exponential.NARROW, RATIO),
+    "_general.SWITCH": (_general.SWITCH, (*RATES, "custom")),
+    "_affine.SWITCH": (_affine.SWITCH, (*AFFINE, *ITEMS)),
+    "both sides of a rate": (2 * _powers.RATES_SWITCH, RATES),
+    "five points": (_general.N_NODES[-2][0], (*RATES, "custom")),
+    "WIDE of the search": (_affine_search.WIDE, (*AFFINE, "f1", "f2")),
+    "WIDE": (_curves.WIDE, (*RATES, "custom")),
+    "WIDE_MISSES": (_affine_search.WIDE_MISSES, ("jaccard",)),
+}
+BY_MEAN = {
+    "one positive": (1.0, EVERY),
+    "LEAST_MEAN": (_powers.LEAST_MEAN, (*RATIO, *AFFINE, *MEANS)),
+}
+
+
+def test_the_twin_is_exact():
+    p = np.append(np.random.default_rng(0).random(37), [0.0, 1.0, 1e-300, 1 - 1e-16])
+    law = [Fraction(1)]
+    for x in map(Fraction, p.tolist()):
+        law = [
+            (1 - x) * same + x * less
+            for same, less in zip([*law, 0], [0, *law], strict=True)
+        ]
+    first, found = oracle.wide_law(p)
+    full = np.zeros(len(law), oracle.REAL)
+    full[first : first + found.size] = found[: len(law) - first]
+    for got, exact in zip(full, law, strict=True):
+        assert abs(Fraction(*got.as_integer_ratio()) - exact) <= exact / 10**16
+    for name in ("f1", "mcc", "gmean"):
+        some = p[30:38]
+        best = np.sort(some)[::-1]
+        exact = oracle.exact_mean(name, best.tolist(), [1] * 3 + [0] * 5)
+        assert abs(oracle.wide_mean(name, some, 3) - float(exact)) < 1e-15
+
+
+def shapes(n, rng):
+    """Probabilities of one of many kinds."""
+    kind = rng.integers(8)
+    a, b = np.exp(rng.uniform(-2.5, 2.5, 2))
+    p = rng.beta(a, b, n)
+    if kind == 1:
+        p = np.minimum(rng.exponential(1, n) / np.exp(rng.uniform(1, 5)), 1.0)
+    if kind == 2:
+        p = 1 - np.minimum(rng.exponential(1, n) / np.exp(rng.uniform(1, 5)), 1.0)
+    if kind == 3:
+        p = p.round(1)
+    if kind == 4:
+        p = 10.0 ** rng.uniform(-16, 0, n)
+    if kind == 5:
+        p = np.full(n, rng.random())
+    if kind == 6:
+        p[rng.random(n) < 0.3] = rng.choice([0.0, 1.0, 1e-300, 1 - 1e-16])
+    return p
+
+
+def with_variance(wanted, rng):
+    """So many probabilities that their variance is the wanted one."""
+    for _ in range(1000):
+        p = shapes(4000, rng)
+        rows = int(wanted / max(float((p * (1 - p)).mean()), 1e-9)) + 1
+        if rows <= (60_000 if rng.random() < 0.2 else 12_000):
+            p = np.resize(p, rows)
+            if rng.random() < 0.3:  # rare positives, or rare negatives
+                p = rng.exponential(1, rows * int(rng.integers(2, 6)))
+                p = np.minimum(p * wanted / p.sum(), 1.0)
+                p = p if rng.random() < 0.5 else 1 - p
+            if abs(float(p @ (1 - p)) / wanted - 1) < 0.5:
+                return p
+    raise AssertionError("no such probabilities")
+
+
+def near(limit, rng):
+    return limit * (1 + rng.uniform(-0.05, 0.05))
+
+
+def places(kind, limit, rng):
+    """Probabilities beside a switch, one vector or some groups."""
+    for _ in range(PLACES if SLOW or limit <= 1000 else PLACES // 4):
+        count = 1 if rng.random() < 0.6 or limit > 1000 else int(rng.integers(2, 4))
+        if kind == "size":
+            sizes = limit + rng.integers(-1, 2, count)
+            yield [shapes(int(n), rng) for n in sizes]
+        elif kind == "variance":
+            yield [with_variance(near(limit, rng), rng) for _ in range(count)]
+        else:
+            n = 60_000 if limit > 1 and rng.random() < 0.2 else 3000
+            parts = [rng.exponential(1, n) for _ in range(count)]
+            parts = [near(limit, rng) / x.sum() * x for x in parts]
+            yield [np.minimum(p, 1) if rng.random() < 0.5 else 1 - p for p in parts]
+
+
+def true_value(name, parts, counts, zd):
+    found = []
+    for p, k in zip(parts, counts, strict=True):
+        narrow = (0.0, oracle.REAL) if p.size <= UNTRIMMED else (NEGLIGIBLE, np.float64)
+        found.append(oracle.wide_mean(name, p, int(k), zd, *narrow))
+    defined = [value for value in found if not math.isnan(value)]
+    return sum(defined) / len(defined) if defined else NAN
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [("size", name) for name in BY_SIZE]
+    + [("variance", name) for name in BY_VARIANCE]
+    + [("mean", name) for name in BY_MEAN],
+)
+def test_the_stated_error_holds(kind, name):
+    limit, metrics = {"size": BY_SIZE, "variance": BY_VARIANCE, "mean": BY_MEAN}[kind][
+        name
+    ]
+    rng = np.random.default_rng(sum(map(ord, name)))
+    wrong = []
+    for place, parts in enumerate(places(kind, limit, rng)):
+        metric = str(rng.choice(metrics))
+        rare = metric in (*RATES, "custom") and max(p.size for p in parts) > UNTRIMMED
+        zd = float(rng.choice([0.0, 1.0] if rare else [0.0, 1.0, NAN]))
+        zd = 0.0 if metric == "custom" else zd
+        spec = SPECIAL.get(metric, metric)
+        if len(parts) == 1:
+            found = am.decide(parts[0], spec, zero_division=zd, check=False)
+            counts = [found.n_positives]
+        else:
+            ids = np.repeat(np.arange(len(parts)), [p.size for p in parts])
+            found = am.decide(
+                np.concatenate(parts),
+                spec,
+                groups=ids,
+                average="groups",
+                zero_division=zd,
+                check=False,
+            )
+            counts = found.group_n_positives
+        wanted = float(true_value(metric, parts, counts, zd))
+        if math.isnan(wanted) and math.isnan(found.expected):
+            continue
+        if not abs(found.expected - wanted) <= found.error:
+            off = abs(found.expected - wanted)
+            sizes = [p.size for p in parts]
+            where = f"{place}: {metric}, 0/0 = {zd}, {sizes} rows, k = {counts}"
+            wrong.append(f"{where}: off by {off}, stated {found.error}")
+    assert not wrong, "\n".join(wrong)
