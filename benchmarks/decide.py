@@ -17,7 +17,16 @@ import sys
 
 from harness import emit_machine, emit_summary, judge
 
-SECTIONS = ("curve", "errors", "groups", "forecast", "peers", "cli", "limits")
+SECTIONS = (
+    "curve",
+    "errors",
+    "choices",
+    "groups",
+    "forecast",
+    "peers",
+    "cli",
+    "limits",
+)
 
 
 def main() -> int:
