@@ -207,3 +207,51 @@ def test_the_stated_error_holds(kind, name):
             where = f"{place}: {metric}, 0/0 = {zd}, {sizes} rows, k = {counts}"
             wrong.append(f"{where}: off by {off}, stated {found.error}")
     assert not wrong, "\n".join(wrong)
+
+
+RARE = {"rare positives": lambda x: x, "rare negatives": lambda x: 1 - x}
+
+
+@pytest.mark.parametrize("side", [0.95, 1.05])
+@pytest.mark.parametrize("rare", RARE)
+@pytest.mark.parametrize("metric", [*AFFINE, *ITEMS])
+def test_rare_labels_on_both_sides_of_the_switch(metric, rare, side):
+    """Eight points erred by 1e-10 here, and by more where terms cancel."""
+    p = np.random.default_rng(0).exponential(1, 60_000)
+    p = RARE[rare](p * (side * _affine.SWITCH / p.sum()))
+    found = am.decide(p, metric, min_positives=1, max_positives=p.size // 2)
+    wanted = true_value(metric, [p], [found.n_positives], 0.0)
+    stated = found.error if rare == "rare negatives" else 1e-13 * max(1.0, wanted)
+    assert abs(found.expected - float(wanted)) <= stated < 1e-10
+    if metric in ("mcc", "kappa"):  # the same with the classes exchanged
+        other = am.decide(1 - p, metric)
+        assert other.expected == pytest.approx(am.decide(p, metric).expected, rel=1e-11)
+
+
+@pytest.mark.parametrize("rows", [_items.LONG - 1, _items.LONG, 4 * _items.LONG])
+def test_the_recall_of_all_rows_is_one(rows):
+    p = np.random.default_rng(1).exponential(1, rows)
+    p *= 1.01 * _affine.SWITCH / p.sum()
+    found = am.decide(p, "recall", min_positives=rows)
+    assert found.expected == pytest.approx(1.0, abs=1e-14)
+
+
+@pytest.mark.parametrize(
+    "rows", [n + more for n in (32, _curves.SMALL, _items.LONG - 1) for more in (0, 1)]
+)
+@pytest.mark.parametrize("shape", ["uniform", "one low", "high"])
+def test_markedness_near_all_rows(rows, shape):
+    """Mean p above the cut less the mean below it: nothing cancels near k = n."""
+    rng = np.random.default_rng(rows)
+    p = {
+        "uniform": rng.random(rows),
+        "one low": np.append(0.5 + 1e-9 * rng.random(rows - 1), 0.4),
+        "high": 1 - 1e-3 * rng.random(rows),
+    }[shape]
+    best, k = np.sort(p)[::-1].astype(np.longdouble), np.arange(1, rows)
+    above, below = np.cumsum(best)[:-1] / k, np.cumsum(best[::-1])[-2::-1] / (rows - k)
+    found = am.decide(p, "markedness")
+    true = (above - below).astype(float)
+    np.testing.assert_allclose(found.curve[1:-1], true, rtol=0, atol=2e-14)
+    assert abs(found.expected - true[found.n_positives - 1]) <= found.error
+    assert true[found.n_positives - 1] >= true.max() - 2e-12
