@@ -204,7 +204,7 @@ def run(*, quick: bool) -> None:
     rng = np.random.default_rng(25)
     cells = len(CONVENTIONS) * len(every_metric(0.0)) * len(SIZES)
     small, large = Verdicts(), Verdicts()
-    enumerated(small, 2 if quick else DECISIONS // (2 * cells) + 1, rng)
+    enumerated(small, 2 if quick else DECISIONS // (2 * cells) + 2, rng)
     at_switches(large, 10 if quick else AT_SWITCHES, rng)
     for what, seen in (
         (f"1 to {SIZES[-1]} rows, alone and in groups, against enumeration", small),

@@ -255,3 +255,10 @@ def test_markedness_near_all_rows(rows, shape):
     np.testing.assert_allclose(found.curve[1:-1], true, rtol=0, atol=2e-14)
     assert abs(found.expected - true[found.n_positives - 1]) <= found.error
     assert true[found.n_positives - 1] >= true.max() - 2e-12
+
+
+@pytest.mark.parametrize("rows", [40, _items.LONG + 1])
+def test_what_cancels_everywhere_has_an_error(rows):
+    """Markedness of equal rows is 0 at every k, but for rounding."""
+    found = am.decide(np.full(rows, 0.37), "markedness", zero_division=NAN)
+    assert abs(found.expected) <= found.error <= 1e-12

@@ -173,9 +173,9 @@ def expected_curves(
         form = None
     if isinstance(form, MeanForm):
         mean_curves(segments, metric, form, out, backend)
-        return out, RELATIVE_ERROR * np.maximum.reduceat(
-            np.abs(np.nan_to_num(out)), segments.indptr[:-1] + np.arange(errors.size)
-        )
+        starts = segments.indptr[:-1] + np.arange(errors.size)
+        largest = np.maximum.reduceat(np.abs(np.nan_to_num(out)), starts)
+        return out, RELATIVE_ERROR * np.maximum(largest, 1.0)
     steps = harmonic_steps(metric) if form is not None and method == "auto" else None
     limit = GENERAL_TABLE_LIMIT if form is None else TABLE_LIMIT
     if steps:
