@@ -421,6 +421,22 @@ def test_no_route_is_advised_that_did_worse_than_none(metric, seed):
         assert check.loss > gain["recalibrate"]
 
 
+def test_a_better_score_that_is_not_advised_has_its_reason():
+    """A cut within chance of the advised route, and a map with a worse log-loss."""
+    check = made_up("decide", gain=0.0)
+    better = (
+        Route("recalibrate", 0.62, 0.01, 0.02, 0.02),
+        Route("decide", 0.6, 0.01, 0.0, 0.0),
+        Route("tune", 0.61, 0.01, 0.01, 0.02),
+        Route("half", 0.5, 0.01, -0.1, 0.02),
+    )
+    lines = dict(replace(check, routes=better)._lines())
+    assert lines["decide, recalibrated"].endswith("not advised: the log-loss is higher")
+    assert lines["decide, as it stands"].endswith(", advised")
+    assert lines["one tuned cut"].endswith("not advised: not clearly better")
+    assert lines["cut at 0.5"].endswith("(-0.1000 ± 0.0200)")
+
+
 def test_the_harm_of_maps_on_few_rows_is_there():
     """So that the test before this one has something to find."""
     harmed = 0

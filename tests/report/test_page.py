@@ -104,6 +104,38 @@ def test_a_terminal_is_not_commanded():
     assert "\x1b" not in Report(said).render("text")
 
 
+def test_the_page_and_the_plot_of_a_check_show_the_same_points_and_cut():
+    """On rare positives, where bins of rows lie far below the cut."""
+    rng = np.random.default_rng(1)
+    p = rng.beta(0.1, 4.0, 5000)
+    y = rng.random(p.size) < p**1.3
+    check = am.calibration_check(y, p, n_bootstrap=2)
+    display = am.CalibrationCostDisplay(check).plot()
+    page = check.report().render()
+    part = page.split('id="calibration-part"')[1].split("</figure>")[0]
+    tags = Parts(part).tags
+    ticks = [
+        (float(x), float(value))
+        for x, value in re.findall(r'class="x" x="([\d.]+)" y="\d+">([\d.]+)<', part)
+    ]
+    (left, low), (right, high) = ticks[0], ticks[-1]
+    unit = (high - low) / (right - left)
+
+    def placed(x):
+        return low + unit * (float(x) - left)
+
+    points = [placed(one["cx"]) for tag, one in tags if tag == "circle"]
+    drawn = display.line_.get_xdata()
+    np.testing.assert_allclose(points[: len(drawn)], drawn, atol=unit)
+    assert len(points) == len(drawn) + 1  # and one in the legend
+    (cut, _) = (placed(a["x1"]) for tag, a in tags if a.get("class") == "cut")
+    assert cut == pytest.approx(check.threshold, abs=unit)
+    assert f"cut of decide: p ≥ {check.threshold:.3g}" in part
+    assert f"cut of decide: p ≥ {check.threshold:.3g}" in [
+        one.get_label() for one in display.ax_.lines
+    ]
+
+
 @pytest.mark.parametrize("form", ["html", "md", "text"])
 def test_the_figures_are_in_every_form(form):
     decision = am.decide(P)

@@ -34,7 +34,8 @@ def test_the_decision_and_its_forecast(single):
     assert single.chosen.positives == decision.n_positives
     assert single.chosen.threshold == decision.threshold
     assert single.chosen.expected == decision.expected
-    assert single.score.mean == forecast.mean
+    assert single.score.mean == single.chosen.expected
+    assert single.score.mean == pytest.approx(forecast.mean, rel=1e-12)
     assert (single.score.low, single.score.high) == forecast.interval
     assert single.score.assumptions == forecast.assumptions
     assert single.expected_positives == forecast.expected_positives
@@ -129,7 +130,8 @@ def test_calibration_is_that_of_the_check(single):
     check = am.calibration_check(Y, P)
     assert single.calibration.fit_to_decide == check.fit_to_decide
     assert single.calibration.advice == check.advice
-    assert single.calibration.bins == check.bins.to_dict()
+    assert single.calibration.bins == check.positive_bins.to_dict()
+    assert single.calibration.threshold == check.threshold
 
 
 def test_the_mass_adds_up(single):
@@ -192,6 +194,57 @@ def test_a_reference_recalibrates_and_is_checked():
     assert said.calibration.on == "the labelled reference"
 
 
+RARE = RNG.beta(0.05, 3.0, 6000)
+RARE_Y = (RNG.random(RARE.size) < RARE**1.5).astype(int)
+
+
+def rare_report(y=None, labels=None, **options):
+    """A report on rare positives whose scores are too high."""
+    half = slice(0, 3000)
+    known = RARE_Y[half], RARE[half]
+    rows = RARE[3000:]
+    said = summarize(rows, y=y, labels=labels, reference=known, **options)
+    return said, rows, known
+
+
+def test_a_page_has_one_forecast():
+    """The mean over the maps that a reference allows is another number."""
+    said, rows, known = rare_report(y=RARE_Y[3000:])
+    decision = am.decide(rows, reference=known)
+    other = am.forecast(rows, decision.labels, reference=known)
+    assert f"{other.mean:.4f}" != f"{decision.expected:.4f}"
+    assert said.score.mean == said.chosen.expected == decision.expected
+    assert (said.score.low, said.score.high) == other.interval
+    text = Report(said).render("text")
+    assert f"{other.mean:.4f}" not in text
+    assert f"; {decision.expected:.4f} was expected, {other.interval[0]:.4f}" in text
+
+
+def test_given_labels_have_the_forecast_of_the_decision_that_has_them():
+    decided, rows, known = rare_report()
+    labels = am.decide(rows, reference=known).labels
+    said, _, _ = rare_report(labels=labels)
+    assert said.score.mean == said.chosen.expected
+    assert said.score.mean == pytest.approx(decided.score.mean, rel=1e-12)
+    assert said.score.low == decided.score.low
+
+
+def test_what_is_done_already_is_not_advised():
+    said, rows, known = rare_report()
+    text = Report(said).render("text")
+    assert "recalibrate it, as is done here" in text
+    assert "pass reference" not in text
+    assert "tune(y, p)" not in text
+    # A map that was not used may be advised, in words that fit a reference
+    asked = am.report.summarize_file(rows, "f1", names={}, checked_on=known)
+    text = Report(asked).render("text")
+    assert "recalibrate it on the labelled reference" in text
+    assert "pass reference" not in text
+    # Without a reference the way to have one is said
+    text = Report(summarize(known[1], y=known[0])).render("text")
+    assert "pass reference=(y, p) to forecast" in text
+
+
 def test_limits_logits_and_matrices():
     logits = np.log(P / (1 - P))
     said = summarize(logits, logits=True, max_positives=50, min_recall=0.05)
@@ -214,7 +267,8 @@ def test_results_report_what_summarize_says(single):
     assert said.thresholds.threshold == rule.threshold
     assert max(said.thresholds.scores) == rule.score
     check = am.calibration_check(Y, P)
-    assert check.report().summary.calibration.bins == check.bins.to_dict()
+    said = check.report().summary.calibration
+    assert said.bins == check.positive_bins.to_dict()
 
 
 def test_json_is_the_whole_summary(single):

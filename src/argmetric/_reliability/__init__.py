@@ -5,14 +5,14 @@ from argmetric._reliability._check import calibration_check
 from argmetric._reliability._plot import CalibrationCostDisplay
 from argmetric._reliability._result import CalibrationCheck
 from argmetric._reliability._routes import Route, RouteName
-from argmetric._reliability._verdict import HOW
+from argmetric._reliability._verdict import reworded
 
 __all__ = [
-    "HOW",
     "CalibrationCheck",
     "CalibrationCostDisplay",
     "ReliabilityBins",
     "Route",
     "RouteName",
     "calibration_check",
+    "reworded",
 ]

@@ -228,6 +228,16 @@ class CalibrationCheck(Result):
         """What the reader should know besides."""
         return notes_of(self)
 
+    def _mark(self, route: Route) -> str:
+        """Whether a route is advised; why not, where it scored better than that one."""
+        if route.name == self.route:
+            return "advised"
+        if not route.gain > self._route(self.route).gain:
+            return ""
+        if route.name == "recalibrate":
+            return "not advised: the log-loss is higher"
+        return "not advised: not clearly better"
+
     def _lines(self) -> Lines:
         over = {None: "", "pooled": ", pooled", "micro": ", all cells together"}
         mean = over.get(self.average, f", mean over {self.average}")
@@ -240,7 +250,7 @@ class CalibrationCheck(Result):
             ("fit to forecast with?", self.fit_to_forecast),
             ("metric", f"{self.metric.name}{mean}"),
             *(
-                (one.words, _route_line(one, self.route, expected.get(one.name)))
+                (one.words, _route_line(one, expected.get(one.name), self._mark(one)))
                 for one in self.routes
             ),
             (
@@ -319,10 +329,10 @@ class CalibrationCheck(Result):
         return room_above("report").report_check(self)
 
 
-def _route_line(route: Route, taken: RouteName, expected: float | None) -> str:
+def _route_line(route: Route, expected: float | None, mark: str) -> str:
     text = f"{route.score:.4f}"
     if expected is not None:
         text += f", expected {expected:.4f}"
     if route.name != "decide":
         text += f" ({route.gain:+.4f} ± {route.gain_standard_error:.4f})"
-    return f"{text}, advised" if route.name == taken else text
+    return f"{text}, {mark}" if mark else text

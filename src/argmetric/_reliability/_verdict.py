@@ -24,6 +24,19 @@ HOW = {
 }
 
 
+def reworded(advice: tuple[str, ...], recalibrate: str, tune: str) -> tuple[str, ...]:
+    """The advice where labels are found by other means than these functions."""
+    how = HOW["recalibrate"]
+    words = {
+        how: recalibrate,
+        how.replace("decide", "forecast"): recalibrate,
+        HOW["tune"]: tune,
+    }
+    for function, other in words.items():
+        advice = tuple(line.replace(function, other) for line in advice)
+    return advice
+
+
 def decides(check: CalibrationCheck) -> tuple[Verdict, str]:
     """Whether `p` as it stands is fit to decide with, and advice.
 

@@ -118,6 +118,13 @@ class Asked:
             calibrator=self.calibrator,
         )
 
+    def expected(self, labels: Any, forecast_: Forecast) -> float:
+        """The expected score of labels if the calibrator's map were certain."""
+        if self.calibrator is None:
+            return forecast_.mean
+        p = self.shaped(self.probabilities)
+        return forecast(p, labels, self.metric, **self.grouping).mean
+
     def shaped(self, values: Floats | Booleans) -> Any:
         """One value for each score, in the shape of the input."""
         return np.asarray(self.layout.restore(values))

@@ -129,9 +129,14 @@ def mass_figure(mass: Mass) -> dict[str, Any]:
 
 
 def reliability_figure(part: Calibration) -> dict[str, Any]:
-    """Share of positives against probability, with its intervals."""
-    bins = part.bins
-    most = nice_ticks(0.0, max(*bins["mean"], *bins["rate_high"]), 5)
+    """Share of positives against probability, with its intervals and the cut."""
+    bins, cut = part.bins, part.threshold
+    ends = [*bins["mean"], *bins["rate_high"]]
+    if cut is not None and math.isfinite(cut):
+        ends.append(cut)
+    else:
+        cut = None
+    most = nice_ticks(0.0, max(ends), 5)
     plane = Plane(most[-1], 0.0, most[-1])
     ticks = [(x, f"{x:g}") for x in most]
     columns = [bins[name] for name in ("mean", "rate", "rate_low", "rate_high")]
@@ -152,6 +157,7 @@ def reliability_figure(part: Calibration) -> dict[str, Any]:
         "points": points,
         "path": line,
         "diagonal": diagonal,
+        "cut": None if cut is None else (plane.x(cut), f"{cut:.3g}"),
     }
 
 

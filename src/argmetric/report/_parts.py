@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from argmetric._decide import Decision, decide, evaluate
 from argmetric._forecast import Forecast, forecast
 from argmetric._labels import read_together
 from argmetric._odds import from_log_odds, log_odds
-from argmetric._reliability import CalibrationCheck, calibration_check
+from argmetric._reliability import CalibrationCheck, calibration_check, reworded
 from argmetric._types import Floats
 from argmetric.report._asked import Asked
 from argmetric.report._summary import (
@@ -183,9 +184,17 @@ def calibration_of(asked: Asked) -> tuple[Calibration | None, tuple[str, ...]]:
     else:
         return None, ()
     try:
-        return described(calibration_check(y, p, **given), on), ()
+        found = described(calibration_check(y, p, **given), on)
     except ValueError as error:
         return None, (f"calibration was not checked on {on}: {error}",)
+    if asked.calibrator is not None:
+        how = "recalibrate it, as is done here"
+    elif asked.reference is not None:
+        how = f"recalibrate it on {on}"
+    else:
+        return found, ()
+    tune = f"tune a cut on {on}"
+    return replace(found, advice=reworded(found.advice, how, tune)), ()
 
 
 def described(check: CalibrationCheck, on: str) -> Calibration:
@@ -211,10 +220,11 @@ def described(check: CalibrationCheck, on: str) -> Calibration:
                 ""
                 if one.name == "decide"
                 else f"{one.gain:+.4f} ± {one.gain_standard_error:.4f}",
-                "advised" if one.name == check.route else "",
+                check._mark(one),
             )
             for one in check.routes
         ),
-        bins=check.bins.to_dict(),
+        bins=check.positive_bins.to_dict(),
+        threshold=check.threshold,
         histogram=tuple(check.histogram.tolist()),
     )

@@ -178,7 +178,9 @@ def summary_of(asked: Asked, decision: Decision, labels: Any = None) -> Summary:
     forecast = asked.forecast(labels if given else chosen)
     family = Family(asked, decision)
     decision = without_rows(decision)
-    told = _told_of(decision, asked, family, forecast, given=given)
+    # The page has one forecast: given the map, as all its expected scores are
+    expected = asked.expected(labels, forecast) if given else decision.expected
+    told = _told_of(decision, asked, family, forecast, expected, given=given)
     del family
     groups, notes = None, told["notes"]
     if asked.layout.ids is not None:
@@ -197,7 +199,7 @@ def summary_of(asked: Asked, decision: Decision, labels: Any = None) -> Summary:
         names=asked.names,
         limits={name: x for name, x in asked.limits.items() if x},
         score=Score(
-            forecast.mean,
+            expected,
             *forecast.interval,
             forecast.coverage,
             forecast.std,
@@ -213,7 +215,13 @@ def summary_of(asked: Asked, decision: Decision, labels: Any = None) -> Summary:
 
 
 def _told_of(
-    decision: Decision, asked: Asked, family: Family, forecast: Forecast, *, given: bool
+    decision: Decision,
+    asked: Asked,
+    family: Family,
+    forecast: Forecast,
+    expected: float,
+    *,
+    given: bool,
 ) -> dict[str, Any]:
     """What a summary says of the decision itself, by the names it has there."""
     curves, choices = curves_of(asked, decision, family)
@@ -223,7 +231,6 @@ def _told_of(
         return Chosen(cut.n_positives, cut.threshold, cut.expected, text)
 
     cut = None if given else decision.threshold
-    expected = forecast.mean if given else decision.expected
     notes = (note for note in decision.notes if not _is_assumed(note, forecast))
     return {
         "n": decision.n,

@@ -168,7 +168,11 @@ class Truth:
 
 @dataclass(frozen=True)
 class Calibration:
-    """What was said against what happened, and what the difference costs."""
+    """What was said against what happened, and what the difference costs.
+
+    `bins` are those of `CalibrationCheck.positive_bins`, and `threshold` is where
+    `decide` cuts the probabilities as they were given.
+    """
 
     on: str
     fit_to_decide: str
@@ -177,6 +181,7 @@ class Calibration:
     facts: tuple[Row, ...]
     routes: tuple[Row, ...]
     bins: dict[str, list[float]]
+    threshold: float | None
     histogram: Numbers
 
 

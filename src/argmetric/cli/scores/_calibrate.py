@@ -237,9 +237,13 @@ def _apply(
 
 
 def _print_check(summary: CheckSummary, check: CalibrationCheck) -> None:
+    from argmetric._reliability import reworded
+
     target = _report.console(stderr=False)
     share = check.n_positives / check.n
-    decides, forecasts = _advice(check)
+    decides, forecasts = reworded(
+        check.advice, "pass the map as --calibrator", "take the cut of argmetric tune"
+    )
     expected = {"decide": check.expected, "recalibrate": check.expected_recalibrated}
     facts = [
         *_report.asked(summary),
@@ -247,7 +251,7 @@ def _print_check(summary: CheckSummary, check: CalibrationCheck) -> None:
         ("fit to decide with?", f"{check.fit_to_decide}: {decides}"),
         ("fit to forecast with?", f"{check.fit_to_forecast}: {forecasts}"),
         *(
-            (one.words, _scored(one, expected.get(one.name), check.route))
+            (one.words, _scored(one, expected.get(one.name), check._mark(one)))
             for one in check.routes
         ),
         ("slope", f"{_pair(check.slope, check.slope_standard_error)}, 1 is right"),
@@ -264,30 +268,13 @@ def _print_check(summary: CheckSummary, check: CalibrationCheck) -> None:
         _report.print_notes(target, "written", [summary["output"]])
 
 
-def _advice(check: CalibrationCheck) -> tuple[str, str]:
-    """Return both sentences of advice in terms of commands."""
-    from argmetric._reliability import HOW
-
-    commands = {
-        HOW["recalibrate"]: "pass the map as --calibrator",
-        HOW["recalibrate"].replace(
-            "decide", "forecast"
-        ): "pass the map as --calibrator",
-        HOW["tune"]: "take the cut of argmetric tune",
-    }
-    first, second = check.advice
-    for words, command in commands.items():
-        first, second = first.replace(words, command), second.replace(words, command)
-    return first, second
-
-
-def _scored(route: Route, expected: float | None, advised: str) -> str:
+def _scored(route: Route, expected: float | None, mark: str) -> str:
     text = _report.number(route.score)
     if expected is not None:
         text += f", expected {_report.number(expected)}"
     if route.name != "decide":
         text += f" ({route.gain:+.4f} ± {route.gain_standard_error:.4f})"
-    return f"{text}, advised" if route.name == advised else text
+    return f"{text}, {mark}" if mark else text
 
 
 def _pair(value: float, error: float) -> str:
