@@ -68,7 +68,24 @@ def test_reference(run: Run) -> None:
     scores = am.calibrate(Y, P).apply(P)
     cut = short_threshold(scores, wanted.threshold)
     assert f"calibrated p ≥ {cut}" in text
+    raw = short_threshold(P, wanted.threshold_raw)
+    assert f"p ≥ {raw} as given" in text
+    assert f"(of calibrated p: {wanted.cut_half.n_positives} positives" in text
+    assert "have a calibrated probability below 0.1" in text
     assert "compared on the labelled reference" in text
+    assert "pass reference" not in text
+    write("grouped.csv")
+    run(
+        "report",
+        "grouped.csv",
+        "--group",
+        "g",
+        "--reference",
+        "known.csv",
+        "-o",
+        "g.md",
+    )
+    assert "lowest calibrated p chosen" in Path("g.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(

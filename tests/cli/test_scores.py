@@ -275,6 +275,28 @@ def test_a_positive_label_that_never_occurs(run: Run, command: str) -> None:
         assert "never holds 'Spam', which --pos-label names; it holds" in ended.err
 
 
+def test_a_cut_on_calibrated_scores_is_told_on_the_scores_of_the_file_too(
+    run: Run,
+) -> None:
+    write_csv()
+    write_csv("past.csv", label=Y)
+    call = ("decide", "scores.csv", "--reference", "past.csv")
+    ended = run(*call, "--json")
+    values = json.loads(ended.out)
+    wanted = am.decide(P, reference=(Y, P))
+    assert values["threshold_raw"] == wanted.threshold_raw != values["threshold"]
+    name, cut = values["rule_raw"].split(" >= ")
+    assert name == "score"
+    np.testing.assert_array_equal(float(cut) <= P, wanted.labels)
+    text = " ".join(run(*call).err.split())
+    told = f"threshold {values['rule']}, or {values['rule_raw']} gives the same labels"
+    assert told in text
+    assert values["rule"].startswith("calibrated score >= ")
+    plain = json.loads(run("decide", "scores.csv", "--json").out)
+    assert plain["threshold_raw"] == plain["threshold"]
+    assert plain["rule_raw"] == plain["rule"]
+
+
 def test_a_positive_label_for_a_reference_is_no_reason_to_fail(run: Run) -> None:
     write_csv(label=["ham"] * N)
     write_csv("past.csv", label=np.where(Y == 1, "spam", "ham"))

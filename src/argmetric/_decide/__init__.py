@@ -9,6 +9,7 @@ from argmetric._lazy import lazy_names
 if TYPE_CHECKING:
     from argmetric._decide._calibrated import calibration_note as calibration_note
     from argmetric._decide._calibrated import recalibrated as recalibrated
+    from argmetric._decide._calibrated import warn_of_lost_map as warn_of_lost_map
     from argmetric._decide._decide import decide as decide
     from argmetric._decide._decide import part_of_a_whole as part_of_a_whole
     from argmetric._decide._decide import refuse_never_defined as refuse_never_defined
@@ -32,6 +33,7 @@ __getattr__, __dir__, __all__ = lazy_names(
         "_calibrated": (
             "calibration_note",
             "recalibrated",
+            "warn_of_lost_map",
         ),
         "_decide": (
             "decide",

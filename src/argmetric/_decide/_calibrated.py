@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 
 from argmetric._expected import compiled
 from argmetric._layout import Layout
 from argmetric._odds import logit
+from argmetric._suspect import warn_user
 from argmetric._types import Floats
-from argmetric._validation import check_scores
+from argmetric._validation import check_scores, is_sparse, to_numpy
 
 if TYPE_CHECKING:
     from argmetric._calibrate import Calibrator
+    from argmetric._decide._result import Decision
+
+# Decisions that went through a map and are still held, by the id of their labels
+_MAPPED: WeakValueDictionary[int, Decision] = WeakValueDictionary()
 
 
 def recalibrated(layout: Layout, calibrator: Calibrator, *, logits: bool) -> Layout:
@@ -44,6 +50,32 @@ def _keeps_order(calibrator: Calibrator, scores: Floats, *, logits: bool) -> boo
         return True
     ends = np.array([scores.min(), scores.max()])
     return calibrator.keeps_apart(*(ends if logits else logit(ends)).tolist())
+
+
+def remember_map(decision: Decision) -> None:
+    """So that `warn_of_lost_map` knows the labels of this decision."""
+    _MAPPED[id(decision.labels)] = decision
+
+
+def warn_of_lost_map(p: Any, labels: Any) -> None:
+    """Warn of labels that were decided on these scores through a map, now without it.
+
+    Known are the very labels of a decision that is still held: a copy of them is not.
+    """
+    decision = _MAPPED.get(id(labels))
+    if decision is None or decision.labels is not labels:
+        return
+    given = decision._asked["p"]
+    if p is given or (not is_sparse(p) and _same_values(p, given)):
+        warn_user(
+            "these labels were decided with recalibrated probabilities, and the "
+            "forecast takes p as it stands: call forecast() of the decision, or pass "
+            "the same calibrator or reference"
+        )
+
+
+def _same_values(p: Any, other: Any) -> bool:
+    return np.array_equal(to_numpy(p, "p"), to_numpy(other, "p"))
 
 
 def calibration_note(calibrator: Calibrator) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 
 from argmetric._arguments import check_choice, check_flag, check_jobs
 from argmetric._calibrate import resolve_calibrator
-from argmetric._decide._calibrated import calibration_note, recalibrated
+from argmetric._decide._calibrated import calibration_note, recalibrated, remember_map
 from argmetric._decide._one import decide_one
 from argmetric._decide._question import (
     Question,
@@ -97,8 +97,8 @@ def decide(
         Whether `p` holds log-odds instead of probabilities.
     calibrator : Calibrator or callable, optional
         A map that `p` passes through first: one that `calibrate` or `adjust_prior`
-        made, a function of p, or an object with a method `apply`. Thresholds are then
-        on the calibrated scale.
+        made, a function of p, or an object with a method `apply`. `threshold` is then
+        a cut on calibrated p, and `threshold_raw` the same cut on `p`.
     reference : pair (y, p), optional
         Labels (0/1, booleans or -1/1) and their scores, on the scale of `p`: the map is
         fitted on them, as by `calibrate(y, p)`.
@@ -138,10 +138,11 @@ def decide(
     layout = lay_out(p, groups=groups, average=average, logits=logits)
     found = resolve_calibrator(calibrator, reference, logits=logits)
     n, sparse = layout.largest, layout.sparse
+    raw = None
     if found is None:
         warn_of_scale(layout.scores, logits=logits, zeros=sparse)
     else:
-        layout = recalibrated(layout, found, logits=logits)
+        raw, layout = layout.scores, recalibrated(layout, found, logits=logits)
     require_defined(metric, n)
     if check:
         require_ranking(metric, layout.sizes)
@@ -161,7 +162,8 @@ def decide(
             "min_recall": min_recall,
         },
     }
-    question = Question(layout, metric, method, limits, logits, Tables(metric), asked)
+    tables = Tables(metric)
+    question = Question(layout, metric, method, limits, logits, tables, asked, raw)
     if layout.single:
         decision = decide_one(question)
     else:
@@ -175,4 +177,6 @@ def decide(
     if found is None:
         return decision
     note = f"{calibration_note(found)}; thresholds refer to these"
-    return replace(decision, notes=(note, *decision.notes))
+    decision = replace(decision, notes=(note, *decision.notes))
+    remember_map(decision)
+    return decision

@@ -106,6 +106,8 @@ def decide_groups(question: Question, n_threads: int) -> Decision:
         labels=layout.restore(labels),
         n_positives=int(totals.best.sum()),
         threshold=None,
+        threshold_raw=None,
+        scale=question.scale,
         expected=mean_defined(totals.expected),
         error=error,
         metric=question.metric,

@@ -20,6 +20,7 @@ from argmetric._decide._question import (
     convention_note,
     cut_between,
     error_note,
+    raw_threshold,
     refuse_empty_range,
     refuse_more_than_all,
     require_ranking,
@@ -69,8 +70,13 @@ def decide_one(question: Question) -> Decision:
         labels = (layout.scores >= threshold).astype(np.int64)
     else:
         labels, tied_count = split_tie(question, count)
+    raw = threshold
+    if question.raw is not None:
+        raw = raw_threshold(question.raw, labels)
+    if threshold is None:
         first = "the first in order" if layout.rows is None else "by p as given"
-        notes.append(tie_note(tied_count, count.lower, first))
+        on = "" if raw is None else question.scale  # on the scores as given one does
+        notes.append(tie_note(tied_count, count.lower, first, on))
     none = found.chance_of_none
     notes += convention_note(question, none, float(none >= OFTEN_EMPTY))
     notes += error_note(count.error)
@@ -78,6 +84,8 @@ def decide_one(question: Question) -> Decision:
         labels=layout.restore(labels),
         n_positives=count.best,
         threshold=threshold,
+        threshold_raw=raw,
+        scale=question.scale,
         expected=count.expected,
         error=count.error,
         metric=question.metric,
@@ -95,10 +103,11 @@ def decide_one(question: Question) -> Decision:
     )
 
 
-def tie_note(count: int, score: float, first: str) -> str:
+def tie_note(count: int, score: float, first: str, scale: str = "") -> str:
+    on = f" on {scale}" if scale else ""
     return (
         f"{count:,} items share the score {score:.6g} at the cut and some of them are "
-        f"chosen, {first}: no threshold gives these labels"
+        f"chosen, {first}: no threshold{on} gives these labels"
     )
 
 

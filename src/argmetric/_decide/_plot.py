@@ -151,10 +151,9 @@ class ExpectedMetricDisplay(Display):
 
     def _marks(self) -> list[Mark]:
         one = self.decision
-        scale = "p" if one.cut_half.threshold == 0.5 else "logit"
         cut = ""
         if one.threshold is not None and math.isfinite(one.threshold):
-            cut = f" ({scale} ≥ {one.threshold:.3g})"
+            cut = f" ({one.scale} ≥ {one.threshold:.3g})"
         k, half = one.n_positives, one.cut_half
         return [
             Mark(k, one.expected, f"decision: {_rows(k)}{cut}, {one.expected:.3f}"),

@@ -83,6 +83,13 @@ class Question(NamedTuple):
     logits: bool
     tables: Tables
     asked: dict[str, Any]
+    raw: Floats | None = None  # scores before the map, where there is one
+
+    @property
+    def scale(self) -> str:
+        """What thresholds are compared with."""
+        scale = "logit" if self.logits else "p"
+        return scale if self.raw is None else f"calibrated {scale}"
 
     @property
     def sign(self) -> float:
@@ -307,6 +314,14 @@ def cut_between(upper: float, lower: float) -> float | None:
     # Half-way survives rounding to fewer digits, as in a file of 32-bit numbers.
     middle = lower / 2 + upper / 2
     return middle if lower < float(np.float32(middle)) <= upper else upper
+
+
+def raw_threshold(raw: Floats, labels: Integers) -> float | None:
+    """A cut on scores that gives these labels; None where no cut does."""
+    chosen = labels == 1
+    upper = float(raw.min(initial=math.inf, where=chosen))
+    lower = float(raw.max(initial=-math.inf, where=~chosen))
+    return cut_between(upper, lower) if upper > lower else None
 
 
 def error_note(error: float) -> list[str]:

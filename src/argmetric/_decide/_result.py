@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,9 @@ from argmetric._display import Result, as_frame
 from argmetric._lazy import room_above
 from argmetric._types import Floats, Integers
 from argmetric.metrics import Metric, RatesForm
+
+if TYPE_CHECKING:
+    from argmetric._forecast import Forecast
 
 
 @dataclass(frozen=True)
@@ -39,7 +42,13 @@ class Decision(Result):
         How many labels are 1.
     threshold : float or None
         `p >= threshold` gives these labels; infinite for the empty prediction; None
-        where a tie is split, or where each segment has a cut of its own.
+        where a tie is split, or where each segment has a cut of its own. With a
+        calibrator or a reference it is a cut on calibrated p.
+    threshold_raw : float or None
+        The same cut on the scores that were given: `p >= threshold_raw` gives these
+        labels. Without a map it is `threshold`; a tie that only the map made has one.
+    scale : {"p", "logit", "calibrated p", "calibrated logit"}
+        What `threshold`, `cut_half` and `best_cut` are compared with.
     expected : float
         Expected metric of these labels; the mean over segments where there are some.
     error : float
@@ -61,6 +70,8 @@ class Decision(Result):
     labels: Any
     n_positives: int
     threshold: float | None
+    threshold_raw: float | None
+    scale: str
     expected: float
     error: float
     metric: Metric
@@ -122,8 +133,9 @@ class Decision(Result):
 
     def _lines(self) -> list[tuple[str, str]]:
         """Label and text of the lines of the printed form."""
-        decimals = 4
-        scale = "p" if self.cut_half.threshold == 0.5 else "logit"
+        decimals, scale = 4, self.scale
+        calibrated = scale.startswith("calibrated")
+        given = scale.removeprefix("calibrated ")
         share = self.n_positives / self.n
         zero = (
             "left out"
@@ -139,12 +151,15 @@ class Decision(Result):
             lines.append(("threshold", f"{scale} >= {self.threshold:.6g}"))
         elif self.group_ids is None:
             lines.append(("threshold", "none: a tie is split"))
+        if calibrated and self.threshold_raw is not None:
+            lines.append(("raw threshold", f"{given} >= {self.threshold_raw:.6g}"))
         lines.append(("expected", f"{self.expected:.{decimals}f}"))
         cut = self.cut_half
+        of_half = f"{scale} >= {cut.threshold:g}, " if calibrated else ""
         lines.append(
             (
                 "cut at 0.5",
-                f"{cut.expected:.{decimals}f} ({cut.n_positives:,} positives)",
+                f"{cut.expected:.{decimals}f} ({of_half}{cut.n_positives:,} positives)",
             )
         )
         slow = self.metric.form is None or isinstance(self.metric.form, RatesForm)
@@ -177,6 +192,10 @@ class Decision(Result):
             "threshold": None
             if self.threshold is None
             else shown_number(self.threshold),
+            "threshold_raw": None
+            if self.threshold_raw is None
+            else shown_number(self.threshold_raw),
+            "scale": self.scale,
             "expected": shown_number(self.expected),
             "error": shown_number(self.error),
             "cut_half": _cut_dict(self.cut_half),
@@ -222,6 +241,60 @@ class Decision(Result):
         from argmetric._decide._plot import ExpectedMetricDisplay
 
         return ExpectedMetricDisplay(self).plot(ax).ax_
+
+    def forecast(
+        self,
+        coverage: float = 0.9,
+        *,
+        known: Any = None,
+        prior: float | None = None,
+        overdispersion: float = 0.0,
+        pos_label: Any = None,
+    ) -> Forecast:
+        """Forecast the score of these labels as they were decided.
+
+        Probabilities, groups, metric and the calibrator or reference are those of the
+        decision. Without a map, `forecast(p, labels)` says the same.
+
+        Parameters
+        ----------
+        coverage : float, default=0.9
+            Probability that the interval should hold.
+        known, prior, overdispersion, pos_label
+            As for `forecast`.
+
+        Returns
+        -------
+        Forecast
+
+        Examples
+        --------
+        >>> import argmetric as am
+        >>> d = am.decide([0.9, 0.6, 0.2, 0.1])
+        >>> round(d.forecast().mean, 3), round(d.expected, 3)
+        (0.768, 0.768)
+        """
+        asked = self._asked
+        if not asked:
+            raise ValueError(
+                "a decision that was pickled or copied has no forecast: it needs the "
+                "input again, as argmetric.forecast(p, labels) takes it"
+            )
+        forecast: Forecast = room_above("_forecast").forecast(
+            asked["p"],
+            self.labels,
+            self.metric,
+            coverage,
+            groups=asked["groups"],
+            average=asked["average"],
+            logits=asked["logits"],
+            calibrator=asked["calibrator"],
+            known=known,
+            prior=prior,
+            overdispersion=overdispersion,
+            pos_label=pos_label,
+        )
+        return forecast
 
     def report(
         self, y: Any = None, *, pos_label: Any = None, coverage: float = 0.9

@@ -9,7 +9,7 @@ import numpy as np
 
 from argmetric._arguments import check_flag, check_number, check_share
 from argmetric._calibrate import resolve_calibrator
-from argmetric._decide import calibration_note, recalibrated
+from argmetric._decide import calibration_note, recalibrated, warn_of_lost_map
 from argmetric._discrete import central_interval
 from argmetric._forecast._effects import LARGEST_EFFECT
 from argmetric._forecast._groups import Groups, law_of_one
@@ -54,7 +54,8 @@ def forecast(
         Probabilities, as for `decide`.
     labels : array-like
         The labels that are handed in, in any way they were found: 0/1, booleans, -1/1,
-        or any others with `pos_label`.
+        or any others with `pos_label`. Labels of a `Decision` that went through a map
+        need the same map here: `Decision.forecast` passes it.
     metric : str, Metric or callable, default="f1"
         What they are judged by.
     coverage : float, default=0.9
@@ -106,6 +107,7 @@ def forecast(
     found = resolve_calibrator(calibrator, reference, logits=logits)
     if found is None:
         warn_of_scale(layout.scores, logits=logits, zeros=layout.sparse)
+        warn_of_lost_map(p, labels)
     else:
         before, layout = layout, recalibrated(layout, found, logits=logits)
     chosen, known = _read_labels(labels, known, pos_label, layout.shape)

@@ -11,6 +11,7 @@ import numpy as np
 
 from argmetric._calibrate import resolve_calibrator
 from argmetric._decide import Decision, decide, recalibrated
+from argmetric._display import shortest_cut
 from argmetric._forecast import Forecast, forecast
 from argmetric._layout import Layout, lay_out
 from argmetric._odds import from_log_odds
@@ -77,11 +78,24 @@ class Asked:
         return from_log_odds(scores)[0] if self.logits else scores
 
     @property
-    def scale(self) -> str:
+    def score_name(self) -> str:
         name = self.names.get("score", "p")
-        if self.logits:
-            name = "log-odds" if name == "p" else name
+        return "log-odds" if self.logits and name == "p" else name
+
+    @property
+    def scale(self) -> str:
+        name = self.score_name
         return name if self.calibrator is None else f"calibrated {name}"
+
+    def raw_cut(self, threshold: float | None) -> str | None:
+        """A cut on the scores as they were given, where they went through a map."""
+        if self.calibrator is None or threshold is None or not math.isfinite(threshold):
+            return None
+        scores = self.given.scores
+        above = scores >= threshold
+        low = float(scores.max(initial=-math.inf, where=~above))
+        high = float(scores.min(initial=math.inf, where=above))
+        return f"{self.score_name} ≥ {shortest_cut(threshold, low, high)}"
 
     @property
     def grouping(self) -> dict[str, Any]:

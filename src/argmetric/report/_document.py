@@ -57,6 +57,12 @@ def units_of(said: Summary) -> str:
     return {"samples": "rows", "macro": "labels"}.get(said.average or "", "groups")
 
 
+def probability(said: Summary) -> str:
+    """What the rows were decided by, in words."""
+    calibrated = said.scale.startswith("calibrated ")
+    return "calibrated probability" if calibrated else "probability"
+
+
 def cut_text(said: Summary, cut: Chosen) -> str:
     """The cut of a decision in a few words."""
     if cut.positives == 0:

@@ -13,7 +13,7 @@ from typing import Any
 
 from argmetric.report import _figures as figures
 from argmetric.report._curves import BETAS, FLOORS
-from argmetric.report._document import SIGNS
+from argmetric.report._document import SIGNS, probability
 from argmetric.report._report import require_page
 from argmetric.report._summary import Summary
 from argmetric.report._words import document
@@ -49,6 +49,7 @@ def page(said: Summary) -> str:
         families=_families(said),
         floors=_floors(said),
         signs=SIGNS,
+        probability=probability(said),
         style=style,
         script=script,
         policy=f"{policy}; base-uri 'none'; form-action 'none'",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from argmetric.report._document import Section, Table, cut_text, units_of
+from argmetric.report._document import Section, Table, cut_text, probability, units_of
 from argmetric.report._numbers import number, percent, scores, share, threshold
 from argmetric.report._summary import Over, Row, Summary, Tags
 
@@ -83,7 +83,7 @@ def _mass(said: Summary) -> Section:
     text = [
         f"{total:,.1f} positives are expected among {said.n:,} rows "
         f"({share(total, said.n)}); {share(low, said.n)} of the rows have a "
-        "probability below 0.1.",
+        f"{probability(said)} below 0.1.",
     ]
     held = sum(mass.chosen)
     if held > 0:
@@ -143,14 +143,14 @@ def _sentence(line: str) -> str:
 def _groups(said: Summary) -> Section:
     part = said.groups
     assert part is not None
-    units = units_of(said)
+    units, lowest = units_of(said), f"lowest {said.scale} chosen"
     header = ("", "least", "a quarter below", "half below", "three quarters", "most")
     spread = [
         ("size", *(f"{x:,.0f}" for x in part.sizes)),
         (f"expected {said.metric}", *map(number, part.scores)),
     ]
     if part.cuts is not None:
-        spread.insert(1, ("lowest score chosen", *map(threshold, part.cuts)))
+        spread.insert(1, (lowest, *map(threshold, part.cuts)))
     least = [
         (
             one.name,
@@ -177,7 +177,7 @@ def _groups(said: Summary) -> Section:
             ),
             Table(
                 f"The {len(least)} least certain {units}",
-                (*names, "lowest score chosen", f"expected {said.metric}"),
+                (*names, lowest, f"expected {said.metric}"),
                 tuple(least),
             ),
         ),

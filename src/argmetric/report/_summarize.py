@@ -238,6 +238,7 @@ def _told_of(
         "average": decision.average,
         "notes": tuple(notes),
         "chosen": Chosen(forecast.n_positives, cut, expected, family.cut_text(cut)),
+        "raw_cut": None if given else asked.raw_cut(decision.threshold_raw),
         "half": of_cut(decision.cut_half),
         "best_cut": of_cut(decision.best_cut),
         "curves": curves,

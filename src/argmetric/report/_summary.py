@@ -268,6 +268,9 @@ class Summary:
         Actual positives to expect.
     scale : str
         What thresholds are compared with.
+    raw_cut : str or None
+        The cut of the decision on the scores as they were given, where they went
+        through a map.
     names : dict
         The file and its columns, where there are some.
     facts, lines : tuple of tuple of str
@@ -294,6 +297,7 @@ class Summary:
     average: str | None = None
     expected_positives: float | None = None
     scale: str = "p"
+    raw_cut: str | None = None
     greater_is_better: bool = True
     names: dict[str, str] = field(default_factory=dict)
     limits: dict[str, float] = field(default_factory=dict)

@@ -67,10 +67,11 @@ def _cards(said: Summary) -> Iterator[Card]:
     assert chosen is not None
     assert score is not None
     assert half is not None
+    raw = "" if said.raw_cut is None else f"{said.raw_cut} as given; "
     yield Card(
         "Cut",
         cut_text(said, chosen),
-        f"{share(chosen.positives, said.n)} of the rows are called positive; "
+        f"{raw}{share(chosen.positives, said.n)} of the rows are called positive; "
         f"{said.expected_positives:,.1f} positives are expected",
     )
     yield Card(
@@ -79,10 +80,11 @@ def _cards(said: Summary) -> Iterator[Card]:
         f"{percent(score.coverage)} interval {scores(score.low, score.high)}",
     )
     gain = chosen.expected - half.expected
+    on = f"of {said.scale}: " if said.scale.startswith("calibrated ") else ""
     yield Card(
         "A cut at 0.5 instead",
         number(half.expected),
-        f"{half.positives:,} positives; {_gain(said, gain)}",
+        f"{on}{half.positives:,} positives; {_gain(said, gain)}",
     )
     if said.truth is not None:
         inside = "inside" if said.truth.surprise is None else "outside of"

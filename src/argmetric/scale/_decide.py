@@ -296,4 +296,5 @@ def _answer(
         plan=plan,
         skipped=tuple(run.skipped),
         notes=tuple(results[0]["notes"]) if not grouped else (),
+        scale="score" if asked.reading.calibrator is None else "calibrated score",
     )

@@ -30,8 +30,10 @@ class ScaledDecision(Result):
     n_positives : int
         How many rows were decided positive.
     threshold : float or None
-        For one vector: `p >= threshold` gives these labels; None where a tie is split,
-        or where each group has a cut of its own.
+        For one vector: a score of `threshold` or more, on the scale of `scale`, gives
+        these labels; None where a tie is split, or where each group has its own cut.
+    scale : {"score", "calibrated score"}
+        What `threshold` is compared with.
     expected : float
         Expected metric; the mean over groups where there are some.
     error : float
@@ -65,6 +67,7 @@ class ScaledDecision(Result):
     plan: str
     skipped: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    scale: str = "score"
 
     def _lines(self) -> Lines:
         zero = self.metric.zero_division
@@ -78,7 +81,7 @@ class ScaledDecision(Result):
             lines.append(("average", f"groups of {self.n_groups:,}"))
         lines.append(("positives", f"{self.n_positives:,} ({share:.1%})"))
         if self.threshold is not None:
-            lines.append(("threshold", f"score >= {self.threshold:.6g}"))
+            lines.append(("threshold", f"{self.scale} >= {self.threshold:.6g}"))
         lines.append(("expected", f"{self.expected:.4f}"))
         if self.expected_half is not None:
             half = f"{self.expected_half:.4f} ({self.n_half:,} positives)"
@@ -101,6 +104,7 @@ class ScaledDecision(Result):
             "n_groups": self.n_groups,
             "n_positives": self.n_positives,
             "threshold": _shown(self.threshold),
+            "scale": self.scale,
             "expected": shown_number(self.expected),
             "error": shown_number(self.error),
             "expected_half": _shown(self.expected_half),

@@ -44,6 +44,8 @@ class DecideSummary(Asked):
     forecast: ForecastValues
     threshold: Number | None
     rule: str | None
+    threshold_raw: Number | None
+    rule_raw: str | None
     ties: Ties
     best_cut: CutValues
     cut_half: CutValues
@@ -59,16 +61,7 @@ def decision_summary(
     batch: Batch, decision: Decision, coverage: float, output: str | None
 ) -> DecideSummary:
     """Return what was decided for a batch, with the score to expect."""
-    from argmetric import forecast
-
-    forecast_ = forecast(
-        batch.checked,
-        decision.labels,
-        batch.metric,
-        coverage,
-        **batch.grouping,
-        **batch.scoring,
-    )
+    forecast_ = decision.forecast(coverage)
     labels = batch.labels
     # That scores were recalibrated is said among the assumptions
     said = tuple(forecast_.assumptions)
@@ -83,6 +76,8 @@ def decision_summary(
         "forecast": forecast_values(forecast_),
         "threshold": decision.threshold,
         "rule": _rule(batch, decision.threshold),
+        "threshold_raw": decision.threshold_raw,
+        "rule_raw": _raw_rule(batch, decision.threshold_raw),
         "ties": split_ties(batch, decision.labels),
         "best_cut": _cut(batch, decision.best_cut),
         "cut_half": _cut(batch, decision.cut_half),
@@ -100,6 +95,13 @@ def _rule(batch: Batch, threshold: float | None) -> str | None:
     if threshold is None or not math.isfinite(threshold):
         return None
     return f"{batch.scale_name} >= {short_threshold(batch.scale, threshold)}"
+
+
+def _raw_rule(batch: Batch, threshold: float | None) -> str | None:
+    """Return the same cut on the scores as they are in the file."""
+    if threshold is None or not math.isfinite(threshold):
+        return None
+    return f"{batch.score} >= {short_threshold(batch.p, threshold)}"
 
 
 def _cut(batch: Batch, cut: Any) -> CutValues:
@@ -148,8 +150,10 @@ def print_decision(summary: DecideSummary) -> None:
 
 
 def _threshold(summary: DecideSummary) -> str:
-    if summary["rule"] is not None:
-        return f"{summary['rule']} gives the same labels"
+    rules = [summary["rule"], summary["rule_raw"]]
+    if any(rules):
+        shown = dict.fromkeys(rule for rule in rules if rule is not None)
+        return f"{', or '.join(shown)} gives the same labels"
     if summary["positives"] == 0:
         return "none: nothing is predicted positive"
     if summary["average"] == "groups":
