@@ -22,6 +22,7 @@ import pytest
 import argmetric as am
 from argmetric import _files as aio
 from argmetric._files import _write
+from argmetric.cli._options import as_count
 from argmetric.cli._progress import progress, reading
 from command import Ended, Run
 
@@ -599,6 +600,30 @@ def test_bad_input(run: Run, content: str, arguments: list[str], message: str) -
     assert ended.err.startswith(f"argmetric: {message}")
     assert ended.err.count("\n") == 1
     assert os.listdir() == ["s.csv"]
+
+
+def test_limits_are_whole_numbers_or_percentages(run: Run) -> None:
+    write_csv(label=Y, order=ORDER)
+    for command in ("decide", "report"):
+        for value in ("0.1", "2.9", "3.0", "-1", "0%", "101%", "%", "1e1"):
+            ended = run(command, "scores.csv", "--max-positives", value)
+            assert (ended.code, ended.out) == (2, "")
+            assert f"(500) or a percentage (5%) is needed, not {value!r}" in ended.err
+    for option in ("--min-positives", "--jobs"):
+        ended = run("decide", "scores.csv", option, "2.9")
+        assert (ended.code, ended.out) == (2, "")
+        assert "A whole number is needed, not '2.9'" in ended.err
+    for value, count in (("5%", 3), ("+5%", 3), ("4.99%", 2), ("100%", 60), ("3", 3)):
+        call = ("decide", "scores.csv", "--max-positives", value, "--json", "-m", "f2")
+        wanted = am.decide(P, "f2", max_positives=count)
+        assert json.loads(run(*call).out)["positives"] == wanted.n_positives
+    assert as_count(0.29, 100, None) == 29  # 0.29 * 100 is a little less
+    grouped = ("--group", "order", "--max-positives", "10%")
+    assert run("decide", "scores.csv", *grouped, "--average", "pooled").code == 0
+    for command in ("decide", "report"):
+        ended = run(command, "scores.csv", *grouped)
+        assert (ended.code, ended.out) == (2, "")
+        assert "is a number of rows in each group" in ended.err
 
 
 @pytest.mark.parametrize(

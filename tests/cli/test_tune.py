@@ -98,7 +98,7 @@ def test_tune_json(run: Run) -> None:
 def test_tune_options_reach_the_function(run: Run) -> None:
     arguments = [
         "--label", "kind", "--pos-label", "spam", "--groups", "group", "--weight", "w",
-        "--min-recall", "0.6", "--min-precision", "0.3", "--max-positives", "0.6",
+        "--min-recall", "0.6", "--min-precision", "0.3", "--max-positives", "60%",
         "--choice", "one-se", "--zero-division", "1", "-o", "rule.json",
     ]  # fmt: skip
     assert run("tune", "val.parquet", *arguments).code == 0
@@ -176,8 +176,9 @@ def test_tune_all_optima(run: Run) -> None:
         (["--label", "kind", "--pos-label", "egg"], 1, "never holds 'egg'"),
         (["--label", "y", "--weight", "y"], 2, "--label and --weight both name"),
         (["--label", "y", "--no-label"], 2, "--no-label and --label exclude each"),
-        (["--label", "y", "--max-positives", "1.5"], 2, "Invalid value for "
-         "--max-positives: A count (500) or a share (0.05) is needed. See argmetric"),
+        (["--label", "y", "--max-positives", "0.6"], 2, "Invalid value for "
+         "--max-positives: A whole number (500) or a percentage (5%) is needed, not "
+         "'0.6'. See argmetric"),
         (["--label", "y", "-o", "none/rule.json"], 1, "cannot write none/rule.json: "
          "there is no folder none"),
         (["--label", "y", "-o", "-"], 2, "the output is a file, not standard output"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal
 
@@ -11,6 +12,7 @@ from cyclopts.validators import Number
 
 from argmetric._files import Format, Written
 from argmetric.cli._encoding import Encoding
+from argmetric.cli._errors import UsageError
 
 Average = Literal["groups", "pooled"]
 WideAverage = Literal["macro", "micro", "samples"]
@@ -34,6 +36,7 @@ AMOUNT = Number(gte=0, lt=math.inf)
 FINITE = Number(gt=-math.inf, lt=math.inf)
 _SEED = Number(gte=0, lt=2**32)
 _MOST_JOBS = 10_000
+_ROUNDING = 1e-12  # 29% of 100 rows are 29, though 0.29 * 100 is a little less
 
 
 def _jobs(type_: Any, value: Any) -> None:
@@ -62,18 +65,46 @@ def _path(type_: Any, tokens: Sequence[Token]) -> str:
     return unmarked(tokens[0].value)
 
 
-def _share_or_count(type_: Any, tokens: Sequence[Token]) -> int | float:
-    """Read 500 as a count and 0.05 as a share."""
+def _whole(type_: Any, tokens: Sequence[Token]) -> int:
+    """Read a whole number; the parser's own way would round 2.9 to 3."""
     text = tokens[0].value
-    try:
-        if text.lstrip("+").isdigit():
-            return int(text)
-        share = float(text)
-    except ValueError:
-        share = -1.0
-    if not 0 < share < 1:
-        raise ValueError("A count (500) or a share (0.05) is needed.")
-    return share
+    if re.fullmatch(r"[+-]?\d{1,30}", text, re.ASCII) is None:
+        raise ValueError(f"A whole number is needed, not {text!r}.")
+    return int(text)
+
+
+def _count_or_percent(type_: Any, tokens: Sequence[Token]) -> int | float:
+    """Read 500 as a count, and 5% as a share of 0.05."""
+    text = tokens[0].value
+    if re.fullmatch(r"\+?\d{1,16}", text, re.ASCII):
+        return int(text)
+    if re.fullmatch(r"\+?(\d+\.?\d*|\.\d+)%", text, re.ASCII):
+        share = float(text[:-1]) / 100
+        if 0 < share <= 1:
+            return share
+    raise ValueError(
+        f"A whole number (500) or a percentage (5%) is needed, not {text!r}."
+    )
+
+
+def as_count(most: int | float | None, rows: int, average: str | None) -> int | None:
+    """Return a limit as a number of rows: 5% is that share of them, rounded down."""
+    if not isinstance(most, float):
+        return most
+    if average == "groups":
+        raise UsageError(
+            f"--max-positives {100 * most:g}% is a share of all rows; with --group it "
+            "is a number of rows in each group"
+        )
+    return math.floor(most * rows * (1 + _ROUNDING))
+
+
+def refuse_percent(most: int | float | None, where: str) -> None:
+    """Refuse a share of the rows where it is not known what that is."""
+    if isinstance(most, float):
+        raise UsageError(
+            f"--max-positives {100 * most:g}%: {where} takes a whole number of rows"
+        )
 
 
 FilePath = Annotated[str, Parameter(converter=_path, metavar="FILE")]
@@ -180,18 +211,23 @@ Choice = Annotated[
         "positives whose score is within a standard error of it."
     ),
 ]
+_MOST = Parameter(
+    converter=_count_or_percent, metavar="COUNT|PERCENT", group=LIMITS, validator=COUNT
+)
 Most = Annotated[
-    int | None,
-    Parameter(group=LIMITS, validator=COUNT),
-    told("Choose at most this many; with --group, in each group."),
-]
-MostOrShare = Annotated[
     int | float | None,
-    Parameter(converter=_share_or_count, metavar="COUNT|SHARE", group=LIMITS),
+    _MOST,
     told(
-        "Choose at most this many of these rows, or this share of them: 500, or 0.05."
+        "Choose at most this many (500), or this share of all rows (5%); with --group, "
+        "this many in each group."
     ),
 ]
+MostTuned = Annotated[
+    int | float | None,
+    _MOST,
+    told("Choose at most this many of these rows, or this share of them: 500, or 5%."),
+]
+Least = Annotated[int, Parameter(converter=_whole, group=LIMITS, validator=COUNT)]
 Share = Annotated[float | None, Parameter(group=LIMITS, validator=FRACTION)]
 Coverage = Annotated[
     float,
@@ -209,11 +245,13 @@ FailUnder = Annotated[
 
 # How the work is done
 Seed = Annotated[
-    int, Parameter(validator=_SEED), told("The seed of all that is drawn.")
+    int,
+    Parameter(converter=_whole, validator=_SEED),
+    told("The seed of all that is drawn."),
 ]
 Jobs = Annotated[
     int | None,
-    Parameter(alias="-j", validator=_jobs),
+    Parameter(alias="-j", converter=_whole, validator=_jobs),
     told(
         "The number of threads for groups, -1 for one on each core; results do not "
         "depend on it."

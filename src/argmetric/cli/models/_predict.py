@@ -29,6 +29,7 @@ from argmetric.cli._options import (
     OutputFormat,
     RowsFile,
     RowsTarget,
+    as_count,
 )
 from argmetric.cli._progress import progress, reading
 from argmetric.cli._summary import (
@@ -89,7 +90,8 @@ def predict(
     max_positives: Annotated[
         Most,
         Parameter(
-            help="With --joint: choose at most this many; with --group, in each group."
+            help="With --joint: choose at most this many (500), or this share of all "
+            "rows (5%); with --group, this many in each group."
         ),
     ] = None,
     coverage: Coverage = 0.9,
@@ -151,8 +153,10 @@ def predict(
         place = saved.model.classes_.tolist().index(saved.classes[1])
         p = saved.model.predict_proba(X)[:, place]
         if joint:
-            limits: dict[str, Any] = {"max_positives": max_positives, "n_jobs": jobs}
-            decision = saved.model.decide(X, **grouping(groups), **limits)
+            how = grouping(groups)
+            most = as_count(max_positives, table.n_rows, how["average"])
+            limits: dict[str, Any] = {"max_positives": most, "n_jobs": jobs}
+            decision = saved.model.decide(X, **how, **limits)
             chosen = np.asarray(decision.labels).astype(np.bool_)
         else:
             chosen = saved.model.predict(X) == saved.classes[1]

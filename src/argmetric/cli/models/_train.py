@@ -25,7 +25,7 @@ from argmetric.cli._options import (
     Jobs,
     Json,
     MoreFiles,
-    MostOrShare,
+    MostTuned,
     PosLabel,
     RowsFile,
     Seed,
@@ -109,7 +109,7 @@ def train(
         Literal["tune", "decide", "half", "auto"], Parameter(group=METRIC)
     ] = "tune",
     choice: Choice = "best",
-    max_positives: MostOrShare = None,
+    max_positives: MostTuned = None,
     min_precision: Share = None,
     min_recall: Share = None,
     model: Learner = "boosting",

@@ -22,11 +22,10 @@ from argmetric.cli._option_sets import (
 )
 from argmetric.cli._options import (
     CALIBRATION,
-    COUNT,
-    LIMITS,
     Coverage,
     Jobs,
     JsonSummary,
+    Least,
     MoreFiles,
     Most,
     NewDecisions,
@@ -36,6 +35,8 @@ from argmetric.cli._options import (
     RowsTarget,
     RuleFile,
     Share,
+    as_count,
+    refuse_percent,
 )
 from argmetric.cli._progress import progress
 from argmetric.cli.scores._decided import (
@@ -72,7 +73,7 @@ def decide(
     route: Annotated[Route, Parameter(group=CALIBRATION)] = "recalibrate",
     rule: RuleFile = None,
     max_positives: Most = None,
-    min_positives: Annotated[int, Parameter(group=LIMITS, validator=COUNT)] = 0,
+    min_positives: Least = 0,
     min_precision: Share = None,
     min_recall: Share = None,
     coverage: Coverage = 0.9,
@@ -113,7 +114,7 @@ def decide(
     source = gathered(file, more)
     refuse_shared_output(output, json=json)
     recalibration.check()
-    if max_positives is not None and max_positives < min_positives:
+    if isinstance(max_positives, int) and max_positives < min_positives:
         raise UsageError(
             f"--max-positives {max_positives} is below --min-positives {min_positives}"
         )
@@ -126,6 +127,7 @@ def decide(
     if route != "recalibrate":
         _refuse_beside_route(route, recalibration, limits, rule)
     if many.asked_for(source):
+        refuse_percent(max_positives, "work in pieces")
         refuse_beside_pieces(
             route=route != "recalibrate",
             rule=rule is not None,
@@ -150,6 +152,7 @@ def decide(
     if wide.asked:
         from argmetric.cli.scores.wide._decide import decide_wide
 
+        refuse_percent(max_positives, "a decision on several labels")
         refuse_beside_wide(route=route != "recalibrate", report=report is not None)
         return decide_wide(
             source,
@@ -190,6 +193,8 @@ def decide(
     shared = recalibration.reference is not None
     batch = load_batch(source, scores, columns, judge, shared=shared)
     table = batch.table
+    average = batch.grouping["average"]
+    limits["max_positives"] = as_count(max_positives, table.n_rows, average)
     new = {decision_column: "--decision-column"}
     out = rows_out(table, output, output_format, json=json, new=new)
     summary: DecideSummary | RuleSummary

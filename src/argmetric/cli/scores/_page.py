@@ -20,20 +20,20 @@ from argmetric.cli._option_sets import (
     Scores,
 )
 from argmetric.cli._options import (
-    COUNT,
     INPUT_FORMAT,
-    LIMITS,
     OUTPUT,
     Column,
     Coverage,
     GroupColumn,
     InputEncoding,
+    Least,
     MoreFiles,
     Most,
     PosLabel,
     RowsFile,
     Share,
     TextTarget,
+    as_count,
 )
 from argmetric.cli._progress import progress
 from argmetric.cli.scores._inputs import gathered
@@ -60,7 +60,7 @@ def report(
     judge: GroupJudge = DEFAULT_GROUP_JUDGE,
     recalibration: Recalibration = NO_RECALIBRATION,
     max_positives: Most = None,
-    min_positives: Annotated[int, Parameter(group=LIMITS, validator=COUNT)] = 0,
+    min_positives: Least = 0,
     min_precision: Share = None,
     min_recall: Share = None,
     coverage: Coverage = 0.9,
@@ -107,6 +107,7 @@ def report(
     )
     shared = recalibration.reference is not None
     batch = load_batch(source, scores, columns, judge, shared=shared)
+    most = as_count(max_positives, batch.table.n_rows, batch.grouping["average"])
     with progress(f"reporting on {batch.table.n_rows:,} rows"):
         known = reference_of(batch, recalibration, columns)
         path = recalibration.calibrator
@@ -119,7 +120,7 @@ def report(
             calibrator=None if path is None else read_calibrator(path),
             reference=known,
             min_positives=min_positives,
-            max_positives=max_positives,
+            max_positives=most,
             min_precision=min_precision,
             min_recall=min_recall,
             coverage=coverage,
