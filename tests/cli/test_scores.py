@@ -627,6 +627,55 @@ def test_limits_are_whole_numbers_or_percentages(run: Run) -> None:
 
 
 @pytest.mark.parametrize(
+    "call",
+    [
+        ["decide", "scores.csv", "-o", "./scores.csv"],
+        ["decide", "scores.csv", "--output=link.csv"],
+        ["decide", "scores.csv", "-o", "same.csv"],
+        ["decide", "sc*.csv", "-o", "scores.csv"],
+        ["decide", "past.csv", "--reference", "scores.csv", "-o", "scores.csv"],
+        ["decide", "scores.csv", "--report", "scores.csv"],
+        ["report", "scores.csv", "--format", "text", "-o", "scores.csv"],
+        ["tune", "scores.csv", "-o", "scores.csv"],
+        ["calibrate", "scores.csv", "-o", "scores.csv"],
+        ["train", "scores.csv", "--target", "label", "-o", "scores.csv"],
+        ["predict", "scores.csv", "past.csv", "-o", "scores.csv"],
+        ["stream", "scores.csv", "--target", "label", "-o", "scores.csv"],
+        ["spans", "scores.csv", "-o", "scores.csv"],
+        ["tag", "train", "scores.csv", "--task", "ner", "--model", "scores.csv"],
+        ["tag", "predict", "past.csv", "scores.csv", "-o", "scores.csv"],
+        ["parse", "train", "scores.csv", "--model", "scores.csv"],
+        ["parse", "predict", "past.csv", "scores.csv", "-o", "scores.csv"],
+        ["summarize", "scores.csv", "--html", "scores.csv"],
+        ["summarize", "scores.csv", "-o", "scores.csv"],
+        ["summarize", "train", "scores.csv", "--out", "scores.csv"],
+    ],
+)
+def test_no_output_overwrites_a_file_that_is_read(run: Run, call: list[str]) -> None:
+    write_csv(label=Y)
+    write_csv("past.csv", label=Y)
+    Path("link.csv").symlink_to("scores.csv")
+    Path("same.csv").hardlink_to("scores.csv")
+    before = Path("scores.csv").read_bytes()
+    ended = run(*call)
+    assert (ended.code, ended.out) == (2, "")
+    assert "is a file that is read: pass another name, or --force" in ended.err
+    assert Path("scores.csv").read_bytes() == before
+
+
+def test_a_file_that_is_read_is_overwritten_by_force(run: Run) -> None:
+    write_csv(label=Y)
+    ended = run("decide", "scores.csv", "-o", "scores.csv", "--force")
+    assert ended.code == 0
+    assert decisions(Path("scores.csv").read_text()) == DECIDED.tolist()
+    # Another file may be there, and force changes nothing else
+    write_csv("new.csv")
+    assert run("decide", "new.csv", "-o", "scores.csv").code == 0
+    assert run("decide", "new.csv", "-o", "none/x.csv", "--force").code == 1
+    assert run("decide", "new.csv", "-o", "new.csv").code == 2
+
+
+@pytest.mark.parametrize(
     "arguments",
     [
         ["decide", "--max-positives"],

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 _RESULTS = "Exit codes: 0 done, 1 failure, 2 wrong usage, 3 gate not met"
 _STREAMS = (
-    "`-` is standard input or output. `--debug` (or `ARGMETRIC_DEBUG=1`) shows the "
-    "traceback of a failure."
+    "`-` is standard input or output. `--force` lets an output overwrite a file that "
+    "is read. `--debug` (or `ARGMETRIC_DEBUG=1`) shows the traceback of a failure."
 )
 ENDINGS = f"{_RESULTS}. {_STREAMS}"
 TRAINING_ENDINGS = f"{_RESULTS}, 130 interrupted. {_STREAMS}"

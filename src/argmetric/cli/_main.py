@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from cyclopts import CycloptsError
 
 _DEBUG_FLAG = "--debug"
+_FORCE_FLAG = "--force"
 _DEBUG_VARIABLE = "ARGMETRIC_DEBUG"
 # Objects made before Python looks for cycles: what a command loads, it keeps
 _KEPT = 100_000
@@ -60,9 +61,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _ended(tokens: list[str]) -> int:
     """Run a command, whatever happens, and return its exit code."""
     debug = _DEBUG_FLAG in tokens or _debug_variable_is_set()
-    tokens = [token for token in tokens if token != _DEBUG_FLAG]
+    force = _FORCE_FLAG in tokens
+    flags = (_DEBUG_FLAG, _FORCE_FLAG)
+    tokens = [token for token in tokens if token not in flags]
     try:
-        code = _run(tokens)
+        code = _run(tokens, force=force)
         sys.stdout.flush()
     except BrokenPipeError:
         code = PIPE_CLOSED  # whoever was reading has seen enough
@@ -99,20 +102,21 @@ def _debug_variable_is_set() -> bool:
     return os.environ.get(_DEBUG_VARIABLE, "") not in ("", "0")
 
 
-def _run(tokens: list[str]) -> int:
+def _run(tokens: list[str], *, force: bool) -> int:
     if tokens == ["--version"]:
         print(__version__)
         return DONE
     from cyclopts import CycloptsError
 
     from argmetric.cli._app import app, make_app
-    from argmetric.cli._options import marked_streams
+    from argmetric.cli._options import marked_streams, refuse_overwriting
 
     if not tokens or (len(tokens) == 1 and tokens[0] in app.help_flags):
         make_app(listed=True).help_print([])
         return DONE
     if tokens[0] in app.help_flags:
         app.resolved_commands()  # the list of commands shows their first lines
+    app.config = () if force else (refuse_overwriting,)
     try:
         result = app(
             marked_streams(tokens),

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import glob
 import math
+import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, Literal
 
-from cyclopts import Group, Parameter, Token
+from cyclopts import App, ArgumentCollection, Group, Parameter, Token
 from cyclopts.validators import Number
 
 from argmetric._files import Format, Written
@@ -65,6 +67,36 @@ def _path(type_: Any, tokens: Sequence[Token]) -> str:
     return unmarked(tokens[0].value)
 
 
+def _written_path(type_: Any, tokens: Sequence[Token]) -> str:
+    """As `_path`; `refuse_overwriting` knows by it which files are written."""
+    return unmarked(tokens[0].value)
+
+
+def refuse_overwriting(app: App, commands: Any, arguments: ArgumentCollection) -> None:
+    """Refuse an output that is a file which the same command reads.
+
+    The parser calls this with what it found, for every command.
+    """
+
+    def given(converter: Any) -> Iterator[tuple[str, str]]:
+        for one in arguments:
+            if one.parameter.converter is converter:
+                yield from ((one.name, unmarked(token.value)) for token in one.tokens)
+
+    written = [pair for pair in given(_written_path) if os.path.isfile(pair[1])]
+    if not written:
+        return
+    for _, pattern in given(_path):
+        found = glob.glob(pattern, recursive=True) if glob.has_magic(pattern) else ()
+        for path in (pattern, *found):
+            for option, target in written:
+                if os.path.isfile(path) and os.path.samefile(path, target):
+                    raise UsageError(
+                        f"{option} {target} is a file that is read: pass another name, "
+                        "or --force to overwrite it"
+                    )
+
+
 def _whole(type_: Any, tokens: Sequence[Token]) -> int:
     """Read a whole number; the parser's own way would round 2.9 to 3."""
     text = tokens[0].value
@@ -108,6 +140,7 @@ def refuse_percent(most: int | float | None, where: str) -> None:
 
 
 FilePath = Annotated[str, Parameter(converter=_path, metavar="FILE")]
+WrittenPath = Annotated[str, Parameter(converter=_written_path, metavar="FILE")]
 Flag = Parameter(negative="", show_default=False)
 ColumnName = Annotated[str, Parameter(metavar="COLUMN")]
 IN_FILE = Parameter(group=COLUMNS)
@@ -259,7 +292,7 @@ Jobs = Annotated[
 ]
 
 # What is written
-Target = Annotated[FilePath | None, _WRITTEN, Parameter(alias="-o")]
+Target = Annotated[WrittenPath | None, _WRITTEN, Parameter(alias="-o")]
 RowsTarget = Annotated[
     Target,
     told(
@@ -274,7 +307,7 @@ TextTarget = Annotated[
     ),
 ]
 ReportTarget = Annotated[
-    FilePath | None,
+    WrittenPath | None,
     _WRITTEN,
     told(
         "Also write a report: a page (.html), or the same as Markdown (.md), JSON "

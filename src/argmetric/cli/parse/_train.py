@@ -21,7 +21,7 @@ from argmetric.cli._learning import (
     warnings_in,
     written_model,
 )
-from argmetric.cli._options import FilePath, Flag, Json, Seed
+from argmetric.cli._options import FilePath, Flag, Json, Seed, WrittenPath
 from argmetric.cli._progress import progress
 from argmetric.cli._stop import ends_in_order
 from argmetric.cli._summary import SentencesAsked
@@ -73,7 +73,7 @@ def train(
     file: FilePath,
     /,
     *,
-    model: Annotated[FilePath, Parameter(alias="-o")],
+    model: Annotated[WrittenPath, Parameter(alias="-o")],
     dev: FilePath | None = None,
     tagger: TaggerFile = None,
     learn_tagger: Annotated[bool, Flag] = False,

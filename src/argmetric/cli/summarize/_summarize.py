@@ -13,7 +13,7 @@ from argmetric._saving import DataError
 from argmetric.cli import _report
 from argmetric.cli._encoding import OTHER_ENCODING, Encoding, check_encoding
 from argmetric.cli._errors import DONE, UsageError
-from argmetric.cli._options import OUTPUT, FilePath, Json, TextTarget
+from argmetric.cli._options import OUTPUT, FilePath, Json, TextTarget, WrittenPath
 from argmetric.cli._progress import progress
 from argmetric.cli.scores._rules import refuse_bad_target
 from argmetric.cli.summarize._shared import (
@@ -89,7 +89,7 @@ def summarize(
         ),
     ] = None,
     encoding: Encoding = "utf-8",
-    html: Annotated[FilePath | None, Parameter(group=OUTPUT)] = None,
+    html: Annotated[WrittenPath | None, Parameter(group=OUTPUT)] = None,
     output: TextTarget = None,
     json: Json = False,
 ) -> int:

@@ -13,7 +13,7 @@ from cyclopts.validators import Number
 from argmetric.cli import _report
 from argmetric.cli._encoding import Encoding, check_encoding
 from argmetric.cli._errors import DONE, INTERRUPTED, UsageError, say
-from argmetric.cli._options import FilePath, Json
+from argmetric.cli._options import FilePath, Json, WrittenPath
 from argmetric.cli._progress import progress
 from argmetric.cli._stop import ends_in_order
 from argmetric.cli.scores._rules import refuse_bad_target
@@ -67,7 +67,7 @@ def train(
     data: Annotated[FilePath, Parameter(metavar="FILE|FOLDER")],
     /,
     *,
-    model: Annotated[FilePath, Parameter(alias=("-o", "--out"))],
+    model: Annotated[WrittenPath, Parameter(alias=("-o", "--out"))],
     references: ReferencesFolder = None,
     words: Words = None,
     mode: ModeOption = None,

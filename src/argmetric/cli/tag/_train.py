@@ -21,7 +21,7 @@ from argmetric.cli._learning import (
     warnings_in,
     written_model,
 )
-from argmetric.cli._options import FilePath, Json, Seed
+from argmetric.cli._options import FilePath, Json, Seed, WrittenPath
 from argmetric.cli._progress import progress
 from argmetric.cli._stop import ends_in_order
 from argmetric.cli._summary import SentencesAsked
@@ -82,7 +82,7 @@ def train(
     /,
     *,
     task: TagTask,
-    model: Annotated[FilePath, Parameter(alias="-o")],
+    model: Annotated[WrittenPath, Parameter(alias="-o")],
     dev: FilePath | None = None,
     encoding: Encoding = "utf-8",
     templates: Annotated[FilePath | None, _Recipe] = None,
