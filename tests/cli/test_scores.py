@@ -570,8 +570,8 @@ ROWS = "; rows are counted from 1, without the header"
         ("score\n0.5\n-inf\n", [],
          f"s.csv: column 'score', row 2: '-inf' is not a finite number{ROWS}"),
         ("score\n2.31\n-4.1\n", [],
-         "s.csv: column 'score', row 1: '2.31' is outside [0, 1] (range seen: -4.1 to "
-         f"2.31); looks like logits: pass --logits (2 such rows){ROWS}"),
+         "s.csv: column 'score' is 2.31 at row 1, outside of [0, 1] (range seen: -4.1 "
+         f"to 2.31); looks like logits: pass --logits{ROWS}"),
         ("score\n0.5\nhigh\n", [],
          f"s.csv: column 'score', row 2: 'high' is not a number{ROWS}"),
         ("a,b\n1,2\n", [], "s.csv has no score column (looked for score, scores, prob"),

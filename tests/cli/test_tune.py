@@ -324,7 +324,7 @@ def test_scores_that_the_rule_does_not_know(run: Run) -> None:
     Path("t.csv").write_text("p\n0.5\n3.5\n")
     ended = run("decide", "t.csv", "--rule", "r.json")
     assert (ended.code, ended.out) == (1, "")
-    assert "column 'p', row 2: '3.5' is outside [0, 1]" in ended.err
+    assert "column 'p' is 3.5 at row 2, outside of [0, 1]" in ended.err
 
 
 # decide and forecast after a map
@@ -546,7 +546,7 @@ def test_calibrated_rows_in_every_format(run: Run, extension: str) -> None:
          "already has a column 'p'; name the new one with --calibrated-column"),
         (["--output-format", "csv"], 2, "--output-format is about rows"),
         (["--label", "y", "-o", "."], 1, "cannot write .: it is a folder"),
-        (["--label", "y", "--score", "w"], 1, "is outside [0, 1]"),
+        (["--label", "y", "--score", "w"], 1, "outside of [0, 1]"),
         (["--label", "y", "--method", "magic"], 2, "--method"),
     ],
 )  # fmt: skip

@@ -20,6 +20,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import argmetric as am
 from argmetric import _files as aio
 from argmetric._files import _read, _write
 from argmetric._files._arrow import text_array
@@ -559,20 +560,36 @@ def test_types_that_are_no_numbers() -> None:
 @pytest.mark.parametrize(
     ("values", "problem"),
     [
-        ([0.5, -4.125, 7.9], "row 2: -4.125 is outside [0, 1] (range seen: -4.125 to "
-         "7.9); looks like logits: pass `logits` (2 such rows)"),
-        ([0.5, 97.25], "row 2: 97.25 is outside [0, 1] (range seen: 0.5 to 97.25); "
+        ([0.5, -4.125, 7.9], "-4.125 at row 2, outside of [0, 1] (range seen: -4.125 "
+         "to 7.9); looks like logits: pass `logits`"),
+        ([0.5, 97.25], "97.25 at row 2, outside of [0, 1] (range seen: 0.5 to 97.25); "
          "looks like percentages: divide by 100"),
-        ([0.5, 1000.0], "row 2: 1000.0 is outside [0, 1] (range seen: 0.5 to 1000); "
-         "not a probability"),
+        ([0.5, 1000.0], "1000 at row 2, outside of [0, 1] (range seen: 0.5 to 1000); "
+         "probabilities are needed"),
+        ([0.5, -0.1], "-0.1 at row 2, outside of [0, 1] (range seen: -0.1 to 0.5); "
+         "probabilities are needed"),
+        ([0.5, 1.00001], "1.00001 at row 2, outside of [0, 1] (range seen: 0.5 to "
+         "1.00001); probabilities are needed"),
     ],
 )  # fmt: skip
 def test_no_probability(values: list[float], problem: str) -> None:
     table = table_of(s=values)
     with pytest.raises(aio.DataError) as caught:
         aio.probabilities(table, "s")
-    assert str(caught.value) == f"t.parquet: column 's', {problem}{COUNTED}"
+    assert str(caught.value) == f"t.parquet: column 's' is {problem}{COUNTED}"
     assert aio.probabilities(table, "s", logits=True).tolist() == values
+
+
+def test_what_rounding_puts_outside_is_what_it_is_for_the_functions() -> None:
+    values = [0.5, -1e-17, 1.0000001, 1.0 + 1e-6, -1e-6]
+    read = aio.probabilities(table_of(s=values), "s")
+    assert read.tolist() == [0.5, 0.0, 1.0, 1.0, 0.0]
+    assert am.decide(read).expected == am.decide(values).expected
+    for beyond in (1.0 + 1.1e-6, -1.1e-6):
+        with pytest.raises(aio.DataError, match=r"at row 2, outside of \[0, 1\]"):
+            aio.probabilities(table_of(s=[0.5, beyond]), "s")
+        with pytest.raises(ValueError, match=r"at row 1, outside of \[0, 1\]"):
+            am.decide([0.5, beyond])
 
 
 @pytest.mark.parametrize(

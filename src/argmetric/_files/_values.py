@@ -13,9 +13,11 @@ from argmetric._files._arrow import flat, mask_to_numpy, to_numpy
 from argmetric._files._formats import DataError, marked
 from argmetric._files._functions import call, cast
 from argmetric._files._table import Table
+from argmetric._validation import check_scores
 
 _NUMBER = r"(?i)^[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|nan|inf|infinity)$"
 _SHOWN_CHARACTERS = 40
+_COUNTED = "rows are counted from 1, without the header"
 
 
 def numbers(table: Table, name: str) -> npt.NDArray[np.float64]:
@@ -69,24 +71,17 @@ def probabilities(
     DataError
         With row, column and value of the first cell outside [0, 1].
     """
-    values = numbers(table, name)
-    if logits:
-        return values
-    outside = ~((values >= 0) & (values <= 1))
-    if outside.any():
-        low, high = values.min(), values.max()
-        hint = _scale_hint(low, high)
-        problem = f"is outside [0, 1] (range seen: {low:.6g} to {high:.6g}); {hint}"
-        _refuse(table, name, outside, problem)
-    return values
+    hint = f"looks like logits: pass {marked('logits')}"
 
+    def where(index: int) -> str:
+        source, row = table.place_of(index)
+        return f"row {row + 1}" + f" of {source}" * (source != table.source)
 
-def _scale_hint(low: float, high: float) -> str:
-    if low < 0:
-        return f"looks like logits: pass {marked('logits')}"
-    return (
-        "looks like percentages: divide by 100" if high <= 100 else "not a probability"
-    )
+    values, column = numbers(table, name), _place(table, name)
+    try:
+        return check_scores(values, column, logits=logits, hint=hint, where=where)
+    except ValueError as error:
+        raise DataError(f"{error}; {_COUNTED}") from None
 
 
 def weights(table: Table, name: str) -> npt.NDArray[np.float64]:
@@ -190,8 +185,7 @@ def _refuse(table: Table, name: str, bad: npt.NDArray[np.bool_], problem: str) -
     more = f" ({count} such rows)" if count > 1 else ""
     source, row = table.place_of(row)
     raise DataError(
-        f"{source}: column {name!r}, row {row + 1}: {shown}{problem}{more}; "
-        "rows are counted from 1, without the header"
+        f"{source}: column {name!r}, row {row + 1}: {shown}{problem}{more}; {_COUNTED}"
     )
 
 
