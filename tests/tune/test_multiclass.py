@@ -290,6 +290,67 @@ def test_a_frame_names_classes_that_y_lacks():
         tune(names[y[kept]], p[kept])
 
 
+NAMES = np.array(["fox", "ant", "cow", "bee"])
+
+
+def test_classes_name_the_columns():
+    """In any order, with one that y lacks, and before the names of a frame."""
+    y, p = sample()
+    rule = tune(NAMES[y], p, classes=NAMES.tolist(), **QUICK)
+    assert rule.classes == tuple(NAMES)
+    order = np.argsort(NAMES)
+    assert rule.argmax_score == tune(NAMES[y], p[:, order], **QUICK).argmax_score
+    assert rule.score == plain_score("f1", y, rule.predicts(p), 4)
+    kept = y != 3
+    with pytest.raises(ValueError, match="a class does not occur in y, pass classes="):
+        tune(NAMES[y[kept]], p[kept])
+    rule = tune(NAMES[y[kept]], p[kept], classes=NAMES, **QUICK)
+    assert rule.classes == tuple(NAMES)
+    assert rule.score == plain_score("f1", y[kept], rule.predicts(p[kept]), 4)
+    frame = pd.DataFrame(p[kept], columns=NAMES)
+    assert tune(NAMES[y[kept]], frame, **QUICK) == rule
+    other = frame.set_axis(["p0", "p1", "p2", "p3"], axis=1)
+    assert tune(NAMES[y[kept]], other, classes=NAMES, **QUICK) == rule
+    numbers = tune(y[kept], p[kept], classes=range(4), **QUICK)
+    assert numbers.classes == (0, 1, 2, 3)
+    assert numbers.score == rule.score
+    assert am.Rule.from_dict(rule.to_dict()) == rule
+
+
+def test_columns_of_a_frame_count_by_their_names_in_any_order():
+    y, p = sample()
+    frame = pd.DataFrame(p, columns=NAMES)
+    rule = tune(NAMES[y], frame, **QUICK)
+    assert rule.classes == tuple(NAMES)  # not in sorted order
+    assert rule == tune(NAMES[y], p, classes=NAMES, **QUICK)
+    # Names that are no labels say nothing: the order is that of the labels
+    other = frame[np.sort(NAMES)].set_axis(["p0", "p1", "p2", "p3"], axis=1)
+    assert tune(NAMES[y], other, **QUICK).classes == tuple(np.sort(NAMES))
+
+
+@pytest.mark.parametrize(
+    ("classes", "message"),
+    [
+        (["fox", "ant", "cow"], "classes must name the 4 columns of p"),
+        ([["fox", "ant", "cow", "bee"]], "classes must name the 4 columns of p"),
+        (["fox", "ant", "cow", "cow"], "classes has 'cow' twice"),
+        (["fox", "ant", "cow", "x"], "y has the label 'bee', which is not among"),
+        (["fox", "ant", "cow", None], "classes has no label at row 3"),
+    ],
+)
+def test_classes_that_do_not_fit(classes, message):
+    y, p = sample()
+    with pytest.raises(ValueError, match=message):
+        tune(NAMES[y], p, classes=classes)
+
+
+def test_classes_are_about_one_label_of_several():
+    y, p = sample()
+    for labels, scores in ((y > 0, p[:, 1]), (None, p[:, 1]), (np.eye(4)[y], p)):
+        with pytest.raises(ValueError, match="classes"):
+            tune(labels, scores, classes=NAMES)
+
+
 def test_several_metrics_and_a_calibrator():
     y, p = sample(400)
     both = tune(y, p, ["f1", "mcc"], calibrator=np.sqrt, **QUICK)

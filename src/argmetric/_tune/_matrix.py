@@ -45,6 +45,7 @@ def tune_matrix(
     groups: Any,
     pos_label: Any,
     average: Any,
+    classes: Any,
     calibrator: Any,
 ) -> list[MultiLabelRule] | list[MultiClassRule]:
     """A rule per label where y is a matrix; weights of classes where it is not."""
@@ -55,6 +56,10 @@ def tune_matrix(
             )
     two_dimensional = is_sparse(y) or label_array(y).ndim == 2
     if two_dimensional:
+        if classes is not None:
+            raise ValueError(
+                "classes goes with one label per row, not with a matrix of labels"
+            )
         return _tune_labels(
             y, p, scores, weight, metrics, settings, average, calibrator
         )
@@ -65,7 +70,7 @@ def tune_matrix(
     if settings.limits.given or settings.choice != "best":
         what = ", ".join(settings.limits.given) or "choice='one_se'"
         raise ValueError(f"{what} is not there for several classes")
-    true, classes = _classes(y, p, scores)
+    true, classes = _classes(y, p, scores, classes)
     if len(classes) == 2 and average is None:
         raise ValueError(
             f"y has two classes and p two columns: pass the column of the positive "
@@ -79,7 +84,9 @@ def tune_matrix(
     return [replace(rule, calibrator=calibrator) for rule in rules]
 
 
-def _classes(y: Any, p: Any, scores: Floats) -> tuple[Integers, tuple[Any, ...]]:
+def _classes(
+    y: Any, p: Any, scores: Floats, given: Any
+) -> tuple[Integers, tuple[Any, ...]]:
     """Number of the column of every label, and the labels of the columns."""
     array = label_array(y)
     refuse_missing(array, "y")
@@ -93,18 +100,41 @@ def _classes(y: Any, p: Any, scores: Floats) -> tuple[Integers, tuple[Any, ...]]
     classes = tuple(plain_label(value) for value in found)
     if len(classes) == 1:
         raise one_class(classes[0], "y")
-    if len(classes) == scores.shape[1]:
-        return code.astype(np.int64), classes
-    names = column_names(p)
+    names = column_names(p) if given is None else _given_classes(given, scores.shape[1])
     columns = {} if names is None else {plain_label(x): i for i, x in enumerate(names)}
-    if set(classes) <= set(columns):
+    if set(classes) <= set(columns) and len(columns) == scores.shape[1]:
         place = np.array([columns[name] for name in classes])
         return place[code], tuple(columns)
+    if given is not None:
+        odd = next(one for one in classes if one not in columns)
+        raise ValueError(
+            f"y has the label {shown(odd)}, which is not among classes "
+            f"({listed(tuple(columns))})"
+        )
+    if len(classes) == scores.shape[1]:
+        return code.astype(np.int64), classes
     raise ValueError(
         f"p has {scores.shape[1]} columns but y has {len(classes)} classes "
-        f"({listed(classes)}): one column per class is needed, in sorted order, or a "
+        f"({listed(classes)}): one column per class is needed, in sorted order; where "
+        "a class does not occur in y, pass classes=, the class of each column, or a "
         "frame whose columns are named like the classes"
     )
+
+
+def _given_classes(given: Any, count: int) -> list[Any]:
+    """The class of each column, each once."""
+    array = label_array(given, "classes")
+    refuse_missing(array, "classes")
+    names: list[Any] = array.tolist()
+    if array.ndim != 1 or len(names) != count:
+        raise ValueError(
+            f"classes must name the {count} columns of p, one by one, not "
+            f"{shown(given)}"
+        )
+    twice = [name for name in names if names.count(name) > 1]
+    if twice:
+        raise ValueError(f"classes has {shown(twice[0])} twice: each column is a class")
+    return names
 
 
 def _tune_labels(

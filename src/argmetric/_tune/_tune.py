@@ -59,6 +59,7 @@ def tune(
     calibrator: Any = None,
     choice: Choice = "best",
     average: RuleAverage | None = None,
+    classes: Any = None,
     n_bootstrap: int = 200,
     coverage: float = 0.9,
     cv: int | None = 5,
@@ -78,7 +79,9 @@ def tune(
         best one for the population they come from (linear-fractional metrics).
     p : array-like
         Scores, the larger the more positive; they need not be probabilities. A
-        matrix has one column per label, or per class in sorted order.
+        matrix has one column per label, or per class: in the order of `classes`, else
+        by the names of a frame's columns where the labels are among them, else in
+        sorted order.
     metric : str, Metric, callable, or a list of them, default="f1"
         What to optimise; a list gives a dict of rules over one sort.
     sample_weight : array-like, optional
@@ -111,6 +114,9 @@ def tune(
         With groups: their mean (default), or all rows as one with whole groups
         resampled. For a matrix: a rule per label ("macro", default), or one threshold
         for all cells ("micro"), or for the mean over rows ("samples").
+    classes : sequence, optional
+        The class of each column of `p`, for one label per row and several classes.
+        Not all of them need to occur in `y`.
     n_bootstrap : int, default=200
         Samples behind the interval of the threshold; 0 leaves both intervals out. More
         than 4,096 rows are resampled in bins of neighbouring scores.
@@ -171,6 +177,11 @@ def tune(
     weight = check_row_weight(sample_weight, scores.shape[0])
     for one in metrics:
         require_defined(one, scores.shape[0])
+    if classes is not None and (y is None or scores.ndim == 1):
+        raise ValueError(
+            "classes names the columns of p where each row has one of several classes: "
+            "leave it out, or pass labels and a matrix"
+        )
     if y is None:
         from argmetric._tune._population import tune_population
 
@@ -197,6 +208,7 @@ def tune(
             groups=groups,
             pos_label=pos_label,
             average=average,
+            classes=classes,
             calibrator=calibrator,
         )
     if metric is None or isinstance(metric, str) or not isinstance(metric, Sequence):
