@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,9 +16,6 @@ from argmetric._display import Result, as_frame
 from argmetric._lazy import room_above
 from argmetric._types import Floats, Integers
 from argmetric.metrics import Metric, RatesForm
-
-if TYPE_CHECKING:
-    from argmetric._forecast import Forecast
 
 
 @dataclass(frozen=True)
@@ -249,8 +246,7 @@ class Decision(Result):
         known: Any = None,
         prior: float | None = None,
         overdispersion: float = 0.0,
-        pos_label: Any = None,
-    ) -> Forecast:
+    ) -> Any:
         """Forecast the score of these labels as they were decided.
 
         Probabilities, groups, metric and the calibrator or reference are those of the
@@ -260,8 +256,8 @@ class Decision(Result):
         ----------
         coverage : float, default=0.9
             Probability that the interval should hold.
-        known, prior, overdispersion, pos_label
-            As for `forecast`.
+        known, prior, overdispersion
+            As for `forecast`; what is known is 0/1, as the labels are.
 
         Returns
         -------
@@ -280,7 +276,7 @@ class Decision(Result):
                 "a decision that was pickled or copied has no forecast: it needs the "
                 "input again, as argmetric.forecast(p, labels) takes it"
             )
-        forecast: Forecast = room_above("_forecast").forecast(
+        return room_above("_forecast").forecast(
             asked["p"],
             self.labels,
             self.metric,
@@ -292,9 +288,7 @@ class Decision(Result):
             known=known,
             prior=prior,
             overdispersion=overdispersion,
-            pos_label=pos_label,
         )
-        return forecast
 
     def report(
         self, y: Any = None, *, pos_label: Any = None, coverage: float = 0.9
