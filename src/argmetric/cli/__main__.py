@@ -2,7 +2,7 @@
 
 import sys
 
-from argmetric.cli._main import main
+from argmetric.cli import main
 
 if __name__ == "__main__":
     sys.exit(main())

@@ -33,25 +33,16 @@ _FORCE_FLAG = "--force"
 _DEBUG_VARIABLE = "ARGMETRIC_DEBUG"
 # Objects made before Python looks for cycles: what a command loads, it keeps
 _KEPT = 100_000
+_interrupts: list[int] = []  # that have come
 _RICH_PIPE_CLOSED = 1  # how rich leaves when its output is closed; nothing else does
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command.
-
-    Parameters
-    ----------
-    arguments : sequence of str, optional
-        The command and its options; by default those of the process.
-
-    Returns
-    -------
-    int
-        0 done, 1 failure, 2 wrong usage, 3 gate not met.
-    """
+def run(arguments: Sequence[str] | None) -> int:
+    """Run a command, as `argmetric.cli.main` says."""
     if arguments is not None:
         return _ended(list(arguments))
     gc.set_threshold(_KEPT)
+    _occupy_closed_streams()
     _prepare_process()
     code = _ended(sys.argv[1:])
     gc.freeze()  # nor when it ends
@@ -76,6 +67,8 @@ def _ended(tokens: list[str]) -> int:
     except KeyboardInterrupt:
         code = INTERRUPTED
     except Exception as error:
+        if _interrupts:  # what an import made of it
+            return INTERRUPTED
         if debug:
             import traceback
 
@@ -87,10 +80,28 @@ def _ended(tokens: list[str]) -> int:
     return code
 
 
+def _occupy_closed_streams() -> None:
+    """Open what was closed before us: else the next file would take its number.
+
+    What is written to a closed standard output fails, as it should; nobody can be told
+    anything on a closed standard error.
+    """
+    for number, mode in ((0, os.O_WRONLY), (1, os.O_RDONLY), (2, os.O_WRONLY)):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, mode)  # takes the lowest free number, which is this
+    if sys.stdout is None:
+        sys.stdout = open(1, "w", closefd=False)  # noqa: SIM115 -- lasts
+    if sys.stderr is None:
+        sys.stderr = open(2, "w", closefd=False)  # noqa: SIM115 -- lasts
+
+
 def _prepare_process() -> None:
     from argmetric.cli._stop import end_soon_after_signals
 
     signal.signal(signal.SIGTERM, _terminate)
+    signal.signal(signal.SIGINT, _interrupt)
     end_soon_after_signals()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
@@ -166,6 +177,13 @@ def _settle_stdout() -> None:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())
         os.close(nowhere)
+
+
+def _interrupt(signal_number: int, frame: FrameType | None) -> None:
+    """Leave by way of the clean-up code; what cannot be raised is not told either."""
+    _interrupts.append(signal_number)
+    sys.unraisablehook = lambda unraisable: None
+    raise KeyboardInterrupt
 
 
 def _terminate(signal_number: int, frame: FrameType | None) -> None:
