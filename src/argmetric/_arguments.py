@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import warnings
 from collections.abc import Iterable, Mapping, Set
 from decimal import Decimal
@@ -18,6 +19,8 @@ import numpy as np
 
 MOST = 2**63 - 1  # what a count can be in arrays
 LONGEST = 80  # characters of a value in a message
+_UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
+_UNITS |= {f"{unit}i": 1 << (10 * i) for i, unit in enumerate("kmgt", 1)}
 
 
 def shown(value: Any) -> str:
@@ -162,6 +165,16 @@ def check_path(value: Any, name: str = "path") -> str:
     if not path or "\0" in path:
         raise ValueError(f"{name} must be the name of a file, not {shown(value)}")
     return path
+
+
+def check_bytes(value: Any, name: str, *, low: int = 1) -> int:
+    """A number of bytes, or text such as 2GB or 512MiB."""
+    if not isinstance(value, str):
+        return check_count(value, name, low=low)
+    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?i?)b?\s*", value.lower())
+    if match is None or match[2] not in _UNITS:
+        raise ValueError(f"{name} must be a size such as '2GB', not {shown(value)}")
+    return check_count(int(float(match[1]) * _UNITS[match[2]]), name, low=low)
 
 
 def _number(value: Any, name: str, wanted: str) -> Any:

@@ -368,8 +368,8 @@ def test_named_pipe_is_read_and_written(folder: Path) -> None:
         ("a.csv", 'a,b\n"1,2\n3,4\n', "a.csv, line 2 opens a quote that never closes"),
         ("a.jsonl", "null\n", "a.jsonl, line 1: not a JSON object: null"),
         ("a.jsonl", '{"a": 1}\nnull\n', "a.jsonl, line 2: not a JSON object: null"),
-        ("a.jsonl", '{"a":' * 100_000, "a.jsonl, line 1: not JSON: it is nested too "
-         "deeply"),
+        ("a.jsonl", '{"a":' * 100_000, "a.jsonl, line 1: not JSON: it is nested "
+         "deeper than 100 levels"),
         ("a.ods", "PK", "a.ods: unknown extension '.ods'; use one of .csv, .tsv, "
          ".tab, .parquet, .pq, .arrow, .feather, .ipc, .arrows, .jsonl, .ndjson, "
          ".json, .xlsx, .xlsm, or pass `format`"),

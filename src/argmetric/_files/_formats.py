@@ -38,6 +38,7 @@ _MAGIC: tuple[tuple[bytes, Format], ...] = (
     (b"PK\x03\x04", "xlsx"),
 )
 
+MAX_LINE_BYTES = 1 << 26
 UTF8_MARK = b"\xef\xbb\xbf"
 _SNIFFED_BYTES = 65_536
 
@@ -50,6 +51,7 @@ Role = Literal[
     "hash_bits",
     "label",
     "logits",
+    "max_line",
     "memory",
     "missing_groups",
     "neg_label",

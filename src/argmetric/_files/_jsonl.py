@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from typing import Any
 
-from argmetric._files._arrow import text_array
+import numpy as np
+
+from argmetric._files._arrow import text_array, to_numpy
 from argmetric._files._formats import OTHER_ENCODING, UTF8_MARK, DataError
-from argmetric._saving import decoded, parsed
+from argmetric._files._functions import call
+from argmetric._saving import MAX_NESTING, decoded, is_too_deep, parsed
 
 
 def read_jsonl(data: bytes, name: str) -> tuple[Any, Any]:
@@ -36,6 +40,8 @@ def read_jsonl(data: bytes, name: str) -> tuple[Any, Any]:
             "(jq -c '.[]' makes them)"
         )
     lines = _lines(data, name)
+    if any(is_too_deep(line) for line in _bracketed(lines)):  # pyarrow would crash
+        return _columns_of_mixed_types(lines, name), lines
     objects = pc.match_substring_regex(lines, pattern=r"^\s*\{")
     if not pc.all(objects).as_py():  # pyarrow takes null for a row, or crashes
         return _columns_of_mixed_types(lines, name), lines
@@ -54,6 +60,13 @@ def _lines(data: bytes, name: str) -> Any:
     whole = text_array([decoded(data, "utf-8", name, OTHER_ENCODING)])
     lines = pc.split_pattern(whole, pattern="\n").values
     return lines.filter(pc.match_substring_regex(lines, pattern=r"\S"))
+
+
+def _bracketed(lines: Any) -> Iterator[bytes]:
+    """Lines with so many brackets that they may be nested too deeply."""
+    brackets = call("count_substring_regex", lines, pattern=r"[\[{]")
+    for line in np.flatnonzero(to_numpy(brackets, np.int64) > MAX_NESTING):
+        yield lines[line].as_py().encode()
 
 
 def _columns(data: bytes, block_bytes: int) -> Any:

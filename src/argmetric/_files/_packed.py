@@ -10,6 +10,10 @@ from typing import IO, Any
 
 from argmetric._files._formats import DataError
 
+# A text packs to a fifth, one that repeats itself to a hundredth; beyond, it is a trap
+MAX_EXPANSION = 200
+ALWAYS_UNPACKED = 1 << 26  # bytes, however small the file was
+_PIECE = 1 << 24
 _CODECS = {".gz": "gzip", ".zst": "zstd"}
 _MARKS = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 
@@ -39,7 +43,18 @@ def unpacked(data: bytes, name: str) -> bytes:
 
     try:
         stream: Any = pa.CompressedInputStream(pa.BufferReader(data), codec)
-        return bytes(stream.read())
+        most = max(ALWAYS_UNPACKED, MAX_EXPANSION * len(data))
+        pieces, size = [], 0
+        while piece := stream.read(_PIECE):
+            pieces.append(piece)
+            size += len(piece)
+            if size > most:
+                raise DataError(
+                    f"{name}: {len(data):,} bytes of {codec} unpack to more than "
+                    f"{MAX_EXPANSION} times as many; if that is right, unpack them "
+                    f"first ({codec} -dc)"
+                )
+        return b"".join(pieces)
     except (OSError, pa.ArrowException) as error:
         reason = str(error).splitlines()[0]
         raise DataError(

@@ -16,6 +16,7 @@ from argmetric._files._binary import BINARY
 from argmetric._files._formats import (
     DELIMITERS,
     FORMATS,
+    MAX_LINE_BYTES,
     OTHER_ENCODING,
     STANDARD_STREAM,
     UTF8_MARK,
@@ -32,6 +33,7 @@ from argmetric._saving import decoded, is_utf8, refuse_other_encodings
 
 _CSV_BLOCK_BYTES = 1 << 23
 _SHOWN_CHARACTERS = 40
+MAX_COLUMNS = 200_000  # each takes 4 kB, however few the rows
 
 
 def read_table(
@@ -39,6 +41,7 @@ def read_table(
     format: Format | None = None,
     *,
     encoding: str = "utf-8",
+    max_line: int = MAX_LINE_BYTES,
 ) -> Table:
     """Read rows from a file, or from standard input for ``"-"``.
 
@@ -52,6 +55,8 @@ def read_table(
         recognised by their first bytes.
     encoding : str, optional
         How the text of CSV, TSV and JSONL is written.
+    max_line : int, optional
+        The longest line of text in bytes.
 
     Returns
     -------
@@ -76,6 +81,7 @@ def read_table(
     format = _agreed_format(name, format, data)
     if format not in BINARY:
         data = _as_utf8(data, encoding, name)
+        _refuse_long_line(data, max_line, name)
     table = _parse(data, format, name)
     if table.n_rows == 0:
         raise DataError(f"{name} has no rows")
@@ -88,6 +94,20 @@ def _as_utf8(data: bytes, encoding: str, name: str) -> bytes:
         return decoded(data, encoding, name, OTHER_ENCODING).encode()
     refuse_other_encodings(data, name, f"pass {marked('encoding', 'utf-16')}")
     return data
+
+
+def _refuse_long_line(data: bytes, most: int, name: str) -> None:
+    """Refuse a line that readers would copy several times over."""
+    start = 0
+    while len(data) - start > most:
+        end = data.rfind(b"\n", start, start + most + 1)
+        if end < 0:
+            line = data.count(b"\n", 0, start) + 1
+            raise DataError(
+                f"{name}, line {line}: longer than {most:,} bytes; if that is right, "
+                f"pass {marked('max_line', 'SIZE')}"
+            )
+        start = end + 1
 
 
 def _is_plain_file(path: str) -> bool:
@@ -204,7 +224,12 @@ def _delimited(data: bytes, delimiter: str, name: str) -> tuple[Any, str]:
                 ignore_empty_lines=len(header) > 1,
             ),
             convert_options=pc.ConvertOptions(
-                column_types=types, strings_can_be_null=False
+                column_types=types,
+                strings_can_be_null=False,
+                # Every column has a copy of these words: 7 kB
+                null_values=[],
+                true_values=[],
+                false_values=[],
             ),
         )
     except pa.ArrowInvalid:
@@ -221,7 +246,9 @@ def _from_header(data: bytes) -> bytes:
 
 def _header(data: bytes, delimiter: str, name: str) -> tuple[list[str], str]:
     try:
-        text = _from_header(data)[: 1 << 20].decode(errors="ignore")
+        whole = _from_header(data)
+        end = max(1 << 20, whole.find(b"\n"))
+        text = whole[:end].decode(errors="ignore")
         line = text.splitlines()[0]
         if delimiter not in line:
             # Only where a single other delimiter is possible: never a guess
@@ -229,6 +256,10 @@ def _header(data: bytes, delimiter: str, name: str) -> tuple[list[str], str]:
             delimiter = others[0] if len(others) == 1 else delimiter
         names = next(csv.reader(StringIO(text), delimiter=delimiter))
         _refuse_endless(names[-1], data, f"{name}: the header line")
+        if len(names) > MAX_COLUMNS:
+            raise DataError(
+                f"{name} has {len(names):,} columns; at most {MAX_COLUMNS:,} are read"
+            )
         return names, delimiter
     except (IndexError, StopIteration, csv.Error):
         raise DataError(f"{name} has no header line") from None

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from argmetric._files._formats import DataError, Format
+from argmetric._files._formats import MAX_LINE_BYTES, DataError, Format
 from argmetric._files._read import read_table
 from argmetric._files._table import Table
 
@@ -16,6 +16,7 @@ def read_tables(
     format: Format | None = None,
     *,
     encoding: str = "utf-8",
+    max_line: int = MAX_LINE_BYTES,
     name: str,
 ) -> Table:
     """Read files with the same columns into one table.
@@ -24,7 +25,7 @@ def read_tables(
     ----------
     sources : sequence of str
         The files, in the order of their rows.
-    format, encoding : str, optional
+    format, encoding, max_line : optional
         As for `read_table`.
     name : str
         What messages call all of them.
@@ -36,7 +37,8 @@ def read_tables(
     """
     import pyarrow as pa
 
-    tables = [read_table(one, format, encoding=encoding) for one in sources]
+    options: dict[str, Any] = {"encoding": encoding, "max_line": max_line}
+    tables = [read_table(one, format, **options) for one in sources]
     first = tables[0]
     aligned = [_aligned(table, first) for table in tables]
     try:

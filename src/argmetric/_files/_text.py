@@ -82,6 +82,8 @@ def cells(column: Any, name: str) -> Any:
 
     if pa.types.is_dictionary(column.type):
         column = cast(column, column.type.value_type)
+    if pa.types.is_large_string(column.type):
+        return column
     try:
         text = cast(column, pa.large_string())
     except (pa.ArrowNotImplementedError, pa.ArrowInvalid):

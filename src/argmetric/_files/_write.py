@@ -125,16 +125,19 @@ def _write_lines(file: IO[bytes], lines: Any) -> None:
 
 
 def _write_delimited(columns: Any, file: IO[bytes], delimiter: str) -> None:
+    import pyarrow as pa
+
     names = columns.column_names
     alone = len(names) == 1
     header = delimiter.join(_quoted_name(name, delimiter) for name in names)
     file.write(f"{header}\n".encode())
+    separator = text_scalar(delimiter)
     for arrays in _batches(columns):
-        texts = [
-            _quoted(cells(array, name), delimiter, alone=alone)
-            for array, name in zip(arrays, names, strict=True)
-        ]
-        separator = text_scalar(delimiter)
+        texts = [cells(array, name) for array, name in zip(arrays, names, strict=True)]
+        # All cells at once: a call for each of 100,000 columns takes half a minute
+        whole = _quoted(pa.concat_arrays(texts), delimiter, alone=alone)
+        rows = len(arrays[0])
+        texts = [whole.slice(i * rows, rows) for i in range(len(names))]
         _write_lines(file, call("binary_join_element_wise", *texts, separator))
 
 
@@ -144,18 +147,19 @@ def _quoted_name(name: str, delimiter: str) -> str:
     return name
 
 
-def _quoted(column: Any, delimiter: str, *, alone: bool) -> Any:
+def _quoted(texts: Any, delimiter: str, *, alone: bool) -> Any:
     """Put quotes around the cells that need them, and around no others."""
-    column = call("coalesce", column, text_scalar(""))
+    texts = call("coalesce", texts, text_scalar(""))
     # An empty cell with no other beside it would be an empty line, which is no row
     pattern = rf'["\r\n{delimiter}]' + ("|^$" if alone else "")
-    needed = call("match_substring_regex", column, pattern=pattern)
-    if not call("any", needed).as_py():
-        return column
-    doubled = call("replace_substring", column, pattern='"', replacement='""')
+    needed = call("match_substring_regex", texts, pattern=pattern)
+    odd = call("array_filter", texts, needed)
+    if not len(odd):
+        return texts
+    doubled = call("replace_substring", odd, pattern='"', replacement='""')
     quote = text_scalar('"')
     quoted = call("binary_join_element_wise", quote, doubled, quote, text_scalar(""))
-    return call("if_else", needed, quoted, column)
+    return call("replace_with_mask", texts, needed, quoted)
 
 
 def _write_jsonl(table: Table, file: IO[bytes], numeric: frozenset[str]) -> None:

@@ -20,7 +20,9 @@ if TYPE_CHECKING:
     from argmetric._saving._archive import write_archive as write_archive
     from argmetric._saving._decode import decoded as decoded
     from argmetric._saving._decode import is_utf8 as is_utf8
+    from argmetric._saving._json import MAX_NESTING as MAX_NESTING
     from argmetric._saving._json import check_version as check_version
+    from argmetric._saving._json import is_too_deep as is_too_deep
     from argmetric._saving._json import load_json as load_json
     from argmetric._saving._json import parsed as parsed
     from argmetric._saving._json import plain as plain
@@ -57,7 +59,9 @@ __getattr__, __dir__, __all__ = lazy_names(
             "is_utf8",
         ),
         "_json": (
+            "MAX_NESTING",
             "check_version",
+            "is_too_deep",
             "load_json",
             "parsed",
             "plain",

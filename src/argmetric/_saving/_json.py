@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -17,6 +18,9 @@ from argmetric._saving._whole import DataError, FilePath, replaced_whole
 
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
 _NOT_FINITE = ("nan", "inf", "-inf")
+# Readers go down by recursion, and that of pyarrow to the end of the stack
+MAX_NESTING = 100
+_STRING = re.compile(rb'"[^"\\\n]*(?:\\.[^"\\\n]*)*"')
 
 
 def refuse_other_encodings(
@@ -31,15 +35,43 @@ def refuse_other_encodings(
         )
 
 
+def is_too_deep(text: bytes, n_objects: int = 1) -> bool:
+    """Whether JSON is nested deeper than `MAX_NESTING`; strings do not count.
+
+    Parameters
+    ----------
+    text : bytes
+        JSON, or what should be.
+    n_objects : int, optional
+        How many objects there are, one after the other.
+
+    Examples
+    --------
+    >>> is_too_deep(b"[" * 101), is_too_deep(b'{"a": "' + b"[" * 101 + b'"}')
+    (True, False)
+    """
+    if text.count(b"[") + text.count(b"{") < MAX_NESTING + n_objects:
+        return False
+    codes = np.frombuffer(_STRING.sub(b"", text), dtype=np.uint8)
+    opened = (codes == ord("[")) | (codes == ord("{"))
+    closed = (codes == ord("]")) | (codes == ord("}"))
+    depth = np.cumsum(opened.view(np.int8) - closed.view(np.int8), dtype=np.int64)
+    return bool(depth.max(initial=0) > MAX_NESTING)
+
+
+def _as_bytes(text: str | bytes) -> bytes:
+    return text if isinstance(text, bytes) else text.encode(errors="surrogatepass")
+
+
 def parsed(text: str | bytes, *, with_place: bool = False) -> Any:
     """Parse JSON; a ValueError says in a few words what is wrong, and where."""
+    if is_too_deep(_as_bytes(text)):
+        raise ValueError(f"it is nested deeper than {MAX_NESTING} levels")
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:
         place = f" (line {error.lineno}, column {error.colno})" if with_place else ""
         raise ValueError(f"{error.msg}{place}") from None
-    except RecursionError:
-        raise ValueError("it is nested too deeply") from None
     except UnicodeDecodeError:
         raise
     except ValueError:  # of Python, which reads no number of more than 4,300 digits

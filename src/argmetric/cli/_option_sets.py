@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, cast
+from typing import Annotated, Any, cast
 
 from cyclopts import Parameter
 
@@ -11,6 +11,7 @@ from argmetric.cli._errors import UsageError
 from argmetric.cli._options import (
     CALIBRATION,
     IN_FILE,
+    MAX_LINE,
     METRICS,
     NAMED_METRIC,
     Average,
@@ -22,6 +23,7 @@ from argmetric.cli._options import (
     GroupColumn,
     InputEncoding,
     InputFormat,
+    MaxLine,
     PosLabel,
     WideAverage,
     WideAverageOver,
@@ -69,6 +71,13 @@ class Columns:
     pos_label: PosLabel = None
     format: InputFormat = None
     encoding: InputEncoding = "utf-8"
+    max_line: MaxLine = MAX_LINE
+
+    @property
+    def reading(self) -> dict[str, Any]:
+        """How text is to be read, as `read_rows` takes it."""
+        names = ("format", "encoding", "max_line")
+        return {name: getattr(self, name) for name in names}
 
 
 def metric_named(name: str, zero_division: ZeroDivision | None) -> Metric:

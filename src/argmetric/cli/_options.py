@@ -195,6 +195,13 @@ InputEncoding = Annotated[
     IN_FILE,
     told("How the text of the input is written; what is written is UTF-8."),
 ]
+MaxLine = Annotated[
+    str,
+    IN_FILE,
+    Parameter(metavar="SIZE"),
+    told("The longest line of text; a longer one is refused before it takes memory."),
+]
+MAX_LINE = "64MiB"
 RuleFile = Annotated[
     FilePath | None,
     Parameter(group=RULE),

@@ -10,6 +10,8 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
+from argmetric._saving import parsed
+
 _NEEDED = {"rule", "model", "weights", "history", "classes", "numbers", "texts"}
 
 
@@ -63,8 +65,8 @@ class StateHeader:
             np.array(state["classes"]),
             n_features,
             (expired, late, drifts),
-            json.loads(names),
-            json.loads(known),
+            parsed(names),
+            parsed(known),
         )
 
     def check_configuration(self, own: str) -> None:

@@ -15,7 +15,6 @@ from argmetric._files._formats import STANDARD_STREAM, DataError
 from argmetric._files._read import _similar_file
 
 PIECE = 1 << 20
-LONGEST_ROW = 1 << 26
 HEAD = 1 << 16  # bytes by which a file is recognised
 TAIL = 1 << 12  # bytes by which a place in it is
 _PIPE_BYTES = 1 << 20

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from argmetric._files._columns import LABEL_NAMES, find_column, named_column
-from argmetric._files._formats import UTF8_MARK, DataError, marked
+from argmetric._files._formats import MAX_LINE_BYTES, UTF8_MARK, DataError, marked
 from argmetric._files._read import _header
 from argmetric._files._table import Table
 from argmetric._files.blocks._base import (
@@ -18,7 +18,7 @@ from argmetric._files.blocks._base import (
     RowFormat,
     shown,
 )
-from argmetric._files.blocks._bytes import LONGEST_ROW, ByteSource
+from argmetric._files.blocks._bytes import ByteSource
 from argmetric._files.blocks._text import TextReader, exact
 from argmetric._files.blocks._unlabelled import with_header
 
@@ -167,7 +167,7 @@ class DelimitedReader(TextReader):
 
     def _open_quote(self) -> BadRowError | None:
         """Read on, where a quoted cell goes on behind the buffer."""
-        if not self._ended and len(self._buffer) - self._next < LONGEST_ROW // 4:
+        if not self._ended and len(self._buffer) - self._next < MAX_LINE_BYTES // 4:
             self._stop = self._next  # forces a longer buffer
             return None
         end = self._buffer.find(b"\n", self._next) + 1

@@ -24,7 +24,7 @@ from argmetric._files.blocks._classes import Classes
 from argmetric._files.blocks._delimited import chosen_columns
 from argmetric._files.blocks._table import dense, known_labels, label_text
 from argmetric._files.blocks._text import TextReader
-from argmetric._saving import parsed
+from argmetric._saving import is_too_deep, parsed
 from argmetric._types import Floats
 
 _MOST_CELLS = 1 << 22  # of a table that is mostly empty
@@ -82,6 +82,8 @@ class JsonlReader(TextReader):
         begins = self._text[self._next + newlines - lengths + 1]
         if ((begins != _OPENING) & (lengths > 2)).any():
             return None  # pyarrow takes null for a row, or crashes
+        if is_too_deep(piece, int((lengths > 2).sum())):
+            return None  # pyarrow crashes
         try:
             table = self._table(piece)
         except pa.ArrowException:

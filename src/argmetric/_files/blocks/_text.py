@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from argmetric._files._arrow import to_numpy
-from argmetric._files._formats import DataError
+from argmetric._files._formats import MAX_LINE_BYTES, DataError
 from argmetric._files.blocks._base import (
     BadRowError,
     Block,
@@ -19,7 +19,7 @@ from argmetric._files.blocks._base import (
     Request,
     room,
 )
-from argmetric._files.blocks._bytes import LONGEST_ROW, PIECE, TAIL, ByteSource
+from argmetric._files.blocks._bytes import PIECE, TAIL, ByteSource
 from argmetric._types import Bytes, Floats, Integers
 
 _LONGEST_TOKEN = 1024
@@ -73,10 +73,10 @@ class TextReader(ABC):
                 return True
             cut = data.rfind(b"\n") + 1
             rest += data
-            if len(rest) > LONGEST_ROW:
+            if len(rest) > MAX_LINE_BYTES:
                 raise DataError(
                     f"{self.source.name}, line {self._position.lines + 1}: longer than "
-                    f"{LONGEST_ROW >> 20} MiB; is it text, and in the right format?"
+                    f"{MAX_LINE_BYTES >> 20} MiB; is it text, and in the right format?"
                 )
             if cut:
                 self._set(rest, len(rest) - len(data) + cut)

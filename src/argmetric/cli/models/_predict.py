@@ -12,6 +12,7 @@ from argmetric import _files as files
 from argmetric.cli import _report
 from argmetric.cli._errors import DONE, UsageError, with_flags
 from argmetric.cli._options import (
+    MAX_LINE,
     METRIC,
     AverageOver,
     Coverage,
@@ -22,6 +23,7 @@ from argmetric.cli._options import (
     InputFormat,
     Jobs,
     JsonSummary,
+    MaxLine,
     MoreFiles,
     Most,
     NewColumn,
@@ -85,6 +87,7 @@ def predict(
     group: GroupColumn = None,
     format: InputFormat = None,
     encoding: InputEncoding = "utf-8",
+    max_line: MaxLine = MAX_LINE,
     average: AverageOver = None,
     joint: Annotated[bool, Flag, Parameter(group=METRIC)] = False,
     max_positives: Annotated[
@@ -139,7 +142,7 @@ def predict(
         raise UsageError("--score-column and --decision-column must differ")
     with reading(model):
         saved = load_model(model)
-    table = read_rows(source, format, encoding)
+    table = read_rows(source, format, encoding, max_line)
     check_columns(table, saved.features)
     groups = None
     if group is not None:

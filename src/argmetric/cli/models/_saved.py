@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import copy
 import io
-import json
 import warnings
 import zipfile
 from collections.abc import Iterator
@@ -21,7 +20,7 @@ import numpy as np
 
 from argmetric import __version__
 from argmetric import _files as files
-from argmetric._saving import check_version, written_whole
+from argmetric._saving import check_version, parsed, written_whole
 from argmetric.cli.models._features import Features
 
 if TYPE_CHECKING:
@@ -173,7 +172,7 @@ def _all_bytes(path: str) -> bytes:
 def _sklearn_types(data: bytes) -> list[str]:
     """Return the names of scikit-learn in a file that no model of ours has."""
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        schema = json.loads(archive.read(_SCHEMA))
+        schema = parsed(archive.read(_SCHEMA))
     names = {name for name in _named(schema) if name.startswith("sklearn.")}
     return sorted(name for name in names if not _is_learned(name))
 

@@ -15,6 +15,7 @@ from argmetric.cli import _report
 from argmetric.cli._errors import DONE, UsageError
 from argmetric.cli._option_sets import DEFAULT_GROUP_JUDGE, Columns, GroupJudge
 from argmetric.cli._options import (
+    MAX_LINE,
     METRIC,
     Choice,
     Column,
@@ -24,6 +25,7 @@ from argmetric.cli._options import (
     InputFormat,
     Jobs,
     Json,
+    MaxLine,
     MoreFiles,
     MostTuned,
     PosLabel,
@@ -104,6 +106,7 @@ def train(
     weight: Weight = None,
     format: InputFormat = None,
     encoding: InputEncoding = "utf-8",
+    max_line: MaxLine = MAX_LINE,
     judge: GroupJudge = DEFAULT_GROUP_JUDGE,
     route: Annotated[
         Literal["tune", "decide", "half", "auto"], Parameter(group=METRIC)
@@ -157,7 +160,7 @@ def train(
     if output is not None:
         refuse_bad_target(output)
         skops_io()
-    table = read_rows(source, format, encoding)
+    table = read_rows(source, format, encoding, max_line)
     dropped = [files.named_column(table, name) for name in drop or []]
     label = find_label(table, target, taken=[group, weight, *dropped], role="target")
     refuse_shared(target=label, group=group, weight=weight)

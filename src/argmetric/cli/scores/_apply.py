@@ -95,7 +95,7 @@ def load_rule_batch(
     is_probability = rule.probabilities or rule.calibrator is not None
     if scores.logits and is_probability:
         raise UsageError("--logits: the rule was tuned on probabilities")
-    table = read_rows(file, columns.format, columns.encoding)
+    table = read_rows(file, **columns.reading)
     score = find_score(table, scores, taken=[columns.group, columns.label])
     refuse_shared(score=score, group=columns.group, label=columns.label)
     read = files.probabilities if is_probability else files.numbers

@@ -136,7 +136,7 @@ def calibrate(
     judge.average_for(columns.group)
     if output is not None:
         refuse_bad_target(output)
-    table = read_rows(source, columns.format, columns.encoding)
+    table = read_rows(source, **columns.reading)
     score = find_score(table, scores, taken=[columns.group, columns.label, weight])
     taken = [score, columns.group, weight]
     label, y = load_labels(table, columns, taken=taken)
@@ -204,7 +204,7 @@ def _apply(
     json: bool,
 ) -> int:
     calibrator = read_calibrator(path)
-    table = read_rows(file, columns.format, columns.encoding)
+    table = read_rows(file, **columns.reading)
     score = find_score(table, scores)
     p = files.probabilities(table, score, logits=scores.logits)
     new = {name: "--calibrated-column"}

@@ -103,7 +103,7 @@ def evaluate(
         refuse_beside_pieces(format=columns.format is not None, score=score is not None)
         summary = _in_pieces(source, columns, decision_column, metric, average, pieces)
         return _told(summary, metric, fail_under, json=json)
-    table = read_rows(source, columns.format, columns.encoding)
+    table = read_rows(source, **columns.reading)
     decision, predicted = load_decisions(table, decision_column, columns.pos_label)
     groups = load_groups(table, columns, judge)
     taken = [name for name in (decision, columns.group) if name is not None]

@@ -11,13 +11,14 @@ import numpy as np
 import numpy.typing as npt
 
 from argmetric import _files as files
+from argmetric._arguments import check_bytes
 from argmetric._groups import Groups as CodedGroups
 from argmetric._types import Floats, Integers
 from argmetric._validation import Probabilities
 from argmetric.cli._encoding import check_encoding
 from argmetric.cli._errors import UsageError, with_flags
 from argmetric.cli._option_sets import Columns, Judge, Scores
-from argmetric.cli._options import Average
+from argmetric.cli._options import MAX_LINE, Average
 from argmetric.cli._progress import progress, reading
 from argmetric.cli.scores._inputs import Input, listed, shown_input
 from argmetric.metrics import Metric
@@ -114,15 +115,23 @@ class Batch:
 
 
 def read_rows(
-    source: Input, format: files.Format | None = None, encoding: str = "utf-8"
+    source: Input,
+    format: files.Format | None = None,
+    encoding: str = "utf-8",
+    max_line: str = MAX_LINE,
 ) -> files.Table:
     """Read rows of one file, or of several, with a sign of life."""
     check_encoding(encoding)
+    try:
+        most = check_bytes(max_line, "--max-line")
+    except ValueError as error:
+        raise UsageError(str(error)) from None
+    how: dict[str, Any] = {"encoding": encoding, "max_line": most}
     paths, name = listed(source), shown_input(source)
     with reading(name):
         if len(paths) == 1:
-            return files.read_table(paths[0], format, encoding=encoding)
-        return files.read_tables(paths, format, encoding=encoding, name=name)
+            return files.read_table(paths[0], format, **how)
+        return files.read_tables(paths, format, name=name, **how)
 
 
 def load_batch(
@@ -153,7 +162,7 @@ def load_batch(
     """
     metric = judge.resolved()
     judge.average_for(columns.group)  # wrong usage comes before the file is read
-    table = read_rows(file, columns.format, columns.encoding)
+    table = read_rows(file, **columns.reading)
     score = find_score(table, scores, taken=[columns.group, columns.label])
     refuse_shared(score=score, group=columns.group, label=columns.label)
     with progress(f"checking {table.n_rows:,} rows"):

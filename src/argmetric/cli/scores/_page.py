@@ -21,12 +21,14 @@ from argmetric.cli._option_sets import (
 )
 from argmetric.cli._options import (
     INPUT_FORMAT,
+    MAX_LINE,
     OUTPUT,
     Column,
     Coverage,
     GroupColumn,
     InputEncoding,
     Least,
+    MaxLine,
     MoreFiles,
     Most,
     PosLabel,
@@ -67,6 +69,7 @@ def report(
     output: TextTarget = None,
     format: Annotated[Form | None, Parameter(group=OUTPUT)] = None,
     encoding: InputEncoding = "utf-8",
+    max_line: MaxLine = MAX_LINE,
 ) -> int:
     """Show a decision: what to expect of it, and what would change it.
 
@@ -104,6 +107,7 @@ def report(
         pos_label=pos_label,
         format=input_format,
         encoding=encoding,
+        max_line=max_line,
     )
     shared = recalibration.reference is not None
     batch = load_batch(source, scores, columns, judge, shared=shared)

@@ -16,6 +16,7 @@ from argmetric.cli.scores._load import (
     Batch,
     find_score,
     load_labels,
+    read_rows,
     refuse_shared,
 )
 
@@ -72,7 +73,7 @@ def read_reference(
 ) -> LabelledRows:
     """Read the rows of --reference."""
     assert options.reference is not None
-    table = files.read_table(options.reference, encoding=columns.encoding)
+    table = read_rows(options.reference, **columns.reading | {"format": None})
     label = options.reference_label
     if label is None and columns.label in table.names:
         label = columns.label

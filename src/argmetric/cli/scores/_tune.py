@@ -183,7 +183,7 @@ def tune(
             **limits,
         )
         return tell(summary, json=json)
-    table = read_rows(source, columns.format, columns.encoding)
+    table = read_rows(source, **columns.reading)
     score, p = _scores(table, scores, columns, label_free=no_label)
     label, y, positive = None, None, None
     if not no_label:

@@ -26,6 +26,7 @@ from argmetric._saving import (
     DAMAGE,
     Arrays,
     check_version,
+    parsed,
     read_arrays,
     written_whole,
 )
@@ -166,7 +167,7 @@ def read_checkpoint(path: Path) -> Checkpoint:
     text = members[_MANIFEST].tobytes()
     if hashlib.sha256(text).digest() != members[_DIGEST].tobytes():
         raise ValueError("the manifest does not match its digest")
-    manifest = json.loads(text)
+    manifest = parsed(text)
     check_version(manifest["version"], VERSION, str(path))
     arrays = {name: members[f"state_{name}"] for name in manifest["arrays"]}
     for name, array in arrays.items():

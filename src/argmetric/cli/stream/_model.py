@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from argmetric._files.blocks import RowFormat
+from argmetric._saving import parsed
 from argmetric.metrics import Metric
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def class_names(pos_label: str | None, neg_label: str | None) -> tuple[str, str]
 
 def _as_json(label: str) -> str:
     try:
-        number = json.loads(label)
+        number = parsed(label)
     except ValueError:
         number = label
     return json.dumps(label if isinstance(number, list | dict) else number)

@@ -193,7 +193,7 @@ def load_wide(
     assert wide.scores is not None
     metric = judge.resolved() if metric is None else metric
     average = judge.wide_average()
-    table = read_rows(file, columns.format, columns.encoding)
+    table = read_rows(file, **columns.reading)
     scores = matched(table, wide.scores, "--scores")
     p = score_matrix(table, [*scores.values()], logits=logits, any=any_numbers)
     patterns, y = {"scores": wide.scores}, None

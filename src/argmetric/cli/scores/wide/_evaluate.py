@@ -47,7 +47,7 @@ def evaluate_wide(
     refuse_beside_wide(label=columns.label is not None, group=columns.group is not None)
     metric, average = judge.resolved(), judge.wide_average()
     pattern = decision_column or DECISIONS
-    table = read_rows(file, columns.format, columns.encoding)
+    table = read_rows(file, **columns.reading)
     true = matched(table, wide.labels, "--labels")
     chosen = partners(table, pattern, "--decision-column", true, wide.labels)
     y = label_matrix(table, [*true.values()], columns.pos_label)
