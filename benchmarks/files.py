@@ -2,14 +2,16 @@
 
     python benchmarks/files.py                  # 10^6 rows of each format
     python benchmarks/files.py csv svmlight     # some of them
+    python benchmarks/files.py hostile --table  # files that are made to hurt
     python benchmarks/files.py --quick          # few rows: figures mean nothing
 
 Ours are the blocks that `argmetric stream` learns from: a matrix, dense or sparse,
 labels as 0 and 1, and the place of every block. pyarrow gets pieces of whole lines of
 the same size and one thread, and has to give the same arrays. It has no reader of
 svmlight: there the peers are scikit-learn, and pyarrow's CSV reader on as many numbers.
-One JSON object a line; ratios are CPU seconds of the peer over ours: above 1, ours is
-faster.
+`hostile` runs the command on files that are made to hurt: what each gets, its memory
+and CPU seconds. One JSON object a line; ratios are CPU seconds of the peer over ours:
+above 1, ours is faster.
 """
 
 from __future__ import annotations
@@ -26,6 +28,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv
 import pyarrow.json
+from files_parts import hostile
 from harness import (
     Target,
     cpu_seconds,
@@ -162,20 +165,24 @@ def compare(
 
 
 def main() -> int:
-    sections = ("csv", "svmlight", "jsonl")
+    speeds = ("csv", "svmlight", "jsonl")
+    sections = (*speeds, "hostile")
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("sections", nargs="*", choices=[*sections, []], default=[])
     parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--table", action="store_true", help="that of the docs, last")
     given = parser.parse_args()
     rows = 10_000 if given.quick else ROWS
     judge(not given.quick)
     emit_machine()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        write_files(folder, rows)
-        paths = {one: folder / f"rows.{one}" for one in sections}
+        chosen = given.sections or sections
+        if set(chosen) & set(speeds):
+            write_files(folder, rows)
+        paths = {one: folder / f"rows.{one}" for one in speeds}
         csv, svmlight, jsonl = paths["csv"], paths["svmlight"], paths["jsonl"]
         calls: dict[str, dict[str, Callable[[], float]]] = {
             "csv": {
@@ -192,8 +199,12 @@ def main() -> int:
                 "pyarrow": lambda: arrow_jsonl(jsonl),
             },
         }
-        for section in given.sections or sections:
+        for section in (one for one in speeds if one in chosen):
             compare(section, paths[section], rows, calls[section])
+        if "hostile" in chosen:
+            found = hostile.section(folder, quick=given.quick)
+            if given.table:
+                print(hostile.table(found))
     emit_summary()
     return 0
 

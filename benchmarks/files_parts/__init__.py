@@ -1,0 +1,1 @@
+"""The sections of `benchmarks/files.py` that are not about speed alone."""

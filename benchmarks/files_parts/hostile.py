@@ -1,0 +1,220 @@
+"""Files that are made to hurt: what the command says of each, its memory and time.
+
+Every command is a process of its own, whose address space is bounded: a file that is
+not refused in time costs a line of this table, and not the machine.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import resource
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from harness import emit
+
+MOST_BYTES = 8 << 30  # of the address space of a command
+MOST_SECONDS = 300
+TARGET_MB = 1000.0
+
+
+class Case(NamedTuple):
+    """A file by name and in words, how it is made, and the command that gets it."""
+
+    file: str
+    name: str
+    make: Callable[[Path], None]
+    words: str
+
+
+class Ended(NamedTuple):
+    """How a command ended."""
+
+    code: int
+    message: str
+    megabytes: float
+    seconds: float
+
+
+def run(words: str, folder: Path) -> Ended:
+    """Run a command of argmetric by a shell, and measure it."""
+    command = f"exec {sys.executable} -m argmetric {words}"
+    process = subprocess.Popen(
+        command,
+        shell=True,
+        cwd=folder,
+        text=True,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        preexec_fn=_bounded,
+    )
+    assert process.stderr is not None
+    said = process.stderr.read()
+    _, status, used = os.wait4(process.pid, 0)
+    code = process.returncode = os.waitstatus_to_exitcode(status)
+    lines = [line for line in said.splitlines() if line.startswith("argmetric: ")]
+    done = "rows are written" if code == 0 else ""
+    message = lines[-1].removeprefix("argmetric: ") if lines else done
+    return Ended(code, message, used.ru_maxrss / 1e3, used.ru_utime + used.ru_stime)
+
+
+def _bounded() -> None:
+    resource.setrlimit(resource.RLIMIT_AS, (MOST_BYTES, MOST_BYTES))
+    resource.setrlimit(resource.RLIMIT_CPU, (MOST_SECONDS, MOST_SECONDS))
+
+
+def nested(path: Path) -> None:
+    deep = "[" * 20_000 + "]" * 20_000
+    path.write_text(f'{{"score": 0.5, "x": {deep}}}\n')
+
+
+def rule(path: Path) -> None:
+    path.write_text('{"a":' * 20_000 + "1" + "}" * 20_000)
+    (path.parent / "rows.csv").write_text("score\n0.2\n0.7\n")
+
+
+def zeros(size: int) -> Iterator[bytes]:
+    piece = b"0" * (1 << 20)
+    yield b"score\n"
+    for _ in range(size >> 20):
+        yield piece
+
+
+def gz_bomb(size: int) -> Callable[[Path], None]:
+    def make(path: Path) -> None:
+        with gzip.open(path, "wb") as file:
+            for piece in zeros(size):
+                file.write(piece)
+
+    return make
+
+
+def zst_bomb(size: int) -> Callable[[Path], None]:
+    def make(path: Path) -> None:
+        with pa.CompressedOutputStream(str(path), "zstd") as file:
+            for piece in zeros(size):
+                file.write(piece)
+
+    return make
+
+
+def long_line(size: int) -> Callable[[Path], None]:
+    def make(path: Path) -> None:
+        with path.open("wb") as file:
+            file.writelines(zeros(size))
+
+    return make
+
+
+def columns(count: int) -> Callable[[Path], None]:
+    def make(path: Path) -> None:
+        names = ["score", *(f"c{i}" for i in range(count - 1))]
+        row = ["0.5", *("7" for _ in range(count - 1))]
+        lines = [",".join(names), *([",".join(row)] * 6)]
+        path.write_text("\n".join(lines) + "\n")
+
+    return make
+
+
+def brackets(path: Path) -> None:
+    lists = "[" + ",".join(["[1]"] * 100_000) + "]"
+    path.write_text(f'{{"score": 0.5, "x": {lists}}}\n' * 10)
+
+
+def plain(path: Path) -> None:
+    path.write_text("score\n0.2\n0.7\n")
+
+
+def tiny(count: int) -> Callable[[Path], None]:
+    """A folder of files of ten rows."""
+
+    def make(path: Path) -> None:
+        path.mkdir()
+        rng = np.random.default_rng(0)
+        rows = {"user": rng.integers(0, 5, 10), "score": rng.beta(0.5, 2, 10)}
+        pq.write_table(pa.table(rows), path / "first.parquet")
+        data = (path / "first.parquet").read_bytes()
+        for i in range(count - 1):
+            (path / f"part-{i:06d}.parquet").write_bytes(data)
+
+    return make
+
+
+def cases(*, quick: bool) -> list[Case]:
+    """All of them; quick ones are small."""
+    size = 1 << 28 if quick else 4 << 30
+    line = 1 << 27 if quick else 1 << 30
+    wide = 2_000 if quick else 100_000
+    files = 200 if quick else 100_000
+    out = "decide {} -o out.csv"
+    lines = "decide {} -o out.jsonl"
+    ruled = "decide rows.csv --rule {}"
+    many = f"{files:,} files of 10 rows"
+    return [
+        Case("deep.jsonl", "JSONL of 20,000 levels", nested, out),
+        Case("deep.json", "a rule of 20,000 levels", rule, ruled),
+        Case("flat.jsonl", "a million brackets, none deep", brackets, lines),
+        Case("bomb.csv.gz", "gz of one long line", gz_bomb(size), out),
+        Case("bomb.csv.zst", "zst of one long line", zst_bomb(size), out),
+        Case("line.csv", "one long line", long_line(line), out),
+        Case("wide.csv", f"{wide:,} columns, 6 rows", columns(wide), out),
+        Case("wider.csv", "300,000 columns, 6 rows", columns(300_000), out),
+        Case("closed.csv", "standard output closed", plain, "decide {} >&-"),
+        Case("few", "--memory 100", tiny(3), "decide {} -o out --memory 100"),
+        Case("tiny", many, tiny(files), "decide {} -o out --group user"),
+    ]
+
+
+def section(folder: Path, *, quick: bool) -> list[dict[str, Any]]:
+    """Run all cases; one JSON line each."""
+    found = []
+    for case in cases(quick=quick):
+        place = folder / "hostile"
+        place.mkdir()
+        case.make(place / case.file)
+        ended = run(case.words.format(case.file), place)
+        emit(
+            "hostile",
+            case.name,
+            ended.megabytes,
+            "MB",
+            ("<=", TARGET_MB),
+            seconds=ended.seconds,
+            exit=ended.code,
+            message=ended.message,
+        )
+        found.append({"name": case.name, **ended._asdict()})
+        subprocess.run(["rm", "-r", str(place)], check=True)
+    return found
+
+
+def table(found: list[dict[str, Any]]) -> str:
+    """The table of the docs."""
+    lines = [
+        ".. list-table::",
+        "   :header-rows: 1",
+        "   :widths: 24 46 10 10 10",
+        "",
+        *_row("File", "What it gets", "Exit code", "Memory, MB", "CPU seconds"),
+    ]
+    for one in found:
+        lines += _row(
+            one["name"],
+            one["message"],
+            one["code"],
+            f"{one['megabytes']:,.0f}",
+            f"{one['seconds']:.1f}",
+        )
+    return "\n".join(lines)
+
+
+def _row(first: Any, *rest: Any) -> list[str]:
+    return [f"   * - {first}", *(f"     - {one}" for one in rest)]
