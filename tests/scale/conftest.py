@@ -10,6 +10,14 @@ LOADED = [
 ]
 
 
+@pytest.fixture(scope="module", autouse=True)
+def little_memory():
+    """Let runs be granted so little that a few rows are many buckets."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("argmetric.scale._memory.LEAST_MEMORY", 1)
+        yield
+
+
 @pytest.fixture(scope="session")
 def cluster():
     """One Dask cluster for all that need one; a worker that is killed comes back.

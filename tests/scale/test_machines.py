@@ -225,8 +225,8 @@ def test_a_worker_without_the_folder_is_told(files):
     class Elsewhere:
         def map(self, function, items):
             for item in items:
-                if hasattr(item, "kept"):
-                    item = replace(item, kept=f"/elsewhere{item.kept}")
+                if hasattr(item[0], "kept"):
+                    item = [replace(one, kept=f"/elsewhere{one.kept}") for one in item]
                 yield function(item)
 
     with pytest.raises(ValueError, match=r"does not see /elsewhere.*`work_dir` names"):
@@ -236,7 +236,8 @@ def test_a_worker_without_the_folder_is_told(files):
 
 PROGRAM = """
 import os, signal, sys
-from argmetric.scale import decide
+from argmetric.scale import _memory, decide
+_memory.LEAST_MEMORY = 1
 folder, output, stage, memory = sys.argv[1:]
 def progress(at):
     if at.stage == stage and at.done:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import contextlib
 import multiprocessing
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import CancelledError, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures import Executor as Pool
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from types import TracebackType
 from typing import Any, Protocol, Self, TypeVar
@@ -198,6 +198,8 @@ class Dask(_Closing):
         try:
             for future in futures:
                 yield future.result()
+        except CancelledError as error:  # by nobody here
+            raise ConnectionError("the Dask scheduler is lost") from error
         finally:
             self.client.cancel(futures)
 

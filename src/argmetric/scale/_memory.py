@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import os
-import re
 from typing import Any
 
-from argmetric._arguments import check_count, shown
+from argmetric._arguments import check_bytes, shown
 
-UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
-UNITS |= {f"{unit}i": 1 << (10 * i) for i, unit in enumerate("kmgt", 1)}
+LEAST_MEMORY = 500 * 10**6  # what a run takes, however little it was granted
 ROW_BYTES = 200  # of a row while its bucket is decided, and a little more
 ALWAYS_FITS = 100_000  # so many rows are decided at once, however little was granted
 MOST_BUCKETS = 8192  # a million rows then have some hundred for each
@@ -21,12 +19,13 @@ def check_memory(value: Any, name: str = "memory") -> int:
     """Bytes, as a number or text such as 2GB or 512MiB; None is half of the machine."""
     if value is None:
         return _whole_memory() // 2
-    if isinstance(value, str):
-        match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?i?)b?\s*", value.lower())
-        if match is None or match[2] not in UNITS:
-            raise ValueError(f"{name} must be a size such as '2GB', not {shown(value)}")
-        return max(1, int(float(match[1]) * UNITS[match[2]]))
-    return check_count(value, name, low=1)
+    n_bytes = check_bytes(value, name)
+    if n_bytes < LEAST_MEMORY:
+        raise ValueError(
+            f"{name} must be at least {LEAST_MEMORY // 10**6} MB, not {shown(value)}: "
+            "libraries and compiled code take most of it"
+        )
+    return n_bytes
 
 
 def _whole_memory() -> int:

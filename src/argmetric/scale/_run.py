@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -35,6 +36,8 @@ from argmetric.scale._tasks import (
     run_stage,
 )
 from argmetric.scale._vector import VectorCut, VectorFound
+
+FILES_OF_A_LOOK = 64
 
 Report = Callable[[Progress], None] | None
 
@@ -97,7 +100,7 @@ class Run:
         self, sources: dict[int, Source], used: Used, buckets: int
     ) -> list[tuple[Piece, ...]]:
         """Stage 1; buckets as pieces, without files that cannot be read."""
-        if buckets == 1:
+        if buckets == 1 and not (used.group and self.on_error == "skip"):
             whole = tuple(
                 Piece(i, source=one, rows=one.rows) for i, one in sources.items()
             )
@@ -260,17 +263,23 @@ def look_at(
     Files must agree on the columns; the first decides.
     """
     sources: dict[int, Source] = {}
-    first: tuple[Source, Used] | None = None
-    for i, found in enumerate(run.executor.map(_looked, files)):
+    first: tuple[Source, Any, Used] | None = None
+    parts = [
+        files[i : i + FILES_OF_A_LOOK] for i in range(0, len(files), FILES_OF_A_LOOK)
+    ]
+    looks = itertools.chain.from_iterable(run.executor.map(_looked, parts))
+    for i, found in enumerate(looks):
         try:
             if isinstance(found, Refused):
                 raise DataError(found.why)
             source, schema = found
-            used = use(source, schema)
             if first is None:
-                first = source, used
-            elif used != first[1]:
-                raise DataError(_difference(source, used, *first))
+                first = source, schema, use(source, schema)
+            elif not _is_alike(source, schema, *first[:2]):
+                _refuse_other_columns(source, schema, *first[:2])
+                used = use(source, schema)
+                if used != first[2]:
+                    raise DataError(_difference(source, used, first[0], first[2]))
         except DataError as error:
             run.skip(str(error))
             continue
@@ -283,7 +292,27 @@ def look_at(
         raise DataError(f"files: none can be used; the first: {run.skipped[0]}")
     if sum(source.rows for source in sources.values()) == 0:
         raise DataError("files has no rows")
-    return sources, first[1]
+    return sources, first[2]
+
+
+def _is_alike(source: Source, schema: Any, first: Source, wanted: Any) -> bool:
+    return bool(schema.equals(wanted)) and source.keys.keys() == first.keys.keys()
+
+
+def _refuse_other_columns(
+    source: Source, schema: Any, first: Source, wanted: Any
+) -> None:
+    """Refuse a file that has not the columns of the first, in whatever order."""
+    names, known = {*schema.names, *source.keys}, {*wanted.names, *first.keys}
+    for lacks, has, other in (
+        (source, first, known - names),
+        (first, source, names - known),
+    ):
+        if other:
+            raise DataError(
+                f"{source.path} has other columns than {first.path}: {lacks.path} has "
+                f"no column {min(other)!r}, which {has.path} has"
+            )
 
 
 def _reads_input(task: Task) -> bool:
@@ -300,7 +329,11 @@ def _refuse_unread(why: str) -> None:
     )
 
 
-def _looked(item: Any) -> Any:
+def _looked(items: list[Any]) -> list[Any]:
+    return [_looked_at(item) for item in items]
+
+
+def _looked_at(item: Any) -> Any:
     try:
         return look(item)
     except DataError as error:

@@ -14,6 +14,8 @@ from argmetric.scale._executors import Executor
 from argmetric.scale._folders import save
 
 Found = dict[str, Any]  # what a task has found, as plain values
+SMALL_TASKS_ROWS = 1 << 12  # of tasks that are done as one
+MOST_SMALL_TASKS = 1 << 9
 
 
 @dataclass(frozen=True)
@@ -45,25 +47,49 @@ class Refused:
     why: str
 
 
-def perform(task: Task) -> Found | Refused:
-    """The result of a task, from where it is kept or by doing it."""
-    folder = os.path.dirname(task.kept)
-    if task.kept and not os.path.isdir(folder):
+def perform(tasks: Sequence[Task]) -> list[Found | Refused]:
+    """The results of tasks, from where the first keeps them or by doing them."""
+    kept = tasks[0].kept
+    folder = os.path.dirname(kept)
+    if kept and not os.path.isdir(folder):
         raise DataError(
             f"the machine {platform.node()} does not see {folder}: all workers must "
             f"see the folder for what is in between; {marked('work_dir')} names another"
         )
-    if task.kept and os.path.exists(task.kept):
-        with open(task.kept, encoding="utf-8") as file:
-            kept: Found = json.load(file)
-            return kept
+    names = [os.path.basename(task.kept) for task in tasks]
+    if kept and os.path.exists(kept):
+        with open(kept, encoding="utf-8") as file:
+            before = json.load(file)
+        if before["names"] == names:
+            return list(before["found"])
+    found = [_performed(task) for task in tasks]
+    if kept and not any(isinstance(one, Refused) for one in found):
+        save(kept, {"names": names, "found": found})
+    return found
+
+
+def _performed(task: Task) -> Found | Refused:
     try:
-        found = task.function(task.item)
+        return task.function(task.item)
     except (ValueError, TypeError) as error:
         return Refused(str(error))
-    if task.kept:
-        save(task.kept, found)
-    return found
+
+
+def together(tasks: Sequence[Task]) -> list[list[Task]]:
+    """Small tasks in a row as one: every result costs a file that lasts."""
+    batches: list[list[Task]] = []
+    rows = 0
+    for task in tasks:
+        rows += task.rows
+        if (
+            not batches
+            or rows > SMALL_TASKS_ROWS
+            or len(batches[-1]) == MOST_SMALL_TASKS
+        ):
+            batches.append([])
+            rows = task.rows
+        batches[-1].append(task)
+    return batches
 
 
 @dataclass(frozen=True)
@@ -99,9 +125,15 @@ def run_stage(
     tell(Progress(stage, 0, total))
     results: list[Found | Refused] = []
     done = 0
-    answers = iter(executor.map(perform, tasks))
+    batches = together(tasks)
+    answers = iter(executor.map(perform, batches))
+    pairs = (
+        pair
+        for batch, found in zip(batches, answers, strict=True)
+        for pair in zip(batch, found, strict=True)
+    )
     try:
-        for task, found in zip(tasks, answers, strict=True):
+        for task, found in pairs:
             if isinstance(found, Refused):
                 refused(found.why)
                 results.append(found)

@@ -9,6 +9,7 @@ from cyclopts import Parameter
 from argmetric import _files as files
 from argmetric._calibrate import DEFAULT, METHOD_WORDS, Method
 from argmetric._files import Format
+from argmetric._labels import Spelled
 from argmetric._saving import writing
 from argmetric.cli import _report
 from argmetric.cli._errors import DONE, UsageError
@@ -34,8 +35,15 @@ from argmetric.cli._options import (
     Weight,
 )
 from argmetric.cli._progress import progress
-from argmetric.cli._summary import Asked, Number, RowsAsked, described, rows_described
-from argmetric.cli.scores._inputs import Input, gathered
+from argmetric.cli._summary import (
+    Asked,
+    Number,
+    RowsAsked,
+    described,
+    metric_described,
+    rows_described,
+)
+from argmetric.cli.scores._inputs import Input, gathered, shown_input
 from argmetric.cli.scores._load import (
     find_score,
     grouping,
@@ -45,14 +53,16 @@ from argmetric.cli.scores._load import (
     read_rows,
     refuse_shared,
 )
+from argmetric.cli.scores._many import NO_PIECES, Pieces, refuse_beside_pieces
 from argmetric.cli.scores._recalibrate import read_calibrator
 from argmetric.cli.scores._rows_out import refuse_shared_output, rows_out
 from argmetric.cli.scores._rules import refuse_bad_target
 
 if TYPE_CHECKING:
-    from argmetric import CalibrationCheck
+    from argmetric import CalibrationCheck, Calibrator
     from argmetric._reliability import Route
 
+_MOST_CHECKED = 1 << 22  # rows of files that are checked; of more, a sample
 _MAPS = ", ".join(f"{name} ({words})" for name, words in METHOD_WORDS.items())
 
 
@@ -102,6 +112,7 @@ def calibrate(
     ] = None,
     calibrated_column: NewColumn = "calibrated",
     json: Json = False,
+    pieces: Pieces = NO_PIECES,
 ) -> int:
     """Check probabilities against labels and fit a map that mends them, or apply one.
 
@@ -112,6 +123,9 @@ def calibrate(
 
     With --map: the rows come out as they went in, with a column of calibrated
     probabilities added.
+
+    A folder or a pattern such as 'labelled/*.parquet', and a file larger than --memory,
+    are read in pieces.
 
     Parameters
     ----------
@@ -124,7 +138,9 @@ def calibrate(
         With --map: the name of the column that is added.
     """
     source = gathered(file, more)
+    in_pieces = pieces.asked_for(source)
     if map is not None:
+        refuse_beside_pieces(map=in_pieces)
         _refuse_beside_map(columns, judge, weight, method)
         refuse_shared_output(output, json=json)
         return _apply(
@@ -136,6 +152,20 @@ def calibrate(
     judge.average_for(columns.group)
     if output is not None:
         refuse_bad_target(output)
+    if in_pieces:
+        refuse_beside_pieces(format=columns.format is not None)
+        summary, check = _in_pieces(
+            source,
+            scores,
+            columns,
+            judge,
+            pieces,
+            output,
+            seed,
+            weight=weight,
+            method=method or DEFAULT,
+        )
+        return _tell(summary, check, json=json)
     table = read_rows(source, **columns.reading)
     score = find_score(table, scores, taken=[columns.group, columns.label, weight])
     taken = [score, columns.group, weight]
@@ -155,17 +185,77 @@ def calibrate(
         check = calibration_check(
             labels, p, metric, **grouping(groups), **how, random_state=seed
         )
+    used = {"score": score, "label": label, "weight": weight}
+    asked = described(table, metric, groups, **used)
+    summary = _summary(asked, calibrator, check, output)
+    return _tell(summary, check, json=json)
+
+
+def _in_pieces(
+    file: Input,
+    scores: Scores,
+    columns: Columns,
+    judge: Judge,
+    pieces: Pieces,
+    output: str | None,
+    seed: int,
+    *,
+    weight: str | None,
+    method: Method,
+) -> tuple[CheckSummary, CalibrationCheck]:
+    """Fit a map on files of any size, and check as many of their rows as may be."""
+    from argmetric import scale
+
+    score, label = scale.columns_of(
+        file,
+        score=(scores.score, files.SCORE_NAMES + files.LOGIT_NAMES),
+        label=(columns.label, files.LABEL_NAMES),
+    )
+    used = {"score": score, "label": label, "weight": weight}
+    metric, average = judge.resolved(), judge.average_for(columns.group)
+    options: dict[str, Any] = {**used, "logits": scores.logits, "method": method}
+    options |= {"pos_label": Spelled(columns.pos_label), "random_state": seed}
+    with pieces.running() as how:
+        calibrator = scale.calibrate(file, **options, **how)
+        check = scale.calibration_check(
+            file,
+            metric,
+            group=columns.group,
+            average=average,
+            n_sample=None if columns.group is not None else _MOST_CHECKED,
+            **options,
+            **how,
+        )
+    used["group"] = columns.group
+    asked: Asked = {
+        "file": shown_input(file),
+        "format": "parquet",
+        "rows": calibrator.n,
+        "columns": {role: name for role, name in used.items() if name is not None},
+        "groups": None,
+        "average": average,
+        **metric_described(metric),
+    }
+    return _summary(asked, calibrator, check, output), check
+
+
+def _summary(
+    asked: Asked, calibrator: Calibrator, check: CalibrationCheck, output: str | None
+) -> CheckSummary:
+    """What was found; the map is written first."""
     if output is not None:
         with writing(output):
             calibrator.save(output)
-    used = {"score": score, "label": label, "weight": weight}
-    summary: CheckSummary = {
-        **described(table, metric, groups, **used),
+    return {
+        **asked,
         "calibrator": calibrator.to_dict(),
         "formula": calibrator.formula,
         "check": check.to_dict(),
         "output": output,
     }
+
+
+def _tell(summary: CheckSummary, check: CalibrationCheck, *, json: bool) -> int:
     if json:
         _report.print_json(summary)
     else:

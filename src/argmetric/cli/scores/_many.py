@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -88,6 +89,7 @@ class Pieces:
         dask = self.engine == "dask"
         with (
             stages() as report,
+            _quiet() if dask else nullcontext(),
             Dask(self.scheduler, n_jobs=jobs) if dask else Threads(jobs) as executor,
         ):
             yield {
@@ -137,6 +139,17 @@ class Many(GroupedPieces):
     """
 
     resume: Annotated[bool, Flag, _MANY] = False
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without the log of Dask: what ends the run is told once, by its message."""
+    before = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logging.disable(before)
 
 
 def refuse_beside_pieces(**given: Any) -> None:

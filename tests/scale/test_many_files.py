@@ -1,0 +1,215 @@
+"""Many files: small ones together, others named, and what a run may take."""
+
+import json
+from concurrent.futures import CancelledError
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import argmetric as am
+from argmetric.scale import Dask, Threads, calibrate, decide
+from argmetric.scale import _memory as memory_stage
+from argmetric.scale import _tasks as tasks_stage
+from argmetric.scale._memory import LEAST_MEMORY, check_memory
+from argmetric.scale._tasks import Refused, Task, perform, run_stage, together
+from scale_data import SMALL, decisions, read_back, scored, write_parts
+
+
+class Counting(Threads):
+    """Threads that count what they are given."""
+
+    def __init__(self):
+        super().__init__(2)
+        self.items = 0
+
+    def map(self, function, items, /):
+        items = list(items)
+        self.items += len(items)
+        return super().map(function, items)
+
+
+def wanted(table):
+    p, ids = table["score"].to_numpy(), table["user"].to_numpy()
+    return am.decide(p, groups=ids, average="groups").labels
+
+
+# -- small files together ----------------------------------------------------------
+
+
+def task(rows, kept=""):
+    return Task(function=lambda item: {"item": item}, item=rows, kept=kept, rows=rows)
+
+
+@pytest.mark.parametrize(
+    ("rows", "sizes"),
+    [
+        ([], []),
+        ([0], [1]),
+        ([10, 10, 10], [3]),
+        ([4096, 1], [1, 1]),
+        ([4000, 96, 1, 5000, 1], [2, 1, 1, 1]),
+        ([0] * 1025, [512, 512, 1]),
+    ],
+)
+def test_small_tasks_are_one_in_their_order(rows, sizes):
+    batches = together([task(one) for one in rows])
+    assert [len(batch) for batch in batches] == sizes
+    assert [one.rows for batch in batches for one in batch] == rows
+
+
+def test_results_that_other_tasks_have_kept_are_not_taken(tmp_path):
+    first, second = (str(tmp_path / f"{name}.json") for name in "ab")
+    assert perform([task(1, first), task(2, second)]) == [{"item": 1}, {"item": 2}]
+    assert [path.name for path in tmp_path.iterdir()] == ["a.json"]
+    changed = [task(7, first), task(8, second)]
+    assert perform(changed) == [{"item": 1}, {"item": 2}]  # they were done
+    assert perform([task(7, first)]) == [{"item": 7}]
+
+
+def test_one_of_several_that_is_refused_is_told_of_alone(tmp_path):
+    def odd(item):
+        if item == 2:
+            raise ValueError("it is even")
+        return {"item": item}
+
+    tasks = [Task(odd, i, str(tmp_path / f"{i}.json"), 1) for i in (1, 2, 3)]
+    told = []
+    found = run_stage("stage", Threads(1), tasks, None, told.append)
+    assert found == [{"item": 1}, Refused("it is even"), {"item": 3}]
+    assert told == ["it is even"]
+    assert list(tmp_path.iterdir()) == []  # what is refused is tried again
+
+
+@pytest.mark.parametrize("group", ["user", None])
+def test_files_of_few_rows_are_decided_by_few_tasks(tmp_path, group):
+    table = scored(1000, groups=100)
+    folder = write_parts(tmp_path / "in", table, range(5, 1000, 5))
+    executor = Counting()
+    words = {"group": group, "output": tmp_path / "out", "executor": executor}
+    found = decide(folder, **words)
+    assert (found.n, found.n_files) == (1000, 200)
+    labels = wanted(table) if group else am.decide(table["score"].to_numpy()).labels
+    np.testing.assert_array_equal(decisions(tmp_path / "out"), labels)
+    assert read_back(tmp_path / "out").drop_columns(["decision"]).equals(table)
+    assert executor.items <= 8  # 4 looks, 1 bucket, 1 task that writes, and spare
+
+
+# -- files that differ -------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("names", "message"),
+    [
+        (["user", "score"], "part-1.parquet has no column 'note', which .*part-0"),
+        (["user", "score", "note", "more"], "part-0.* has no column 'more', which"),
+    ],
+)
+def test_a_file_with_other_columns_is_named_and_may_be_skipped(
+    tmp_path, names, message
+):
+    table = scored(60).append_column("more", pa.array(np.arange(60)))
+    folder = tmp_path / "in"
+    folder.mkdir()
+    pq.write_table(table.select(["user", "note", "score"]), folder / "part-0.parquet")
+    pq.write_table(table.select(names), folder / "part-1.parquet")
+    words = {"group": "user", "output": tmp_path / "out"}
+    with pytest.raises(ValueError, match=f"has other columns than .*{message}"):
+        decide(folder, **words)
+    assert not (tmp_path / "out").exists()
+    found = decide(folder, on_error="skip", **words)
+    assert (found.n, len(found.skipped)) == (60, 1)
+
+
+def test_columns_in_another_order_are_the_same_columns(tmp_path):
+    table = scored(60)
+    folder = write_parts(tmp_path / "in", table, [30])
+    turned = table.slice(30).select(["score", "user", "note"])
+    pq.write_table(turned, folder / "part-001.parquet")
+    found = decide(folder, group="user", output=tmp_path / "out")
+    assert found.n == 60
+    names = ("part-000.parquet", "part-001.parquet")
+    labels = [pq.read_table(tmp_path / "out" / name)["decision"] for name in names]
+    np.testing.assert_array_equal(np.concatenate(labels), wanted(table))
+
+
+@pytest.mark.parametrize("memory", [SMALL, None])
+def test_a_bad_value_is_skipped_by_group_however_much_memory_there_is(tmp_path, memory):
+    table = scored(3000)
+    folder = write_parts(tmp_path / "in", table, [800, 1900])
+    bad = table.slice(800, 1100).to_pandas()
+    bad.loc[bad.index[3], "score"] = 7.0
+    pq.write_table(
+        pa.Table.from_pandas(bad, table.schema, preserve_index=False),
+        folder / "part-001.parquet",
+    )
+    words = {"group": "user", "output": tmp_path / "out", "memory": memory}
+    with pytest.raises(ValueError, match=r"part-001.* row 3") as error:
+        decide(folder, **words)
+    assert "without groups" not in str(error.value)
+    found = decide(folder, on_error="skip", **words)
+    assert (found.n, len(found.skipped)) == (1900, 1)
+    assert "part-001.parquet" in found.skipped[0]
+    left = pa.concat_tables([table.slice(0, 800), table.slice(1900)])
+    np.testing.assert_array_equal(decisions(tmp_path / "out"), wanted(left))
+
+
+# -- memory ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("value", ["0", 0, "100", "499MB", 499_999_999])
+def test_memory_that_no_run_can_keep_to_is_refused(value, monkeypatch):
+    monkeypatch.setattr(memory_stage, "LEAST_MEMORY", LEAST)
+    with pytest.raises(ValueError, match=r"memory must be (at least 500 MB|a whole)"):
+        check_memory(value)
+    assert check_memory("500MB") == check_memory(LEAST) == LEAST
+
+
+LEAST = LEAST_MEMORY  # before tests may have less
+
+
+# -- a scheduler that is lost ------------------------------------------------------
+
+
+def test_a_lost_scheduler_is_told_in_words():
+    class Future:
+        def result(self):
+            raise CancelledError("scheduler-connection-lost")
+
+    class Client:
+        def map(self, function, items, **how):
+            return [Future() for _ in items]
+
+        def cancel(self, futures):
+            pass
+
+    executor = object.__new__(Dask)
+    executor.client, executor.retries = Client(), 3
+    with pytest.raises(tasks_stage.StageError, match="scan failed: the Dask scheduler"):
+        run_stage("scan", executor, [task(1)], None, tasks_stage.refuse)
+
+
+# -- the command line --------------------------------------------------------------
+
+
+def test_calibrate_reads_many_files(run, tmp_path):
+    rng = np.random.default_rng(0)
+    p = rng.beta(0.5, 2, 4000)
+    y = (rng.random(4000) < p**1.5).astype(int)
+    table = pa.table({"score": p, "label": y})
+    write_parts(tmp_path / "in", table, [1000, 2500])
+    pq.write_table(table, tmp_path / "one.parquet")
+    many = run("calibrate", "in", "-o", "many.json", "--json")
+    one = run("calibrate", "one.parquet", "-o", "one.json", "--json")
+    assert (many.code, one.code) == (0, 0), many.err
+    found, known = json.loads(many.out), json.loads(one.out)
+    for name in ("rows", "metric", "columns", "check"):
+        assert found[name] == known[name]
+    grid = np.linspace(0, 1, 101)
+    maps = [am.Calibrator.load(tmp_path / f"{name}.json") for name in ("many", "one")]
+    np.testing.assert_allclose(maps[0].apply(grid), maps[1].apply(grid), atol=1e-9)
+    assert maps[0] == calibrate(tmp_path / "in")
+    ended = run("calibrate", "in", "--map", "one.json", "-o", "out.parquet")
+    assert ended.code == 2
+    assert "--map is about one file that fits in memory" in ended.err
