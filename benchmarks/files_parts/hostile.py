@@ -150,10 +150,10 @@ def tiny(count: int) -> Callable[[Path], None]:
 
 def cases(*, quick: bool) -> list[Case]:
     """All of them; quick ones are small."""
-    size = 1 << 28 if quick else 4 << 30
-    line = 1 << 27 if quick else 1 << 30
+    size = 1 << 28 if quick else 2 << 30
+    line = 1 << 27 if quick else 1 << 29
     wide = 2_000 if quick else 100_000
-    files = 200 if quick else 100_000
+    files = 200 if quick else 10_000
     out = "decide {} -o out.csv"
     lines = "decide {} -o out.jsonl"
     ruled = "decide rows.csv --rule {}"

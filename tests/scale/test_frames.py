@@ -74,6 +74,12 @@ def test_partitions_on_a_cluster_are_read_there(table, frame, cluster):
         scale.tune(held, executor=cluster)
 
 
+def test_what_this_process_holds_is_read_from_there(table, frame):
+    y, p = table["label"].to_numpy(), table["score"].to_numpy()
+    wanted = am.tune(y, p, n_bootstrap=20)
+    assert scale.tune(frame.persist(scheduler="sync"), n_bootstrap=20) == wanted
+
+
 def test_training_on_arrays_is_that_of_memory(monkeypatch):
     monkeypatch.setattr(train_stage, "FEW", 100)
     rng = np.random.default_rng(1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -24,7 +23,6 @@ from argmetric.scale._vector import VectorCut
 MOST_ROWS = 1 << 20  # of a row group
 LEAST_ROWS = 1 << 10
 UNDECIDED = -1
-WIDTHS = {"DOUBLE": 8, "INT64": 8, "FLOAT": 4, "INT32": 4}  # bytes of a number
 
 
 @dataclass(frozen=True)
@@ -145,43 +143,21 @@ def _schema(source: Source) -> Any:
 def _writer(path: str, schema: Any, source: Source) -> Any:
     import pyarrow.parquet as pq
 
-    return pq.ParquetWriter(path, schema, **_written_as(source, schema.names[-1]))
-
-
-def _written_as(source: Source, added: str) -> dict[str, Any]:
-    """How the input is compressed, and which columns have a dictionary that helps.
-
-    One of distinct numbers takes as long to make as the rest, for nothing. Arrow files
-    become what Parquet files are.
-    """
-    import pyarrow.parquet as pq
-
-    if source.partition is not None or is_arrow(source.path):
-        return {}
-    with told_of(source.path), opened(source.path) as place:
-        about = pq.read_metadata(place)
-    if not (about.num_row_groups and about.num_columns):
-        return {}
-    group = about.row_group(0)
-    columns = [group.column(i) for i in range(group.num_columns)]
-    name = str(columns[0].compression).lower()
-    helped = [column.path_in_schema for column in columns if _is_helped(column)]
-    return {
-        "compression": {"uncompressed": "none", "lz4_raw": "lz4"}.get(name, name),
-        "use_dictionary": [*helped, added],
-    }
-
-
-def _is_helped(column: Any) -> bool:
-    plain = column.num_values * WIDTHS.get(column.physical_type, math.inf)
-    return bool(column.has_dictionary_page and column.total_uncompressed_size < plain)
+    how: dict[str, Any] = {}
+    if source.packing is not None:  # Arrow files become what Parquet files are
+        compression, helped = source.packing
+        how = {
+            "compression": compression,
+            "use_dictionary": [*helped, schema.names[-1]],
+        }
+    return pq.ParquetWriter(path, schema, **how)
 
 
 def _require_rows(path: str, task: AppendTask) -> None:
     """Hold what lies on the disk to what went in."""
     import pyarrow.parquet as pq
 
-    with told_of(path):
-        rows = int(pq.read_metadata(path).num_rows)
+    with told_of(path), opened(path) as place:
+        rows = int(pq.read_metadata(place).num_rows)
     written = Tally(rows, task.before.checksum)
     require_same("append", task.source.path, task.before, written)

@@ -6,6 +6,7 @@ import contextlib
 import errno
 import glob
 import itertools
+import math
 import os
 import posixpath
 from collections.abc import Iterator
@@ -23,6 +24,7 @@ PARQUET = (".parquet", ".pq")
 ARROW = (".arrow", ".feather", ".ipc")
 BATCH_ROWS = 1 << 17
 SMALL_BYTES = 1 << 16
+WIDTHS = {"DOUBLE": 8, "INT64": 8, "FLOAT": 4, "INT32": 4}  # bytes of a number
 # Errors that do not pass; damage of a file has no number of the system
 LASTING = (None, errno.ENOENT, errno.EACCES, errno.EPERM, errno.EISDIR)
 
@@ -47,6 +49,8 @@ class Source:
         How much memory a row takes, about.
     partition : Partition or None
         What takes the place of a file.
+    packing : tuple or None
+        How a Parquet file is compressed, and which columns a dictionary helps.
     """
 
     path: str
@@ -57,6 +61,7 @@ class Source:
     rows: int
     row_bytes: int
     partition: Partition | None = None
+    packing: tuple[str, tuple[str, ...]] | None = None
 
 
 def is_address(path: str) -> bool:
@@ -219,6 +224,7 @@ def look(item: tuple[str, str] | Partition) -> tuple[Source, Any]:
         source = Source(item.path, item.name, {}, 0, 0, rows, per_row, item)
         return source, item.schema
     path, name = item
+    packing = None
     with told_of(path), opened(path) as place:
         size, modified = stamp(path)
         if is_arrow(path):
@@ -233,12 +239,33 @@ def look(item: tuple[str, str] | Partition) -> tuple[Source, Any]:
             rows = about.num_rows
             groups = map(about.row_group, range(about.num_row_groups))
             used = sum(group.total_byte_size for group in groups)
+            packing = _packing(about)
             file.close()
     stem = os.path.splitext(name)[0] if is_arrow(path) else name
     name = f"{stem}.parquet" if is_arrow(path) else name
     per_row = used // max(rows, 1) + 1
     keys = {k: v for k, v in hive_keys(path).items() if k not in schema.names}
-    return Source(path, name, keys, size, modified, rows, per_row), schema
+    source = Source(path, name, keys, size, modified, rows, per_row, packing=packing)
+    return source, schema
+
+
+def _packing(about: Any) -> tuple[str, tuple[str, ...]] | None:
+    """How a file is compressed, and which columns have a dictionary that helps.
+
+    One of distinct numbers takes as long to make as the rest, for nothing.
+    """
+    if not (about.num_row_groups and about.num_columns):
+        return None
+    group = about.row_group(0)
+    columns = [group.column(i) for i in range(group.num_columns)]
+    name = str(columns[0].compression).lower()
+    helped = tuple(column.path_in_schema for column in columns if _is_helped(column))
+    return {"uncompressed": "none", "lz4_raw": "lz4"}.get(name, name), helped
+
+
+def _is_helped(column: Any) -> bool:
+    plain = column.num_values * WIDTHS.get(column.physical_type, math.inf)
+    return bool(column.has_dictionary_page and column.total_uncompressed_size < plain)
 
 
 def is_arrow(path: str) -> bool:
