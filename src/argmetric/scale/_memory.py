@@ -23,7 +23,7 @@ def check_memory(value: Any, name: str = "memory") -> int:
     if n_bytes < LEAST_MEMORY:
         raise ValueError(
             f"{name} must be at least {LEAST_MEMORY // 10**6} MB, not {shown(value)}: "
-            "libraries and compiled code take most of it"
+            "a run takes as much, however little it is granted"
         )
     return n_bytes
 
