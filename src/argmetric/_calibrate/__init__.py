@@ -29,9 +29,13 @@ if TYPE_CHECKING:
     from argmetric._calibrate._fit import fit_map as fit_map
     from argmetric._calibrate._folds import deal as deal
     from argmetric._calibrate._folds import fold_numbers as fold_numbers
+    from argmetric._calibrate._hook import FittedReference as FittedReference
+    from argmetric._calibrate._hook import PriorShare as PriorShare
     from argmetric._calibrate._hook import as_calibrator as as_calibrator
     from argmetric._calibrate._hook import calibrated_scores as calibrated_scores
+    from argmetric._calibrate._hook import check_prior as check_prior
     from argmetric._calibrate._hook import resolve_calibrator as resolve_calibrator
+    from argmetric._calibrate._hook import resolve_reference as resolve_reference
     from argmetric._calibrate._maps import BetaMap as BetaMap
     from argmetric._calibrate._maps import ClassTemperatureMap as ClassTemperatureMap
     from argmetric._calibrate._maps import IdentityMap as IdentityMap
@@ -41,13 +45,19 @@ if TYPE_CHECKING:
     from argmetric._calibrate._newton import Prior as Prior
     from argmetric._calibrate._newton import fit_logistic as fit_logistic
     from argmetric._calibrate._newton import likeliest as likeliest
+    from argmetric._calibrate._prior import MatchedShare as MatchedShare
     from argmetric._calibrate._prior import PriorShift as PriorShift
     from argmetric._calibrate._prior import adjust_prior as adjust_prior
+    from argmetric._calibrate._prior import match_prevalence as match_prevalence
+    from argmetric._calibrate._prior import shift_to_share as shift_to_share
     from argmetric._calibrate._reference import Reference as Reference
     from argmetric._calibrate._reference import check_reference as check_reference
     from argmetric._calibrate._reference import check_score_array as check_score_array
     from argmetric._calibrate._reference import refuse_useless as refuse_useless
     from argmetric._calibrate._rows import row_blocks as row_blocks
+    from argmetric._calibrate._share import Share as Share
+    from argmetric._calibrate._share import estimate_share as estimate_share
+    from argmetric._calibrate._share import moved_note as moved_note
     from argmetric._calibrate._spline import SplineMap as SplineMap
 
 __getattr__, __dir__, __all__ = lazy_names(
@@ -82,9 +92,13 @@ __getattr__, __dir__, __all__ = lazy_names(
             "fold_numbers",
         ),
         "_hook": (
+            "FittedReference",
+            "PriorShare",
             "as_calibrator",
             "calibrated_scores",
+            "check_prior",
             "resolve_calibrator",
+            "resolve_reference",
         ),
         "_maps": (
             "BetaMap",
@@ -100,8 +114,11 @@ __getattr__, __dir__, __all__ = lazy_names(
             "likeliest",
         ),
         "_prior": (
+            "MatchedShare",
             "PriorShift",
             "adjust_prior",
+            "match_prevalence",
+            "shift_to_share",
         ),
         "_reference": (
             "Reference",
@@ -110,6 +127,11 @@ __getattr__, __dir__, __all__ = lazy_names(
             "refuse_useless",
         ),
         "_rows": ("row_blocks",),
+        "_share": (
+            "Share",
+            "estimate_share",
+            "moved_note",
+        ),
         "_spline": ("SplineMap",),
     },
 )

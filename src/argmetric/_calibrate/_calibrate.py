@@ -107,7 +107,7 @@ def calibrate(
     if method is not None:
         check_choice(method, "method", METHODS)
     logits = check_flag(logits, "logits")
-    if _is_multi_class(y, p):
+    if is_multi_class(y, p):
         _check_multi_class(method, pos_label)
         scores = check_score_array(p, logits=logits)
         warn_of_scale(scores, logits=logits)
@@ -246,7 +246,7 @@ def _log_losses(reference: Reference, method: str, fold: Integers) -> Floats:
     return -np.where(reference.y, np.log(p), np.log1p(-p))
 
 
-def _is_multi_class(y: Any, p: Any) -> bool:
+def is_multi_class(y: Any, p: Any) -> bool:
     """A matrix of scores with one label per row."""
     sizes = [
         len(getattr(values, "shape", ()) or to_numpy(values, name).shape)

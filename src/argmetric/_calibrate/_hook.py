@@ -5,21 +5,42 @@ Maps and their fits are loaded by those who have one: most calls have none.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from argmetric._arguments import shown
+from argmetric._arguments import check_share, shown
 from argmetric._labels import binary_labels
+from argmetric._suspect import warn_of_scale
 from argmetric._types import Floats
 from argmetric._validation import is_frame_like
 
 if TYPE_CHECKING:
     from argmetric._calibrate._base import Calibrator
+    from argmetric._calibrate._reference import Reference
+
+PriorShare = float | Literal["estimate"]
+
+
+class FittedReference(NamedTuple):
+    """A map, and the labelled rows that it was fitted on where these are at hand.
+
+    Passed as `reference=` it is taken as it is.
+    """
+
+    calibrator: Calibrator | None
+    rows: Reference | None
 
 
 def resolve_calibrator(
     calibrator: Any = None, reference: Any = None, *, logits: bool = False
 ) -> Calibrator | None:
-    """The map that is meant, or None.
+    """The map that is meant, or None; arguments as for `resolve_reference`."""
+    return resolve_reference(calibrator, reference, logits=logits).calibrator
+
+
+def resolve_reference(
+    calibrator: Any = None, reference: Any = None, *, logits: bool = False
+) -> FittedReference:
+    """The map that is meant, with the rows it was fitted on.
 
     Parameters
     ----------
@@ -38,7 +59,7 @@ def resolve_calibrator(
             )
         return _fitted(reference, logits)
     if calibrator is None:
-        return None
+        return FittedReference(None, None)
     from argmetric._calibrate._maps import ClassTemperatureMap
 
     found = as_calibrator(calibrator)
@@ -47,7 +68,7 @@ def resolve_calibrator(
             "this calibrator is for the probabilities of several classes, row by row: "
             "apply it first and pass what it gives"
         )
-    return found
+    return FittedReference(found, None)
 
 
 def as_calibrator(calibrator: Any) -> Calibrator:
@@ -69,25 +90,29 @@ def as_calibrator(calibrator: Any) -> Calibrator:
     return FunctionMap(function)
 
 
-def _fitted(reference: Any, logits: bool) -> Calibrator:
+def _fitted(reference: Any, logits: bool) -> FittedReference:
+    if isinstance(reference, FittedReference):
+        return reference
     pair = isinstance(reference, tuple | list) and len(reference) == 2
     if not pair or is_frame_like(reference):
         raise TypeError(
             "reference must be a pair (y, p) of labels and their scores, not "
             f"{_shown(reference)}"
         )
-    from argmetric._calibrate._calibrate import calibrate
-    from argmetric._calibrate._maps import ClassTemperatureMap
+    from argmetric._calibrate._calibrate import DEFAULT, is_multi_class
+    from argmetric._calibrate._fit import fit_map
+    from argmetric._calibrate._reference import check_reference
 
     y, p = reference
     labels = binary_labels(y, name="the y of reference=(y, p)", naming=_as_calibrator)
-    found = calibrate(labels.positive, p, logits=logits)
-    if isinstance(found, ClassTemperatureMap):
+    if is_multi_class(labels.positive, p):
         raise ValueError(
             "the reference has one label per row but a matrix of scores: labels and "
             "scores must have the same shape"
         )
-    return found
+    rows = check_reference(labels.positive, p, logits=logits)
+    warn_of_scale(rows.scores, logits=logits)
+    return FittedReference(fit_map(rows, DEFAULT), rows)
 
 
 def _as_calibrator(*label: Any) -> str:
@@ -98,6 +123,25 @@ def _shown(reference: Any) -> str:
     if isinstance(reference, tuple | list):
         return f"a {type(reference).__name__} of {len(reference)}"
     return f"{type(reference).__name__}"
+
+
+def check_prior(prior: Any, *, with_reference: bool) -> PriorShare | None:
+    """The argument `prior`: a share of positives, "estimate", or None."""
+    if prior is None:
+        return None
+    if not isinstance(prior, str):
+        return check_share(prior, "prior")
+    if prior != "estimate":
+        raise ValueError(
+            'prior must be a share strictly between 0 and 1, or "estimate", not '
+            f"{shown(prior)}"
+        )
+    if not with_reference:
+        raise ValueError(
+            'prior="estimate" compares the scores with those of labelled rows: pass '
+            "reference=(y, p); a calibrator alone does not keep them"
+        )
+    return "estimate"
 
 
 def calibrated_scores(found: Calibrator, scores: Floats, *, logits: bool) -> Floats:

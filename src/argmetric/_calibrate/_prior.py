@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 
 from argmetric._arguments import check_flag, check_share
-from argmetric._calibrate._base import Calibrator
+from argmetric._calibrate._base import Calibrator, check_finite
 from argmetric._discrete import dot
-from argmetric._odds import from_log_odds, logit
+from argmetric._odds import from_log_odds, log_odds, logit
 from argmetric._suspect import warn_of_scale
 from argmetric._types import Floats
 from argmetric._validation import check_scores, to_floats
@@ -162,3 +163,98 @@ def likeliest_prevalence(a: Floats, b: Floats) -> tuple[float, int]:
             break
         pi = tried
     return pi, step
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class MatchedShare(Calibrator):
+    """All log-odds plus one constant, so that the mean of some rows is a given share.
+
+    Attributes
+    ----------
+    constant : float
+        What is added to the log-odds.
+    prevalence : float
+        The share that is met.
+    n : int
+        Unlabelled rows that the share was estimated on; 0 where it was given.
+    draws : ndarray or None
+        Other constants that those rows allow, one a row.
+    """
+
+    constant: float
+
+    kind: ClassVar[str] = "matched_share"
+    method: ClassVar[str] = "matched share"
+
+    def _check(self) -> None:
+        check_finite("constant", self.constant)
+        check_share(self.prevalence, "prevalence")
+
+    def _with(self, parameters: Floats) -> Calibrator:
+        if parameters.size != 1:
+            raise ValueError("a row of draws must hold one constant")
+        return MatchedShare(float(parameters[0]), prevalence=self.prevalence, n=self.n)
+
+    def _map(self, x: Floats) -> Floats:
+        return x + self.constant
+
+    @property
+    def summary(self) -> str:
+        found = f", estimated on {self.n:,} unlabelled rows" if self.n else ""
+        return (
+            f"a shift of the log-odds by {self.constant:+.4g} to a share of "
+            f"{self.prevalence:.4g}{found}"
+        )
+
+    @property
+    def formula(self) -> str:
+        return f"logit p' = logit p {self.constant:+.4g}"
+
+    def _lines(self) -> list[tuple[str, str]]:
+        how = f"estimated on {self.n:,} unlabelled rows" if self.n else "given"
+        lines = [one for one in super()._lines() if one[0] != "reference"]
+        return [*lines[:2], ("share", f"{self.prevalence:.4g}, {how}"), *lines[2:]]
+
+
+def match_prevalence(
+    p: Floats, q: Floats, prior: float, n: int
+) -> tuple[Floats, Floats]:
+    """Add one constant to all log-odds so that Σp/n becomes `prior`, n ≥ len(p)."""
+    constant = constant_for_share(p, q, prior, n)
+    return from_log_odds(log_odds(p, q) + constant)
+
+
+def constant_for_share(p: Floats, q: Floats, prior: float, n: int) -> float:
+    """The constant that `match_prevalence` adds to all log-odds."""
+    certain = float((q == 0).sum()) / n
+    impossible = (float((p == 0).sum()) + n - p.size) / n
+    if not certain < prior < 1.0 - impossible:
+        raise ValueError(
+            f"prior={prior:g} cannot be met: {certain:.3g} of the probabilities are 1 "
+            f"and {impossible:.3g} are 0, which no prevalence changes"
+        )
+    x = log_odds(p, q)
+    low, high, shift = -800.0, 800.0, 0.0
+    for _ in range(100):  # Newton's method, kept between the ends
+        p, q = from_log_odds(x + shift)
+        gap = float(p.sum()) - prior * n
+        low, high = (low, shift) if gap > 0.0 else (shift, high)
+        slope = dot(p, q)
+        tried = shift - gap / slope if slope > 0.0 else math.nan
+        if not low < tried < high:
+            tried = (low + high) / 2
+        if abs(tried - shift) <= 1e-15 * max(1.0, abs(shift)):
+            break
+        shift = tried
+    return shift
+
+
+def shift_to_share(
+    scores: Floats, share: float, n: int, *, logits: bool
+) -> MatchedShare:
+    """The map that makes the mean of the scores, over n rows, meet a share.
+
+    Rows without a score, the absent cells of a sparse matrix, stay certain negatives.
+    """
+    p, q = from_log_odds(scores) if logits else (scores, 1.0 - scores)
+    return MatchedShare(constant_for_share(p, q, share, n), prevalence=share)

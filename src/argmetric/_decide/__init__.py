@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 from argmetric._lazy import lazy_names
 
 if TYPE_CHECKING:
+    from argmetric._decide._calibrated import AtShare as AtShare
+    from argmetric._decide._calibrated import at_share as at_share
     from argmetric._decide._calibrated import calibration_note as calibration_note
     from argmetric._decide._calibrated import recalibrated as recalibrated
     from argmetric._decide._calibrated import warn_of_lost_map as warn_of_lost_map
@@ -31,6 +33,8 @@ __getattr__, __dir__, __all__ = lazy_names(
     __name__,
     {
         "_calibrated": (
+            "AtShare",
+            "at_share",
             "calibration_note",
             "recalibrated",
             "warn_of_lost_map",

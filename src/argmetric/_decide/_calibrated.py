@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -15,11 +15,57 @@ from argmetric._types import Floats
 from argmetric._validation import check_scores, is_sparse, to_numpy
 
 if TYPE_CHECKING:
-    from argmetric._calibrate import Calibrator
+    from argmetric._calibrate import Calibrator, FittedReference, PriorShare, Share
     from argmetric._decide._result import Decision
 
 # Decisions that went through a map and are still held, by the id of their labels
 _MAPPED: WeakValueDictionary[int, Decision] = WeakValueDictionary()
+
+
+class AtShare(NamedTuple):
+    """The map for a share of positives, the share if estimated, and notes on it."""
+
+    calibrator: Calibrator | None
+    share: Share | None
+    notes: tuple[str, ...]
+
+
+def at_share(
+    prior: PriorShare | None,
+    fitted: FittedReference,
+    layout: Layout,
+    *,
+    logits: bool,
+    coverage: float = 0.9,
+) -> AtShare:
+    """The map that scores go through so that their mean is the asked share.
+
+    Without a prior it is the map as it was fitted, and a note says where the scores
+    moved since.
+    """
+    found, rows = fitted
+    n = int(layout.sizes.sum())
+    if prior is None:
+        if found is None or rows is None:
+            return AtShare(found, None, ())
+        from argmetric._calibrate import moved_note
+
+        note = moved_note(found, rows, layout.scores, n)
+        return AtShare(found, None, () if note is None else (note,))
+    if prior == "estimate":
+        from argmetric._calibrate import estimate_share
+
+        assert found is not None  # `check_prior` asks for a reference
+        assert rows is not None
+        shift, share = estimate_share(found, rows, layout.scores, n, coverage)
+        return AtShare(found.then(shift), share, ())
+    from argmetric._calibrate import calibrated_scores, shift_to_share
+
+    if found is None:
+        return AtShare(shift_to_share(layout.scores, prior, n, logits=logits), None, ())
+    scores = calibrated_scores(found, layout.scores, logits=logits)
+    shift = shift_to_share(scores, prior, n, logits=logits)
+    return AtShare(found.then(shift), None, ())
 
 
 def recalibrated(layout: Layout, calibrator: Calibrator, *, logits: bool) -> Layout:

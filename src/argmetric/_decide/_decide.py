@@ -7,11 +7,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 from argmetric._arguments import check_choice, check_flag, check_jobs
-from argmetric._calibrate import resolve_calibrator
-from argmetric._decide._calibrated import calibration_note, recalibrated, remember_map
+from argmetric._calibrate import check_prior, resolve_reference
+from argmetric._decide._calibrated import (
+    at_share,
+    calibration_note,
+    recalibrated,
+    remember_map,
+)
 from argmetric._decide._one import decide_one
 from argmetric._decide._question import (
     Question,
@@ -58,6 +63,7 @@ def decide(
     max_positives: int | None = None,
     min_precision: float | None = None,
     min_recall: float | None = None,
+    prior: float | Literal["estimate"] | None = None,
     logits: bool = False,
     calibrator: Any = None,
     reference: Any = None,
@@ -93,6 +99,12 @@ def decide(
     min_precision, min_recall : float, optional
         Floors under expected precision (an empty prediction passes) and under expected
         recall given that there is a positive, in each segment.
+    prior : float or "estimate", optional
+        Share of positives that holds now: one constant is added to all log-odds so
+        that the mean of p meets it. "estimate" finds the share from the scores, which
+        are compared with those of `reference`: the result has it as `share`. It takes
+        for granted that each class still looks as it did in the reference. Without
+        `prior` a note says where the scores moved.
     logits : bool, default=False
         Whether `p` holds log-odds instead of probabilities.
     calibrator : Calibrator or callable, optional
@@ -136,12 +148,14 @@ def decide(
     n_threads = check_jobs(n_jobs)
     limits = check_limits(min_positives, max_positives, min_precision, min_recall)
     layout = lay_out(p, groups=groups, average=average, logits=logits)
-    found = resolve_calibrator(calibrator, reference, logits=logits)
+    prior = check_prior(prior, with_reference=reference is not None)
+    fitted = resolve_reference(calibrator, reference, logits=logits)
     n, sparse = layout.largest, layout.sparse
     raw = None
-    if found is None:
+    if fitted.calibrator is None:
         warn_of_scale(layout.scores, logits=logits, zeros=sparse)
-    else:
+    found, share, moved = at_share(prior, fitted, layout, logits=logits)
+    if found is not None:
         raw, layout = layout.scores, recalibrated(layout, found, logits=logits)
     require_defined(metric, n)
     if check:
@@ -177,6 +191,7 @@ def decide(
     if found is None:
         return decision
     note = f"{calibration_note(found)}; thresholds refer to these"
-    decision = replace(decision, notes=(note, *decision.notes))
+    notes = (note, *moved, *decision.notes)
+    decision = replace(decision, notes=notes, share=share)
     remember_map(decision)
     return decision

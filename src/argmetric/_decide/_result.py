@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,9 @@ from argmetric._display import Result, as_frame
 from argmetric._lazy import room_above
 from argmetric._types import Floats, Integers
 from argmetric.metrics import Metric, RatesForm
+
+if TYPE_CHECKING:
+    from argmetric._calibrate import Share
 
 
 @dataclass(frozen=True)
@@ -62,6 +65,9 @@ class Decision(Result):
         The cut at one half.
     notes : tuple of str
         What the reader should know: split ties, conventions that matter here.
+    share : Share or None
+        The share of positives that `prior="estimate"` found: `mean`, the 90 % interval
+        from `low` to `high`, and the share in the `reference`.
     """
 
     labels: Any
@@ -83,6 +89,7 @@ class Decision(Result):
     _curve_of: Callable[[int], Floats]
     _cuts: Callable[[], tuple[Floats, Floats]]
     _asked: dict[str, Any] = field(default_factory=dict)
+    share: Share | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         """Pickle what is known by now; curves of segments need the input again."""
@@ -150,6 +157,8 @@ class Decision(Result):
             lines.append(("threshold", "none: a tie is split"))
         if calibrated and self.threshold_raw is not None:
             lines.append(("raw threshold", f"{given} >= {self.threshold_raw:.6g}"))
+        if self.share is not None:
+            lines.append(("share", str(self.share)))
         lines.append(("expected", f"{self.expected:.{decimals}f}"))
         cut = self.cut_half
         of_half = f"{scale} >= {cut.threshold:g}, " if calibrated else ""
@@ -197,6 +206,7 @@ class Decision(Result):
             "error": shown_number(self.error),
             "cut_half": _cut_dict(self.cut_half),
             "best_cut": _cut_dict(self.best_cut),
+            "share": None if self.share is None else self.share._asdict(),
             "notes": list(self.notes),
         }
 

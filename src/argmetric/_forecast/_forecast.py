@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from argmetric._arguments import check_flag, check_number, check_share
-from argmetric._calibrate import resolve_calibrator
-from argmetric._decide import calibration_note, recalibrated, warn_of_lost_map
+from argmetric._calibrate import check_prior, resolve_reference
+from argmetric._decide import (
+    AtShare,
+    at_share,
+    calibration_note,
+    recalibrated,
+    warn_of_lost_map,
+)
 from argmetric._discrete import central_interval
 from argmetric._forecast._effects import LARGEST_EFFECT
 from argmetric._forecast._groups import Groups, law_of_one
 from argmetric._forecast._laws import ValueLaw
 from argmetric._forecast._result import Forecast
-from argmetric._forecast._shift import match_prevalence
 from argmetric._labels import read_together
 from argmetric._layout import Average, Layout, lay_out
 from argmetric._odds import from_log_odds
@@ -26,7 +31,7 @@ from argmetric._validation import is_sparse
 from argmetric.metrics import Metric, MetricLike, get_metric, require_defined
 
 if TYPE_CHECKING:
-    from argmetric._calibrate import Calibrator
+    from argmetric._calibrate import Calibrator, PriorShare
 
 
 def forecast(
@@ -38,7 +43,7 @@ def forecast(
     groups: Any = None,
     average: Average | None = None,
     known: Any = None,
-    prior: float | None = None,
+    prior: float | Literal["estimate"] | None = None,
     overdispersion: float = 0.0,
     zero_division: float | None = None,
     logits: bool = False,
@@ -64,10 +69,14 @@ def forecast(
         As for `decide`; groups alone mean the mean over groups.
     known : array-like, optional
         True labels that have arrived already; nan or None for the others.
-    prior : float, optional
-        Prevalence that is known to hold now: one constant is added to all log-odds so
-        that the mean of p meets it. (`adjust_prior` adds the constant that Bayes' rule
-        gives for a change of prevalence, whatever the mean of these rows.)
+    prior : float or "estimate", optional
+        Share of positives that is known to hold now: one constant is added to all
+        log-odds so that the mean of p meets it. (`adjust_prior` adds the constant that
+        Bayes' rule gives for a change of prevalence, whatever the mean of these rows.)
+        "estimate" finds the share from the scores, which are compared with those of
+        `reference`: the result has it as `share`, and the interval holds how far it may
+        be off. It takes for granted that each class still looks as it did in the
+        reference. Without `prior` a note says where the scores moved.
     overdispersion : float, default=0.0
         Standard deviation, at most 5, of a normal effect on the log-odds that all rows
         share (all rows of a group, where there are groups). The probability of each
@@ -99,26 +108,33 @@ def forecast(
     coverage = check_share(coverage, "coverage")
     high = LARGEST_EFFECT
     overdispersion = check_number(overdispersion, "overdispersion", low=0.0, high=high)
-    prior = None if prior is None else check_share(prior, "prior")
+    prior = check_prior(prior, with_reference=reference is not None)
     logits = check_flag(logits, "logits")
     if groups is not None and average is None:
         average = "groups"
     layout = lay_out(p, groups=groups, average=average, logits=logits)
-    found = resolve_calibrator(calibrator, reference, logits=logits)
-    if found is None:
+    fitted = resolve_reference(calibrator, reference, logits=logits)
+    if fitted.calibrator is None:
         warn_of_scale(layout.scores, logits=logits, zeros=layout.sparse)
         warn_of_lost_map(p, labels)
-    else:
-        before, layout = layout, recalibrated(layout, found, logits=logits)
+    known_share = None if prior == "estimate" else prior
+    at = AtShare(fitted.calibrator, None, ())
+    if known_share is None:
+        at = at_share(prior, fitted, layout, logits=logits, coverage=coverage)
+    before, found = layout, at.calibrator
+    if found is not None:
+        layout = recalibrated(layout, found, logits=logits)
     chosen, known = _read_labels(labels, known, pos_label, layout.shape)
     selected = layout.select(chosen)
     if layout.sparse and selected.sum() != chosen.sum():
         raise ValueError("a label is 1 where the sparse p has no entry")
     scores = layout.scores
     p_, q = from_log_odds(scores) if logits else (scores, 1.0 - scores)
-    if prior is not None:
+    if known_share is not None:
+        from argmetric._calibrate import match_prevalence
+
         # An implicit cell stays a certain negative under any prevalence.
-        p_, q = match_prevalence(p_, q, prior, int(layout.sizes.sum()))
+        p_, q = match_prevalence(p_, q, known_share, int(layout.sizes.sum()))
     require_defined(metric, layout.largest)
     known_ = _arrived(known, layout)
     law, positives = law_of_score(
@@ -130,7 +146,8 @@ def forecast(
         from argmetric._forecast._over_maps import Batch, law_over_maps
 
         given_map = central_interval(law.values, law.probabilities, coverage)
-        batch = Batch(metric, before, known_, selected, prior, overdispersion, logits)
+        how = known_share, overdispersion, logits
+        batch = Batch(metric, before, known_, selected, *how)
         law = law_over_maps(law, batch, found)
     return forecast_of(
         law,
@@ -142,6 +159,8 @@ def forecast(
         n_groups=None if layout.single else int(layout.sizes.size),
         expected_positives=positives,
         assumptions=assumptions_of(prior, overdispersion, known_, found),
+        share=at.share,
+        notes=at.notes,
     )
 
 
@@ -171,7 +190,7 @@ def refuse_undefined(law: ValueLaw, metric: Metric) -> None:
 
 
 def assumptions_of(
-    prior: float | None,
+    prior: PriorShare | None,
     overdispersion: float,
     known: Floats,
     found: Calibrator | None,
@@ -182,6 +201,8 @@ def assumptions_of(
         lines, since = [calibration_note(found)], "calibration"
     if prior is None:
         lines.append(f"no shift since {since}")
+    elif prior == "estimate":
+        lines.append(f"only the share of positives moved since {since}")
     else:
         lines.append(f"prevalence is {prior:g}, all else as in {since}")
     if overdispersion:

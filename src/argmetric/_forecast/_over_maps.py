@@ -13,14 +13,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from argmetric._calibrate import Calibrator, calibrated_scores
+from argmetric._calibrate import Calibrator, calibrated_scores, match_prevalence
 from argmetric._discrete import dot
 from argmetric._expected import Tables, by_size
 from argmetric._forecast._effects import settle
 from argmetric._forecast._groups import TABLE_LIMIT
 from argmetric._forecast._laws import ValueLaw, combine
 from argmetric._forecast._parts import table_moments
-from argmetric._forecast._shift import match_prevalence
 from argmetric._forecast._sides import (
     ATOMS,
     NEARLY_NORMAL,

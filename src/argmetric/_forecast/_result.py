@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from argmetric._discrete import ROUNDING, DiscreteLaw
 from argmetric._display import Result
 from argmetric._types import Floats
 from argmetric.metrics import Metric
+
+if TYPE_CHECKING:
+    from argmetric._calibrate import Share
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -46,6 +49,11 @@ class Forecast(Result, DiscreteLaw):
         Expected number of actual positives.
     assumptions : tuple of str
         What has to hold for the forecast to hold.
+    share : Share or None
+        The share of positives that `prior="estimate"` found: `mean`, an interval from
+        `low` to `high` of the same coverage, and the share in the `reference`.
+    notes : tuple of str
+        What speaks against the assumptions: scores that moved since the reference.
     """
 
     mean: float
@@ -62,6 +70,8 @@ class Forecast(Result, DiscreteLaw):
     expected_positives: float
     assumptions: tuple[str, ...]
     interval_given_map: tuple[float, float] | None = None
+    share: Share | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def share_of_map(self) -> float | None:
@@ -104,12 +114,17 @@ class Forecast(Result, DiscreteLaw):
             a, b = self.interval_given_map
             share = f"{self.share_of_map:.0%} of the width is the map's"
             lines.insert(3, ("given the map", f"{a:.4f} to {b:.4f}; {share}"))
+        if self.share is not None:
+            lines.append(("share", str(self.share)))
         if self.n_groups is not None:
             lines.insert(1, ("mean over", f"{self.n_groups:,} groups"))
         if self.p_undefined > 0:
             lines.append(("left out (0/0)", f"with probability {self.p_undefined:.3g}"))
         lines.append(("assuming", "; ".join(self.assumptions)))
         return lines
+
+    def _notes(self) -> tuple[str, ...]:
+        return self.notes
 
     def to_dict(self) -> dict[str, Any]:
         """Everything but the law, for JSON."""
@@ -132,7 +147,9 @@ class Forecast(Result, DiscreteLaw):
             "n_positives": self.n_positives,
             "n_groups": self.n_groups,
             "expected_positives": self.expected_positives,
+            "share": None if self.share is None else self.share._asdict(),
             "assumptions": list(self.assumptions),
+            "notes": list(self.notes),
         }
 
     def plot(self, ax: Any = None) -> Any:

@@ -1,4 +1,4 @@
-"""Changes to the probabilities before a forecast: prevalence, shared effects."""
+"""Changes to the probabilities before a forecast: effects that rows share."""
 
 from __future__ import annotations
 
@@ -7,9 +7,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from argmetric._discrete import dot
 from argmetric._expected import compiled, runs_in_numpy
-from argmetric._odds import from_log_odds, log_odds
+from argmetric._odds import log_odds
 from argmetric._types import Floats
 
 REACH = 8.5  # standard deviations of an effect beyond which nothing is left of it
@@ -19,33 +18,6 @@ GAP = 1e-7  # in log-odds; squared by the step that is then taken
 FAR = 300.0  # log-odds from which a label follows the effect like e^x
 
 Solver = Callable[[Floats, float], Floats]
-
-
-def match_prevalence(
-    p: Floats, q: Floats, prior: float, n: int
-) -> tuple[Floats, Floats]:
-    """Add one constant to all log-odds so that Σp/n becomes `prior`, n ≥ len(p)."""
-    certain = float((q == 0).sum()) / n
-    impossible = (float((p == 0).sum()) + n - p.size) / n
-    if not certain < prior < 1.0 - impossible:
-        raise ValueError(
-            f"prior={prior:g} cannot be met: {certain:.3g} of the probabilities are 1 "
-            f"and {impossible:.3g} are 0, which no prevalence changes"
-        )
-    x = log_odds(p, q)
-    low, high, shift = -800.0, 800.0, 0.0
-    for _ in range(100):  # Newton's method, kept between the ends
-        p, q = from_log_odds(x + shift)
-        gap = float(p.sum()) - prior * n
-        low, high = (low, shift) if gap > 0.0 else (shift, high)
-        slope = dot(p, q)
-        tried = shift - gap / slope if slope > 0.0 else math.nan
-        if not low < tried < high:
-            tried = (low + high) / 2
-        if abs(tried - shift) <= 1e-15 * max(1.0, abs(shift)):
-            break
-        shift = tried
-    return from_log_odds(x + shift)
 
 
 def effect_step(deviation: float) -> float:

@@ -97,7 +97,8 @@ class Side:
         """The law of the share of positives among the rows, under a map."""
         chance, spread = self.rows.chances(calibrator)
         known = self.reference.total
-        says = self.reference.chances(calibrator)[0] if known else chance
+        # Of a chain the first map is the one that was fitted on the reference.
+        says = self.reference.chances(calibrator.parts[0])[0] if known else chance
         weight = self.trust + known + 2.0 * PSEUDO
         seen = (self.trust * says + self.positives + PSEUDO) / weight
         part = spread / (chance * (1.0 - chance)) if 0.0 < chance < 1.0 else 1.0
@@ -185,9 +186,10 @@ def both_sides(
 
     A reference row is on a side as often as rows of the batch with its score are.
     """
-    counts = calibrator.counts
+    fitted = calibrator.parts[0]
+    counts = fitted.counts
     if counts is None:
-        positives = calibrator.n * (calibrator.prevalence or 0.0)
+        positives = fitted.n * (fitted.prevalence or 0.0)
         counts = np.zeros((3, 0))
     else:
         positives = float(counts[2].sum())

@@ -1,0 +1,306 @@
+"""The share of positives among unlabelled rows, by a two-sample likelihood.
+
+Label shift: each class still looks as it did in the reference, and only the odds of a
+positive changed, by a factor e^θ. Where a map gives c(s) for the score s, the density
+of scores now is that of the reference times r(s) = a·h(s), h = 1 - c + c·e^θ. With m
+rows in the reference and n new ones the empirical likelihood is
+
+    ℓ(θ) = max over a of Σ_new log r - Σ_all log(m + n·r) + (m + n)·log(m + n),
+
+in which the scores of the reference have a sampling error of their own (Qin 1999). At
+the best a, Σ_all n·r/(m + n·r) = n. ℓ(0) is 0 for every map.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from statistics import NormalDist
+from typing import NamedTuple
+
+import numpy as np
+
+from argmetric._calibrate._base import Calibrator
+from argmetric._calibrate._hook import calibrated_scores
+from argmetric._calibrate._prior import MatchedShare, constant_for_share
+from argmetric._calibrate._reference import Reference
+from argmetric._odds import from_log_odds
+from argmetric._types import Floats
+
+EDGES_OF_A_CLASS = 64  # quantiles of each class of the reference that bound cells
+LARGEST_LOGIT = 700.0  # log-odds that are as good as infinite
+LARGEST_THETA = 8.0
+GRID_POINTS = 33
+FEWEST_LIKELY_POINTS = 8  # of the grid, where a law is resolved
+LIKELY = 20.0  # log-likelihood below the largest from which nothing is left
+MOST_ZOOMS = 8
+MOST_STEPS = 50  # of Newton's method
+BINOMIAL_ATOMS = 9
+CRITICAL = 6.63  # of 2·ℓ: exceeded in 1 % of the cases in which nothing moved
+LEAST_THETA = 0.1  # F1 moves by about one point: less is not worth a note
+
+
+class Share(NamedTuple):
+    """An estimated share of positives.
+
+    Attributes
+    ----------
+    mean : float
+        The share to expect among the rows.
+    low, high : float
+        Interval that holds it with the probability `coverage`.
+    coverage : float
+        The probability asked for.
+    reference : float
+        The share of positives in the reference.
+    """
+
+    mean: float
+    low: float
+    high: float
+    coverage: float
+    reference: float
+
+    def __str__(self) -> str:
+        return (
+            f"{self.mean:.4g} ({self.coverage:.0%} interval {self.low:.4g} to "
+            f"{self.high:.4g}), {self.reference:.4g} in the reference"
+        )
+
+
+@dataclass(frozen=True)
+class ScoreTable:
+    """Rows of a reference and new rows, counted in the same cells of scores.
+
+    Attributes
+    ----------
+    scores : ndarray
+        Mean score of each cell, on the scale of the reference.
+    old, new : ndarray
+        Rows of the reference, and new rows, in each cell.
+    logits : bool
+        Whether scores are log-odds.
+    """
+
+    scores: Floats
+    old: Floats
+    new: Floats
+    logits: bool
+
+    @classmethod
+    def of(cls, reference: Reference, new: Floats) -> ScoreTable:
+        """Cells between quantiles of the positives and of the negatives."""
+        level = np.linspace(0.0, 1.0, EDGES_OF_A_CLASS, endpoint=False)
+        quantiles = [
+            np.quantile(reference.scores[part], level, method="inverted_cdf")
+            for part in (reference.y, ~reference.y)
+        ]
+        edges = np.unique(np.concatenate(quantiles))
+        # Equal scores have themselves as their mean, to the last digit.
+        base = _finite(np.concatenate([edges[:1], edges]))
+        count, above = np.zeros((2, 2, base.size))
+        for i, scores in enumerate((reference.scores, new)):
+            cell = np.searchsorted(edges, scores, side="right")
+            count[i] = np.bincount(cell, minlength=base.size)
+            above[i] = np.bincount(cell, _finite(scores) - base[cell], base.size)
+        used = count.sum(axis=0) > 0
+        mean = (base + above.sum(axis=0) / np.maximum(count.sum(axis=0), 1.0))[used]
+        return cls(mean, count[0, used], count[1, used], reference.logits)
+
+    def chances(self, calibrator: Calibrator) -> Floats:
+        """Chance of a positive in each cell under a map."""
+        mapped = calibrated_scores(calibrator, self.scores, logits=self.logits)
+        return from_log_odds(mapped)[0] if self.logits else mapped
+
+
+def _finite(scores: Floats) -> Floats:
+    return np.clip(scores, -LARGEST_LOGIT, LARGEST_LOGIT)
+
+
+@dataclass(frozen=True)
+class ShareLikelihood:
+    """ℓ(θ) under some maps, each with a row of `chances` over the cells of a table.
+
+    Arrays of θ have a row for each map, too.
+    """
+
+    table: ScoreTable
+    chances: Floats
+
+    @classmethod
+    def of(cls, table: ScoreTable, maps: tuple[Calibrator, ...]) -> ShareLikelihood:
+        return cls(table, np.stack([table.chances(one) for one in maps]))
+
+    def loglik(self, theta: Floats) -> Floats:
+        old, new = self.table.old, self.table.new
+        m, n, both = old.sum(), new.sum(), old + new
+        h = self._factors(theta)
+        log_a = -np.log(h @ old / m)
+        for _ in range(MOST_STEPS):
+            odds = (n / m) * np.exp(log_a)[..., None] * h
+            is_new = odds / (1.0 + odds)
+            gap = n - is_new @ both
+            log_a += np.clip(gap / ((is_new * (1.0 - is_new)) @ both), -1.0, 1.0)
+            if np.abs(gap).max() <= 1e-10 * n:
+                break
+        log_r = log_a[..., None] + np.log(h)
+        relative = (m + n * np.exp(log_r)) / (m + n)
+        return np.asarray(log_r @ new - np.log(relative) @ both)
+
+    def shares(self, theta: Floats) -> tuple[Floats, Floats]:
+        """Expected share of positives among the new rows, and its binomial sd."""
+        new = self.table.new
+        shifted = (
+            np.exp(theta)[..., None] * self.chances[:, None] / self._factors(theta)
+        )
+        spread = (shifted * (1.0 - shifted)) @ new
+        return shifted @ new / new.sum(), np.sqrt(spread) / new.sum()
+
+    def _factors(self, theta: Floats) -> Floats:
+        chances = self.chances[:, None]
+        return np.asarray(1.0 - chances + chances * np.exp(theta)[..., None])
+
+    @cached_property
+    def peaks(self) -> tuple[Floats, Floats]:
+        """The likeliest θ of every map, and its ℓ."""
+        theta, level = self._zoomed(self.loglik, 0.0)
+        row, best = np.arange(level.shape[0]), level.argmax(axis=1)
+        return theta[row, best], level[row, best]
+
+    def profile(self, coverage: float) -> tuple[Floats, Floats]:
+        """For every map the θ at whose ends 2·ℓ has fallen by a quantile of χ²(1)."""
+        depth = NormalDist().inv_cdf((1.0 + coverage) / 2) ** 2 / 2
+        peak, level = self.peaks
+        ends = []
+        for side in (-1.0, 1.0):
+            inner, outer = peak.copy(), np.full(peak.size, side * LARGEST_THETA)
+            for _ in range(40):
+                middle = (inner + outer) / 2
+                inside = self.loglik(middle[:, None])[:, 0] >= level - depth
+                inner = np.where(inside, middle, inner)
+                outer = np.where(inside, outer, middle)
+            ends.append(inner)
+        return ends[0], ends[1]
+
+    def posterior(self) -> tuple[Floats, Floats]:
+        """Values of θ ~ N(0, 1) given the scores, and their weights, for every map."""
+        theta, level = self._zoomed(lambda x: self.loglik(x) - x**2 / 2, LIKELY)
+        weight = np.exp(level - level.max(axis=1, keepdims=True))
+        return theta, weight / weight.sum(axis=1, keepdims=True)
+
+    def _zoomed(
+        self, level_of: Callable[[Floats], Floats], depth: float
+    ) -> tuple[Floats, Floats]:
+        """A grid where a level is within `depth` of its largest value, and the level.
+
+        With depth 0 it is as narrow as it gets.
+        """
+        row = np.arange(self.chances.shape[0])
+        low, high = (np.full(row.size, end * LARGEST_THETA) for end in (-1.0, 1.0))
+        for _ in range(MOST_ZOOMS):
+            theta = np.linspace(low, high, GRID_POINTS, axis=1)
+            level = level_of(theta)
+            likely = level >= level.max(axis=1, keepdims=True) - depth
+            if depth and likely.sum(axis=1).min() >= FEWEST_LIKELY_POINTS:
+                break
+            first, last = likely.argmax(axis=1), likely[:, ::-1].argmax(axis=1)
+            low = theta[row, np.maximum(first - 1, 0)]
+            high = theta[row, np.minimum(GRID_POINTS - last, GRID_POINTS - 1)]
+        return theta, level
+
+
+def estimate_share(
+    calibrator: Calibrator,
+    reference: Reference,
+    scores: Floats,
+    n: int,
+    coverage: float = 0.9,
+) -> tuple[MatchedShare, Share]:
+    """The shift that goes after a map of the reference, and the share it stands for.
+
+    The share is the posterior mean over θ and over the map's alternatives, each as
+    likely as the next. The draws of the shift pair every alternative with a θ from its
+    own posterior.
+
+    Parameters
+    ----------
+    calibrator : Calibrator
+        A map that was fitted on the reference.
+    reference : Reference
+        The labelled rows.
+    scores : ndarray
+        Scores of the new rows, on the same scale, before the map.
+    n : int
+        How many new rows there are, with those that are certain negatives.
+    coverage : float, default=0.9
+        Probability that the interval of the share should hold.
+    """
+    if not scores.size:
+        raise ValueError('prior="estimate" needs scores to estimate from: p is empty')
+    table = ScoreTable.of(reference, scores)
+    maps = calibrator.alternatives or (calibrator,)
+    likelihood = ShareLikelihood.of(table, maps)
+    theta, weight = likelihood.posterior()
+    explicit = scores.size / n
+    share = _share_of(*likelihood.shares(theta), weight, coverage)
+    low, high = (explicit * end for end in share[1:])
+    mean = explicit * share[0]
+    mapped = calibrated_scores(calibrator, scores, logits=reference.logits)
+    p, q = from_log_odds(mapped) if reference.logits else (mapped, 1.0 - mapped)
+    found = MatchedShare(
+        constant_for_share(p, q, mean, n),
+        prevalence=mean,
+        n=scores.size,
+        draws=_drawn(theta, weight)[:, None],
+    )
+    return found, Share(mean, low, high, coverage, reference.prevalence)
+
+
+def _share_of(
+    mean: Floats, deviation: Floats, weight: Floats, coverage: float
+) -> tuple[float, float, float]:
+    """Mean and interval of a mixture of nearly normal laws, clipped to [0, 1]."""
+    levels = (np.arange(BINOMIAL_ATOMS) + 0.5) / BINOMIAL_ATOMS
+    z = np.array([NormalDist().inv_cdf(level) for level in levels])
+    z /= math.sqrt(float(np.mean(z**2)))
+    values = np.clip(mean[..., None] + deviation[..., None] * z, 0.0, 1.0).ravel()
+    order = np.argsort(values)
+    reached = np.cumsum(np.repeat(weight.ravel(), z.size)[order])
+    ends = reached[-1] * np.array([(1.0 - coverage) / 2, (1.0 + coverage) / 2])
+    low, high = values[order][np.searchsorted(reached, ends)]
+    return float((weight * mean).sum() / weight.sum()), float(low), float(high)
+
+
+def _drawn(theta: Floats, weight: Floats) -> Floats:
+    """One θ from the law of every map, at levels that are spread evenly over maps."""
+    count = theta.shape[0]
+    levels = (np.random.default_rng(0).permutation(count) + 0.5) / count
+    reached = np.cumsum(weight, axis=1) - weight / 2
+    return np.array(
+        [
+            np.interp(level, below, values)
+            for level, below, values in zip(levels, reached, theta, strict=True)
+        ]
+    )
+
+
+def moved_note(
+    calibrator: Calibrator, reference: Reference, scores: Floats, n: int
+) -> str | None:
+    """What to say where scores moved as a new share of positives would move them.
+
+    None where chance may have moved them, and where it hardly matters.
+    """
+    if not scores.size:
+        return None
+    table = ScoreTable.of(reference, scores)
+    theta, level = ShareLikelihood.of(table, (calibrator,)).peaks
+    if 2.0 * level[0] <= CRITICAL or abs(theta[0]) < LEAST_THETA:
+        return None
+    _, share = estimate_share(calibrator, reference, scores, n)
+    return (
+        "the scores moved since the reference: if only the share of positives did, it "
+        f'is now {share}; prior="estimate" takes it into account'
+    )

@@ -1,0 +1,433 @@
+"""The share of positives: its likelihood, and `prior=` in `decide` and `forecast`."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.optimize import minimize, minimize_scalar
+
+import argmetric as am
+from argmetric._calibrate import (
+    Calibrator,
+    FittedReference,
+    MatchedShare,
+    estimate_share,
+    moved_note,
+    resolve_reference,
+)
+from argmetric._calibrate._share import ScoreTable, ShareLikelihood
+
+MOVED = "the scores moved since the reference"
+
+
+def expit(x):
+    return 1 / (1 + np.exp(-np.asarray(x, float)))
+
+
+def draw(rng, n, share, apart=2.0):
+    """Labels, and scores that are too sure of themselves."""
+    y = rng.random(n) < share
+    return y, expit(2 * (rng.normal(apart * y, 1) - 1.5))
+
+
+def table(rng, rows=10):
+    old, new = rng.integers(0, 4, rows) + 1.0, rng.integers(0, 4, rows) * 1.0
+    new[0] = 2.0
+    return ScoreTable(np.sort(rng.random(rows)), old, new, logits=False)
+
+
+def likelihood(seed=0, maps=3):
+    rng = np.random.default_rng(seed)
+    cells = table(rng)
+    return ShareLikelihood(cells, np.sort(rng.random((maps, cells.scores.size)), 1))
+
+
+def fitted(seed=0, m=1000, share=0.2):
+    rng = np.random.default_rng(seed)
+    return rng, resolve_reference(None, draw(rng, m, share))
+
+
+# --------------------------------------------------------------- the likelihood
+
+
+def by_weights(cells, c, theta):
+    """ℓ by its definition: the best weights of all rows, by a search over them."""
+    h = 1 - c + c * np.exp(theta)
+    both = cells.old + cells.new
+
+    def loss(x):
+        w = np.exp(x - x.max())
+        w /= both @ w  # a weight for every row of a cell
+        return -(both @ np.log(w) + cells.new @ np.log(h / (both @ (w * h))))
+
+    best = minimize(loss, np.zeros(c.size), method="BFGS", options={"gtol": 1e-9})
+    return -best.fun + both.sum() * np.log(both.sum())
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_likelihood_is_the_largest_over_all_weights(seed):
+    ours = likelihood(seed)
+    theta = np.array([[-3.0, -0.4, 0.9], [0.1, 2.0, 4.0], [-7.0, -1.0, 7.0]])
+    values = ours.loglik(theta)
+    for c, x, row in zip(ours.chances, theta, values, strict=True):
+        slow = [by_weights(ours.table, c, one) for one in x]
+        np.testing.assert_allclose(row, slow, rtol=1e-7, atol=1e-7)
+
+
+def test_no_shift_has_a_likelihood_of_zero_under_every_map():
+    values = likelihood(maps=20).loglik(np.zeros((20, 1)))
+    np.testing.assert_allclose(values, 0.0, atol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_peak_profile_and_posterior_against_fine_grids(seed):
+    ours = likelihood(seed)
+    peaks, levels = ours.peaks
+    low, high = ours.profile(0.9)
+    theta, weight = ours.posterior()
+    np.testing.assert_allclose(weight.sum(axis=1), 1.0)
+    grid = np.linspace(-8, 8, 4001)
+    for i, chances in enumerate(ours.chances):
+        one = ShareLikelihood(ours.table, chances[None])
+        level = one.loglik(grid[None])[0]
+        best = minimize_scalar(
+            lambda x, one=one: -one.loglik(np.array([[x]]))[0, 0],
+            bounds=(-8, 8),
+            method="bounded",
+            options={"xatol": 1e-10},
+        )
+        assert levels[i] == pytest.approx(-best.fun, abs=1e-8)
+        assert levels[i] >= level.max() - 1e-12
+        if abs(peaks[i]) < 7.9:
+            assert peaks[i] == pytest.approx(best.x, abs=1e-4)
+        inside = grid[level >= level.max() - 1.3527717]  # half of χ²(1) at 0.9
+        assert low[i] == pytest.approx(inside[0], abs=0.005)
+        assert high[i] == pytest.approx(inside[-1], abs=0.005)
+        law = np.exp(level - grid**2 / 2 - level.max())
+        mean = (law * grid).sum() / law.sum()
+        sd = np.sqrt((law * (grid - mean) ** 2).sum() / law.sum())
+        ours_mean = weight[i] @ theta[i]
+        assert ours_mean == pytest.approx(mean, abs=1e-6)
+        assert np.sqrt(weight[i] @ (theta[i] - ours_mean) ** 2) == pytest.approx(sd)
+
+
+def test_cells_lose_next_to_nothing():
+    rng, (calibrator, rows) = fitted(m=2000)
+    new = draw(rng, 3000, 0.05)[1]
+    cells = ScoreTable.of(rows, new)
+    assert cells.scores.size <= 129
+    assert (cells.old.sum(), cells.new.sum()) == (2000, 3000)
+    each = ScoreTable(
+        np.concatenate([rows.scores, new]),
+        np.repeat([1.0, 0.0], [2000, 3000]),
+        np.repeat([0.0, 1.0], [2000, 3000]),
+        logits=False,
+    )
+    coarse, fine = (
+        ShareLikelihood.of(one, (calibrator,)).peaks for one in (cells, each)
+    )
+    assert coarse[0][0] == pytest.approx(fine[0][0], abs=0.02)
+    assert coarse[1][0] == pytest.approx(fine[1][0], rel=0.01)
+
+
+def test_distinct_scores_have_cells_of_their_own():
+    y = np.tile([0, 1, 0, 0, 1, 1], 20)
+    p = np.tile([0.0, 1.0, 0.2, 0.4, 0.4, 1.0], 20)
+    rows = resolve_reference(None, (y, p)).rows
+    cells = ScoreTable.of(rows, np.array([0.4, 0.4, 0.9, 1.0]))
+    np.testing.assert_array_equal(cells.old, [20, 20, 40, 40])
+    np.testing.assert_array_equal(cells.new, [0, 0, 3, 1])
+    assert cells.scores[:2].tolist() == [0.0, 0.2]
+
+
+def test_a_share_that_many_rows_tell_precisely():
+    rng, (calibrator, rows) = fitted(m=200_000)
+    y, new = draw(rng, 200_000, 0.22)
+    shift, share = estimate_share(calibrator, rows, new, new.size)
+    assert share.high - share.low < 0.008
+    assert share.low < y.mean() < share.high
+    assert shift.draws.std() < 0.03
+    assert calibrator.then(shift).apply(new).mean() == pytest.approx(share.mean)
+
+
+# --------------------------------------------------------------- what it is worth
+
+
+@pytest.mark.parametrize("share", [0.05, 0.4])
+def test_intervals_hold_what_they_should(share):
+    shares = scores = blind = 0
+    for seed in range(100, 115):
+        rng, reference = fitted(seed, m=800)
+        y, p = draw(rng, 1000, share)
+        d = am.decide(p, reference=reference, prior="estimate")
+        f = am.forecast(p, d.labels, reference=reference, prior="estimate")
+        actual = am.evaluate(y, d.labels)
+        shares += f.share.low <= y.mean() <= f.share.high
+        scores += f.interval[0] <= actual <= f.interval[1]
+        f = am.forecast(p, d.labels, calibrator=reference.calibrator)
+        blind += f.interval[0] <= actual <= f.interval[1]
+    assert min(shares, scores) >= 12
+    assert blind <= 8
+
+
+def test_a_note_says_that_scores_moved():
+    rng, reference = fitted(m=4000)
+    p = draw(rng, 4000, 0.05)[1]
+    d = am.decide(p, reference=reference)
+    f = am.forecast(p, d.labels, reference=reference)
+    share = am.decide(p, reference=reference, prior="estimate").share
+    for result in (d, f):
+        said = [note for note in result.notes if note.startswith(MOVED)]
+        assert len(said) == 1
+        assert f"it is now {share}" in said[0]
+        assert 'prior="estimate"' in said[0]
+        assert said[0] in repr(result)
+        assert said[0] in result.to_dict()["notes"]
+    # Nothing is said of a share that was given or estimated
+    for prior in (0.05, "estimate"):
+        d = am.decide(p, reference=reference, prior=prior)
+        f = am.forecast(p, d.labels, reference=reference, prior=prior)
+        assert MOVED not in repr(d) + repr(f)
+
+
+def test_nothing_is_said_where_nothing_moved():
+    said = 0
+    for seed in range(100):
+        rng, (calibrator, rows) = fitted(seed, m=300)
+        said += moved_note(calibrator, rows, draw(rng, 300, 0.2)[1], 300) is not None
+    assert said <= 3  # 1 % are to be expected
+
+
+def test_nothing_is_said_of_a_movement_that_does_not_matter():
+    rng, (calibrator, rows) = fitted(m=200_000)
+    p = draw(rng, 200_000, 0.21)[1]
+    (theta,), (level,) = ShareLikelihood.of(ScoreTable.of(rows, p), (calibrator,)).peaks
+    assert 2 * level > 6.63  # it is no chance
+    assert 0.0 < theta < 0.1
+    assert moved_note(calibrator, rows, p, p.size) is None
+    p = draw(rng, 200_000, 0.23)[1]
+    assert moved_note(calibrator, rows, p, p.size).startswith(MOVED)
+
+
+# ------------------------------------------------------------- decide and forecast
+
+
+@pytest.mark.parametrize("prior", [0.03, 0.2, 0.6, 0.97])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"logits": True},
+        {"metric": "mcc"},
+        {"average": "groups"},
+        {"average": "groups", "zero_division": 1.0},
+        {"average": "pooled"},
+    ],
+)
+def test_a_known_share_in_decide_is_that_of_forecast(prior, options):
+    rng = np.random.default_rng(3)
+    p = draw(rng, 300, 0.2)[1]
+    if "average" in options:
+        options = options | {"groups": rng.integers(0, 30, p.size)}
+    if "logits" in options:
+        p = np.log(p / (1 - p))
+    d = am.decide(p, prior=prior, **options)
+    f = am.forecast(p, d.labels, prior=prior, **options)
+    assert d.expected == pytest.approx(f.mean, abs=1e-9)
+    assert f.expected_positives == pytest.approx(prior * 300, rel=1e-9)
+    mapped = d._asked["calibrator"].apply(p, logits=options.get("logits", False))
+    assert mapped.mean() == pytest.approx(prior, rel=1e-9)
+    plain = am.decide(mapped, **options | {"logits": False})
+    np.testing.assert_array_equal(d.labels, plain.labels)
+    assert d.share is None
+    assert "to a share of" in d.notes[0]
+
+
+def test_absent_cells_stay_certain_negatives():
+    rng = np.random.default_rng(0)
+    cells = sparse.random_array((60, 8), density=0.4, rng=rng, format="csr")
+    d = am.decide(cells, average="micro", prior=0.1)
+    f = am.forecast(cells, d.labels, average="micro", prior=0.1)
+    assert d.expected == pytest.approx(f.mean)
+    assert f.expected_positives == pytest.approx(48)
+    rng, reference = fitted(m=500)
+    d = am.decide(cells, average="micro", reference=reference, prior="estimate")
+    f = am.forecast(
+        cells, d.labels, average="micro", reference=reference, prior="estimate"
+    )
+    assert f.expected_positives == pytest.approx(480 * f.share.mean)
+    assert f.share == d.share
+    assert f.share.high < 0.4
+
+
+@pytest.mark.parametrize("options", [{}, {"average": "groups"}])
+@pytest.mark.parametrize("logits", [False, True])
+def test_an_estimated_share_is_decided_for_as_if_it_were_known(options, logits):
+    rng = np.random.default_rng(5)
+    y, before = draw(rng, 600, 0.2)
+    p = draw(rng, 500, 0.5)[1]
+    if logits:
+        before, p = (np.log(one / (1 - one)) for one in (before, p))
+    if options:
+        options = options | {"groups": rng.integers(0, 40, p.size)}
+    how = options | {"reference": (y, before), "logits": logits}
+    d = am.decide(p, prior="estimate", **how)
+    known = am.decide(p, prior=d.share.mean, **how)
+    np.testing.assert_array_equal(d.labels, known.labels)
+    assert d.expected == pytest.approx(known.expected, abs=1e-12)
+    f = am.forecast(p, d.labels, prior="estimate", **how)
+    assert f.share == d.share
+    assert f.expected_positives == pytest.approx(500 * d.share.mean)
+    assert d.share.low < d.share.mean < d.share.high
+    assert d.share.reference == pytest.approx(y.mean())
+    assert d.to_dict()["share"] == f.to_dict()["share"] == d.share._asdict()
+    assert f"share               {d.share}" in repr(f)
+    assert str(d.share) in repr(d)
+
+
+@pytest.mark.parametrize("groups", [None, np.arange(1000) // 20])
+def test_the_interval_holds_how_far_the_share_may_be_off(groups):
+    rng, reference = fitted(m=400)
+    p = draw(rng, 1000, 0.05)[1]
+    how = {"groups": groups, "average": None if groups is None else "groups"}
+    d = am.decide(p, reference=reference, prior="estimate", **how)
+    f = am.forecast(p, d.labels, reference=reference, prior="estimate", **how)
+    map_, shift = d._asked["calibrator"].parts
+    certain = map_.then(replace(shift, draws=None))
+    sure = am.forecast(p, d.labels, calibrator=certain, **how)
+    assert f.interval_given_map == sure.interval_given_map
+    assert f.std > 1.05 * sure.std
+
+
+def test_the_coverage_of_a_forecast_is_that_of_its_share():
+    rng, reference = fitted()
+    p = draw(rng, 500, 0.1)[1]
+    labels = am.decide(p, reference=reference).labels
+    half, most = (
+        am.forecast(p, labels, "f1", c, reference=reference, prior="estimate").share
+        for c in (0.5, 0.95)
+    )
+    assert (half.coverage, most.coverage) == (0.5, 0.95)
+    assert most.low < half.low < half.mean == most.mean < half.high < most.high
+
+
+@pytest.mark.parametrize("groups", [None, np.arange(400) // 20])
+def test_known_labels_stand_and_do_not_move_the_share(groups):
+    rng, reference = fitted()
+    y, p = draw(rng, 400, 0.5)
+    how = {"reference": reference, "prior": "estimate", "groups": groups}
+    labels = (p > 0.5).astype(int)
+    known = np.where(np.arange(400) < 100, y, np.nan)
+    some, none = (am.forecast(p, labels, known=one, **how) for one in (known, None))
+    assert some.share == none.share
+    assert some.std < none.std
+    assert "100 labels are known" in some.assumptions
+    all_known = am.forecast(p, labels, known=y.astype(float), **how)
+    average = None if groups is None else "groups"
+    actual = am.evaluate(y, labels, groups=groups, average=average)
+    assert all_known.mean == pytest.approx(actual)
+    assert all_known.std == pytest.approx(0.0, abs=1e-9)
+
+
+def test_what_is_assumed():
+    rng, reference = fitted()
+    p = draw(rng, 400, 0.5)[1]
+    f = am.forecast(p, p > 0.5, reference=reference, prior="estimate")
+    first, second = f.assumptions[:2]
+    assert first.startswith("probabilities recalibrated by spline on 1,000 labelled")
+    assert first.endswith("estimated on 400 unlabelled rows")
+    assert second == "only the share of positives moved since calibration"
+
+
+def test_a_decision_for_another_share_can_be_reported():
+    pytest.importorskip("jinja2")
+    rng = np.random.default_rng(0)
+    y, p = draw(rng, 400, 0.5)
+    how = {"reference": draw(rng, 400, 0.2), "prior": "estimate"}
+    d = am.decide(p, **how)
+    told = json.loads(d.report(y).render("json"))["score"]
+    f = am.forecast(p, d.labels, **how)
+    assert told["mean"] == f.mean
+    assert (told["low"], told["high"]) == f.interval
+
+
+# ------------------------------------------------------------------------ bad input
+
+
+@pytest.mark.parametrize(
+    "call", [am.decide, lambda p, **k: am.forecast(p, [1, 0], **k)]
+)
+class TestBadInput:
+    @pytest.mark.parametrize("prior", [0, 1, -0.1, 1.5, np.nan, np.inf])
+    def test_no_share(self, call, prior):
+        with pytest.raises(ValueError, match="prior must lie strictly between 0 and 1"):
+            call([0.2, 0.3], prior=prior)
+
+    @pytest.mark.parametrize("prior", ["0.2", "auto", "Estimate", ""])
+    def test_another_word(self, call, prior):
+        with pytest.raises(ValueError, match=f"or \"estimate\", not '{prior}'"):
+            call([0.2, 0.3], prior=prior)
+
+    @pytest.mark.parametrize("prior", [[0.2], True, b"estimate"])
+    def test_another_type(self, call, prior):
+        with pytest.raises(TypeError, match="prior must be a number"):
+            call([0.2, 0.3], prior=prior)
+
+    def test_no_reference(self, call):
+        for given in ({}, {"calibrator": MatchedShare(0.1, prevalence=0.2)}):
+            with pytest.raises(ValueError, match=r"pass reference=\(y, p\)"):
+                call([0.2, 0.3], prior="estimate", **given)
+
+    def test_a_reference_of_one_class(self, call):
+        with pytest.raises(ValueError, match="one class only"):
+            call([0.2, 0.3], prior="estimate", reference=([0, 0, 0], [0.1, 0.2, 0.3]))
+
+    def test_a_share_that_cannot_be_met(self, call):
+        with pytest.raises(ValueError, match=r"prior=0\.9 cannot be met"):
+            call([0.0, 0.3], prior=0.9)
+
+
+def test_no_cell_to_estimate_from():
+    _, reference = fitted()
+    empty = sparse.csr_array((3, 4))
+    with pytest.raises(ValueError, match="p is empty"):
+        am.decide(empty, average="micro", reference=reference, prior="estimate")
+
+
+def test_rare_and_certain_scores():
+    """A reference with few positives, scores of 0 and 1, a single row."""
+    y = np.repeat([0, 1], [60, 3])
+    before = np.concatenate([np.linspace(0, 0.5, 60), [0.4, 1.0, 1.0]])
+    for p in ([0.0], [1.0], [0.0, 1.0, 0.3], np.linspace(0, 1, 50)):
+        d = am.decide(p, reference=(y, before), prior="estimate")
+        f = am.forecast(p, d.labels, reference=(y, before), prior="estimate")
+        assert 0.0 <= f.share.low <= f.share.mean <= f.share.high <= 1.0
+        assert 0.0 <= f.interval[0] <= f.interval[1] <= 1.0
+    x = np.array([-np.inf, -2.0, 0.0, 3.0, np.inf])
+    d = am.decide(x, reference=(y, before * 4 - 2), prior="estimate", logits=True)
+    assert np.isfinite(d.share).all()
+
+
+def test_the_shift_is_kept_in_a_file(tmp_path):
+    rng, (calibrator, rows) = fitted()
+    p = draw(rng, 400, 0.5)[1]
+    shift, share = estimate_share(calibrator, rows, p, p.size)
+    chain = calibrator.then(shift)
+    chain.save(tmp_path / "map.json")
+    again = Calibrator.load(tmp_path / "map.json")
+    assert again == chain
+    assert len(again.alternatives) == 48
+    labels = (p > 0.5).astype(int)
+    reference = FittedReference(calibrator, rows)
+    ours = am.forecast(p, labels, reference=reference, prior="estimate")
+    assert am.forecast(p, labels, calibrator=again).interval == ours.interval
+    text = repr(shift)
+    assert f"share                {share.mean:.4g}, estimated on 400" in text
+    assert "given" in repr(MatchedShare(0.5, prevalence=0.3))
+    for bad in ([[1.0, 2.0]], [[np.nan]]):
+        with pytest.raises(ValueError, match="draws"):
+            MatchedShare(0.5, prevalence=0.3, draws=bad)
