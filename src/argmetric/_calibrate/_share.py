@@ -26,7 +26,7 @@ from argmetric._calibrate._base import Calibrator
 from argmetric._calibrate._hook import calibrated_scores
 from argmetric._calibrate._prior import MatchedShare, constant_for_share
 from argmetric._calibrate._reference import Reference
-from argmetric._odds import from_log_odds
+from argmetric._odds import from_log_odds, logit
 from argmetric._types import Floats
 
 EDGES_OF_A_CLASS = 64  # quantiles of each class of the reference that bound cells
@@ -240,22 +240,31 @@ def estimate_share(
     if not scores.size:
         raise ValueError('prior="estimate" needs scores to estimate from: p is empty')
     table = ScoreTable.of(reference, scores)
+    share, draws = _from_table(calibrator, reference, table, n, coverage)
+    # As log-odds, which do not vanish where probabilities do
+    x = calibrator._map(scores if reference.logits else logit(scores))
+    constant = constant_for_share(*from_log_odds(x), share.mean, n)
+    shift = MatchedShare(
+        constant, prevalence=share.mean, n=scores.size, draws=draws[:, None]
+    )
+    return shift, share
+
+
+def _from_table(
+    calibrator: Calibrator,
+    reference: Reference,
+    table: ScoreTable,
+    n: int,
+    coverage: float,
+) -> tuple[Share, Floats]:
+    """The share among n rows of which a table has some, and a θ for every map."""
     maps = calibrator.alternatives or (calibrator,)
     likelihood = ShareLikelihood.of(table, maps)
     theta, weight = likelihood.posterior()
-    explicit = scores.size / n
-    share = _share_of(*likelihood.shares(theta), weight, coverage)
-    low, high = (explicit * end for end in share[1:])
-    mean = explicit * share[0]
-    mapped = calibrated_scores(calibrator, scores, logits=reference.logits)
-    p, q = from_log_odds(mapped) if reference.logits else (mapped, 1.0 - mapped)
-    found = MatchedShare(
-        constant_for_share(p, q, mean, n),
-        prevalence=mean,
-        n=scores.size,
-        draws=_drawn(theta, weight)[:, None],
-    )
-    return found, Share(mean, low, high, coverage, reference.prevalence)
+    found = _share_of(*likelihood.shares(theta), weight, coverage)
+    mean, low, high = (float(table.new.sum()) / n * one for one in found)
+    share = Share(mean, low, high, coverage, reference.prevalence)
+    return share, _drawn(theta, weight)
 
 
 def _share_of(
@@ -299,7 +308,7 @@ def moved_note(
     theta, level = ShareLikelihood.of(table, (calibrator,)).peaks
     if 2.0 * level[0] <= CRITICAL or abs(theta[0]) < LEAST_THETA:
         return None
-    _, share = estimate_share(calibrator, reference, scores, n)
+    share, _ = _from_table(calibrator, reference, table, n, 0.9)
     return (
         "the scores moved since the reference: if only the share of positives did, it "
         f'is now {share}; prior="estimate" takes it into account'
