@@ -66,6 +66,7 @@ CALLS: tuple[tuple[str, Any], ...] = (
     ("papers run jansche2007-footnote-3 --fast", ClaimResult),
     ("decide rows.csv --group g", DecideSummary),
     ("decide none.csv", DecideSummary),
+    ("decide rows.csv --reference rows.csv --prior estimate", DecideSummary),
     ("decide rows.csv --reference rows.csv --route decide", DecideSummary),
     ("decide rows.csv --reference rows.csv --route tune", RuleSummary),
     ("decide many --group g -o out", ManySummary),

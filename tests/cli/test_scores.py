@@ -377,7 +377,7 @@ def test_forecast_options_reach_the_function(run: Run) -> None:
     ]  # fmt: skip
     found = json.loads(run("forecast", "scores.csv", *arguments, "--json").out)
     how: dict[str, Any] = {"groups": ORDER, "average": "groups", "zero_division": 1.0}
-    labels = am.decide(P, "f1", **how).labels
+    labels = am.decide(P, "f1", prior=0.2, **how).labels
     f = am.forecast(
         P, labels, "f1", 0.5, known=arrived, prior=0.2, overdispersion=0.3, **how
     )
@@ -385,6 +385,71 @@ def test_forecast_options_reach_the_function(run: Run) -> None:
     assert found["forecast"]["mean"] == pytest.approx(f.mean, rel=1e-9)
     assert found["forecast"]["interval"] == pytest.approx(f.interval, rel=1e-9)
     assert "30 labels arrived" in run("forecast", "scores.csv", *arguments).out
+
+
+def test_a_share_that_moved(run: Run) -> None:
+    rng = np.random.default_rng(0)
+    y, new = (rng.random(600) < share for share in (0.2, 0.5))
+    before, now = (1 / (1 + np.exp(2 - 2 * rng.normal(2 * one, 1))) for one in (y, new))
+    write_csv("known.csv", id=range(600), score=before.tolist(), y=y.astype(int))
+    write_csv(id=range(600), score=now.tolist())
+    how = ["scores.csv", "--reference", "known.csv", "--json"]
+    reference = (y.astype(int), before)
+    for command in ("decide", "forecast"):
+        for prior in (None, 0.4, "estimate"):
+            options = [] if prior is None else ["--prior", str(prior)]
+            found = json.loads(run(command, *how, *options).out)
+            d = am.decide(now, reference=reference, prior=prior)
+            f = am.forecast(now, d.labels, reference=reference, prior=prior)
+            assert found["prior"] == prior
+            assert found["positives"] == d.n_positives
+            assert found["forecast"]["interval"] == list(f.interval)
+            share = None if f.share is None else f.share._asdict()
+            assert found["forecast"]["share"] == share
+            moved = [note for note in found["notes"] if "the scores moved" in note]
+            assert len(moved) == (prior is None)
+            assert all("; --prior estimate takes" in note for note in moved)
+            if command == "decide":
+                assert found["threshold"] == d.threshold
+                assert found["best_cut"]["positives"] == d.best_cut.n_positives
+    d = am.decide(now, reference=reference, prior="estimate")
+    how = [*how[:-1], "--prior", "estimate"]
+    said = " ".join(run("decide", *how).err.split())
+    assert f"share {d.share} threshold" in said
+    said = " ".join(run("forecast", *how).out.split())
+    assert f"share {d.share} forecast" in said
+
+
+@pytest.mark.parametrize("command", ["decide", "forecast"])
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--prior", "estimate"], "pass --reference FILE"),
+        (["--prior", "1"], "or estimate, is needed"),
+        (["--prior", "0"], "or estimate, is needed"),
+        (["--prior", "auto"], "or estimate, is needed"),
+        (["--prior", "0.2", "--report", "a.html"], "--report knows nothing of --prior"),
+        (["--prior", "0.2", "--scores", "p_*"], "--prior is about one column"),
+    ],
+)
+def test_a_share_that_is_refused(
+    run: Run, command: str, arguments: list[str], message: str
+) -> None:
+    write_csv()
+    ended = run(command, "scores.csv", *arguments)
+    assert ended.code == 2
+    assert message in " ".join(ended.err.split())
+
+
+def test_a_share_is_for_a_joint_decision(run: Run) -> None:
+    write_csv(y=Y)
+    for more in (
+        ["--rule", "r.json"],
+        ["--reference", "scores.csv", "--route", "half"],
+    ):
+        ended = run("decide", "scores.csv", "--prior", "0.2", *more)
+        assert ended.code == 2
+        assert "knows nothing of --prior" in ended.err
 
 
 def test_gate(run: Run) -> None:

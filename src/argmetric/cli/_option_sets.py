@@ -164,8 +164,13 @@ class Recalibration:
         """Whether there is anything to do."""
         return self.calibrator is not None or self.reference is not None
 
-    def check(self) -> None:
+    def check(self, prior: float | str | None = None) -> None:
         """Refuse options that contradict each other or have nothing to act on."""
+        if prior == "estimate" and self.reference is None:
+            raise UsageError(
+                "--prior estimate compares the scores with those of labelled rows: "
+                "pass --reference FILE"
+            )
         if self.calibrator is not None and self.reference is not None:
             raise UsageError("--calibrator and --reference exclude each other")
         for option in ("reference_score", "reference_label"):

@@ -139,6 +139,19 @@ def refuse_percent(most: int | float | None, where: str) -> None:
         )
 
 
+def _share_or_estimate(type_: Any, tokens: Sequence[Token]) -> float | str:
+    text = tokens[0].value
+    if text == "estimate":
+        return text
+    try:
+        share = float(text)
+    except ValueError:
+        share = -1.0
+    if not 0 < share < 1:
+        raise ValueError("A share between 0 and 1 (0.05), or estimate, is needed.")
+    return share
+
+
 FilePath = Annotated[str, Parameter(converter=_path, metavar="FILE")]
 WrittenPath = Annotated[str, Parameter(converter=_written_path, metavar="FILE")]
 Flag = Parameter(negative="", show_default=False)
@@ -273,6 +286,17 @@ Coverage = Annotated[
     float,
     Parameter(group=FORECAST, validator=INNER_FRACTION),
     told("The probability with which the interval holds the score."),
+]
+PriorShare = Annotated[
+    float | Literal["estimate"] | None,
+    Parameter(
+        converter=_share_or_estimate, metavar="SHARE|estimate", group=CALIBRATION
+    ),
+    told(
+        "The share of positives now, if it differs from the one that the probabilities "
+        'stand for; "estimate" finds it by comparing the scores with those of '
+        "--reference, if each class still looks as it did there."
+    ),
 ]
 FailUnder = Annotated[
     float | None,

@@ -104,6 +104,16 @@ def expectation(mean: float, forecast: ForecastValues) -> str:
     return f"{number(mean)}, {coverage} interval {number(low)} to {number(high)}"
 
 
+def share(forecast: ForecastValues) -> list[tuple[str, str]]:
+    """Return the line of an estimated share of positives, if there is one."""
+    found = forecast["share"]
+    if found is None:
+        return []
+    from argmetric._calibrate import Share
+
+    return [("share", str(Share(**found)))]
+
+
 def print_facts(target: Console, title: str, facts: Iterable[tuple[str, str]]) -> None:
     """Print a title and lines of a name and what it is."""
     from rich.table import Table

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -58,6 +58,16 @@ class Asked(GroupsAsked, MetricAsked):
     """What was asked of which rows."""
 
 
+class ShareValues(TypedDict):
+    """An estimated share of positives."""
+
+    mean: float
+    low: float
+    high: float
+    coverage: float
+    reference: float
+
+
 class ForecastValues(TypedDict):
     """The score to expect."""
 
@@ -68,6 +78,7 @@ class ForecastValues(TypedDict):
     share_of_map: float | None
     std: Number
     probability_undefined: float
+    share: ShareValues | None
     assumptions: list[str]
 
 
@@ -139,6 +150,7 @@ def batch_described(batch: Batch) -> Asked:
 
 def forecast_values(forecast: Forecast) -> ForecastValues:
     """Return the expected score of a decision, with its interval."""
+    share = None if forecast.share is None else forecast.share._asdict()
     return {
         "mean": forecast.mean,
         "interval": forecast.interval,
@@ -147,6 +159,7 @@ def forecast_values(forecast: Forecast) -> ForecastValues:
         "share_of_map": forecast.share_of_map,
         "std": forecast.std,
         "probability_undefined": forecast.p_undefined,
+        "share": cast("ShareValues | None", share),
         "assumptions": list(forecast.assumptions),
     }
 
@@ -168,6 +181,11 @@ def surprises(forecast: Forecast, real: float | None) -> list[str]:
     if said is None:
         return []
     return [said.replace("calibration_check(y, p)", "argmetric calibrate")]
+
+
+def as_flags(notes: Iterable[str]) -> list[str]:
+    """Return notes in which an argument is the flag that stands for it."""
+    return [note.replace('prior="estimate"', "--prior estimate") for note in notes]
 
 
 def split_ties(batch: Batch, labels: npt.NDArray[Any]) -> Ties:

@@ -30,6 +30,7 @@ from argmetric.cli._options import (
     Most,
     NewDecisions,
     OutputFormat,
+    PriorShare,
     ReportTarget,
     RowsFile,
     RowsTarget,
@@ -71,6 +72,7 @@ def decide(
     judge: Judge = DEFAULT_JUDGE,
     recalibration: Recalibration = NO_RECALIBRATION,
     route: Annotated[Route, Parameter(group=CALIBRATION)] = "recalibrate",
+    prior: PriorShare = None,
     rule: RuleFile = None,
     max_positives: Most = None,
     min_positives: Least = 0,
@@ -113,7 +115,7 @@ def decide(
     """
     source = gathered(file, more)
     refuse_shared_output(output, json=json)
-    recalibration.check()
+    recalibration.check(prior)
     if isinstance(max_positives, int) and max_positives < min_positives:
         raise UsageError(
             f"--max-positives {max_positives} is below --min-positives {min_positives}"
@@ -126,6 +128,8 @@ def decide(
     }
     if route != "recalibrate":
         _refuse_beside_route(route, recalibration, limits, rule)
+    if prior is not None:
+        _refuse_beside_prior(route=route != "recalibrate", rule=rule, report=report)
     if many.asked_for(source):
         refuse_percent(max_positives, "work in pieces")
         refuse_beside_pieces(
@@ -134,6 +138,7 @@ def decide(
             output_format=output_format is not None,
             format=columns.format is not None,
             report=report is not None,
+            prior=prior is not None,
             scores=wide.scores is not None,
         )
         return decide_many(
@@ -153,7 +158,11 @@ def decide(
         from argmetric.cli.scores.wide._decide import decide_wide
 
         refuse_percent(max_positives, "a decision on several labels")
-        refuse_beside_wide(route=route != "recalibrate", report=report is not None)
+        refuse_beside_wide(
+            route=route != "recalibrate",
+            report=report is not None,
+            prior=prior is not None,
+        )
         return decide_wide(
             source,
             wide,
@@ -221,11 +230,12 @@ def decide(
                 batch.checked,
                 batch.metric,
                 **batch.grouping,
-                **batch.scoring,
+                **batch.compared,
                 **limits,
+                prior=prior,
                 n_jobs=jobs,
             )
-            jointly = decision_summary(batch, decision, coverage, out.target)
+            jointly = decision_summary(batch, decision, coverage, out.target, prior)
             labels = decision.labels
             summary, show = jointly, partial(print_decision, jointly)
     if taken is not None:
@@ -248,6 +258,12 @@ def decide(
     else:
         show()
     return DONE
+
+
+def _refuse_beside_prior(**given: Any) -> None:
+    for option, value in given.items():
+        if value:
+            raise UsageError(f"--{option} knows nothing of --prior: leave one out")
 
 
 def _refuse_beside_route(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, TypedDict
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal, TypedDict
 
 import numpy as np
 
@@ -13,6 +14,7 @@ from argmetric.cli._summary import (
     ForecastValues,
     Number,
     Ties,
+    as_flags,
     batch_described,
     forecast_values,
     short_threshold,
@@ -50,6 +52,7 @@ class DecideSummary(Asked):
     best_cut: CutValues
     cut_half: CutValues
     real: Number | None
+    prior: float | Literal["estimate"] | None
     calibrator: dict[str, Any] | None
     notes: list[str]
     output: str | None
@@ -58,14 +61,30 @@ class DecideSummary(Asked):
 
 
 def decision_summary(
-    batch: Batch, decision: Decision, coverage: float, output: str | None
+    batch: Batch,
+    decision: Decision,
+    coverage: float,
+    output: str | None,
+    prior: float | Literal["estimate"] | None,
 ) -> DecideSummary:
     """Return what was decided for a batch, with the score to expect."""
-    forecast_ = decision.forecast(coverage)
+    from argmetric import forecast
+
+    forecast_ = forecast(
+        batch.checked,
+        decision.labels,
+        batch.metric,
+        coverage,
+        **batch.grouping,
+        **batch.compared,
+        prior=prior,
+    )
+    # Thresholds are those of the scores that were decided on
+    batch = replace(batch, calibrator=decision._asked["calibrator"])
     labels = batch.labels
     # That scores were recalibrated is said among the assumptions
     said = tuple(forecast_.assumptions)
-    notes = [note for note in decision.notes if not note.startswith(said)]
+    notes = as_flags(note for note in decision.notes if not note.startswith(said))
     real = batch.real_score(decision.labels)
     notes += surprises(forecast_, real)
     return {
@@ -82,6 +101,7 @@ def decision_summary(
         "best_cut": _cut(batch, decision.best_cut),
         "cut_half": _cut(batch, decision.cut_half),
         "real": real,
+        "prior": prior,
         "calibrator": None if batch.calibrator is None else batch.calibrator.to_dict(),
         "notes": [*notes, *([labels.note] if labels.note else [])],
         "output": output,
@@ -122,6 +142,7 @@ def print_decision(summary: DecideSummary) -> None:
         *_report.asked(summary),
         ("positives", f"{summary['positives']:,} ({100 * share:.1f} % of the rows)"),
         ("expected", _report.expectation(summary["expected"], summary["forecast"])),
+        *_report.share(summary["forecast"]),
         ("threshold", _threshold(summary)),
         ("ties", _ties(summary)),
     ]

@@ -25,7 +25,6 @@ from argmetric.cli._option_sets import (
 from argmetric.cli._options import (
     FINITE,
     FORECAST,
-    INNER_FRACTION,
     OUTPUT,
     ColumnName,
     Coverage,
@@ -34,12 +33,14 @@ from argmetric.cli._options import (
     Jobs,
     Json,
     MoreFiles,
+    PriorShare,
     ReportTarget,
     RowsFile,
     RuleFile,
 )
 from argmetric.cli._progress import progress
 from argmetric.cli._summary import (
+    as_flags,
     described,
     forecast_values,
     metric_described,
@@ -82,9 +83,7 @@ def forecast(
     ] = None,
     coverage: Coverage = 0.9,
     known: Annotated[ColumnName | None, Parameter(group=FORECAST)] = None,
-    prior: Annotated[
-        float | None, Parameter(group=FORECAST, validator=INNER_FRACTION)
-    ] = None,
+    prior: PriorShare = None,
     overdispersion: Annotated[
         float, Parameter(group=FORECAST, validator=validators.Number(gte=0, lte=5))
     ] = 0.0,
@@ -111,9 +110,6 @@ def forecast(
     known
         The column of labels that have arrived, empty where they have not: they are
         used as they are, and the interval shrinks.
-    prior
-        The share of positives now, if it is known to differ from the one that the
-        probabilities stand for.
     overdispersion
         The standard deviation of an effect on the log-odds that all rows share; widens
         the interval.
@@ -123,7 +119,7 @@ def forecast(
     """
     source = gathered(file, more)
     _refuse_two(decision_column=decision_column, threshold=threshold, rule=rule)
-    recalibration.check()
+    recalibration.check(prior)
     if pieces.asked_for(source):
         refuse_beside_pieces(
             format=columns.format is not None,
@@ -194,7 +190,9 @@ def forecast(
             source = f"{rule_text(frozen, batch.score)} ({rule})"
             column, labels = None, frozen.applies(batch.p).astype(np.int64)
         else:
-            source, column, labels = _decided(batch, decision_column, threshold, jobs)
+            source, column, labels = _decided(
+                batch, decision_column, threshold, prior, jobs
+            )
         result = forecast_score(
             batch.checked,
             labels,
@@ -204,7 +202,7 @@ def forecast(
             known=arrived,
             prior=prior,
             overdispersion=overdispersion,
-            **batch.scoring,
+            **batch.compared,
         )
     real = batch.real_score(labels)
     summary: ForecastSummary = {
@@ -228,6 +226,7 @@ def forecast(
         "real": real,
         "notes": [
             *([batch.labels.note] if batch.labels.note else []),
+            *as_flags(result.notes),
             *surprises(result, real),
         ],
     }
@@ -301,7 +300,7 @@ def _refuse_two(**chosen: Any) -> None:
 
 
 def _refuse_beside_report(
-    known: str | None, prior: float | None, overdispersion: float
+    known: str | None, prior: float | str | None, overdispersion: float
 ) -> None:
     given = {"known": known, "prior": prior, "overdispersion": overdispersion or None}
     for option, value in given.items():
@@ -317,7 +316,11 @@ def _arrived(table: files.Table, known: str | None, pos_label: str | None) -> An
 
 
 def _decided(
-    batch: Batch, column: str | None, threshold: float | None, jobs: int | None
+    batch: Batch,
+    column: str | None,
+    threshold: float | None,
+    prior: float | Literal["estimate"] | None,
+    jobs: int | None,
 ) -> tuple[str, str | None, Integers]:
     """Return where the decision is from, in words and as a column, and its labels."""
     if threshold is not None:
@@ -330,6 +333,11 @@ def _decided(
     from argmetric import decide
 
     decision = decide(
-        batch.checked, batch.metric, **batch.grouping, **batch.scoring, n_jobs=jobs
+        batch.checked,
+        batch.metric,
+        **batch.grouping,
+        **batch.compared,
+        prior=prior,
+        n_jobs=jobs,
     )
     return f"optimal for {batch.metric.name}", None, np.asarray(decision.labels)

@@ -17,7 +17,7 @@ class ForecastSummary(Asked):
     positives: int
     expected_positives: Number
     known: int | None
-    prior: float | None
+    prior: float | Literal["estimate"] | None
     overdispersion: float
     calibrator: dict[str, Any] | None
     forecast: ForecastValues
@@ -66,6 +66,7 @@ def _print(summary: ForecastSummary) -> None:
     if summary["known"] is not None:
         facts.append(("known", f"{_report.count(summary['known'], 'label')} arrived"))
     forecast_ = summary["forecast"]
+    facts += _report.share(forecast_)
     facts.append(("forecast", _report.expectation(forecast_["mean"], forecast_)))
     if chance := forecast_["probability_undefined"]:
         facts.append(

@@ -25,6 +25,7 @@ from argmetric.metrics import Metric
 
 if TYPE_CHECKING:
     from argmetric import Calibrator
+    from argmetric._calibrate import Reference
 
 
 @dataclass(frozen=True)
@@ -61,6 +62,8 @@ class Batch:
         The scores as they are in the file.
     calibrator : Calibrator or None
         What they go through first.
+    reference : Reference or None
+        The labelled rows that it was fitted on, where they are at hand.
     in_range : bool
         Whether they were checked to be what they are taken for.
     """
@@ -73,6 +76,7 @@ class Batch:
     groups: Groups | None
     labels: Labels
     calibrator: Calibrator | None = None
+    reference: Reference | None = None
     in_range: bool = False
 
     @property
@@ -98,6 +102,16 @@ class Batch:
     def scoring(self) -> dict[str, Any]:
         """How scores are to be read, as the functions of the package take it."""
         return {"logits": self.logits, "calibrator": self.calibrator}
+
+    @property
+    def compared(self) -> dict[str, Any]:
+        """The same, where scores are to be compared with those of the reference."""
+        if self.reference is None:
+            return self.scoring
+        from argmetric._calibrate import FittedReference
+
+        reference = FittedReference(self.calibrator, self.reference)
+        return {"logits": self.logits, "reference": reference}
 
     @property
     def grouping(self) -> dict[str, Any]:

@@ -22,12 +22,13 @@ from argmetric.cli.scores._load import (
 
 if TYPE_CHECKING:
     from argmetric import Calibrator
+    from argmetric._calibrate import FittedReference
 
 
 def recalibrated(batch: Batch, options: Recalibration, columns: Columns) -> Batch:
     """Return scored rows with the map that the options ask for, if any."""
-    calibrator = load_calibrator(options, batch.score, columns, logits=batch.logits)
-    return replace(batch, calibrator=calibrator)
+    fitted = _load(options, batch.score, columns, logits=batch.logits)
+    return replace(batch, calibrator=fitted.calibrator, reference=fitted.rows)
 
 
 def load_calibrator(
@@ -46,15 +47,22 @@ def load_calibrator(
     logits : bool
         Whether scores are log-odds, here and there.
     """
-    if options.calibrator is not None:
-        return read_calibrator(options.calibrator)
-    if options.reference is None:
-        return None
-    from argmetric import calibrate
+    return _load(options, score, columns, logits=logits).calibrator
 
+
+def _load(
+    options: Recalibration, score: str, columns: Columns, *, logits: bool
+) -> FittedReference:
+    from argmetric._calibrate import FittedReference, resolve_reference
+
+    if options.calibrator is not None:
+        return FittedReference(read_calibrator(options.calibrator), None)
+    if options.reference is None:
+        return FittedReference(None, None)
     known = read_reference(options, score, columns, logits=logits)
+    labelled = known.y, Probabilities(known.p, logits)
     try:
-        return calibrate(known.y, Probabilities(known.p, logits), logits=logits)
+        return resolve_reference(None, labelled, logits=logits)
     except ValueError as error:
         raise files.DataError(f"{known.table.source}: {error}") from error
 
