@@ -10,8 +10,9 @@ maps: what a map costs or gains in F1, MCC and G-mean, and whether the 90 % inte
 a forecast holds the score that is had; "seen" is a spline that was fitted to the labels
 of the test itself. short: the same on the first split, in F1 alone.
 verdicts: whether what `calibration_check` says of a reference holds on new rows, and
-what its route is worth. generated: the same on scores that are right already. stop: how
-soon commands end after a signal.
+what its route is worth. share: the share of positives moved, and is given, estimated
+or not thought of; one split, some minutes. generated: the verdicts on scores that are
+right already. stop: how soon commands end after a signal.
 
 Every line is one JSON object. All choices were made on one half of the sets; figures
 are given for both. Models are fitted once, and their scores are kept in the temporary
@@ -24,7 +25,7 @@ import sys
 
 from harness import run_sections
 
-SECTIONS = ("short", "maps", "verdicts", "generated", "stop")
+SECTIONS = ("short", "maps", "verdicts", "share", "generated", "stop")
 
 if __name__ == "__main__":
     sys.exit(run_sections("trust_parts", SECTIONS, __doc__))
