@@ -90,8 +90,9 @@ def adjust_prior(
     the scores at hand most likely: the fixed point of the EM iteration of Saerens et
     al. (2002), found by Newton's method, as that likelihood is concave.
 
-    `forecast(prior=...)` asks for something else: there the mean of the given rows is
-    made to meet the prevalence, whatever scores they happen to have.
+    `prior=` of `decide` and `forecast` asks for something else: there the mean of the
+    given rows is made to meet the prevalence, whatever scores they happen to have; and
+    `prior="estimate"` knows how far the prevalence that it finds may be off.
 
     Parameters
     ----------

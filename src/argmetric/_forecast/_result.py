@@ -30,9 +30,9 @@ class Forecast(Result, DiscreteLaw):
     coverage : float
         The probability asked for.
     interval_given_map : tuple of two floats, or None
-        The same interval if the calibrator's map were certain: what is wider is the
-        map's own uncertainty. None where there is no map, or nothing is known of its
-        uncertainty.
+        The same interval if the calibrator's map, and a share that was estimated, were
+        certain: what is wider is their uncertainty. None where there is no map, or
+        nothing is known of its uncertainty.
     std : float
         Standard deviation of the score.
     values, probabilities : ndarray
