@@ -12,6 +12,8 @@ import pytest
 
 import argmetric as am
 from argmetric import _files, _groups, _validation
+from argmetric._calibrate import FunctionMap  # noqa: F401  # loaded unwatched
+from argmetric._decide import recalibrated  # noqa: F401  # loaded unwatched
 from argmetric._groups import Groups, code_groups
 from argmetric._validation import Probabilities, read_scores
 from command import Run
