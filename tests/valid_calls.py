@@ -76,6 +76,7 @@ class Call:
     words: dict[str, str] = dataclasses.field(
         default_factory=lambda: {"utility": "utility|metric"}
     )
+    changes: frozenset[str] = frozenset()  # arguments that are changed on purpose
 
     def __call__(self, **other: Any) -> Any:
         return self.function(**{**self.arguments, **other})
@@ -112,27 +113,25 @@ CALLS: dict[str, Call] = {
     "Metric.score": of(am.FBeta().score, y_true=Y, y_pred=Y),
     "Metric.ranking_principle": of(am.GMean().ranking_principle, n=5),
     "Metric.with_zero_division": of(am.MCC().with_zero_division, zero_division=1),
-    "argmetric.decide": of(
+    "argmetric.decide": Call(
         am.decide,
-        p=P,
-        metric="f1",
-        groups=list("aabbcc"),
-        average="groups",
-        min_positives=1,
-        max_positives=2,
-        logits=False,
-        calibrator=CALIBRATOR,
-        reference=None,
-        method="auto",
-        check=True,
-        n_jobs=1,
-        **LIMITS,
+        {
+            **{"p": P, "metric": "f1", "groups": list("aabbcc"), "average": "groups"},
+            **{"min_positives": 1, "max_positives": 2, "logits": False},
+            **{"calibrator": CALIBRATOR, "reference": None, "method": "auto"},
+            **{"check": True, "n_jobs": 1, **LIMITS},
+        },
+        {"p": r"\bp\b|no number of positives"},
     ),
     "decide, one vector": of(
-        am.decide, p=P, metric="gmean", min_positives=0, max_positives=None, **LIMITS
+        am.decide,
+        **{"p": P, "metric": "gmean", "average": None},
+        **{"min_positives": 0, "max_positives": None, **LIMITS},
     ),
-    "decide, a matrix": of(
-        am.decide, p=PAIR, metric="jaccard", average="macro", reference=(Y, P)
+    "decide, a matrix": Call(
+        am.decide,
+        {"p": PAIR, "metric": "jaccard", "average": "macro", "reference": (Y, P)},
+        {"reference": r"reference|\bp\b|\by\b"},
     ),
     "argmetric.forecast": of(
         am.forecast,
@@ -191,29 +190,27 @@ CALLS: dict[str, Call] = {
         am.tune, y=list("abca"), p=THREE, metric="f1", n_bootstrap=2, cv=2
     ),
     "tune, no labels": of(am.tune, y=None, p=P, metric="f1", n_bootstrap=2),
-    "argmetric.calibrate": of(
+    "argmetric.calibrate": Call(
         am.calibrate,
-        y=Y,
-        p=P,
-        method="beta",
-        sample_weight=[1, 2, 1, 1, 1, 1],
-        pos_label=1,
-        logits=False,
+        {
+            "y": Y,
+            "p": P,
+            "method": "beta",
+            "sample_weight": [1, 2, 1, 1, 1, 1],
+            "pos_label": 1,
+            "logits": False,
+        },
+        {"p": r"\bp\b|scores"},
     ),
-    "argmetric.calibration_check": of(
+    "argmetric.calibration_check": Call(
         am.calibration_check,
-        y=Y,
-        p=P,
-        metric="f1",
-        groups=None,
-        average=None,
-        sample_weight=[1, 2, 1, 1, 1, 1],
-        pos_label=1,
-        n_bins=3,
-        n_bootstrap=3,
-        random_state=0,
-        logits=False,
-        zero_division=1.0,
+        {
+            **{"y": Y, "p": P, "metric": "f1", "groups": None, "average": None},
+            **{"sample_weight": [1, 2, 1, 1, 1, 1], "pos_label": 1, "n_bins": 3},
+            **{"n_bootstrap": 3, "random_state": 0, "logits": False},
+            "zero_division": 1.0,
+        },
+        {"p": r"\bp\b|scores"},
     ),
     "argmetric.adjust_prior": of(
         am.adjust_prior, p=P, prevalence=0.2, reference_prevalence=0.4, logits=False
@@ -275,11 +272,15 @@ CALLS: dict[str, Call] = {
     "Calibrator.apply_logits": of(CALIBRATOR.apply_logits, x=P),
     "Calibrator.then": of(CALIBRATOR.then, other=CALIBRATOR),
     "Calibrator.from_dict": Call(
-        am.Calibrator.from_dict, {"values": CALIBRATOR.to_dict()}, {"values": "saved"}
+        am.Calibrator.from_dict,
+        {"values": CALIBRATOR.to_dict()},
+        {"values": "saved|this rule|this calibrator|of the kind"},
     ),
     "Rule.apply": of(RULE.apply, p=P),
     "Rule.from_dict": Call(
-        am.Rule.from_dict, {"values": RULE.to_dict()}, {"values": "saved"}
+        am.Rule.from_dict,
+        {"values": RULE.to_dict()},
+        {"values": "saved|this rule|this calibrator|of the kind"},
     ),
     "MultiLabelRule.apply": of(MULTI_LABEL.apply, p=PAIR),
     "MultiClassRule.apply": of(MULTI_CLASS.apply, p=THREE),
@@ -327,13 +328,16 @@ CALLS |= {
         },
     ),
     "ThresholdRule.init_state": of(RUNNING.init_state, metric="f1"),
-    "ThresholdRule.run": of(
+    "ThresholdRule.run": Call(
         RUNNING.run,
-        state=RUNNING.init_state("f1"),
-        scores=P,
-        y=Y,
-        sample_weight=[1, 2, 1, 1, 1, 1],
-        logits=False,
+        {
+            "state": RUNNING.init_state("f1"),
+            "scores": P,
+            "y": Y,
+            "sample_weight": [1, 2, 1, 1, 1, 1],
+            "logits": False,
+        },
+        changes=frozenset({"state"}),
     ),
     "ThresholdRule.decide": of(
         RUNNING.decide, state=RUNNING.init_state("f1"), scores=P, logits=False
@@ -389,7 +393,7 @@ QUICK = {"n_bootstrap": 3}
 CALLS |= {
     "ExpectedMetricDisplay.from_predictions": of(
         drawn(am.ExpectedMetricDisplay.from_predictions),
-        **{"p": P, "metric": "f1", "ax": None, "max_positives": 3},
+        **{"p": P, "metric": "f1", "ax": None, "max_positives": 3, "average": None},
     ),
     "ExpectedMetricDisplay.from_estimator": of(
         drawn(am.ExpectedMetricDisplay.from_estimator, **ROWS), **SEEN
@@ -397,6 +401,7 @@ CALLS |= {
     "ForecastDisplay.from_predictions": of(
         drawn(am.ForecastDisplay.from_predictions),
         **{"p": P, "labels": Y, "metric": "f1", "score": 0.5, "ax": None},
+        average=None,
     ),
     "ForecastDisplay.from_estimator": of(
         drawn(am.ForecastDisplay.from_estimator, **ROWS), **SEEN, score=0.5

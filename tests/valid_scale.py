@@ -33,8 +33,12 @@ def on_files(verb: Callable[..., Any]) -> Callable[..., Any]:
 
 
 NAMES = dict.fromkeys(
-    ("group", "score", "label", "weight", "decision_column"), "column"
+    ("group", "score", "label", "weight", "decision_column", "features"),
+    "column|features must",
 )
+NAMES["executor"] = ""  # a frame has a method `map` too, with errors of its own
+NAMES["n_sample"] = "n_sample|one class"
+NAMES["files"] = r"\bfiles\b|cannot read|column|rows"
 READING = {
     "on_error": "stop",
     "memory": "1GB",

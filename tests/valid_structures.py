@@ -198,6 +198,7 @@ SWIM = search.Tree(["fish", "swim"], ["NN", "VB"], [2, 0])
 SPELLING = search.SequenceLabelling("cv")
 BARKS, CHUNKS = [["big", "dogs", "bark"]], [["B-NP", "I-NP", "O"]]
 A_LABEL = {"labels": "label"}
+TYPES = {"types": "types|labels"}  # two labels are made of each type
 TOKENS = {"x": r"\bx\b|feature"}  # a token that is no word is a list of features
 STRUCTURES |= {
     "argmetric.search.AllPairs": of(
@@ -232,20 +233,18 @@ STRUCTURES |= {
     "argmetric.search.RightToLeft": of(
         trained(search.RightToLeft, WORDS, KINDS), task=SPELLING, mirror=None
     ),
-    "argmetric.search.WordChunking": of(
+    "argmetric.search.WordChunking": Call(
         trained(search.WordChunking, BARKS, CHUNKS),
-        types=["NP"],
-        dangling="forbid",
-        metric="f1",
-        features=None,
-        history=2,
+        {
+            **{"types": ["NP"], "dangling": "forbid", "metric": "f1"},
+            **{"features": None, "history": 2},
+        },
+        TYPES,
     ),
-    "argmetric.search.SpanChunking": of(
+    "argmetric.search.SpanChunking": Call(
         trained(search.SpanChunking, BARKS, CHUNKS),
-        types=["NP"],
-        max_length=3,
-        metric="f1",
-        features=None,
+        {"types": ["NP"], "max_length": 3, "metric": "f1", "features": None},
+        TYPES,
     ),
     "argmetric.search.JointTask": of(
         trained(search.JointTask, BARKS, [("JNV", "JNV")]),
@@ -346,7 +345,9 @@ def one_row(x: Any, y: Any) -> Any:
 
 STRUCTURES |= {
     "MetricClassifier, n_jobs": of(by_threads, n_jobs=1),
-    "OnlineClassifier.learn_one": of(one_row, x={"a": 1.0, "b": "text"}, y=True),
+    "OnlineClassifier.learn_one": Call(
+        one_row, {"x": {"a": 1.0, "b": "text"}, "y": True}, {"x": r"\bx\b|feature"}
+    ),
 }
 if find_spec("river"):
     STRUCTURES["argmetric.stream.RiverClassifier"] = of(

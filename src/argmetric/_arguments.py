@@ -101,11 +101,16 @@ def check_choice(value: Any, name: str, choices: tuple[str, ...]) -> None:
         raise ValueError(f"{name} must be one of {words}, not {shown(value)}")
 
 
+def is_whole(value: Any) -> bool:
+    """Whether this is an integer; truth values and numpy's spans of time are none."""
+    return isinstance(value, Integral) and not isinstance(value, bool | np.timedelta64)
+
+
 def check_seed(value: Any, name: str = "random_state", high: int = MOST) -> None:
     """Refuse what starts no generator: whole numbers do, None and generators."""
     if value is None or isinstance(value, np.random.Generator | np.random.RandomState):
         return
-    if not isinstance(value, Integral):
+    if not is_whole(value):
         raise TypeError(
             f"{name} must be a whole number, a generator or None, not {shown(value)}"
         )
@@ -116,7 +121,8 @@ def check_label(value: Any, name: str = "pos_label") -> None:
     """Refuse what is no single label: arrays, lists, and what cannot be compared."""
     try:
         hash(value)
-    except TypeError:
+        bool(value == value)
+    except Exception:  # NA of pandas compares with nothing, and others do as they like
         pass
     else:
         if not isinstance(value, tuple | range | frozenset):
@@ -140,7 +146,19 @@ def check_items(value: Any, name: str, wanted: str) -> list[Any]:
     # An array of no dimension is an Iterable that cannot be iterated over
     if unordered or not isinstance(value, Iterable) or getattr(value, "ndim", 1) == 0:
         raise TypeError(f"{name} must be {wanted}, not {shown(value)}")
-    return list(value)
+    try:
+        return list(value)
+    except (NotImplementedError, TypeError):  # some sparse matrices, and wide views
+        raise TypeError(f"{name} must be {wanted}, not {shown(value)}") from None
+
+
+def is_sized(value: Any) -> bool:
+    """Whether it has a length; an array of no dimension only looks like it."""
+    try:
+        len(value)
+    except TypeError:
+        return False
+    return True
 
 
 def check_texts(value: Any, name: str, wanted: str = "a list of text") -> list[str]:
@@ -162,7 +180,7 @@ def check_path(value: Any, name: str = "path") -> str:
         path = None
     if not isinstance(path, str):
         raise TypeError(f"{name} must be the name of a file, not {shown(value)}")
-    if not path or "\0" in path:
+    if not path or "\0" in path or not _is_encodable(path):
         raise ValueError(f"{name} must be the name of a file, not {shown(value)}")
     return path
 
@@ -177,9 +195,20 @@ def check_bytes(value: Any, name: str, *, low: int = 1) -> int:
     return check_count(int(float(match[1]) * _UNITS[match[2]]), name, low=low)
 
 
+def _is_encodable(path: str) -> bool:
+    """Whether the system can be asked for a file of this name."""
+    try:
+        os.fsencode(path)
+    except UnicodeEncodeError:  # half of a pair of surrogates
+        return False
+    return True
+
+
 def _number(value: Any, name: str, wanted: str) -> Any:
     plain = _plain(value)
-    if isinstance(plain, bool) or not isinstance(plain, Real | Decimal):
+    # A span of time of numpy's calls itself a whole number
+    no_number = isinstance(plain, bool | np.timedelta64)
+    if no_number or not isinstance(plain, Real | Decimal):
         raise TypeError(f"{name} must be {wanted}, not {shown(value)}")
     return int(plain) if isinstance(plain, Integral) else plain
 

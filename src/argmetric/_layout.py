@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from argmetric._arguments import shown
 from argmetric._groups import Groups, code_groups
 from argmetric._sparse import check_structure, entry_place
 from argmetric._suspect import refuse_two_classes
@@ -111,7 +112,9 @@ def lay_out(
         return _matrix(array, p, groups, average)
     if groups is None:
         if average is not None:
-            raise ValueError(f"average={average!r} needs groups, or {name} as a matrix")
+            raise ValueError(
+                f"average={shown(average)} needs groups, or {name} as a matrix"
+            )
         return _one(array, array.shape, None, same_kind(p))
     if average is None:
         raise ValueError(WHICH_AVERAGE)

@@ -21,6 +21,7 @@ from argmetric._types import Floats
 ROUNDING = 1e-6
 ONE_BITS = np.float64(1.0).view(np.uint64)
 PERCENT = 10.0  # from here to 100 the largest of many numbers is no odds and no count
+MOST_APART = 1e100  # the heaviest row and the lightest; weights are squared
 FEW = 32  # values that Python looks through while numpy would set out
 _NOT_A_NUMBER = (str, bytes, complex, np.complexfloating)
 
@@ -42,22 +43,27 @@ def to_numpy(values: Any, name: str, kind: str = "an array") -> npt.NDArray[Any]
     Masked values become nan, or None where there is no nan. `kind` says what is needed.
     """
     if is_masked(values):
-        return _unmasked(values)
-    if is_frame_like(values):
-        return _frame_values(values, name, kind)
+        array = _unmasked(values)
+    elif is_frame_like(values):
+        array = _frame_values(values, name, kind)
+    else:
+        array = _plain_values(values, name, kind)
+    if array.ndim == 0:
+        raise TypeError(_no_array(values, name, kind))
+    return array
+
+
+def _plain_values(values: Any, name: str, kind: str) -> npt.NDArray[Any]:
     if isinstance(values, list | tuple):
         _refuse_matrices(values, name)
     elif isinstance(values, bytearray):
         raise TypeError(f"{name} must be {kind}, not bytearray")
     try:
-        array = np.asarray(values)
+        return np.asarray(values)
     except ValueError:  # rows of unequal lengths make no array
         raise ValueError(f"{name} is ragged: {_uneven_row(values)}") from None
     except (TypeError, RuntimeError) as error:  # a tensor that is still being trained
         raise TypeError(f"{name} makes no array: {error}") from None
-    if array.ndim == 0:
-        raise TypeError(_no_array(values, name, kind))
-    return array
 
 
 def _unmasked(values: Any) -> npt.NDArray[Any]:
@@ -143,7 +149,8 @@ def to_floats(values: Any, name: str) -> Floats:
         values = values.astype(np.float64)
     array = to_numpy(values, name, "an array of numbers")
     if array.dtype.kind in "fiub":
-        return np.ascontiguousarray(array, dtype=np.float64)
+        with np.errstate(over="ignore"):  # longer floats than 64 bits become infinite
+            return np.ascontiguousarray(array, dtype=np.float64)
     if array.dtype.kind in "USc" and isinstance(values, list | tuple):
         array = np.asarray(values, dtype=object)  # numpy makes text of all for one
     flat = array.ravel()
@@ -259,14 +266,22 @@ def check_weight(
         raise ValueError(
             f"sample_weight has shape {weight.shape} but {other} has shape {shape}"
         )
-    wrong = np.flatnonzero(~(np.isfinite(weight) & (weight >= 0)).ravel())
+    wrong = np.flatnonzero(~(np.isfinite(weight) & (weight >= 0)))
+    words = "finite and not negative"
+    largest = weight.max(initial=0.0)
+    if not wrong.size and largest > 0.0:
+        low = largest / MOST_APART
+        wrong = np.flatnonzero((weight > 0) & (weight < low) | (weight > MOST_APART))
+        words = f"at most {MOST_APART:g}, and so many times lighter than others"
     if wrong.size:
         row = int(wrong[0]) // (weight.size // weight.shape[0])
         raise ValueError(
-            f"sample_weight is {weight.ravel()[wrong[0]]:g} at row {row}; weights are "
-            "finite and not negative"
+            f"sample_weight is {weight.flat[wrong[0]]:g} at row {row}; weights are "
+            f"{words}"
         )
-    return weight
+    # Their squares must not vanish. They stay far below 1, and count no rows
+    small = 0.0 < largest < 1 / MOST_APART
+    return np.ldexp(weight, -150 - math.frexp(largest)[1]) if small else weight
 
 
 @dataclass(frozen=True, eq=False)

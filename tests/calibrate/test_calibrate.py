@@ -1567,3 +1567,20 @@ def test_maps_of_the_first_format_are_read():
 def test_auto_changes_nothing_where_nothing_can_be_compared():
     y, p = [0] * 50 + [1], np.linspace(0, 1, 51)
     assert am.calibrate(y, p, "auto").method == "identity"
+
+
+def test_an_isotonic_map_is_as_sure_with_weights_that_add_up_to_1():
+    rng = np.random.default_rng(0)
+    p = rng.random(300)
+    y = rng.random(300) < p
+    usual = am.calibrate(y, p, "isotonic").draws
+    for weight in (1 / 300, 1e-90, 5e-300):
+        same = am.calibrate(y, p, "isotonic", sample_weight=np.full(300, weight)).draws
+        assert same == pytest.approx(usual, abs=1e-9)
+
+
+@pytest.mark.parametrize("method", ["beta", "isotonic", "platt"])
+def test_one_row_may_outweigh_all_others(method):
+    y, p = [1, 1, 0, 0, 0, 1], [0.9, 0.6, 0.3, 0.1, 0.7, 0.2]
+    found = am.calibrate(y, p, method, sample_weight=[2**63, 2, 1, 1, 1, 1])
+    assert np.isfinite(found.apply(p)).all()

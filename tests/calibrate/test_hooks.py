@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from scipy import sparse
@@ -279,3 +280,10 @@ def test_a_small_reference_needs_no_scipy():
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
     assert done.stdout.strip() == "[] [1, 1, 0]"
+
+
+def test_a_frame_has_a_method_apply_and_is_no_calibrator():
+    frame = pd.DataFrame({"p": [0.5]})
+    for one in (frame, frame["p"]):
+        with pytest.raises(TypeError, match="calibrator must be a Calibrator"):
+            am.decide([0.5, 0.2], calibrator=one)

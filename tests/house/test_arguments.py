@@ -7,7 +7,9 @@ from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import pytest
+import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -121,3 +123,31 @@ def test_names_of_files(tmp_path):
     for wrong in ("", "a\0b"):
         with pytest.raises(ValueError, match="path must be the name of a file, not "):
             arguments.check_path(wrong)
+
+
+@pytest.mark.parametrize("span", [np.timedelta64(1, "s"), np.timedelta64("NaT")])
+def test_a_span_of_time_is_no_number_though_numpy_calls_it_an_integer(span):
+    for check in (arguments.check_number, arguments.check_count, arguments.check_seed):
+        with pytest.raises(TypeError, match="n must be"):
+            check(span, "n")
+    assert not arguments.is_whole(span)
+    assert arguments.is_whole(np.int8(3))
+    assert not arguments.is_whole(True)
+
+
+@pytest.mark.parametrize("path", ["", "a\0b", "\ud800"])
+def test_a_name_that_no_file_can_have_is_refused(path):
+    with pytest.raises(ValueError, match="path must be the name of a file"):
+        arguments.check_path(path)
+
+
+def test_sparse_matrices_that_cannot_be_iterated_over_are_no_items():
+    for matrix in (sp.bsr_matrix(np.eye(2)), sp.coo_matrix(np.eye(2))):
+        with pytest.raises(TypeError, match="c must be four numbers, not"):
+            arguments.check_items(matrix, "c", "four numbers")
+
+
+def test_what_compares_with_nothing_is_no_label():
+    with pytest.raises(TypeError, match="pos_label must be one label"):
+        arguments.check_label(pd.NA)
+    arguments.check_label("yes")

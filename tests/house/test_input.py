@@ -672,7 +672,7 @@ def test_parameters_are_numbers():
         am.FBeta("2")
     with pytest.raises(TypeError, match="fp must be a number, not None"):
         am.Utility(1, None)
-    with pytest.raises(TypeError, match="c must be a number, not '1'"):
+    with pytest.raises(TypeError, match="c must be four numbers, not '1234'"):
         am.LinearFractional("1234", (1, 0, 0, 0))
     for wrong in ("warn", None, "1", 2):
         with pytest.raises(ValueError, match="zero_division must be 0, 1 or nan, not"):
@@ -714,3 +714,36 @@ def test_one_pass_tells_what_is_no_probability(values, step):
     assert is_within_unit(values) == inside
     if inside:
         assert check_scores(values, "p", logits=False) is values
+
+
+def test_floats_of_more_than_64_bits_become_infinite_without_a_warning():
+    longest = np.array([0.5, np.finfo(np.longdouble).max])
+    with pytest.raises(ValueError, match="p is inf at row 1"):
+        am.decide(longest)
+
+
+def test_a_missing_time_of_pandas_is_no_array():
+    for nothing in (pd.NaT, np.ma.masked):
+        with pytest.raises(TypeError, match="p must be an array of numbers, not"):
+            am.decide(nothing)
+
+
+@pytest.mark.parametrize("weight", [1e-101, 1e101, 5e-324, 1e308, -1.0, np.nan, np.inf])
+def test_weights_that_cannot_be_squared_beside_the_others_are_refused(weight):
+    y, p = [1, 0, 1, 0], [0.8, 0.3, 0.6, 0.4]
+    for verb in (am.tune, am.calibrate, am.calibration_check):
+        with pytest.raises(ValueError, match=r"sample_weight is .* at row \d; weights"):
+            verb(y, p, sample_weight=[1.0, weight, 1.0, 1.0])
+
+
+@pytest.mark.parametrize("size", [1e-320, 1e-300, 1e-101, 1e-100, 1e-99])
+def test_weights_that_are_all_tiny_do_as_others_do(size):
+    rng = np.random.default_rng(0)
+    p = rng.random(40)
+    y = rng.random(40) < p
+    weights = np.full(40, size)
+    for verb in (am.tune, am.calibration_check):
+        tiny = verb(y, p, sample_weight=weights, n_bootstrap=20).to_dict()
+        usual = verb(y, p, sample_weight=weights * 0 + 1e-9, n_bootstrap=20).to_dict()
+        for name in ("threshold", "score", "loss", "expected"):
+            assert tiny.get(name) == pytest.approx(usual.get(name), nan_ok=True)

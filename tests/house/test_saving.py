@@ -15,6 +15,7 @@ import pytest
 import argmetric as am
 from argmetric import _saving
 from argmetric._saving import Saved
+from argmetric.search import Parser, Tagger
 
 
 def test_a_file_is_replaced_whole_or_not_at_all(tmp_path):
@@ -232,3 +233,28 @@ def test_nothing_heavy_is_loaded():
         "assert not heavy & set(sys.modules), heavy & set(sys.modules)\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("path", [1, True, None, 0.5, [], b"a", "a\0b", "\ud800"])
+def test_only_names_of_files_are_written_to_and_read_as_archives(path):
+    rule = am.tune([1, 0, 1, 0], [0.8, 0.3, 0.6, 0.4], n_bootstrap=0, cv=0)
+    for call in (rule.save, rule.report().save, Tagger.load, Parser.load):
+        with pytest.raises((TypeError, ValueError), match="path must be the name"):
+            call(path)
+    os.fstat(1)  # a file descriptor would have been closed
+
+
+def test_a_folder_is_named_where_a_file_should_be_written(tmp_path):
+    with pytest.raises(IsADirectoryError) as found:
+        am.calibrate([1, 0, 1, 0], [0.8, 0.3, 0.6, 0.4], "platt").save(tmp_path)
+    assert found.value.filename == str(tmp_path)
+
+
+def test_whatever_a_saved_rule_is_damaged_by_is_one_error():
+    values = am.tune([1, 0, 1, 0], [0.8, 0.3, 0.6, 0.4], n_bootstrap=0, cv=0).to_dict()
+    nested: list[Any] = []
+    for _ in range(5000):
+        nested = [nested]
+    for name, value in (("constraints", "abc"), ("n", 10**400), ("threshold", nested)):
+        with pytest.raises(ValueError, match="a saved rule is"):
+            am.Rule.from_dict(values | {name: value})

@@ -140,3 +140,13 @@ def test_a_class_that_is_never_predicted_is_no_mistake():
 def test_what_is_wrong_is_said(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+def test_the_place_of_a_label_that_ends_with_a_zero_byte_is_found():
+    with pytest.raises(ValueError, match=r"\('é.x00' at row 2\)"):
+        am.evaluate([1, 1, "é\0", 0], [1, 1, 0, 0])
+
+
+def test_a_dict_is_no_label_and_its_row_is_named():
+    with pytest.raises(TypeError, match=r"y_true has no label at row 1: \{\}"):
+        am.evaluate([1, {}, 0], [1, 1, 0])

@@ -569,3 +569,20 @@ def test_check_metric_refuses_a_random_function():
     rng = np.random.default_rng(0)
     with pytest.raises(ValueError, match="again"):
         am.check_metric(lambda tp, k, t, n: rng.random(np.shape(tp)))
+
+
+@pytest.mark.parametrize("value", [None, 1j, np.complex64(1), "one"])
+def test_counts_are_numbers(value):
+    with pytest.raises(TypeError, match="n must hold counts"):
+        am.FBeta().value(1, 2, 2, value)
+
+
+def test_counts_beyond_floats_are_refused_without_a_warning():
+    with pytest.raises(ValueError, match="t must hold finite counts"):
+        am.FBeta().value(1, 2, np.finfo(np.longdouble).max, 4)
+
+
+def test_a_span_of_time_is_no_value_of_zero_division():
+    for span in (np.timedelta64(1, "s"), np.timedelta64("NaT")):
+        with pytest.raises(ValueError, match="zero_division must be 0, 1 or nan"):
+            am.MCC(zero_division=span)

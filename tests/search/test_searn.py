@@ -5,6 +5,7 @@ import math
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from hypothesis import given
@@ -27,6 +28,7 @@ from argmetric.search import (
     Task,
     WordChunking,
     check_task,
+    span_features,
 )
 from argmetric.search._searn._beam import beam_search
 from argmetric.search._searn._costs import rollout_costs
@@ -936,3 +938,25 @@ def test_mean_prediction_mixes_probabilities():
     searn = Searn(task, prediction="mean", iterations=3).fit(X, Y)
     assert searn.predict(X) == [tuple(y) for y in Y]
     assert len(describe(task, [one])) == 1
+
+
+def test_inputs_and_outputs_that_are_no_sequences_are_refused_by_name():
+    searn = Searn(SequenceLabelling("ab"), beta=1.0, iterations=1)
+    with pytest.raises(TypeError, match=r"x must be a sequence of tokens, not 0\.5"):
+        searn.fit([0.5], ["a"])
+    with pytest.raises(TypeError, match=r"y must be a sequence of labels, not 0\.5"):
+        searn.fit(["x"], [0.5])
+    with pytest.raises(TypeError, match="dev must be "):
+        searn.fit(["x"], ["a"], dev=[1])
+    searn.fit(["x"], ["a"])
+    with pytest.raises(TypeError, match="X must be a sequence, not 3"):
+        searn.predict(3)
+    with pytest.raises(TypeError, match="y must be a sequence of labels, not None"):
+        searn.score(["x"], [None])
+
+
+def test_tables_and_text_in_arrays_are_no_tokens():
+    with pytest.raises(TypeError, match="x must be a sequence of tokens"):
+        span_features(pd.DataFrame({"a": [1.0, 2.0]}), 0, 1)
+    with pytest.raises(TypeError, match="features of a token must be numbers"):
+        span_features(np.array([["a"], ["b"]]), 0, 1)

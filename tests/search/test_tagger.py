@@ -941,3 +941,39 @@ def test_default_templates_for_fewer_columns():
     assert small(templates=few).fit(*text(5)).n_columns_ == 1
     with pytest.raises(ValueError, match="n_columns"):
         default_templates("chunk", n_columns=0)
+
+
+@pytest.mark.parametrize("odd", [0.5, None, np.array(0.5), {"a"}])
+def test_sentences_and_labels_that_are_no_lists_are_refused_by_name(odd):
+    tagger = Tagger("pos", epochs=1, hash_bits=10)
+    with pytest.raises(TypeError, match="sentences must be a list of lists of tokens"):
+        tagger.fit(odd, [["N"]])
+    with pytest.raises(TypeError, match=r"sentences must be .* at position 1"):
+        tagger.fit([["a"], 3], [["N"], ["N"]])
+    if odd is not None:
+        with pytest.raises(TypeError, match="labels must be a list of labels for each"):
+            tagger.fit([["a"]], odd)
+    with pytest.raises(TypeError, match=r"labels must be .* at position 0"):
+        tagger.fit([["a"]], [3])
+
+
+def test_sentences_may_come_one_by_one():
+    sentences, labels = [["a", "b"], ["b"]], [["N", "V"], ["V"]]
+    tagger = Tagger("pos", epochs=1, hash_bits=10).fit(iter(sentences), iter(labels))
+    assert tagger.predict(iter(sentences)) == tagger.predict(sentences)
+
+
+def test_a_number_of_lists_is_a_whole_number():
+    tagger = Tagger("pos", epochs=1, hash_bits=10).fit([["a"]], [["N"]])
+    for n in (0, 1.5, np.nan, "2", np.timedelta64(1, "s")):
+        with pytest.raises((TypeError, ValueError), match="n must be a whole number"):
+            tagger.predict_nbest([["a"]], n=n)
+
+
+@pytest.mark.parametrize("X", [[[1.0], 2.0], [["a"], ["b"]], "ab", (), 3])
+def test_a_matrix_that_is_none_is_refused_by_name(X):
+    tagger = Tagger("label", epochs=1, hash_bits=10)
+    with pytest.raises((TypeError, ValueError), match=r"\bX\b"):
+        tagger.fit_matrix(X, ["a", "b"], [2])
+    with pytest.raises(ValueError, match="lengths is ragged"):
+        tagger.fit_matrix(np.eye(2), ["a", "b"], [1, [1]])

@@ -310,3 +310,19 @@ def test_no_labels_are_best_where_nothing_is_defined():
     decision = decode(UndefinedError(), Independent([0.5, 0.2]))
     assert math.isnan(decision.expected)
     assert not decision.proven
+
+
+def test_labels_of_a_chain_are_whole_numbers_or_names():
+    model = LinearChainCRF([[1.0, 0.0], [0.0, 0.5]], np.zeros((2, 2)))
+    assert model.score([0.0, 1.0]) == model.score([0, 1]) == 1.5
+    for y in ([0.7, 1.2], [0, -np.inf], [0, np.nan], [0, 2], [0, 10**30], [[0, 1]]):
+        with pytest.raises(ValueError, match="y has "):
+            model.score(y)
+    with pytest.raises(TypeError, match="y must be an array, not int"):
+        model.score(3)
+
+
+@pytest.mark.parametrize("window", [np.timedelta64(1, "s"), True, 1.0, [[[1]]]])
+def test_a_window_is_a_whole_number(window):
+    with pytest.raises(ValueError, match="window must be a positive integer"):
+        Pk(window)

@@ -6,6 +6,7 @@ import math
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
@@ -692,3 +693,55 @@ def test_the_extra_is_named_where_river_is_missing(monkeypatch):
     monkeypatch.setattr(_river, "_RiverBase", None)
     with pytest.raises(ModuleNotFoundError, match=r"pip install 'argmetric\[river\]'"):
         _river.RiverClassifier()
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        ("waiting_indices", lambda a: a + 10**6, "has a column beyond 4"),
+        ("waiting_indices", lambda a: a[:-1], "more columns than values, or fewer"),
+        ("waiting_ids", lambda a: None, "tolist"),
+        ("model", lambda a: a * 1e9, "the length of its history"),
+        ("numbers", lambda a: [1, None], r"int\(\)"),
+        ("texts", lambda a: a[:1], "not enough values"),
+    ],
+)
+def test_damaged_states_are_refused_before_compiled_code_reads_them(
+    name, change, message
+):
+    X, y = problem(60)
+    model = OnlineClassifier(waiting=10).partial_fit(X, y)
+    model.predict_id(X[:3])
+    state = model.get_state()
+    with pytest.raises(ValueError, match=f"the state is damaged: .*{message}"):
+        OnlineClassifier(waiting=10).set_state(state | {name: change(state[name])})
+    with pytest.raises(TypeError, match="state must be a dict of arrays, not 0"):
+        OnlineClassifier().set_state(0)
+
+
+def test_a_state_that_is_read_only_is_refused():
+    rule = HistogramRule()
+    state = rule.init_state("f1")
+    state.flags.writeable = False
+    with pytest.raises(ValueError, match="the state is read-only"):
+        rule.update(state, 0.5, 1)
+
+
+def test_ids_and_classes_and_labels_that_are_none_are_refused_by_name():
+    X, y = problem(60)
+    model = OnlineClassifier(waiting=10).partial_fit(X, y)
+    ids, _ = model.predict_id(X[:2])
+    with pytest.raises(ValueError, match="ids must be a list of ids"):
+        model.feedback(np.array([ids]), [1, 0])
+    with pytest.raises(ValueError, match="y has no label at row 1"):
+        model.feedback(ids, [1, pd.NA])
+    with pytest.raises(TypeError, match="classes must be an array of labels, not int"):
+        model.partial_fit(X, y, classes=3)
+    with pytest.raises(TypeError, match="return_proba must be True or False"):
+        model.progressive(X, y, return_proba="yes")
+
+
+def test_text_that_has_no_encoding_is_a_feature_like_others():
+    model = OnlineClassifier(hash_bits=8)
+    model.learn_one({"a": "\ud800"}, True)
+    assert model.predict_one({"a": "\ud800"}) in (True, False)

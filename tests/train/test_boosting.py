@@ -268,3 +268,13 @@ def test_xgboost_by_its_own_interface(split):
 def test_weights_of_another_length_are_refused():
     with pytest.raises(ValueError, match="2 weights but 3 margins"):
         am.metric_objective("f1")([1, 0, 1], [0.0, 0.0, 0.0], [1.0, 1.0])
+
+
+def test_margins_that_are_nan_are_refused_with_their_row():
+    objective = am.metric_objective("f1")
+    for call in (objective, objective.eval, objective.score):
+        with pytest.raises(ValueError, match="the margins have NaN at row 1"):
+            call([1, 0], [0.5, np.nan])
+    with pytest.raises(ValueError, match="sample_weight: 1 weights but 2 margins"):
+        objective.eval([1, 0], [0.5, 0.1], sample_weight=[1.0])
+    assert objective.eval([1, 0], [0.5, -0.1], sample_weight=[]) == ("f1", 1.0, True)

@@ -393,3 +393,31 @@ def test_boosting_and_surfaces_do_not_load_scikit_learn():
     assert set(dir(am.train)) >= {"MetricLogisticRegression", "metric_objective"}
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         am.train.nothing  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"gamma": 0.0}, "gamma must be a positive number"),
+        ({"gamma": "1"}, "gamma must be a number"),
+        ({"theta0": [0.0, np.nan]}, "theta0 is nan at row 1"),
+        ({"theta1": [[0.0]]}, "theta1 must be a list of numbers"),
+        ({"X": [0.0, np.inf, 1.0]}, "X is inf at row 1"),
+    ],
+)
+def test_what_a_surface_cannot_be_made_of_is_refused_by_name(given, message):
+    data = {"X": [0.0, 1.0, 2.0], "y": [0, 1, 1]} | given
+    with pytest.raises((TypeError, ValueError), match=message):
+        am.MetricSurfaceDisplay.from_data(**data)
+
+
+def test_a_surface_of_sure_margins_has_no_warnings():
+    surface = am.MetricSurfaceDisplay.from_data(
+        [0.0, 1.0, 2.0], [0, 1, 1], theta0=-1e308, theta1=[1e308], gamma=3.0
+    )
+    assert surface.values.tolist() == [[pytest.approx(6 / 7)]]  # 0, 1/2 and 1
+
+
+def test_a_penalty_beyond_floats_is_refused():
+    with pytest.raises(ValueError, match="C must be 1e-100 or more"):
+        am.MetricLogisticRegression(C=5e-324).fit([[0.0], [1.0]], [0, 1])

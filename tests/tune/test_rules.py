@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -637,3 +638,10 @@ def test_importing_and_tuning_loads_nothing_heavy():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout.strip() == "[]", done.stderr
+
+
+def test_keys_of_costs_that_are_no_text_are_named():
+    with pytest.raises(ValueError, match="cost has keys among fp, fn, tp, tn, not"):
+        am.tune([1, 0], [0.8, 0.3], cost=sp.dok_array(np.eye(2)))
+    with pytest.raises(ValueError, match=r"cost has keys among .*, not \[1, 'a'\]"):
+        am.tune([1, 0], [0.8, 0.3], cost={1: 2, "a": 3, "fp": 1})

@@ -172,7 +172,9 @@ def _beta_loss(
         eta = found[0] * columns[0][part] + found[1] * columns[1][part] + found[2]
         return dot(w[part], np.logaddexp(0.0, eta) - target[part] * eta)
 
-    return summed(terms, w.size)
+    # One row that outweighs all others makes slopes beyond floats: nan is never least
+    with np.errstate(over="ignore", invalid="ignore"):
+        return summed(terms, w.size)
 
 
 def n_distinct(scores: Floats, enough: int = 3) -> int:
@@ -268,6 +270,9 @@ def _heights(rate: Floats, mass: Floats, reference: Reference) -> Floats:
     return np.clip(height, share / (m + 1), 1 - (1 - share) / (m + 1), out=height)
 
 
+MOST_DRAWN = 2**53  # rows; more would be no different, and numpy draws 63 bits
+
+
 def _refits(reference: Reference, x: Floats) -> Floats:
     """Heights of fits to rows drawn again, at some of the points x."""
     cells = cells_of(reference)
@@ -275,7 +280,8 @@ def _refits(reference: Reference, x: Floats) -> Floats:
     p = expit(cells.x) if reference.logits else cells.score
     rng, count = np.random.default_rng(0), cells.total.size
     both = np.concatenate([cells.positive, cells.total - cells.positive])
-    rows = max(1, round(float(both.sum())))
+    rows = max(1, round(float(both.sum()) / reference.weight_of_a_row))
+    rows = min(rows, MOST_DRAWN)
     draws = np.empty((N_DRAWS, at.size))
     for i, again in enumerate(rng.multinomial(rows, both / both.sum(), N_DRAWS)):
         hits, mass = again[:count], again[:count] + again[count:]

@@ -81,7 +81,7 @@ def as_calibrator(calibrator: Any) -> Calibrator:
     if isinstance(calibrator, type):
         raise TypeError(f"calibrator is a class, {calibrator.__name__}, not a map")
     function = getattr(calibrator, "apply", calibrator)
-    if not callable(function):
+    if not callable(function) or is_frame_like(calibrator):  # they have an apply too
         raise TypeError(
             "calibrator must be a Calibrator (see calibrate), a function of p (such as "
             "the method predict of a fitted regressor), or an object with a method "

@@ -25,8 +25,19 @@ def label_array(values: Any, name: str = "y") -> AnyArray:
     array = to_numpy(values, name, "an array of labels")
     if array.dtype.kind in "US" and isinstance(values, list | tuple):
         # numpy makes text of all for one, and "nan" of what is missing
-        return np.array(values, dtype=object)
+        array = np.array(values, dtype=object)
+    if array.dtype.kind == "O":
+        _refuse_unhashable(array, name)
     return array.astype(object) if array.dtype.kind == "T" else array
+
+
+def _refuse_unhashable(array: AnyArray, name: str) -> None:
+    """Refuse lists, sets and dicts in the place of labels."""
+    flat = array.ravel()
+    if all(kind.__hash__ is not None for kind in set(map(type, flat))):
+        return
+    i = next(i for i, label in enumerate(flat) if type(label).__hash__ is None)
+    raise TypeError(f"{name} has no label at {place(i, array.shape)}: {shown(flat[i])}")
 
 
 def missing_labels(array: AnyArray) -> Booleans:
@@ -208,7 +219,7 @@ def _shaped(
 
 def _first_place(array: AnyArray) -> Callable[[Any], str]:
     def where(label: Any) -> str:
-        rows = np.flatnonzero(np.asarray(array == label, dtype=bool).ravel())
-        return place(int(rows[0]), array.shape)
+        # numpy would drop the zeros that a text ends with
+        return place(array.ravel().tolist().index(label), array.shape)
 
     return where

@@ -14,6 +14,7 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 
+from argmetric._arguments import check_path
 from argmetric._saving._json import check_version, parsed, plain
 from argmetric._saving._whole import DataError, FilePath, written_whole
 
@@ -100,6 +101,7 @@ def read_archive(
     what : str
         What it has to hold, for messages.
     """
+    path = check_path(path)
     try:
         # Where it is cut off, np.load would leave a file open that it opened itself
         with open(path, "rb") as file:

@@ -155,7 +155,7 @@ def restored(value: Any) -> Any:
     """What `plain` made of numbers, text and tuples of them."""
     if isinstance(value, list):
         return tuple(map(restored, value))
-    return float(value) if value in _NOT_FINITE else value
+    return float(value) if isinstance(value, str) and value in _NOT_FINITE else value
 
 
 def check_version(found: Any, newest: int, what: str, by: str = "") -> None:

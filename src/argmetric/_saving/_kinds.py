@@ -61,7 +61,9 @@ class Saved(Generic[Kept]):
             return cls._kinds[kind]._from_plain(values)  # type: ignore[no-any-return]
         except KeyError as error:
             raise ValueError(f"a saved {cls._what} lacks {error}") from None
-        except (TypeError, AttributeError) as error:
+        except RecursionError:
+            raise ValueError(f"a saved {cls._what} is nested too deeply") from None
+        except (TypeError, AttributeError, ValueError, ArithmeticError) as error:
             raise ValueError(f"a saved {cls._what} is damaged: {error}") from None
 
     def save(self, path: FilePath) -> None:

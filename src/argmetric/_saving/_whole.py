@@ -9,6 +9,8 @@ import stat
 from collections.abc import Iterator
 from typing import IO
 
+from argmetric._arguments import check_path
+
 FilePath = str | os.PathLike[str]
 
 _unfinished: set[str] = set()  # temporary files and folders
@@ -31,7 +33,7 @@ def replaced_whole(path: FilePath) -> Iterator[IO[bytes]]:
     path : str or path
         The file to make or replace. Pipes and devices are written to as they are.
     """
-    path = os.fspath(path)
+    path = check_path(path)
     if is_special(path):
         with open(path, "wb") as file:
             yield file
@@ -130,7 +132,7 @@ def _mode_of(path: str) -> int:
         os.umask(mask)
         return 0o666 & ~mask
     if stat.S_ISDIR(status.st_mode):
-        raise IsADirectoryError(None, "it is a folder")
+        raise IsADirectoryError(errno.EISDIR, "it is a folder", path)
     return stat.S_IMODE(status.st_mode)
 
 

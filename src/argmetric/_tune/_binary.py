@@ -272,7 +272,9 @@ def _standard_error(procedure: Procedure, draws: Draws, cut: int) -> float:
     spread = procedure.bootstrap(draws.samples, draws.cuts, draws.column(cut))
     if math.isnan(spread.standard_error):
         name = procedure.metric.name
-        raise ValueError(f"{name} has no standard error on these rows: use 'best'")
+        raise ValueError(
+            f"{name} has no standard error on these rows: use choice='best'"
+        )
     return spread.standard_error
 
 

@@ -40,9 +40,10 @@ def one_metric(
         raise ValueError("cost stands in place of a metric: pass one of them")
     names = ("fp", "fn", "tp", "tn")
     if isinstance(cost, Mapping):
-        odd = sorted(set(cost) - set(names))
-        if odd or not cost:
-            raise ValueError(f"cost has keys among {', '.join(names)}, not {odd}")
+        odd = [key for key in cost if not (isinstance(key, str) and key in names)]
+        if odd or len(cost) == 0:
+            known_keys = ", ".join(names)
+            raise ValueError(f"cost has keys among {known_keys}, not {shown(odd)}")
         known = dict(cost)
     else:
         if np.array(cost, dtype=object).shape != (2,):
@@ -114,7 +115,7 @@ def check_row_weight(sample_weight: Any, n: int) -> Floats | None:
 def check_group(groups: Any, n: int, average: Any) -> Group | None:
     if groups is None:
         if average is not None:
-            raise ValueError(f"average={average!r} needs groups, or p as a matrix")
+            raise ValueError(f"average={shown(average)} needs groups, or p as a matrix")
         return None
     check_choice(
         "groups" if average is None else average, "average", ("groups", "pooled")

@@ -15,6 +15,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.validation import has_fit_parameter
 
+from argmetric._arguments import shown
 from argmetric._calibrate import (
     DEFAULT,
     METHODS,
@@ -95,7 +96,7 @@ def pose(
         groups = check_groups(groups, y.size, "y")
     elif classifier.average is not None:
         raise ValueError(
-            f"average={classifier.average!r} needs groups: fit(X, y, groups=...)"
+            f"average={shown(classifier.average)} needs groups: fit(X, y, groups=...)"
         )
     positive = class_number(classes, classifier.pos_label)
     if positive is None:

@@ -35,7 +35,10 @@ def true_negatives(tp: Floats, k: Floats, t: Floats, n: Floats) -> Floats:
 
 def _count(value: Any, name: str) -> Floats:
     try:
-        count = np.asarray(value, dtype=np.float64)
+        if value is None or np.iscomplexobj(value):
+            raise TypeError
+        with np.errstate(over="ignore"):  # longer floats than 64 bits become infinite
+            count = np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
         raise TypeError(f"{name} must hold counts, not {shown(value)}") from None
     if count.ndim == 0 and np.isinf(count):
@@ -77,7 +80,8 @@ class Metric:
 
     def __post_init__(self) -> None:
         value = self.zero_division
-        if not (isinstance(value, Real) and (value in (0, 1) or value != value)):
+        number = isinstance(value, Real) and not isinstance(value, np.timedelta64)
+        if not (number and (value in (0, 1) or value != value)):
             raise ValueError(f"zero_division must be 0, 1 or nan, not {shown(value)}")
         object.__setattr__(self, "zero_division", float(value))
 

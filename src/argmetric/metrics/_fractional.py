@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from argmetric._arguments import check_number, shown
+from argmetric._arguments import check_items, check_number
 from argmetric._types import Floats
 from argmetric.metrics._base import Metric, ratio
 from argmetric.metrics._forms import Coefficients, Form, MeanForm, RatioForm
@@ -155,9 +154,7 @@ class LinearFractional(_Fractional):
     def __post_init__(self) -> None:
         super().__post_init__()
         for name in ("c", "d"):
-            given = getattr(self, name)
-            if not isinstance(given, Iterable) or getattr(given, "ndim", 1) == 0:
-                raise TypeError(f"{name} must be four numbers, not {shown(given)}")
+            given = check_items(getattr(self, name), name, "four numbers")
             numbers = tuple(check_number(x, name) for x in given)
             if len(numbers) != 4:
                 raise ValueError(f"{name} must be four numbers, not {numbers}")

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import html
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from argmetric._arguments import check_choice
+from argmetric._arguments import check_choice, check_path
 from argmetric._saving import FilePath, written_whole
 from argmetric.report._summary import Summary
 
@@ -93,10 +92,11 @@ class Report:
 
 def format_of(path: FilePath) -> Format:
     """The form that a name asks for."""
-    suffix = Path(os.fspath(path)).suffix.lower()
+    path = check_path(path)
+    suffix = Path(path).suffix.lower()
     if suffix not in _SUFFIXES:
         raise ValueError(
-            f"{os.fspath(path)!r} does not tell the form of a report: name it .html, "
+            f"{path!r} does not tell the form of a report: name it .html, "
             ".md, .json or .txt, or pass `format`"
         )
     return _SUFFIXES[suffix]

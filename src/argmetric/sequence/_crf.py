@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from argmetric._arguments import shown
 from argmetric._types import Floats, Integers
-from argmetric._validation import place, to_floats
+from argmetric._validation import place, to_floats, to_numpy
 from argmetric.sequence._batch import Batch, batch_of
 
 if TYPE_CHECKING:
@@ -145,14 +145,15 @@ class LinearChainCRF:
         y : array-like of int or str
             One label for each position: its number or its name.
         """
-        labels = self._numbers(np.asarray(y))
-        if labels.shape != (len(self),):
-            raise ValueError(f"y has shape {labels.shape}, not ({len(self)},)")
+        given = to_numpy(y, "y")
+        if given.shape != (len(self),):
+            raise ValueError(f"y has shape {given.shape}, not ({len(self)},)")
+        labels = self._numbers(given)
         wrong = np.flatnonzero((labels < 0) | (labels >= self.n_labels))
         if wrong.size:
             at = int(wrong[0])
             raise ValueError(
-                f"y has label {labels[at]} at row {at}; the model knows 0 to "
+                f"y has label {given[at]} at row {at}; the model knows 0 to "
                 f"{self.n_labels - 1}"
             )
         total = self.unary[np.arange(labels.size), labels].sum()
@@ -163,11 +164,12 @@ class LinearChainCRF:
         return float(total + pairs[steps, labels[:-1], labels[1:]].sum())
 
     def _numbers(self, y: npt.NDArray[Any]) -> Integers:
-        if y.dtype.kind not in "UO":
-            return y.astype(np.int64)
+        is_float = y.dtype.kind == "f"
+        if y.dtype.kind in "iub" or (is_float and np.array_equal(y, np.trunc(y))):
+            return np.asarray(np.clip(y, -1, self.n_labels), dtype=np.int64)
         known = {name: i for i, name in enumerate(self.labels or ())}
         for at, name in enumerate(y.tolist()):
-            if name not in known:
+            if not isinstance(name, str) or name not in known:
                 raise ValueError(
                     f"y has label {name!r} at row {at}; the model knows "
                     f"{', '.join(known) or 'numbers only'}"

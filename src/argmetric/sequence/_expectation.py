@@ -6,9 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
-import numpy as np
-
-from argmetric._arguments import check_count, check_number
+from argmetric._arguments import check_count, check_number, is_whole, shown
 from argmetric._display import Shown
 from argmetric._types import Integers
 from argmetric._validation import to_numpy
@@ -185,9 +183,9 @@ def expected(
             if math.isinf(result.upper - result.lower):  # nothing bounds a drop
                 return _bounded(run(function, z, chain, None, max_states), None)
             width *= 2
-    if isinstance(beam, bool) or not isinstance(beam, int | np.integer) or beam < 1:
+    if not is_whole(beam) or beam < 1:
         raise ValueError(
-            f'beam must be a positive integer, "auto" or None, not {beam!r}'
+            f'beam must be a positive integer, "auto" or None, not {shown(beam)}'
         )
     return _bounded(run(function, z, chain, int(beam), max_states), int(beam))
 

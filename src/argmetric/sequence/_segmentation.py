@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from argmetric._arguments import is_whole, shown
 from argmetric._types import Floats, Integers
 from argmetric.sequence._simple import SimpleFunction, Tables, remaining
 
@@ -20,9 +21,9 @@ class _Windowed(SimpleFunction):
     window: int
 
     def __post_init__(self) -> None:
-        whole = isinstance(self.window, int | np.integer)
-        if not whole or isinstance(self.window, bool) or self.window < 1:
-            raise ValueError(f"window must be a positive integer, not {self.window!r}")
+        if not is_whole(self.window) or self.window < 1:
+            wanted = f"a positive integer, not {shown(self.window)}"
+            raise ValueError(f"window must be {wanted}")
 
     def check(self, n: int) -> None:
         """A window has to fit."""

@@ -10,9 +10,10 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from argmetric._arguments import check_label
+from argmetric._arguments import check_flag, check_label
 from argmetric._odds import expit, from_log_odds, logit_of
 from argmetric._types import BinaryLabels, Floats
+from argmetric._validation import to_numpy
 from argmetric.metrics import MetricLike
 from argmetric.stream._features import Vocabulary
 from argmetric.stream._input import (
@@ -27,7 +28,7 @@ from argmetric.stream._learners import AverageName, LearnerName, Rows, count_row
 from argmetric.stream._model import Detector, StreamModel
 from argmetric.stream._parameters import configuration_of, new_model
 from argmetric.stream._rules import RuleName, ThresholdRule, check_weight, undecided
-from argmetric.stream._saved import StateHeader
+from argmetric.stream._saved import StateHeader, undamaged
 
 
 class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -213,6 +214,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ndarray of shape (n_samples,), or a pair of them
             Predicted labels, and with `return_proba` their probabilities.
         """
+        return_proba = check_flag(return_proba, "return_proba")
         labels, logits = self._learn(X, y, classes, sample_weight)
         predicted = self.classes_.take(labels)
         return (predicted, expit(logits)) if return_proba else predicted
@@ -299,8 +301,11 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             Rows learned from; labels of expired rows come too late and are passed over.
         """
         check_is_fitted(self)
-        wanted = np.atleast_1d(np.asarray(ids))
-        truth = self._truth(np.atleast_1d(np.asarray(y)), wanted.size)
+        wanted = to_numpy(ids if np.iterable(ids) else [ids], "ids")
+        if wanted.ndim != 1:
+            raise ValueError(f"ids must be a list of ids, not of shape {wanted.shape}")
+        several = np.iterable(y) and not isinstance(y, str)
+        truth = self._truth(to_numpy(y if several else [y], "y"), wanted.size)
         return self._model.feedback(wanted, truth)
 
     # -- one row at a time, as river has it ---------------------------------------
@@ -427,7 +432,8 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         header = StateHeader.from_arrays(state)
         header.check_configuration(configuration_of(self))
         model = new_model(self, 0)
-        model.take_arrays(state, header.n_features)
+        with undamaged():
+            model.take_arrays(state, header.n_features)
         model.n_expired, model.n_late, model.n_drifts = header.counts
         columns = header.n_features - len(header.vocabulary)
         numbers = {name: columns + i for i, name in enumerate(header.vocabulary)}

@@ -71,7 +71,7 @@ class Vocabulary:
                 name, value = f"{name}={value}", 1.0
             elif not isinstance(value, Real | np.bool_):
                 raise TypeError(
-                    f"feature {name!r} is {value!r}: a number or text is needed"
+                    f"feature {name!r} is {shown(value)}: a number or text is needed"
                 )
             number = to_float(value)
             if not math.isfinite(number):
@@ -82,7 +82,9 @@ class Vocabulary:
                 if isinstance(name, int | np.integer):
                     column = int(hash_columns(np.array([name]), bits)[0])
                 else:
-                    column = zlib.crc32(str(name).encode()) >> (32 - min(bits, 32))
+                    column = zlib.crc32(str(name).encode(errors="surrogatepass")) >> (
+                        32 - min(bits, 32)
+                    )
             else:
                 column = self.find(name)
                 if column < 0 and learn:

@@ -15,14 +15,14 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from argmetric._arguments import check_count
+from argmetric._arguments import check_count, shown
 from argmetric._labels import estimator_labels, is_second
 from argmetric._sparse import check_structure
 from argmetric._suspect import warn_of_common_class
 from argmetric._types import BinaryLabels
 from argmetric._validation import is_sparse
 from argmetric.stream._features import hash_rows, sparse_rows
-from argmetric.stream._labels import order_classes, two_classes
+from argmetric.stream._labels import order_classes, read_classes, two_classes
 from argmetric.stream._learners import Rows
 
 
@@ -72,7 +72,7 @@ def read_labels(y: Any, n: int, *, first: bool) -> npt.NDArray[Any]:
             "requires y to be passed, but the target y is None: labels are needed"
         )
     values: npt.NDArray[Any] = y
-    is_plain = type(y) is np.ndarray and y.ndim == 1 and y.dtype.kind != "c"
+    is_plain = type(y) is np.ndarray and y.ndim == 1 and y.dtype.kind not in "cO"
     if first or not is_plain:
         values = column_or_1d(estimator_labels(y), warn=True)
     if values.size != n:
@@ -94,9 +94,10 @@ def first_classes(
 
 def check_same_classes(classes: Any, known: npt.NDArray[Any]) -> None:
     """Refuse other classes than those of the first call."""
-    if sorted(np.asarray(classes).tolist()) != sorted(known.tolist()):
+    given = read_classes(classes).tolist()
+    if len(given) != len(known) or any(one not in given for one in known.tolist()):
         raise ValueError(
-            f"classes {list(classes)} are not those of the first call: {known.tolist()}"
+            f"classes {shown(given)} are not those of the first call: {known.tolist()}"
         )
 
 

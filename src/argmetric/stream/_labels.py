@@ -10,7 +10,9 @@ import numpy.typing as npt
 from argmetric._labels import (
     class_number,
     distinct,
+    label_array,
     one_class,
+    refuse_missing,
     refuse_more_than_two,
     usual_pair,
 )
@@ -20,7 +22,7 @@ def two_classes(
     values: npt.NDArray[Any], classes: Any, pos_label: Any, *, whole: bool = False
 ) -> npt.NDArray[Any]:
     """The two classes, sorted; of 0/1 and their like one may come later."""
-    found = np.unique(values if classes is None else np.asarray(classes))
+    found = np.unique(values if classes is None else read_classes(classes))
     refuse_more_than_two(found, pos_label)
     if found.size == 2:
         return found
@@ -34,6 +36,13 @@ def two_classes(
         f"the first rows hold one class alone, {names}: name both by "
         "partial_fit(X, y, classes=[negative, positive])"
     )
+
+
+def read_classes(classes: Any) -> npt.NDArray[Any]:
+    """The classes that a caller names, none of them missing."""
+    found = label_array(classes, "classes")
+    refuse_missing(found, "classes")
+    return found
 
 
 def order_classes(classes: npt.NDArray[Any], pos_label: Any) -> npt.NDArray[Any]:

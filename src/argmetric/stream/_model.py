@@ -248,10 +248,13 @@ class StreamModel:
     ) -> None:
         """Go on from `to_arrays`, and from the rows that waited, if there are any."""
         self._check_shapes(arrays, n_features)
+        history = arrays["history"]
         self.rule_state = np.array(arrays["rule"], dtype=np.float64)
         found = (arrays[name] for name in ("model", "weights", "history"))
         self.state = ModelState(*(np.array(one, dtype=np.float64) for one in found))
-        self.waiting = WaitingRows.from_arrays(arrays)
+        if not 0 <= self.state.model[self.learner.kernels.LENGTH] < len(history):
+            raise ValueError("the length of its history is not that of the array")
+        self.waiting = WaitingRows.from_arrays(arrays, n_features)
 
     def _check_shapes(
         self, arrays: Mapping[str, npt.NDArray[Any]], n_features: int

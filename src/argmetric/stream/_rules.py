@@ -15,7 +15,11 @@ from argmetric._display import Shown, table
 from argmetric._labels import clear_labels
 from argmetric._odds import expit
 from argmetric._types import Floats
-from argmetric._validation import check_length, check_scores, to_floats
+from argmetric._validation import (
+    check_length,
+    check_scores,
+    to_floats,
+)
 from argmetric.metrics import MetricLike, get_metric
 from argmetric.stream._metric import LevelForm, level_form
 
@@ -145,6 +149,8 @@ class ThresholdRule(Shown):
 
         length = kernels.HEADER + self._extra()
         _check_state(state)
+        if not state.flags.writeable:
+            raise ValueError("the state is read-only: pass a copy of it")
         if np.shape(state) != (length,):  # compiled code would write beyond its end
             raise ValueError(
                 f"the state has the shape {np.shape(state)} in place of ({length},): "

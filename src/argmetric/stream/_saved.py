@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
 
+from argmetric._arguments import shown
 from argmetric._saving import parsed
 
 _NEEDED = {"rule", "model", "weights", "history", "classes", "numbers", "texts"}
@@ -55,9 +57,16 @@ class StateHeader:
     @classmethod
     def from_arrays(cls, state: Mapping[str, npt.NDArray[Any]]) -> Self:
         """The inverse of `to_arrays`; a state that lacks arrays is refused."""
+        if not isinstance(state, Mapping):
+            raise TypeError(f"state must be a dict of arrays, not {shown(state)}")
         missing = _NEEDED - set(state)
         if missing:
             raise ValueError(f"the state lacks {', '.join(sorted(missing))}")
+        with undamaged():
+            return cls._read(state)
+
+    @classmethod
+    def _read(cls, state: Mapping[str, npt.NDArray[Any]]) -> Self:
         configuration, names, known = (str(text) for text in state["texts"])
         n_features, expired, late, drifts = (int(one) for one in state["numbers"])
         return cls(
@@ -76,6 +85,15 @@ class StateHeader:
                 "the state is that of a model with other parameters: "
                 f"{self.configuration} rather than {own}"
             )
+
+
+@contextlib.contextmanager
+def undamaged() -> Iterator[None]:
+    """Whatever fails within, because of arrays that were not saved so, as one error."""
+    try:
+        yield
+    except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError) as why:
+        raise ValueError(f"the state is damaged: {why}") from None
 
 
 def _plain_name(name: Any) -> Any:

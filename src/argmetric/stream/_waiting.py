@@ -95,14 +95,24 @@ class WaitingRows:
         }
 
     @classmethod
-    def from_arrays(cls, arrays: Mapping[str, npt.NDArray[Any]]) -> WaitingRows:
-        """The inverse of `to_arrays`; nothing waits where the arrays are missing."""
+    def from_arrays(
+        cls, arrays: Mapping[str, npt.NDArray[Any]], n_features: int
+    ) -> WaitingRows:
+        """The inverse of `to_arrays`; nothing waits where the arrays are missing.
+
+        Columns from `n_features` on are refused: compiled code would write there.
+        """
         waiting = cls()
         if "waiting_numbers" not in arrays:
             return waiting
         waiting.next_id, waiting.expired_below = arrays["waiting_numbers"].tolist()
         ends = arrays["waiting_indptr"].tolist()
         labels = arrays["waiting_labels"].tolist()
+        indices = arrays["waiting_indices"]
+        if len(indices) != len(arrays["waiting_data"]):
+            raise ValueError("rows that wait have more columns than values, or fewer")
+        if len(indices) and not 0 <= indices.min() <= indices.max() < n_features:
+            raise ValueError(f"a row that waits has a column beyond {n_features}")
         for i, key in enumerate(arrays["waiting_ids"].tolist()):
             part = slice(ends[i], ends[i + 1])
             waiting.rows[key] = (

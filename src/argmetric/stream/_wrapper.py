@@ -18,7 +18,7 @@ from argmetric._labels import estimator_labels, is_second
 from argmetric._odds import from_log_odds, logit
 from argmetric._suspect import warn_of_common_class
 from argmetric._types import Floats
-from argmetric._validation import is_sparse
+from argmetric._validation import is_sparse, to_floats
 from argmetric.metrics import MetricLike, get_metric
 from argmetric.stream._labels import order_classes, two_classes
 from argmetric.stream._rules import RuleName, ThresholdRule, get_rule, undecided
@@ -98,7 +98,8 @@ class OnlineThreshold(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         classes = two_classes(values, None, self.pos_label, whole=True)
         if self.pos_label is None:
             warn_of_common_class(classes, 1, values)
-        rows = X if hasattr(X, "shape") or self._is_river else np.asarray(X)
+        rows = X.tocsr() if is_sparse(X) else X
+        rows = rows if hasattr(X, "shape") or self._is_river else np.asarray(X)
         rows = getattr(rows, "iloc", rows)
         for start in range(0, values.size, _BLOCK):
             part = slice(start, start + _BLOCK)
@@ -231,7 +232,7 @@ class OnlineThreshold(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             return np.zeros(np.shape(X)[0])
         elif hasattr(self.model_, "decision_function"):
             sign = 1.0 if self.classes_[1] == self._sorted[1] else -1.0
-            return sign * np.asarray(self.model_.decision_function(X), dtype=np.float64)
+            return sign * to_floats(self.model_.decision_function(X), "the margins")
         else:
             column = list(self.model_.classes_).index(self.classes_[1])
             p = np.asarray(self.model_.predict_proba(X), dtype=np.float64)[:, column]

@@ -187,13 +187,21 @@ def _read(first: Any, second: Any, sample_weight: Any) -> _Given:
             f"one margin per row is needed, not an array of shape {margin.shape}: "
             "the objective is for two classes"
         )
+    if np.isnan(margin).any():
+        row = int(np.flatnonzero(np.isnan(margin))[0])
+        raise ValueError(f"the margins have NaN at row {row}")
     if positive.shape != margin.shape:
         raise ValueError(f"{positive.size} labels but {margin.size} margins")
     weight = np.ones(margin.size)
-    if sample_weight is not None and np.size(sample_weight):
-        weight = to_floats(sample_weight, "sample_weight")
+    given = np.empty(0)
+    if sample_weight is not None:
+        given = to_floats(sample_weight, "sample_weight")
+    if given.size:  # XGBoost gives an empty array where there are none
+        weight = given
         if weight.shape != margin.shape:
-            raise ValueError(f"{weight.size} weights but {margin.size} margins")
+            raise ValueError(
+                f"sample_weight: {weight.size} weights but {margin.size} margins"
+            )
     return _Given(margin, positive, weight)
 
 

@@ -20,6 +20,7 @@ from argmetric._arguments import (
     check_label,
     check_number,
     check_seed,
+    shown,
 )
 from argmetric._labels import estimator_labels
 from argmetric._odds import from_log_odds
@@ -33,6 +34,7 @@ from argmetric.train._labels import Labels, read_labels, read_weights
 from argmetric.train._rows import Rows, SummedRows
 from argmetric.train._soft import MetricGoal, SoftMetric
 
+SMALLEST_C = 1e-100  # the penalty, its inverse, is multiplied by squares
 FLAT = 14.0  # a margin beyond which a row no longer moves the objective: g' < 1e-6
 
 
@@ -296,7 +298,9 @@ class MetricLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[
     def _check_parameters(self) -> None:
         check_choice(self.objective, "objective", ("soft", "expected"))
         check_number(self.tol, "tol", low=0.0, high=1e100, strict=True)
-        check_number(self.C, "C", low=0.0, strict=True, infinite=True)
+        C = check_number(self.C, "C", low=0.0, strict=True, infinite=True)
+        if C < SMALLEST_C:
+            raise ValueError(f"C must be {SMALLEST_C:g} or more, not {shown(self.C)}")
         gamma = check_number(self.gamma, "gamma", low=0.0, strict=True, infinite=True)
         if not np.isfinite(gamma):
             raise ValueError("gamma must be finite: raise C for harder counts")

@@ -8,11 +8,12 @@ from typing import Any, Literal, Self
 import numpy as np
 import numpy.typing as npt
 
+from argmetric._arguments import check_number
 from argmetric._display import new_axes
 from argmetric._labels import clear_labels
 from argmetric._odds import expit
 from argmetric._types import Floats
-from argmetric._validation import check_choice, check_length, to_floats
+from argmetric._validation import check_choice, check_length, place, to_floats
 from argmetric.metrics import MetricLike, get_metric
 
 CELLS = 2**22  # margins held at a time
@@ -97,21 +98,24 @@ class MetricSurfaceDisplay:
         MetricSurfaceDisplay
             The display, not drawn yet.
         """
-        x = to_floats(X, "X")
+        x = _finite(X, "X")
         x = x[:, 0] if x.ndim == 2 and x.shape[1] == 1 else x
         if x.ndim != 1:
             raise ValueError(f"X must be one feature, not of shape {x.shape}")
         positive = clear_labels(y)
         check_length(positive, "y", x.size, "X")
-        first = np.linspace(-25, 15, 101) if theta0 is None else theta0
-        second = np.linspace(-20, 20, 101) if theta1 is None else theta1
-        grid0 = np.atleast_1d(np.asarray(first, dtype=np.float64))
-        grid1 = np.atleast_1d(np.asarray(second, dtype=np.float64))
+        gamma = check_number(gamma, "gamma", low=0.0, strict=True)
+        grid0, grid1 = np.linspace(-25, 15, 101), np.linspace(-20, 20, 101)
+        if theta0 is not None:
+            grid0 = _grid(theta0, "theta0")
+        if theta1 is not None:
+            grid1 = _grid(theta1, "theta1")
         likelihood = isinstance(metric, str) and metric == "log_likelihood"
         found = None if likelihood else get_metric(metric)
 
         def rows(part: Floats) -> Floats:
-            margin = gamma * (grid0[None, :, None] + part[:, None, None] * x)
+            with np.errstate(over="ignore"):  # an infinite margin is a sure one
+                margin = gamma * (grid0[None, :, None] + part[:, None, None] * x)
             if found is None:
                 signed = np.where(positive, margin, -margin)
                 return np.asarray(-np.logaddexp(0.0, -signed).sum(axis=2))
@@ -175,3 +179,23 @@ class MetricSurfaceDisplay:
         if getattr(ax, "name", "") != "3d":
             raise ValueError('kind="surface" needs axes made with projection="3d"')
         return ax
+
+
+def _finite(values: Any, name: str) -> Floats:
+    """Numbers without nan and infinities."""
+    found = to_floats(values, name)
+    wrong = np.flatnonzero(~np.isfinite(found))
+    if wrong.size:
+        at = place(int(wrong[0]), found.shape)
+        raise ValueError(f"{name} is {found.flat[wrong[0]]:g} at {at}: not finite")
+    return found
+
+
+def _grid(values: Any, name: str) -> Floats:
+    """Values of one parameter: a list of them, or one."""
+    found = _finite(values if np.iterable(values) else [values], name)
+    if found.ndim != 1:
+        raise ValueError(
+            f"{name} must be a list of numbers, not of shape {found.shape}"
+        )
+    return found

@@ -12,7 +12,7 @@ from argmetric._arguments import check_count, check_seed, shown
 from argmetric._display import Shown
 from argmetric._labels import clear_labels
 from argmetric._types import Floats
-from argmetric._validation import check_weight
+from argmetric._validation import check_weight, is_sparse
 
 _MOST_DRAWS = 100_000
 
@@ -100,6 +100,7 @@ class Costing(Shown):
         check_seed(self.random_state)
         if len(getattr(X, "shape", ())) != 2:
             raise TypeError(f"X must be a matrix of rows, not {shown(X)}")
+        X = X.tocsr() if is_sparse(X) else X  # rows are drawn
         labels = clear_labels(y).astype(np.float64)
         if labels.shape != (X.shape[0],):
             raise ValueError(f"y has shape {labels.shape} but X has {X.shape[0]} rows")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Sized
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from argmetric._arguments import shown
+from argmetric._arguments import is_sized, shown
 from argmetric._types import Booleans, Floats, Integers
 from argmetric.search._searn._costs import CostKind, optimal_costs, rollout_costs
 from argmetric.search._searn._decisions import (
@@ -173,12 +173,17 @@ def regrets_of(scores: Floats, examples: Examples) -> Floats:
 
 def same_number(X: Any, Y: Any, what: str = "") -> Data:
     """Refuse unequal numbers of inputs and labels."""
-    for name, values in (("X", X), ("Y", Y)):
-        if not isinstance(values, Sized) or getattr(values, "ndim", 1) == 0:
-            raise TypeError(f"{what}{name} must be a sequence, not {shown(values)}")
+    check_sequence(X, f"{what}X")
+    check_sequence(Y, f"{what}Y")
     if len(X) != len(Y):
         raise ValueError(f"{what}X has {len(X)} inputs but Y has {len(Y)}")
     return X, Y
+
+
+def check_sequence(values: Any, name: str) -> None:
+    """Refuse what has no length."""
+    if not is_sized(values) or hasattr(values, "columns"):  # of a table
+        raise TypeError(f"{name} must be a sequence, not {shown(values)}")
 
 
 def split(
@@ -188,7 +193,9 @@ def split(
     if dev is None:
         return data, None
     if not isinstance(dev, int | float):
-        found = same_number(*dev, "dev: ")
+        if not is_sized(dev) or len(dev) != 2:
+            raise TypeError(f"dev must be (X, Y) or a share, not {shown(dev)}")
+        found = same_number(dev[0], dev[1], "dev: ")
         if not len(found[0]):
             raise ValueError("dev holds no inputs")
         return data, found

@@ -10,6 +10,8 @@ from argmetric.search._searn._task import Features, Target, Task, check_is_task,
 from argmetric.search._searn._tasks import (
     TokenFeatures,
     check_callable,
+    check_labels,
+    check_tokens,
     distinct_labels,
     same_length,
     token_features,
@@ -145,7 +147,7 @@ class LearnedOrder(Task):
 
     def start(self, x: Any) -> Any:
         """No label anywhere."""
-        return ((),) * len(x)
+        return ((),) * check_tokens(x)
 
     def actions(self, x: Any, state: Any) -> Sequence[Any]:
         """Every label at every position without one."""
@@ -191,6 +193,6 @@ class LearnedOrder(Task):
 
     def score(self, Y: Sequence[Any], outputs: Sequence[Any]) -> float:
         """Accuracy over all tokens."""
-        n = sum(len(y) for y in Y)
+        n = sum(map(check_labels, Y))
         wrong = sum(self.loss(y, o) for y, o in zip(Y, outputs, strict=True))
         return 1.0 - wrong / n if n else 1.0

@@ -20,6 +20,7 @@ from argmetric.search._searn._history import History, Iteration
 from argmetric.search._searn._iterate import (
     NO_REGRET,
     Data,
+    check_sequence,
     folds_of,
     learn_policy,
     regrets_of,
@@ -303,6 +304,7 @@ class Searn(Parameters):
             Inputs.
         """
         policy = self._fitted_policy()
+        check_sequence(X, "X")
         return self._decoder().outputs(policy, X)
 
     def score(self, X: Sequence[Any], Y: Sequence[Any]) -> float:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence, Set, Sized
+from collections.abc import Callable, Mapping, Sequence, Set, Sized
 from typing import Any, Literal, get_args
 
 import numpy as np
 
-from argmetric._arguments import check_count, check_items
+from argmetric._arguments import check_count, check_items, is_sized
 from argmetric._validation import check_choice
 from argmetric.metrics import MetricLike
 from argmetric.search._common import row_losses, row_metric
@@ -28,6 +28,8 @@ def own_features(token: Any) -> list[tuple[Any, float]]:
             raise ValueError(
                 f"features of a token must have one dimension, not {token.ndim}"
             )
+        if token.dtype.kind not in "biuf":
+            raise TypeError(f"features of a token must be numbers, not {shown(token)}")
         return [(int(i), float(token[i])) for i in np.flatnonzero(token)]
     if isinstance(token, Mapping | list | tuple):
         return list(read_features(token))
@@ -37,7 +39,7 @@ def own_features(token: Any) -> list[tuple[Any, float]]:
 def check_tokens(x: Any) -> int:
     """Number of tokens of what can be looked at token by token."""
     sized = isinstance(x, Sized) and getattr(x, "ndim", 1) > 0
-    if not sized or isinstance(x, Mapping | Set):
+    if not sized or isinstance(x, Mapping | Set) or hasattr(x, "columns"):  # a table
         raise TypeError(f"x must be a sequence of tokens, not {shown(x)}")
     return len(x)
 
@@ -47,10 +49,12 @@ def distinct_labels(labels: Any) -> tuple[Any, ...]:
     text = isinstance(labels, str)
     found = tuple(labels if text else check_items(labels, "labels", "a list of labels"))
     for position, label in enumerate(found):
-        if not isinstance(label, Hashable):
+        try:
+            hash(label)
+        except TypeError:
             raise TypeError(
                 f"labels must be hashable, not {shown(label)} at position {position}"
-            )
+            ) from None
     if not found or len(set(found)) < len(found):
         raise ValueError(f"labels must be distinct and not empty: {shown(labels)}")
     return found
@@ -150,7 +154,7 @@ class SequenceLabelling(Task):
 
     def actions(self, x: Any, state: Any) -> Sequence[Any]:
         """All labels."""
-        return self.labels if len(state) < len(x) else ()
+        return self.labels if len(state) < check_tokens(x) else ()
 
     def step(self, x: Any, state: Any, action: Any) -> Any:
         """One label more."""
@@ -167,6 +171,7 @@ class SequenceLabelling(Task):
 
     def loss(self, y: Any, output: Any) -> float:
         """Number of wrong labels; those that are missing do not count."""
+        check_labels(y)
         return float(sum(a != b for a, b in zip(y, output, strict=False)))
 
     def costs(self, x: Any, y: Any, state: Any) -> Sequence[float]:
@@ -179,15 +184,22 @@ class SequenceLabelling(Task):
 
     def score(self, Y: Sequence[Any], outputs: Sequence[Any]) -> float:
         """Accuracy over all tokens."""
-        n = sum(len(y) for y in Y)
+        n = sum(map(check_labels, Y))
         wrong = sum(self.loss(y, o) for y, o in zip(Y, outputs, strict=True))
         return 1.0 - wrong / n if n else 1.0
 
 
 def same_length(x: Any, y: Any) -> None:
     """Refuse labels that are not one for each token."""
-    if len(x) != len(y):
-        raise ValueError(f"{len(x)} tokens have {len(y)} labels")
+    if len(x) != check_labels(y):
+        raise ValueError(f"{len(x)} tokens of x have {len(y)} labels in y")
+
+
+def check_labels(y: Any) -> int:
+    """Number of the labels of a sequence."""
+    if not is_sized(y):
+        raise TypeError(f"y must be a sequence of labels, not {shown(y)}")
+    return len(y)
 
 
 class MultiLabel(Task):

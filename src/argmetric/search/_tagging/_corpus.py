@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from argmetric._arguments import check_items, is_sized, shown
 from argmetric._corpus import DOCUMENT, Sentence
 from argmetric._types import Integers
 
@@ -106,12 +107,14 @@ def read_corpus(
     Where sentences must be `labelled` and `labels` is None, the labels are the last
     `n_tiers` columns; those of a `Sentence` count as its last column.
     """
-    if isinstance(sentences, str) or (len(sentences) and isinstance(sentences[0], str)):
+    if isinstance(sentences, str):
+        sentences = [sentences]
+    sentences, lengths = _lists(sentences, "sentences", "lists of tokens")
+    if sentences and isinstance(sentences[0], str):
         raise ValueError(
             "sentences must be a list of sentences, each a list of tokens; for one "
             "sentence write [sentence]"
         )
-    lengths = np.fromiter(map(len, sentences), np.int64, len(sentences))
     columns = _columns(sentences, labelled and labels is None)
     found: tuple[Sequence[str], ...] | None = None
     if labels is not None:
@@ -125,6 +128,18 @@ def read_corpus(
         columns, found = columns[:-n_tiers], columns[-n_tiers:]
     numbers = np.arange(len(lengths))
     return Corpus(columns, _starts(lengths), found, sentences, numbers)
+
+
+def _lists(values: Any, name: str, wanted: str) -> tuple[list[Any], Integers]:
+    """The lists within a list, and their lengths."""
+    lists = check_items(values, name, f"a list of {wanted}")
+    try:
+        return lists, np.fromiter(map(len, lists), np.int64, len(lists))
+    except TypeError:
+        s = next(s for s, one in enumerate(lists) if not is_sized(one))
+        raise TypeError(
+            f"{name} must be a list of {wanted}, not {shown(lists[s])} at position {s}"
+        ) from None
 
 
 def _columns(sentences: Sequence[Any], with_labels: bool) -> tuple[Sequence[str], ...]:
@@ -205,9 +220,9 @@ def _refuse_uneven(sentences: Sequence[Any]) -> None:
 def _labels(
     labels: Sequence[Any], lengths: Integers, n_tiers: int
 ) -> tuple[Sequence[str], ...]:
+    labels, own = _lists(labels, "labels", "labels for each sentence")
     if len(labels) != len(lengths):
         raise ValueError(f"{len(labels)} lists of labels for {len(lengths)} sentences")
-    own = np.fromiter(map(len, labels), np.int64, len(labels))
     wrong = np.flatnonzero(own != lengths)
     if wrong.size:
         s = wrong[0]

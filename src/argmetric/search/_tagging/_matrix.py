@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from argmetric._sparse import check_structure
+from argmetric._validation import is_sparse, to_floats, to_numpy
 from argmetric.search._epochs import Log
 from argmetric.search._tagging._choices import Tier
 from argmetric.search._tagging._codec import Codec
@@ -42,9 +43,14 @@ def matrix_source(
     """Check a matrix and the lengths of its sequences."""
     from scipy.sparse import csr_matrix
 
-    check_structure(X, "X")
+    if is_sparse(X):
+        check_structure(X, "X")
+    else:
+        X = to_floats(X, "X")
+        if X.ndim != 2:
+            raise ValueError(f"X must be a matrix, not of shape {X.shape}")
     found = csr_matrix(X)
-    sizes = np.asarray(lengths)
+    sizes = to_numpy(lengths, "lengths")
     if sizes.size == 0:
         sizes = sizes.astype(np.int64)
     if sizes.ndim != 1 or sizes.dtype.kind not in "iu" or (sizes < 0).any():
@@ -76,7 +82,7 @@ def matrix_source(
 
 def matrix_labels(y: Any, n: int, name: str = "y") -> npt.NDArray[Any]:
     """Check the labels of the rows of a matrix."""
-    values = np.asarray(y)
+    values = to_numpy(y, name)
     if values.shape != (n,):
         raise ValueError(f"{name} has the shape {values.shape}, but X has {n} rows")
     if values.dtype.kind == "O" and all(isinstance(value, str) for value in values):

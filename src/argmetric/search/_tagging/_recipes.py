@@ -7,9 +7,7 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import Any, Literal, get_args
 
-import numpy as np
-
-from argmetric._arguments import check_choice, shown, to_float
+from argmetric._arguments import check_choice, is_whole, shown, to_float
 from argmetric.search._common import MOST_EPOCHS, Costs, RollIn
 from argmetric.search._tagging._engine import BeamScores
 from argmetric.search._tagging._learning import Learner, Recipe
@@ -170,7 +168,7 @@ def check_numbers(values: Mapping[str, Any]) -> dict[str, Any]:
         if name not in values:
             continue
         value = values[name]
-        whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+        whole = is_whole(value)
         if not whole or not low <= value <= high:
             above = f" to {high}" if high < _MOST or (whole and value > 0) else ""
             raise ValueError(

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from argmetric._arguments import renamed
+from argmetric._arguments import check_count, renamed
 from argmetric._types import Integers
 from argmetric.search._common import Costs, RollIn
 from argmetric.search._epochs import Log
@@ -288,8 +288,7 @@ class Tagger(TextTagger):
             Scores are log probabilities, sums of them for two directions, or sums of
             raw scores.
         """
-        if n < 1:
-            raise ValueError(f"n must be at least 1, not {n}")
+        n = check_count(n, "n", low=1)
         model = self._text_model()
         found: list[list[tuple[list[Any], float]]] = []
         for part in self._parts(sentences):
