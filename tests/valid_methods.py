@@ -42,9 +42,9 @@ from valid_structures import A_FILE, CLUSTERS, SUMMARIES, crfsuite_file
 SENTENCES, LABELS, HEADS = [SENTENCE] * 3, [TAGS] * 3, [[2, 3, 0]] * 3
 # What scikit-learn calls them in its messages
 ROWS = {"X": r"\bX\b|array|[Ff]eature|sample", "y": r"\by\b|label|class|sample"}
-ROWS |= {"sample_weight": r"\bsample_weight\b|[Ss]ample weights"}
+ROWS |= {"sample_weight": r"\bsample_weight\b|[Ss]ample weights|all weights"}
 OF_TEXT = {"sentences": "sentence|token|word|column", "labels": "label"}
-OF_TEXT |= {"dev": "dev|sentence|label|head|token", "heads": "head", "tags": "tag"}
+OF_TEXT |= {"dev": "dev|sentence|label|head|token", "heads": "head|root", "tags": "tag"}
 A_ROW = {"x": r"\bx\b|feature"}
 OF_SEARCH = {"X": r"\b[Xx]\b", "Y": r"\b[Yy]\b", "dev": r"dev|\b[XxYy]\b"}
 BARE = {"tagger": "tagger|tag|path|cannot read"}

@@ -18,6 +18,7 @@ import argmetric as am
 from argmetric.stream import (
     FOFORule,
     HistogramRule,
+    OFORule,
     OnlineClassifier,
     OnlineThreshold,
     ProgressiveScore,
@@ -745,3 +746,12 @@ def test_text_that_has_no_encoding_is_a_feature_like_others():
     model = OnlineClassifier(hash_bits=8)
     model.learn_one({"a": "\ud800"}, True)
     assert model.predict_one({"a": "\ud800"}) in (True, False)
+
+
+@pytest.mark.parametrize("rule", [HistogramRule(), OFORule(window=5)])
+def test_a_state_that_would_be_written_beyond_its_end_is_refused(rule):
+    state = rule.init_state("f1")
+    rule.run(state, [0.3, 0.6], [0, 1])
+    for damaged in (state * 1e300, np.full_like(state, np.nan), state + 7):
+        with pytest.raises(ValueError, match="the state is damaged"):
+            rule.run(damaged, [0.3, 0.6], [0, 1])

@@ -156,6 +156,12 @@ class ThresholdRule(Shown):
                 f"the state has the shape {np.shape(state)} in place of ({length},): "
                 "is it that of another rule, or of another version of argmetric?"
             )
+        # Compiled code reads and writes at the places that these name
+        bins, window = getattr(self, "bins", 0), getattr(self, "window", None) or 0
+        layout = state[[kernels.BINS, kernels.WINDOW]].tolist()
+        place = state[kernels.PLACE]
+        if layout != [bins, window] or not 0 <= place < max(window, 1):
+            raise ValueError("the state is damaged: it is not that of this rule")
         logits = check_flag(logits, "logits")
         values = to_floats(scores, "scores")
         if values.ndim != 1:
