@@ -280,8 +280,7 @@ def _refits(reference: Reference, x: Floats) -> Floats:
     p = expit(cells.x) if reference.logits else cells.score
     rng, count = np.random.default_rng(0), cells.total.size
     both = np.concatenate([cells.positive, cells.total - cells.positive])
-    rows = max(1, round(float(both.sum()) / reference.weight_of_a_row))
-    rows = min(rows, MOST_DRAWN)
+    rows = max(1, min(round(float(both.sum())), MOST_DRAWN))
     draws = np.empty((N_DRAWS, at.size))
     for i, again in enumerate(rng.multinomial(rows, both / both.sum(), N_DRAWS)):
         hits, mass = again[:count], again[:count] + again[count:]

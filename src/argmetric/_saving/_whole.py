@@ -9,8 +9,6 @@ import stat
 from collections.abc import Iterator
 from typing import IO
 
-from argmetric._arguments import check_path
-
 FilePath = str | os.PathLike[str]
 
 _unfinished: set[str] = set()  # temporary files and folders
@@ -33,6 +31,8 @@ def replaced_whole(path: FilePath) -> Iterator[IO[bytes]]:
     path : str or path
         The file to make or replace. Pipes and devices are written to as they are.
     """
+    from argmetric._arguments import check_path  # with numpy, which help does without
+
     path = check_path(path)
     if is_special(path):
         with open(path, "wb") as file:
