@@ -965,7 +965,7 @@ def test_sentences_may_come_one_by_one():
 
 def test_a_number_of_lists_is_a_whole_number():
     tagger = Tagger("pos", epochs=1, hash_bits=10).fit([["a"]], [["N"]])
-    for n in (0, 1.5, np.nan, "2", np.timedelta64(1, "s")):
+    for n in (0, 1.5, np.nan, "2", np.timedelta64(1, "s"), 10**12):
         with pytest.raises((TypeError, ValueError), match="n must be a whole number"):
             tagger.predict_nbest([["a"]], n=n)
 
@@ -975,5 +975,7 @@ def test_a_matrix_that_is_none_is_refused_by_name(X):
     tagger = Tagger("label", epochs=1, hash_bits=10)
     with pytest.raises((TypeError, ValueError), match=r"\bX\b"):
         tagger.fit_matrix(X, ["a", "b"], [2])
+    with pytest.raises(ValueError, match="X has values beyond"):
+        tagger.fit_matrix([[1e39], [0.0]], ["a", "b"], [2])
     with pytest.raises(ValueError, match="lengths is ragged"):
         tagger.fit_matrix(np.eye(2), ["a", "b"], [1, [1]])

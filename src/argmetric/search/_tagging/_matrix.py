@@ -76,6 +76,8 @@ def matrix_source(
             - 1
         )
         raise ValueError(f"row {row} of X has a value that is not finite")
+    if np.abs(found.data).max(initial=0.0) > np.finfo(np.float32).max:
+        raise ValueError("X has values beyond 3.4e38, the largest of 32-bit floats")
     sentences = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
     return MatrixSource(found, sentences, history_salts(templates))
 

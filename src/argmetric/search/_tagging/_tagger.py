@@ -31,6 +31,8 @@ from argmetric.search._tagging._recipes import (
 )
 from argmetric.search._tagging._training import Plan, learn_text
 
+MOST_LISTS = 100_000  # label sequences of a sentence; a table of them is held
+
 
 class Tagger(TextTagger):
     """Label sequences one decision after the other, with a policy that is learned.
@@ -288,7 +290,7 @@ class Tagger(TextTagger):
             Scores are log probabilities, sums of them for two directions, or sums of
             raw scores.
         """
-        n = check_count(n, "n", low=1)
+        n = check_count(n, "n", low=1, high=MOST_LISTS)
         model = self._text_model()
         found: list[list[tuple[list[Any], float]]] = []
         for part in self._parts(sentences):
