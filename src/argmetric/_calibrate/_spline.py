@@ -88,7 +88,7 @@ class SplineMap(Calibrator):
         check_finite("slope", self.slope, 0.0)
         if not (self.ends is None) == (self.low is None) == (self.high is None):
             raise ValueError("ends, low and high go together")
-        if self.ends is not None:
+        if self.ends is not None and self.low is not None:
             first, last = self.ends
             check_finite("the first of ends", first)
             check_finite("the second of ends", last, first)
@@ -104,8 +104,16 @@ class SplineMap(Calibrator):
             raise ValueError("a row of draws must hold values, slope and both ends")
         low, high = parameters[count + 1 :].tolist() or [None, None]
         values, slope = parameters[:count], float(parameters[count])
-        described = {"n": self.n, "prevalence": self.prevalence}
-        return SplineMap(self.knots, values, slope, self.ends, low, high, **described)
+        return SplineMap(
+            self.knots,
+            values,
+            slope,
+            self.ends,
+            low,
+            high,
+            n=self.n,
+            prevalence=self.prevalence,
+        )
 
     @classmethod
     def _from_plain(cls, values: dict[str, Any]) -> Calibrator:
@@ -115,11 +123,12 @@ class SplineMap(Calibrator):
         return super()._from_plain(values)
 
     def _map(self, x: Floats) -> Floats:
-        if self.ends is None:
+        if self.ends is None or self.low is None or self.high is None:
             return self._curve(x)
         first, last = self.ends
         inner = np.clip(self._curve(np.clip(x, first, last)), self.low, self.high)
-        return np.select([x <= first, x >= last], [self.low, self.high], inner)
+        inner = np.where(x <= first, self.low, inner)
+        return np.where(x >= last, self.high, inner)
 
     def _curve(self, x: Floats) -> Floats:
         below = np.minimum(x - self.knots[0], 0.0)
