@@ -10,15 +10,18 @@ from argmetric._arguments import check_count, check_flag, check_seed
 from argmetric._calibrate import (
     DEFAULT,
     METHODS,
+    Calibrator,
     Method,
     Reference,
     calibrate_out_of_fold,
     check_reference,
     check_score_array,
     choose_method,
+    fit_map,
     row_blocks,
 )
 from argmetric._discrete import dot
+from argmetric._forecast import Forecast, forecast
 from argmetric._groups import code_groups
 from argmetric._labels import binary_labels
 from argmetric._layout import Average, lay_out
@@ -28,10 +31,12 @@ from argmetric._reliability._judge import Case, judge, units_of
 from argmetric._reliability._result import CalibrationCheck, Quality
 from argmetric._reliability._routes import (
     ROUTES,
+    Decided,
     Problem,
     RouteName,
     best_route,
     decisions,
+    loses_ranking,
     routes_of,
     tuned_labels,
 )
@@ -68,8 +73,8 @@ def calibration_check(
     `decide` with `p` as it stands, `decide` with `p` recalibrated, one tuned cut, and
     the cut at one half. All are judged on `y`, in the metric itself: many errors of
     calibration do not change a decision, and some change it much. What `p` promised for
-    its decision is held against what it got: a promise that is kept here is kept on new
-    rows.
+    its decision is held against what it got. How far a forecast for as many new rows
+    may be off, once `p` is recalibrated, is told with its interval.
 
     Parameters
     ----------
@@ -151,10 +156,12 @@ def calibration_check(
         logits=logits,
     )
     before, after = decisions(problem, mended)
+    folds = problem.folds(N_FOLDS, random_state)
+    segmented = groups is not None or scores.ndim == 2
     labels: dict[RouteName, Booleans | None] = {
         "recalibrate": after.labels,
         "decide": before.labels,
-        "tune": tuned_labels(problem, problem.folds(N_FOLDS, random_state)),
+        "tune": tuned_labels(problem, folds),
         "half": layout.scores >= (0.0 if logits else 0.5),
     }
     called = {name: one for name in ROUTES if (one := labels[name]) is not None}
@@ -179,14 +186,16 @@ def calibration_check(
         None if placed is None else placed[part],
         logits,
     )
+    cuts = segmented or loses_ranking(problem, mended, folds)
     mended = layout.select(mended)[part]
     bins = _binned(ordered.p, ordered, n_bins)
     clustered = units.n_units < layout.scores.size
     as_is = _quality(ordered.p, ordered, bins, ordered.scores if logits else None)
     again = _quality(mended, ordered, _binned(mended, ordered, n_bins))
     better = again.log_loss <= as_is.log_loss
+    fitted = fit_map(reference, chosen, strict=False)
     return CalibrationCheck(
-        route=best_route(judged, names, sign, mended=better),
+        route=best_route(judged, names, sign, mended=better, cuts=cuts),
         routes=tuple(routes_of(judged, names, sign)),
         expected=before.expected,
         expected_recalibrated=after.expected,
@@ -211,6 +220,18 @@ def calibration_check(
         n_units=units.n_units if clustered else None,
         weighted=weight is not None,
         histogram=_histogram(ordered),
+        forecast=None if weight is not None else _forecast(problem, after, fitted),
+    )
+
+
+def _forecast(problem: Problem, decided: Decided, calibrator: Calibrator) -> Forecast:
+    """The law of the score of labels by maps of other folds, through the map of all."""
+    return forecast(
+        Probabilities(problem.scores, problem.logits),
+        decided.given,
+        problem.metric,
+        calibrator=calibrator,
+        **problem.options(),
     )
 
 

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
+from argmetric._discrete import dot
 from argmetric._display import Lines, Result
+from argmetric._forecast import Forecast
 from argmetric._lazy import room_above
 from argmetric._reliability._bins import ReliabilityBins
 from argmetric._reliability._routes import Route, RouteName
@@ -104,6 +109,9 @@ class CalibrationCheck(Result):
         Whether there were weights.
     histogram : ndarray
         Rows by probability, in bins of equal width.
+    forecast : Forecast or None
+        The law of the score that `decide` gets with `p` recalibrated, on as many new
+        rows; None with weights.
     """
 
     route: RouteName
@@ -124,6 +132,23 @@ class CalibrationCheck(Result):
     n_units: int | None
     weighted: bool
     histogram: Floats
+    forecast: Forecast | None = None
+
+    @property
+    def expected_error(self) -> float:
+        """Mean error to expect of a forecast for as many new rows, recalibrated."""
+        if self.forecast is None:
+            return math.nan
+        values, chances = self.forecast.values, self.forecast.probabilities
+        return dot(chances, np.abs(values - self.forecast.mean))
+
+    @property
+    def error_interval(self) -> tuple[float, float]:
+        """How far the score may come out below and above such a forecast, in 90 %."""
+        if self.forecast is None:
+            return math.nan, math.nan
+        low, high = self.forecast.interval
+        return low - self.forecast.mean, high - self.forecast.mean
 
     @property
     def fit_to_decide(self) -> Verdict:
@@ -132,7 +157,7 @@ class CalibrationCheck(Result):
 
     @property
     def fit_to_forecast(self) -> Promise:
-        """Whether what `p` promises comes true: as it stands, or once recalibrated."""
+        """Whether forecasts hold: as `p` stands, recalibrated, or not at all."""
         return forecasts(self)[0]
 
     @property
@@ -236,7 +261,7 @@ class CalibrationCheck(Result):
             return ""
         if route.name == "recalibrate":
             return "not advised: the log-loss is higher"
-        return "not advised: not clearly better"
+        return "not advised: on new rows a cut does no better"
 
     def _lines(self) -> Lines:
         over = {None: "", "pooled": ", pooled", "micro": ", all cells together"}
@@ -252,6 +277,11 @@ class CalibrationCheck(Result):
             *(
                 (one.words, _route_line(one, expected.get(one.name), self._mark(one)))
                 for one in self.routes
+            ),
+            *(
+                ()
+                if self.forecast is None
+                else (("forecast error", _error_line(self)),)
             ),
             (
                 "log-odds",
@@ -290,6 +320,8 @@ class CalibrationCheck(Result):
             },
             "metric": self.metric.name,
             "average": self.average,
+            "expected_error": shown_number(self.expected_error),
+            "error_interval": [shown_number(x) for x in self.error_interval],
             **figures,
             "ece_recalibrated": after.ece,
             "brier_recalibrated": after.brier,
@@ -327,6 +359,11 @@ class CalibrationCheck(Result):
             `save("report.html")` writes it; Markdown, JSON and text are its twins.
         """
         return room_above("report").report_check(self)
+
+
+def _error_line(check: CalibrationCheck) -> str:
+    low, high = check.error_interval
+    return f"{check.expected_error:.4f}, in 90 % from {low:+.4f} to {high:+.4f}"
 
 
 def _route_line(route: Route, expected: float | None, mark: str) -> str:

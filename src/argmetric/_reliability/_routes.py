@@ -30,6 +30,7 @@ IN_WORDS: dict[RouteName, str] = {
 }
 
 CLEARLY = 2.0  # standard errors
+RANKING_LOST = 0.005  # of the AUC, from which a map has destroyed some of the ranking
 
 
 @dataclass(frozen=True)
@@ -88,9 +89,10 @@ class Problem:
 
 
 class Decided(NamedTuple):
-    """What `decide` called positive, item by item, and what it expected of that."""
+    """Labels of `decide`, item by item and as given, and what it expected of them."""
 
     labels: Booleans
+    given: Any
     expected: float
     threshold: float | None
 
@@ -105,7 +107,7 @@ def _decided(problem: Problem, **given: Any) -> Decided:
     scores = Probabilities(problem.scores, problem.logits)
     found = decide(scores, problem.metric, **problem.options(), **given)
     labels = problem.layout.select(np.asarray(found.labels)) == 1
-    return Decided(labels, found.expected, found.threshold)
+    return Decided(labels, found.labels, found.expected, found.threshold)
 
 
 def tuned_labels(problem: Problem, folds: Integers) -> Booleans | None:
@@ -161,21 +163,43 @@ def routes_of(judged: Judged, names: tuple[RouteName, ...], sign: float) -> list
 
 
 def best_route(
-    judged: Judged, names: tuple[RouteName, ...], sign: float, *, mended: bool
+    judged: Judged,
+    names: tuple[RouteName, ...],
+    sign: float,
+    *,
+    mended: bool,
+    cuts: bool,
 ) -> RouteName:
-    """The route to take; `mended`: recalibration lowered the log-loss out of fold.
+    """The route to take.
 
-    A map that did worse than none, in the metric or in log-loss, is never taken. A cut
-    is taken instead of a decision where it did clearly better.
+    On new rows nothing does measurably better than recalibrating, so that is the route
+    wherever it lowered the log-loss out of fold (`mended`). A tuned cut is advised only
+    where `cuts` are allowed, and where it did clearly better: with groups, whose rows
+    may depend on each other, or where the map lost some of the ranking.
     """
-    score = sign * judged.scores
-    best = names.index("decide")
-    recalibrate = names.index("recalibrate")
-    if mended and score[recalibrate] >= score[best]:
-        best = recalibrate
-    for name in ("tune", "half"):
-        if name in names:
-            i = names.index(name)
-            if score[i] - score[best] > CLEARLY * judged.difference_error(i, best):
-                best = i
+    best = names.index("recalibrate" if mended else "decide")
+    if cuts and "tune" in names:
+        tune, score = names.index("tune"), sign * judged.scores
+        if score[tune] - score[best] > CLEARLY * judged.difference_error(tune, best):
+            best = tune
     return names[best]
+
+
+def loses_ranking(problem: Problem, mended: Floats, folds: Integers) -> bool:
+    """Whether maps that were fitted on other folds lower the AUC within the folds."""
+    lost = []
+    for number in range(int(folds.max()) + 1):
+        inside = folds == number
+        y = problem.y[inside]
+        if y.any() and not y.all():
+            before, after = (one[inside] for one in (problem.scores, mended))
+            lost.append(_auc(y, before) - _auc(y, after))
+    return bool(lost) and float(np.mean(lost)) > RANKING_LOST
+
+
+def _auc(y: Booleans, scores: Floats) -> float:
+    """Chance that a positive scores higher than a negative; ties count one half."""
+    negatives = np.sort(scores[~y])
+    below = np.searchsorted(negatives, scores[y])
+    not_above = np.searchsorted(negatives, scores[y], side="right")
+    return float((below + not_above).mean() / (2 * negatives.size))

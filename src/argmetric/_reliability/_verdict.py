@@ -17,6 +17,7 @@ MATTERS = 0.05  # share of the score from which a loss matters
 FEW = 20  # rows of a class below which only a clear loss is believed
 KEPT = 0.015  # gap, its error counted, up to which a promise is kept
 CHANCE = 0.05  # of the log-odds' line, below which p is not calibrated
+OUTSIDE = 0.01  # chance of a score outside of a law that it refutes
 HOW = {
     "recalibrate": "pass reference=(y, p) to decide, or calibrator=calibrate(y, p)",
     "tune": "take the cut of tune(y, p)",
@@ -56,46 +57,44 @@ def decides(check: CalibrationCheck) -> tuple[Verdict, str]:
             f"on {check.n:,} rows, {check.n_positives:,} of them positive, a loss of "
             f"{max(hidden, 0.0):.4f} {name} would not be seen"
         )
-    if check.route == "decide":
+    if check.route == "decide" or loss <= 0.0:
         return "yes", f"no other way to decide does better here in {name}"
     return "yes", f"another way would gain {figures}: {HOW[check.route]}"
 
 
 def forecasts(check: CalibrationCheck) -> tuple[Promise, str]:
-    """Whether what is promised comes true, as it stands or recalibrated, and advice.
+    """Whether forecasts hold, as `p` stands or recalibrated, and how far they err.
 
-    What fails on new rows is what fails here: the gap between promise and score. As it
-    stands a promise counts as kept where nothing speaks against it and the gap, its
-    error included, is below 1.5 points: the interval of a forecast knows nothing of
-    errors of p, and on real models even small ones break it. Recalibrated it
-    counts as kept where the gap is within two errors, because the interval then holds
-    the uncertainty of the map.
+    As it stands `p` counts as fit where nothing speaks against it and the gap between
+    forecast and actual score, its error included, is below 1.5 points: the interval of
+    a forecast knows nothing of errors of p, and on real models even small ones break
+    it. Recalibrated, the interval holds the uncertainty of the map: it is a "no" only
+    where the score of rows that the map has not seen leaves the 99 % interval.
     """
     how = HOW["recalibrate"].replace("decide", "forecast")
-    said = (
-        f"p leads to expect {check.expected:.4f} where {check.score_as_is:.4f} is had"
-    )
-    if check.weighted:
-        return (
-            "too few rows to say",
-            "the score that p leads to expect does not know the weights",
-        )
     error = check.score_standard_error
+    said = (
+        f"as p stands, forecast {check.expected:.4f}, actual {check.score_as_is:.4f} "
+        f"(± {error:.4f})"
+    )
+    law = check.forecast
+    if law is None:
+        return "too few rows to say", "a forecast does not know the weights of the rows"
     scale = max(1.0, abs(check.score_as_is))  # of metrics that exceed 1
     consistent = check.line.p_value >= CHANCE and not check.as_is.n_certain_and_wrong
     if consistent and abs(check.gap) + error <= KEPT * scale:
-        return "yes", f"{said}, give or take {error:.4f}"
+        return "yes", said
+    low, high = check.error_interval
     again = (
-        f"recalibrated it leads to expect {check.expected_recalibrated:.4f} where "
-        f"{check.score_recalibrated:.4f} is had"
+        f"recalibrated, forecast {law.mean:.4f}, actual "
+        f"{check.score_recalibrated:.4f}; on as many new rows the score should be "
+        f"{abs(low):.4f} below to {high:.4f} above the forecast"
     )
-    left = abs(check.expected_recalibrated - check.score_recalibrated)
-    error_left = check.recalibrated_standard_error
-    if not error_left < math.inf:
-        return "too few rows to say", f"{said}, and nobody knows how sure that is"
-    if left <= SURE * error_left + 1e-9 * scale:
-        return "recalibrated", f"{said}, give or take {error:.4f}; {again}: {how}"
-    return "no", f"{said}, and {again}, give or take {error_left:.4f}"
+    held = law.quantile(OUTSIDE / 2), law.quantile(1.0 - OUTSIDE / 2)
+    slack = 1e-9 * scale
+    if held[0] - slack <= check.score_recalibrated <= held[1] + slack:
+        return "recalibrated", f"{said}; {again}: {how}"
+    return "no", f"{said}; {again}, but it is further off on these rows already"
 
 
 def notes_of(check: CalibrationCheck) -> tuple[str, ...]:
