@@ -22,6 +22,7 @@ from argmetric._forecast import (
     _groups,
     _laws,
     _means,
+    _shares,
     _spectrum,
 )
 from argmetric._forecast._laws import law_of_count, law_of_values
@@ -288,6 +289,91 @@ def forecast_of_group(p, labels):
         return np.zeros(0), np.zeros(0)
     one = forecast(p, labels, "f1", zero_division=NAN)
     return one.values, one.probabilities * (1 - one.p_undefined)
+
+
+def law_of_defined(p, labels, ids, name, cells=1 << 14):
+    """Law of the mean over defined groups: a fine grid of sums for every count."""
+    laws = [
+        forecast(p[ids == g], labels[ids == g], name, zero_division=NAN)
+        for g in np.unique(ids)
+    ]
+    low, high = (
+        end(law.values[at] for law in laws) for end, at in ((min, 0), (max, -1))
+    )
+    step = (high - low) * len(laws) / (cells - 2 * len(laws) - 2)
+    spectra = np.zeros((len(laws) + 1, cells // 2 + 1), dtype=complex)
+    spectra[0] = 1.0
+    for g, law in enumerate(laws):
+        place = (law.values - low) / step
+        cell = np.floor(place).astype(int)
+        rest, chances = place - cell, law.probabilities * (1 - law.p_undefined)
+        mass = np.bincount(cell, chances * (1 - rest), cells)
+        mass += np.bincount(cell + 1, chances * rest, cells)
+        more = spectra[: g + 1] * np.fft.rfft(mass)
+        spectra *= law.p_undefined
+        spectra[1 : g + 2] += more
+    mass = np.fft.irfft(spectra[1:], cells, axis=1)
+    counts = np.arange(1.0, len(laws) + 1)[:, None]
+    values = low + step * np.arange(cells) / counts
+    likely = mass > 1e-16
+    order = np.argsort(values[likely])
+    values, mass = values[likely][order], mass[likely][order]
+    return values, mass / mass.sum()
+
+
+@pytest.mark.parametrize("single", [0, 1, 5])
+def test_few_groups_that_can_be_left_out_among_long_ones(single):
+    """60 groups whose recalls hardly vary, beside groups of one row or none."""
+    p = np.append(np.full(3600, 0.95), np.full(single, 0.5))
+    labels = np.append(np.arange(3600) % 60 < 57, np.ones(single, dtype=bool))
+    ids = np.append(np.repeat(np.arange(60), 60), np.arange(60, 60 + single))
+    found = forecast(p, labels, "recall", groups=ids, zero_division=NAN)
+    values, mass = law_of_defined(p, labels, ids, "recall", 1 << 16)
+    assert_same(found, values, mass, far=0.02)
+    low, high = found.interval
+    held = mass[(values >= low) & (values <= high)].sum()
+    assert held == pytest.approx(0.9, abs=0.003)
+
+
+@pytest.mark.parametrize("broad", [0.0, 1.5, 1e9])
+@pytest.mark.parametrize("groups", [17, 100, 238])
+@pytest.mark.parametrize("name", ["qmean", "recall"])
+def test_the_mean_of_a_ratio_is_exact(name, groups, broad, monkeypatch):
+    """E[S/N] is not E[S]/E[N]: on either side of the switch between its routes."""
+    p, labels, ids = rows_of(groups, 5, groups, share=0.5)
+    monkeypatch.setattr(_means, "BROAD", broad)
+    found = forecast(p, labels, name, groups=ids, zero_division=NAN)
+    values, mass = law_of_defined(p, labels, ids, name)
+    centre = values @ mass
+    assert found.mean == pytest.approx(centre, rel=1e-11)
+    spread = math.sqrt(mass @ (values - centre) ** 2)
+    assert found.std == pytest.approx(spread, rel=2e-3)
+
+
+@pytest.mark.parametrize("sure", [0, 3])
+@pytest.mark.parametrize("groups", [1, 2, 40, 400])
+@pytest.mark.parametrize("top", [1e-6, 0.3, 1.0])
+def test_moments_of_a_ratio(groups, sure, top):
+    """Against sums over every number of values that went in."""
+    rng = np.random.default_rng(groups)
+    share, value = rng.uniform(0.0, top, groups), rng.normal(0.0, 0.3, groups)
+    d1, d2 = share * value, share * (value**2 + 0.05)
+    start, weight = -d1.sum() if sure else 0.0, share.sum() + sure
+    zero, one, two = (np.full(1, x) for x in (1.0, start, start**2))
+    for s, a, b in zip(share, d1, d2, strict=True):
+        two = np.convolve(two, [1 - s, s]) + np.convolve(one, [0, 2 * a])
+        two += np.convolve(zero, [0, b])
+        one = np.convolve(one, [1 - s, s]) + np.convolve(zero, [0, a])
+        zero = np.convolve(zero, [1 - s, s])
+    undefined = 0.0 if sure else zero[0]
+    counts = sure + np.arange(groups + 1.0)
+    some = counts > 0
+    mean = (one[some] / counts[some]).sum() / (1 - undefined)
+    square = (two[some] / counts[some] ** 2).sum() / (1 - undefined)
+    transforms = _shares.transforms_of(share, d1, d2, weight)
+    found = _shares.moments_of_ratio(transforms, weight, start, sure, undefined)
+    assert found[0] == pytest.approx(mean, rel=1e-9, abs=1e-12)
+    assert found[1] == pytest.approx(math.sqrt(square - mean**2), rel=1e-9)
 
 
 def test_values_that_are_left_out_very_rarely(monkeypatch):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
@@ -31,6 +32,8 @@ from argmetric._forecast._shares import (
     Moments,
     central_moments,
     fixed_of,
+    moments_of_ratio,
+    transforms_of,
 )
 from argmetric._forecast._spectrum import Spectrum
 from argmetric._types import Floats
@@ -43,7 +46,7 @@ RARELY = 1e-9  # any value is left out so rarely that their number does not vary
 BROAD = 1.5  # ranges of a group in a deviation from which the law of a ratio is read
 LUMP = 0.01  # a probability that stands out of a smooth law
 GRID = 1 << 14
-GRID_OF_COUNTS = 1 << 11
+GRID_OF_COUNTS = 1 << 17  # cells of all likely counts together
 # Cells of the largest range, with many divisors: common fractions fall on them.
 DIVISIONS = (27720, 5040, 2520, 840, 420, 120, 60, 24, 12)
 FINE, FINER = 24.0, 128.0  # cells per standard deviation of a smooth law, of another
@@ -151,15 +154,20 @@ class _Sum(Moments):
         _, d1, d2, d3 = self._central
         variance = max(float((d2 - d1**2).sum()), 0.0)
         skew = float((d3 - 3 * d1 * d2 + 2 * d1**3).sum())
-        super().__init__(mean, weight, variance, skew, 0.0)
-        self.missing = np.maximum(1.0 - share, 0.0)
+        undefined, self.missing = 0.0, np.maximum(1.0 - share, 0.0)
+        if not count:
+            with np.errstate(divide="ignore"):  # none of them can be left out
+                undefined = float(np.exp(np.log(self.missing).sum()))
+        ratio = 0.0, math.sqrt(variance) / max(weight, 1e-300)
+        if self.missing.sum() >= RARELY and undefined < 1.0:
+            transforms = transforms_of(share, d1, d2, weight)
+            rest = sure - mean * count
+            ratio = moments_of_ratio(transforms, weight, rest, count, undefined)
+        super().__init__(mean, weight, variance, skew, undefined, ratio)
         # Whether sums are kept apart by how many values went in.
         spread = math.sqrt(float((share * self.missing).sum()))
         steady = spread > FEW_COUNTS and spread <= STEADY * self.weight
         self.apart = float(self.missing.sum()) >= RARELY and not steady
-        if not count:
-            with np.errstate(divide="ignore"):  # none of them can be left out
-                self.undefined = float(np.exp(np.log(self.missing).sum()))
 
     def law(self) -> ValueLaw:
         if self.weight <= 0.0:
@@ -178,31 +186,32 @@ class _Sum(Moments):
         law = self._from_spectrum(width, float(widths.sum()), deviation)
         if law is not None:
             return law
+        lowest = None
+        if self.apart:
+            lowest, width = float(low.min()), float(high.max() - low.min())
+        # Wide cells show how far sums reach, and how many counts are likely.
+        wide = self._cells(width, DIVISIONS[-1], lowest)
+        _, counts, reach = self._on_grid(wide).mass.shape
+        most = min(GRID, GRID_OF_COUNTS / counts) * (wide.count - 1) / reach
+        cells = self._cells(width, min(most, FINER * width / deviation), lowest)
         if not self.apart:
-            cells = self._cells(width, float(widths.sum()))
             return self._ratio(self._on_grid(cells), cells)
-        lowest, width = float(low.min()), float(high.max() - low.min())
-        cells = self._cells(width, width * low.size, lowest)
         lattice = divisions_of(self.groups, self.tables, width, lowest)
         if lattice is not None and lattice < cells.count:
             cells = Cells(width / lattice, lattice + 1, None, lowest)
         return self._of_counts(self._on_grid(cells), cells)
+
+    def _cells(self, width: float, most: float, lowest: float | None) -> Cells:
+        """At most so many cells of a range, and at least a few."""
+        count = next((d for d in DIVISIONS if d <= most), DIVISIONS[-1])
+        filled = None if self.apart else self.mean
+        return Cells(width / count, count + 1, filled, lowest)
 
     def _range(self, width: float, support: float) -> float:
         """Likely range of the sum of values in so wide ranges (Bernstein)."""
         bound = TAIL * width / 3
         reach = bound + math.sqrt(bound**2 + 2 * TAIL * self.variance)
         return min(2 * reach, support)
-
-    def _cells(
-        self, width: float, support: float, lowest: float | None = None
-    ) -> Cells:
-        """As fine as the likely range of the sum allows."""
-        grid = GRID_OF_COUNTS if self.apart else GRID
-        most = grid * width / self._range(width, support)
-        count = next((d for d in DIVISIONS if d <= most), DIVISIONS[-1])
-        filled = None if self.apart else self.mean
-        return Cells(width / count, count + 1, filled, lowest)
 
     def _from_spectrum(
         self, width: float, support: float, deviation: float
@@ -290,7 +299,10 @@ class _Sum(Moments):
             sums = self.sure + sums + moment[used] / mass[used]
             values = sums / count if count else np.full(sums.size, math.nan)
             parts.append((values, mass[used] / total_mass))
-        return combine(parts)
+        law = combine(parts)
+        if law.probabilities.max() < LUMP:
+            return self.fitted(law.values, law.probabilities)
+        return replace(law, p_undefined=self.undefined)
 
     def _ratio_of_normals(self, deviation: float) -> ValueLaw:
         """The sum over the number of values, both nearly normal.
@@ -327,6 +339,4 @@ class _Sum(Moments):
         density = np.exp(-(at**2) / 2) / math.sqrt(2 * math.pi)
         reached = ndtr(at) - density * skew / 6 * (at**2 - 1)
         mass = np.maximum(np.diff(reached), 0.0)
-        return law_of_atoms(
-            self.mean + (x[1:] + x[:-1]) / 2, mass / mass.sum(), self.undefined
-        )
+        return self.fitted((x[1:] + x[:-1]) / 2, mass / mass.sum())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -46,7 +46,9 @@ class JudgedTask:
     used: Judged
     metric: Metric
     coverage: float = 0.0
-    mean: float = math.nan  # over all groups, once it is known
+    # Over all groups, once they are known: the mean, and over how many groups.
+    mean: float = math.nan
+    weight: float = math.nan
 
 
 def _made(law: Any, metric: Metric, coverage: float, **known: Any) -> Forecast:
@@ -156,7 +158,7 @@ def share_of_bucket(task: JudgedTask) -> Found:
         **counted(task.pieces, [part.tally for part in parts]),
         "groups": sizes.size,
         "positives": int(chosen.sum()),
-        "share": share_of(groups, task.mean),
+        "share": share_of(groups, task.mean, task.weight),
     }
 
 
@@ -185,15 +187,16 @@ def forecast_by_group(
 ) -> Forecast:
     buckets = whole_groups(run, sources, used)
 
-    def look(mean: float) -> list[Found]:
+    def look(mean: float, weight: float) -> list[Found]:
+        used_at = JudgedTask((), used, metric, mean=mean, weight=weight)
         tasks = [
-            Task(share_of_bucket, JudgedTask(pieces, used, metric, mean=mean), "", rows)
+            Task(share_of_bucket, replace(used_at, pieces=pieces), "", rows)
             for pieces, rows in buckets
         ]
         return run.over_buckets("forecast", sources, tasks)
 
-    mean, _ = mean_of_shares([found["share"] for found in look(math.nan)])
-    results = look(mean)
+    first = look(math.nan, math.nan)
+    results = look(*mean_of_shares([found["share"] for found in first]))
     shares: list[Share] = [found["share"] for found in results]
     law = law_of_shares(shares)
     n_groups = sum(found["groups"] for found in results)
