@@ -225,7 +225,9 @@ def factorize(values: npt.NDArray[Any]) -> tuple[Integers, npt.NDArray[Any]]:
         for i, value in enumerate(values):  # arbitrary objects can only be hashed
             code[i] = seen.setdefault(value, len(seen))
         return code, np.fromiter(seen, dtype=object, count=len(seen))
-    if values.size > FEW_IDS and values.dtype.kind in "iuUSmMf":
+    # Bytes that pad an extended float are of any value: these are sorted.
+    plain = values.dtype.kind in "iuUSmM" or values.dtype.char in "efd"
+    if values.size > FEW_IDS and plain:
         return _by_hashing(values)
     ids, first, code = np.unique(values, return_index=True, return_inverse=True)
     order = np.argsort(first)

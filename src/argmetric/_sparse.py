@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,33 @@ def check_structure(matrix: Any, name: str) -> None:
             )
     elif matrix.format in ("csr", "csc", "bsr"):
         _check_compressed(matrix, name)
+
+
+def check_features(X: Any) -> None:
+    """Refuse features that scikit-learn would fail on: a matrix with parts that do not
+    fit, or objects among which a whole number is beyond all floats.
+    """
+    check_structure(X, "X")
+    kinds = [getattr(X, "dtype", None), *getattr(X, "dtypes", ())]
+    if not isinstance(X, list | tuple) and not any(
+        kind == np.dtype(object) for kind in kinds
+    ):
+        return
+    try:
+        cells = np.asarray(X, dtype=object)
+        cells.astype(np.float64)
+    except (TypeError, ValueError):
+        return  # text, say, which some estimators take
+    except OverflowError:
+        huge = (at for at, x in np.ndenumerate(cells) if abs(x) > sys.float_info.max)
+        place = ", ".join(
+            f"{axis} {index}"
+            for axis, index in zip(("row", "column"), next(huge), strict=False)
+        )
+        raise ValueError(
+            f"X has a whole number at {place} that is beyond all floats, about "
+            f"{sys.float_info.max:.2g}; divide it by a constant first"
+        ) from None
 
 
 def to_dense(matrix: Any, name: str) -> npt.NDArray[Any]:

@@ -297,3 +297,16 @@ def test_shuffled_groups_are_decided_as_sorted_ones(kind, count):
     np.testing.assert_array_equal(
         found.group_n_positives, wanted.group_n_positives[list(firsts)]
     )
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_ids_of_extended_floats(more):
+    """Where they have padding, its bytes are of any value."""
+    n = _groups.FEW_IDS + more
+    ids = (np.arange(n) % 7).astype(np.longdouble)
+    used = 10 if np.finfo(np.longdouble).nmant == 63 else ids.itemsize
+    padding = ids.view(np.uint8).reshape(n, -1)[:, used:]
+    padding[:] = np.random.default_rng(0).integers(0, 256, padding.shape)
+    codes, distinct = _groups.factorize(ids)
+    np.testing.assert_array_equal(codes, np.arange(n) % 7)
+    np.testing.assert_array_equal(distinct, np.arange(7))

@@ -222,6 +222,28 @@ def test_known_labels_are_checked(bad):
 # -------------------------------------------------------------------- prior
 
 
+@pytest.mark.parametrize("prior", [1e-300, 1e-60, 1e-9, 0.5, 1 - 1e-9, 1 - 1e-15])
+@pytest.mark.parametrize(
+    "p", [[0.5, 0.3, 0.999], [1e-300, 1 - 1e-16, 0.5], [5e-324, 5e-324, 1e-308]]
+)
+def test_an_extreme_prior_is_met(p, prior):
+    result = forecast(p, [1, 0, 0], prior=prior)
+    assert result.expected_positives == pytest.approx(3 * prior, rel=1e-9)
+
+
+def test_a_prior_beside_certain_labels_is_met():
+    p = [1.0, 0.0, 0.4, 0.2, 0.7]
+    for prior in (0.2 + 1e-9, 0.5, 0.8 - 1e-9):
+        result = forecast(p, [1, 0, 0, 0, 0], prior=prior)
+        assert result.expected_positives == pytest.approx(5 * prior, rel=1e-12)
+
+
+def test_a_prior_below_all_floats_is_refused():
+    """Three times the least float cannot be shared by two equal rows."""
+    with pytest.raises(ValueError, match=r"cannot be met: the probabilities would be"):
+        forecast([0.5, 0.5, 0.0], [1, 0, 0], prior=5e-324)
+
+
 def test_the_prior_that_is_already_there_changes_nothing():
     plain, same = forecast(P, LABELS), forecast(P, LABELS, prior=P.mean())
     assert same.mean == pytest.approx(plain.mean, rel=1e-9)

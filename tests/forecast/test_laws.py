@@ -348,6 +348,26 @@ def test_known_labels_sharpen_the_shared_effect():
     assert result.std * 60 < wide.std * 20  # of the 20 rows to come
 
 
+@pytest.mark.parametrize("rows", [40, 700])
+@pytest.mark.parametrize("sure", [0.0, 1.0])
+@pytest.mark.parametrize("grouped", [False, True])
+def test_a_known_label_that_contradicts_a_certain_one(grouped, sure, rows):
+    """It is taken as it is, and tells nothing of the effect: as if p were the other."""
+    rng = np.random.default_rng(rows)
+    p, known = rng.random(rows), np.full(rows, NAN)
+    p[0], known[0], known[1] = sure, 1.0 - sure, 1.0
+    labels = (p > 0.4).astype(int)
+    options = {"groups": np.arange(rows) % 4} if grouped else {}
+    options |= {"known": known, "overdispersion": 0.7}
+    found = forecast(p, labels, **options)
+    p[0] = 1.0 - sure
+    other = forecast(p, labels, **options)
+    assert_law(found)
+    assert found.mean == pytest.approx(other.mean, rel=1e-12)
+    assert found.std == pytest.approx(other.std, rel=1e-12)
+    assert found.expected_positives == pytest.approx(other.expected_positives)
+
+
 @pytest.mark.parametrize("known_rows", [0, 2])
 def test_each_group_has_an_effect_of_its_own(known_rows):
     """Many equal groups of four: mean and spread from one of them."""

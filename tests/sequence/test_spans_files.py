@@ -373,6 +373,8 @@ def test_a_bad_development_set_is_refused():
         recalibrate([model], [["O"]])
     with pytest.raises(ValueError, match="0 true ones of 3"):
         recalibrate([model], [["O", "O", "O"]])
+    with pytest.raises(ValueError, match="0 true ones of 0"):
+        recalibrate([model], [["O", "B-X", "O"]], floor=0.7)
     low = token_model([[0.9, 0.1], [0.1, 0.9]], ["O", "B-X"])
     with pytest.raises(ValueError, match="more probable spans are true less often"):
         recalibrate([low] * 9, [write_labels([(0, 1, "X")], 2)] * 8 + [["O", "B-X"]])

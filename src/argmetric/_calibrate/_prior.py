@@ -235,18 +235,28 @@ def constant_for_share(p: Floats, q: Floats, prior: float, n: int) -> float:
             f"and {impossible:.3g} are 0, which no prevalence changes"
         )
     x = log_odds(p, q)
-    low, high, shift = -800.0, 800.0, 0.0
+    open_ = x[np.isfinite(x)]
+    # The rarer of the two labels: its logarithm is nearly linear in the shift.
+    sign, wanted = 1.0, prior * n - certain * n
+    if 2.0 * wanted > open_.size:
+        sign, wanted = -1.0, (1.0 - prior) * n - impossible * n
+    low, high, shift, found = -1500.0, 1500.0, 0.0, math.nan
     for _ in range(100):  # Newton's method, kept between the ends
-        p, q = from_log_odds(x + shift)
-        gap = float(p.sum()) - prior * n
-        low, high = (low, shift) if gap > 0.0 else (shift, high)
-        slope = dot(p, q)
-        tried = shift - gap / slope if slope > 0.0 else math.nan
+        rare, rest = from_log_odds(sign * (open_ + shift))
+        found, slope = float(rare.sum()), sign * dot(rare, rest)
+        gap = math.log(found / wanted) if found > 0.0 else -math.inf
+        low, high = (low, shift) if sign * gap > 0.0 else (shift, high)
+        tried = shift - gap * found / slope if slope else math.nan
         if not low < tried < high:
             tried = (low + high) / 2
         if abs(tried - shift) <= 1e-15 * max(1.0, abs(shift)):
             break
         shift = tried
+    if not math.isclose(found, wanted, rel_tol=1e-9):
+        raise ValueError(
+            f"prior={prior:g} cannot be met: the probabilities would be too close to 0 "
+            "or 1 for floating-point numbers"
+        )
     return shift
 
 

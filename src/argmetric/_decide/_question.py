@@ -313,7 +313,9 @@ def cut_between(upper: float, lower: float) -> float | None:
         return upper
     # Half-way survives rounding to fewer digits, as in a file of 32-bit numbers.
     middle = lower / 2 + upper / 2
-    return middle if lower < float(np.float32(middle)) <= upper else upper
+    with np.errstate(over="ignore"):
+        rounded = float(np.float32(middle))
+    return middle if lower < rounded <= upper else upper
 
 
 def raw_threshold(raw: Floats, labels: Integers) -> float | None:

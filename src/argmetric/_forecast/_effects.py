@@ -11,7 +11,7 @@ from argmetric._expected import runs_in_numpy
 from argmetric._forecast._counts import CELLS, CountLaws
 from argmetric._forecast._laws import ValueLaw, combine
 from argmetric._forecast._shift import REACH, effect_step
-from argmetric._types import Floats, Integers
+from argmetric._types import Booleans, Floats, Integers
 from argmetric.metrics import Metric
 
 LARGEST_EFFECT = 5.0  # beyond, labels are all but copies of each other
@@ -27,11 +27,20 @@ FEW_ROWS = 512  # up to so many every law of counts is exact
 Mask = np.ndarray[tuple[int], np.dtype[np.bool_]]
 
 
+def tells_of_effect(centre: Floats, known: Floats) -> Booleans:
+    """Known labels that an effect makes more or less likely.
+
+    A label of p = 0 or 1 is certain under every effect, and where it contradicts p it
+    is taken as it is.
+    """
+    return np.asarray(~np.isnan(known) & np.isfinite(centre))
+
+
 def log_likelihood(
     centre: Floats, deviation: float, z: Floats, known: Floats
 ) -> Floats:
     """Log-probability of the known labels for every value z of the effect."""
-    arrived = ~np.isnan(known)
+    arrived = tells_of_effect(centre, known)
     total = np.zeros(z.size)
     if arrived.any():
         sign = np.where(known[arrived] == 1.0, 1.0, -1.0)

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from argmetric._expected import by_size
-from argmetric._forecast._effects import mixed_law, settle
+from argmetric._forecast._effects import mixed_law, settle, tells_of_effect
 from argmetric._forecast._laws import ValueLaw, law_of_values
 from argmetric._forecast._shift import centre_log_odds, effect_step, effects
 from argmetric._odds import from_log_odds
@@ -140,7 +140,7 @@ class Groups:
     def _chances(self, centre: Floats, points: Floats, weights: Floats) -> Floats:
         """Chance of every effect in every group, given the known labels."""
         level = np.log(np.maximum(weights, 1e-300))[:, None] + np.zeros(self.size)
-        arrived = ~np.isnan(self.known)
+        arrived = tells_of_effect(centre, self.known)
         if arrived.any():
             sign = np.where(self.known == 1.0, 1.0, -1.0)
             for i, effect in enumerate(points):

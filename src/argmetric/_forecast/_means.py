@@ -193,7 +193,9 @@ class _Sum(Moments):
         wide = self._cells(width, DIVISIONS[-1], lowest)
         _, counts, reach = self._on_grid(wide).mass.shape
         most = min(GRID, GRID_OF_COUNTS / counts) * (wide.count - 1) / reach
-        cells = self._cells(width, min(most, FINER * width / deviation), lowest)
+        enough = FINER * width / deviation
+        enough = next((d for d in DIVISIONS[::-1] if d >= enough), DIVISIONS[0])
+        cells = self._cells(width, min(most, enough), lowest)
         if not self.apart:
             return self._ratio(self._on_grid(cells), cells)
         lattice = divisions_of(self.groups, self.tables, width, lowest)

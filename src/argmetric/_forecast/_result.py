@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from argmetric._arguments import check_number
 from argmetric._discrete import ROUNDING, DiscreteLaw
 from argmetric._display import Result
 from argmetric._types import Floats
@@ -91,7 +92,9 @@ class Forecast(Result, DiscreteLaw):
         score : float
             The score that was had in the end.
         """
-        low, high = self.interval
+        if isinstance(score, float) and math.isnan(score):  # undefined
+            return None
+        score, (low, high) = check_number(score, "score"), self.interval
         if low - ROUNDING <= score <= high + ROUNDING:
             return None
         return (

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import struct
 import tokenize
 import zipfile
@@ -104,7 +105,7 @@ def read_archive(
     path = check_path(path)
     try:
         # Where it is cut off, np.load would leave a file open that it opened itself
-        with open(path, "rb") as file:
+        with open(os.fspath(path), "rb") as file:
             if not zipfile.is_zipfile(file):
                 raise DataError(
                     f"{path} is not a {what} of argmetric, or it is cut off"

@@ -103,7 +103,7 @@ def load_json(path: FilePath, what: str) -> Any:
     what : str
         What it should hold, for the message.
     """
-    with open(path, "rb") as file:
+    with open(os.fspath(path), "rb") as file:  # a number would be a descriptor
         content = file.read()
     try:
         return parsed(content.decode(), with_place=True)

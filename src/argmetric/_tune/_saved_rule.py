@@ -30,7 +30,8 @@ class SavedRule(Saved[Any], Result):
 
     @classmethod
     def _kind_of(cls, values: Any) -> str:
-        if not isinstance(values, dict) or values.get("file") != NAME:
+        # A sparse matrix of keys is a dict with a `get` of its own.
+        if not isinstance(values, dict) or dict.get(values, "file") != NAME:
             raise ValueError(f"this is no saved rule: it does not say {NAME!r}")
         made = values.get("versions")
         by = made.get("argmetric", "") if isinstance(made, dict) else ""

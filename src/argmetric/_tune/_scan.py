@@ -127,7 +127,8 @@ class Cuts:
         # The largest 32-bit number at or below: the smallest score stays above it
         # when it is rounded to 32 bits.
         lowest = self.scores[-1]
-        rounded = np.float32(lowest)
+        with np.errstate(over="ignore"):
+            rounded = np.float32(lowest)
         if rounded > lowest:
             rounded = np.nextafter(rounded, np.float32(-np.inf))
         return float(rounded if np.isfinite(rounded) else lowest)

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from argmetric._arguments import check_jobs, check_label, check_seed, shown
 from argmetric._calibrate import Method
 from argmetric._labels import response_method, scores_of
+from argmetric._sparse import check_features
 from argmetric._suspect import scores_of_a_model, warn_of_common_class
 from argmetric._types import AnyArray, Floats
 from argmetric.estimators._batches import BatchDecisions
@@ -338,6 +339,7 @@ class MetricClassifier(
     def _scores(self, X: Any) -> tuple[Floats, bool]:
         """The estimator's scores of the positive class, or of all; whether margins."""
         check_is_fitted(self)
+        check_features(X)
         method = response_method(self.estimator_)
         scores = scores_of(self.estimator_, X, self.classes_, self._positive, method)
         return scores, method == "decision_function"

@@ -9,7 +9,7 @@ from sklearn.utils import assert_all_finite, column_or_1d, indexable
 from sklearn.utils.multiclass import check_classification_targets
 
 from argmetric._labels import estimator_labels, one_class, plain_label
-from argmetric._sparse import check_structure
+from argmetric._sparse import check_features
 from argmetric._types import AnyArray, Floats, Integers
 from argmetric._validation import check_weight, is_frame_like
 
@@ -31,7 +31,7 @@ def check_rows(X: Any, y: Any, owner: str) -> tuple[Any, AnyArray]:
     y = column_or_1d(estimator_labels(y), warn=True)
     assert_all_finite(y, input_name="y")
     check_classification_targets(y)
-    check_structure(X, "X")
+    check_features(X)
     X, y = indexable(X, y)
     return X, y
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from argmetric._arguments import check_count
 from argmetric._display import Lines, Mark, Result, draw_curve, drawing
 from argmetric._saving import shown_number
 from argmetric._types import Floats, Integers
@@ -160,6 +161,7 @@ def decode(
       found by   general F-maximiser
     """
     function, chain = as_utility(metric), as_chain(model)
+    budget = check_count(budget, "budget", low=1)
     if zero_division is not None:
         if not isinstance(function, CountUtility):
             raise ValueError(f"{function.name} has no zero_division")

@@ -17,7 +17,7 @@ from sklearn.utils.validation import (
 
 from argmetric._arguments import check_count, shown
 from argmetric._labels import estimator_labels, is_second
-from argmetric._sparse import check_structure
+from argmetric._sparse import check_features
 from argmetric._suspect import warn_of_common_class
 from argmetric._types import BinaryLabels
 from argmetric._validation import is_sparse
@@ -32,7 +32,7 @@ def read_rows(
     """Checked rows, hashed if asked for; `reset` notes their width and names."""
     if bits is not None:
         bits = check_count(bits, "hash_bits", low=1, high=30)
-    check_structure(X, "X")
+    check_features(X)
     options = {"accept_sparse": "csr", "dtype": np.float64, "order": "C"}
     options["ensure_min_samples"] = least
     if bits:

@@ -24,7 +24,7 @@ from argmetric._arguments import (
 )
 from argmetric._labels import estimator_labels
 from argmetric._odds import from_log_odds
-from argmetric._sparse import check_structure
+from argmetric._sparse import check_features
 from argmetric._suspect import warn_of_common_class
 from argmetric._types import Floats
 from argmetric.metrics import MetricLike, get_metric
@@ -197,7 +197,7 @@ class MetricLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[
         """
         self._check_parameters()
         previous = self._previous()
-        check_structure(X, "X")
+        check_features(X)
         X, y = validate_data(
             self,
             X,
@@ -251,7 +251,7 @@ class MetricLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[
             Margins.
         """
         check_is_fitted(self)
-        check_structure(X, "X")
+        check_features(X)
         X = validate_data(
             self, X, accept_sparse="csr", dtype=[np.float64, np.float32], reset=False
         )

@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from argmetric._arguments import check_number, check_seed
-from argmetric._sparse import check_structure
+from argmetric._sparse import check_features
 from argmetric._types import BinaryLabels, Floats, Integers
 from argmetric._validation import check_choice
 from argmetric.metrics import MetricLike
@@ -279,7 +279,7 @@ class MultiLabelTagger(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
     def _rows(self, X: Any, *, reset: bool) -> Any:
-        check_structure(X, "X")
+        check_features(X)
         checked = validate_data(
             self, X, accept_sparse="csr", dtype=np.float64, reset=reset
         )

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from argmetric._sparse import check_structure
+from argmetric._sparse import check_features
 from argmetric._validation import is_sparse, to_floats, to_numpy
 from argmetric.search._epochs import Log
 from argmetric.search._tagging._choices import Tier
@@ -43,9 +43,8 @@ def matrix_source(
     """Check a matrix and the lengths of its sequences."""
     from scipy.sparse import csr_matrix
 
-    if is_sparse(X):
-        check_structure(X, "X")
-    else:
+    check_features(X)
+    if not is_sparse(X):
         X = to_floats(X, "X")
         if X.ndim != 2:
             raise ValueError(f"X must be a matrix, not of shape {X.shape}")
