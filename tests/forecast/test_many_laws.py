@@ -28,7 +28,8 @@ NAMES = [
 ]
 VECTORS = (1, 2, 9, 31, 32, 33, 64, 255, 256, 257, 300)
 GROUPS, SIZES = (1, 2, 15, 16, 17, 18, 40), (1, 1, 2, 3, 5, 12, 63, 64, 65)
-EXACT = 1 << 15  # values of a sum that are kept one by one
+EXACT = 1 << 22  # pairs of a sum and a value that are looked at one by one
+RARE = 1e-15  # chances of sums that are left out
 CELLS = 1 << 15
 
 
@@ -114,10 +115,7 @@ def mean_of(laws):
     """Law of the mean over groups that have a value; exact or on a grid."""
     by_count = {0: (np.zeros(1), np.ones(1))}
     for values, chances, missing in laws:
-        if (
-            sum(sums.size for sums, _ in by_count.values()) * (values.size + 1)
-            > EXACT * 8
-        ):
+        if sum(sums.size for sums, _ in by_count.values()) * (values.size + 1) > EXACT:
             return (*on_grid(laws), False)
         fresh = {}
         for count, (sums, mass) in by_count.items():
@@ -158,21 +156,22 @@ def moments_of(laws):
 
 def merged(parts):
     values, mass = (np.concatenate(side) for side in zip(*parts, strict=True))
+    likely = mass > RARE
+    values, mass = values[likely], mass[likely]
+    if not values.size:
+        return values, mass
     order = np.argsort(values)
     values, mass = values[order], mass[order]
     starts = np.flatnonzero(np.diff(values, prepend=-math.inf) > 1e-12)
-    return (
-        (values[starts], np.add.reduceat(mass, starts))
-        if values.size
-        else (values, mass)
-    )
+    return values[starts], np.add.reduceat(mass, starts)
 
 
 def on_grid(laws):
     """Sums of values on a fine grid, each split between two cells, by count."""
+    laws = [(*merged([(v, c)]), missing) for v, c, missing in laws]
     low = min(v[0] for v, _, _ in laws if v.size)
     high = max(v[-1] for v, _, _ in laws if v.size)
-    step = (high - low) * len(laws) / (CELLS - 2 * len(laws) - 2)
+    step = (high - low) / (CELLS // len(laws) - 2)  # both ends lie on cells
     spectra = np.zeros((len(laws) + 1, CELLS // 2 + 1), dtype=complex)
     spectra[0] = 1.0
     for values, chances, missing in laws:
