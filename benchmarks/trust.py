@@ -6,9 +6,10 @@
     python benchmarks/trust.py --quick        # a smoke run: figures mean nothing
     python benchmarks/trust.py maps --table   # the tables of the docs, last
 
-maps: what a map costs or gains in F1, MCC and G-mean, and whether the 90 % interval of
-a forecast holds the score that is had; "seen" is a spline that was fitted to the labels
-of the test itself. short: the same on the first split, in F1 alone.
+ends: the default with a reference, by kind of model and size of the reference: how
+often the actual score lies below and above the 90 % interval, and what the reference
+gains. maps: what other maps cost or gain in F1, MCC and G-mean; "seen" is a spline that
+was fitted to the labels of the test itself. short: maps on one split, in F1 alone.
 verdicts: whether what `calibration_check` says of a reference holds on new rows, and
 what its route is worth. share: the share of positives moved, and is given, estimated
 or not thought of; one split, some minutes. generated: the verdicts on scores that are
@@ -25,7 +26,7 @@ import sys
 
 from harness import run_sections
 
-SECTIONS = ("short", "maps", "verdicts", "share", "generated", "stop")
+SECTIONS = ("short", "ends", "maps", "verdicts", "share", "generated", "stop")
 
 if __name__ == "__main__":
     sys.exit(run_sections("trust_parts", SECTIONS, __doc__))

@@ -119,7 +119,7 @@ def _scores(name: str, split: int) -> list[Scored]:
     """Scores of all models, kept in a file: they take most of the time."""
     folder = Path(tempfile.gettempdir()) / "argmetric-trust"
     folder.mkdir(exist_ok=True)
-    path = folder / f"{name}-{split}.pickle"
+    path = folder / f"{name}-{split}-{len(MODELS)}.pickle"
     if path.exists():
         return pickle.loads(path.read_bytes())
     scored = list(_fit_and_score(name, split))

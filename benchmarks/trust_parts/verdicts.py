@@ -22,14 +22,14 @@ def run(*, quick: bool) -> str:
     for half in ("shown on", "chosen on", "both"):
         part = [row for row in rows if half in (row["sets"], "both")]
         _emit_forecasts([row for row in part if row["kind"] == "one vector"], half)
-        for kind in ("one vector", "groups, 0/0 = 0", "groups, 0/0 = 1"):
+        for kind in ("one vector", "MCC", "groups, 0/0 = 0", "groups, 0/0 = 1"):
             _emit_routes([row for row in part if row["kind"] == kind], half, kind)
     return ""
 
 
 def measure(case: Case) -> list[dict[str, Any]]:
     """Verdicts and routes of the reference, and all routes on the test."""
-    rows = [_row(case, "one vector", {}, {})]
+    rows = [_row(case, "one vector", {}, {}), _row(case, "MCC", {}, {}, "mcc")]
     if case.size >= 1000:
         for zero in (0.0, 1.0):
             options = {"zero_division": zero}
@@ -41,14 +41,18 @@ def measure(case: Case) -> list[dict[str, Any]]:
 
 
 def _row(
-    case: Case, kind: str, here: dict[str, Any], there: dict[str, Any]
+    case: Case,
+    kind: str,
+    here: dict[str, Any],
+    there: dict[str, Any],
+    metric: str = "f1",
 ) -> dict[str, Any]:
     known, p = case.reference_y, case.reference_p
-    check = am.calibration_check(known, p, "f1", **here)
-    rule = am.tune(known, p, "f1", n_bootstrap=0, cv=0, **here)
-    decided = am.decide(case.p, "f1", **there)
+    check = am.calibration_check(known, p, metric, **here)
+    rule = am.tune(known, p, metric, n_bootstrap=0, cv=0, **here)
+    decided = am.decide(case.p, metric, **there)
     calibrator = am.calibrate(known, p)
-    mended = am.decide(case.p, "f1", calibrator=calibrator, **there)
+    mended = am.decide(case.p, metric, calibrator=calibrator, **there)
     labels = {
         "recalibrate": mended.labels,
         "decide": decided.labels,
@@ -56,7 +60,7 @@ def _row(
         "half": (case.p >= 0.5).astype(int),
     }
     score = {
-        name: am.evaluate(case.y, one, "f1", **there) for name, one in labels.items()
+        name: am.evaluate(case.y, one, metric, **there) for name, one in labels.items()
     }
     row: dict[str, Any] = {"kind": kind, "route": check.route}
     row |= {name: 100 * value for name, value in score.items()}
@@ -65,6 +69,7 @@ def _row(
     row["fit to forecast"] = check.fit_to_forecast
     if kind == "one vector":
         row["gap"] = 100 * check.gap
+        row["expected error"] = 100 * check.expected_error
         for name, decision, how in (
             ("decide", decided, {}),
             ("recalibrate", mended, {"calibrator": calibrator}),
@@ -100,6 +105,12 @@ def _emit_forecasts(rows: list[dict[str, Any]], half: str) -> None:
                 sets=half, cases=len(part),
                 off_by=float(np.mean([row[f"{name} off by"] for row in part])),
             )  # fmt: skip
+    off_by = float(np.mean([row["recalibrate off by"] for row in rows]))
+    emit(
+        "verdicts", "expected error of recalibrated forecasts",
+        float(np.mean([row["expected error"] for row in rows])), "points",
+        sets=half, cases=len(rows), actual_error=off_by,
+    )  # fmt: skip
     for verdict in ("yes", "no", "too few rows to say"):
         part = [row for row in rows if row["fit to decide"] == verdict]
         if part:
@@ -132,5 +143,5 @@ def _emit_routes(rows: list[dict[str, Any]], half: str, kind: str) -> None:
         emit(
             "verdicts", f"the measured route over '{name}'", float(gain.mean()),
             "points", kind=kind, sets=half, cases=len(rows),
-            error=error, taken=taken[name], f1=base,
+            error=error, taken=taken[name], score=base,
         )  # fmt: skip

@@ -51,7 +51,7 @@ class Calibrator(Saved["Calibrator"], Result):
     >>> p = [0.01, 0.02, 0.03, 0.04, 0.05, 0.2, 0.1, 0.4]
     >>> calibrator = am.calibrate(y, p)
     >>> calibrator.apply([0.01, 0.1, 0.4]).round(2)
-    array([0.14, 0.54, 0.85])
+    array([0.02, 0.43, 0.88])
     >>> len(calibrator.alternatives)
     48
     """
