@@ -104,7 +104,7 @@ def test_scores_beyond_the_reach_of_a_map_keep_their_order():
 
 def test_the_flat_parts_of_a_curve_keep_their_order():
     knots, values = np.array([-1.0, 0.0, 1.0]), np.array([-2.0, 0.5, 0.5])
-    flat = SplineMap(knots, values, 0.5, -4.0, 2.0, reach=4.0)
+    flat = SplineMap(knots, values, 0.5, (-4.0, 4.0), -4.0, 2.0)
     x = np.array([0.2, 0.7, 0.5, 0.9, -3.0])
     for scores, logits in ((x, True), (expit(x), False)):
         decided = am.decide(scores, calibrator=flat, max_positives=2, logits=logits)
@@ -176,7 +176,8 @@ def test_a_forecast_mixes_over_the_maps_that_the_reference_allows():
                 for one in fitted.alternatives
             ]
             mean = np.mean([one.mean for one in alone])
-            assert told.mean == pytest.approx(mean, abs=2e-5)
+            # What the reference counted on either side moves it a little besides.
+            assert told.mean == pytest.approx(mean, abs=0.1 * told.std)
             # An interval of the mixture is wider than that of a usual map.
             widths = [one.interval[1] - one.interval[0] for one in alone]
             assert told.interval[1] - told.interval[0] > np.median(widths)

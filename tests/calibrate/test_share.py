@@ -300,7 +300,7 @@ def test_the_interval_holds_how_far_the_share_may_be_off(groups):
     certain = map_.then(replace(shift, draws=None))
     sure = am.forecast(p, d.labels, calibrator=certain, **how)
     assert f.interval_given_map == sure.interval_given_map
-    assert f.std > 1.05 * sure.std
+    assert f.std > 1.03 * sure.std  # what the map leaves open is in both
 
 
 def test_the_coverage_of_a_forecast_is_that_of_its_share():
@@ -351,7 +351,7 @@ def test_a_decision_for_another_share_can_be_reported():
     d = am.decide(p, **how)
     told = json.loads(d.report(y).render("json"))["score"]
     f = am.forecast(p, d.labels, **how)
-    assert told["mean"] == f.mean
+    assert told["mean"] == d.expected
     assert (told["low"], told["high"]) == f.interval
 
 

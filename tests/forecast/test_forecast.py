@@ -231,6 +231,13 @@ def test_an_extreme_prior_is_met(p, prior):
     assert result.expected_positives == pytest.approx(3 * prior, rel=1e-9)
 
 
+def test_a_prior_between_rows_that_are_nearly_certain_is_met():
+    """Newton's method overshoots to where all probabilities are next to 0."""
+    p = np.append([0.003, 0.09, 0.66, 0.82, 0.91], 1 - np.logspace(-13, -3, 7))
+    result = forecast(p, np.ones(12), prior=0.82)
+    assert result.expected_positives == pytest.approx(12 * 0.82, rel=1e-9)
+
+
 def test_a_prior_beside_certain_labels_is_met():
     p = [1.0, 0.0, 0.4, 0.2, 0.7]
     for prior in (0.2 + 1e-9, 0.5, 0.8 - 1e-9):

@@ -84,7 +84,7 @@ def _check_direction(reference: Reference, method: str) -> None:
     if method in ("platt", "beta", "spline"):
         warnings.warn(
             f"the scores tell nothing about the {reference.n:,} labels (z = {z:.1f}): "
-            f"the {method} map gives every row about the prevalence "
+            f"the {method} map moves every row towards the prevalence "
             f"{reference.prevalence:.3g}",
             UserWarning,
             stacklevel=4,

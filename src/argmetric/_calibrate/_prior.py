@@ -244,7 +244,7 @@ def constant_for_share(p: Floats, q: Floats, prior: float, n: int) -> float:
     for _ in range(100):  # Newton's method, kept between the ends
         rare, rest = from_log_odds(sign * (open_ + shift))
         found, slope = float(rare.sum()), sign * dot(rare, rest)
-        gap = math.log(found / wanted) if found > 0.0 else -math.inf
+        gap = math.log(found) - math.log(wanted) if found > 0.0 else -math.inf
         low, high = (low, shift) if sign * gap > 0.0 else (shift, high)
         tried = shift - gap * found / slope if slope else math.nan
         if not low < tried < high:

@@ -116,7 +116,8 @@ def forecast(
     fitted = resolve_reference(calibrator, reference, logits=logits)
     if fitted.calibrator is None:
         warn_of_scale(layout.scores, logits=logits, zeros=layout.sparse)
-        warn_of_lost_map(p, labels)
+        if prior is None:
+            warn_of_lost_map(p, labels)
     known_share = None if prior == "estimate" else prior
     at = AtShare(fitted.calibrator, None, ())
     if known_share is None:
