@@ -11,9 +11,10 @@ often the actual score lies below and above the 90 % interval, and what the refe
 gains. maps: what other maps cost or gain in F1, MCC and G-mean; "seen" is a spline that
 was fitted to the labels of the test itself. short: maps on one split, in F1 alone.
 verdicts: whether what `calibration_check` says of a reference holds on new rows, and
-what its route is worth. share: the share of positives moved, and is given, estimated
-or not thought of; one split, some minutes. generated: the verdicts on scores that are
-right already. stop: how soon commands end after a signal.
+what its route is worth. classifier: whether the interval of `MetricClassifier.forecast`
+holds the actual score. share: the share of positives moved, and is given, estimated
+or not thought of; one split, some minutes. generated: what the default does to scores
+that are right already. stop: how soon commands end after a signal.
 
 Every line is one JSON object. All choices were made on one half of the sets; figures
 are given for both. Models are fitted once, and their scores are kept in the temporary
@@ -26,7 +27,16 @@ import sys
 
 from harness import run_sections
 
-SECTIONS = ("short", "ends", "maps", "verdicts", "share", "generated", "stop")
+SECTIONS = (
+    "short",
+    "ends",
+    "maps",
+    "verdicts",
+    "classifier",
+    "share",
+    "generated",
+    "stop",
+)
 
 if __name__ == "__main__":
     sys.exit(run_sections("trust_parts", SECTIONS, __doc__))

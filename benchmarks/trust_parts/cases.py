@@ -129,14 +129,19 @@ def _scores(name: str, split: int) -> list[Scored]:
     return scored
 
 
-def _fit_and_score(name: str, split: int) -> Iterator[Scored]:
+def load_split(name: str, split: int) -> tuple[np.ndarray, ...]:
+    """X and y of a set; the rows of its training part, its reference and its test."""
     table = load(name)
     X, y = _dense(table.X), _positive(table.y)
-    train, reference, test = _parts(y.size, split)
+    return X, y, *_parts(y.size, split)
+
+
+def _fit_and_score(name: str, split: int) -> Iterator[Scored]:
+    X, y, train, reference, test = load_split(name, split)
     if y[train].sum() < FEWEST_KNOWN:
         return
     for model in MODELS:
-        fitted = _model(model).fit(X[train], y[train])
+        fitted = new_model(model).fit(X[train], y[train])
         p = [fitted.predict_proba(X[rows])[:, 1] for rows in (reference, test)]
         yield Scored(name, split, model, y[reference], p[0], y[test], p[1])
 
@@ -166,7 +171,8 @@ def _parts(n: int, split: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return rest[:half], rest[half : 2 * half], part[:MOST]
 
 
-def _model(name: str) -> Any:
+def new_model(name: str) -> Any:
+    """An estimator that is not fitted yet."""
     from sklearn.ensemble import (
         HistGradientBoostingClassifier,
         RandomForestClassifier,
