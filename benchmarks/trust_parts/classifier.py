@@ -2,8 +2,8 @@
 
 Its map is fitted to out-of-fold scores, and the scores that it is applied to come from
 a model that was fitted to all rows. "reference" is the same model with a map that was
-fitted to its own scores of as many further rows: the difference between the two is what
-the folds cost. It is there where a set has so many rows.
+fitted to its own scores of as many further rows, where a set has so many: what folds
+cost is the difference.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ from trust_parts.cases import (
 )
 
 SIZES = (500, 2000)  # rows that are fitted to
-TREES = 50  # of a forest, half as many as elsewhere
+MAPS = ("out of fold", "reference")
+TREES = 50  # of forests and boosting, half as many as elsewhere
 FEWEST_LEARNED = 10  # positives
 
 
@@ -37,7 +38,7 @@ def run(*, quick: bool) -> str:
     rows = [row for part in measured for row in part]
     for half in ("shown on", "chosen on", "both"):
         part = [row for row in rows if half in (row["sets"], "both")]
-        for known in ("out of fold", "reference"):
+        for known in MAPS:
             for labels in ("predict", "decide"):
                 about = {"sets": half, "map": known, "labels": labels}
                 _emit(part, about)
@@ -59,18 +60,22 @@ def measure(name: str, split: int = 0) -> list[dict[str, Any]]:
         before = train.size
         for model in MODELS:
             about = {"set": name, "sets": half, "model": model, "size": size}
-            fitted = _fitted(new_model(model), X[train], y[train])
-            rows += _judged(fitted, X[test], y[test], about | {"map": "out of fold"})
+            fitted = _fitted(_small(model), X[train], y[train])
+            rows += _judged(fitted, X[test], y[test], about | {"map": MAPS[0]})
             if more.size == size and y[more].any():
                 frozen = FrozenEstimator(fitted.estimator_)
                 fitted = _fitted(frozen, X[more], y[more])
-                rows += _judged(fitted, X[test], y[test], about | {"map": "reference"})
+                rows += _judged(fitted, X[test], y[test], about | {"map": MAPS[1]})
     return rows
 
 
+def _small(model: str) -> Any:
+    names = {"forest": "n_estimators", "boosting": "max_iter"}
+    options = {names[model]: TREES} if model in names else {}
+    return new_model(model).set_params(**options)
+
+
 def _fitted(estimator: Any, X: np.ndarray, y: np.ndarray) -> am.MetricClassifier:
-    if hasattr(estimator, "n_estimators") and not hasattr(estimator, "classes_"):
-        estimator.set_params(n_estimators=TREES)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of scores that tell nothing, and the like
         return am.MetricClassifier(estimator, "f1", random_state=0).fit(X, y)
@@ -111,7 +116,7 @@ def _emit(rows: list[dict[str, Any]], about: dict[str, Any]) -> None:
         part = _part(rows, group)
         if not part:
             continue
-        judged = not group and about["map"] == "out of fold" and about["sets"] == "both"
+        judged = not group and about["map"] == MAPS[0] and about["sets"] == "both"
         about_part = about | group | {"cases": len(part)}
         emit(
             "classifier", "90 % interval holds", _mean(part, "held"), "share",
@@ -143,7 +148,7 @@ def _table(rows: list[dict[str, Any]]) -> str:
     ]
     for labels in ("predict", "decide"):
         for model in ("all", *MODELS):
-            for known in ("out of fold", "reference"):
+            for known in MAPS:
                 about = {"labels": labels, "map": known}
                 about |= {} if model == "all" else {"model": model}
                 part = _part(rows, about)

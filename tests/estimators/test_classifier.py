@@ -1,6 +1,7 @@
 """MetricClassifier against loops written out by hand, and inside of scikit-learn."""
 
 import pickle
+from dataclasses import replace
 
 import joblib
 import numpy as np
@@ -83,6 +84,12 @@ def model(estimator=None, metric="f1", **options):
     )
 
 
+def learned_from(calibrator):
+    """The same map, each row of its reference counted as half a row."""
+    x, rows, positives = calibrator.counts
+    return replace(calibrator, counts=np.stack([x, rows / 2, positives / 2]))
+
+
 def best_cut(y, scores, score):
     """Every cut between distinct scores, one after the other."""
     cuts = [np.inf, *np.unique(scores)]
@@ -115,7 +122,7 @@ def test_the_rule_is_on_the_scores_and_the_map_beside_it(method):
     scores = cross_val_predict(GaussianNB(), X, Y, method="predict_proba")[:, 1]
     assert fitted.best_score_ == pytest.approx(best_cut(Y, scores, f1), rel=1e-14)
     assert fitted.best_threshold_ == am.tune(Y, scores).threshold
-    assert fitted.calibrator_ == am.calibrate(Y, scores, method)
+    assert fitted.calibrator_ == learned_from(am.calibrate(Y, scores, method))
     raw = GaussianNB().fit(X, Y).predict_proba(X)[:, 1]
     np.testing.assert_array_equal(fitted.predict(X), raw >= fitted.best_threshold_)
     p = fitted.calibrator_.apply(raw)
@@ -149,6 +156,24 @@ def test_the_default_map_and_its_uncertainty_reach_the_forecast():
         model(GaussianNB(), calibration=None).fit(X, Y).forecast(X).interval_given_map
         is None
     )
+
+
+def test_rows_that_the_model_learns_from_too_count_half():
+    """Their scores are those of other models; a frozen model has scored its own."""
+    scores = cross_val_predict(GaussianNB(), X, Y, method="predict_proba")[:, 1]
+    fitted = model(GaussianNB()).fit(X, Y)
+    assert fitted.calibrator_.counts[1:].sum(axis=1).tolist() == [200.0, Y.sum() / 2]
+    np.testing.assert_array_equal(
+        fitted.calibrator_.counts[0], am.calibrate(Y, scores).counts[0]
+    )
+    frozen = model(FrozenEstimator(GaussianNB().fit(X, Y))).fit(*rare(300, seed=1))
+    assert frozen.calibrator_.counts[1].sum() == 300.0
+
+    raw, chosen = fitted.estimator_.predict_proba(X)[:, 1], fitted.predict(X)
+    whole = am.forecast(raw, chosen, calibrator=am.calibrate(Y, scores)).interval
+    low, high = fitted.forecast(X).interval
+    assert low < whole[0]
+    assert high > whole[1]
 
 
 @pytest.mark.parametrize("inner", [GaussianNB(), LinearSVC(random_state=0)])
@@ -478,7 +503,9 @@ def test_weights_act_on_the_model_the_map_and_the_rule():
         return f1(y, chosen, weights)
 
     assert fitted.best_score_ == pytest.approx(best_cut(Y, scores, weighted), rel=1e-12)
-    assert fitted.calibrator_ == am.calibrate(Y, scores, sample_weight=weights)
+    assert fitted.calibrator_ == learned_from(
+        am.calibrate(Y, scores, sample_weight=weights)
+    )
     whole = GaussianNB().fit(X, Y, weights)
     np.testing.assert_array_equal(fitted.estimator_.theta_, whole.theta_)
 

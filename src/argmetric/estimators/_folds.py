@@ -46,13 +46,15 @@ class HeldOut:
     """Scores of rows by models fitted without them.
 
     A row stands here as often as the splitter tests it: not at all in a time series'
-    first part, several times in repeated folds. In the order of the rows.
+    first part, several times in repeated folds. In the order of the rows. `refitted`:
+    the scores of new rows come from another model, which learns from these rows too.
     """
 
     rows: Integers
     fold: Integers
     scores: Floats
     method: Method
+    refitted: bool
 
     @property
     def margins(self) -> bool:
@@ -146,7 +148,7 @@ def out_of_fold(
     fold = np.repeat(np.arange(len(splits)), [test.size for _, test in splits])
     scores = np.concatenate([scores for scores, _ in parts])
     order = np.argsort(rows, kind="stable")
-    return HeldOut(rows[order], fold[order], scores[order], parts[0][1])
+    return HeldOut(rows[order], fold[order], scores[order], parts[0][1], True)
 
 
 def _fit_and_score(
@@ -168,7 +170,7 @@ def score_all(estimator: Any, problem: Problem) -> HeldOut:
     method = response_method(estimator)
     scores = scores_of(estimator, problem.X, problem.classes, problem.positive, method)
     rows = np.arange(problem.y.size)
-    return HeldOut(rows, np.zeros_like(rows), scores, method)
+    return HeldOut(rows, np.zeros_like(rows), scores, method, False)
 
 
 def with_weight(problem: Problem, rows: Integers) -> set[int]:
