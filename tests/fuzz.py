@@ -169,7 +169,10 @@ def _names_an_argument(message: str, odd: OddCall) -> bool:
 def _of_scikit_learn(error: Exception) -> bool:
     """Whether scikit-learn refused what its estimators refuse."""
     frames = [one.filename for one in traceback.extract_tb(error.__traceback__)]
-    ours = max(i for i, file in enumerate(frames) if "/site-packages/" not in file)
+    theirs = "/site-packages/", "pandas/_libs/"  # compiled files have short names
+    ours = max(
+        i for i, file in enumerate(frames) if not any(one in file for one in theirs)
+    )
     return ours + 1 < len(frames) and "/sklearn/" in frames[ours + 1]
 
 

@@ -176,6 +176,9 @@ METHODS: dict[str, Call] = {
     ),
     "MultiClassRule.predicts": of(MULTI_CLASS.predicts, p=THREE),
     "Decision.plot": of(drawn(DECISION.plot), ax=None),
+    "Decision.forecast": of(
+        DECISION.forecast, coverage=0.9, known=None, prior=None, overdispersion=0.0
+    ),
     "Forecast.surprise": of(FORECAST.surprise, score=0.5),
     "Forecast.plot": of(drawn(FORECAST.plot), ax=None),
     "evaluate, a forecast": of(am.evaluate, y_true=Y, y_pred=Y, forecast=FORECAST),

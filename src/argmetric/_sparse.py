@@ -39,19 +39,22 @@ def check_structure(matrix: Any, name: str) -> None:
 
 def check_features(X: Any) -> None:
     """Refuse features that scikit-learn would fail on: a matrix with parts that do not
-    fit, or objects among which a whole number is beyond all floats.
+    fit, or objects among which is Decimal('sNaN') or a whole number beyond all floats.
     """
     check_structure(X, "X")
-    kinds = [getattr(X, "dtype", None), *getattr(X, "dtypes", ())]
+    # A lazy frame, which has no shape, would read its source to tell its types
+    columns = getattr(X, "dtypes", ()) if hasattr(X, "shape") else ()
+    kinds = [getattr(X, "dtype", None), *columns]
     if not isinstance(X, list | tuple) and not any(
         kind == np.dtype(object) for kind in kinds
     ):
         return
     try:
         cells = np.asarray(X, dtype=object)
-        cells.astype(np.float64)
-    except (TypeError, ValueError):
-        return  # text, say, which some estimators take
+        with np.errstate(over="ignore"):  # longer floats than 64 bits become infinite
+            cells.astype(np.float64)
+    except (TypeError, ValueError):  # text, say, which some estimators take
+        _refuse_signalling_nan(cells)
     except OverflowError:
         huge = (at for at, x in np.ndenumerate(cells) if abs(x) > sys.float_info.max)
         place = ", ".join(
@@ -62,6 +65,16 @@ def check_features(X: Any) -> None:
             f"X has a whole number at {place} that is beyond all floats, about "
             f"{sys.float_info.max:.2g}; divide it by a constant first"
         ) from None
+
+
+def _refuse_signalling_nan(cells: npt.NDArray[Any]) -> None:
+    """Refuse the nan of Decimal that raises an error when it is compared."""
+    try:
+        np.not_equal(cells, cells)
+    except ArithmeticError:
+        raise ValueError("X has Decimal('sNaN'); write nan in its place") from None
+    except (TypeError, ValueError):
+        pass  # NA of pandas has no truth value either, but some estimators take it
 
 
 def to_dense(matrix: Any, name: str) -> npt.NDArray[Any]:

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import math
 import os
+import warnings
+from decimal import Decimal
 
 import numpy as np
+import pandas as pd
 import polars as pl
 import pytest
 from scipy.sparse import dok_matrix
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, SGDClassifier
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
 
 import argmetric as am
 from argmetric import sequence
-from argmetric.search import Parser, Summarizer, Tagger
+from argmetric._sparse import check_features
+from argmetric.search import Costing, Parser, Summarizer, Tagger
 
 NAN = math.nan
 
@@ -25,7 +32,7 @@ NAN = math.nan
 def test_a_file_descriptor_is_no_path(load):
     reading, writing = os.pipe()
     for number in (reading, writing, True):
-        with pytest.raises(TypeError, match="PathLike"):
+        with pytest.raises(TypeError, match="path must be the name of a file"):
             load(number)
     os.write(writing, b"open")  # neither end was closed
     assert os.read(reading, 4) == b"open"
@@ -35,7 +42,7 @@ def test_a_file_descriptor_is_no_path(load):
 
 def test_a_file_descriptor_is_not_written_to():
     rule = am.tune([0, 1, 0, 1], [0.1, 0.9, 0.4, 0.6])
-    with pytest.raises(TypeError, match="PathLike"):
+    with pytest.raises(TypeError, match="path must be the name of a file"):
         rule.save(1)
 
 
@@ -85,11 +92,10 @@ def test_a_number_that_could_be_masked_counts():
         lambda X, y: am.MetricClassifier(LogisticRegression()).fit(X, y),
         lambda X, y: am.MetricLogisticRegression().fit(X, y),
         lambda X, y: am.stream.OnlineClassifier().partial_fit(X, y, classes=[0, 1]),
+        lambda X, y: am.stream.OnlineThreshold(GaussianNB()).fit(X, y),
     ],
 )
 def test_a_whole_number_beyond_floats_among_features(fit, form):
-    import pandas as pd
-
     X, y = np.zeros((40, 2), dtype=object), np.arange(40) % 2
     X[:, 0] = y
     X[7, 1] = 10**400
@@ -105,10 +111,97 @@ def test_a_whole_number_beyond_floats_where_labels_are_predicted():
     for model in (
         am.MetricClassifier(LogisticRegression()),
         am.MetricLogisticRegression(),
+        am.stream.OnlineThreshold(GaussianNB()),
+        Costing(LogisticRegression(), n_draws=1),
     ):
         model.fit(X, y)
         with pytest.raises(ValueError, match="row 1, column 0"):
             model.predict(huge)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        am.MetricClassifier(LogisticRegression()),
+        am.stream.OnlineThreshold(SGDClassifier(random_state=0)),
+        Costing(LogisticRegression(), n_draws=1),
+    ],
+)
+def test_a_nan_that_cannot_be_compared(model):
+    X = (np.arange(40) % 2)[:, None]
+    model.fit(X, X.ravel())
+    assert model.predict([[1], [0]]).tolist() == [1, 0]
+    with pytest.raises(ValueError, match=r"X has Decimal\('sNaN'\)"):
+        model.predict([[1], [Decimal("sNaN")]])
+
+
+@pytest.mark.parametrize("model", [GaussianNB(), SGDClassifier(random_state=0)])
+def test_a_missing_value_of_pandas_that_a_model_cannot_take(model):
+    X = (np.arange(40) % 2)[:, None]
+    model = am.stream.OnlineThreshold(model).fit(X, X.ravel())
+    with pytest.raises(TypeError, match=r"the model cannot take X: .*NA"):
+        model.predict([[1], [pd.NA]])
+
+
+def test_features_that_are_text_reach_the_model():
+    words, y = [["a"], ["b"]] * 20, [1, 0] * 20
+    codes = OneHotEncoder(handle_unknown="ignore")
+    model = am.MetricClassifier(make_pipeline(codes, LogisticRegression()))
+    assert model.fit(words, y).predict([["b"], ["a"]]).tolist() == [0, 1]
+
+
+def test_rows_of_a_frame_are_drawn_as_those_of_an_array():
+    X, y = np.random.default_rng(0).normal(size=(60, 2)), np.arange(60) % 3 == 0
+    X[:, 0] += 2 * y
+    of_array = Costing(LogisticRegression()).fit(X, y)
+    frame = pd.DataFrame(X, index=np.arange(60)[::-1])
+    of_frame = Costing(LogisticRegression()).fit(frame, y)
+    assert of_array.predict_proba(X).tolist() == of_frame.predict_proba(frame).tolist()
+
+
+def test_a_lazy_frame_is_not_asked_for_its_types():
+    X = pl.LazyFrame({"a": [0.0, 1.0]})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises((TypeError, ValueError)):
+            am.MetricLogisticRegression().fit(X, [0, 1])
+
+
+def test_a_float_of_more_than_64_bits_among_features():
+    X = [[0.0], [1.0], [np.longdouble("1e4000")]]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        check_features(X)
+
+
+def test_files_are_not_read_to_their_end_before_they_are_checked():
+    read = []
+
+    class Endless:
+        def __getitem__(self, i):
+            read.append(i)
+            return 0.5
+
+    with pytest.raises(TypeError, match=r"files must be the name of a file, not 0\.5"):
+        am.scale.evaluate(Endless(), "f1")
+    assert read == [0]
+
+
+@pytest.mark.parametrize("value", ["many", None, [[1, 2], [3]], 1j])
+def test_the_number_of_items_of_a_metric(value):
+    with pytest.raises(TypeError, match="n must hold counts"):
+        am.MCC().tie_floor(value)
+
+
+@pytest.mark.parametrize("share", [1e-300, 1e-307, 1e-320, 5e-324])
+def test_a_share_on_both_sides_of_the_smallest_full_float(share):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(ValueError, match="reference_prevalence"):
+            am.adjust_prior([0.2, 0.5, 0.9], reference_prevalence=share)
+        # Where each row is certain, the share of those that are 1
+        found = am.adjust_prior([0.0, 1.0, 1.0, 0.0, 0.0], reference_prevalence=share)
+    assert found.prevalence == pytest.approx(0.4, rel=1e-12)
 
 
 @pytest.mark.parametrize(

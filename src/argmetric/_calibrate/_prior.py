@@ -129,7 +129,10 @@ def adjust_prior(
     if scores.size == 0:
         raise ValueError("p is empty: no prevalence can be found from it")
     positive, negative = from_log_odds(scores) if logits else (scores, 1.0 - scores)
-    new, steps = likeliest_prevalence(positive / old, negative / (1.0 - old))
+    # Each row's two likelihoods, the larger 1: no share is too small to divide by
+    a, b = positive * (1.0 - old), negative * old
+    larger = np.maximum(a, b)
+    new, steps = likeliest_prevalence(a / larger, b / larger)
     return PriorShift(old, steps, prevalence=new, n=scores.size)
 
 
@@ -139,7 +142,8 @@ def likeliest_prevalence(a: Floats, b: Floats) -> tuple[float, int]:
     EM repeats π ← mean of π·a / (π·a + (1-π)·b); where it stays, the slope
     Σ (a-b)/(π·a + (1-π)·b) of this concave function is 0.
     """
-    with np.errstate(divide="ignore"):  # a certain row keeps π from the other end
+    with np.errstate(divide="ignore", over="ignore"):
+        # A certain row, or nearly so, keeps π from the other end
         at_zero = float((a / b - 1.0).sum())
         at_one = float((1.0 - b / a).sum())
     if at_zero <= 0.0 or at_one >= 0.0:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import os
 import struct
 import tokenize
 import zipfile
@@ -105,7 +104,7 @@ def read_archive(
     path = check_path(path)
     try:
         # Where it is cut off, np.load would leave a file open that it opened itself
-        with open(os.fspath(path), "rb") as file:
+        with open(path, "rb") as file:
             if not zipfile.is_zipfile(file):
                 raise DataError(
                     f"{path} is not a {what} of argmetric, or it is cut off"

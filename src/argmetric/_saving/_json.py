@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import re
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from argmetric._arguments import check_path
 from argmetric._saving._whole import DataError, FilePath, replaced_whole
 
 _UTF16_MARKS = (b"\xff\xfe", b"\xfe\xff")
@@ -103,13 +103,13 @@ def load_json(path: FilePath, what: str) -> Any:
     what : str
         What it should hold, for the message.
     """
-    with open(os.fspath(path), "rb") as file:  # a number would be a descriptor
+    path = check_path(path)
+    with open(path, "rb") as file:
         content = file.read()
     try:
         return parsed(content.decode(), with_place=True)
     except ValueError as error:
-        name = os.fspath(path)
-        raise ValueError(f"{name} is no {what}, or was cut short: {error}") from None
+        raise ValueError(f"{path} is no {what}, or was cut short: {error}") from None
 
 
 def plain_number(value: float) -> float | str:

@@ -179,7 +179,7 @@ class Metric:
     def _corners(self, n: npt.ArrayLike) -> Floats:
         """Values at the best and the worst predictions of n items."""
         # More items than floats can count change nothing but overflow.
-        n = np.minimum(np.asarray(n, dtype=np.float64), 2.0**53)
+        n = np.minimum(_count(n, "n"), 2.0**53)
         half = np.ceil(n / 2)
         zero, rest = np.zeros_like(n), n - half
         cells = [(half, half, half), (zero, half, rest), (zero, n, zero), (n, n, n)]

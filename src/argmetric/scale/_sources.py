@@ -80,7 +80,7 @@ def find_files(files: Any) -> list[tuple[str, str]]:
         found, root = _found(check_path(files, "files"))
     else:
         try:
-            wanted = list(files)
+            wanted = iter(files)  # not read to its end before it is checked
         except TypeError:
             raise TypeError(
                 "files must be a folder, a pattern such as 'scores/*.parquet', a list "

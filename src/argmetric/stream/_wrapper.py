@@ -16,6 +16,7 @@ from sklearn.utils.validation import (
 
 from argmetric._labels import estimator_labels, is_second
 from argmetric._odds import from_log_odds, logit
+from argmetric._sparse import check_features
 from argmetric._suspect import warn_of_common_class
 from argmetric._types import Floats
 from argmetric._validation import is_sparse, to_floats
@@ -227,16 +228,19 @@ class OnlineThreshold(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _logits(self, X: Any) -> Floats:
         """Log-odds of the positive class; 0 while the model has seen nothing."""
         if self._is_river:
-            p = np.array([self._probability_one(x) for x in _dicts(X, None)])
-        elif not self._trained:
+            found = [self._probability_one(x) for x in _dicts(X, None)]
+            return logit(np.array(found))
+        check_features(X)
+        if not self._trained:
             return np.zeros(np.shape(X)[0])
-        elif hasattr(self.model_, "decision_function"):
-            sign = 1.0 if self.classes_[1] == self._sorted[1] else -1.0
-            return sign * to_floats(self.model_.decision_function(X), "the margins")
-        else:
-            column = list(self.model_.classes_).index(self.classes_[1])
-            p = np.asarray(self.model_.predict_proba(X), dtype=np.float64)[:, column]
-        return logit(p)
+        try:
+            if hasattr(self.model_, "decision_function"):
+                margins = to_floats(self.model_.decision_function(X), "the margins")
+                return margins if self.classes_[1] == self._sorted[1] else -margins
+            shares = np.asarray(self.model_.predict_proba(X), dtype=np.float64)
+        except TypeError as error:  # such as that NA of pandas has no truth value
+            raise TypeError(f"the model cannot take X: {error}") from error
+        return logit(shares[:, list(self.model_.classes_).index(self.classes_[1])])
 
     def _probability_one(self, x: Mapping[Any, Any]) -> float:
         found = self.model_.predict_proba_one(x)

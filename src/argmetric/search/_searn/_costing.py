@@ -11,6 +11,7 @@ import numpy.typing as npt
 from argmetric._arguments import check_count, check_seed, shown
 from argmetric._display import Shown
 from argmetric._labels import clear_labels
+from argmetric._sparse import check_features
 from argmetric._types import Floats
 from argmetric._validation import check_weight, is_sparse
 
@@ -100,7 +101,9 @@ class Costing(Shown):
         check_seed(self.random_state)
         if len(getattr(X, "shape", ())) != 2:
             raise TypeError(f"X must be a matrix of rows, not {shown(X)}")
+        check_features(X)
         X = X.tocsr() if is_sparse(X) else X  # rows are drawn
+        rows = getattr(X, "iloc", X)
         labels = clear_labels(y).astype(np.float64)
         if labels.shape != (X.shape[0],):
             raise ValueError(f"y has shape {labels.shape} but X has {X.shape[0]} rows")
@@ -118,11 +121,12 @@ class Costing(Shown):
             if (found == found[0]).all():  # the row of greatest weight is always kept
                 self.estimators_.append(Always(float(found[0])))
             else:
-                self.estimators_.append(clone(self.estimator).fit(X[kept], found))
+                self.estimators_.append(clone(self.estimator).fit(rows[kept], found))
         return self
 
     def predict_proba(self, X: Any) -> Floats:
         """Share of votes for 0 and for 1."""
+        check_features(X)
         votes = [np.asarray(one.predict(X)) > 0.5 for one in self.estimators_]
         ones = np.mean(votes, axis=0)
         return np.stack([1 - ones, ones], axis=1)
