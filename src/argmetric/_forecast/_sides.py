@@ -25,12 +25,12 @@ from argmetric._odds import from_log_odds
 from argmetric._types import Booleans, Floats
 
 ROWS_PER_POSITIVE = 20.0  # that a map counts for
-PSEUDO = 0.5  # rows of each class that are added to those of a side
+PSEUDO_ROWS = 0.5  # of each class, added to those of a side
 LEAST_SHARE = 1e-290  # of positives that is not none
 GOLDEN = (5.0**0.5 - 1.0) / 2.0  # steps of it spread evenly over [0, 1)
 ATOMS = 48  # of the law of a count, for every map
 CELLS = 512
-FURTHEST = 700.0  # log-odds that are as good as infinite
+FURTHEST = 800.0  # log-odds of the least double are nearer
 NEARLY_NORMAL = 25.0  # variance of a count from which chance is a normal law
 
 
@@ -47,7 +47,8 @@ class Rows:
 
         Those hold equal shares of rows and of the positives that the map expects.
         """
-        values, counts = np.unique(np.clip(x, -FURTHEST, FURTHEST), return_counts=True)
+        far = np.abs(x).max(initial=FURTHEST, where=np.isfinite(x))
+        values, counts = np.unique(np.clip(x, -far, far), return_counts=True)
         count = counts.astype(np.float64)
         if values.size <= CELLS:
             return cls(values, count)
@@ -99,8 +100,8 @@ class Side:
         known = self.reference.total
         # Of a chain the first map is the one that was fitted on the reference.
         says = self.reference.chances(calibrator.parts[0])[0] if known else chance
-        weight = self.trust + known + 2.0 * PSEUDO
-        seen = (self.trust * says + self.positives + PSEUDO) / weight
+        weight = self.trust + known + 2.0 * PSEUDO_ROWS
+        seen = (self.trust * says + self.positives + PSEUDO_ROWS) / weight
         part = spread / (chance * (1.0 - chance)) if 0.0 < chance < 1.0 else 1.0
         down, up = _factors(says, seen)
         mean = chance * down + (1.0 - chance) * (1.0 - up)
