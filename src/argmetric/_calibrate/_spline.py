@@ -34,7 +34,6 @@ from argmetric._odds import NEAREST, expit, logit
 from argmetric._types import Floats
 
 N_KNOTS = 8
-MOST_CELLS = 1024  # of rows, to which the curves are fitted
 # Standard deviations of the prior of b and a, with the odds of each: most models need
 # little, and 200 labels must insist. The widest goes as far as a straight line has to.
 SCALES = ((2.0, 1.0), (0.5, 0.4), (0.1, 0.1))
@@ -278,7 +277,7 @@ def fit_spline(
     reference: Reference, *, draw: bool = True, **described: Any
 ) -> SplineMap:
     """Average of the likeliest curves over the scales, by their evidence."""
-    cells = cells_of(reference, MOST_CELLS)
+    cells = cells_of(reference)
     line = fit_logistic([cells.x], _smoothed(cells), cells.total).coefficients
     basis = Basis.of(cells, line)
     modes, evidence = [], []
