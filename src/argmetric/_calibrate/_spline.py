@@ -294,16 +294,12 @@ def fit_spline(
             start = mode.theta
     share = _shares(evidence)
     centre = share @ np.stack([mode.theta for mode in modes])
-    theta = centre[None]
+    levels, slope = basis.levels(centre[None])
     if draw:
         wide = len(CURVE_SCALES)  # the first of them have the widest scale
-        others = _draws(modes[:wide], _shares(evidence[:wide]))
-        theta = np.vstack([centre, others])
-    levels, slope = basis.levels(theta)
-    levels[:1] = _risen(levels[:1], basis.mass)
-    if draw:
-        levels[1:] = _risen(_centred(levels[1:], levels[0]), basis.mass)
-    rows = basis.parameters(levels, slope)
+        others, slopes = _alternatives(basis, modes[:wide], _shares(evidence[:wide]))
+        levels, slope = np.vstack([levels, others]), np.append(slope, slopes)
+    rows = basis.parameters(_risen(levels, basis.mass), slope)
     count = basis.points.size
     low, high = rows[0, count + 1 :].tolist() or [None, None]
     return SplineMap(
@@ -318,6 +314,16 @@ def fit_spline(
     )
 
 
+def _alternatives(
+    basis: Basis, modes: list[Mode], share: Floats
+) -> tuple[Floats, Floats]:
+    """Levels and slopes of draws, about the average of their own modes."""
+    centre = share @ np.stack([mode.theta for mode in modes])
+    levels, slope = basis.levels(np.vstack([centre, _draws(modes, share)]))
+    (average,) = _risen(levels[:1], basis.mass)
+    return _centred(levels[1:], average), slope[1:]
+
+
 def _shares(evidence: list[float]) -> Floats:
     """Posterior chances of hypotheses, from logarithms."""
     share = np.exp(np.array(evidence) - max(evidence))
@@ -325,7 +331,7 @@ def _shares(evidence: list[float]) -> Floats:
 
 
 def _centred(draws: Floats, centre: Floats) -> Floats:
-    """Draws moved so that their mean chance is that of the map itself, point by point.
+    """Draws moved so that their mean chance is that of a map, point by point.
 
     A normal law of log-odds has a long tail of chances: where few labels are positive
     its mean would promise too many of them.
