@@ -481,7 +481,7 @@ def test_bad_features_are_told_with_their_place():
 def test_tasks_refuse_bad_input():
     with pytest.raises(ValueError, match="label 'z' is not among"):
         Searn(SequenceLabelling("ab"), iterations=1).fit(["xy"], ["az"])
-    with pytest.raises(ValueError, match="2 tokens have 1 labels"):
+    with pytest.raises(ValueError, match="2 tokens of x have 1 labels in y"):
         Searn(WordChunking(["X"]), iterations=1).fit(["xy"], [["O"]])
     with pytest.raises(ValueError, match="label 'z' is not among"):
         Searn(LearnedOrder("ab"), iterations=1).fit(["xy"], ["az"])
