@@ -6,7 +6,7 @@ import itertools
 import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from argmetric._files import DataError
@@ -38,6 +38,8 @@ from argmetric.scale._tasks import (
 from argmetric.scale._vector import VectorCut, VectorFound
 
 FILES_OF_A_LOOK = 64
+HELD_SHARE = 8  # part of the memory for rows of tiny files
+HELD_COLUMN_BYTES = 600  # of a column, besides its values
 
 Report = Callable[[Progress], None] | None
 
@@ -250,8 +252,8 @@ class Run:
             )
             for i, source in sources.items()
         ]
-        for task in tasks:  # by tasks themselves they would outlive a clean-up
-            os.makedirs(os.path.dirname(task.item.target), exist_ok=True)
+        for place in {os.path.dirname(task.item.target) for task in tasks}:
+            os.makedirs(place, exist_ok=True)  # by tasks they would outlive a clean-up
         return sum(found["positives"] for found in self.stage("append", tasks))
 
 
@@ -264,6 +266,7 @@ def look_at(
     """
     sources: dict[int, Source] = {}
     first: tuple[Source, Any, Used] | None = None
+    room = run.memory // HELD_SHARE
     parts = [
         files[i : i + FILES_OF_A_LOOK] for i in range(0, len(files), FILES_OF_A_LOOK)
     ]
@@ -283,6 +286,9 @@ def look_at(
         except DataError as error:
             run.skip(str(error))
             continue
+        if source.held is not None:
+            room -= source.held.nbytes + HELD_COLUMN_BYTES * len(schema)
+            source = source if room >= 0 else replace(source, held=None)
         sources[i] = source
     names = [source.name for source in sources.values()]
     if len(set(names)) < len(names):

@@ -10,7 +10,7 @@ import math
 import os
 import posixpath
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from argmetric._arguments import check_path, shown
@@ -24,6 +24,7 @@ PARQUET = (".parquet", ".pq")
 ARROW = (".arrow", ".feather", ".ipc")
 BATCH_ROWS = 1 << 17
 SMALL_BYTES = 1 << 16
+HELD_ROWS = 1 << 10  # of a file that is read once
 WIDTHS = {"DOUBLE": 8, "INT64": 8, "FLOAT": 4, "INT32": 4}  # bytes of a number
 # Errors that do not pass; damage of a file has no number of the system
 LASTING = (None, errno.ENOENT, errno.EACCES, errno.EPERM, errno.EISDIR)
@@ -51,6 +52,8 @@ class Source:
         What takes the place of a file.
     packing : tuple or None
         How a Parquet file is compressed, and which columns a dictionary helps.
+    held : RecordBatch or None
+        All rows of a tiny file, in the process that has looked at it.
     """
 
     path: str
@@ -62,6 +65,10 @@ class Source:
     row_bytes: int
     partition: Partition | None = None
     packing: tuple[str, tuple[str, ...]] | None = None
+    held: Any = field(default=None, compare=False, repr=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "held": None}  # another process reads it again
 
 
 def is_address(path: str) -> bool:
@@ -224,7 +231,7 @@ def look(item: tuple[str, str] | Partition) -> tuple[Source, Any]:
         source = Source(item.path, item.name, {}, 0, 0, rows, per_row, item)
         return source, item.schema
     path, name = item
-    packing = None
+    packing = held = None
     with told_of(path), opened(path) as place:
         size, modified = stamp(path)
         if is_arrow(path):
@@ -240,13 +247,26 @@ def look(item: tuple[str, str] | Partition) -> tuple[Source, Any]:
             groups = map(about.row_group, range(about.num_row_groups))
             used = sum(group.total_byte_size for group in groups)
             packing = _packing(about)
+            if max(size, used) <= SMALL_BYTES and 0 < rows <= HELD_ROWS:
+                held = _held(file)
             file.close()
     stem = os.path.splitext(name)[0] if is_arrow(path) else name
     name = f"{stem}.parquet" if is_arrow(path) else name
     per_row = used // max(rows, 1) + 1
     keys = {k: v for k, v in hive_keys(path).items() if k not in schema.names}
-    source = Source(path, name, keys, size, modified, rows, per_row, packing=packing)
+    source = Source(path, name, keys, size, modified, rows, per_row, None, packing, held)
     return source, schema
+
+
+def _held(file: Any) -> Any:
+    """All rows of a tiny Parquet file, unless they cannot be read as one batch."""
+    import pyarrow as pa
+
+    with contextlib.suppress(pa.ArrowException):  # told of by who needs the columns
+        first, *others = file.iter_batches(HELD_ROWS, use_threads=False)
+        if not others and first.nbytes <= SMALL_BYTES:
+            return first
+    return None
 
 
 def _packing(about: Any) -> tuple[str, tuple[str, ...]] | None:
@@ -293,6 +313,9 @@ def batches_of(
         yield from part.combine_chunks().to_batches(rows)
         return
     refuse_changed(source)
+    if source.held is not None:
+        yield source.held if columns is None else source.held.select(columns)
+        return
     with told_of(source.path), opened(source.path) as place:
         if is_arrow(source.path):
             with pa.ipc.open_file(place) as reader:
