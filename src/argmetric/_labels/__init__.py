@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from argmetric._labels._arrays import clear_labels as clear_labels
     from argmetric._labels._arrays import distinct as distinct
     from argmetric._labels._arrays import label_array as label_array
+    from argmetric._labels._arrays import missing_labels as missing_labels
     from argmetric._labels._arrays import plain_label as plain_label
     from argmetric._labels._arrays import read_together as read_together
     from argmetric._labels._arrays import refuse_missing as refuse_missing
@@ -63,6 +64,7 @@ __getattr__, __dir__, __all__ = lazy_names(
             "clear_labels",
             "distinct",
             "label_array",
+            "missing_labels",
             "plain_label",
             "read_together",
             "refuse_missing",

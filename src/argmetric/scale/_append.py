@@ -113,7 +113,9 @@ def labels_of(source: Source, decided: tuple[Decided, ...]) -> npt.NDArray[np.in
     """Labels of all rows of a file, gathered from the buckets."""
     labels = np.full(source.rows, UNDECIDED, dtype=np.int8)
     for one in decided:
-        found = np.fromfile(one.labels, np.int8, one.rows, offset=one.start)
+        with open(one.labels, "rb") as file:
+            file.seek(one.start)
+            found = np.frombuffer(file.read(one.rows), np.int8)
         rows = read_row_numbers(one.piece)
         if not found.size == rows.size == one.rows:
             raise DataError(
@@ -158,6 +160,6 @@ def _require_rows(path: str, task: AppendTask) -> None:
     import pyarrow.parquet as pq
 
     with told_of(path), opened(path) as place:
-        rows = int(pq.read_metadata(place).num_rows)
+        rows = int(pq.ParquetFile(place).metadata.num_rows)
     written = Tally(rows, task.before.checksum)
     require_same("append", task.source.path, task.before, written)

@@ -19,7 +19,6 @@ from argmetric._types import Booleans, Floats, Hashes, Integers
 from argmetric.scale._columns import Used, as_floats
 from argmetric.scale._conservation import Tally, tally
 from argmetric.scale._marks import NO_MARK, Mark
-from argmetric.scale._scan import packed, unpacked
 from argmetric.scale._sources import Source, batches_of
 from argmetric.scale._tasks import Found
 
@@ -102,15 +101,6 @@ class Cells:
         )
         return Cuts(self.scores[::-1].copy(), tp, fp)
 
-    def packed(self) -> list[str]:
-        return [packed(part) for part in vars(self).values()]
-
-    @classmethod
-    def unpacked(cls, texts: list[str]) -> Cells:
-        kinds: list[Any] = [float, np.uint64, np.uint64, np.int64, np.int64]
-        pairs = zip(texts, kinds, strict=True)
-        return cls(*(unpacked(text, kind) for text, kind in pairs))
-
     def replaced(self, inner: Cells) -> Cells:
         """The same with finer cells in place of those with the same rows."""
         before = self.last < inner.first[0]
@@ -121,6 +111,8 @@ class Cells:
 
 def merged_cells(parts: list[Cells]) -> Cells:
     """Cells of all files; those with the same keys become one."""
+    if len(parts) == 1:
+        return parts[0]
     first = np.concatenate([part.first for part in parts])
     keys, place = np.unique(first, return_inverse=True)
 
@@ -147,11 +139,10 @@ def count_cells(task: CellTask) -> Found:
             parts.append(_cells_of(*some, task.low, task.shift))
         if len(parts) > 16:
             parts = [merged_cells(parts)]
-    empty = _cells_of(np.zeros(0), keys_of(np.zeros(0)), np.zeros(0, bool), 0, None)
-    return {
-        **vars(counted),
-        "cells": merged_cells([empty, *parts]).packed(),
-    }
+    if not parts:
+        empty = np.zeros(0)
+        parts = [_cells_of(empty, keys_of(empty), np.zeros(0, bool), 0, None)]
+    return {**vars(counted), "cells": merged_cells(parts)}
 
 
 def _cells_of(

@@ -176,7 +176,8 @@ def plain_ids(column: Any, kind: str) -> Any:
     if pa.types.is_temporal(column.type):
         width = column.type.bit_width
         column = column.view(pa.int32() if width == 32 else pa.int64())
-    column = column.cast(arrow_type(kind))
+    if column.type != arrow_type(kind):
+        column = column.cast(arrow_type(kind))
     if pa.types.is_floating(column.type):
         nothing = pa.scalar(None, pa.float64())
         column = pc.if_else(pc.is_nan(column), nothing, pc.add(column, 0.0))
@@ -216,5 +217,6 @@ def as_floats(column: Any) -> Floats:
 
     if pa.types.is_boolean(column.type):
         column = column.cast(pa.uint8())
-    numbers = column.cast(pa.float64(), safe=False)
-    return np.asarray(numbers.to_numpy(zero_copy_only=False), dtype=np.float64)
+    if column.type != pa.float64():
+        column = column.cast(pa.float64(), safe=False)
+    return np.asarray(column.to_numpy(zero_copy_only=False), dtype=np.float64)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from argmetric._labels import (
     distinct,
     is_spelled_missing,
     label_array,
+    missing_labels,
     no_label,
 )
 from argmetric._types import Booleans, Floats
@@ -55,7 +56,7 @@ class Mark:
         """Which rows are positive."""
         labels = plain_labels(batch.column(self.column))
         found = [labels == one for one in self.spellings or (self.positive,)]
-        return np.asarray(np.any(found, axis=0), dtype=bool)
+        return np.asarray(reduce(np.logical_or, found), dtype=bool)
 
 
 def plain_labels(column: Any) -> Any:
@@ -101,11 +102,11 @@ def find_labels(task: LabelTask) -> Found:
     for batch in batches_of(task.source, list(task.columns)):
         for name, seen in found.items():
             column = batch.column(name)
-            missing = column.is_null(nan_is_null=True).to_numpy(zero_copy_only=False)
-            if missing.any():
-                where = f"row {first + int(np.argmax(missing))}"
-                raise DataError(f"{task.source.path}: {no_label(name, where)}")
             labels = label_array(plain_labels(column.unique()), name)
+            if missing_labels(labels).any():
+                gaps = column.is_null(nan_is_null=True).to_numpy(zero_copy_only=False)
+                where = f"row {first + int(np.argmax(gaps))}"
+                raise DataError(f"{task.source.path}: {no_label(name, where)}")
             seen += [one for one in distinct(labels) if one not in seen]
             if len(seen) > MOST_LABELS:
                 raise DataError(

@@ -41,7 +41,7 @@ from argmetric.scale._tasks import Found, Progress, Task
 FEW = 1 << 22  # rows whose scores are all looked at
 MOST_CELLS = 1 << 18  # with rows in them, into which a range is divided at a time
 FIRST_SHIFT = 44  # keys that differ in later bits alone are in one bin at first
-MOST_PARTS = 16  # files whose cells wait to become one
+WAITING_CELLS = 1 << 16  # at least, of files, before they become one
 WHOLE = 0, (1 << 64) - 1
 
 
@@ -155,11 +155,15 @@ class Rows:
             for source in self.sources.values()
         ]
         parts: list[Cells] = []
+        waiting, most = 0, WAITING_CELLS
 
         def take(found: Found) -> Found:
-            parts.append(Cells.unpacked(found.pop("cells")))
-            if len(parts) > MOST_PARTS:
+            nonlocal waiting, most
+            parts.append(found.pop("cells"))
+            waiting += 1 + parts[-1].scores.size
+            if waiting > most:  # as many as are merged: each is sorted a few times
                 parts[:] = [merged_cells(parts)]
+                waiting, most = 0, max(WAITING_CELLS, parts[0].scores.size)
             return found
 
         self.run.over_files("count", self.sources, tasks, take)
