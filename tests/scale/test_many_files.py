@@ -1,6 +1,7 @@
 """Many files: small ones together, others named, and what a run may take."""
 
 import json
+import pickle
 from concurrent.futures import CancelledError
 
 import numpy as np
@@ -11,8 +12,11 @@ import pytest
 import argmetric as am
 from argmetric.scale import Dask, Threads, calibrate, decide
 from argmetric.scale import _memory as memory_stage
+from argmetric.scale import _run as run_stages
+from argmetric.scale import _sources as sources_stage
 from argmetric.scale import _tasks as tasks_stage
 from argmetric.scale._memory import LEAST_MEMORY, check_memory
+from argmetric.scale._sources import batches_of
 from argmetric.scale._tasks import Refused, Task, perform, run_stage, together
 from scale_data import SMALL, decisions, read_back, scored, write_parts
 
@@ -94,6 +98,87 @@ def test_files_of_few_rows_are_decided_by_few_tasks(tmp_path, group):
     np.testing.assert_array_equal(decisions(tmp_path / "out"), labels)
     assert read_back(tmp_path / "out").drop_columns(["decision"]).equals(table)
     assert executor.items <= 8  # 4 looks, 1 bucket, 1 task that writes, and spare
+
+
+# -- tiny files are read once ------------------------------------------------------
+
+
+@pytest.fixture
+def tiny(tmp_path):
+    table = scored(100, groups=20)
+    kinds = pa.array(["a", "b", "b", "c"] * 25).dictionary_encode()
+    table = table.append_column("kind", kinds)
+    return write_parts(tmp_path / "in", table, range(5, 100, 5)), table
+
+
+@pytest.fixture
+def opens(monkeypatch):
+    """Paths of the input that are opened."""
+    paths, before = [], sources_stage.opened
+
+    def opened(path):
+        paths.append(path)
+        return before(path)
+
+    monkeypatch.setattr(sources_stage, "opened", opened)
+    return paths
+
+
+@pytest.mark.parametrize(
+    ("held_rows", "memory", "times"), [(5, None, 1), (4, None, 3), (5, SMALL, 3)]
+)
+def test_tiny_files_are_read_once_while_there_is_room(
+    tiny, opens, tmp_path, monkeypatch, held_rows, memory, times
+):
+    folder, table = tiny
+    monkeypatch.setattr(sources_stage, "HELD_ROWS", held_rows)
+    if memory:
+        monkeypatch.setattr(run_stages, "HELD_SHARE", SMALL)
+    decide(folder, group="user", output=tmp_path / "out", memory=memory)
+    assert len(opens) == times * 20
+    assert set(opens) == {str(path) for path in folder.iterdir()}
+    np.testing.assert_array_equal(decisions(tmp_path / "out"), wanted(table))
+    for path in folder.iterdir():
+        again = pq.ParquetFile(tmp_path / "out" / path.name).read()
+        assert again.drop_columns(["decision"]).equals(pq.ParquetFile(path).read())
+
+
+def test_rows_of_a_tiny_file_do_not_travel(tiny):
+    folder, table = tiny
+    path = str(folder / "part-001.parquet")
+    source, _ = sources_stage.look((path, "part-001.parquet"))
+    assert source.held.to_pydict() == table.slice(5, 5).to_pydict()
+    sent = pickle.loads(pickle.dumps(source))
+    assert (sent, sent.held) == (source, None)
+    (there,), (here,) = (list(batches_of(one, ["score"])) for one in (sent, source))
+    assert there.equals(here)
+
+
+def test_a_tiny_file_that_changes_is_noticed_though_its_rows_are_held(tiny):
+    folder, table = tiny
+    path = folder / "part-001.parquet"
+    source, _ = sources_stage.look((str(path), path.name))
+    assert source.held is not None
+    pq.write_table(table.slice(5, 4), path)
+    with pytest.raises(ValueError, match=r"part-001\.parquet has changed since"):
+        list(batches_of(source))
+
+
+def test_a_damaged_column_of_a_tiny_file_is_told_of_where_it_is_read(tiny):
+    folder, _ = tiny
+    path = folder / "part-001.parquet"
+    data = bytearray(path.read_bytes())
+    column = pq.read_metadata(path).row_group(0).column(1)
+    first = column.dictionary_page_offset
+    data[first : first + column.total_compressed_size] = (
+        b"\xff" * column.total_compressed_size
+    )
+    path.write_bytes(data)
+    source, _ = sources_stage.look((str(path), path.name))
+    assert source.held is None
+    assert [batch.num_rows for batch in batches_of(source, ["score"])] == [5]
+    with pytest.raises(ValueError, match=r"cannot read .*part-001\.parquet"):
+        list(batches_of(source))
 
 
 # -- files that differ -------------------------------------------------------------

@@ -50,6 +50,17 @@ def test_few_rows_give_the_very_rule_of_memory(rows, folder, tmp_path):
     assert tune(few, "mcc") == am.tune(y[:300], p[:300].round(1), "mcc")
 
 
+@pytest.mark.parametrize("waiting", [1, 40, 1 << 16])
+def test_cells_of_many_files_are_merged_whenever_enough_wait(
+    rows, tmp_path, monkeypatch, waiting
+):
+    monkeypatch.setattr(tune_stage, "WAITING_CELLS", waiting)
+    y, p = rows[0][:300], rows[1][:300].round(2)
+    table = pa.table({"label": y, "score": p})
+    many = write_parts(tmp_path / "many", table, range(7, 300, 7))
+    assert tune(many, "mcc") == am.tune(y, p, "mcc")
+
+
 @pytest.mark.parametrize("metric", METRICS)
 def test_the_threshold_is_exact_where_bins_are_divided(
     rows, folder, metric, monkeypatch

@@ -20,6 +20,7 @@ from argmetric._labels import (
     label_array,
     missing_labels,
     no_label,
+    plain_label,
 )
 from argmetric._types import Booleans, Floats
 from argmetric.scale._columns import Used
@@ -96,7 +97,7 @@ class LabelTask:
 
 
 def find_labels(task: LabelTask) -> Found:
-    """Distinct labels of every column, in their order."""
+    """Distinct labels of every column, as they appear."""
     found: dict[str, list[Any]] = {name: [] for name in task.columns}
     first = 0
     for batch in batches_of(task.source, list(task.columns)):
@@ -107,7 +108,8 @@ def find_labels(task: LabelTask) -> Found:
                 gaps = column.is_null(nan_is_null=True).to_numpy(zero_copy_only=False)
                 where = f"row {first + int(np.argmax(gaps))}"
                 raise DataError(f"{task.source.path}: {no_label(name, where)}")
-            seen += [one for one in distinct(labels) if one not in seen]
+            plain = dict.fromkeys(map(plain_label, labels.tolist()))
+            seen += [one for one in plain if one not in seen]
             if len(seen) > MOST_LABELS:
                 raise DataError(
                     f"{task.source.path}: column {name!r} has more than {MOST_LABELS} "

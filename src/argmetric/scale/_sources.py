@@ -254,7 +254,9 @@ def look(item: tuple[str, str] | Partition) -> tuple[Source, Any]:
     name = f"{stem}.parquet" if is_arrow(path) else name
     per_row = used // max(rows, 1) + 1
     keys = {k: v for k, v in hive_keys(path).items() if k not in schema.names}
-    source = Source(path, name, keys, size, modified, rows, per_row, None, packing, held)
+    source = Source(
+        path, name, keys, size, modified, rows, per_row, None, packing, held
+    )
     return source, schema
 
 
@@ -262,7 +264,7 @@ def _held(file: Any) -> Any:
     """All rows of a tiny Parquet file, unless they cannot be read as one batch."""
     import pyarrow as pa
 
-    with contextlib.suppress(pa.ArrowException):  # told of by who needs the columns
+    with contextlib.suppress(pa.ArrowException, OSError):  # who needs them tells
         first, *others = file.iter_batches(HELD_ROWS, use_threads=False)
         if not others and first.nbytes <= SMALL_BYTES:
             return first
