@@ -43,7 +43,7 @@ def _gain(
             break
     p = rng.beta(a, b, ROWS)
     d = am.decide(p, metric, reference=(y.astype(int), known))
-    return 100 * (_expected(p, d.labels, metric) - am.decide(p, metric).expected)
+    return 100 * (_expected(p, d.labels.copy(), metric) - am.decide(p, metric).expected)
 
 
 def _expected(p: np.ndarray, labels: np.ndarray, metric: str) -> float:
