@@ -149,7 +149,8 @@ def test_a_reference_is_a_calibrator_fitted_on_it():
         assert "by spline on 600 labelled rows;" in decision.notes[0]
         told = am.forecast(new, decision.labels, reference=reference)
         assert told.mean == am.forecast(new, decision.labels, calibrator=fitted).mean
-        assert told.mean == pytest.approx(decision.expected, abs=0.001)
+        # It is about what the labels say, the decision about the sceptical map.
+        assert told.mean == pytest.approx(decision.expected, abs=0.3 * told.std)
         assert told.assumptions[0] + SCALE == decision.notes[0]
     odds = am.decide(np.log(new / (1 - new)), reference=(y, x), logits=True)
     np.testing.assert_array_equal(odds.labels, am.decide(fitted.apply(new)).labels)

@@ -247,9 +247,13 @@ def test_the_law_is_the_mixture_of_the_laws_under_all_maps(metric, n):
     # Of few rows chance is taken as binomial, which is a little more than it is.
     wider = 1.15 if n == 30 else 1.05
     assert 0.95 * spread <= ours.std <= wider * spread
-    for q in (0.05, 0.25, 0.5, 0.75, 0.95):
-        one = values[np.searchsorted(np.cumsum(chances), q)]
-        assert ours.quantile(q) == pytest.approx(one, abs=0.25 * spread)
+    reached = np.append(0.0, np.cumsum(chances))
+    near = 0.02 * spread
+    for at in np.linspace(mean - 2 * spread, mean + 2 * spread, 21):
+        below, above = (
+            reached[np.searchsorted(values, at + step)] for step in (-near, near)
+        )
+        assert below - 0.05 <= ours.cdf(at) <= above + 0.05
 
 
 @pytest.mark.parametrize("method", ["spline", "platt", "isotonic"])
@@ -334,7 +338,7 @@ def test_other_assumptions_keep_the_uncertainty_of_the_map(options):
     assert f.interval[0] < low < high < f.interval[1]
     alone = am.forecast(am.calibrate(y, p).apply(new), labels, **options)
     assert alone.interval == pytest.approx((low, high))
-    assert f.mean == pytest.approx(alone.mean, abs=0.01)
+    assert f.mean == pytest.approx(alone.mean, abs=0.3 * f.std)
 
 
 def test_known_labels_are_not_guessed():

@@ -46,7 +46,7 @@ class CalibrationCostDisplay(Display):
     >>> y = rng.random(2000) < p**2
     >>> display = am.CalibrationCostDisplay.from_predictions(y, p)
     >>> print(display.ax_.get_title().splitlines()[0])
-    f1: 0.248 with p as it stands, 0.289 with p recalibrated
+    f1: 0.248 with p as it stands, 0.291 with p recalibrated
     """
 
     check: CalibrationCheck
