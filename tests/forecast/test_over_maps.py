@@ -15,8 +15,10 @@ from argmetric._forecast._sides import (
     ATOMS,
     CELLS,
     NEARLY_NORMAL,
+    Nudge,
     Rows,
     Side,
+    _factors,
     law_of_count,
     reduced,
 )
@@ -177,6 +179,21 @@ def test_a_handful_of_positives_leaves_no_certainty(positives, lowest):
     groups = np.arange(4000) % 40
     f = am.forecast(p, y, reference=(y, p), groups=groups, zero_division=1.0)
     assert f.interval[0] < 1.0
+
+
+def test_a_share_that_rounds_to_one_makes_no_row_certain():
+    """With a prior, rows called positive were all p = 1: it could not be met."""
+    y = np.arange(400) < 40
+    p = np.where(y, 1 - 1e-9, 1e-9)
+    p[::7] = np.where(y, 0.999, 0.001)[::7]
+    f = am.forecast(p, y, reference=(y, p), prior=0.1)
+    assert f.interval[0] > 0.8
+    assert f.interval[1] == 1.0
+    for before, after in ((0.9, 1.0), (0.1, 0.0), (0.5, 1.0 - 1e-17)):
+        nudge = Nudge(_factors(before, after), _factors(before, after))
+        half = np.full(2, 0.5)
+        moved = nudge.applied(half, half, np.array([True, False]))
+        assert (np.array(moved) > 0.0).all()
 
 
 def test_rows_unlike_the_reference_keep_what_the_map_says_of_them():

@@ -26,6 +26,7 @@ from argmetric._types import Booleans, Floats
 
 ROWS_PER_POSITIVE = 20.0  # that a map counts for
 PSEUDO_ROWS = 0.5  # of each class, added to those of a side
+LEAST_FACTOR = 1e-9  # of a chance that a share is moved by
 LEAST_SHARE = 1e-290  # of positives that is not none
 GOLDEN = (5.0**0.5 - 1.0) / 2.0  # steps of it spread evenly over [0, 1)
 ATOMS = 48  # of the law of a count, for every map
@@ -138,10 +139,15 @@ class Share(NamedTuple):
 
 
 def _factors(before: float, after: float) -> tuple[float, float]:
-    """What p, and then 1-p, is multiplied with where a share of them moves."""
+    """What p, and then 1-p, is multiplied with where a share of them moves.
+
+    Never 0: a share that rounds to 0 or 1 makes no row certain.
+    """
     if after < before:
-        return after / before, 1.0
-    return 1.0, (1.0 - after) / (1.0 - before) if before < 1.0 else 1.0
+        return max(after / before, LEAST_FACTOR), 1.0
+    if before < 1.0:
+        return 1.0, max((1.0 - after) / (1.0 - before), LEAST_FACTOR)
+    return 1.0, 1.0
 
 
 @dataclass(frozen=True)
