@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 
+from argmetric._text.common import gold_share
 from argmetric.search import MultiLabel
-from argmetric.search._common import gold_share
 
 
 def sigmoid(score):

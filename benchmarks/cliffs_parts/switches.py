@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 import argmetric as am
-from argmetric import _groups
 from argmetric._expected import (
     _affine_search,
     _curves,
@@ -22,6 +21,7 @@ from argmetric._expected import (
 )
 from argmetric._forecast import _effects, _laws, _means
 from argmetric._forecast import _groups as forecast_groups
+from argmetric._input import groups as _groups
 from cliffs_parts.cells import cpu_time, group_ids, probabilities
 from cliffs_parts.verbs import metric_of
 

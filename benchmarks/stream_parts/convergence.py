@@ -16,7 +16,6 @@ from pathlib import Path
 import numpy as np
 from harness import emit
 
-from argmetric._kernels.stream import SETTLED
 from argmetric.stream import (
     FOFORule,
     HistogramRule,
@@ -24,6 +23,7 @@ from argmetric.stream import (
     OFORule,
     ThresholdRule,
 )
+from argmetric.stream.kernels.stream import SETTLED
 from stream_parts.sets import rst_table
 
 HISTOGRAM, PATIENT = "histogram", "histogram, forget=None"

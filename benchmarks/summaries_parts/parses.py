@@ -13,9 +13,9 @@ import numpy as np
 from search_parts.data import timed
 from trees_parts.data import read
 
+from argmetric._text.summaries._parts import parts_of
+from argmetric._text.summaries.cluster import Cluster, read_cluster
 from argmetric.search import Parser, Summary, Tagger, Tree
-from argmetric.search._summaries._cluster import Cluster, read_cluster
-from argmetric.search._summaries._parts import parts_of
 from summaries_parts.data import clusters
 
 # fmt: off

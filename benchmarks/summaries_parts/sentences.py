@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from argmetric.search._summaries._cluster import read_cluster
+from argmetric._text.summaries.cluster import read_cluster
 from summaries_parts.data import Document
 from summaries_parts.judge import tokens
 

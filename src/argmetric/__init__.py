@@ -14,6 +14,11 @@ if TYPE_CHECKING:
     from argmetric._calibrate import Calibrator as Calibrator
     from argmetric._calibrate import adjust_prior as adjust_prior
     from argmetric._calibrate import calibrate as calibrate
+    from argmetric._calibration_check import CalibrationCheck as CalibrationCheck
+    from argmetric._calibration_check import (
+        CalibrationCostDisplay as CalibrationCostDisplay,
+    )
+    from argmetric._calibration_check import calibration_check as calibration_check
     from argmetric._decide import Decision as Decision
     from argmetric._decide import ExpectedMetricDisplay as ExpectedMetricDisplay
     from argmetric._decide import decide as decide
@@ -21,11 +26,6 @@ if TYPE_CHECKING:
     from argmetric._forecast import Forecast as Forecast
     from argmetric._forecast import ForecastDisplay as ForecastDisplay
     from argmetric._forecast import forecast as forecast
-    from argmetric._reliability import CalibrationCheck as CalibrationCheck
-    from argmetric._reliability import (
-        CalibrationCostDisplay as CalibrationCostDisplay,
-    )
-    from argmetric._reliability import calibration_check as calibration_check
     from argmetric._tune import MultiClassRule as MultiClassRule
     from argmetric._tune import MultiLabelRule as MultiLabelRule
     from argmetric._tune import Rule as Rule
@@ -70,7 +70,7 @@ _ROOMS = {
     "argmetric._calibrate": ("Calibrator", "adjust_prior", "calibrate"),
     "argmetric._decide": ("Decision", "ExpectedMetricDisplay", "decide", "evaluate"),
     "argmetric._forecast": ("Forecast", "ForecastDisplay", "forecast"),
-    "argmetric._reliability": (
+    "argmetric._calibration_check": (
         "CalibrationCheck",
         "CalibrationCostDisplay",
         "calibration_check",

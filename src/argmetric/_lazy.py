@@ -21,10 +21,13 @@ def lazy_names(
     for module, names in (for_other_rooms or {}).items():
         module_of |= dict.fromkeys(names, module)
 
+    def full_name(module: str) -> str:
+        return module if module.startswith("argmetric.") else f"{package}.{module}"
+
     def load(name: str) -> Any:
         if name not in module_of:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        return getattr(importlib.import_module(f"{package}.{module_of[name]}"), name)
+        return getattr(importlib.import_module(full_name(module_of[name])), name)
 
     return load, lambda: everything, everything
 

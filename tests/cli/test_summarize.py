@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from argmetric._text.summaries.rouge import rouge_recall
 from argmetric.cli import main
-from argmetric.search._summaries._rouge import rouge_recall
 from command import Run
 
 REVIEWS = {

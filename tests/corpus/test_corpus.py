@@ -10,7 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import search_oracle as oracle
-from argmetric._corpus import (
+from argmetric._results.saving import DataError
+from argmetric._text.corpus import (
     ChunkCounts,
     Labels,
     Sentence,
@@ -18,7 +19,6 @@ from argmetric._corpus import (
     read_columns,
     roles_of,
 )
-from argmetric._saving import DataError
 from argmetric.cli import main
 from argmetric.search import Tagger
 from argmetric.sequence import read_chunks, read_sentences, write_sentences

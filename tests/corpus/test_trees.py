@@ -9,13 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import argmetric as am
-from argmetric._corpus import (
+from argmetric._results.saving import DataError
+from argmetric._text.corpus import (
     Heads,
     Tree,
     check_trees,
     draw_tree,
 )
-from argmetric._saving import DataError
 from argmetric.search import read_trees, score_trees, write_trees
 
 CONLLU = (

@@ -7,7 +7,7 @@ import pytest
 
 import argmetric as am
 from argmetric._expected import _items, _long, _powers
-from argmetric._kernels import powers, reference
+from argmetric._expected.kernels import powers, reference
 
 N = 60_000
 LAWS = {

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import argmetric as am
-from argmetric import _groups
 from argmetric._expected import (
     _affine,
     _affine_search,
@@ -19,8 +18,9 @@ from argmetric._expected import (
     _tables,
     expected_curves,
 )
-from argmetric._kernels import reference
-from argmetric._segments import Segments
+from argmetric._expected.kernels import reference
+from argmetric._input import groups as _groups
+from argmetric._input.segments import Segments
 
 
 def own(tp, k, t, n):

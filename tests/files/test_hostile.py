@@ -11,10 +11,10 @@ import pytest
 
 from argmetric import Calibrator, Rule
 from argmetric import _files as aio
-from argmetric._corpus import read_sentences
 from argmetric._files import _packed, _read
 from argmetric._files.blocks import BadRowError, Request, open_rows
-from argmetric._saving import MAX_NESTING, is_too_deep, parsed
+from argmetric._results.saving import MAX_NESTING, is_too_deep, parsed
+from argmetric._text.corpus import read_sentences
 
 TOO_DEEP = "nested deeper than 100 levels"
 

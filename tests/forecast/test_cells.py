@@ -12,7 +12,7 @@ import argmetric as am
 from argmetric._expected import Tables
 from argmetric._forecast import _cells, _parts
 from argmetric._forecast._groups import Groups
-from argmetric._segments import Segments
+from argmetric._input.segments import Segments
 from argmetric.metrics import get_metric
 from strategies import probability_vectors
 

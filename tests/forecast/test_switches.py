@@ -14,7 +14,7 @@ import pytest
 import argmetric as am
 import oracle
 from argmetric import forecast
-from argmetric._discrete import central_interval
+from argmetric._expected.kernels import compiled
 from argmetric._forecast import (
     _cells,
     _counts,
@@ -26,7 +26,7 @@ from argmetric._forecast import (
     _spectrum,
 )
 from argmetric._forecast._laws import law_of_count, law_of_values
-from argmetric._kernels import compiled
+from argmetric._results.discrete import central_interval
 
 NAN = math.nan
 SHARES = (0.05, 0.25, 0.5, 0.75, 0.95)

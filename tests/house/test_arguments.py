@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from argmetric import _arguments as arguments
+from argmetric._input import arguments
 
 
 class Unprintable:

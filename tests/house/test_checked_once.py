@@ -11,11 +11,13 @@ import pyarrow.parquet as pq
 import pytest
 
 import argmetric as am
-from argmetric import _files, _groups, _validation
+from argmetric import _files
 from argmetric._calibrate import FunctionMap  # noqa: F401  # loaded unwatched
 from argmetric._decide import recalibrated  # noqa: F401  # loaded unwatched
-from argmetric._groups import Groups, code_groups
-from argmetric._validation import Probabilities, read_scores
+from argmetric._input import groups as _groups
+from argmetric._input import validation as _validation
+from argmetric._input.groups import Groups, code_groups
+from argmetric._input.validation import Probabilities, read_scores
 from command import Run
 
 RNG = np.random.default_rng(3)

@@ -8,7 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from argmetric._discrete import ROUNDING, SAME, DiscreteLaw, central_interval, distinct
+from argmetric._results.discrete import (
+    ROUNDING,
+    SAME,
+    DiscreteLaw,
+    central_interval,
+    distinct,
+)
 
 
 @dataclass

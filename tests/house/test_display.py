@@ -12,7 +12,9 @@ import pytest
 
 import argmetric as am
 from argmetric import search, sequence, stream
-from argmetric._display import Result, Shown, drawing
+from argmetric._results.display import Result, Shown, drawing
+from argmetric._text.summaries.cluster import read_cluster
+from argmetric._text.tagging.score import Evaluation
 from argmetric.search import (
     SequenceLabelling,
     Summary,
@@ -22,8 +24,6 @@ from argmetric.search import (
     score_trees,
 )
 from argmetric.search._searn._history import History, Iteration
-from argmetric.search._summaries._cluster import read_cluster
-from argmetric.search._tagging._score import Evaluation
 from argmetric.sequence import Recalibration
 from argmetric.stream._rules import RuleRun
 

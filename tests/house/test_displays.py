@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 
 import argmetric as am
-from argmetric._reliability._bins import reliability_bins
+from argmetric._calibration_check._bins import reliability_bins
 from argmetric.stream import HistogramRule, OnlineClassifier, StreamDisplay
 
 plt = pytest.importorskip("matplotlib.pyplot", reason="needs the extra 'plot'")

@@ -58,9 +58,14 @@ def called(node):
     }
 
 
+KERNEL_FILES = {
+    path.stem: path
+    for path in [*PACKAGE.rglob("kernels/*.py"), *PACKAGE.glob("_jit/*.py")]
+    if path.stem != "__init__"
+}
 KERNELS = {
-    path.stem: functions
-    for path in sorted((PACKAGE / "_kernels").glob("*.py"))
+    stem: functions
+    for stem, path in sorted(KERNEL_FILES.items())
     if (functions := jitted(path))
 }
 
@@ -124,12 +129,14 @@ HELD_BY = {
     "harmonic": {
         "test_harmonic_curves": "harmonic_curves",
     },
-    "ids": {
+    "grouping": {
         "test_ids_that_lie_close_are_numbered_by_counting": (
             "count_codes number_close_ids"
         ),
         "test_small_hash_tables_equal_a_dictionary": "number_ids",
         "test_mixed_texts_equal_whole_numbers": "mix_texts",
+        "test_rows_of_a_group_stay_in_order": "group_rows",
+        "test_rows_that_pass_through_bins_stay_in_order": "bin_rows group_binned_rows",
     },
     "intervals": {
         "test_exact_decoding_equals_enumeration": "exact_sets",
@@ -180,8 +187,6 @@ HELD_BY = {
         "test_moments_of_segments": (
             "chance_of_none edge_logs prefix_means segment_moments"
         ),
-        "test_rows_of_a_group_stay_in_order": "group_rows",
-        "test_rows_that_pass_through_bins_stay_in_order": "bin_rows group_binned_rows",
         "test_segments_are_sorted_stably": "sort_segments",
     },
     "stream": {
@@ -232,11 +237,11 @@ HELD_BY = {
 
 def test_kernels_are_compiled_by_the_house_rules():
     """Two files know numba, and only kernel files use its decorators."""
-    policy = [PACKAGE / "_kernels" / name for name in ("_jit.py", "_lanes.py")]
+    policy = [PACKAGE / "_jit" / name for name in ("__init__.py", "lanes.py")]
     for path in SOURCES:
         imported = {name.split(".")[0] for name, _ in imports(tree(path))}
         assert ("numba" in imported) == (path in policy), path
-        if path.parent.name != "_kernels":
+        if path.parent.name not in ("kernels", "_jit"):
             assert not jitted(path), path
 
 
@@ -294,7 +299,7 @@ def shared_names():
 
 def constants(file, name):
     """Values of what a compiled function takes from its file, functions apart."""
-    module = importlib.import_module(f"argmetric._kernels.{file}")
+    module = importlib.import_module(module_name(KERNEL_FILES[file]))
     names = getattr(module, name).py_func.__code__.co_names
     values = {one: getattr(module, one) for one in names if hasattr(module, one)}
     return {
@@ -347,12 +352,12 @@ def is_in_house(parts):
 
 
 def behind_faces():
-    """Imports of what is private in another room, `_kernels` excepted."""
+    """Imports of what is private in another room."""
     for path in SOURCES:
         own = path.relative_to(PACKAGE.parent).with_suffix("").parts
         for module, names in imports(tree(path)):
             other = tuple(module.split("."))
-            if other[0] != "argmetric" or len(other) == 1 or other[1] == "_kernels":
+            if other[0] != "argmetric" or len(other) == 1:
                 continue
             inside = (*other[2:], *names)
             if any(map(is_private, inside)) and not is_at_home(own, other):

@@ -19,8 +19,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 import argmetric as am
-from argmetric._groups import code_groups
-from argmetric._validation import (
+from argmetric._input.groups import code_groups
+from argmetric._input.validation import (
     _extremes,
     check_scores,
     is_within_unit,
@@ -361,7 +361,7 @@ def test_every_sparse_format(form, average):
 
 @pytest.mark.parametrize("average", ["samples", "macro", "micro"])
 def test_restoring_labels_leaves_the_layout_alone(average):
-    from argmetric._layout import lay_out
+    from argmetric._input.layout import lay_out
 
     layout = lay_out(sp.csr_array(DENSE), average=average)
     first = layout.restore(np.array([1, 0, 0, 1])).toarray()

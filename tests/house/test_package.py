@@ -33,13 +33,13 @@ NOT_FOR_FEW_ROWS = {
     "pyarrow.compute",
     "argmetric._calibrate._base",
     "argmetric._decide._groups",
-    "argmetric._display._pictures",
+    "argmetric._results.display._pictures",
     "argmetric._expected._long",
     "argmetric._expected._screen",
     "argmetric._files._features",
     "argmetric._forecast._means",
     "argmetric._forecast._over_maps",
-    "argmetric._saving._archive",
+    "argmetric._results.saving._archive",
     "argmetric.cli.scores._apply",
     "argmetric.cli.scores._page",
     "argmetric.cli.scores.wide._decide",
@@ -234,7 +234,8 @@ def test_short_vectors_take_kernels_once_warmed_up(metric):
 
 def test_warmup_leaves_nothing_to_compile():
     am.warmup()
-    from argmetric._kernels import compiled, stream
+    from argmetric._expected.kernels import compiled
+    from argmetric.stream.kernels import stream
 
     for name in compiled.__all__:
         assert getattr(compiled, name).signatures, name

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 import argmetric as am
-from argmetric import _saving
-from argmetric._saving import Saved
+from argmetric._results import saving
+from argmetric._results.saving import Saved
 from argmetric.search import Parser, Tagger
 
 
@@ -24,14 +24,14 @@ def test_a_file_is_replaced_whole_or_not_at_all(tmp_path):
     os.chmod(path, 0o640)
 
     def fail():
-        with _saving.replaced_whole(path) as file:
+        with saving.replaced_whole(path) as file:
             file.write(b"new")
             raise KeyError
 
     with pytest.raises(KeyError):
         fail()
     assert path.read_bytes() == b"old"
-    with _saving.replaced_whole(path) as file:
+    with saving.replaced_whole(path) as file:
         file.write(b"new")
         assert path.read_bytes() == b"old"
     assert path.read_bytes() == b"new"
@@ -42,26 +42,26 @@ def test_a_file_is_replaced_whole_or_not_at_all(tmp_path):
 def test_a_link_stays_a_link(tmp_path):
     (tmp_path / "a").write_bytes(b"old")
     (tmp_path / "link").symlink_to("a")
-    _saving.save_json(tmp_path / "link", {"x": 1})
+    saving.save_json(tmp_path / "link", {"x": 1})
     assert (tmp_path / "link").is_symlink()
     assert json.loads((tmp_path / "a").read_text()) == {"x": 1}
 
 
 def test_where_writing_fails_the_file_is_named(tmp_path):
     with (
-        pytest.raises(_saving.DataError, match=f"cannot write {tmp_path}: .* folder"),
-        _saving.written_whole(tmp_path),
+        pytest.raises(saving.DataError, match=f"cannot write {tmp_path}: .* folder"),
+        saving.written_whole(tmp_path),
     ):
         pass
     with pytest.raises(FileNotFoundError):
-        _saving.save_json(tmp_path / "none" / "a.json", {})
+        saving.save_json(tmp_path / "none" / "a.json", {})
 
 
 def test_unfinished_files_are_removed(tmp_path):
     def interrupted():
-        with _saving.replaced_whole(tmp_path / "a") as file:
+        with saving.replaced_whole(tmp_path / "a") as file:
             file.write(b"new")
-            _saving.remove_unfinished()
+            saving.remove_unfinished()
             assert os.listdir(tmp_path) == []
 
     with pytest.raises(FileNotFoundError):
@@ -84,24 +84,24 @@ def test_unfinished_files_are_removed(tmp_path):
     ],
 )
 def test_plain_values(value, expected):
-    found = _saving.plain(value)
+    found = saving.plain(value)
     assert found == expected
     assert json.loads(json.dumps(found, allow_nan=False)) == expected
 
 
 def test_what_is_not_plain_is_named():
     with pytest.raises(TypeError, match="a label of type set cannot be saved"):
-        _saving.plain([{1}], "a label")
+        saving.plain([{1}], "a label")
 
 
 def test_plain_numbers_come_back():
     values = (0.5, math.inf, -math.inf, (1.0, "text"))
-    assert _saving.restored(_saving.plain(values)) == values
-    assert math.isnan(_saving.restored(_saving.plain(math.nan)))
+    assert saving.restored(saving.plain(values)) == values
+    assert math.isnan(saving.restored(saving.plain(math.nan)))
 
 
 def test_numbers_that_are_only_looked_at():
-    shown = [_saving.shown_number(x) for x in (math.nan, math.inf, np.float64(2.0))]
+    shown = [saving.shown_number(x) for x in (math.nan, math.inf, np.float64(2.0))]
     assert shown == [None, "inf", 2.0]
     assert type(shown[2]) is float
 
@@ -111,21 +111,21 @@ def test_damaged_json_is_told_with_the_place(tmp_path):
     path.write_text('{"a": 1,\n "b": }')
     message = rf"^{path} is no thing, .*: Expecting value \(line 2, column 7\)$"
     with pytest.raises(ValueError, match=message):
-        _saving.load_json(path, "thing")
+        saving.load_json(path, "thing")
 
 
 @pytest.mark.parametrize("found", [0, -1, "1", 1.0, True, None, [1]])
 def test_odd_formats(found):
     with pytest.raises(ValueError, match=r"^it has the odd format "):
-        _saving.check_version(found, 2, "it")
+        saving.check_version(found, 2, "it")
 
 
 def test_newer_formats():
-    _saving.check_version(1, 2, "it")
-    _saving.check_version(2, 2, "it")
+    saving.check_version(1, 2, "it")
+    saving.check_version(2, 2, "it")
     message = r"^it has version 3 .* newer argmetric \(9\.9\), .* up to version 2;"
     with pytest.raises(ValueError, match=message):
-        _saving.check_version(3, 2, "it", "9.9")
+        saving.check_version(3, 2, "it", "9.9")
 
 
 class Shape(Saved["Shape"]):
@@ -170,7 +170,7 @@ def test_a_new_kind_is_one_class(tmp_path):
     ],
 )
 def test_damaged_objects(tmp_path, values, message):
-    _saving.save_json(tmp_path / "a.json", values)
+    saving.save_json(tmp_path / "a.json", values)
     with pytest.raises(ValueError, match=rf"a\.json: {message}"):
         Shape.load(tmp_path / "a.json")
 
@@ -201,8 +201,8 @@ def test_a_fresh_process_knows_every_kind_of_map(tmp_path):
 def test_archives_come_back(tmp_path):
     path = tmp_path / "a.npz"
     header = {"z": np.float64(0.5), "a": [1, None], "text": "é"}
-    _saving.write_archive(path, "thing", 2, header, {"x": np.arange(3)})
-    again, arrays = _saving.read_archive(path, "thing", 2, "thing")
+    saving.write_archive(path, "thing", 2, header, {"x": np.arange(3)})
+    again, arrays = saving.read_archive(path, "thing", 2, "thing")
     assert again == {
         "format": "thing",
         "version": 2,
@@ -215,20 +215,20 @@ def test_archives_come_back(tmp_path):
         ("other", 2, "holds 'thing', not 'other'"),
         ("thing", 1, "newer argmetric"),
     ):
-        with pytest.raises(_saving.DataError, match=message):
-            _saving.read_archive(path, kind, version, "thing")
+        with pytest.raises(saving.DataError, match=message):
+            saving.read_archive(path, kind, version, "thing")
 
 
 def test_nothing_in_an_archive_is_run(tmp_path):
     path = tmp_path / "a.npz"
     np.savez(path, x=np.array([object()]))
-    with pytest.raises(_saving.DataError, match="is damaged: the thing in it"):
-        _saving.read_archive(path, "thing", 1, "thing")
+    with pytest.raises(saving.DataError, match="is damaged: the thing in it"):
+        saving.read_archive(path, "thing", 1, "thing")
 
 
 def test_nothing_heavy_is_loaded():
     code = (
-        "import sys, argmetric._saving\n"
+        "import sys, argmetric._results.saving\n"
         "heavy = {'pyarrow', 'pandas', 'scipy', 'sklearn', 'numba', 'narwhals'}\n"
         "assert not heavy & set(sys.modules), heavy & set(sys.modules)\n"
     )

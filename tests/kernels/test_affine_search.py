@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import argmetric as am
 import oracle
 from argmetric._expected import _affine_search, _curves, _search
-from argmetric._segments import Segments
+from argmetric._input.segments import Segments
 from strategies import moderate_vectors, probability_vectors
 
 NAMES = ["kappa", "mcc", "f1", "jaccard"]

@@ -9,12 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import argmetric as am
-from argmetric import _groups
 from argmetric._expected import _affine
-from argmetric._kernels import compiled, reference
-from argmetric._kernels.ids import FACTOR, mix_texts
-from argmetric._kernels.nodes import exponential_sum
-from argmetric._segments import Segments
+from argmetric._expected.kernels import compiled, reference
+from argmetric._expected.kernels.nodes import exponential_sum
+from argmetric._input import groups as _groups
+from argmetric._input.kernels import grouping
+from argmetric._input.kernels.grouping import FACTOR, mix_texts
+from argmetric._input.segments import Segments
 from strategies import probability_vectors
 
 LAWS = {
@@ -349,7 +350,7 @@ def test_rows_of_a_group_stay_in_order(code):
     code = np.array(code, dtype=np.int64)
     first = np.cumsum(np.bincount(code, minlength=7)) - np.bincount(code, minlength=7)
     rows = np.empty(code.size, dtype=np.int64)
-    compiled.group_rows(code, first, rows)
+    grouping.group_rows(code, first, rows)
     np.testing.assert_array_equal(rows, np.argsort(code, kind="stable"))
 
 
@@ -473,7 +474,7 @@ def test_small_hash_tables_equal_a_dictionary(values):
         slots = np.full(256, -1)
         codes, firsts = np.zeros(len(values), dtype=np.int64), np.zeros(room, int)
         keys = np.zeros((room, 2), dtype=np.uint32)
-        count = compiled.number_ids(words, slots, keys, codes, firsts)
+        count = grouping.number_ids(words, slots, keys, codes, firsts)
         if room < len(distinct):
             assert count == -1
             continue

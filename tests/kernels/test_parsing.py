@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from argmetric._kernels import parsing, parsing_trees
-from argmetric.search._parsing._templates import read_templates
+from argmetric._text.kernels import parsing, parsing_trees
+from argmetric._text.parsing._templates import read_templates
 from twins import parsing as twin
 
 TABLE = """

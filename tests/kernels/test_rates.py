@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import argmetric as am
 import oracle
 from argmetric._expected import _curves, _search
-from argmetric._kernels import compiled, reference
+from argmetric._expected.kernels import compiled, reference
 from strategies import moderate_vectors, probability_vectors
 
 NAMES = ["gmean", "hmean", "qmean"]

@@ -11,8 +11,8 @@ import argmetric as am
 import oracle
 from argmetric._expected import _curves, _screen, _search, _sums
 from argmetric._expected._hermite import cumulants_of
-from argmetric._kernels import compiled, reference
-from argmetric._segments import Segments
+from argmetric._expected.kernels import compiled, reference
+from argmetric._input.segments import Segments
 from strategies import moderate_vectors, probability_vectors
 
 some_vectors = st.one_of(

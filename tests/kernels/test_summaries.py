@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from argmetric._kernels import summaries as kernels
-from argmetric._kernels import summaries_small as small
-from argmetric.search._summaries._cluster import read_cluster
-from argmetric.search._summaries._grams import number_grams
-from argmetric.search._summaries._rouge import tokens
+from argmetric._text.kernels import summaries as kernels
+from argmetric._text.kernels import summaries_small as small
+from argmetric._text.summaries._grams import number_grams
+from argmetric._text.summaries.cluster import read_cluster
+from argmetric._text.summaries.rouge import tokens
 from twins import summaries as twin
 
 # Words of no token, of one, and of several

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 import argmetric as am
 from argmetric._expected import _general, _pieces, _sums
-from argmetric._kernels import compiled, reference
-from argmetric._segments import Segments
+from argmetric._expected.kernels import compiled, reference
+from argmetric._input.segments import Segments
 from strategies import moderate_vectors, probability_vectors
 
 some_vectors = st.one_of(

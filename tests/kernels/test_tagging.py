@@ -7,19 +7,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from argmetric._kernels import (
-    tagging_features,
-    tagging_segments,
-    tagging_train,
-)
-from argmetric._kernels.tagging_layout import Settings
-from argmetric.search._tagging._choices import Tier, make_choices
-from argmetric.search._tagging._engine import Policy, beam, greedy, score_candidates
-from argmetric.search._tagging._features import Extractor
-from argmetric.search._tagging._learning import Learning, Recipe
-from argmetric.search._tagging._pixels import matrix_offsets, pixel_pairs
-from argmetric.search._tagging._segment_templates import read_span_templates
-from argmetric.search._tagging._templates import read_templates
+from argmetric._text.kernels import tagging_features, tagging_segments, tagging_train
+from argmetric._text.kernels.tagging_layout import Settings
+from argmetric._text.tagging._choices import Tier, make_choices
+from argmetric._text.tagging._engine import Policy, beam, greedy, score_candidates
+from argmetric._text.tagging._features import Extractor
+from argmetric._text.tagging._learning import Learning, Recipe
+from argmetric._text.tagging._segment_templates import read_span_templates
+from argmetric._text.tagging.pixels import matrix_offsets, pixel_pairs
+from argmetric._text.tagging.templates import read_templates
 from twins import tagging as twin
 
 LABELS = ("B-X", "B-Y", "I-X", "I-Y", "O")

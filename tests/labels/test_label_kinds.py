@@ -23,8 +23,8 @@ import pytest
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 
 import argmetric as am
-from argmetric import _labels as words
-from argmetric._labels._words import as_comparison
+from argmetric._input import labels as words
+from argmetric._input.labels._words import as_comparison
 from argmetric.stream import (
     HistogramRule,
     OnlineClassifier,

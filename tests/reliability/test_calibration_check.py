@@ -19,18 +19,18 @@ from sklearn.metrics import brier_score_loss, log_loss
 import argmetric as am
 import strategies as nasty
 from argmetric._calibrate import Reference, calibrate_out_of_fold, fold_numbers
-from argmetric._layout import lay_out
-from argmetric._reliability._bins import reliability_bins, wilson
-from argmetric._reliability._judge import Case, Judged, judge, units_of
-from argmetric._reliability._result import Quality
-from argmetric._reliability._routes import (
+from argmetric._calibration_check._bins import reliability_bins, wilson
+from argmetric._calibration_check._judge import Case, Judged, judge, units_of
+from argmetric._calibration_check._result import Quality
+from argmetric._calibration_check._routes import (
     Route,
     _auc,
     best_route,
     loses_ranking,
     routes_of,
 )
-from argmetric._reliability._slope import Line, calibration_line
+from argmetric._calibration_check._slope import Line, calibration_line
+from argmetric._input.layout import lay_out
 
 few = settings(deadline=None, max_examples=40)
 

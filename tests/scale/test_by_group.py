@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import argmetric as am
-from argmetric._suspect import scores_of_a_model
+from argmetric._input.likely_slips import scores_of_a_model
 from argmetric.scale import decide
 from scale_data import SMALL, decisions, left_beside, read_back, scored, write_parts
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import argmetric as am
-from argmetric._saving import remove_folder, remove_unfinished
+from argmetric._results.saving import remove_folder, remove_unfinished
 from argmetric.scale import _append as append_stage
 from argmetric.scale import _buckets as bucket_stage
 from argmetric.scale import _partition as partition_stage

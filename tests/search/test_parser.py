@@ -7,14 +7,14 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from argmetric._saving import DataError
+from argmetric._results.saving import DataError
+from argmetric._text._epochs import Log
+from argmetric._text._tags import learned_tags
+from argmetric._text.parsing import _model
+from argmetric._text.parsing._learning import Learning, Trees
+from argmetric._text.parsing._text import mirror, mirrored_heads, read_text
+from argmetric._text.tagging._learning import Learning as TaggerLearning
 from argmetric.search import Parser, Tagger, read_trees, write_trees
-from argmetric.search._epochs import Log
-from argmetric.search._parsing import _model
-from argmetric.search._parsing._learning import Learning, Trees
-from argmetric.search._parsing._text import mirror, mirrored_heads, read_text
-from argmetric.search._tagging._learning import Learning as TaggerLearning
-from argmetric.search._tags import learned_tags
 from argmetric.sequence import Sentence
 
 WORDS = {

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from argmetric._text.parsing import _relations
+from argmetric._text.parsing._relations import Relations
+from argmetric._text.parsing._text import read_text
 from argmetric.search import Parser, Tagger, Tree, read_trees, write_trees
-from argmetric.search._parsing import _relations
-from argmetric.search._parsing._relations import Relations
-from argmetric.search._parsing._text import read_text
 from treebank import treebank
 
 TRAIN, TEST = treebank(200), treebank(60, seed=1)
@@ -81,7 +81,7 @@ def test_the_seed_decides_and_blocks_do_not(parser, monkeypatch):
     np.testing.assert_array_equal(weights, again._model.relations.weights)
     other = small(random_state=1).fit(TRAIN)
     assert not np.array_equal(weights, other._model.relations.weights)
-    monkeypatch.setattr("argmetric.search._parsing._model._BLOCK", 7)
+    monkeypatch.setattr("argmetric._text.parsing._model._BLOCK", 7)
     assert relations_of(again.parse(TEST)) == relations_of(TEST)
 
 

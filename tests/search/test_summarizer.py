@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 
+from argmetric._text.summaries._word_lists import STOP_WORDS
+from argmetric._text.summaries.rouge import tokens
 from argmetric.search import Parser, Summarizer, Tree
-from argmetric.search._summaries._rouge import tokens
-from argmetric.search._summaries._word_lists import STOP_WORDS
 from reviews import DOCUMENTS, Chain, Flat, hotels
 from treebank import treebank
 

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from argmetric._saving import DataError
+from argmetric._results.saving import DataError
+from argmetric._text.summaries import summarizer as _summarizer
 from argmetric.search import Parser, Summarizer, Tagger
-from argmetric.search._summaries import _summarizer
 from reviews import DOCUMENTS, Chain, hotels
 from treebank import treebank
 

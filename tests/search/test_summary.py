@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from argmetric._text.summaries.cluster import read_cluster, read_clusters
 from argmetric.search import Summary, Tree
-from argmetric.search._summaries._cluster import read_cluster, read_clusters
 
 
 def sentences_of(text):

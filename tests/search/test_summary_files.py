@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from argmetric.search._summaries._read import read_labelled, read_sources
+from argmetric._text.summaries.read import read_labelled, read_sources
 
 
 @pytest.fixture(autouse=True)

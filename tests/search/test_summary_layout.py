@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from argmetric._corpus import tokenized
+from argmetric._text.corpus import tokenized
+from argmetric._text.summaries.cluster import read_cluster
 from argmetric.search import Summarizer
-from argmetric.search._summaries._cluster import read_cluster
 
 
 def sentences_of(text):

@@ -7,22 +7,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from argmetric.search import Summarizer
-from argmetric.search._summaries._cluster import read_cluster
-from argmetric.search._summaries._features import features, fixed_features
-from argmetric.search._summaries._grams import recall_steps
-from argmetric.search._summaries._growth import Growth, best_of
-from argmetric.search._summaries._learning import _weights, learn_searn, make_lesson
-from argmetric.search._summaries._linear import Sums, fit_linear
-from argmetric.search._summaries._material import Budget, make_material, text_of
-from argmetric.search._summaries._oracle import _run, best_path
-from argmetric.search._summaries._rates import (
+from argmetric._text.summaries._features import features, fixed_features
+from argmetric._text.summaries._grams import recall_steps
+from argmetric._text.summaries._growth import Growth, best_of
+from argmetric._text.summaries._learning import _weights, learn_searn, make_lesson
+from argmetric._text.summaries._linear import Sums, fit_linear
+from argmetric._text.summaries._material import Budget, make_material, text_of
+from argmetric._text.summaries._oracle import _run, best_path
+from argmetric._text.summaries._rates import (
     count_rates,
     gram_names,
     share_of_references,
 )
-from argmetric.search._summaries._rouge import rouge_recall, tokens
-from argmetric.search._summaries._weights import _features, learn_weights
+from argmetric._text.summaries._weights import _features, learn_weights
+from argmetric._text.summaries.cluster import read_cluster
+from argmetric._text.summaries.rouge import rouge_recall, tokens
+from argmetric.search import Summarizer
 from reviews import hotels
 from twins import summaries as twin
 

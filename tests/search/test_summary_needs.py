@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from argmetric._text.summaries._needs import read_needs
+from argmetric._text.summaries._parts import parts_of
+from argmetric._text.summaries._pieces import LONGEST, spans_and_needs
+from argmetric._text.summaries.cluster import read_cluster
 from argmetric.search import Tree
-from argmetric.search._summaries._cluster import read_cluster
-from argmetric.search._summaries._needs import read_needs
-from argmetric.search._summaries._parts import parts_of
-from argmetric.search._summaries._pieces import LONGEST, spans_and_needs
 from twins import summaries as twin
 
 # --------------------------------------------------------------------------- parts

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from argmetric._text.summaries.rouge import rouge_recall, tokens
 from argmetric.search import Summarizer, score_summaries
-from argmetric.search._summaries._rouge import rouge_recall, tokens
 from reviews import Chain
 
 

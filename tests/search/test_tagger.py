@@ -13,19 +13,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from argmetric._files import DataError
+from argmetric._text.tagging import _base
+from argmetric._text.tagging._choices import Tier
+from argmetric._text.tagging._codec import Codec
+from argmetric._text.tagging._combine import combine
+from argmetric._text.tagging._engine import Policy, beam
+from argmetric._text.tagging._learning import Learning
+from argmetric._text.tagging._model import recode
 from argmetric.search import (
     SegmentTagger,
     Tagger,
     default_templates,
     pixel_pairs,
 )
-from argmetric.search._tagging import _base
-from argmetric.search._tagging._choices import Tier
-from argmetric.search._tagging._codec import Codec
-from argmetric.search._tagging._combine import combine
-from argmetric.search._tagging._engine import Policy, beam
-from argmetric.search._tagging._learning import Learning
-from argmetric.search._tagging._model import recode
 from argmetric.sequence import Sentence, read_chunks, read_sentences, write_labels
 
 WORDS = {
@@ -472,7 +472,7 @@ def test_an_interrupt_behind_the_first_pass_keeps_it(monkeypatch, name):
         raise KeyboardInterrupt
 
     sentences, tags = text()
-    monkeypatch.setattr(f"argmetric.search._tagging._training.{name}", stop)
+    monkeypatch.setattr(f"argmetric._text.tagging._training.{name}", stop)
     with pytest.warns(UserWarning, match="interrupted"):
         tagger = small("ner").fit(sentences, tags)
     assert tagger.interrupted_
@@ -687,7 +687,7 @@ def test_two_directions_take_the_best_product_of_all_candidates():
 
 
 def test_memory_tells_what_the_word_was_elsewhere(monkeypatch):
-    monkeypatch.setattr("argmetric.search._tagging._memory._WINDOW", 200)
+    monkeypatch.setattr("argmetric._text.tagging._memory._WINDOW", 200)
 
     # "x" is a name in one half of the text and none in the other: only the sentences
     # near by tell which

@@ -7,8 +7,8 @@ import pytest
 import scipy.sparse as sp
 
 import argmetric as am
-from argmetric._kernels import stream, stream_baselines
 from argmetric.stream import HistogramRule, OnlineClassifier
+from argmetric.stream.kernels import stream, stream_baselines
 from twins import stream as twin
 
 LINEAR = {

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import argmetric as am
-from argmetric._kernels.nodes import exponential_sum
+from argmetric._expected.kernels.nodes import exponential_sum
 from argmetric.metrics._derivatives import slopes
 from argmetric.train._expected import ExpectedMetric, Gold, expected_f, squared_beta
 from argmetric.train._fit import Scaling, Settings, climb, fit, penalised

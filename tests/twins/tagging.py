@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._kernels.tagging_layout import Choices, Rows, Settings
+from argmetric._text.kernels.tagging_layout import Choices, Rows, Settings
 
 _WORD = (1 << 64) - 1
 _GOLDEN = 0x9E3779B97F4A7C15

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from argmetric._arguments import check_flag, check_number
-from argmetric._display import Lines, Result, draw_map
-from argmetric._odds import expit, logit
-from argmetric._saving import Saved, check_version, plain
-from argmetric._types import Floats
-from argmetric._validation import read_scores
+from argmetric._input.arguments import check_flag, check_number
+from argmetric._input.odds import expit, logit
+from argmetric._input.types import Floats
+from argmetric._input.validation import read_scores
+from argmetric._results.display import Lines, Result, draw_map
+from argmetric._results.saving import Saved, check_version, plain
 
 if TYPE_CHECKING:
     from argmetric._calibrate._composed import ChainedMap

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._arguments import check_flag
 from argmetric._calibrate._base import Calibrator
 from argmetric._calibrate._classes import fit_class_temperature
 from argmetric._calibrate._fit import METHODS, Method, fit_map, n_distinct
@@ -18,12 +17,13 @@ from argmetric._calibrate._reference import (
     check_reference,
     check_score_array,
 )
-from argmetric._discrete import dot
-from argmetric._groups import Groups, code_groups
-from argmetric._odds import expit
-from argmetric._suspect import warn_of_scale
-from argmetric._types import Floats, Integers
-from argmetric._validation import check_choice, check_weight, to_numpy
+from argmetric._input.arguments import check_flag
+from argmetric._input.groups import Groups, code_groups
+from argmetric._input.likely_slips import warn_of_scale
+from argmetric._input.odds import expit
+from argmetric._input.types import Floats, Integers
+from argmetric._input.validation import check_choice, check_weight, to_numpy
+from argmetric._results.discrete import dot
 
 DEFAULT: Method = "spline"
 SIMPLE_FIRST: tuple[Method, ...] = (

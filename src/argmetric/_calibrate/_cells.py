@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from argmetric._calibrate._reference import Reference
-from argmetric._types import Booleans, Floats, Integers
+from argmetric._input.types import Booleans, Floats, Integers
 
 MOST_CELLS = 4096
 MOST_COUNTED = 128  # cells that are kept with a map

@@ -9,11 +9,11 @@ import numpy as np
 from argmetric._calibrate._fit import HOTTEST, _root
 from argmetric._calibrate._maps import ClassTemperatureMap, log_softmax
 from argmetric._calibrate._reference import row_count
-from argmetric._discrete import dot
-from argmetric._labels import label_array, refuse_missing
-from argmetric._odds import NEAREST
-from argmetric._types import Floats, Integers
-from argmetric._validation import check_length, check_weight
+from argmetric._input.labels import label_array, refuse_missing
+from argmetric._input.odds import NEAREST
+from argmetric._input.types import Floats, Integers
+from argmetric._input.validation import check_length, check_weight
+from argmetric._results.discrete import dot
 
 
 def class_numbers(y: Any, n_rows: int, n_classes: int) -> Integers:

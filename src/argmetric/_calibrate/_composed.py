@@ -9,9 +9,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from argmetric._calibrate._base import Calibrator
-from argmetric._odds import expit, logit
-from argmetric._types import Floats
-from argmetric._validation import check_scores, to_floats
+from argmetric._input.odds import expit, logit
+from argmetric._input.types import Floats
+from argmetric._input.validation import check_scores, to_floats
 
 
 @dataclass(frozen=True, repr=False, eq=False)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from argmetric._calibrate._reference import Reference, furthest, row_count
-from argmetric._types import Booleans, Floats, Integers
+from argmetric._input.types import Booleans, Floats, Integers
 
 
 @dataclass(frozen=True)

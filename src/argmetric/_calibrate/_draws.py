@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from argmetric._types import Floats
+from argmetric._input.types import Floats
 
 N_DRAWS = 48
 SINGULAR = 1e-9  # added to correlations, which rounding may have made those of no law

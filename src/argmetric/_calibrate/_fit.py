@@ -24,9 +24,9 @@ from argmetric._calibrate._newton import fit_logistic
 from argmetric._calibrate._reference import Reference
 from argmetric._calibrate._rows import row_blocks, summed
 from argmetric._calibrate._spline import fit_spline
-from argmetric._discrete import dot
-from argmetric._odds import expit, logit_of
-from argmetric._types import Floats
+from argmetric._input.odds import expit, logit_of
+from argmetric._input.types import Floats
+from argmetric._results.discrete import dot
 
 Method = Literal[
     "spline", "platt", "beta", "temperature", "isotonic", "identity", "auto"

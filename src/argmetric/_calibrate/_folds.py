@@ -9,8 +9,8 @@ import numpy.typing as npt
 
 from argmetric._calibrate._fit import fit_map
 from argmetric._calibrate._reference import Reference
-from argmetric._groups import code_groups
-from argmetric._types import Booleans, Floats, Integers
+from argmetric._input.groups import code_groups
+from argmetric._input.types import Booleans, Floats, Integers
 
 
 def check_folds(cv: Any) -> int:

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from argmetric._arguments import check_share, shown
-from argmetric._labels import binary_labels
-from argmetric._suspect import warn_of_scale
-from argmetric._types import Floats
-from argmetric._validation import is_frame_like
+from argmetric._input.arguments import check_share, shown
+from argmetric._input.labels import binary_labels
+from argmetric._input.likely_slips import warn_of_scale
+from argmetric._input.types import Floats
+from argmetric._input.validation import is_frame_like
 
 if TYPE_CHECKING:
     from argmetric._calibrate._base import Calibrator

@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from argmetric._calibrate._base import Calibrator, check_finite
-from argmetric._odds import NEAREST, expit, logit
-from argmetric._types import Floats
-from argmetric._validation import check_scores, to_floats
+from argmetric._input.odds import NEAREST, expit, logit
+from argmetric._input.types import Floats
+from argmetric._input.validation import check_scores, to_floats
 
 
 def scaled(x: Floats, factor: float) -> Floats:

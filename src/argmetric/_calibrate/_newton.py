@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from argmetric._calibrate._rows import ROWS, row_blocks
-from argmetric._discrete import dot
-from argmetric._odds import logit_of
-from argmetric._types import Floats
+from argmetric._input.odds import logit_of
+from argmetric._input.types import Floats
+from argmetric._results.discrete import dot
 
 STEPS = 200
 ALONE = 1 << 17  # products of numbers that BLAS leaves to one thread

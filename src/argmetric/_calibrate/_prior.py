@@ -8,13 +8,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from argmetric._arguments import check_flag, check_share
 from argmetric._calibrate._base import Calibrator, check_finite
-from argmetric._discrete import dot
-from argmetric._odds import from_log_odds, log_odds, logit
-from argmetric._suspect import warn_of_scale
-from argmetric._types import Floats
-from argmetric._validation import check_scores, to_floats
+from argmetric._input.arguments import check_flag, check_share
+from argmetric._input.likely_slips import warn_of_scale
+from argmetric._input.odds import from_log_odds, log_odds, logit
+from argmetric._input.types import Floats
+from argmetric._input.validation import check_scores, to_floats
+from argmetric._results.discrete import dot
 
 STEPS = 200
 

@@ -9,18 +9,18 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from argmetric._discrete import dot
-from argmetric._groups import narrow_integers
-from argmetric._labels import Labels, binary_labels, one_class
-from argmetric._odds import expit, logit, logit_of
-from argmetric._packed import can_pack, sort_labelled
-from argmetric._suspect import refuse_two_classes
-from argmetric._types import Booleans, Floats, Integers
-from argmetric._validation import (
+from argmetric._input.groups import narrow_integers
+from argmetric._input.labels import Labels, binary_labels, one_class
+from argmetric._input.likely_slips import refuse_two_classes
+from argmetric._input.odds import expit, logit, logit_of
+from argmetric._input.sorting import can_pack, sort_labelled
+from argmetric._input.types import Booleans, Floats, Integers
+from argmetric._input.validation import (
     check_weight,
     is_sparse,
     read_scores,
 )
+from argmetric._results.discrete import dot
 
 FURTHEST = 36.7  # log-odds of the double next to 1
 FAR = 100.0  # times less likely than the usual row of its class

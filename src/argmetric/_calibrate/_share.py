@@ -26,8 +26,8 @@ from argmetric._calibrate._base import Calibrator
 from argmetric._calibrate._hook import calibrated_scores
 from argmetric._calibrate._prior import MatchedShare, constant_for_share
 from argmetric._calibrate._reference import Reference
-from argmetric._odds import from_log_odds, logit
-from argmetric._types import Floats
+from argmetric._input.odds import from_log_odds, logit
+from argmetric._input.types import Floats
 
 EDGES_OF_A_CLASS = 64  # quantiles of each class of the reference that bound cells
 LARGEST_LOGIT = 700.0  # log-odds that are as good as infinite

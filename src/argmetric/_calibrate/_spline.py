@@ -29,9 +29,9 @@ from argmetric._calibrate._cells import Cells, cells_of
 from argmetric._calibrate._draws import N_DRAWS, rounded, standard_normal
 from argmetric._calibrate._newton import Mode, Prior, fit_logistic, likeliest
 from argmetric._calibrate._reference import Reference
-from argmetric._discrete import dot
-from argmetric._odds import NEAREST, expit, logit
-from argmetric._types import Floats
+from argmetric._input.odds import NEAREST, expit, logit
+from argmetric._input.types import Floats
+from argmetric._results.discrete import dot
 
 N_KNOTS = 8
 # Standard deviations of the prior of b and a, with the odds of each: most models need

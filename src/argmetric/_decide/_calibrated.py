@@ -8,11 +8,11 @@ from weakref import WeakValueDictionary
 import numpy as np
 
 from argmetric._expected import compiled
-from argmetric._layout import Layout
-from argmetric._odds import logit
-from argmetric._suspect import warn_user
-from argmetric._types import Floats
-from argmetric._validation import check_scores, is_sparse, to_numpy
+from argmetric._input.layout import Layout
+from argmetric._input.likely_slips import warn_user
+from argmetric._input.odds import logit
+from argmetric._input.types import Floats
+from argmetric._input.validation import check_scores, is_sparse, to_numpy
 
 if TYPE_CHECKING:
     from argmetric._calibrate import Calibrator, FittedReference, PriorShare, Share

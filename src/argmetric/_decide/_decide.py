@@ -9,7 +9,6 @@ from contextvars import ContextVar
 from dataclasses import replace
 from typing import Any, Literal
 
-from argmetric._arguments import check_choice, check_flag, check_jobs
 from argmetric._calibrate import check_prior, resolve_reference
 from argmetric._decide._calibrated import (
     at_share,
@@ -26,9 +25,10 @@ from argmetric._decide._question import (
 )
 from argmetric._decide._result import Decision
 from argmetric._expected import Tables
-from argmetric._layout import Average, lay_out
-from argmetric._segments import Method
-from argmetric._suspect import warn_of_scale
+from argmetric._input.arguments import check_choice, check_flag, check_jobs
+from argmetric._input.layout import Average, lay_out
+from argmetric._input.likely_slips import warn_of_scale
+from argmetric._input.segments import Method
 from argmetric.metrics import Metric, MetricLike, get_metric, require_defined
 
 _of_a_whole: ContextVar[bool] = ContextVar("_of_a_whole", default=False)

@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 
 from argmetric._decide._groups import mean_defined
-from argmetric._labels import (
+from argmetric._input.labels import (
     classes_of,
     distinct,
     read_together,
     refuse_sparse_pos_label,
 )
-from argmetric._layout import Average, lay_out
-from argmetric._sparse import check_structure, entry_place, is_sparse
-from argmetric._types import Floats, Integers
-from argmetric._validation import Probabilities
+from argmetric._input.layout import Average, lay_out
+from argmetric._input.sparse import check_structure, entry_place, is_sparse
+from argmetric._input.types import Floats, Integers
+from argmetric._input.validation import Probabilities
 from argmetric.metrics import MetricLike, get_metric, require_defined
 
 

@@ -20,8 +20,8 @@ from argmetric._decide._question import (
 )
 from argmetric._decide._result import Cut, Decision
 from argmetric._expected import compiled
-from argmetric._segments import Segments
-from argmetric._types import Floats, Integers
+from argmetric._input.segments import Segments
+from argmetric._input.types import Floats, Integers
 
 BLOCK = 1 << 18  # rows worked on at a time: they stay in the cache
 

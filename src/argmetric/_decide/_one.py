@@ -39,8 +39,8 @@ from argmetric._expected import (
     is_short,
     short_curve,
 )
-from argmetric._segments import Segments
-from argmetric._types import Floats, Integers
+from argmetric._input.segments import Segments
+from argmetric._input.types import Floats, Integers
 from argmetric.metrics import Metric, require_defined
 
 

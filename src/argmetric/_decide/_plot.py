@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from argmetric._display import (
+from argmetric._input.labels import probabilities_of
+from argmetric._results.display import (
     MOST_BARS,
     Display,
     Mark,
@@ -16,7 +17,6 @@ from argmetric._display import (
     draw_bars,
     draw_curve,
 )
-from argmetric._labels import probabilities_of
 from argmetric.metrics import MetricLike
 
 if TYPE_CHECKING:

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from argmetric._arguments import check_count, check_fraction
 from argmetric._expected import (
     Choice,
     Tables,
@@ -19,10 +18,11 @@ from argmetric._expected import (
     expected_curves,
     has_search,
 )
-from argmetric._layout import Layout
-from argmetric._odds import from_log_odds
-from argmetric._segments import Method, Segments
-from argmetric._types import Floats, Integers
+from argmetric._input.arguments import check_count, check_fraction
+from argmetric._input.layout import Layout
+from argmetric._input.odds import from_log_odds
+from argmetric._input.segments import Method, Segments
+from argmetric._input.types import Floats, Integers
 from argmetric.metrics import Metric, Recall, is_lasting
 
 TIE = 1e-12  # values this close, relatively, are ties: the smaller k wins

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from argmetric._arguments import check_label, shown
-from argmetric._display import Result, as_frame
+from argmetric._input.arguments import check_label, shown
+from argmetric._input.types import Floats, Integers
 from argmetric._lazy import room_above
-from argmetric._types import Floats, Integers
+from argmetric._results.display import Result, as_frame
 from argmetric.metrics import Metric, RatesForm
 
 if TYPE_CHECKING:
@@ -186,7 +186,7 @@ class Decision(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Everything but the arrays, for JSON."""
-        from argmetric._saving import shown_number
+        from argmetric._results.saving import shown_number
 
         return {
             "metric": self.metric.name,
@@ -342,7 +342,7 @@ def _forgotten(*_: Any) -> Any:
 
 
 def _cut_dict(cut: Cut) -> dict[str, Any]:
-    from argmetric._saving import shown_number
+    from argmetric._results.saving import shown_number
 
     return {
         "threshold": shown_number(cut.threshold),

@@ -13,8 +13,8 @@ from types import ModuleType
 import numpy as np
 
 from argmetric._expected._hermite import cumulants_of, points_and_weights, without_one
-from argmetric._segments import Segments, SizeCounts
-from argmetric._types import Floats, Integers
+from argmetric._input.segments import Segments, SizeCounts
+from argmetric._input.types import Floats, Integers
 from argmetric.metrics import AffineFactors, AffineForm
 
 Factor = Callable[[Floats, Floats], Floats]

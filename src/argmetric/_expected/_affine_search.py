@@ -10,8 +10,8 @@ import numpy as np
 from argmetric._expected._affine import Factor, shared_factors
 from argmetric._expected._curves import choose_backend, compiled, numpy_twins
 from argmetric._expected._edges import edge_chances, edge_values
-from argmetric._segments import Segments
-from argmetric._types import Booleans, Floats, Integers
+from argmetric._input.segments import Segments
+from argmetric._input.types import Booleans, Floats, Integers
 from argmetric.metrics import AffineFactors, AffineForm, Metric, RatioForm
 
 # Variance of T from which the whole curve is quicker: laws widen with it.

@@ -26,8 +26,8 @@ from argmetric._expected._tables import (
     small_fraction,
     table_curves,
 )
-from argmetric._segments import Method, Segments
-from argmetric._types import Booleans, Floats, Integers
+from argmetric._input.segments import Method, Segments
+from argmetric._input.types import Booleans, Floats, Integers
 from argmetric.metrics import (
     AffineForm,
     Form,
@@ -51,14 +51,14 @@ SMALL = 4096  # one segment of so few items runs in numpy, without loading numba
 
 def compiled() -> ModuleType:
     """The compiled kernels under one name."""
-    from argmetric._kernels import compiled as backend
+    from argmetric._expected.kernels import compiled as backend
 
     return backend
 
 
 def numpy_twins() -> ModuleType:
     """Their plain twins."""
-    from argmetric._kernels import reference
+    from argmetric._expected.kernels import reference
 
     return reference
 

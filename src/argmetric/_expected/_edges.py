@@ -8,8 +8,8 @@ from types import ModuleType
 
 import numpy as np
 
-from argmetric._segments import Segments
-from argmetric._types import Booleans, Floats, Integers
+from argmetric._input.segments import Segments
+from argmetric._input.types import Booleans, Floats, Integers
 from argmetric.metrics import AffineForm, Form, ItemForm, Metric, RatioForm
 
 ROWS = 1 << 14  # places of curves that are settled at a time: they stay in the cache

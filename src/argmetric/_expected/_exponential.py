@@ -7,9 +7,9 @@ from types import ModuleType
 
 import numpy as np
 
-from argmetric._kernels.nodes import exponential_sum
-from argmetric._segments import Segments
-from argmetric._types import Floats, Integers
+from argmetric._expected.kernels.nodes import exponential_sum
+from argmetric._input.segments import Segments
+from argmetric._input.types import Floats, Integers
 from argmetric.metrics import ItemForm, RatioForm
 
 NARROW = 40.0  # variance up to which the law of the misses is the quicker way

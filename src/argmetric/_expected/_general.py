@@ -15,8 +15,8 @@ import numpy as np
 
 from argmetric._expected._hermite import bernoulli_cumulants, points_and_weights
 from argmetric._expected._tables import refuse_infinite
-from argmetric._segments import Segments
-from argmetric._types import Floats, Integers
+from argmetric._input.segments import Segments
+from argmetric._input.types import Floats, Integers
 from argmetric.metrics import Metric
 
 SWITCH = 60.0  # variance from which eight points err by less than 1e-10

@@ -14,8 +14,8 @@ from functools import cache
 
 import numpy as np
 
-from argmetric._kernels.reference_screen import label_powers
-from argmetric._types import Floats
+from argmetric._expected.kernels.reference_screen import label_powers
+from argmetric._input.types import Floats
 
 MAX_NODES = 8
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from argmetric._types import Floats, Integers
+from argmetric._input.types import Floats, Integers
 
 N_SUMS = 5  # that are kept of a bin
 MOST_AT_ONCE = 1 << 31  # items whose sums are whole numbers of 64 bits
@@ -77,7 +77,7 @@ class Array(Items):
         return sums_in_bins(self.p, low, scale, bins)
 
     def within(self, low: float, high: float, count: int) -> Array:
-        from argmetric._kernels.powers import take_range
+        from argmetric._expected.kernels.powers import take_range
 
         out = np.empty(count + 1)
         take_range(self.p, low, high, out)
@@ -129,7 +129,7 @@ class Ranked:
 
 def sums_in_bins(p: Floats, low: float, scale: float, bins: int) -> Integers:
     """Exact sums of a vector in memory."""
-    from argmetric._kernels.powers import bin_sums
+    from argmetric._expected.kernels.powers import bin_sums
 
     sums = np.zeros((bins, N_SUMS), dtype=np.int64)
     for first in range(0, p.size, MOST_AT_ONCE):

@@ -28,7 +28,7 @@ from argmetric._expected._powers import (
     Evaluator,
     evaluator_of,
 )
-from argmetric._types import Floats
+from argmetric._input.types import Floats
 from argmetric.metrics import Metric
 
 BINS = 4096

@@ -11,9 +11,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from argmetric._kernels.reference import laws
-from argmetric._segments import Segments
-from argmetric._types import Floats
+from argmetric._expected.kernels.reference import laws
+from argmetric._input.segments import Segments
+from argmetric._input.types import Floats
 from argmetric.metrics import Metric, RatioForm
 
 

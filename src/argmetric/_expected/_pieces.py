@@ -17,8 +17,8 @@ import numpy as np
 from argmetric._expected._general import N_PROBES, ROUGH, SAFETY, SWITCH
 from argmetric._expected._general import WINDOWS_AFFORDABLE as AFFORDABLE
 from argmetric._expected._sums import Pairs, Sums
-from argmetric._segments import Segments
-from argmetric._types import Floats, Integers
+from argmetric._input.segments import Segments
+from argmetric._input.types import Floats, Integers
 from argmetric.metrics import Metric
 
 PIECE = 128  # counts

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from argmetric._expected._powers import TOTAL_TERMS, evaluator_of
-from argmetric._types import Floats, Integers
+from argmetric._input.types import Floats, Integers
 from argmetric.metrics import Metric
 
 

@@ -15,8 +15,8 @@ import numpy as np
 
 from argmetric._expected._general import ROUGH, SAFETY
 from argmetric._expected._sums import Pairs, Sums
-from argmetric._segments import Segments
-from argmetric._types import Booleans, Floats, Integers
+from argmetric._input.segments import Segments
+from argmetric._input.types import Booleans, Floats, Integers
 from argmetric.metrics import Metric
 
 TIE = 1e-12  # values this close, relatively, are ties: the smaller k wins

@@ -27,8 +27,8 @@ from argmetric._expected._curves import (
 )
 from argmetric._expected._edges import edge_chances
 from argmetric._expected._tables import Tables, refuse_infinite, sharing_sizes
-from argmetric._segments import Method, Segments
-from argmetric._types import Booleans, Floats, Integers
+from argmetric._input.segments import Method, Segments
+from argmetric._input.types import Booleans, Floats, Integers
 from argmetric.metrics import CustomMetric, Metric, RatesForm
 
 RATES_TABLE_LIMIT = (

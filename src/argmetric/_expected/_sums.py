@@ -17,8 +17,8 @@ import numpy as np
 from argmetric._expected._general import N_NODES, RARE, SWITCH, TOLERANCE
 from argmetric._expected._hermite import MAX_NODES, cumulants_of, points_and_weights
 from argmetric._expected._tables import refuse_infinite
-from argmetric._segments import Segments
-from argmetric._types import Booleans, Floats, Integers
+from argmetric._input.segments import Segments
+from argmetric._input.types import Booleans, Floats, Integers
 from argmetric.metrics import Metric
 
 WORTH = 100.0  # tolerances: cells less likely are left out, and their mass is counted

@@ -11,9 +11,9 @@ from types import ModuleType
 
 import numpy as np
 
-from argmetric._kernels import reference
-from argmetric._segments import Segments
-from argmetric._types import Floats, Integers
+from argmetric._expected.kernels import reference
+from argmetric._input.segments import Segments
+from argmetric._input.types import Floats, Integers
 from argmetric.metrics import Metric, RatioForm, is_lasting
 
 SHARING = 40  # a large table pays for as many segments as its squared size over this
@@ -122,7 +122,7 @@ def short_curve(tables: Tables, p: Floats, q: Floats, n: int) -> Floats:
     """E[value | defined] for every k of one short vector in descending order."""
     # The kernel, once it is loaded: it gives the same bits, a short vector no reason to
     # load it.
-    kernels = sys.modules.get("argmetric._kernels.laws", reference)
+    kernels = sys.modules.get("argmetric._expected.kernels.laws", reference)
     hits, misses = kernels.both_laws(p, q)
     table, defined = tables.of(p.size, n)
     rows, columns = hits[:, None, :], misses[:, :, None]

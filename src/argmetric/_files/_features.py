@@ -17,8 +17,8 @@ from argmetric._files._values import (
     _plain,
     _refuse,
 )
-from argmetric._labels import NO_LABEL as MISSING
-from argmetric._labels import TRUTHS
+from argmetric._input.labels import NO_LABEL as MISSING
+from argmetric._input.labels import TRUTHS
 
 Kind = Literal["number", "category", "other", "empty"]
 

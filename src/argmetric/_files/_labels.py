@@ -12,7 +12,7 @@ import numpy.typing as npt
 from argmetric._files._formats import DataError, marked
 from argmetric._files._table import Table
 from argmetric._files._values import _Coded, _coded, _place, _refuse
-from argmetric._labels import (
+from argmetric._input.labels import (
     EVERY_ROW,
     Classes,
     LabelError,

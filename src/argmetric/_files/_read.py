@@ -29,7 +29,7 @@ from argmetric._files._formats import (
 )
 from argmetric._files._packed import unpacked, without_codec
 from argmetric._files._table import Table
-from argmetric._saving import decoded, is_utf8, refuse_other_encodings
+from argmetric._results.saving import decoded, is_utf8, refuse_other_encodings
 
 _CSV_BLOCK_BYTES = 1 << 23
 _SHOWN_CHARACTERS = 40

@@ -13,7 +13,7 @@ from argmetric._files._arrow import flat, mask_to_numpy, to_numpy
 from argmetric._files._formats import DataError, marked
 from argmetric._files._functions import call, cast
 from argmetric._files._table import Table
-from argmetric._validation import check_scores
+from argmetric._input.validation import check_scores
 
 _NUMBER = r"(?i)^[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|nan|inf|infinity)$"
 _SHOWN_CHARACTERS = 40

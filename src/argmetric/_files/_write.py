@@ -22,7 +22,7 @@ from argmetric._files._functions import call
 from argmetric._files._packed import codec_by_name, packing, without_codec
 from argmetric._files._table import Table
 from argmetric._files._text import cells, inferred, json_values
-from argmetric._saving import is_special, written_whole
+from argmetric._results.saving import is_special, written_whole
 
 _ROWS_AT_ONCE = 65_536
 

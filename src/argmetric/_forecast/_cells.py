@@ -9,7 +9,7 @@ import numpy as np
 
 from argmetric._expected import TOLERANCE, compiled
 from argmetric._forecast._groups import TABLE_LIMIT, Groups
-from argmetric._types import Booleans, Floats, Integers
+from argmetric._input.types import Booleans, Floats, Integers
 from argmetric.metrics import Metric
 
 ROWS = 1 << 15  # rows whose cells are laid out at once

@@ -6,12 +6,12 @@ import math
 
 import numpy as np
 
-from argmetric._discrete import dot
 from argmetric._expected import runs_in_numpy
 from argmetric._forecast._counts import CELLS, CountLaws
 from argmetric._forecast._laws import ValueLaw, combine
 from argmetric._forecast._shift import REACH, effect_step
-from argmetric._types import Booleans, Floats, Integers
+from argmetric._input.types import Booleans, Floats, Integers
+from argmetric._results.discrete import dot
 from argmetric.metrics import Metric
 
 LARGEST_EFFECT = 5.0  # beyond, labels are all but copies of each other

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from argmetric._arguments import check_flag, check_number, check_share
 from argmetric._calibrate import check_prior, resolve_reference
 from argmetric._decide import (
     AtShare,
@@ -16,18 +15,19 @@ from argmetric._decide import (
     recalibrated,
     warn_of_lost_map,
 )
-from argmetric._discrete import central_interval
 from argmetric._forecast._effects import LARGEST_EFFECT
 from argmetric._forecast._groups import Groups, law_of_one
 from argmetric._forecast._laws import ValueLaw
 from argmetric._forecast._result import Forecast
-from argmetric._labels import read_together
-from argmetric._layout import Average, Layout, lay_out
-from argmetric._odds import from_log_odds
-from argmetric._segments import Segments
-from argmetric._suspect import warn_of_scale
-from argmetric._types import Booleans, Floats
-from argmetric._validation import is_sparse
+from argmetric._input.arguments import check_flag, check_number, check_share
+from argmetric._input.labels import read_together
+from argmetric._input.layout import Average, Layout, lay_out
+from argmetric._input.likely_slips import warn_of_scale
+from argmetric._input.odds import from_log_odds
+from argmetric._input.segments import Segments
+from argmetric._input.types import Booleans, Floats
+from argmetric._input.validation import is_sparse
+from argmetric._results.discrete import central_interval
 from argmetric.metrics import Metric, MetricLike, get_metric, require_defined
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from argmetric._types import Floats
+from argmetric._input.types import Floats
 
 TRIMMED = 1e-15  # mass below the rounding of a Fourier transform
 

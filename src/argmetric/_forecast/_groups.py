@@ -14,9 +14,9 @@ from argmetric._expected import by_size
 from argmetric._forecast._effects import mixed_law, settle, tells_of_effect
 from argmetric._forecast._laws import ValueLaw, law_of_values
 from argmetric._forecast._shift import centre_log_odds, effect_step, effects
-from argmetric._odds import from_log_odds
-from argmetric._segments import Segments
-from argmetric._types import Booleans, Floats, Integers
+from argmetric._input.odds import from_log_odds
+from argmetric._input.segments import Segments
+from argmetric._input.types import Booleans, Floats, Integers
 from argmetric.metrics import Metric
 
 TABLE_LIMIT = 64

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from argmetric._discrete import SAME, distinct, dot
 from argmetric._expected import TOLERANCE, compiled, runs_in_numpy
-from argmetric._types import Floats
+from argmetric._input.types import Floats
+from argmetric._results.discrete import SAME, distinct, dot
 from argmetric.metrics import Metric
 
 BLOCK = 512  # rows of a long vector whose law is made at once, compiled

@@ -36,7 +36,7 @@ from argmetric._forecast._shares import (
     transforms_of,
 )
 from argmetric._forecast._spectrum import Spectrum
-from argmetric._types import Floats
+from argmetric._input.types import Floats
 
 FEW_GROUPS = 16  # up to so many open groups their laws are made one by one
 # A number of defined groups that varies by more counts, and yet by a smaller share,

@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from argmetric._calibrate import Calibrator, calibrated_scores, match_prevalence
-from argmetric._discrete import dot
 from argmetric._expected import Tables, by_size
 from argmetric._forecast._effects import settle
 from argmetric._forecast._groups import TABLE_LIMIT
@@ -28,10 +27,11 @@ from argmetric._forecast._sides import (
     law_of_count,
     reduced,
 )
-from argmetric._layout import Layout
-from argmetric._odds import from_log_odds, logit
-from argmetric._segments import Segments
-from argmetric._types import Booleans, Floats
+from argmetric._input.layout import Layout
+from argmetric._input.odds import from_log_odds, logit
+from argmetric._input.segments import Segments
+from argmetric._input.types import Booleans, Floats
+from argmetric._results.discrete import dot
 from argmetric.metrics import Metric
 
 SHORT, LONG = 2000, 32  # segments that are looked at under every map

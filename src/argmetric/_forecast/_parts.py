@@ -9,14 +9,14 @@ from functools import lru_cache
 
 import numpy as np
 
-from argmetric._discrete import dot
 from argmetric._expected import Tables, compiled
 from argmetric._forecast._cells import CellLaws, in_blocks, lies_in_cells
 from argmetric._forecast._grid import GridLaws, centred
 from argmetric._forecast._groups import TABLE_LIMIT, Groups, Size
 from argmetric._forecast._laws import ValueLaw
-from argmetric._segments import Segments
-from argmetric._types import Booleans, Floats, Integers
+from argmetric._input.segments import Segments
+from argmetric._input.types import Booleans, Floats, Integers
+from argmetric._results.discrete import dot
 
 COARSE_ATOMS = 512  # values by which the law of one of many long groups is kept
 LATTICES = (*range(1, 33), 36, 40, 48, 50, 60, 64, 72, 84, 90, 96, 100, 120)

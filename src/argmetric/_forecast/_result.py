@@ -6,10 +6,10 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from argmetric._arguments import check_number
-from argmetric._discrete import ROUNDING, DiscreteLaw
-from argmetric._display import Result
-from argmetric._types import Floats
+from argmetric._input.arguments import check_number
+from argmetric._input.types import Floats
+from argmetric._results.discrete import ROUNDING, DiscreteLaw
+from argmetric._results.display import Result
 from argmetric.metrics import Metric
 
 if TYPE_CHECKING:

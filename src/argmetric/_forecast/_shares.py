@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from argmetric._discrete import dot
 from argmetric._expected import Tables
 from argmetric._forecast._groups import Groups
 from argmetric._forecast._laws import ValueLaw, compress, law_of_atoms
 from argmetric._forecast._parts import Parts, parts_of
-from argmetric._types import Floats, Integers
+from argmetric._input.types import Floats, Integers
+from argmetric._results.discrete import dot
 
 STEP = 0.25  # of the double exponential rule: errs by less than 1e-13
 BLOCK = 1 << 14  # groups whose transforms are made at once: they stay in cache

@@ -8,8 +8,8 @@ from collections.abc import Callable
 import numpy as np
 
 from argmetric._expected import compiled, runs_in_numpy
-from argmetric._odds import log_odds
-from argmetric._types import Floats
+from argmetric._input.odds import log_odds
+from argmetric._input.types import Floats
 
 REACH = 8.5  # standard deviations of an effect beyond which nothing is left of it
 ROWS = 1 << 10  # rows times effects that stay in cache

@@ -20,9 +20,9 @@ from typing import NamedTuple
 import numpy as np
 
 from argmetric._calibrate import Calibrator
-from argmetric._discrete import dot
-from argmetric._odds import from_log_odds
-from argmetric._types import Booleans, Floats
+from argmetric._input.odds import from_log_odds
+from argmetric._input.types import Booleans, Floats
+from argmetric._results.discrete import dot
 
 ROWS_PER_POSITIVE = 20.0  # that a map counts for
 PSEUDO_ROWS = 0.5  # of each class, added to those of a side

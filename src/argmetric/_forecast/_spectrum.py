@@ -10,9 +10,9 @@ import math
 
 import numpy as np
 
-from argmetric._discrete import dot
 from argmetric._expected import compiled
-from argmetric._types import Floats
+from argmetric._input.types import Floats
+from argmetric._results.discrete import dot
 
 RARE = 1e-16  # masses at the ends of the law of a group that are left out
 GONE = 1e-32  # square of what is left of a frequency that no longer counts

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._labels import Labels
+from argmetric._input.labels import Labels
+from argmetric._input.types import Booleans, Floats, Integers
 from argmetric._tune._groups import (
     GroupedRows,
     GroupSampler,
@@ -47,7 +48,6 @@ from argmetric._tune._uncertainty import (
     plateaus,
     quantiles,
 )
-from argmetric._types import Booleans, Floats, Integers
 from argmetric.metrics import Metric
 
 FEW_ROWS = 50  # below this a note says that a tuned threshold is a guess

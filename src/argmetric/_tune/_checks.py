@@ -8,13 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._arguments import check_count, check_number, shown
-from argmetric._groups import code_groups
-from argmetric._labels import label_array
-from argmetric._tune._binary import Group, Settings
-from argmetric._tune._files import calibrated
-from argmetric._types import AnyArray, Floats
-from argmetric._validation import (
+from argmetric._input.arguments import check_count, check_number, shown
+from argmetric._input.groups import code_groups
+from argmetric._input.labels import label_array
+from argmetric._input.types import AnyArray, Floats
+from argmetric._input.validation import (
     check_choice,
     check_length,
     check_scores,
@@ -24,6 +22,8 @@ from argmetric._validation import (
     read_scores,
     to_floats,
 )
+from argmetric._tune._binary import Group, Settings
+from argmetric._tune._files import calibrated
 from argmetric.metrics import Metric, MetricLike, Utility, get_metric
 
 LOGITS = "looks like logits: make probabilities of them, 1/(1+exp(-x))"

@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from argmetric._labels import Labels
+from argmetric._input.labels import Labels
+from argmetric._input.types import Booleans, Floats
 from argmetric._tune._binary import (
     Search,
     Settings,
@@ -18,7 +19,6 @@ from argmetric._tune._limits import Limits
 from argmetric._tune._resample import MANY_ROWS
 from argmetric._tune._rule import Rule
 from argmetric._tune._scan import Cuts, SortedRows, curve_of
-from argmetric._types import Booleans, Floats
 from argmetric.metrics import Metric
 
 SLACK = 1e-9  # rounding of a bound

@@ -7,7 +7,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from argmetric._types import Floats
+from argmetric._input.types import Floats
 
 
 class FrozenDict(dict[str, Any]):

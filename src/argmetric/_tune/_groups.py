@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from argmetric._groups import narrow_integers
+from argmetric._input.groups import narrow_integers
+from argmetric._input.types import Booleans, Floats, Integers
 from argmetric._tune._resample import SPLITS, Sums, some_cuts
 from argmetric._tune._scan import Cuts, SortedRows, means
-from argmetric._types import Booleans, Floats, Integers
 from argmetric.metrics import Metric
 
 UNITS = 512  # groups up to which each is drawn for itself; beyond, random bundles

@@ -8,10 +8,10 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from argmetric._arguments import check_fraction, check_number
 from argmetric._decide import TIE
+from argmetric._input.arguments import check_fraction, check_number
+from argmetric._input.types import Booleans, Floats
 from argmetric._tune._scan import Cuts
-from argmetric._types import Booleans, Floats
 
 Numbers = Floats | float
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._arguments import shown
-from argmetric._labels import (
+from argmetric._input.arguments import shown
+from argmetric._input.labels import (
     binary_labels,
     clear_labels,
     label_array,
@@ -17,20 +17,20 @@ from argmetric._labels import (
     plain_label,
     refuse_missing,
 )
-from argmetric._layout import column_names
-from argmetric._suspect import refuse_two_classes
-from argmetric._tune._binary import Group, Settings, finish, search_rows, tune_metrics
-from argmetric._tune._checks import LOGITS
-from argmetric._tune._multiclass import tune_classes
-from argmetric._tune._multiclass_rule import MultiClassRule
-from argmetric._tune._multilabel_rule import MultiLabelRule
-from argmetric._types import Floats, Integers
-from argmetric._validation import (
+from argmetric._input.layout import column_names
+from argmetric._input.likely_slips import refuse_two_classes
+from argmetric._input.types import Floats, Integers
+from argmetric._input.validation import (
     check_choice,
     check_length,
     check_scores,
     is_sparse,
 )
+from argmetric._tune._binary import Group, Settings, finish, search_rows, tune_metrics
+from argmetric._tune._checks import LOGITS
+from argmetric._tune._multiclass import tune_classes
+from argmetric._tune._multiclass_rule import MultiClassRule
+from argmetric._tune._multilabel_rule import MultiLabelRule
 from argmetric.metrics import Metric
 
 

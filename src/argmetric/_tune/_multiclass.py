@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from argmetric._calibrate import deal
+from argmetric._input.types import Booleans, Floats, Integers
 from argmetric._tune._binary import FEW_ROWS, Settings, within_range
 from argmetric._tune._multiclass_rule import MultiClassRule
 from argmetric._tune._new_rows import N_DRAWS, mean_worth, new_tables
@@ -26,7 +27,6 @@ from argmetric._tune._objective import (
     score_confusion,
 )
 from argmetric._tune._uncertainty import quantiles
-from argmetric._types import Booleans, Floats, Integers
 from argmetric.metrics import Metric
 
 SWEEPS = 50  # over all classes; a search stops when one changes nothing
@@ -60,10 +60,10 @@ class ClassRows:
     def kernels(self) -> ModuleType:
         """Compiled where rows are many enough for numba to be loaded."""
         if self.true.size > WITHOUT_NUMBA:
-            from argmetric._kernels import classes
+            from argmetric._tune.kernels import classes
 
             return classes
-        from argmetric._kernels import classes_small
+        from argmetric._tune.kernels import classes_small
 
         return classes_small
 

@@ -9,9 +9,11 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from argmetric._display import Lines, bars_size, draw_bars, drawing
-from argmetric._labels import plain_label
-from argmetric._saving import plain
+from argmetric._input.labels import plain_label
+from argmetric._input.types import Floats
+from argmetric._input.validation import check_scores, to_floats
+from argmetric._results.display import Lines, bars_size, draw_bars, drawing
+from argmetric._results.saving import plain
 from argmetric._tune import _files
 from argmetric._tune._files import (
     FrozenDict,
@@ -20,8 +22,6 @@ from argmetric._tune._files import (
     read_only,
 )
 from argmetric._tune._saved_rule import SavedRule
-from argmetric._types import Floats
-from argmetric._validation import check_scores, to_floats
 from argmetric.metrics import Metric, metric_from_dict, metric_to_dict
 
 SHOWN = 8  # classes in the printed form

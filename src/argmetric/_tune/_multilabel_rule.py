@@ -8,13 +8,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from argmetric._display import Lines, bars_size, draw_bars, drawing
-from argmetric._labels import plain_label
-from argmetric._saving import plain
+from argmetric._input.labels import plain_label
+from argmetric._input.types import Booleans, Floats
+from argmetric._input.validation import same_kind, to_floats
+from argmetric._results.display import Lines, bars_size, draw_bars, drawing
+from argmetric._results.saving import plain
 from argmetric._tune._rule import Rule
 from argmetric._tune._saved_rule import SavedRule
-from argmetric._types import Booleans, Floats
-from argmetric._validation import same_kind, to_floats
 from argmetric.metrics import Metric
 
 SHOWN = 8  # labels in the printed form

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from argmetric._types import Floats
+from argmetric._input.types import Floats
 from argmetric.metrics import Metric
 
 N_DRAWS = 4000

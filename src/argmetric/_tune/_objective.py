@@ -7,8 +7,8 @@ from typing import Protocol
 
 import numpy as np
 
+from argmetric._input.types import Floats, Integers
 from argmetric._tune._scan import means
-from argmetric._types import Floats, Integers
 from argmetric.metrics import MCC, Metric
 
 

@@ -12,8 +12,8 @@ from typing import Protocol
 
 import numpy as np
 
+from argmetric._input.types import Booleans, Floats, Integers
 from argmetric._tune._scan import Cuts, SortedRows, means
-from argmetric._types import Booleans, Floats, Integers
 from argmetric.metrics import Metric
 
 MANY_ROWS = 4096  # rows up to which every row is resampled for itself

@@ -10,10 +10,12 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
-from argmetric._display import Lines
-from argmetric._labels import plain_label
+from argmetric._input.labels import plain_label
+from argmetric._input.types import Booleans, Floats
+from argmetric._input.validation import check_choice, check_scores, same_kind, to_floats
 from argmetric._lazy import room_above
-from argmetric._saving import plain
+from argmetric._results.display import Lines
+from argmetric._results.saving import plain
 from argmetric._tune import _files
 from argmetric._tune._files import (
     FrozenDict,
@@ -22,8 +24,6 @@ from argmetric._tune._files import (
     read_only,
 )
 from argmetric._tune._saved_rule import CURVE, SavedRule
-from argmetric._types import Booleans, Floats
-from argmetric._validation import check_choice, check_scores, same_kind, to_floats
 from argmetric.metrics import (
     Metric,
     MetricLike,

@@ -7,8 +7,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from argmetric._display import Result
-from argmetric._saving import Saved, check_version
+from argmetric._results.display import Result
+from argmetric._results.saving import Saved, check_version
 from argmetric._tune._files import FrozenDict, read_only
 
 FORMAT = 1  # of the saved form

@@ -12,9 +12,9 @@ from functools import cached_property
 import numpy as np
 
 from argmetric._decide import TIE, threshold_between
-from argmetric._groups import narrow_integers
-from argmetric._packed import can_pack, sort_labelled
-from argmetric._types import Booleans, Floats, Integers
+from argmetric._input.groups import narrow_integers
+from argmetric._input.sorting import can_pack, sort_labelled
+from argmetric._input.types import Booleans, Floats, Integers
 from argmetric.metrics import Metric
 
 NEAR = 1 << 16  # cuts that are scored at a time

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from argmetric._display import Lines
+from argmetric._results.display import Lines
 
 if TYPE_CHECKING:
     from argmetric._tune._rule import Rule

@@ -7,9 +7,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from argmetric._arguments import check_count, check_label, check_share
-from argmetric._labels import Labels, binary_labels
-from argmetric._suspect import warn_of_scale
+from argmetric._input.arguments import check_count, check_label, check_share
+from argmetric._input.labels import Labels, binary_labels
+from argmetric._input.likely_slips import warn_of_scale
+from argmetric._input.types import Floats
+from argmetric._input.validation import check_choice, is_sparse
 from argmetric._tune._binary import (
     Group,
     Settings,
@@ -34,8 +36,6 @@ from argmetric._tune._multiclass_rule import MultiClassRule
 from argmetric._tune._multilabel_rule import MultiLabelRule
 from argmetric._tune._rule import Rule
 from argmetric._tune._uncertainty import Choice
-from argmetric._types import Floats
-from argmetric._validation import check_choice, is_sparse
 from argmetric.metrics import Metric, MetricLike, get_metric, require_defined
 
 MOST_SAMPLES = 1_000_000  # a bootstrap of more is a slip of the pen

@@ -9,10 +9,10 @@ from typing import Literal
 
 import numpy as np
 
+from argmetric._input.types import Floats, Integers
 from argmetric._tune._limits import Limits
 from argmetric._tune._resample import Sampler, Sums
 from argmetric._tune._scan import gains
-from argmetric._types import Floats, Integers
 from argmetric.metrics import Metric
 
 Choice = Literal["best", "one_se"]

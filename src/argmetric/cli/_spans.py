@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Group, Parameter
 
-from argmetric._corpus import (
+from argmetric._results.saving import DataError
+from argmetric._text.corpus import (
     CorpusFormat,
     HasLabels,
     Sentence,
@@ -14,7 +15,6 @@ from argmetric._corpus import (
     read_sentences,
     write_sentences,
 )
-from argmetric._saving import DataError
 from argmetric.cli import _report
 from argmetric.cli._errors import DONE, UsageError
 from argmetric.cli._option_sets import Judge

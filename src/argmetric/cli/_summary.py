@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from argmetric import _files as files
-from argmetric._display import shortest_cut
-from argmetric._types import Floats
+from argmetric._input.types import Floats
+from argmetric._results.display import shortest_cut
 from argmetric.cli._options import Average
 from argmetric.cli.scores._load import Batch, Groups
 from argmetric.metrics import Metric

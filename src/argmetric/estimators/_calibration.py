@@ -16,7 +16,7 @@ from argmetric._calibrate import (
     fit_class_temperature,
     fit_map,
 )
-from argmetric._validation import check_scores
+from argmetric._input.validation import check_scores
 from argmetric.estimators._folds import (
     HeldOut,
     Problem,

@@ -7,8 +7,8 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from argmetric._odds import log_odds
-from argmetric._types import Floats
+from argmetric._input.odds import log_odds
+from argmetric._input.types import Floats
 
 # Log-odds of the smallest positive double are -744: beyond lie 0 and 1 alone.
 LIMIT = 800.0

@@ -15,20 +15,20 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.validation import has_fit_parameter
 
-from argmetric._arguments import shown
 from argmetric._calibrate import (
     DEFAULT,
     METHODS,
     Calibrator,
     calibrated_scores,
 )
+from argmetric._calibration_check import CalibrationCheck, calibration_check
 from argmetric._decide import decide
-from argmetric._groups import check_groups
-from argmetric._labels import class_number
-from argmetric._reliability import CalibrationCheck, calibration_check
+from argmetric._input.arguments import shown
+from argmetric._input.groups import check_groups
+from argmetric._input.labels import class_number
+from argmetric._input.types import AnyArray, Floats
+from argmetric._input.validation import check_choice
 from argmetric._tune import tune
-from argmetric._types import AnyArray, Floats
-from argmetric._validation import check_choice
 from argmetric.estimators._calibration import calibrate_held_out
 from argmetric.estimators._folds import HeldOut, Problem
 from argmetric.estimators._rows import check_rows, check_weights, code_classes

@@ -12,10 +12,10 @@ from sklearn.base import clone
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold
 from sklearn.utils.parallel import Parallel, delayed
 
-from argmetric._arguments import shown
-from argmetric._groups import factorize
-from argmetric._labels import Method, response_method, scores_of
-from argmetric._types import AnyArray, Floats, Integers
+from argmetric._input.arguments import shown
+from argmetric._input.groups import factorize
+from argmetric._input.labels import Method, response_method, scores_of
+from argmetric._input.types import AnyArray, Floats, Integers
 from argmetric.estimators._rows import take_parameters, take_rows
 
 Split = tuple[Integers, Integers]

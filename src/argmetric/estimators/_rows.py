@@ -8,10 +8,10 @@ import numpy as np
 from sklearn.utils import assert_all_finite, column_or_1d, indexable
 from sklearn.utils.multiclass import check_classification_targets
 
-from argmetric._labels import estimator_labels, one_class, plain_label
-from argmetric._sparse import check_features
-from argmetric._types import AnyArray, Floats, Integers
-from argmetric._validation import check_weight, is_frame_like
+from argmetric._input.labels import estimator_labels, one_class, plain_label
+from argmetric._input.sparse import check_features
+from argmetric._input.types import AnyArray, Floats, Integers
+from argmetric._input.validation import check_weight, is_frame_like
 
 
 def check_rows(X: Any, y: Any, owner: str) -> tuple[Any, AnyArray]:

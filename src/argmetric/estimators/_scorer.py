@@ -8,14 +8,21 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.metadata_routing import UNUSED
 
-from argmetric._arguments import check_label
-from argmetric._labels import (
+from argmetric._input.arguments import check_label
+from argmetric._input.labels import (
     class_number,
     estimator_labels,
     response_method,
     scores_of,
 )
-from argmetric._suspect import scores_of_a_model
+from argmetric._input.likely_slips import scores_of_a_model
+from argmetric._input.types import Floats
+from argmetric._input.validation import (
+    check_length,
+    check_scores,
+    check_weight,
+    to_numpy,
+)
 from argmetric._tune import (
     Limits,
     check_tune_limits,
@@ -24,8 +31,6 @@ from argmetric._tune import (
     sort_rows,
     tune,
 )
-from argmetric._types import Floats
-from argmetric._validation import check_length, check_scores, check_weight, to_numpy
 from argmetric.metrics import Metric, MetricLike, get_metric
 
 

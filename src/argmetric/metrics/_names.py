@@ -8,7 +8,7 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
-from argmetric._arguments import shown
+from argmetric._input.arguments import shown
 from argmetric.metrics._base import CustomMetric, Metric
 from argmetric.metrics._catalogue import ALIASES, NAMED
 from argmetric.metrics._foreign import refuse_foreign_function, refuse_foreign_name

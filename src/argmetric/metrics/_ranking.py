@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._display import Shown
-from argmetric._types import Floats
+from argmetric._input.types import Floats
+from argmetric._results.display import Shown
 
 # n³/6 cells: 1.3 million at 200, a tenth of a second. Beyond, a grid of cells.
 EXHAUSTIVE_LIMIT = 200

@@ -37,7 +37,7 @@ def metric_to_dict(metric: Metric) -> dict[str, Any]:
     >>> metric_to_dict(am.FBeta(2))
     {'class': 'FBeta', 'name': 'f2', 'beta': 2.0, 'zero_division': 0.0}
     """
-    from argmetric._saving import plain
+    from argmetric._results.saving import plain
 
     head = {"class": type(metric).__name__, "name": metric.name}
     if CLASSES.get(type(metric).__name__) is not type(metric):
@@ -63,7 +63,7 @@ def metric_from_dict(values: dict[str, Any]) -> Metric:
     """
     if not isinstance(values, dict) or not {"class", "name"} <= set(values):
         raise ValueError(f"this is no saved metric: {values!r}")
-    from argmetric._saving import restored
+    from argmetric._results.saving import restored
 
     known = {key: restored(x) for key, x in values.items() if key != "class"}
     kind = values["class"]

@@ -11,12 +11,12 @@ import numpy as np
 
 from argmetric._calibrate import resolve_calibrator
 from argmetric._decide import Decision, decide, recalibrated
-from argmetric._display import shortest_cut
 from argmetric._forecast import Forecast, forecast
-from argmetric._layout import Layout, lay_out
-from argmetric._odds import from_log_odds
-from argmetric._types import Booleans, Floats
-from argmetric._validation import Probabilities
+from argmetric._input.layout import Layout, lay_out
+from argmetric._input.odds import from_log_odds
+from argmetric._input.types import Booleans, Floats
+from argmetric._input.validation import Probabilities
+from argmetric._results.display import shortest_cut
 from argmetric.metrics import Metric
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from argmetric._types import Booleans, Floats, Integers
+from argmetric._input.types import Booleans, Floats, Integers
 
 KNOTS = 512
 CANDIDATES = 8192  # of longer curves only so many places are looked at

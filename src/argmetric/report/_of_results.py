@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from argmetric._arguments import check_share
+from argmetric._calibration_check import CalibrationCheck
 from argmetric._decide import Decision
-from argmetric._reliability import CalibrationCheck
+from argmetric._input.arguments import check_share
 from argmetric._tune import Rule
 from argmetric.report._asked import Asked
 from argmetric.report._knots import candidates, choose_knots
@@ -20,7 +20,7 @@ from argmetric.report._summarize import convention, summary_of
 from argmetric.report._summary import Summary, Thresholds
 
 if TYPE_CHECKING:
-    from argmetric._types import Floats
+    from argmetric._input.types import Floats
 
 
 def report_decision(

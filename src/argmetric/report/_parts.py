@@ -10,12 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from argmetric._calibrate import adjust_prior
+from argmetric._calibration_check import CalibrationCheck, calibration_check, reworded
 from argmetric._decide import Decision, decide, evaluate
 from argmetric._forecast import Forecast, forecast
-from argmetric._labels import read_together
-from argmetric._odds import from_log_odds, log_odds
-from argmetric._reliability import CalibrationCheck, calibration_check, reworded
-from argmetric._types import Floats
+from argmetric._input.labels import read_together
+from argmetric._input.odds import from_log_odds, log_odds
+from argmetric._input.types import Floats
 from argmetric.report._asked import Asked
 from argmetric.report._summary import (
     Calibration,

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._arguments import check_flag, check_share
 from argmetric._calibrate import resolve_calibrator
 from argmetric._decide import Cut, Decision, without_rows
 from argmetric._forecast import Forecast
-from argmetric._layout import Average
+from argmetric._input.arguments import check_flag, check_share
+from argmetric._input.layout import Average
 from argmetric.metrics import Metric, MetricLike, convention_in_words, get_metric
 from argmetric.report._asked import Asked
 from argmetric.report._curves import Family, curves_of

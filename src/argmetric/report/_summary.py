@@ -321,7 +321,7 @@ class Summary:
 
     def to_dict(self) -> dict[str, Any]:
         """The same as plain lists, texts and numbers, for JSON."""
-        from argmetric._saving import plain
+        from argmetric._results.saving import plain
 
         values: dict[str, Any] = plain(asdict(self), "summary")
         return values

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from argmetric._corpus import ColumnFile, read_chunks
+from argmetric._text.corpus import ColumnFile, read_chunks
 from argmetric.report._summary import Example, Piece, Row, Summary, Tags
 
 TYPES = 100

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from argmetric._files import DataError
-from argmetric._types import Floats
+from argmetric._input.types import Floats
 from argmetric.scale._columns import as_floats
 from argmetric.scale._conservation import Tally, require_same, tally
 from argmetric.scale._folders import temporary

@@ -10,11 +10,11 @@ import numpy as np
 
 from argmetric._decide import decide, part_of_a_whole
 from argmetric._files import DataError
-from argmetric._groups import Groups, code_groups
-from argmetric._saving import replaced_whole
-from argmetric._suspect import scores_of_a_model
-from argmetric._types import Floats
-from argmetric._validation import Probabilities
+from argmetric._input.groups import Groups, code_groups
+from argmetric._input.likely_slips import scores_of_a_model
+from argmetric._input.types import Floats
+from argmetric._input.validation import Probabilities
+from argmetric._results.saving import replaced_whole
 from argmetric.metrics import Metric
 from argmetric.scale._columns import Used
 from argmetric.scale._conservation import Tally, tally

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 import argmetric._calibrate as in_memory
-from argmetric._arguments import check_choice, check_flag
 from argmetric._calibrate import (
     DEFAULT,
     METHODS,
@@ -19,8 +18,9 @@ from argmetric._calibrate import (
     fit_map,
     refuse_useless,
 )
-from argmetric._labels import Labels
-from argmetric._suspect import warn_of_scale
+from argmetric._input.arguments import check_choice, check_flag
+from argmetric._input.labels import Labels
+from argmetric._input.likely_slips import warn_of_scale
 from argmetric.scale._drawn import drawn_reference
 from argmetric.scale._labelled import LabelledRows, Wanted, check_sample, labelled_rows
 from argmetric.scale._reading import How

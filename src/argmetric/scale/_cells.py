@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from argmetric._files import DataError
+from argmetric._input.types import Booleans, Floats, Hashes, Integers
 from argmetric._tune import Cuts
-from argmetric._types import Booleans, Floats, Hashes, Integers
 from argmetric.scale._columns import Used, as_floats
 from argmetric.scale._conservation import Tally, tally
 from argmetric.scale._marks import NO_MARK, Mark

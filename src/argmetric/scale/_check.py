@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from argmetric import _reliability as in_memory
-from argmetric._arguments import check_flag
+from argmetric import _calibration_check as in_memory
 from argmetric._calibrate import DEFAULT, Method
+from argmetric._calibration_check import CalibrationCheck
 from argmetric._files import DataError
-from argmetric._layout import Average
-from argmetric._reliability import CalibrationCheck
+from argmetric._input.arguments import check_flag
+from argmetric._input.layout import Average
 from argmetric.metrics import MetricLike, get_metric
 from argmetric.scale._labelled import Wanted, check_sample, labelled_rows
 from argmetric.scale._reading import How

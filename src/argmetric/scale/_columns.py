@@ -17,8 +17,8 @@ from argmetric._files import (
     marked,
     named_column,
 )
-from argmetric._types import Floats
-from argmetric._validation import check_scores
+from argmetric._input.types import Floats
+from argmetric._input.validation import check_scores
 from argmetric.scale._sources import BATCH_ROWS, Source, batches_of
 
 MissingGroups = Literal["error", "own"]

@@ -8,7 +8,7 @@ from typing import Self
 import numpy as np
 
 from argmetric._files import DataError
-from argmetric._types import Booleans, Floats, Hashes, Integers
+from argmetric._input.types import Booleans, Floats, Hashes, Integers
 
 _WORD = (1 << 64) - 1
 _FIRST = np.uint64(0x9E3779B97F4A7C15)

@@ -11,11 +11,11 @@ from functools import partial
 from typing import Any, Literal
 
 from argmetric import __version__
-from argmetric._arguments import check_choice, check_flag, check_path
 from argmetric._calibrate import resolve_calibrator
 from argmetric._decide import Limits, check_limits, refuse_never_defined
 from argmetric._files import DataError, marked
-from argmetric._saving import unfinished
+from argmetric._input.arguments import check_choice, check_flag, check_path
+from argmetric._results.saving import unfinished
 from argmetric.metrics import MetricLike, get_metric
 from argmetric.scale._append import Decided
 from argmetric.scale._buckets import Asked

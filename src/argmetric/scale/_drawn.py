@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from argmetric._calibrate import Reference
-from argmetric._types import Floats, Hashes, Integers
+from argmetric._input.types import Floats, Hashes, Integers
 from argmetric.scale._conservation import Tally, tally, tickets
 from argmetric.scale._labelled import Labelled, LabelledRows, labelled_batches
 from argmetric.scale._sources import Source

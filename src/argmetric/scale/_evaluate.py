@@ -10,9 +10,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from argmetric._arguments import check_choice
 from argmetric._files import DECISION_NAMES, LABEL_NAMES, DataError
-from argmetric._types import Floats, Integers
+from argmetric._input.arguments import check_choice
+from argmetric._input.types import Floats, Integers
 from argmetric.metrics import Metric, MetricLike, get_metric, require_defined
 from argmetric.scale._buckets import coded, counted, defined_sum
 from argmetric.scale._columns import MissingGroups, kind_of_group

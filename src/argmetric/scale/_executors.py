@@ -15,7 +15,7 @@ from concurrent.futures.process import BrokenProcessPool
 from types import TracebackType
 from typing import Any, Protocol, Self, TypeVar
 
-from argmetric._arguments import check_count, check_jobs, shown
+from argmetric._input.arguments import check_count, check_jobs, shown
 from argmetric.scale._extras import load_extra
 
 Item = TypeVar("Item")

@@ -7,8 +7,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Literal
 
-from argmetric._arguments import check_choice, check_share
 from argmetric._forecast import Forecast
+from argmetric._input.arguments import check_choice, check_share
 from argmetric.metrics import MetricLike, get_metric, require_defined
 from argmetric.scale._columns import MissingGroups
 from argmetric.scale._judged import Judged, find_judged

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from argmetric._files import DECISION_NAMES, DataError
-from argmetric._types import Floats
+from argmetric._input.types import Floats
 from argmetric.scale._columns import MissingGroups, Used, find_used
 from argmetric.scale._marks import NO_MARK, Mark, find_mark
 from argmetric.scale._sources import Source

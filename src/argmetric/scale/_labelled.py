@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._arguments import check_count, check_seed
 from argmetric._calibrate import Counted
 from argmetric._files import LABEL_NAMES, DataError, Table, named_column
-from argmetric._odds import logit
-from argmetric._types import Booleans, Floats, Integers
+from argmetric._input.arguments import check_count, check_seed
+from argmetric._input.odds import logit
+from argmetric._input.types import Booleans, Floats, Integers
 from argmetric.scale._cells import keys_of
 from argmetric.scale._columns import Used, as_floats, find_used, require_numbers
 from argmetric.scale._conservation import Tally, require_all, tally

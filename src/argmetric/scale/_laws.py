@@ -24,8 +24,8 @@ from argmetric._forecast import (
     sum_of_laws,
 )
 from argmetric._forecast import forecast as forecast_rows
-from argmetric._segments import Segments
-from argmetric._suspect import scores_of_a_model
+from argmetric._input.likely_slips import scores_of_a_model
+from argmetric._input.segments import Segments
 from argmetric.metrics import Metric, require_defined
 from argmetric.scale._buckets import coded, counted
 from argmetric.scale._conservation import Tally, tally

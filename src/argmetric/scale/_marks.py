@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._arguments import check_label
 from argmetric._files import DataError, Role, Table, find_column, read_values
-from argmetric._labels import (
+from argmetric._input.arguments import check_label
+from argmetric._input.labels import (
     EVERY_ROW,
     Spelled,
     classes_of,
@@ -22,7 +22,7 @@ from argmetric._labels import (
     no_label,
     plain_label,
 )
-from argmetric._types import Booleans, Floats
+from argmetric._input.types import Booleans, Floats
 from argmetric.scale._columns import Used
 from argmetric.scale._conservation import Tally, require_read
 from argmetric.scale._run import Run

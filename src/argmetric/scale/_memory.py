@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from argmetric._arguments import check_bytes, shown
+from argmetric._input.arguments import check_bytes, shown
 
 LEAST_MEMORY = 500 * 10**6  # what a run takes, however little it was granted
 ROW_BYTES = 200  # of a row while its bucket is decided, and a little more

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._saving import replaced_whole
-from argmetric._types import Floats, Hashes, Integers
+from argmetric._input.types import Floats, Hashes, Integers
+from argmetric._results.saving import replaced_whole
 from argmetric.scale._columns import Used, arrow_type, scores_and_ids
 from argmetric.scale._conservation import Tally, mixed, require_same, tally
 from argmetric.scale._sources import Source
@@ -100,7 +100,7 @@ def hashed(ids: Any, seed: int = 0) -> Hashes:
 
     start = mixed(np.array([seed], dtype=np.uint64))[0]
     if pa.types.is_large_string(ids.type) or pa.types.is_large_binary(ids.type):
-        from argmetric._kernels.ids import mix_texts
+        from argmetric._input.kernels.grouping import mix_texts
 
         _, places, letters = ids.buffers()
         offsets = np.frombuffer(places, np.int64)[ids.offset :][: len(ids) + 1]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._types import Floats, Integers
+from argmetric._input.types import Floats, Integers
 from argmetric.scale._columns import Used, arrow_type, scores_and_ids
 from argmetric.scale._conservation import Tally, tally
 from argmetric.scale._partition import Chunk

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from argmetric._arguments import check_choice, check_path, shown
 from argmetric._files import DataError, Table, find_column
-from argmetric._saving import remove_folder, unfinished
+from argmetric._input.arguments import check_choice, check_path, shown
+from argmetric._results.saving import remove_folder, unfinished
 from argmetric.scale._executors import as_executor
 from argmetric.scale._folders import Places
 from argmetric.scale._memory import check_memory

@@ -6,8 +6,15 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from argmetric._display import Lines, Result, bars_size, draw_bars, draw_counts, drawing
-from argmetric._saving import shown_number
+from argmetric._results.display import (
+    Lines,
+    Result,
+    bars_size,
+    draw_bars,
+    draw_counts,
+    drawing,
+)
+from argmetric._results.saving import shown_number
 from argmetric.metrics import Metric
 
 

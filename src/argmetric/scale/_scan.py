@@ -13,8 +13,8 @@ import numpy as np
 from argmetric._calibrate import calibrated_scores
 from argmetric._expected import carry, sums_in_bins
 from argmetric._files import DataError
-from argmetric._types import Floats, Integers
-from argmetric._validation import check_scores
+from argmetric._input.types import Floats, Integers
+from argmetric._input.validation import check_scores
 from argmetric.scale._columns import Used
 from argmetric.scale._conservation import Tally, tally
 from argmetric.scale._pieces import Piece, batches_of_piece

@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from argmetric._arguments import check_path, shown
 from argmetric._files import DataError
+from argmetric._input.arguments import check_path, shown
 from argmetric.scale._extras import load_extra
 from argmetric.scale._frames import Partition, is_frame, partitions_of
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._types import Integers
+from argmetric._input.types import Integers
 from argmetric.scale._columns import arrow_type
 from argmetric.scale._conservation import Tally, require_same
 from argmetric.scale._folders import moved_folder, temporary

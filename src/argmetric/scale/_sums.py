@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from argmetric._calibrate import Counted
-from argmetric._odds import logit
-from argmetric._types import Floats, Hashes, Integers
+from argmetric._input.odds import logit
+from argmetric._input.types import Floats, Hashes, Integers
 from argmetric.scale._cells import keys_of
 
 BINS = 1 << 12  # to a unit of log-odds

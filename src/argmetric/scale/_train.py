@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from argmetric._arguments import shown
 from argmetric._files import LABEL_NAMES, DataError, Table, named_column
-from argmetric._types import Booleans, Floats, Integers
+from argmetric._input.arguments import shown
+from argmetric._input.types import Booleans, Floats, Integers
 from argmetric.scale._columns import Used, as_floats, require_numbers
 from argmetric.scale._conservation import Tally, require_all, tally_of
 from argmetric.scale._frames import blocks_of, is_array

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from argmetric._files import LABEL_NAMES, DataError
-from argmetric._labels import Labels
+from argmetric._input.labels import Labels
 from argmetric._tune import (
     Choice,
     Cost,

@@ -27,8 +27,8 @@ from argmetric._expected import (
     sums_in_bins,
 )
 from argmetric._files import DataError, marked
-from argmetric._odds import logit
-from argmetric._types import Floats, Integers
+from argmetric._input.odds import logit
+from argmetric._input.types import Floats, Integers
 from argmetric.metrics import Metric
 from argmetric.scale._conservation import Tally, require_same
 from argmetric.scale._pieces import Piece

@@ -1,6 +1,6 @@
 """Labels that depend on each other: expected utilities by automata, and decoding."""
 
-from argmetric._corpus import (
+from argmetric._text.corpus import (
     Chunk,
     Sentence,
     Span,

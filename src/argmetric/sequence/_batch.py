@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from argmetric._types import Floats, Integers
+from argmetric._input.types import Floats, Integers
 
 if TYPE_CHECKING:
     from argmetric.sequence._crf import LinearChainCRF
@@ -44,7 +44,7 @@ class Batch:
     @cached_property
     def messages(self) -> tuple[Floats, Floats, Floats]:
         """Log partitions, forward and backward messages."""
-        from argmetric._kernels.chains import forward_backward
+        from argmetric.sequence.kernels.chains import forward_backward
 
         log_z = np.empty(self.n_sentences)
         forward, backward = np.empty_like(self.unary), np.empty_like(self.unary)
@@ -63,7 +63,7 @@ class Batch:
     @cached_property
     def marginals(self) -> Floats:
         """P(y_t = y)."""
-        from argmetric._kernels.chains import label_marginals
+        from argmetric.sequence.kernels.chains import label_marginals
 
         log_z, forward, backward = self.messages
         out = np.empty_like(self.unary)
@@ -72,7 +72,7 @@ class Batch:
 
     def pair_marginals(self) -> Floats:
         """P(y_{t-1} = x, y_t = y) at row t."""
-        from argmetric._kernels.chains import pair_marginals
+        from argmetric.sequence.kernels.chains import pair_marginals
 
         n_labels = self.unary.shape[1]
         out = np.empty((self.unary.shape[0], n_labels, n_labels))
@@ -83,7 +83,7 @@ class Batch:
 
     def viterbi(self) -> tuple[Integers, Floats]:
         """Most probable labels, and the log score of each sentence."""
-        from argmetric._kernels.chains import viterbi
+        from argmetric.sequence.kernels.chains import viterbi
 
         labels = np.zeros(self.unary.shape[0], dtype=np.int64)
         scores = np.empty(self.n_sentences)
@@ -93,7 +93,7 @@ class Batch:
 
     def link_chances(self, sources: Integers, targets: Integers) -> tuple[Floats, ...]:
         """P(next is target | source) at every token, and its complement."""
-        from argmetric._kernels.chains import link_chances
+        from argmetric.sequence.kernels.chains import link_chances
 
         chance = np.empty((self.unary.shape[0], sources.size))
         other = np.empty_like(chance)

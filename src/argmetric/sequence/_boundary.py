@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from argmetric._types import Integers
+from argmetric._input.types import Integers
 from argmetric.sequence._simple import SimpleFunction, Tables
 
 

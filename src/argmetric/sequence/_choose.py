@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from argmetric._types import Booleans, Floats, Integers
+from argmetric._input.types import Booleans, Floats, Integers
 from argmetric.sequence._batch import segment_sums
 from argmetric.sequence._spans import SpanMarginals, tilted_spans
 
@@ -24,7 +24,7 @@ class Choice:
 
 
 def _schedule(marginals: SpanMarginals, weights: Floats) -> Booleans:
-    from argmetric._kernels.intervals import schedule
+    from argmetric.sequence.kernels.intervals import schedule
 
     chosen = np.zeros(len(marginals), dtype=np.bool_)
     schedule(
@@ -154,8 +154,8 @@ def exact(
     empty : ndarray
         E[F_β] of no span.
     """
-    from argmetric._kernels.intervals import exact_sets
-    from argmetric._kernels.nodes import exponential_sum
+    from argmetric._expected.kernels.nodes import exponential_sum
+    from argmetric.sequence.kernels.intervals import exact_sets
 
     tokens = marginals.batch.indptr[documents]
     spans = marginals.span_indptr[documents]

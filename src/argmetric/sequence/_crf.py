@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from argmetric._arguments import shown
-from argmetric._types import Floats, Integers
-from argmetric._validation import place, to_floats, to_numpy
+from argmetric._input.arguments import shown
+from argmetric._input.types import Floats, Integers
+from argmetric._input.validation import place, to_floats, to_numpy
 from argmetric.sequence._batch import Batch, batch_of
 
 if TYPE_CHECKING:

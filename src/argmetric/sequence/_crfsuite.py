@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._arguments import check_items, check_path, shown, to_float
-from argmetric._saving import DataError
-from argmetric._types import Floats, Integers
+from argmetric._input.arguments import check_items, check_path, shown, to_float
+from argmetric._input.types import Floats, Integers
+from argmetric._results.saving import DataError
 from argmetric.sequence._crf import LinearChainCRF
 
 _HEADER = struct.Struct("<4sI4s9I")
@@ -123,7 +123,7 @@ class CrfsuiteModel:
         sentences : iterable of sequences
             As `sentences` takes them.
         """
-        from argmetric._kernels.chains import state_scores
+        from argmetric.sequence.kernels.chains import state_scores
 
         known = self._attributes.get
         found: list[int] = []

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._arguments import check_count
-from argmetric._display import Lines, Mark, Result, draw_curve, drawing
-from argmetric._saving import shown_number
-from argmetric._types import Floats, Integers
+from argmetric._input.arguments import check_count
+from argmetric._input.types import Floats, Integers
+from argmetric._results.display import Lines, Mark, Result, draw_curve, drawing
+from argmetric._results.saving import shown_number
 from argmetric.metrics import Metric
 from argmetric.sequence._distribution import UtilityDistribution, distribution
 from argmetric.sequence._expectation import expected

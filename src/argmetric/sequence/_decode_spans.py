@@ -9,11 +9,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from argmetric._arguments import check_flag, check_items, check_texts, shown
-from argmetric._corpus import SchemeName, Span, write_labels
-from argmetric._groups import code_groups
-from argmetric._types import Floats, Integers
-from argmetric._validation import check_choice
+from argmetric._input.arguments import check_flag, check_items, check_texts, shown
+from argmetric._input.groups import code_groups
+from argmetric._input.types import Floats, Integers
+from argmetric._input.validation import check_choice
+from argmetric._text.corpus import SchemeName, Span, write_labels
 from argmetric.metrics import FBeta, Metric, get_metric
 from argmetric.sequence._batch import segment_sums
 from argmetric.sequence._choose import Choice, Counts, exact, exact_steps

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._arguments import check_count
-from argmetric._discrete import DiscreteLaw, distinct
-from argmetric._display import Lines, Result, draw_law, drawing
-from argmetric._types import Floats
+from argmetric._input.arguments import check_count
+from argmetric._input.types import Floats
+from argmetric._results.discrete import DiscreteLaw, distinct
+from argmetric._results.display import Lines, Result, draw_law, drawing
 from argmetric.sequence._expectation import check_hypothesis
 from argmetric.sequence._models import as_chain
 from argmetric.sequence._runs import run

@@ -6,10 +6,10 @@ import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from argmetric._arguments import check_count, check_number, is_whole, shown
-from argmetric._display import Shown
-from argmetric._types import Integers
-from argmetric._validation import to_numpy
+from argmetric._input.arguments import check_count, check_number, is_whole, shown
+from argmetric._input.types import Integers
+from argmetric._input.validation import to_numpy
+from argmetric._results.display import Shown
 from argmetric.sequence._gfm import affine_mean, is_affine
 from argmetric.sequence._models import Chain, as_chain, check_sequence
 from argmetric.sequence._runs import Outcome, defined_mean, run, run_mean

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from argmetric._arguments import check_items, check_texts
-from argmetric._corpus import word_shape
+from argmetric._input.arguments import check_items, check_texts
+from argmetric._text.corpus import word_shape
 
 _NEIGHBOURS = (-2, -1, 1, 2)
 _AFFIXES = (1, 2, 3, 4)

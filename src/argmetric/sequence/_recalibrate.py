@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from argmetric._arguments import check_items, check_texts
 from argmetric._calibrate import Prior, likeliest
-from argmetric._corpus import Chunk, SchemeName, read_chunks
-from argmetric._display import Lines, Result, draw_map
-from argmetric._odds import bounded_logit, expit
-from argmetric._types import Floats
-from argmetric._validation import check_fraction
+from argmetric._input.arguments import check_items, check_texts
+from argmetric._input.odds import bounded_logit, expit
+from argmetric._input.types import Floats
+from argmetric._input.validation import check_fraction
+from argmetric._results.display import Lines, Result, draw_map
+from argmetric._text.corpus import Chunk, SchemeName, read_chunks
 from argmetric.sequence._crf import LinearChainCRF
 from argmetric.sequence._spans import SpanMarginals, span_marginals
 

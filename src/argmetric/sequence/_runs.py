@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._types import Floats, Integers
+from argmetric._input.types import Floats, Integers
 from argmetric.sequence._models import Chain
 from argmetric.sequence._simple import SimpleFunction, Tables
 
@@ -69,7 +69,7 @@ def run_tables(
     utility: SimpleFunction, chain: Chain, tables: Tables, max_states: int | None = None
 ) -> Outcome:
     """Every state of a catalogue automaton, in dense arrays."""
-    from argmetric._kernels.automata import propagate
+    from argmetric.sequence.kernels.automata import propagate
 
     limit = MAX_STATES if max_states is None else max_states
     states = tables.follow.shape[1]
@@ -87,7 +87,7 @@ def run_tables(
 
 def run_mean(chain: Chain, tables: Tables) -> tuple[float, int]:
     """Mean of a utility that adds up, and the number of states."""
-    from argmetric._kernels.automata import additive_mean
+    from argmetric.sequence.kernels.automata import additive_mean
 
     mean, total = additive_mean(
         chain.steps, tables.kind, tables.follow, tables.worth, tables.start
@@ -99,7 +99,7 @@ def run_beam(
     utility: SimpleFunction, z: Integers, chain: Chain, tables: Tables, width: int
 ) -> Outcome:
     """The `width` most probable states of every layer of a catalogue automaton."""
-    from argmetric._kernels.automata import beam_run
+    from argmetric.sequence.kernels.automata import beam_run
 
     values = tables.values()
     states, cells = tables.follow.shape[1], tables.cells
@@ -136,7 +136,7 @@ def run_layers(
     utility: SimpleFunction, z: Integers, chain: Chain, max_states: int | None = None
 ) -> Outcome:
     """A user's automaton as a layered graph, run in compiled code."""
-    from argmetric._kernels.automata import layered
+    from argmetric.sequence.kernels.automata import layered
 
     limit = MAX_PLAIN_STATES if max_states is None else max_states
     key = _key_of(utility.start())

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from argmetric._types import Floats, Integers
+from argmetric._input.types import Floats, Integers
 from argmetric.metrics import Metric
 from argmetric.sequence._expectation import expected
 from argmetric.sequence._gfm import count_laws, largest
@@ -120,8 +120,8 @@ class _Judge:
 
 def _all_counts(metric: Metric, chain: Chain) -> Found:
     """Every hypothesis against every outcome, as tables of counts."""
-    from argmetric._kernels.counts import window_laws
     from argmetric.sequence._segmentation import count_ones
+    from argmetric.sequence.kernels.counts import window_laws
 
     n = chain.n
     sign = 1.0 if metric.greater_is_better else -1.0

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from argmetric._arguments import is_whole, shown
-from argmetric._types import Floats, Integers
+from argmetric._input.arguments import is_whole, shown
+from argmetric._input.types import Floats, Integers
 from argmetric.sequence._simple import SimpleFunction, Tables, remaining
 
 MAX_WINDOW = 20  # 2**window entries of a table

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._types import Floats, Integers
+from argmetric._input.types import Floats, Integers
 
 
 class SimpleFunction:

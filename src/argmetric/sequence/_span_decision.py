@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from argmetric._corpus import SchemeName, Span
-from argmetric._display import Lines, Result, drawing
-from argmetric._types import Floats
+from argmetric._input.types import Floats
+from argmetric._results.display import Lines, Result, drawing
+from argmetric._text.corpus import SchemeName, Span
 from argmetric.metrics import Metric
 
 

@@ -10,16 +10,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from argmetric._arguments import check_flag, check_items, check_texts, shown
-from argmetric._corpus import SCHEMES, Roles, SchemeName, roles_of, well_formed
-from argmetric._display import Lines, Shown
-from argmetric._types import Floats, Integers
-from argmetric._validation import (
+from argmetric._input.arguments import check_flag, check_items, check_texts, shown
+from argmetric._input.types import Floats, Integers
+from argmetric._input.validation import (
     check_choice,
     check_fraction,
     check_scores,
     to_floats,
 )
+from argmetric._results.display import Lines, Shown
+from argmetric._text.corpus import SCHEMES, Roles, SchemeName, roles_of, well_formed
 from argmetric.sequence._batch import Batch, batch_of
 from argmetric.sequence._crf import LinearChainCRF
 
@@ -198,7 +198,7 @@ def span_marginals(
     >>> spans.start, spans.stop, spans.probability.round(3)
     (array([0, 0, 1]), array([1, 2, 2]), array([0.583, 0.25 , 0.107]))
     """
-    from argmetric._kernels import chains
+    from argmetric.sequence.kernels import chains
 
     least = check_fraction(min_probability, "min_probability")
     models = check_models(model)
@@ -260,7 +260,7 @@ def tilted_spans(marginals: SpanMarginals, tilt: float) -> tuple[Floats, Floats]
     t is the number of spans in the sentence and u = exp(tilt): adding the tilt to the
     scores of the labels that count a span gives a chain of the same kind.
     """
-    from argmetric._kernels import chains
+    from argmetric.sequence.kernels import chains
 
     roles, batch, counting = counting_labels(marginals.roles, marginals.batch)
     unary = batch.unary.copy()
@@ -276,7 +276,7 @@ def tilted_spans(marginals: SpanMarginals, tilt: float) -> tuple[Floats, Floats]
 
 def log_chance_of_none(marginals: SpanMarginals, kinds: Sequence[int]) -> Floats:
     """Log P(a sentence has no span of these types)."""
-    from argmetric._kernels import chains
+    from argmetric.sequence.kernels import chains
 
     _, batch, counting = counting_labels(marginals.roles, marginals.batch, kinds)
     unary = batch.unary.copy()

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._types import Integers
+from argmetric._input.types import Integers
 from argmetric.metrics import Metric, MetricLike, get_metric
 from argmetric.sequence._simple import SimpleFunction, Tables, remaining
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from argmetric._types import Floats, Integers
+from argmetric._input.types import Floats, Integers
 from argmetric.sequence._models import Chain
 from argmetric.sequence._segmentation import (
     Pk,
@@ -78,7 +78,7 @@ def shortest_path(costs: Floats, window: int) -> Integers:
 
 def _window_costs(function: WindowDiff | WindowUtility, chain: Chain) -> Floats:
     """Expected cost of every window of z at every position, 0 before the first."""
-    from argmetric._kernels.counts import window_laws
+    from argmetric.sequence.kernels.counts import window_laws
 
     w = function.window
     laws = np.zeros((chain.n, 1 << w))

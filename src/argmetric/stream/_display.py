@@ -7,10 +7,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from argmetric._display import Display, thinned
-from argmetric._labels import clear_labels
-from argmetric._types import Floats
-from argmetric._validation import check_length, to_floats
+from argmetric._input.labels import clear_labels
+from argmetric._input.types import Floats
+from argmetric._input.validation import check_length, to_floats
+from argmetric._results.display import Display, thinned
 from argmetric.metrics import Metric, MetricLike, get_metric
 
 MOMENTS = 512  # as many as a classifier remembers

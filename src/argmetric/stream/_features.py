@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from argmetric._arguments import shown, to_float
-from argmetric._types import Floats
+from argmetric._input.arguments import shown, to_float
+from argmetric._input.types import Floats
 from argmetric.stream._learners import SparseRows, to_sparse
 
 

@@ -15,12 +15,12 @@ from sklearn.utils.validation import (
     validate_data,
 )
 
-from argmetric._arguments import check_count, shown
-from argmetric._labels import estimator_labels, is_second
-from argmetric._sparse import check_features
-from argmetric._suspect import warn_of_common_class
-from argmetric._types import BinaryLabels
-from argmetric._validation import is_sparse
+from argmetric._input.arguments import check_count, shown
+from argmetric._input.labels import estimator_labels, is_second
+from argmetric._input.likely_slips import warn_of_common_class
+from argmetric._input.sparse import check_features
+from argmetric._input.types import BinaryLabels
+from argmetric._input.validation import is_sparse
 from argmetric.stream._features import hash_rows, sparse_rows
 from argmetric.stream._labels import order_classes, read_classes, two_classes
 from argmetric.stream._learners import Rows

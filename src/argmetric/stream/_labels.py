@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from argmetric._labels import (
+from argmetric._input.labels import (
     class_number,
     distinct,
     label_array,

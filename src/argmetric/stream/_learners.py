@@ -10,8 +10,8 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from argmetric._arguments import check_choice, check_flag, check_number
-from argmetric._types import Floats
+from argmetric._input.arguments import check_choice, check_flag, check_number
+from argmetric._input.types import Floats
 from argmetric.metrics import Metric
 from argmetric.stream._metric import coefficients, level_form
 
@@ -58,7 +58,7 @@ def part_of(rows: Rows, start: int, stop: int) -> Rows:
 
 def to_sparse(rows: Floats, room: SparseRows | None = None) -> SparseRows:
     """Dense rows as CSR, zeros left out; in arrays that are there, if they are."""
-    from argmetric._kernels import stream
+    from argmetric.stream.kernels import stream
 
     room = _room(*rows.shape) if room is None else room.part(0, len(rows))
     stream.compress(rows, room.indptr, room.indices, room.data)
@@ -124,10 +124,10 @@ class Learner:
     def kernels(self) -> ModuleType:
         """The kernel file that runs it."""
         if self.name in OWN_DECISION:
-            from argmetric._kernels import stream_baselines
+            from argmetric.stream.kernels import stream_baselines
 
             return stream_baselines
-        from argmetric._kernels import stream
+        from argmetric.stream.kernels import stream
 
         return stream
 

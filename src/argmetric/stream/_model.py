@@ -8,7 +8,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from argmetric._types import BinaryLabels, Floats
+from argmetric._input.types import BinaryLabels, Floats
 from argmetric.metrics import Metric
 from argmetric.stream._learners import (
     Learner,

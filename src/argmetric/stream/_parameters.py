@@ -6,7 +6,7 @@ import copy
 import json
 from typing import TYPE_CHECKING
 
-from argmetric._arguments import check_choice, check_count, check_seed, shown
+from argmetric._input.arguments import check_choice, check_count, check_seed, shown
 from argmetric.metrics import get_metric
 from argmetric.stream._learners import LEARNERS, OWN_DECISION, Learner
 from argmetric.stream._model import StreamModel

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from argmetric._arguments import check_count, check_number
-from argmetric._display import Lines, Shown
-from argmetric._labels import clear_labels
-from argmetric._types import Floats
+from argmetric._input.arguments import check_count, check_number
+from argmetric._input.labels import clear_labels
+from argmetric._input.types import Floats
+from argmetric._results.display import Lines, Shown
 from argmetric.metrics import MetricLike, get_metric
 from argmetric.stream._rules import LONGEST
 

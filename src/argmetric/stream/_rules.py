@@ -10,16 +10,16 @@ from typing import Any, ClassVar, Literal, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from argmetric._arguments import check_count, check_flag, check_number, shown
-from argmetric._display import Shown, table
-from argmetric._labels import clear_labels
-from argmetric._odds import expit
-from argmetric._types import Floats
-from argmetric._validation import (
+from argmetric._input.arguments import check_count, check_flag, check_number, shown
+from argmetric._input.labels import clear_labels
+from argmetric._input.odds import expit
+from argmetric._input.types import Floats
+from argmetric._input.validation import (
     check_length,
     check_scores,
     to_floats,
 )
+from argmetric._results.display import Shown, table
 from argmetric.metrics import MetricLike, get_metric
 from argmetric.stream._metric import LevelForm, level_form
 
@@ -90,7 +90,7 @@ class ThresholdRule(Shown):
             A ratio of affine counts, MCC, kappa, a mean of the two rates or
             Fowlkes-Mallows.
         """
-        from argmetric._kernels import stream as kernels
+        from argmetric.stream.kernels import stream as kernels
 
         form = level_form(get_metric(metric))
         state = np.zeros(kernels.HEADER + self._extra())
@@ -145,7 +145,7 @@ class ThresholdRule(Shown):
         RuleRun
             `labels`, and the `thresholds` on probabilities that they met.
         """
-        from argmetric._kernels import stream as kernels
+        from argmetric.stream.kernels import stream as kernels
 
         length = kernels.HEADER + self._extra()
         _check_state(state)
@@ -186,7 +186,7 @@ class ThresholdRule(Shown):
 
     def threshold_of(self, state: Floats) -> float:
         """The threshold on probabilities that the next row will meet."""
-        from argmetric._kernels import stream as kernels
+        from argmetric.stream.kernels import stream as kernels
 
         _check_state(state)
         if state.shape < (kernels.HEADER,):

@@ -11,8 +11,8 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 
-from argmetric._arguments import shown
-from argmetric._saving import parsed
+from argmetric._input.arguments import shown
+from argmetric._results.saving import parsed
 
 _NEEDED = {"rule", "model", "weights", "history", "classes", "numbers", "texts"}
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from argmetric._types import BinaryLabels, Floats
+from argmetric._input.types import BinaryLabels, Floats
 from argmetric.stream._learners import Rows, SparseRows, to_sparse
 
 _Row = tuple[npt.NDArray[np.int32], Floats, int]

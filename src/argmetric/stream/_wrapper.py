@@ -14,12 +14,12 @@ from sklearn.utils.validation import (
     column_or_1d,
 )
 
-from argmetric._labels import estimator_labels, is_second
-from argmetric._odds import from_log_odds, logit
-from argmetric._sparse import check_features
-from argmetric._suspect import warn_of_common_class
-from argmetric._types import Floats
-from argmetric._validation import is_sparse, to_floats
+from argmetric._input.labels import estimator_labels, is_second
+from argmetric._input.likely_slips import warn_of_common_class
+from argmetric._input.odds import from_log_odds, logit
+from argmetric._input.sparse import check_features
+from argmetric._input.types import Floats
+from argmetric._input.validation import is_sparse, to_floats
 from argmetric.metrics import MetricLike, get_metric
 from argmetric.stream._labels import order_classes, two_classes
 from argmetric.stream._rules import RuleName, ThresholdRule, get_rule, undecided

@@ -10,7 +10,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from argmetric._types import Floats
+from argmetric._input.types import Floats
 from argmetric.metrics import Metric, RatioForm
 from argmetric.train._rows import Rows, in_blocks
 
@@ -86,8 +86,8 @@ def expected_f(
     slopes : ndarray
         ∂E[F]/∂p_i, in O(nQ) with Q about 20 to 70 nodes.
     """
-    from argmetric._kernels import expected as kernels
-    from argmetric._kernels.nodes import exponential_sum
+    from argmetric._expected.kernels.nodes import exponential_sum
+    from argmetric.train.kernels import expected as kernels
 
     if gold.total == 0:
         return _without_gold(p, q, undefined)
@@ -154,7 +154,7 @@ class ExpectedMetric:
 
     def value_and_gradient(self, theta: Floats) -> tuple[float, Floats]:
         """E[F] and its gradient at θ, intercept last."""
-        from argmetric._kernels.expected import logistic_pairs
+        from argmetric.train.kernels.expected import logistic_pairs
 
         rows = self.rows
         margins, p, q = rows.margins(theta), np.empty(rows.n), np.empty(rows.n)

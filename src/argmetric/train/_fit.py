@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from argmetric._types import Floats
+from argmetric._input.types import Floats
 from argmetric.train._rows import SummedRows
 from argmetric.train._soft import UNDEFINED, Likelihood, MetricGoal, Objective
 from argmetric.train._starts import random_start, shifted, stratified

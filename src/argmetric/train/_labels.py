@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from argmetric._labels import (
+from argmetric._input.labels import (
     class_number,
     one_class,
     plain_label,
     refuse_more_than_two,
 )
-from argmetric._types import Floats
-from argmetric._validation import check_weight
+from argmetric._input.types import Floats
+from argmetric._input.validation import check_weight
 
 
 @dataclass(frozen=True)

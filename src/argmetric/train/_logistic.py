@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from argmetric._arguments import (
+from argmetric._input.arguments import (
     check_choice,
     check_count,
     check_flag,
@@ -22,11 +22,11 @@ from argmetric._arguments import (
     check_seed,
     shown,
 )
-from argmetric._labels import estimator_labels
-from argmetric._odds import from_log_odds
-from argmetric._sparse import check_features
-from argmetric._suspect import warn_of_common_class
-from argmetric._types import Floats
+from argmetric._input.labels import estimator_labels
+from argmetric._input.likely_slips import warn_of_common_class
+from argmetric._input.odds import from_log_odds
+from argmetric._input.sparse import check_features
+from argmetric._input.types import Floats
 from argmetric.metrics import MetricLike, get_metric
 from argmetric.train._expected import ExpectedMetric, squared_beta
 from argmetric.train._fit import Fit, Settings, fit

@@ -11,7 +11,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from argmetric._types import Floats, Integers
+from argmetric._input.types import Floats, Integers
 
 Result = TypeVar("Result")
 
@@ -126,7 +126,7 @@ class Rows:
         self, theta: Floats, gamma: float, *, likelihood: bool = False
     ) -> tuple[Floats, Floats]:
         """Sums and slopes of the two classes, as in `_kernels.logistic`."""
-        from argmetric._kernels import logistic
+        from argmetric.train.kernels import logistic
 
         run: Any = logistic.sparse_pass if self.is_sparse else logistic.dense_pass
         known = _frozen(self.positive), _frozen(self.weight)
@@ -144,7 +144,7 @@ class Rows:
 
     def margins(self, theta: Floats) -> Floats:
         """Margins z = x·θ + θ₀ of every row."""
-        from argmetric._kernels import logistic
+        from argmetric.train.kernels import logistic
 
         run: Any = logistic.sparse_margins if self.is_sparse else logistic.dense_margins
         model = np.ascontiguousarray(theta[:-1]), float(theta[-1])
@@ -163,7 +163,7 @@ class Rows:
 
     def combine(self, factor: Floats) -> Floats:
         """Σ factor_i·(x_i, 1)."""
-        from argmetric._kernels import logistic
+        from argmetric.train.kernels import logistic
 
         run: Any = logistic.sparse_combine if self.is_sparse else logistic.dense_combine
         factor = _frozen(factor)

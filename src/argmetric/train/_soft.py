@@ -9,7 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
-from argmetric._types import Floats
+from argmetric._input.types import Floats
 from argmetric.metrics import Metric, slopes
 from argmetric.train._rows import SummedRows
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from argmetric._types import Floats
+from argmetric._input.types import Floats
 from argmetric.metrics import Metric
 from argmetric.train._rows import Rows, SummedRows
 

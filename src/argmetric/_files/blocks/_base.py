@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from argmetric._files._formats import DataError
 from argmetric._files.blocks._classes import Classes
-from argmetric._types import Bytes, Integers
+from argmetric._input.types import Bytes, Integers
 
 RowFormat = Literal["svmlight", "csv", "tsv", "jsonl", "parquet"]
 OnError = Literal["stop", "skip"]

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from argmetric._files._formats import marked
-from argmetric._labels import neither, same_spelling, spelled_number, unclear
+from argmetric._input.labels import neither, same_spelling, spelled_number, unclear
 
 _TRUTHS = {"true": "false", "True": "False", "TRUE": "FALSE"}
 _SHOWN = 40  # letters of a label

@@ -96,7 +96,7 @@ class DelimitedReader(TextReader):
     # seconds, and tells neither the place of a row nor which cell is wrong (10^6 rows
     # of ten numbers: `python benchmarks/files.py csv`)
     def _parsed(self, limit: int) -> tuple[Block | None, BadRowError | None]:
-        from argmetric._kernels import text_rows as kernels
+        from argmetric._files.kernels import text_rows as kernels
 
         layout = self.layout
         size = self._stop - self._next

@@ -24,8 +24,8 @@ from argmetric._files.blocks._classes import Classes
 from argmetric._files.blocks._delimited import chosen_columns
 from argmetric._files.blocks._table import dense, known_labels, label_text
 from argmetric._files.blocks._text import TextReader
-from argmetric._saving import is_too_deep, parsed
-from argmetric._types import Floats
+from argmetric._input.types import Floats
+from argmetric._results.saving import is_too_deep, parsed
 
 _MOST_CELLS = 1 << 22  # of a table that is mostly empty
 _OPENING = ord("{")

@@ -31,7 +31,7 @@ from argmetric._files.blocks._parquet import (
 )
 from argmetric._files.blocks._svmlight import SvmlightReader, svmlight_layout
 from argmetric._files.blocks._unlabelled import known_layout
-from argmetric._saving import refuse_other_encodings
+from argmetric._results.saving import refuse_other_encodings
 
 _EXTENSIONS: dict[str, RowFormat] = {
     ".svm": "svmlight",

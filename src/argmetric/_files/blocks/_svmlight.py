@@ -41,7 +41,7 @@ def svmlight_layout(source: ByteSource, request: Request) -> Layout:
 
 
 def _largest_index(path: str) -> int:
-    from argmetric._kernels.text_rows import largest_index
+    from argmetric._files.kernels.text_rows import largest_index
 
     largest, rest = -1, b""
     with open(path, "rb") as file:
@@ -68,7 +68,7 @@ class SvmlightReader(TextReader):
     def _parsed(self, limit: int) -> tuple[Block | None, BadRowError | None]:
         from scipy.sparse import csr_matrix
 
-        from argmetric._kernels import text_rows as kernels
+        from argmetric._files.kernels import text_rows as kernels
 
         size = self._stop - self._next
         limit = min(limit, size // 2 + 1)

@@ -9,7 +9,7 @@ import numpy as np
 
 from argmetric._files._arrow import flat, float_array, integer_array, to_numpy
 from argmetric._files.blocks._classes import Classes
-from argmetric._types import Booleans, Bytes, Floats
+from argmetric._input.types import Booleans, Bytes, Floats
 
 
 def label_texts(column: Any) -> tuple[Any, list[str]]:

@@ -20,7 +20,7 @@ from argmetric._files.blocks._base import (
     room,
 )
 from argmetric._files.blocks._bytes import PIECE, TAIL, ByteSource
-from argmetric._types import Bytes, Floats, Integers
+from argmetric._input.types import Bytes, Floats, Integers
 
 _LONGEST_TOKEN = 1024
 

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from argmetric import _files as files
-from argmetric._types import Floats, Integers
+from argmetric._input.types import Floats, Integers
 
 _MOST_WORDS = 100  # words of a column with a number of their own
 _LEAST_ROWS = 2  # a word seen once tells nothing

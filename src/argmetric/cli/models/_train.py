@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict
 from cyclopts import Parameter
 
 from argmetric import _files as files
-from argmetric._types import Floats
+from argmetric._input.types import Floats
 from argmetric.cli import _report
 from argmetric.cli._errors import DONE, UsageError
 from argmetric.cli._option_sets import DEFAULT_GROUP_JUDGE, Columns, GroupJudge

@@ -9,7 +9,7 @@ from typing import Annotated, TypedDict
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
-from argmetric._corpus import N_WORST, Tree, draw_tree, score_trees
+from argmetric._text.corpus import N_WORST, Tree, draw_tree, score_trees
 from argmetric.cli import _report
 from argmetric.cli._errors import UsageError
 from argmetric.cli._gate import gate

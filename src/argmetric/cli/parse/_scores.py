@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypedDict
 from argmetric.cli._report import count, number
 
 if TYPE_CHECKING:
-    from argmetric._corpus import Share
+    from argmetric._text.corpus import Share
     from argmetric.search import TreeScores
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 from cyclopts import Group, Parameter
 from cyclopts.validators import Number
 
-from argmetric._corpus import Tree, check_trees
+from argmetric._text.corpus import Tree, check_trees
 from argmetric.cli import _report
 from argmetric.cli._errors import DONE, INTERRUPTED, UsageError, say
 from argmetric.cli._learning import (

@@ -9,8 +9,8 @@ from cyclopts import Parameter
 from argmetric import _files as files
 from argmetric._calibrate import DEFAULT, METHOD_WORDS, Method
 from argmetric._files import Format
-from argmetric._labels import Spelled
-from argmetric._saving import writing
+from argmetric._input.labels import Spelled
+from argmetric._results.saving import writing
 from argmetric.cli import _report
 from argmetric.cli._errors import DONE, UsageError
 from argmetric.cli._option_sets import (
@@ -60,7 +60,7 @@ from argmetric.cli.scores._rules import refuse_bad_target
 
 if TYPE_CHECKING:
     from argmetric import CalibrationCheck, Calibrator
-    from argmetric._reliability import Route
+    from argmetric._calibration_check import Route
 
 _MOST_CHECKED = 1 << 22  # rows of files that are checked; of more, a sample
 _MAPS = ", ".join(f"{name} ({words})" for name, words in METHOD_WORDS.items())
@@ -327,7 +327,7 @@ def _apply(
 
 
 def _print_check(summary: CheckSummary, check: CalibrationCheck) -> None:
-    from argmetric._reliability import reworded
+    from argmetric._calibration_check import reworded
 
     target = _report.console(stderr=False)
     share = check.n_positives / check.n

@@ -98,7 +98,7 @@ def expect(
         raise files.DataError(
             f"{other.source} has {z.size:,} rows but {table.source} has {p.size:,}"
         )
-    from argmetric._odds import expit
+    from argmetric._input.odds import expit
     from argmetric.sequence import Independent, distribution, expectation
 
     model = Independent(expit(p) if scores.logits else p)

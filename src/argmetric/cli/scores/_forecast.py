@@ -8,8 +8,8 @@ import numpy as np
 from cyclopts import Parameter, validators
 
 from argmetric import _files as files
-from argmetric._labels import Spelled
-from argmetric._types import Integers
+from argmetric._input.labels import Spelled
+from argmetric._input.types import Integers
 from argmetric.cli._errors import UsageError
 from argmetric.cli._learning import warnings_in
 from argmetric.cli._option_sets import (

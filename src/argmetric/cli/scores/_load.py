@@ -11,10 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from argmetric import _files as files
-from argmetric._arguments import check_bytes
-from argmetric._groups import Groups as CodedGroups
-from argmetric._types import Floats, Integers
-from argmetric._validation import Probabilities
+from argmetric._input.arguments import check_bytes
+from argmetric._input.groups import Groups as CodedGroups
+from argmetric._input.types import Floats, Integers
+from argmetric._input.validation import Probabilities
 from argmetric.cli._encoding import check_encoding
 from argmetric.cli._errors import UsageError, with_flags
 from argmetric.cli._option_sets import Columns, Judge, Scores

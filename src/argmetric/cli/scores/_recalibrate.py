@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from argmetric import _files as files
-from argmetric._types import Floats, Integers
-from argmetric._validation import Probabilities
+from argmetric._input.types import Floats, Integers
+from argmetric._input.validation import Probabilities
 from argmetric.cli._errors import UsageError
 from argmetric.cli._option_sets import Columns, Recalibration, Scores
 from argmetric.cli.scores._load import (

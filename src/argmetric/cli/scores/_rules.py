@@ -8,8 +8,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, TypedDict
 
 from argmetric import _files as files
-from argmetric._saving import writing
-from argmetric._types import Floats
+from argmetric._input.types import Floats
+from argmetric._results.saving import writing
 from argmetric.cli._errors import UsageError
 from argmetric.cli._report import count, number
 from argmetric.cli._summary import Interval, Number, short_threshold

@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from argmetric import _files as files
-from argmetric._saving import (
+from argmetric._results.saving import (
     DAMAGE,
     Arrays,
     check_version,

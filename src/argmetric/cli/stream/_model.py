@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from argmetric._files.blocks import RowFormat
-from argmetric._saving import parsed
+from argmetric._results.saving import parsed
 from argmetric.metrics import Metric
 
 if TYPE_CHECKING:

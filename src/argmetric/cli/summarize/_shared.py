@@ -20,7 +20,8 @@ from argmetric.cli._summary import Interval
 from argmetric.cli._summary import Number as FiniteOrNull
 
 if TYPE_CHECKING:
-    from argmetric.search import ClusterFiles, Summarizer, SummaryScores
+    from argmetric._text.summaries.read import ClusterFiles
+    from argmetric.search import Summarizer, SummaryScores
 
 Mode = Literal["sentences", "compressed"]
 
@@ -166,7 +167,7 @@ def new_summarizer(mode: Mode | None, parser: str | None, **options: Any) -> Sum
 
 def read_training(path: str, references: str | None, encoding: str) -> ClusterFiles:
     """Read clusters with references; options that contradict the file are told."""
-    from argmetric.search import read_labelled
+    from argmetric._text.summaries.read import read_labelled
 
     is_folder = path != "-" and os.path.isdir(path)
     if is_folder and references is None:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated, TypedDict
 
 from cyclopts import Parameter
 
-from argmetric._corpus import write_text
-from argmetric._saving import DataError
+from argmetric._results.saving import DataError
+from argmetric._text.corpus import write_text
 from argmetric.cli import _report
 from argmetric.cli._encoding import OTHER_ENCODING, Encoding, check_encoding
 from argmetric.cli._errors import DONE, UsageError
@@ -28,7 +28,8 @@ from argmetric.cli.summarize._shared import (
 )
 
 if TYPE_CHECKING:
-    from argmetric.search import Cluster, Summary
+    from argmetric._text.summaries.cluster import Cluster
+    from argmetric.search import Summary
 
 _Sentences = Annotated[
     list[str] | None, Parameter(group=CHOICE, metavar="TEXT", negative="")
@@ -112,7 +113,8 @@ def summarize(
     html
         A page to write: the sources with what was kept and what was dropped.
     """
-    from argmetric.search import read_sources, score_summaries
+    from argmetric._text.summaries.read import read_sources
+    from argmetric.search import score_summaries
 
     if not files:
         raise UsageError(

@@ -7,9 +7,9 @@ from typing import Annotated, Literal, NamedTuple, TypedDict
 import numpy as np
 from cyclopts import Parameter
 
-from argmetric._corpus import ChunkCounts, Column, ColumnFile
-from argmetric._saving import DataError
-from argmetric._types import Integers
+from argmetric._input.types import Integers
+from argmetric._results.saving import DataError
+from argmetric._text.corpus import ChunkCounts, Column, ColumnFile
 from argmetric.cli import _report
 from argmetric.cli._encoding import Encoding
 from argmetric.cli._gate import gate

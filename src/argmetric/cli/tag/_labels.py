@@ -8,9 +8,9 @@ from typing import Literal, TypedDict
 
 import numpy as np
 
-from argmetric._corpus import BEGIN, Column, ColumnFile, Labels, is_label, repaired
-from argmetric._saving import DataError
-from argmetric._types import Integers
+from argmetric._input.types import Integers
+from argmetric._results.saving import DataError
+from argmetric._text.corpus import BEGIN, Column, ColumnFile, Labels, is_label, repaired
 from argmetric.cli._report import count
 
 TagTask = Literal["chunk", "ner", "pos", "joint"]

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from argmetric._corpus import ColumnFile, Sentence, write_text
-from argmetric._saving import DataError
+from argmetric._results.saving import DataError
+from argmetric._text.corpus import ColumnFile, Sentence, write_text
 from argmetric.cli import _report
 from argmetric.cli._encoding import Encoding
 from argmetric.cli._errors import DONE, UsageError, say

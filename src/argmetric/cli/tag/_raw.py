@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from argmetric._corpus import (
+from argmetric._results.saving import DataError
+from argmetric._text.corpus import (
     Labels,
     PlainText,
     read_text,
     tokenized,
 )
-from argmetric._saving import DataError
 from argmetric.cli._encoding import OTHER_ENCODING, check_encoding
 from argmetric.cli._progress import reading
 

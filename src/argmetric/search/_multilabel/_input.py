@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._arguments import MOST, check_count, shown, to_float
-from argmetric._labels import clear_labels
-from argmetric._types import BinaryLabels, Integers
-from argmetric._validation import to_numpy
-from argmetric.search._common import MOST_EPOCHS
+from argmetric._input.arguments import MOST, check_count, shown, to_float
+from argmetric._input.labels import clear_labels
+from argmetric._input.types import BinaryLabels, Integers
+from argmetric._input.validation import to_numpy
+from argmetric._text.common import MOST_EPOCHS
 
 _LARGEST = 1e150  # squares of larger values overflow
 

@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from argmetric._types import Floats, Integers
+from argmetric._input.types import Floats, Integers
+from argmetric._text.common import row_losses
 from argmetric.metrics import Metric
-from argmetric.search._common import row_losses
 
 _ROUNDING = 1e-12
 

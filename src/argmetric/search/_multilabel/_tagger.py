@@ -13,12 +13,12 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from argmetric._arguments import check_number, check_seed
-from argmetric._sparse import check_features
-from argmetric._types import BinaryLabels, Floats, Integers
-from argmetric._validation import check_choice
+from argmetric._input.arguments import check_number, check_seed
+from argmetric._input.sparse import check_features
+from argmetric._input.types import BinaryLabels, Floats, Integers
+from argmetric._input.validation import check_choice
+from argmetric._text.common import Costs, RollIn, gold_share, row_metric
 from argmetric.metrics import MetricLike
-from argmetric.search._common import Costs, RollIn, gold_share, row_metric
 from argmetric.search._multilabel._input import (
     check_numbers,
     label_matrix,
@@ -175,7 +175,7 @@ class MultiLabelTagger(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self, rows: Any, truth: BinaryLabels, table: LossTable
     ) -> tuple[Floats, Floats]:
         """Averaged weights, columns in the order of decisions."""
-        from argmetric._kernels.multilabel import train
+        from argmetric.search.kernels.multilabel import train
 
         rng = check_random_state(self.random_state)
         n, n_labels = truth.shape
@@ -239,7 +239,7 @@ class MultiLabelTagger(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         ndarray of shape (n_samples, n_labels)
             0 and 1.
         """
-        from argmetric._kernels.multilabel import search
+        from argmetric.search.kernels.multilabel import search
 
         check_is_fitted(self)
         check_numbers(step=self.step, beam=self.beam)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from argmetric._types import Floats, Hashes
+from argmetric._input.types import Floats, Hashes
 from argmetric.search._searn._decisions import Situation
 from argmetric.search._searn._policy import BeamScores, Mixture
 from argmetric.search._searn._reference import endless

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._arguments import check_count, check_seed
-from argmetric._display import Lines, Result
+from argmetric._input.arguments import check_count, check_seed
+from argmetric._results.display import Lines, Result
 from argmetric.search._searn._check_kit import Kit, Problem
 from argmetric.search._searn._iterate import Data, same_number
 from argmetric.search._searn._task import Task, check_is_task, shown

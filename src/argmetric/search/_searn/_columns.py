@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from argmetric._types import Hashes, Integers
+from argmetric._input.types import Hashes, Integers
 from argmetric.search._searn._decisions import Decisions, Rows
 from argmetric.search._searn._learners import flat
 
 
 def joint_rows(decisions: Decisions) -> Rows:
     """One row for each action, from the features of its state and its own."""
-    from argmetric._kernels.cost_sensitive import fill_joint
+    from argmetric.search.kernels.cost_sensitive import fill_joint
 
     per_state = np.diff(decisions.states.indptr)[decisions.owners]
     size = int((per_state + np.diff(decisions.pairs.indptr)).sum())

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from argmetric._arguments import check_count, check_seed, shown
-from argmetric._display import Shown
-from argmetric._labels import clear_labels
-from argmetric._sparse import check_features
-from argmetric._types import Floats
-from argmetric._validation import check_weight, is_sparse
+from argmetric._input.arguments import check_count, check_seed, shown
+from argmetric._input.labels import clear_labels
+from argmetric._input.sparse import check_features
+from argmetric._input.types import Floats
+from argmetric._input.validation import check_weight, is_sparse
+from argmetric._results.display import Shown
 
 _MOST_DRAWS = 100_000
 

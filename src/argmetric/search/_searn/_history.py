@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any, overload
 
-from argmetric._display import Result, drawing
+from argmetric._results.display import Result, drawing
 
 _COLUMNS = (
     "iteration",

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._arguments import is_sized, shown
-from argmetric._types import Booleans, Floats, Integers
+from argmetric._input.arguments import is_sized, shown
+from argmetric._input.types import Booleans, Floats, Integers
 from argmetric.search._searn._costs import CostKind, optimal_costs, rollout_costs
 from argmetric.search._searn._decisions import (
     Decisions,

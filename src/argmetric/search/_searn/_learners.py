@@ -7,10 +7,15 @@ from typing import Any, Literal, Protocol, get_args
 
 import numpy as np
 
-from argmetric._arguments import check_choice, check_count, check_flag, check_number
-from argmetric._display import Shown
-from argmetric._types import Floats
-from argmetric.search._common import MOST_EPOCHS
+from argmetric._input.arguments import (
+    check_choice,
+    check_count,
+    check_flag,
+    check_number,
+)
+from argmetric._input.types import Floats
+from argmetric._results.display import Shown
+from argmetric._text.common import MOST_EPOCHS
 from argmetric.search._searn._decisions import (
     Decisions,
     Rows,
@@ -44,7 +49,7 @@ class CostSensitiveLearner(Protocol):
 
 def with_products(rows: Rows) -> Rows:
     """Rows with the products of every two of their features."""
-    from argmetric._kernels.cost_sensitive import count_products, fill_products
+    from argmetric.search.kernels.cost_sensitive import count_products, fill_products
 
     indptr = np.empty_like(rows.indptr)
     count_products(rows.indptr, rows.values, indptr)
@@ -91,7 +96,7 @@ class LinearScorer:
 
     def scores(self, decisions: Decisions) -> Floats:
         """One score for each action of each decision."""
-        from argmetric._kernels.cost_sensitive import score_actions
+        from argmetric.search.kernels.cost_sensitive import score_actions
 
         out = np.empty(decisions.codes.size)
         rows = flat(expanded(decisions, self.quadratic))
@@ -172,7 +177,7 @@ class LinearLearner(Shown):
         rng : numpy.random.Generator
             For the order of the decisions.
         """
-        from argmetric._kernels.cost_sensitive import FIRST_SQUARE, learn
+        from argmetric.search.kernels.cost_sensitive import FIRST_SQUARE, learn
 
         size = 2**self.hash_bits
         shift = np.uint64(64 - self.hash_bits)

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from argmetric import _saving
-from argmetric._saving import Arrays, DataError
+from argmetric._results import saving
+from argmetric._results.saving import Arrays, DataError
+from argmetric._text.hashing import dense, sparse
 from argmetric.metrics import Metric, metric_to_dict
-from argmetric.search._hashing import dense, sparse
 from argmetric.search._searn._history import History, Iteration
 from argmetric.search._searn._learners import LinearLearner, LinearScorer
 from argmetric.search._searn._options import check_options
@@ -57,7 +57,7 @@ def save(searn: Searn, path: str | os.PathLike[str]) -> None:
         "best": history.best,
         "stopped": history.stopped,
     }
-    _saving.write_archive(path, _FORMAT, _VERSION, header, arrays)
+    saving.write_archive(path, _FORMAT, _VERSION, header, arrays)
 
 
 def load(path: str | os.PathLike[str], task: Task) -> Searn:
@@ -65,8 +65,8 @@ def load(path: str | os.PathLike[str], task: Task) -> Searn:
     from argmetric.search._searn._searn import Searn
 
     check_is_task(task)
-    header, arrays = _saving.read_archive(path, _FORMAT, _VERSION, _WHAT)
-    with _saving.whole(path, _WHAT):
+    header, arrays = saving.read_archive(path, _FORMAT, _VERSION, _WHAT)
+    with saving.whole(path, _WHAT):
         _check_same_task(path, header["task"], facts(task))
         learner = header["learner"]
         if not isinstance(learner, str):
@@ -106,7 +106,7 @@ def _scorer(name: str, arrays: Arrays, hash_bits: int, quadratic: bool) -> Linea
 
 
 def _numbers(row: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: _saving.restored(value) for name, value in row.items()}
+    return {name: saving.restored(value) for name, value in row.items()}
 
 
 def facts(task: Task) -> dict[str, Any]:
@@ -130,7 +130,7 @@ def _text(value: Any) -> str | None:
         return None
     try:
         known = metric_to_dict(value) if isinstance(value, Metric) else value
-        return json.dumps(_saving.plain(known))
+        return json.dumps(saving.plain(known))
     except (TypeError, ValueError):  # a function, say
         return None
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from numbers import Integral, Real
 from typing import Any
 
-from argmetric._arguments import check_choice, check_count, shown, to_float
+from argmetric._input.arguments import check_choice, check_count, shown, to_float
 from argmetric.search._searn._costs import COSTS
 from argmetric.search._searn._learners import KINDS
 from argmetric.search._searn._task import check_is_task

@@ -9,8 +9,8 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from argmetric._display import Shown
-from argmetric._types import Floats, Integers
+from argmetric._input.types import Floats, Integers
+from argmetric._results.display import Shown
 from argmetric.search._searn._decisions import (
     Decisions,
     Known,

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from argmetric._arguments import check_count
+from argmetric._input.arguments import check_count
 from argmetric.search._searn._decisions import read_features
 from argmetric.search._searn._reference import InitialPolicy
 from argmetric.search._searn._task import Features, Task, check_is_task, moves

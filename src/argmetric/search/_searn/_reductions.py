@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._arguments import check_flag
-from argmetric._display import Shown
-from argmetric._odds import bounded_logit
-from argmetric._types import Floats, Hashes, Integers
+from argmetric._input.arguments import check_flag
+from argmetric._input.odds import bounded_logit
+from argmetric._input.types import Floats, Hashes, Integers
+from argmetric._results.display import Shown
 from argmetric.search._searn._columns import (
     Columns,
     class_table,

@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from argmetric.search._parameters import Parameters
+from argmetric._text.parameters import Parameters
 from argmetric.search._searn._costs import CostKind
 from argmetric.search._searn._decoder import Decoder, Prediction, best_share
 from argmetric.search._searn._history import History, Iteration

@@ -7,10 +7,10 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from argmetric._arguments import check_count, check_items, is_sized
-from argmetric._validation import check_choice
+from argmetric._input.arguments import check_count, check_items, is_sized
+from argmetric._input.validation import check_choice
+from argmetric._text.common import row_losses, row_metric
 from argmetric.metrics import MetricLike
-from argmetric.search._common import row_losses, row_metric
 from argmetric.search._searn._decisions import read_features
 from argmetric.search._searn._task import Features, Task, shown
 

@@ -8,9 +8,9 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
-from argmetric._arguments import check_count, check_texts
-from argmetric._corpus import Chunk, chunks_of, count_chunks, write_labels
-from argmetric._validation import check_choice
+from argmetric._input.arguments import check_count, check_texts
+from argmetric._input.validation import check_choice
+from argmetric._text.corpus import Chunk, chunks_of, count_chunks, write_labels
 from argmetric.metrics import FBeta, Jaccard, Metric, MetricLike, Tversky, get_metric
 from argmetric.search._searn._decisions import read_features
 from argmetric.search._searn._task import Features, Task

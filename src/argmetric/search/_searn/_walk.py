@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from argmetric._types import Floats, Hashes, Integers
+from argmetric._input.types import Floats, Hashes, Integers
 from argmetric.search._searn._decisions import Known, Situation
 from argmetric.search._searn._reference import endless, final_loss
 from argmetric.search._searn._task import Task, moves

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from cyclopts import Parameter
 
 from argmetric import _files as files
-from argmetric._types import Floats
+from argmetric._input.types import Floats
 from argmetric.cli._errors import UsageError
 from argmetric.cli._option_sets import Columns, Judge
 from argmetric.cli._options import IN_FILE, WideAverage

@@ -1,0 +1,18 @@
+"""Are my probabilities fit to decide with? The check, in units of lost score."""
+
+from argmetric._calibration_check._bins import ReliabilityBins
+from argmetric._calibration_check._check import calibration_check
+from argmetric._calibration_check._plot import CalibrationCostDisplay
+from argmetric._calibration_check._result import CalibrationCheck
+from argmetric._calibration_check._routes import Route, RouteName
+from argmetric._calibration_check._verdict import reworded
+
+__all__ = [
+    "CalibrationCheck",
+    "CalibrationCostDisplay",
+    "ReliabilityBins",
+    "Route",
+    "RouteName",
+    "calibration_check",
+    "reworded",
+]

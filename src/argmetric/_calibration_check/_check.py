@@ -1,0 +1,276 @@
+"""calibration_check: what does it cost to decide with these probabilities?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from argmetric._calibrate import (
+    DEFAULT,
+    METHODS,
+    Calibrator,
+    Method,
+    Reference,
+    calibrate_out_of_fold,
+    check_reference,
+    check_score_array,
+    choose_method,
+    fit_map,
+    row_blocks,
+)
+from argmetric._calibration_check._bins import ReliabilityBins, reliability_bins
+from argmetric._calibration_check._judge import Case, judge, units_of
+from argmetric._calibration_check._result import CalibrationCheck, Quality
+from argmetric._calibration_check._routes import (
+    ROUTES,
+    Decided,
+    Problem,
+    RouteName,
+    best_route,
+    decisions,
+    loses_ranking,
+    routes_of,
+    tuned_labels,
+)
+from argmetric._calibration_check._slope import calibration_line
+from argmetric._forecast import Forecast, forecast
+from argmetric._input.arguments import check_count, check_flag, check_seed
+from argmetric._input.groups import code_groups
+from argmetric._input.labels import binary_labels
+from argmetric._input.layout import Average, lay_out
+from argmetric._input.likely_slips import refuse_two_classes
+from argmetric._input.odds import expit
+from argmetric._input.types import Booleans, Floats
+from argmetric._input.validation import Probabilities, check_choice, check_weight
+from argmetric._results.discrete import dot
+from argmetric.metrics import MetricLike, get_metric
+
+HISTOGRAM = 40
+N_FOLDS = 5
+MOST = 100_000  # bins or samples
+
+
+def calibration_check(
+    y: Any,
+    p: Any,
+    metric: MetricLike = "f1",
+    *,
+    groups: Any = None,
+    average: Average | None = None,
+    sample_weight: Any = None,
+    pos_label: Any = None,
+    method: Method = DEFAULT,
+    n_bins: int = 10,
+    n_bootstrap: int = 200,
+    random_state: int | None = 0,
+    logits: bool = False,
+    zero_division: float | None = None,
+) -> CalibrationCheck:
+    """Say whether these probabilities are fit to decide and to forecast with.
+
+    Labels are found in four ways, nothing being fitted on the rows that it labels:
+    `decide` with `p` as it stands, `decide` with `p` recalibrated, one tuned cut, and
+    the cut at one half. All are judged on `y`, in the metric itself: many errors of
+    calibration do not change a decision, and some change it much. What `p` promised for
+    its decision is held against what it got. How far a forecast for as many new rows
+    may be off, once `p` is recalibrated, is told with its interval.
+
+    Parameters
+    ----------
+    y : array-like
+        Labels: 0/1, booleans, -1/1, or any others with `pos_label`.
+    p : array-like
+        Probabilities that were given without knowledge of `y`, as for `decide`.
+    metric : str, Metric or callable, default="f1"
+        What the labels are judged by.
+    groups, average
+        As for `decide`; groups alone mean the mean over groups. Whole groups make
+        the folds and are drawn again for the standard errors.
+    sample_weight : array-like, optional
+        Weights of the rows in the fit, the scores and the bins. The decision itself
+        does not know them.
+    pos_label : object, optional
+        The label that counts as positive.
+    method : str, default="spline"
+        How to recalibrate, as for `calibrate`.
+    n_bins : int, default=10
+        Bins of equal mass for the reliability table.
+    n_bootstrap : int, default=200
+        Samples drawn for the standard errors of the scores, the labels held fixed.
+    random_state : int, optional
+        Seed of folds and samples.
+    logits : bool, default=False
+        Whether `p` holds log-odds.
+    zero_division : {0.0, 1.0, nan}, optional
+        Value of 0/0, by default the metric's own.
+
+    Returns
+    -------
+    CalibrationCheck
+
+    Examples
+    --------
+    >>> import argmetric as am, numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.beta(0.5, 4, 60_000)
+    >>> y = rng.random(60_000) < p
+    >>> check = am.calibration_check(y, p)
+    >>> check.fit_to_decide, check.fit_to_forecast
+    ('yes', 'yes')
+    >>> odds = 10 * p / (1 - p)
+    >>> check = am.calibration_check(y, odds / (1 + odds))
+    >>> check.fit_to_decide, check.route, check.fit_to_forecast
+    ('no', 'recalibrate', 'recalibrated')
+    """
+    metric = get_metric(metric, zero_division=zero_division)
+    check_choice(method, "method", METHODS)
+    n_bins = check_count(n_bins, "n_bins", low=2, high=MOST)
+    n_bootstrap = check_count(n_bootstrap, "n_bootstrap", low=2, high=MOST)
+    check_seed(random_state)
+    logits = check_flag(logits, "logits")
+    if groups is not None and average is None:
+        average = "groups"
+    scores = check_score_array(p, logits=logits)
+    refuse_two_classes(scores, "p")
+    labels_ = binary_labels(y, pos_label, both=True, shape=scores.shape)
+    positive = labels_.positive
+    weight = check_weight(sample_weight, scores.shape)
+    if weight is not None and weight.min() == weight.max() > 0.0:
+        weight = None  # all rows alike
+    checked = Probabilities(scores, logits)
+    reference = check_reference(positive, checked, weight, logits=logits)
+    if groups is not None and scores.ndim == 1:
+        groups = code_groups(groups, scores.size)
+    layout = lay_out(checked, groups=groups, average=average, logits=logits)
+    problem = Problem(scores, positive, weight, groups, layout, metric, logits)
+    chosen = choose_method(reference, method)
+    mended = calibrate_out_of_fold(
+        positive,
+        checked,
+        chosen,
+        cv=N_FOLDS,
+        groups=np.arange(len(scores)) if scores.ndim == 2 else groups,
+        sample_weight=weight,
+        random_state=random_state,
+        logits=logits,
+    )
+    before, after = decisions(problem, mended)
+    folds = problem.folds(N_FOLDS, random_state)
+    segmented = groups is not None or scores.ndim == 2
+    labels: dict[RouteName, Booleans | None] = {
+        "recalibrate": after.labels,
+        "decide": before.labels,
+        "tune": tuned_labels(problem, folds),
+        "half": layout.scores >= (0.0 if logits else 0.5),
+    }
+    called = {name: one for name in ROUTES if (one := labels[name]) is not None}
+    names = tuple(called)
+    units = units_of(layout, groups)
+    truth = layout.select(positive)
+    placed = None if weight is None else layout.select(weight)
+    case = Case(
+        metric,
+        units,
+        truth,
+        tuple(called.values()),
+        placed,
+    )
+    judged = judge(case, n_bootstrap, np.random.default_rng(random_state))
+    sign = 1.0 if metric.greater_is_better else -1.0
+    # Bins and lines do not care for the order of rows, but leave out those of weight 0.
+    part: Any = slice(None) if placed is None else placed > 0
+    ordered = Reference(
+        layout.scores[part],
+        truth[part],
+        None if placed is None else placed[part],
+        logits,
+    )
+    cuts = segmented or loses_ranking(problem, mended, folds)
+    mended = layout.select(mended)[part]
+    bins = _binned(ordered.p, ordered, n_bins)
+    clustered = units.n_units < layout.scores.size
+    as_is = _quality(ordered.p, ordered, bins, ordered.scores if logits else None)
+    again = _quality(mended, ordered, _binned(mended, ordered, n_bins))
+    better = again.log_loss <= as_is.log_loss
+    fitted = fit_map(reference, chosen, strict=False)
+    return CalibrationCheck(
+        route=best_route(judged, names, sign, mended=better, cuts=cuts),
+        routes=tuple(routes_of(judged, names, sign)),
+        expected=before.expected,
+        expected_recalibrated=after.expected,
+        as_is=as_is,
+        recalibrated=again,
+        line=calibration_line(
+            ordered.x,
+            ordered.y,
+            ordered.weight,
+            units.unit[part] if clustered and units.unit is not None else None,
+        ),
+        bins=bins,
+        positive_bins=reliability_bins(
+            ordered.p, ordered.y, ordered.weight, n_bins, by_positives=True
+        ),
+        threshold=_cut(before.threshold, logits),
+        method=chosen,
+        metric=metric,
+        average=layout.average,
+        n=ordered.n,
+        n_positives=int(ordered.y.sum()),
+        n_units=units.n_units if clustered else None,
+        weighted=weight is not None,
+        histogram=_histogram(ordered),
+        forecast=None if weight is not None else _forecast(problem, after, fitted),
+    )
+
+
+def _forecast(problem: Problem, decided: Decided, calibrator: Calibrator) -> Forecast:
+    """The law of the score of labels by maps of other folds, through the map of all."""
+    return forecast(
+        Probabilities(problem.scores, problem.logits),
+        decided.given,
+        problem.metric,
+        calibrator=calibrator,
+        **problem.options(),
+    )
+
+
+def _cut(threshold: float | None, logits: bool) -> float | None:
+    """A cut on probabilities."""
+    if threshold is None or not logits:
+        return threshold
+    return float(expit(np.array(threshold)))
+
+
+def _binned(p: Floats, ordered: Reference, n_bins: int) -> ReliabilityBins:
+    return reliability_bins(p, ordered.y, ordered.weight, n_bins)
+
+
+def _quality(
+    p: Floats, ordered: Reference, bins: ReliabilityBins, odds: Floats | None = None
+) -> Quality:
+    """How good p is, whose log-odds tell the log-loss where they are known."""
+    squares = losses = 0.0
+    wrong = 0
+    for part in row_blocks(p.size):
+        y, share = ordered.y[part], ordered.shares(part)[0]
+        loss = _log_losses(p[part], y) if odds is None else _odd_losses(odds[part], y)
+        squares += dot(share, (p[part] - y) ** 2)
+        losses += dot(share, loss)
+        wrong += int(np.isinf(loss).sum())
+    total = sum(ordered.masses) / ordered.largest_weight
+    return Quality(bins.ece, squares / total, losses / total, wrong)
+
+
+def _odd_losses(odds: Floats, y: Booleans) -> Floats:
+    return np.logaddexp(0.0, np.where(y, -1.0, 1.0) * odds)
+
+
+def _log_losses(p: Floats, y: Booleans) -> Floats:
+    with np.errstate(divide="ignore"):
+        return -np.where(y, np.log(p), np.log1p(-p))
+
+
+def _histogram(ordered: Reference) -> Floats:
+    counts = np.histogram(ordered.p, HISTOGRAM, (0.0, 1.0), weights=ordered.weight)[0]
+    return np.asarray(counts, dtype=np.float64)

@@ -1,0 +1,375 @@
+"""What `calibration_check` gives back."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from argmetric._calibration_check._bins import ReliabilityBins
+from argmetric._calibration_check._routes import Route, RouteName
+from argmetric._calibration_check._slope import Line
+from argmetric._calibration_check._verdict import (
+    Promise,
+    Verdict,
+    decides,
+    forecasts,
+    notes_of,
+)
+from argmetric._forecast import Forecast
+from argmetric._input.types import Floats
+from argmetric._lazy import room_above
+from argmetric._results.discrete import dot
+from argmetric._results.display import Lines, Result
+from argmetric._results.saving import shown_number
+from argmetric.metrics import Metric
+
+FIGURES = (
+    "loss",
+    "loss_standard_error",
+    "gap",
+    "score_as_is",
+    "score_recalibrated",
+    "score_standard_error",
+    "expected",
+    "expected_recalibrated",
+    "slope",
+    "slope_standard_error",
+    "intercept",
+    "intercept_standard_error",
+    "p_value",
+    "ece",
+    "brier",
+    "log_loss",
+)
+
+
+@dataclass(frozen=True)
+class Quality:
+    """Scores of probabilities that know of no decision; lower is better.
+
+    Attributes
+    ----------
+    ece : float
+        Expected calibration error over bins of equal mass.
+    brier : float
+        Mean of (p - y)².
+    log_loss : float
+        Mean of -log of the probability of the true label; infinite where a row was
+        certain and wrong.
+    n_certain_and_wrong : int
+        Rows with p = 0 that were positive, or p = 1 that were not.
+    """
+
+    ece: float
+    brier: float
+    log_loss: float
+    n_certain_and_wrong: int
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class CalibrationCheck(Result):
+    """Whether probabilities are fit to decide and to forecast with.
+
+    Attributes
+    ----------
+    route : {"recalibrate", "decide", "tune", "half"}
+        The way to labels that is advised.
+    routes : tuple of Route
+        All ways that were tried, with what their labels score on rows that nothing was
+        fitted on.
+    expected, expected_recalibrated : float
+        What the probabilities promised for the labels of `decide`, as they stand and
+        recalibrated.
+    as_is, recalibrated : Quality
+        Calibration error, Brier score and log-loss; those of `p` as it stands are
+        also at hand as `ece`, `brier` and `log_loss`.
+    line : Line
+        Slope and intercept of the log-odds; see `slope`, `intercept` and `p_value`.
+    bins : ReliabilityBins
+        What was said against what happened, in bins of equal numbers of rows.
+    positive_bins : ReliabilityBins
+        The same in bins of equal numbers of expected positives.
+    threshold : float or None
+        Where `decide` cuts the probabilities as they stand; None where it has no
+        single cut.
+    method : str
+        How the probabilities were recalibrated, out of fold.
+    metric : Metric
+        What the labels were judged by.
+    average : str or None
+        How segments were combined.
+    n, n_positives : int
+        Rows, and those of them that are positive.
+    n_units : int or None
+        Groups, or rows of a matrix, that were drawn as a whole; None for single rows.
+    weighted : bool
+        Whether there were weights.
+    histogram : ndarray
+        Rows by probability, in bins of equal width.
+    forecast : Forecast or None
+        The law of the score that `decide` gets with `p` recalibrated, on as many new
+        rows; None with weights.
+    """
+
+    route: RouteName
+    routes: tuple[Route, ...]
+    expected: float
+    expected_recalibrated: float
+    as_is: Quality
+    recalibrated: Quality
+    line: Line
+    bins: ReliabilityBins
+    positive_bins: ReliabilityBins
+    threshold: float | None
+    method: str
+    metric: Metric
+    average: str | None
+    n: int
+    n_positives: int
+    n_units: int | None
+    weighted: bool
+    histogram: Floats
+    forecast: Forecast | None = None
+
+    @property
+    def expected_error(self) -> float:
+        """Mean error to expect of a forecast for as many new rows, recalibrated."""
+        if self.forecast is None:
+            return math.nan
+        values, chances = self.forecast.values, self.forecast.probabilities
+        return dot(chances, np.abs(values - self.forecast.mean))
+
+    @property
+    def error_interval(self) -> tuple[float, float]:
+        """How far the score may come out below and above such a forecast, in 90 %."""
+        if self.forecast is None:
+            return math.nan, math.nan
+        low, high = self.forecast.interval
+        return low - self.forecast.mean, high - self.forecast.mean
+
+    @property
+    def fit_to_decide(self) -> Verdict:
+        """Whether `decide` loses little by believing `p`."""
+        return decides(self)[0]
+
+    @property
+    def fit_to_forecast(self) -> Promise:
+        """Whether forecasts hold: as `p` stands, recalibrated, or not at all."""
+        return forecasts(self)[0]
+
+    @property
+    def advice(self) -> tuple[str, str]:
+        """Both verdicts in a sentence each, with what to do."""
+        return decides(self)[1], forecasts(self)[1]
+
+    def _route(self, name: RouteName) -> Route:
+        return next(one for one in self.routes if one.name == name)
+
+    @property
+    def loss(self) -> float:
+        """What the advised route gains over `decide` with `p` as it stands."""
+        return self._route(self.route).gain
+
+    @property
+    def loss_standard_error(self) -> float:
+        """Standard error of the loss."""
+        return self._route(self.route).gain_standard_error
+
+    @property
+    def gap(self) -> float:
+        """What `p` promised for its decision, minus what that got."""
+        return self.expected - self.score_as_is
+
+    @property
+    def score_as_is(self) -> float:
+        """What `decide` scores with `p` as it stands."""
+        return self._route("decide").score
+
+    @property
+    def score_standard_error(self) -> float:
+        """Standard error of `score_as_is`."""
+        return self._route("decide").standard_error
+
+    @property
+    def recalibrated_standard_error(self) -> float:
+        """Standard error of `score_recalibrated`."""
+        return self._route("recalibrate").standard_error
+
+    @property
+    def score_recalibrated(self) -> float:
+        """What `decide` scores with `p` recalibrated out of fold."""
+        return self._route("recalibrate").score
+
+    @property
+    def realised(self) -> float:
+        """The score that labels decided with `p` as it stands got."""
+        return self.score_as_is
+
+    @property
+    def ece(self) -> float:
+        """Expected calibration error of `p` as it stands."""
+        return self.as_is.ece
+
+    @property
+    def brier(self) -> float:
+        """Brier score of `p` as it stands."""
+        return self.as_is.brier
+
+    @property
+    def log_loss(self) -> float:
+        """Log-loss of `p` as it stands."""
+        return self.as_is.log_loss
+
+    @property
+    def slope(self) -> float:
+        """Slope of the log-odds: below 1 where p is too sure of itself."""
+        return self.line.slope
+
+    @property
+    def slope_standard_error(self) -> float:
+        """Standard error of the slope."""
+        return self.line.slope_error
+
+    @property
+    def intercept(self) -> float:
+        """Intercept of the log-odds: below 0 where p is too high."""
+        return self.line.intercept
+
+    @property
+    def intercept_standard_error(self) -> float:
+        """Standard error of the intercept."""
+        return self.line.intercept_error
+
+    @property
+    def p_value(self) -> float:
+        """Chance of such a slope and intercept if p were calibrated."""
+        return self.line.p_value
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the reader should know besides."""
+        return notes_of(self)
+
+    def _mark(self, route: Route) -> str:
+        """Whether a route is advised; why not, where it scored better than that one."""
+        if route.name == self.route:
+            return "advised"
+        if not route.gain > self._route(self.route).gain:
+            return ""
+        if route.name == "recalibrate":
+            return "not advised: the log-loss is higher"
+        return "not advised: on new rows a cut does no better"
+
+    def _lines(self) -> Lines:
+        over = {None: "", "pooled": ", pooled", "micro": ", all cells together"}
+        mean = over.get(self.average, f", mean over {self.average}")
+        line, before, after = self.line, self.as_is, self.recalibrated
+        share = self.n_positives / self.n
+        units = "" if self.n_units is None else f" in {self.n_units:,} groups"
+        expected = {"decide": self.expected, "recalibrate": self.expected_recalibrated}
+        return [
+            ("fit to decide with?", self.fit_to_decide),
+            ("fit to forecast with?", self.fit_to_forecast),
+            ("metric", f"{self.metric.name}{mean}"),
+            *(
+                (one.words, _route_line(one, expected.get(one.name), self._mark(one)))
+                for one in self.routes
+            ),
+            *(
+                ()
+                if self.forecast is None
+                else (("forecast error", _error_line(self)),)
+            ),
+            (
+                "log-odds",
+                f"slope {line.slope:.3f} ± {line.slope_error:.3f}, intercept "
+                f"{line.intercept:.3f} ± {line.intercept_error:.3f}",
+            ),
+            (
+                "log-loss",
+                f"{before.log_loss:.4f} → {after.log_loss:.4f} ({self.method}, out of "
+                "fold)",
+            ),
+            ("Brier score", f"{before.brier:.4f} → {after.brier:.4f}"),
+            ("ECE", f"{before.ece:.4f} → {after.ece:.4f}"),
+            ("rows", f"{self.n:,}{units}, {self.n_positives:,} positive ({share:.1%})"),
+        ]
+
+    def _notes(self) -> tuple[str, ...]:
+        return (*self.advice, *self.notes)
+
+    def to_dict(self) -> dict[str, Any]:
+        """All figures, for JSON."""
+        figures = {name: shown_number(getattr(self, name)) for name in FIGURES}
+        after = self.recalibrated
+        return {
+            "fit_to_decide": self.fit_to_decide,
+            "fit_to_forecast": self.fit_to_forecast,
+            "advice": list(self.advice),
+            "route": self.route,
+            "routes": {
+                one.name: {
+                    name: shown_number(value)
+                    for name, value in vars(one).items()
+                    if name != "name"
+                }
+                for one in self.routes
+            },
+            "metric": self.metric.name,
+            "average": self.average,
+            "expected_error": shown_number(self.expected_error),
+            "error_interval": [shown_number(x) for x in self.error_interval],
+            **figures,
+            "ece_recalibrated": after.ece,
+            "brier_recalibrated": after.brier,
+            "log_loss_recalibrated": shown_number(after.log_loss),
+            "method": self.method,
+            "n": self.n,
+            "n_positives": self.n_positives,
+            "n_units": self.n_units,
+            "bins": self.bins.to_dict(),
+            "notes": list(self.notes),
+        }
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the reliability diagram over a histogram of the probabilities.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        from argmetric._calibration_check._plot import CalibrationCostDisplay
+
+        return CalibrationCostDisplay(self).plot(ax).ax_
+
+    def report(self) -> Any:
+        """Make a page that shows what the errors of the probabilities cost.
+
+        Returns
+        -------
+        argmetric.report.Report
+            `save("report.html")` writes it; Markdown, JSON and text are its twins.
+        """
+        return room_above("report").report_check(self)
+
+
+def _error_line(check: CalibrationCheck) -> str:
+    low, high = check.error_interval
+    return f"{check.expected_error:.4f}, in 90 % from {low:+.4f} to {high:+.4f}"
+
+
+def _route_line(route: Route, expected: float | None, mark: str) -> str:
+    text = f"{route.score:.4f}"
+    if expected is not None:
+        text += f", expected {expected:.4f}"
+    if route.name != "decide":
+        text += f" ({route.gain:+.4f} ± {route.gain_standard_error:.4f})"
+    return f"{text}, {mark}" if mark else text

@@ -1,0 +1,343 @@
+"""Metrics that are affine in tp, exactly, from the law of T on its window.
+
+value = (hits_k·hits_t·tp + rest_k·rest_t) / (floor_k + rate_k·t), so that
+
+    E_k = Σ_t (hits_k·hits_t·J_k(t) + rest_k·rest_t·P(T=t)) / (floor_k + rate_k·t),
+
+J_k(t) = E[tp; T=t] = Σ_{i≤k} p_i·P(T without i = t-1). The law without an item is the
+quotient of the law of T and (q + p·z), by the stable half of the division. For k past
+the middle tp = T - fn: small values stay accurate. Curves are flat; the factors of the
+counts 0…m of segment g begin at places[g], which segments of one size share.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from argmetric._jit import kernel
+
+LANES = 8  # items side by side
+# Rows of the lanes, in one flat array: their distances are known to the compiler.
+CHANCE, SCALE, RATIO, CARRY, TOTAL, JOINT = 0, 8, 16, 24, 32, 40
+HITS, REST, FLOOR, RATE, ROWS = 48, 56, 64, 72, 80
+PAD = 2
+TOLERANCE = 1e-18  # entries of a law below it, relative to the mean, are trimmed
+
+
+@kernel
+def add_items(p, q, first, last, tolerance, low, length, law, spare):
+    """Add items first…last-1 to a law, two at a time; returns its low and length."""
+    start, source, target = PAD, law, spare
+    i = first
+    while i < last:
+        step = min(2, last - i)
+        if step == 2:
+            none, both = q[i] * q[i + 1], p[i] * p[i + 1]
+            one = q[i] * p[i + 1] + p[i] * q[i + 1]
+        else:
+            none, one, both = q[i], p[i], 0.0
+        i += step
+        old = source[start - PAD : start + length + step]
+        new = target[PAD : PAD + length + step]
+        for a in range(new.shape[0]):
+            new[a] = none * old[a + 2] + one * old[a + 1] + both * old[a]
+        length += step
+        start = PAD
+        while length > 1 and target[start + length - 1] <= tolerance:
+            length -= 1
+        while length > 1 and target[start] <= tolerance:
+            start += 1
+            length -= 1
+            low += 1
+        target[start - 1] = target[start - 2] = 0.0
+        target[start + length] = target[start + length + 1] = 0.0
+        source, target = target, source
+    if first < last:
+        for a in range(length):
+            law[PAD + a] = source[start + a]
+        law[0] = law[1] = law[PAD + length] = law[PAD + length + 1] = 0.0
+    return low, length
+
+
+@kernel
+def load_block(p, q, first, step, count, lanes):
+    """Items first, first+step, … on one side of one half; how many, and which side.
+
+    The law without an item is scale·law - ratio·(its neighbour).
+    """
+    rising = p[first] <= 0.5
+    used = 0
+    for j in range(LANES):
+        lanes[CHANCE + j] = lanes[SCALE + j] = lanes[RATIO + j] = 0.0
+    while used < count and (p[first + step * used] <= 0.5) == rising:
+        i = first + step * used
+        lanes[CHANCE + used] = p[i]
+        large, small = (q[i], p[i]) if rising else (p[i], q[i])
+        lanes[SCALE + used], lanes[RATIO + used] = 1.0 / large, small / large
+        used += 1
+    return used, rising
+
+
+@kernel
+def item_weights(law, worth, rising, lanes):
+    """TOTAL of lane j: p_j·Σ_t worth[t]·P(T without j = t-1)."""
+    length = law.shape[0]
+    for j in range(LANES):
+        lanes[CARRY + j] = lanes[TOTAL + j] = 0.0
+    for step in range(1, length):
+        t = step if rising else length - step
+        x, weight = law[t - 1] if rising else law[t], worth[t]
+        for j in range(LANES):
+            lanes[CARRY + j] = (
+                lanes[SCALE + j] * x - lanes[RATIO + j] * lanes[CARRY + j]
+            )
+            lanes[TOTAL + j] += weight * lanes[CARRY + j]
+    for j in range(LANES):
+        lanes[TOTAL + j] *= lanes[CHANCE + j]
+
+
+@kernel
+def block_sums(law, low, hits_t, rest_t, sums, missed, rising, lanes):
+    """TOTAL of lane j: E_k at its k. The joint sums of T and hits are carried along."""
+    length = law.shape[0]
+    sign = -1.0 if missed else 1.0
+    for j in range(LANES):
+        lanes[CARRY + j] = lanes[TOTAL + j] = 0.0
+    for step in range(1, length):
+        t = step if rising else length - step
+        x = law[t - 1] if rising else law[t]
+        for j in range(LANES):
+            lanes[CARRY + j] = (
+                lanes[SCALE + j] * x - lanes[RATIO + j] * lanes[CARRY + j]
+            )
+        joint = sums[t]
+        for j in range(LANES):
+            joint += lanes[CHANCE + j] * lanes[CARRY + j]
+            lanes[JOINT + j] = joint
+        sums[t] = joint
+        count = float(low + t)
+        whole = hits_t[t] * law[t] * count if missed else 0.0
+        hit, rest = sign * hits_t[t], rest_t[t] * law[t]
+        for j in range(LANES):
+            above = lanes[HITS + j] * (hit * lanes[JOINT + j] + whole)
+            above += lanes[REST + j] * rest
+            lanes[TOTAL + j] += above / (lanes[FLOOR + j] + lanes[RATE + j] * count)
+
+
+@kernel
+def load_factors(counts, hits_k, rest_k, floor, rate, lanes):
+    """Factors of the k of every lane."""
+    for j in range(LANES):
+        place = counts[j]
+        lanes[HITS + j], lanes[REST + j] = hits_k[place], rest_k[place]
+        lanes[FLOOR + j], lanes[RATE + j] = floor[place], rate[place]
+
+
+@kernel
+def affine_curves(
+    p, q, indptr, places, hits_k, hits_t, rest_k, rest_t, floor, rate, out
+):
+    """E_k for every k ≥ 1 of every segment, 0 at k = 0. O(m·W).
+
+    Without `rate` the denominator is 1, and the sums over t are one for all k.
+    """
+    apart = rate.shape[0] == 0
+    lanes, counts = np.zeros(ROWS), np.empty(LANES, np.int64)
+    for g in range(indptr.shape[0] - 1):
+        start, stop = indptr[g], indptr[g + 1]
+        m, offset, place = stop - start, start + g, places[g]
+        items, others = p[start:stop], q[start:stop]
+        mean, variance = 0.0, 0.0
+        for i in range(m):
+            mean += items[i]
+            variance += items[i] * others[i]
+        out[offset] = 0.0
+        width = min(m + 1, int(20.0 * math.sqrt(variance)) + 64) + 2 * PAD + 2
+        laws = np.zeros((2, width))
+        laws[0, PAD] = 1.0
+        tolerance = TOLERANCE * min(1.0, mean)
+        low, length = add_items(items, others, 0, m, tolerance, 0, 1, laws[0], laws[1])
+        begin = PAD
+        if low > 0:  # without an item T can be one lower
+            low, length, begin = low - 1, length + 1, PAD - 1
+        law = laws[0, begin : begin + length]
+        worth = hits_t[place + low : place + low + length]
+        other = rest_t[place + low : place + low + length]
+        sums = np.zeros(length)
+        expected, constant = 0.0, 0.0
+        for t in range(length):
+            expected += law[t] * worth[t] * (low + t)
+            constant += law[t] * other[t]
+        # First the hits of the first k, then from the end the misses behind them.
+        middle = min(m // 2 + 1, m)
+        for missed in (False, True):
+            weight = 0.0
+            for t in range(length):
+                sums[t] = 0.0
+            first, left, turn = (
+                (m - 1, m - 1 - middle, -1) if missed else (0, middle, 1)
+            )
+            while left > 0:
+                count, rising = load_block(
+                    items, others, first, turn, min(LANES, left), lanes
+                )
+                if apart:
+                    item_weights(law, worth, rising, lanes)
+                else:
+                    for j in range(LANES):
+                        k = first + turn * j + (0 if missed else 1)
+                        counts[j] = place + min(max(k, 0), m)
+                    load_factors(counts, hits_k, rest_k, floor, rate, lanes)
+                    block_sums(law, low, worth, other, sums, missed, rising, lanes)
+                for j in range(count):
+                    k = first + turn * j + (0 if missed else 1)
+                    out[offset + k] = lanes[TOTAL + j]
+                    if apart:
+                        weight += lanes[TOTAL + j]
+                        hits = expected - weight if missed else weight
+                        out[offset + k] = (
+                            hits_k[place + k] * hits + rest_k[place + k] * constant
+                        )
+                first += turn * count
+                left -= count
+        if m > middle:  # all are predicted: tp = T
+            k, at = offset + m, place + m
+            out[k] = hits_k[at] * expected + rest_k[at] * constant
+            if not apart:
+                out[k] = 0.0
+                for t in range(length):
+                    above = hits_k[at] * worth[t] * (low + t) + rest_k[at] * other[t]
+                    out[k] += law[t] * above / (floor[at] + rate[at] * (low + t))
+
+
+@kernel
+def smooth_curves(p, indptr, powers, rows, places, hits_k, rest_k, floor, rate, out):
+    """E_k for every k ≥ 1 of every segment, by quadrature over T. O(m).
+
+    powers[g] has the coefficients (degree, node) in p of the weights of T without an
+    item; the rows of segment g are the points t, their weights, hits_t, hits_t at t+1,
+    and rest_t. Without `rate` the denominator is 1, as in `affine_curves`.
+    """
+    apart = rate.shape[0] == 0
+    terms, nodes = powers.shape[1], powers.shape[2]
+    total, partial, worth = np.zeros(terms), np.zeros(terms), np.zeros(terms)
+    joint = np.zeros(nodes)
+    for g in range(indptr.shape[0] - 1):
+        start, m = indptr[g], indptr[g + 1] - indptr[g]
+        offset, place, weights = start + g, places[g], powers[g]
+        t, law, hits_t = rows[g, 0], rows[g, 1], rows[g, 2]
+        joint_t, rest_t = rows[g, 3], rows[g, 4]
+        everything, constant = 0.0, 0.0
+        for j in range(nodes):
+            everything += law[j] * hits_t[j] * t[j]
+            constant += law[j] * rest_t[j]
+        for d in range(terms):
+            worth[d] = 0.0
+            for j in range(nodes):
+                worth[d] += joint_t[j] * weights[d, j]
+        out[offset] = 0.0
+        # First the hits of the first k, then from the end the misses behind them.
+        middle = max(m // 2, 1)
+        for missed in (False, True):
+            total[:], partial[:] = 0.0, 0.0
+            for step in range(m - 1 - middle if missed else middle):
+                i = m - 1 - step if missed else step
+                x = p[start + i]
+                term = x
+                for d in range(terms):
+                    partial[d] += term
+                    term *= x
+                if step % 64 == 63:
+                    total += partial
+                    partial[:] = 0.0
+                count = i if missed else i + 1
+                k, at = offset + count, place + count
+                if apart:
+                    hits = 0.0
+                    for d in range(terms):
+                        hits += worth[d] * (total[d] + partial[d])
+                    hits = everything - hits if missed else hits
+                    out[k] = hits_k[at] * hits + rest_k[at] * constant
+                    continue
+                joint[:] = 0.0
+                for d in range(terms):
+                    power = total[d] + partial[d]
+                    for j in range(nodes):
+                        joint[j] += weights[d, j] * power
+                hit, whole = hits_k[at], hits_k[at] if missed else 0.0
+                sign = -hit if missed else hit
+                for j in range(nodes):
+                    below = floor[at] + rate[at] * t[j]
+                    rest = rest_k[at] * rest_t[j] + whole * hits_t[j] * t[j]
+                    joint[j] = np.divide(law[j] * rest, below) + np.divide(
+                        sign * joint_t[j] * joint[j], below + rate[at]
+                    )
+                out[k] = joint.sum()
+        k, at = offset + m, place + m  # all are predicted: tp = T
+        if apart:
+            out[k] = hits_k[at] * everything + rest_k[at] * constant
+        else:
+            out[k] = 0.0
+            for j in range(nodes):
+                above = hits_k[at] * hits_t[j] * t[j] + rest_k[at] * rest_t[j]
+                out[k] += law[j] * above / (floor[at] + rate[at] * t[j])
+
+
+@kernel
+def running_sums(p, out):
+    """Sums of the first 0, 1, … items, on two levels: equal items do not drift."""
+    total, partial = 0.0, 0.0
+    out[0] = 0.0
+    for i in range(p.shape[0]):
+        partial += p[i]
+        out[i + 1] = total + partial
+        if i % 64 == 63:
+            total += partial
+            partial = 0.0
+
+
+@kernel
+def miss_curves(p, q, indptr, base, dk, dt, out):
+    """E[tp / (base + dk·k + dt·misses)] for every k ≥ 1 of every segment. O(m·W).
+
+    The hits are independent of the misses, whose law grows from k = m downwards.
+    """
+    for g in range(indptr.shape[0] - 1):
+        start, stop = indptr[g], indptr[g + 1]
+        m, offset = stop - start, start + g
+        variance = 0.0
+        for i in range(start, stop):
+            variance += p[i] * q[i]
+        running_sums(p[start:stop], out[offset : offset + m + 1])
+        width = min(m + 1, int(20.0 * math.sqrt(variance)) + 64) + 2 * PAD + 2
+        source, target = np.zeros(width), np.zeros(width)
+        source[PAD] = 1.0
+        begin, low, length = PAD, 0, 1
+        for step in range(m):
+            k = m - step
+            floor = base[g] + dk * k + dt * low
+            law = source[begin : begin + length]
+            even, odd = 0.0, 0.0
+            for a in range(0, length - 1, 2):
+                even += law[a] / (floor + dt * a)
+                odd += law[a + 1] / (floor + dt * (a + 1))
+            if length % 2:
+                even += law[length - 1] / (floor + dt * (length - 1))
+            out[offset + k] *= even + odd
+            pi, qi = p[start + k - 1], q[start + k - 1]
+            old = source[begin - 1 : begin + length + 1]
+            new = target[PAD : PAD + length + 1]
+            for a in range(new.shape[0]):
+                new[a] = qi * old[a + 1] + pi * old[a]
+            begin, length = PAD, length + 1
+            while length > 1 and target[begin + length - 1] <= TOLERANCE:
+                length -= 1
+            while length > 1 and target[begin] <= TOLERANCE:
+                begin += 1
+                length -= 1
+                low += 1
+            target[begin - 1] = target[begin + length] = 0.0
+            source, target = target, source
+        out[offset] = 0.0

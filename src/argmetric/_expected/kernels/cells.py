@@ -1,0 +1,328 @@
+"""Laws of the value of many groups, for a fixed selection in each of them.
+
+The cells of a group are its pairs of hits and misses that are not too unlikely, row by
+row; those of all groups lie behind each other. `box` holds for every group the first
+number of hits, how many there are, and the same of the misses.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from argmetric._jit import kernel
+
+PAD = 2
+LANES = 16  # frequencies side by side
+PATIENCE = 4  # laws after which it is asked what is left of them
+
+
+@kernel
+def add_items(p, q, first, last, tolerance, low, length, law, spare):
+    """Add items first…last-1 to a law, two at a time; returns its low and length."""
+    start, source, target = PAD, law, spare
+    i = first
+    while i < last:
+        step = min(2, last - i)
+        if step == 2:
+            none, both = q[i] * q[i + 1], p[i] * p[i + 1]
+            one = q[i] * p[i + 1] + p[i] * q[i + 1]
+        else:
+            none, one, both = q[i], p[i], 0.0
+        i += step
+        old = source[start - PAD : start + length + step]
+        new = target[PAD : PAD + length + step]
+        for a in range(new.shape[0]):
+            new[a] = none * old[a + 2] + one * old[a + 1] + both * old[a]
+        length += step
+        start = PAD
+        while length > 1 and target[start + length - 1] <= tolerance:
+            length -= 1
+        while length > 1 and target[start] <= tolerance:
+            start += 1
+            length -= 1
+            low += 1
+        target[start - 1] = target[start - 2] = 0.0
+        target[start + length] = target[start + length + 1] = 0.0
+        source, target = target, source
+    if first < last:
+        for a in range(length):
+            law[PAD + a] = source[start + a]
+        law[0] = law[1] = law[PAD + length] = law[PAD + length + 1] = 0.0
+    return low, length
+
+
+@kernel
+def law_boxes(p, q, indptr, selected, tolerance, box, laws):
+    """Laws of the hits and of the misses of every group, and where they lie.
+
+    Those of group g fill laws[indptr[g]+2g…]: the hits, and behind all numbers of
+    hits that there can be, the misses. The tolerance is relative to the mean of
+    positives or of negatives, if less than 1: rare outcomes may be the ones that count.
+    """
+    longest = 0
+    for g in range(indptr.shape[0] - 1):
+        longest = max(longest, indptr[g + 1] - indptr[g])
+    part_p, part_q = np.empty((2, longest)), np.empty((2, longest))
+    law, spare = np.zeros(longest + 8), np.zeros(longest + 8)
+    for g in range(indptr.shape[0] - 1):
+        count = [0, 0]
+        mean, rest = 0.0, 0.0
+        for i in range(indptr[g], indptr[g + 1]):
+            side = 0 if selected[i] else 1
+            part_p[side, count[side]] = p[i]
+            part_q[side, count[side]] = q[i]
+            count[side] += 1
+            mean += p[i]
+            rest += q[i]
+        least = tolerance * min(1.0, mean, rest)
+        place = indptr[g] + 2 * g
+        for side in range(2):
+            law[0] = law[1] = law[PAD + 1] = law[PAD + 2] = 0.0
+            law[PAD] = 1.0
+            low, length = add_items(
+                part_p[side], part_q[side], 0, count[side], least, 0, 1, law, spare
+            )
+            for a in range(length):
+                laws[place + a] = law[PAD + a]
+            box[g, 2 * side], box[g, 2 * side + 1] = low, length
+            place += count[0] + 1
+
+
+@kernel
+def add_cells(indptr, selected, law_box, laws, tilts, weights, box, starts, chance):
+    """chance[cell] += P(hits) · P(misses) · Σ_z weights[z, g] · tilt, for all cells.
+
+    A shift of all log-odds by tilts[z] makes a count t more likely by e^(tilts[z]·t),
+    but for a constant that follows from the sum of all chances.
+    """
+    longest = 0
+    for g in range(indptr.shape[0] - 1):
+        longest = max(longest, law_box[g, 1] + law_box[g, 3])
+    factor = np.empty(longest + 1)
+    for g in range(indptr.shape[0] - 1):
+        count = 0
+        for i in range(indptr[g], indptr[g + 1]):
+            count += selected[i]
+        hit, miss, width = law_box[g, 1], law_box[g, 3], box[g, 3]
+        first = indptr[g] + 2 * g
+        hits = laws[first : first + hit]
+        misses = laws[first + count + 1 : first + count + 1 + miss]
+        # Counts from their means, so that no power is too large.
+        middle_hit, middle_miss = 0.0, 0.0
+        for a in range(hit):
+            middle_hit += a * hits[a]
+        for r in range(miss):
+            middle_miss += r * misses[r]
+        factor[: hit + miss - 1] = 0.0
+        for z in range(tilts.shape[0]):
+            base = math.exp(tilts[z])
+            mean_hit, power = 0.0, math.exp(-tilts[z] * middle_hit)
+            for a in range(hit):
+                mean_hit += hits[a] * power
+                power *= base
+            mean_miss, power = 0.0, math.exp(-tilts[z] * middle_miss)
+            for r in range(miss):
+                mean_miss += misses[r] * power
+                power *= base
+            power = math.exp(-tilts[z] * (middle_hit + middle_miss))
+            power *= weights[z, g] / (mean_hit * mean_miss)
+            for t in range(hit + miss - 1):
+                factor[t] += power
+                power *= base
+        for a in range(hit):
+            row = starts[g] + (law_box[g, 0] + a - box[g, 0]) * width
+            row += law_box[g, 2] - box[g, 2]
+            target = chance[row : row + miss]
+            for r in range(miss):
+                target[r] += hits[a] * misses[r] * factor[a + r]
+
+
+@kernel
+def fill_counts(box, starts, k, n, first, counts):
+    """Hits, k, positives and n of the cells first, first+1, … of all boxes."""
+    size = counts.shape[1]
+    g = np.searchsorted(starts, first, side="right") - 1
+    place = 0
+    while place < size:
+        width = box[g, 3]
+        inside = first + place - starts[g]
+        a, r = inside // width, inside % width
+        last = min(size, starts[g + 1] - first)
+        while place < last:
+            stop = min(last, place + width - r)
+            hits = box[g, 0] + a
+            total = hits + box[g, 2] + r - place
+            for i in range(place, stop):
+                counts[0, i] = hits
+                counts[1, i] = k[g]
+                counts[2, i] = total + i
+                counts[3, i] = n[g]
+            place, a, r = stop, a + 1, 0
+        g += 1
+
+
+@kernel
+def trim_boxes(indptr, tolerance, chance, box, places):
+    """Make boxes smaller by the ends of either count that are less likely.
+
+    places[g] tells where the chances of a group begin and how far the next number of
+    hits is from the last. The tolerance is relative as that of `law_boxes`.
+    """
+    longest = 0
+    for g in range(box.shape[0]):
+        longest = max(longest, box[g, 1], box[g, 3])
+    hits, misses = np.empty(longest), np.empty(longest)
+    for g in range(box.shape[0]):
+        start, width, height = places[g, 0], places[g, 1], box[g, 1]
+        misses[:width] = 0.0
+        mean, total = 0.0, 0.0
+        for a in range(height):
+            row = start + a * width
+            hits[a] = 0.0
+            for r in range(width):
+                misses[r] += chance[row + r]
+                hits[a] += chance[row + r]
+            mean += hits[a] * (box[g, 0] + a)
+            total += hits[a]
+        for r in range(width):
+            mean += misses[r] * (box[g, 2] + r)
+        rest = total * (indptr[g + 1] - indptr[g]) - mean
+        least = tolerance * min(1.0, mean, rest)
+        first, last = 0, height - 1
+        while first < last and hits[first] <= least:
+            first += 1
+        while first < last and hits[last] <= least:
+            last -= 1
+        left, right = 0, width - 1
+        while left < right and misses[left] <= least:
+            left += 1
+        while left < right and misses[right] <= least:
+            right -= 1
+        box[g, 0] += first
+        box[g, 1] = last - first + 1
+        box[g, 2] += left
+        box[g, 3] = right - left + 1
+        places[g, 0] += first * width + left
+
+
+@kernel
+def cell_moments(values, chance, box, places, unlikely, raw, low, high):
+    """Per group P(defined), E[value^j; defined], and the likely ends of the value.
+
+    With a hits and r misses more than the least a group has the chance at
+    places[g, 0] + places[g, 1]·a + r, and the value at places[g, 2] + places[g, 3]·a +
+    r. Returns the expected positives of all groups.
+    """
+    positives = 0.0
+    for g in range(box.shape[0]):
+        share, first, second, third = 0.0, 0.0, 0.0, 0.0
+        least, most = math.inf, -math.inf
+        for a in range(box[g, 1]):
+            row = places[g, 0] + a * places[g, 1]
+            start = places[g, 2] + a * places[g, 3]
+            total = box[g, 0] + a + box[g, 2]
+            for r in range(box[g, 3]):
+                c, x = chance[row + r], values[start + r]
+                positives += c * (total + r)
+                if math.isnan(x) or c == 0.0:
+                    continue
+                share += c
+                part = c * x
+                first += part
+                second += part * x
+                third += part * x * x
+                if c > unlikely:
+                    least, most = min(least, x), max(most, x)
+        raw[g, 0], raw[g, 1], raw[g, 2], raw[g, 3] = share, first, second, third
+        low[g], high[g] = least, most
+    return positives
+
+
+@kernel
+def place_cells(values, chance, box, places, base, step, count, filled, mass, moment):
+    """Add the cells of group g to mass[g], by value; to moment[g] what lies between.
+
+    Values below the base of a group or beyond its cells go to the ends. What is left
+    out is put where `filled` lies, or into the last column of all where that is nan.
+    """
+    steps = 1.0 / step
+    for g in range(box.shape[0]):
+        for a in range(box[g, 1]):
+            row = places[g, 0] + a * places[g, 1]
+            start = places[g, 2] + a * places[g, 3]
+            for r in range(box[g, 3]):
+                c, x = chance[row + r], values[start + r]
+                if c == 0.0:
+                    continue
+                if math.isnan(x):
+                    if math.isnan(filled):
+                        mass[g, count] += c
+                        continue
+                    x = filled
+                cell = math.floor((x - base[g]) * steps + 1e-9)
+                cell = min(max(cell, 0), count - 1)
+                mass[g, cell] += c
+                moment[g, cell] += c * (x - cell * step)
+
+
+@kernel
+def multiply_spectrum(mass, cosines, sines, rare, gone, real, imaginary):
+    """Multiply a spectrum by the Fourier transforms of laws on cells, a row for each.
+
+    The sines are those of a whole turn in so many steps; real[j] and imaginary[j]
+    belong to j steps a cell. Masses up to `rare` are left out. A frequency whose square
+    has fallen below `gone` is 0 from there on: no law can raise it again, and of a sum
+    of many values all but few of them fall soon.
+    """
+    laws, width = mass.shape
+    mask = cosines.shape[0] - 1
+    number, used = np.full(width, -1), np.empty(width, dtype=np.int64)
+    starts = np.zeros(laws + 1, dtype=np.int64)
+    cells, masses = np.empty(mass.size, dtype=np.int64), np.empty(mass.size)
+    count = distinct = 0
+    for g in range(laws):
+        for cell in range(width):
+            if mass[g, cell] > rare:
+                if number[cell] < 0:
+                    number[cell], used[distinct] = distinct, cell
+                    distinct += 1
+                cells[count], masses[count] = number[cell], mass[g, cell]
+                count += 1
+        starts[g + 1] = count
+    x, y = np.zeros(LANES), np.zeros(LANES)
+    a, b = np.zeros(LANES), np.zeros(LANES)
+    turn_x, turn_y = np.zeros((distinct, LANES)), np.zeros((distinct, LANES))
+    for first in range(0, real.shape[0], LANES):
+        size = min(LANES, real.shape[0] - first)
+        a[:], b[:] = 0.0, 0.0
+        a[:size] = real[first : first + size]
+        b[:size] = imaginary[first : first + size]
+        for g in range(laws):
+            if g % PATIENCE == 0:
+                left = 0
+                for j in range(LANES):
+                    lives = a[j] * a[j] + b[j] * b[j] >= gone
+                    a[j] = a[j] if lives else 0.0
+                    b[j] = b[j] if lives else 0.0
+                    left += lives
+                if left == 0:
+                    break
+            if g == 0:
+                for i in range(distinct):
+                    for j in range(LANES):
+                        place = (used[i] * (first + j)) & mask
+                        turn_x[i, j], turn_y[i, j] = cosines[place], sines[place]
+            x[:], y[:] = 0.0, 0.0
+            for i in range(starts[g], starts[g + 1]):
+                more, cell = masses[i], cells[i]
+                for j in range(LANES):
+                    x[j] += more * turn_x[cell, j]
+                    y[j] += more * turn_y[cell, j]
+            for j in range(LANES):
+                old = a[j]
+                a[j] = old * x[j] - b[j] * y[j]
+                b[j] = old * y[j] + b[j] * x[j]
+        real[first : first + size] = a[:size]
+        imaginary[first : first + size] = b[:size]

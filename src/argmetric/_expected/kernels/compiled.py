@@ -1,0 +1,89 @@
+"""The compiled kernels under one name, beside their numpy twins in `reference`."""
+
+from argmetric._expected.kernels.affine import affine_curves, miss_curves, smooth_curves
+from argmetric._expected.kernels.affine_search import best_of_affine
+from argmetric._expected.kernels.atoms import bin_atoms, merge_atoms
+from argmetric._expected.kernels.cells import (
+    add_cells,
+    cell_moments,
+    fill_counts,
+    law_boxes,
+    multiply_spectrum,
+    place_cells,
+    trim_boxes,
+)
+from argmetric._expected.kernels.exponential import hit_curves, ratio_curves
+from argmetric._expected.kernels.harmonic import harmonic_curves
+from argmetric._expected.kernels.laws import both_laws
+from argmetric._expected.kernels.margins import solve_margins
+from argmetric._expected.kernels.miss_search import best_of_misses
+from argmetric._expected.kernels.rates import best_of_rates
+from argmetric._expected.kernels.screen import (
+    laws_at,
+    power_sums_at,
+    rough_cells,
+    rough_laws,
+    rough_sums,
+)
+from argmetric._expected.kernels.segments import (
+    bounded_counts,
+    chance_of_none,
+    choose,
+    count_at_least,
+    edge_logs,
+    mark,
+    prefix_means,
+    segment_moments,
+    sort_segments,
+)
+from argmetric._expected.kernels.sums import fill_cells, sum_cells, widest_key
+from argmetric._expected.kernels.tables import (
+    table_curves,
+    table_laws,
+    table_moments,
+)
+from argmetric._expected.kernels.windows import prefix_laws
+
+__all__ = [
+    "add_cells",
+    "affine_curves",
+    "best_of_affine",
+    "best_of_misses",
+    "best_of_rates",
+    "bin_atoms",
+    "both_laws",
+    "bounded_counts",
+    "cell_moments",
+    "chance_of_none",
+    "choose",
+    "count_at_least",
+    "edge_logs",
+    "fill_cells",
+    "fill_counts",
+    "harmonic_curves",
+    "hit_curves",
+    "law_boxes",
+    "laws_at",
+    "mark",
+    "merge_atoms",
+    "miss_curves",
+    "multiply_spectrum",
+    "place_cells",
+    "power_sums_at",
+    "prefix_laws",
+    "prefix_means",
+    "ratio_curves",
+    "rough_cells",
+    "rough_laws",
+    "rough_sums",
+    "segment_moments",
+    "smooth_curves",
+    "solve_margins",
+    "sort_segments",
+    "sum_cells",
+    "table_curves",
+    "table_laws",
+    "table_moments",
+    "trim_boxes",
+    "widest_key",
+]

@@ -1,0 +1,337 @@
+"""Exponential sums over sorted segments: F_β, Jaccard, Tversky, item weights.
+
+A segment holds p descending with q = 1-p, phi_i(u) = q_i + p_i·u. Curves are flat:
+segment g fills out[indptr[g]+g : indptr[g+1]+g+1], one value per k = 0…m.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from argmetric._jit import kernel
+
+LANES = 8  # nodes side by side in one pass over the items
+BLOCK = 64  # items between two fresh exponentials: bounds the drift of products
+PRUNE = 34.0  # -log of the tolerance, and a little
+SERIES = 12  # a power series in p longer than this is slower than the products
+LOG_BLOCK = 16  # phi ≥ e^-34.5 over the nodes in use: 16 factors cannot underflow
+
+
+@kernel
+def log_generating(p, q, start, stop, u, result):
+    """result[j] = Σ_i log phi_i(u[j]) over items start…stop, p descending.
+
+    Where p·(1-u) is small, phi-1 is multiplied up instead of phi: a product of
+    numbers near 1 loses a rounding error per item, of the same sign when p repeats.
+    """
+    lanes = u.shape[0]
+    product = np.empty(LANES)
+    largest = 0.0
+    for j in range(lanes):
+        result[j] = 0.0
+        largest = max(largest, 1.0 - u[j])
+    first = start
+    while first < stop:
+        last = min(first + LOG_BLOCK, stop)
+        if p[first] * largest <= 0.5:
+            for j in range(lanes):
+                product[j] = 0.0
+            for i in range(first, last):
+                for j in range(lanes):
+                    a = -p[i] * (1.0 - u[j])
+                    product[j] += a + a * product[j]
+            for j in range(lanes):
+                result[j] += math.log1p(product[j])
+        else:
+            for j in range(lanes):
+                product[j] = 1.0
+            for i in range(first, last):
+                for j in range(lanes):
+                    product[j] *= q[i] + p[i] * u[j]
+            for j in range(lanes):
+                result[j] += math.log(product[j])
+        first = last
+
+
+@kernel
+def series_length(largest):
+    """Terms until (p·(1-u))^r is below rounding, for the largest p·(1-u); 0: too many.
+
+    With many expected positives every node that matters has u near 1.
+    """
+    if largest <= 1e-18:
+        return 1
+    terms = int(-37.0 / math.log(largest)) + 2 if largest < 0.5 else SERIES + 1
+    return terms if terms <= SERIES else 0
+
+
+@kernel
+def power_sums(p, start, stop, sums):
+    """sums[r] = Σ p_i^(r+1)."""
+    partial = np.empty(sums.shape[0])
+    for r in range(sums.shape[0]):
+        sums[r] = 0.0
+    for first in range(start, stop, BLOCK):
+        for r in range(sums.shape[0]):
+            partial[r] = 0.0
+        for i in range(first, min(first + BLOCK, stop)):
+            power = 1.0
+            for r in range(sums.shape[0]):
+                power *= p[i]
+                partial[r] += power
+        for r in range(sums.shape[0]):
+            sums[r] += partial[r]
+
+
+@kernel
+def log_series(sums, drop):
+    """Σ_i log(1 - p_i·drop) = -Σ_r sums[r]·drop^(r+1)/(r+1)."""
+    value = 0.0
+    for step in range(sums.shape[0]):
+        r = sums.shape[0] - 1 - step
+        value = drop * (sums[r] / (r + 1) + value)
+    return -value
+
+
+@kernel
+def polynomial_curve(p, start, stop, coefficients, out, place):
+    """out[place+k] = Σ_{i≤k} Σ_r coefficients[r]·p_i^(r+1), from k = 1 on."""
+    total, partial = 0.0, 0.0
+    terms = coefficients.shape[0]
+    for i in range(start, stop):
+        value = 0.0
+        for step in range(terms):
+            value = p[i] * (coefficients[terms - 1 - step] + value)
+        partial += value
+        out[place + i - start + 1] = total + partial
+        if (i - start) % BLOCK == BLOCK - 1:
+            total += partial
+            partial = 0.0
+
+
+@kernel
+def pruned(s, first, last, mean, rate, limit):
+    """One past the last node that matters, for a denominator D ≥ 1.
+
+    E e^(-s·D) ≤ exp(-s - (mean-1)₊·(1-e^(-s·rate))) where each positive but one adds
+    at least `rate` to D: nodes past the limit add less than the tolerance to E[1/D].
+    """
+    while last - first > 1:
+        node = s[last - 1]
+        if node - max(mean - 1.0, 0.0) * math.expm1(-node * rate) <= limit:
+            break
+        last -= 1
+    return last
+
+
+@kernel
+def dot(a, b):
+    """Σ a·b over the lanes, in two chains that run side by side."""
+    even, odd = a[0] * b[0], a[1] * b[1]
+    for j in range(2, LANES, 2):
+        even += a[j] * b[j]
+        odd += a[j + 1] * b[j + 1]
+    return even + odd
+
+
+@kernel
+def hit_curves(p, q, indptr, rule, rules, s, w, alpha, base, dk, dt, low, high, out):
+    """E[tp / (base + dk·k + dt·t)^α] for every k ≥ 1 of every segment.
+
+    out_k = Σ_q w_q·e^(-s(base+dk·k))·u·G·V_k with u = e^(-s·dt), G = Π phi_i(u),
+    V_k = Σ_{i≤k} p_i/phi_i(u). Segment g uses the nodes rules[rule[g]]…rules[…+1],
+    made for denominators from 1 and scaled to low[g]. O(n·Q).
+    """
+    u = np.empty(LANES)
+    scaled = np.empty(LANES)
+    log_scale = np.empty(LANES)
+    decay = np.empty(LANES)
+    current = np.empty(LANES)
+    total = np.empty(LANES)
+    partial = np.empty(LANES)
+    term = np.empty(LANES)
+    for g in range(indptr.shape[0] - 1):
+        start, stop = indptr[g], indptr[g + 1]
+        offset, unit = start + g, 1.0 / low[g]
+        for k in range(stop - start + 1):
+            out[offset + k] = 0.0
+        mean = 0.0
+        for i in range(start, stop):
+            mean += p[i]
+        if mean == 0.0:
+            continue
+        first_node, last_node = rules[rule[g]], rules[rule[g] + 1]
+        limit = PRUNE + math.log(high[g] / low[g])
+        last_node = pruned(s, first_node, last_node, mean, unit * dt, limit)
+        largest = -math.expm1(-s[last_node - 1] * unit * dt) * p[start]
+        sums = np.empty(series_length(largest))
+        power_sums(p, start, stop, sums)
+        if dk == 0.0 and sums.shape[0] > 0:
+            # The weight of an item is then a polynomial in p: Σ_q W_q·p/(1-p(1-u_q)).
+            coefficients = np.zeros(sums.shape[0])
+            for node in range(first_node, last_node):
+                drop = -math.expm1(-s[node] * unit * dt)
+                level = log_series(sums, drop) - s[node] * unit * (base[g] + dt)
+                weight = w[node] * unit**alpha * math.exp(level)
+                for r in range(coefficients.shape[0]):
+                    coefficients[r] += weight
+                    weight *= drop
+            polynomial_curve(p, start, stop, coefficients, out, offset)
+            continue
+        node = first_node
+        while node < last_node:
+            for j in range(LANES):
+                source = min(node + j, last_node - 1)
+                scaled[j] = s[source] * unit
+                u[j] = math.exp(-scaled[j] * dt)
+                decay[j] = math.exp(-scaled[j] * dk)
+                total[j] = 0.0
+                partial[j] = 0.0
+            if sums.shape[0] > 0:
+                for j in range(LANES):
+                    log_scale[j] = log_series(sums, -math.expm1(-scaled[j] * dt))
+            else:
+                log_generating(p, q, start, stop, u, log_scale)
+            for j in range(LANES):
+                source = min(node + j, last_node - 1)
+                log_scale[j] += math.log(w[source] * unit**alpha)
+                log_scale[j] -= scaled[j] * (base[g] + dt)
+                if node + j >= last_node:
+                    log_scale[j] = -np.inf
+            slowest = scaled[0] * dk
+            first = start
+            while first < stop:
+                last = min(first + BLOCK, stop)
+                done = first - start
+                if slowest * done > limit + PRUNE:
+                    break  # e^(-s·dk·k) has fallen below the tolerance for good
+                for j in range(LANES):
+                    current[j] = math.exp(log_scale[j] - scaled[j] * dk * done)
+                    total[j] += partial[j]
+                    partial[j] = 0.0
+                for i in range(first, last):
+                    pi, qi = p[i], q[i]
+                    for j in range(LANES):
+                        partial[j] += pi / (qi + pi * u[j])
+                        current[j] *= decay[j]
+                        term[j] = total[j] + partial[j]
+                    out[offset + i - start + 1] += dot(current, term)
+                first = last
+            node += LANES
+
+
+@kernel
+def ratio_curves(p, q, indptr, rule, rules, s, w, c, d, sizes, low, high, out):
+    """E[(c0·n+c1·tp+c2·k+c3·t) / (d0·n+d1·tp+d2·k+d3·t)] for every k of every segment.
+
+    out_k = Σ_q w·e^(-s(d0·n+d2·k)) · Π_{i≤k} phi_i(u1) · Π_{j>k} phi_j(u2) · [c0·n
+    + c2·k + (c1+c3)·Σ_{i≤k} rho_i(u1) + c3·Σ_{j>k} rho_j(u2)], u1 = e^(-s(d1+d3)),
+    u2 = e^(-s·d3), rho = p·u/phi. The logarithms are summed anew at every block;
+    inside a block the product is carried, over so few items that it cannot overflow.
+    O(n·Q).
+    """
+    hit, miss = d[1] + d[3], d[3]
+    rate = max(0.0, min(d[1] + d[2] + d[3], d[3])) if d[2] >= 0 else 0.0
+    shrinking = d[2] >= 0 and d[1] + d[2] >= 0  # the terms fall as k grows
+    turn = abs(d[2]) + abs(hit) + abs(miss)
+    u1, u2, decay = np.empty(LANES), np.empty(LANES), np.empty(LANES)
+    scaled = np.empty(LANES)
+    log_w, logs = np.empty(LANES), np.empty(LANES)
+    current, hits, term = np.empty(LANES), np.empty(LANES), np.empty(LANES)
+    misses = np.empty((BLOCK + 1, LANES))
+    for g in range(indptr.shape[0] - 1):
+        start, stop = indptr[g], indptr[g + 1]
+        m, n, offset, unit = stop - start, sizes[g], start + g, 1.0 / low[g]
+        for k in range(m + 1):
+            out[offset + k] = 0.0
+        mean = 0.0
+        for i in range(start, stop):
+            mean += p[i]
+        first_node, last_node = rules[rule[g]], rules[rule[g] + 1]
+        limit = PRUNE + math.log(high[g] / low[g])
+        last_node = pruned(s, first_node, last_node, mean, unit * rate, limit)
+        steepest = max(s[last_node - 1] * unit * turn, 1e-300)
+        width = max(1, min(BLOCK, int(600.0 / steepest)))
+        blocks = (m + width - 1) // width
+        log_hit = np.zeros((blocks + 1, LANES))
+        log_miss = np.zeros((blocks + 1, LANES))
+        rho_miss = np.zeros((blocks + 1, LANES))
+        node = first_node
+        while node < last_node:
+            for j in range(LANES):
+                source = min(node + j, last_node - 1)
+                scaled[j] = s[source] * unit
+                u1[j] = math.exp(-scaled[j] * hit)
+                u2[j] = math.exp(-scaled[j] * miss)
+                decay[j] = math.exp(-scaled[j] * d[2])
+                log_w[j] = math.log(w[source] * unit) - scaled[j] * d[0] * n
+                if node + j >= last_node:
+                    log_w[j] = -np.inf
+                hits[j] = 0.0
+            for b in range(blocks):
+                first = start + b * width
+                last = min(first + width, stop)
+                if hit != 0.0:
+                    log_generating(p, q, first, last, u1, logs)
+                    for j in range(LANES):
+                        log_hit[b + 1, j] = log_hit[b, j] + logs[j]
+            for b in range(blocks - 1, -1, -1):
+                first = start + b * width
+                last = min(first + width, stop)
+                if miss != 0.0:
+                    log_generating(p, q, first, last, u2, logs)
+                    for j in range(LANES):
+                        log_miss[b, j] = log_miss[b + 1, j] + logs[j]
+                if c[3] != 0.0:
+                    for j in range(LANES):
+                        rho_miss[b, j] = 0.0
+                    for i in range(first, last):
+                        for j in range(LANES):
+                            rho_miss[b, j] += p[i] * u2[j] / (q[i] + p[i] * u2[j])
+                    for j in range(LANES):
+                        rho_miss[b, j] += rho_miss[b + 1, j]
+            for b in range(blocks):
+                first = start + b * width
+                last = min(first + width, stop)
+                highest = -np.inf
+                for j in range(LANES):
+                    level = log_w[j] + log_hit[b, j] + log_miss[b, j]
+                    level -= scaled[j] * d[2] * (first - start)
+                    highest = max(highest, level)
+                    current[j] = math.exp(level)
+                if shrinking and highest < -(limit + PRUNE) - math.log(high[g]):
+                    break
+                if c[3] != 0.0:
+                    for j in range(LANES):
+                        misses[last - first, j] = rho_miss[b + 1, j]
+                    for i in range(last - 1, first - 1, -1):
+                        row = i - first
+                        for j in range(LANES):
+                            rho = p[i] * u2[j] / (q[i] + p[i] * u2[j])
+                            misses[row, j] = misses[row + 1, j] + rho
+                for i in range(first, last):
+                    pi, qi = p[i], q[i]
+                    plain = c[0] * n + c[2] * (i - start)
+                    for j in range(LANES):
+                        term[j] = plain + (c[1] + c[3]) * hits[j]
+                    if c[3] != 0.0:
+                        for j in range(LANES):
+                            term[j] += c[3] * misses[i - first, j]
+                    out[offset + i - start] += dot(current, term)
+                    if hit == 0.0:
+                        for j in range(LANES):
+                            hits[j] += pi
+                            current[j] *= decay[j] / (qi + pi * u2[j])
+                    else:
+                        for j in range(LANES):
+                            phi = qi + pi * u1[j]
+                            hits[j] += pi * u1[j] / phi
+                            current[j] *= decay[j] * phi / (qi + pi * u2[j])
+            for j in range(LANES):
+                level = log_w[j] + log_hit[blocks, j] - scaled[j] * d[2] * m
+                current[j] = math.exp(level)
+                term[j] = c[0] * n + c[2] * m + (c[1] + c[3]) * hits[j]
+            out[offset + m] += dot(current, term)
+            node += LANES

@@ -1,0 +1,290 @@
+"""Any metric: rough laws at every count, whole laws at some, and their cells.
+
+A rough law has three points with the first five moments of the whole one, or two with
+three: the Gauss rules. In units of the deviation, with skewness s, the orthogonal
+polynomials are 1, x, x² - s·x - 1 of norm b, and x³ - (s+a)·x² + (a·s - 1 - b)·x + a;
+the points are the roots of the last one, or of the last but one.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from argmetric._jit import kernel
+
+PAD = 2
+SURE = 1e-12  # variance of a law that is one point
+FOLD = 63  # partial sums of so many items and one: equal items do not drift
+ORDERS = 5
+THIRD_OF_A_CIRCLE = math.sqrt(0.75)
+
+
+@kernel
+def add_cumulants(p, q, sums):
+    """Add the first five cumulants of one label."""
+    v, d = p * q, q - p
+    sums[0] += p
+    sums[1] += v
+    sums[2] += v * d
+    sums[3] += v * (1.0 - 6.0 * v)
+    sums[4] += v * d * (1.0 - 12.0 * v)
+
+
+@kernel
+def add_powers(p, q, sums):
+    """Add p, v, v·d, v², v²·d, … of one label with v = p·q and d = q - p."""
+    v, d = p * q, q - p
+    sums[0] += p
+    power = v
+    for j in range(1, sums.shape[0], 2):
+        sums[j] += power
+        if j + 1 < sums.shape[0]:
+            sums[j + 1] += power * d
+        power *= v
+
+
+@kernel
+def few_points(cumulants, most, points, weights):
+    """Three points, and two, of the sums 0…most with cumulants in the columns.
+
+    Without branches, and with quotients that raise nothing: lanes side by side.
+    """
+    for i in range(most.shape[0]):
+        variance = cumulants[1, i]
+        sure = variance < SURE
+        square = np.divide(1.0, 1.0 if sure else variance)
+        scale = math.sqrt(square)
+        s = cumulants[2, i] * scale * square
+        fourth = cumulants[3, i] * square * square + 3.0
+        fifth = cumulants[4, i] * square * square * scale + 10.0 * s
+        b = fourth - 1.0 - s * s
+        two = b < 1e-6 * (1.0 + s * s)
+        inverse = np.divide(1.0, 1.0 if two else b)
+        a = (fifth - 2.0 * s * fourth + s * s * s) * inverse
+        middle = (s + a) * (1.0 / 3.0)
+        linear = a * s - 1.0 - (1.0 if two else b)
+        slope = min(linear - 3.0 * middle * middle, -1e-30)
+        level = a + middle * (linear - 2.0 * middle * middle)
+        radius = 2.0 * math.sqrt(slope * (-1.0 / 3.0))
+        c = max(-1.0, min(1.0, np.divide(3.0 * level, slope * radius)))
+        # The largest root of 4z³ - 3z = |c| is above √3/4: Newton's steps are safe.
+        size = abs(c)
+        z = 0.8660254 + size * (0.1666667 - 0.0327 * size)
+        for _ in range(4):
+            z -= np.divide((4.0 * z * z - 3.0) * z - size, 12.0 * z * z - 3.0)
+        other = THIRD_OF_A_CIRCLE * math.sqrt(max(1.0 - z * z, 0.0))
+        radius = -radius if c < 0.0 else radius
+        root = math.sqrt(s * s + 4.0)
+        x3 = 0.0 if sure else 0.5 * (s + root)
+        x4 = 0.0 if sure else 0.5 * (s - root)
+        x0 = middle + radius * z
+        x1 = middle + radius * (other - 0.5 * z)
+        x2 = middle - radius * (other + 0.5 * z)
+        x0 = x3 if (sure or two) else x0
+        x1 = x4 if (sure or two) else x1
+        x2 = 0.0 if (sure or two) else x2
+        y0, y1, y2 = x0 * (x0 - s) - 1.0, x1 * (x1 - s) - 1.0, x2 * (x2 - s) - 1.0
+        inverse = 0.0 if two else inverse
+        w0 = np.divide(1.0, 1.0 + x0 * x0 + y0 * y0 * inverse)
+        w1 = np.divide(1.0, 1.0 + x1 * x1 + y1 * y1 * inverse)
+        w2 = np.divide(1.0, 1.0 + x2 * x2 + y2 * y2 * inverse)
+        w1, w2 = 0.0 if sure else w1, 0.0 if (sure or two) else w2
+        w3 = 1.0 if sure else np.divide(1.0, 1.0 + x3 * x3)
+        total = np.divide(1.0, w0 + w1 + w2)
+        weights[0, i], weights[1, i], weights[2, i] = w0 * total, w1 * total, w2 * total
+        weights[3, i], weights[4, i] = w3, 1.0 - w3
+        deviation = np.divide(1.0, scale)
+        mean = cumulants[0, i]
+        points[0, i] = min(max(mean + deviation * x0, 0.0), most[i])
+        points[1, i] = min(max(mean + deviation * x1, 0.0), most[i])
+        points[2, i] = min(max(mean + deviation * x2, 0.0), most[i])
+        points[3, i] = min(max(mean + deviation * x3, 0.0), most[i])
+        points[4, i] = min(max(mean + deviation * x4, 0.0), most[i])
+
+
+@kernel
+def rough_laws(p, q, indptr, at, sums, counts, points, weights):
+    """Rough laws of hits and misses of as many counts as there is room for.
+
+    From segment at[0] and count at[1] on, which are moved along with the sums: total,
+    whole and partial. `counts` gets segment, k and m - k in its rows; `points` and
+    `weights` have the hits first. Returns how many counts there were.
+    """
+    room, used = counts.shape[1], 0
+    cumulants = np.empty((2, ORDERS, room))
+    g, k = at[0], at[1]
+    while used < room and g < indptr.shape[0] - 1:
+        start, m = indptr[g], indptr[g + 1] - indptr[g]
+        if k == 0:
+            for j in range(ORDERS):
+                sums[0, j] = sums[1, j] = sums[2, j] = 0.0
+            for i in range(m):
+                add_cumulants(p[start + i], q[start + i], sums[2])
+                if i % 64 == FOLD or i == m - 1:
+                    for j in range(ORDERS):
+                        sums[0, j] += sums[2, j]
+                        sums[2, j] = 0.0
+        while used < room and k <= m:
+            counts[0, used], counts[1, used], counts[2, used] = g, k, m - k
+            for j in range(ORDERS):
+                hits = sums[1, j] + sums[2, j]
+                cumulants[0, j, used] = hits
+                cumulants[1, j, used] = sums[0, j] - hits
+            used += 1
+            if k < m:
+                add_cumulants(p[start + k], q[start + k], sums[2])
+                if k % 64 == FOLD:
+                    for j in range(ORDERS):
+                        sums[1, j] += sums[2, j]
+                        sums[2, j] = 0.0
+            k += 1
+        if k > m:
+            g, k = g + 1, 0
+    at[0], at[1] = g, k
+    for side in range(2):
+        most = counts[1 + side, :used]
+        few_points(cumulants[side], most, points[side], weights[side])
+    return used
+
+
+@kernel
+def rough_cells(points, tp, t):
+    """Counts of the nine cells of three points on either side, and of the four of two.
+
+    One row for each cell, as long as the rows of `tp`.
+    """
+    cell, used = 0, tp.shape[1]
+    for first, last in ((0, 3), (3, 5)):
+        for a in range(first, last):
+            hits = points[0, a, :used]
+            for r in range(first, last):
+                misses, own_tp, own_t = points[1, r, :used], tp[cell], t[cell]
+                for i in range(used):
+                    own_tp[i] = hits[i]
+                    own_t[i] = hits[i] + misses[i]
+                cell += 1
+
+
+@kernel
+def rough_sums(values, weights, out, other):
+    """E[value | value is finite] from the nine cells, and from the four.
+
+    Nan where it never is. An infinity between two counts is none of the metric's.
+    """
+    used = out.shape[0]
+    for first, last, before, sums in ((0, 3, 0, out), (3, 5, 9, other)):
+        size = last - first
+        sums[:] = 0.0
+        for a in range(size):
+            hit = weights[0, first + a, :used]
+            for r in range(size):
+                miss, own = weights[1, first + r, :used], values[before + a * size + r]
+                for i in range(used):
+                    sums[i] += hit[i] * miss[i] * own[i]
+        for i in range(used):
+            if math.isfinite(sums[i]):
+                continue
+            total, mass = 0.0, 0.0
+            for a in range(size):
+                for r in range(size):
+                    value = values[before + a * size + r, i]
+                    if math.isfinite(value):
+                        chance = weights[0, first + a, i] * weights[1, first + r, i]
+                        total += chance * value
+                        mass += chance
+            sums[i] = total / mass if mass > 1e-300 else math.nan
+
+
+@kernel
+def power_sums_at(p, q, indptr, group, count, out):
+    """Sums of `add_powers` over the first count[i] labels of segment group[i].
+
+    Both ascend. The cumulants are linear functions of them.
+    """
+    total, partial, lost = np.zeros((3, out.shape[0]))
+    now, done = -1, 0
+    for i in range(group.shape[0]):
+        if group[i] != now:
+            now, done = group[i], 0
+            total[:], partial[:], lost[:] = 0.0, 0.0, 0.0
+        for j in range(done, count[i]):
+            add_powers(p[indptr[now] + j], q[indptr[now] + j], partial)
+            if j % 64 == FOLD:
+                for r in range(out.shape[0]):  # Kahan: n - Σp may be what matters
+                    partial[r] -= lost[r]
+                    larger = total[r] + partial[r]
+                    lost[r] = (larger - total[r]) - partial[r]
+                    total[r] = larger
+                partial[:] = 0.0
+        done = count[i]
+        out[:, i] = total + partial
+
+
+@kernel
+def laws_at(
+    p,
+    q,
+    indptr,
+    group,
+    count,
+    tolerance,
+    seeds,
+    seed_weights,
+    seed_start,
+    seed_length,
+    start,
+    points,
+    weights,
+    lengths,
+    dropped,
+):
+    """Laws of the first count[i] labels of segment group[i], both ascending.
+
+    A segment begins with the law of other labels that its seed is. Points and weights
+    of pair i lie from start[i] on; `dropped` is the mass trimmed on the way.
+    """
+    room = 0
+    for i in range(count.shape[0]):
+        room = max(room, count[i] + seed_length[group[i]])
+    laws = np.zeros((2, room + 2 * PAD + 2))
+    now, done, low, length, lost = -1, 0, 0, 1, 0.0
+    source, target, begin = laws[0], laws[1], PAD
+    for i in range(group.shape[0]):
+        if group[i] != now:
+            now, done, lost, begin = group[i], 0, 0.0, PAD
+            length = seed_length[now]
+            low = int(seeds[seed_start[now]])
+            source[: length + 2 * PAD] = 0.0
+            for a in range(length):
+                source[PAD + a] = seed_weights[seed_start[now] + a]
+        limit, last = tolerance[now], indptr[now] + count[i]
+        j = indptr[now] + done
+        while j < last:
+            step = min(2, last - j)
+            if step == 2:
+                none, both = q[j] * q[j + 1], p[j] * p[j + 1]
+                one = q[j] * p[j + 1] + p[j] * q[j + 1]
+            else:
+                none, one, both = q[j], p[j], 0.0
+            j += step
+            old = source[begin - PAD : begin + length + step]
+            new = target[PAD : PAD + length + step]
+            for a in range(new.shape[0]):
+                new[a] = none * old[a + 2] + one * old[a + 1] + both * old[a]
+            begin, length = PAD, length + step
+            while length > 1 and target[begin + length - 1] < limit:
+                length -= 1
+                lost += target[begin + length]
+            while length > 1 and target[begin] < limit:
+                lost += target[begin]
+                begin, length, low = begin + 1, length - 1, low + 1
+            target[begin - 1] = target[begin - 2] = 0.0
+            target[begin + length] = target[begin + length + 1] = 0.0
+            source, target = target, source
+        done = count[i]
+        lengths[i], dropped[i] = length, lost
+        for a in range(length):
+            points[start[i] + a] = low + a
+            weights[start[i] + a] = source[begin + a]

@@ -1,0 +1,1 @@
+"""What came in: checked, named and laid out."""

@@ -1,0 +1,225 @@
+"""Labels in arrays, series and lists of any kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from argmetric._input.arguments import check_label, shown
+from argmetric._input.labels._verdict import classes_of
+from argmetric._input.labels._words import Naming, as_comparison, as_keyword, no_label
+from argmetric._input.sparse import is_sparse, to_dense
+from argmetric._input.types import AnyArray, Booleans, Floats
+from argmetric._input.validation import is_missing, place, to_numpy
+
+_NEVER_MISSING = frozenset({str, bytes, int, bool})
+
+
+def label_array(values: Any, name: str = "y") -> AnyArray:
+    """Labels of any kind as an array; the absent cells of a sparse matrix are 0."""
+    if is_sparse(values):
+        return to_dense(values, name)
+    array = to_numpy(values, name, "an array of labels")
+    if array.dtype.kind in "US" and isinstance(values, list | tuple):
+        # numpy makes text of all for one, and "nan" of what is missing
+        array = np.array(values, dtype=object)
+    if array.dtype.kind == "O":
+        _refuse_unhashable(array, name)
+    return array.astype(object) if array.dtype.kind == "T" else array
+
+
+def _refuse_unhashable(array: AnyArray, name: str) -> None:
+    """Refuse lists, sets and dicts in the place of labels."""
+    flat = array.ravel()
+    if all(kind.__hash__ is not None for kind in set(map(type, flat))):
+        return
+    i = next(i for i, label in enumerate(flat) if type(label).__hash__ is None)
+    raise TypeError(f"{name} has no label at {place(i, array.shape)}: {shown(flat[i])}")
+
+
+def missing_labels(array: AnyArray) -> Booleans:
+    """Where there is no label: nan, None and their like."""
+    if array.dtype.kind in "fc":
+        return np.asarray(np.isnan(array))
+    if array.dtype.kind in "mM":
+        return np.asarray(np.isnat(array))
+    if array.dtype.kind == "O":
+        flat = array.ravel()
+        if not _NEVER_MISSING.issuperset(map(type, flat)):
+            gaps = [is_missing(label) for label in flat]
+            return np.array(gaps, dtype=bool).reshape(array.shape)
+    return np.zeros(array.shape, dtype=bool)
+
+
+def refuse_missing(array: AnyArray, name: str) -> None:
+    """Refuse NaN, None and their like, with the row."""
+    gaps = np.flatnonzero(missing_labels(array).ravel())
+    if gaps.size:
+        raise no_label(name, place(int(gaps[0]), array.shape))
+
+
+def plain_label(value: Any) -> Any:
+    """A label as Python's own value; a whole number as an int."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value
+
+
+def distinct(array: AnyArray) -> list[Any]:
+    """The distinct labels, plain, in their order where they have one."""
+    flat = array.ravel()
+    if flat.size == 0:
+        return []
+    if flat.dtype.kind in "biuf":
+        low, high = flat.min(), flat.max()
+        if ((flat == low) | (flat == high)).all():
+            return list(dict.fromkeys((plain_label(low), plain_label(high))))
+        return [plain_label(value) for value in np.unique(flat)]
+    found = {plain_label(value) for value in set(flat.tolist())}
+    try:
+        return sorted(found, key=lambda value: (type(value).__name__, value))
+    except TypeError:  # objects of the user's own
+        return list(dict.fromkeys(map(plain_label, flat.tolist())))
+
+
+@dataclass(frozen=True)
+class Labels:
+    """Which rows are positive, and what the two classes are called."""
+
+    positive: Booleans
+    pos_label: Any
+    neg_label: Any
+
+
+def binary_labels(
+    y: Any,
+    pos_label: Any = None,
+    *,
+    name: str = "y",
+    both: bool = False,
+    shape: tuple[int, ...] | None = None,
+    other: str = "p",
+    naming: Naming = as_keyword,
+) -> Labels:
+    """Labels of two classes, of whatever kind.
+
+    Parameters
+    ----------
+    y : array-like
+        The labels, none missing.
+    pos_label, name, both, naming
+        As for `classes_of`.
+    shape, other
+        The shape that is needed, and what has it.
+    """
+    _check_pos_label(pos_label, {name: y})
+    array = _shaped(label_array(y, name), name, shape, other)
+    refuse_missing(array, name)
+    classes = classes_of(
+        distinct(array),
+        name,
+        pos_label,
+        both=both,
+        where=_first_place(array),
+        naming=naming,
+    )
+    positive = np.asarray(array == classes.positive, dtype=bool)
+    return Labels(positive, classes.positive, classes.negative)
+
+
+def clear_labels(
+    y: Any, name: str = "y", *, shape: tuple[int, ...] | None = None, other: str = "p"
+) -> Booleans:
+    """Which labels are positive, for who takes no `pos_label`: 0/1 and their like."""
+    naming = as_comparison(name)
+    return binary_labels(y, name=name, shape=shape, other=other, naming=naming).positive
+
+
+def read_together(
+    pos_label: Any = None,
+    *,
+    shape: tuple[int, ...] | None = None,
+    other: str = "p",
+    missing: str = "",
+    **labels: Any,
+) -> list[Floats]:
+    """Arrays of the same labels: 1 where positive, 0 where not, nan where missing.
+
+    With `pos_label` it is all arrays together that hold two labels: one of them may
+    well lack a class. Without, each is read for itself, 0/1 beside -1/1.
+
+    Parameters
+    ----------
+    pos_label : object, optional
+        The positive label.
+    shape, other
+        The shape that all have, and what has it; the first array by default.
+    missing : str, optional
+        The one array in which labels may be missing.
+    **labels : array-like
+        By the names that messages call them.
+    """
+    _check_pos_label(pos_label, labels)
+    arrays, gaps, seen = {}, {}, {}
+    for name, values in labels.items():
+        array = _shaped(label_array(values, name), name, shape, other)
+        if name != missing:
+            refuse_missing(array, name)
+        arrays[name], gaps[name] = array, missing_labels(array)
+        seen[name] = distinct(array[~gaps[name]])
+        if shape is None:
+            shape, other = array.shape, name
+    together = None
+    if pos_label is not None:
+        union = list(dict.fromkeys(label for found in seen.values() for label in found))
+        together = classes_of(union, " and ".join(labels), pos_label)
+    read = []
+    for name, array in arrays.items():
+        where = _first_place(array)
+        classes = together or classes_of(seen[name], name, where=where)
+        numbers = np.full(array.shape, np.nan)
+        there = ~gaps[name]
+        numbers[there] = array[there] == classes.positive
+        read.append(numbers)
+    return read
+
+
+def refuse_sparse_pos_label(pos_label: Any, **labels: Any) -> None:
+    """Refuse another positive label than the 1 of sparse matrices."""
+    sparse = [name for name, values in labels.items() if is_sparse(values)]
+    if sparse and pos_label is not None and pos_label != 1:
+        raise ValueError(
+            f"pos_label={shown(pos_label)} goes with dense labels: those of a sparse "
+            f"matrix such as {sparse[0]} are 0 and 1"
+        )
+
+
+def _check_pos_label(pos_label: Any, labels: dict[str, Any]) -> None:
+    if pos_label is not None:
+        check_label(pos_label)
+        if is_missing(pos_label):
+            raise TypeError(f"pos_label must be one label, not {shown(pos_label)}")
+        refuse_sparse_pos_label(pos_label, **labels)
+
+
+def _shaped(
+    array: AnyArray, name: str, shape: tuple[int, ...] | None, other: str
+) -> AnyArray:
+    if shape is not None and array.shape != shape:
+        raise ValueError(
+            f"{name} has shape {array.shape} but {other} has shape {shape}"
+        )
+    return array
+
+
+def _first_place(array: AnyArray) -> Callable[[Any], str]:
+    def where(label: Any) -> str:
+        # numpy would drop the zeros that a text ends with
+        return place(array.ravel().tolist().index(label), array.shape)
+
+    return where

@@ -1,0 +1,348 @@
+"""Input is checked once, here, at the public edge."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable, Iterator, Mapping, MappingView, Set
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from argmetric._input.arguments import check_choice as check_choice
+from argmetric._input.arguments import check_fraction as check_fraction
+from argmetric._input.arguments import shown
+from argmetric._input.sparse import is_sparse as is_sparse
+from argmetric._input.types import Floats
+
+# 32-bit floats round at 1.2e-7, and a softmax in them adds up a few of that.
+ROUNDING = 1e-6
+ONE_BITS = np.float64(1.0).view(np.uint64)
+PERCENT = 10.0  # from here to 100 the largest of many numbers is no odds and no count
+MOST_APART = 1e100  # the heaviest row and the lightest; weights are squared
+FEW = 32  # values that Python looks through while numpy would set out
+_NOT_A_NUMBER = (str, bytes, complex, np.complexfloating)
+
+
+def is_frame_like(values: object) -> bool:
+    """Whether this is a Series, DataFrame, Array or Table of another library."""
+    library = type(values).__module__.partition(".")[0]
+    return library in {"pandas", "polars", "pyarrow", "modin", "cudf", "narwhals"}
+
+
+def is_masked(values: object) -> bool:
+    """Whether this is a masked array; who has none has not loaded `numpy.ma`."""
+    return "numpy.ma" in sys.modules and np.ma.isMaskedArray(values)
+
+
+def to_numpy(values: Any, name: str, kind: str = "an array") -> npt.NDArray[Any]:
+    """Values of a sequence, array, series or frame, of whatever type they are.
+
+    Masked values become nan, or None where there is no nan. `kind` says what is needed.
+    """
+    if is_masked(values):
+        array = _unmasked(values)
+    elif is_frame_like(values):
+        array = _frame_values(values, name, kind)
+    else:
+        array = _plain_values(values, name, kind)
+    if array.ndim == 0:
+        raise TypeError(_no_array(values, name, kind))
+    return array
+
+
+def _plain_values(values: Any, name: str, kind: str) -> npt.NDArray[Any]:
+    if isinstance(values, list | tuple):
+        _refuse_matrices(values, name)
+    elif isinstance(values, bytearray):
+        raise TypeError(f"{name} must be {kind}, not bytearray")
+    try:
+        return np.asarray(values)
+    except ValueError:  # rows of unequal lengths make no array
+        raise ValueError(f"{name} is ragged: {_uneven_row(values)}") from None
+    except (TypeError, RuntimeError) as error:  # a tensor that is still being trained
+        raise TypeError(f"{name} makes no array: {error}") from None
+
+
+def _unmasked(values: Any) -> npt.NDArray[Any]:
+    if values.dtype.kind == "f":
+        return np.asarray(values.filled(np.nan))
+    array = np.asarray(values.data)
+    if np.ma.is_masked(values):
+        array = array.astype(object)
+        array[np.ma.getmaskarray(values)] = None
+    return array
+
+
+def _frame_values(values: Any, name: str, kind: str) -> npt.NDArray[Any]:
+    library = type(values).__module__.partition(".")[0]
+    if library == "narwhals" and hasattr(values, "to_native"):
+        values = values.to_native()
+    if library == "pyarrow":
+        if hasattr(values, "columns") and hasattr(values, "num_columns"):
+            columns = [np.asarray(column) for column in values.columns]
+            return np.stack(columns, axis=1)
+        if hasattr(values, "to_numpy"):
+            return np.asarray(values.to_numpy(zero_copy_only=False))
+    elif hasattr(values, "to_numpy"):
+        return np.asarray(values.to_numpy())
+    raise TypeError(_no_array(values, name, kind))
+
+
+def _no_array(values: Any, name: str, kind: str) -> str:
+    """What is wrong with a value that is no array, and the way out."""
+    type_name = "None" if values is None else type(values).__name__
+    if isinstance(values, Mapping):
+        way_out = f"; pass list({name}.values())"
+    elif isinstance(values, Set) and not isinstance(values, MappingView):
+        way_out = ", which has no order; pass a list"
+    elif isinstance(values, Iterator | MappingView):
+        way_out = f"; pass list({name})"
+    elif hasattr(values, "collect"):
+        way_out = f"; pass {name}.collect()"
+    else:
+        way_out = ""
+    return f"{name} must be {kind}, not {type_name}{way_out}"
+
+
+def _refuse_matrices(values: list[Any] | tuple[Any, ...], name: str) -> None:
+    """Refuse what `predict_proba` of a model with several outputs gives."""
+    if values and all(isinstance(one, np.ndarray) and one.ndim == 2 for one in values):
+        way_out = "pass one matrix"
+        if all(one.shape[1] == 2 for one in values):
+            way_out = f"pass np.column_stack([a[:, 1] for a in {name}])"
+        raise ValueError(
+            f"{name} is a list of {len(values)} matrices, as predict_proba of a model "
+            f"with several outputs gives: {way_out}"
+        )
+
+
+def _uneven_row(rows: Any) -> str:
+    """The first row whose length is not that of row 0, in words."""
+    lengths = [len(row) if hasattr(row, "__len__") else 1 for row in rows]
+    uneven = [i for i, length in enumerate(lengths) if length != lengths[0]]
+    if not uneven:
+        return "its rows have different lengths"
+    i = uneven[0]
+    return f"row {i} has {lengths[i]} values but row 0 has {lengths[0]}"
+
+
+def is_missing(value: Any) -> bool:
+    """Whether this is None, nan, NaT or NA of whatever library."""
+    if value is None or (is_masked(value) and value is np.ma.masked):
+        return True
+    try:
+        return bool(value != value)
+    except ArithmeticError:  # a signalling nan compares with nothing
+        return True
+    except (TypeError, ValueError):  # pandas.NA has no truth value, nor has an array
+        return type(value).__name__ == "NAType"
+
+
+def to_floats(values: Any, name: str) -> Floats:
+    """The same as 64-bit floats, nan where missing; text is refused with its place."""
+    if type(values) is np.ndarray and values.dtype == np.float64 and values.ndim:
+        return np.ascontiguousarray(values)  # the commonest case at once
+    if is_masked(values) and values.dtype.kind in "iub":
+        values = values.astype(np.float64)
+    array = to_numpy(values, name, "an array of numbers")
+    if array.dtype.kind in "fiub":
+        with np.errstate(over="ignore"):  # longer floats than 64 bits become infinite
+            return np.ascontiguousarray(array, dtype=np.float64)
+    if array.dtype.kind in "USc" and isinstance(values, list | tuple):
+        array = np.asarray(values, dtype=object)  # numpy makes text of all for one
+    flat = array.ravel()
+    result = np.empty(flat.size)
+    is_number = array.dtype.kind == "O"
+    for i, item in enumerate(flat):  # only for objects and text, to name the culprit
+        try:
+            if not is_number or isinstance(item, _NOT_A_NUMBER):
+                raise TypeError
+            result[i] = np.nan if is_missing(item) else float(item)
+        except (TypeError, ValueError, OverflowError):
+            plain = item.item() if isinstance(item, np.generic) else item
+            raise TypeError(
+                f"{name} is not a number at {place(i, array.shape)}: {shown(plain)}"
+            ) from None
+    return result.reshape(array.shape)
+
+
+def place(index: int, shape: tuple[int, ...]) -> str:
+    """A flat index in words."""
+    if len(shape) == 1:
+        return f"row {index}"
+    row, *rest = np.unravel_index(index, shape)
+    return ", column ".join([f"row {row}", *map(str, rest)])
+
+
+def _extremes(values: Floats) -> tuple[float, float]:
+    """The smallest and the largest value, nan where there is one."""
+    if values.size <= FEW:
+        plain = values.ravel().tolist()
+        if not math.isnan(sum(plain)):
+            return min(plain), max(plain)
+    return float(values.min()), float(values.max())
+
+
+def check_scores(
+    values: Floats,
+    name: str,
+    *,
+    logits: bool,
+    hint: str = "looks like logits: pass logits=True",
+    where: Callable[[int], str] | None = None,
+) -> Floats:
+    """Scores without NaN; probabilities within [0, 1], where rounding is cut off.
+
+    `hint` says what to do with values that are log-odds, and `where` the place of the
+    value with a number, if that is not its row.
+    """
+    many = values.size > FEW
+    if values.size == 0 or (many and not logits and is_within_unit(values)):
+        return values
+    low, high = _extremes(values)
+    if (logits and not math.isnan(low)) or (low >= 0.0 and high <= 1.0):
+        return values
+    if where is None:
+
+        def where(index: int) -> str:
+            return place(index, values.shape)
+
+    if math.isnan(low):
+        index = int(np.flatnonzero(np.isnan(values.ravel()))[0])
+        raise ValueError(f"{name} has NaN at {where(index)}; drop or fill it first")
+    if low >= -ROUNDING and high <= 1.0 + ROUNDING:
+        return np.clip(values, 0.0, 1.0)
+    flat = values.ravel()
+    index = int(np.flatnonzero((flat < -ROUNDING) | (flat > 1.0 + ROUNDING))[0])
+    raise ValueError(
+        f"{name} is {flat[index]:.7g} at {where(index)}, outside of [0, 1] "
+        f"(range seen: {low:g} to {high:g}); {_advice(low, high, hint)}"
+    )
+
+
+def is_within_unit(values: Floats) -> bool:
+    """Whether all are in [0, 1], in one pass; -0.0 counts as outside.
+
+    As whole numbers the bits of floats ascend from 0, and those of NaN and of all with
+    a sign are larger than those of 1.
+    """
+    if values.dtype != np.float64:
+        return False
+    return bool(values.view(np.uint64).max() <= ONE_BITS)
+
+
+def _advice(low: float, high: float, hint: str) -> str:
+    """What the values may be, on strong evidence alone.
+
+    A regression on 0/1 strays a little over both ends too, and counts go beyond 1.
+    """
+    if low < 0.0 and math.isfinite(high - low) and (low <= -1.0 or high >= 2.0):
+        return hint
+    if low >= 0.0 and PERCENT <= high <= 100.0:
+        return "looks like percentages: divide by 100"
+    return "probabilities are needed"
+
+
+def check_length(values: npt.NDArray[Any], name: str, n: int, other: str = "p") -> None:
+    """Refuse unequal lengths."""
+    if values.shape[:1] != (n,):
+        rows = values.shape[0] if values.ndim else 0
+        raise ValueError(f"{name} has {rows} rows but {other} has {n}")
+
+
+def check_weight(
+    sample_weight: Any, shape: tuple[int, ...], other: str = "p"
+) -> Floats | None:
+    """Weights of all cells, finite and not negative: one per row, or one per cell."""
+    if sample_weight is None:
+        return None
+    weight = to_floats(sample_weight, "sample_weight")
+    if weight.shape == shape[:1] and len(shape) == 2:
+        weight = np.repeat(weight, shape[1]).reshape(shape)
+    if weight.shape != shape:
+        raise ValueError(
+            f"sample_weight has shape {weight.shape} but {other} has shape {shape}"
+        )
+    wrong = np.flatnonzero(~(np.isfinite(weight) & (weight >= 0)))
+    words = "finite and not negative"
+    largest = weight.max(initial=0.0)
+    if not wrong.size and largest > 0.0:
+        low = largest / MOST_APART
+        wrong = np.flatnonzero((weight > 0) & (weight < low) | (weight > MOST_APART))
+        words = f"at most {MOST_APART:g}, and so many times lighter than others"
+    if wrong.size:
+        row = int(wrong[0]) // (weight.size // weight.shape[0])
+        raise ValueError(
+            f"sample_weight is {weight.flat[wrong[0]]:g} at row {row}; weights are "
+            f"{words}"
+        )
+    # Their squares must not vanish. They stay far below 1, and count no rows
+    small = 0.0 < largest < 1 / MOST_APART
+    return np.ldexp(weight, -150 - math.frexp(largest)[1]) if small else weight
+
+
+@dataclass(frozen=True, eq=False)
+class Probabilities:
+    """Scores that were checked where they came in, and are not checked again.
+
+    Attributes
+    ----------
+    values : ndarray
+        Finite; between 0 and 1 unless they are log-odds.
+    logits : bool
+        Whether they are.
+    """
+
+    values: Floats
+    logits: bool = False
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.values.shape
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> npt.NDArray[Any]:
+        return np.asarray(self.values, dtype=dtype)
+
+
+def read_scores(values: Any, name: str, *, logits: bool, **words: Any) -> Floats:
+    """Scores as `check_scores` leaves them, of whatever is given; checked once."""
+    if isinstance(values, Probabilities) and (logits or not values.logits):
+        return values.values
+    return check_scores(to_floats(values, name), name, logits=logits, **words)
+
+
+def same_kind(template: Any) -> Callable[[npt.NDArray[Any]], Any]:
+    """A function that gives an array the kind of the template: series, frame, array."""
+    if not is_frame_like(template):
+        return _unchanged
+    library = type(template).__module__.partition(".")[0]
+    module = sys.modules[library]
+
+    def convert(array: npt.NDArray[Any]) -> Any:
+        if library == "pyarrow":
+            if array.ndim == 2:
+                columns = [module.array(column) for column in array.T]
+                return module.table(columns, names=template.column_names)
+            if isinstance(template, module.ChunkedArray):
+                return module.chunked_array([array])
+            return module.array(array)
+        if library == "polars":
+            if array.ndim == 2:
+                return module.DataFrame(array, schema=template.columns, orient="row")
+            return module.Series("decision", array)
+        if not hasattr(template, "index"):  # an Index, or an array of pandas' own
+            return array
+        if array.ndim == 2:
+            return module.DataFrame(
+                array, index=template.index, columns=template.columns
+            )
+        return module.Series(array, index=template.index, name="decision")
+
+    return convert if library in {"pandas", "polars", "pyarrow"} else _unchanged
+
+
+def _unchanged(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    return array

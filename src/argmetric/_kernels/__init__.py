@@ -1,1 +1,0 @@
-"""numba kernels: plain arrays in, plain arrays out."""

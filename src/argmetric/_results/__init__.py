@@ -1,0 +1,1 @@
+"""How results are shown, saved and summed up."""

@@ -1,0 +1,78 @@
+"""Laws on finitely many values: distribution function, quantiles, intervals.
+
+Values are in ascending order, and chances add up to one. Both come out of long sums:
+values that differ by rounding are one value, a value is reached that is missed by
+`ROUNDING`, and so is a probability.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from argmetric._input.arguments import check_number
+from argmetric._input.types import Booleans, Floats
+
+ROUNDING = 1e-12
+SAME = 1e-13  # of the largest value: the same value, come by in another way
+
+
+def dot(a: Floats, b: Floats | Booleans) -> float:
+    """The sum of products, by one thread: BLAS wakes all there are for 10,000 numbers.
+
+    These wait for each other longer than they add, and round by how many they are.
+    """
+    return float(np.einsum("i,i->", a, b))
+
+
+class DiscreteLaw:
+    """What can be asked of an object with `values` and their `probabilities`."""
+
+    values: Floats
+    probabilities: Floats
+
+    def cdf(self, x: float) -> float:
+        """Probability of a value of at most x."""
+        x = check_number(x, "x", infinite=True)
+        return float(self.probabilities[self.values <= x + ROUNDING].sum())
+
+    def probability_below(self, x: float) -> float:
+        """Probability of a value below x."""
+        x = check_number(x, "x", infinite=True)
+        return float(self.probabilities[self.values < x - ROUNDING].sum())
+
+    def quantile(self, q: float) -> float:
+        """Smallest value whose cdf reaches q; nan where there is no value."""
+        q = check_number(q, "q", low=0.0, high=1.0)
+        if not self.values.size:
+            return math.nan
+        reached = np.searchsorted(np.cumsum(self.probabilities), q - ROUNDING)
+        return float(self.values[min(int(reached), self.values.size - 1)])
+
+
+def distinct(values: Floats, weights: Floats) -> tuple[Floats, Floats]:
+    """Values in ascending order, each once, with the weight of all that equal it."""
+    if not values.size:
+        return values, weights
+    order = np.argsort(values, kind="stable")
+    values, weights = values[order], weights[order]
+    apart = SAME * np.abs(values[np.isfinite(values)]).max(initial=0.0)
+    starts = np.flatnonzero(np.concatenate([[True], np.diff(values) > apart]))
+    return values[starts], np.add.reduceat(weights, starts)
+
+
+def central_interval(
+    values: Floats, probabilities: Floats, coverage: float
+) -> tuple[float, float]:
+    """From the value below which half of the rest lies to the one above which it does.
+
+    No more than (1 - coverage)/2 lies below the interval, and no more above it.
+    """
+    below = np.cumsum(probabilities)
+    rest = below[-1] * (1.0 - coverage) / 2
+    # The first value that more than `rest` reaches, the last with more than it above.
+    first = np.searchsorted(below, rest + ROUNDING, side="right")
+    last = np.searchsorted(below, below[-1] - rest - ROUNDING)
+    size = values.size - 1
+    return float(values[min(first, size)]), float(values[min(last, size)])

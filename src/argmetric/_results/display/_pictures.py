@@ -1,0 +1,155 @@
+"""Axes, and pictures that several rooms draw."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from argmetric._input.types import Floats, Integers
+
+DRAWN_POINTS = 4000
+MOST_BARS = 40  # names that have a bar each; more are a histogram
+
+
+@contextlib.contextmanager
+def drawing(
+    ax: Any, size: tuple[float, float] = (6.4, 3.8), **labels: Any
+) -> Iterator[Any]:
+    """Axes to draw on: the given ones, or those of a new figure.
+
+    Parameters
+    ----------
+    ax : matplotlib Axes or None
+        None for a new figure.
+    size : (float, float)
+        Of a new figure.
+    **labels
+        What ``ax.set`` takes, such as xlabel, ylabel, title; there is a legend where
+        something drawn has a label.
+    """
+    ax = new_axes(ax, size)
+    yield ax
+    ax.set(**labels)
+    if ax.get_legend_handles_labels()[0]:
+        ax.legend()
+
+
+def new_axes(ax: Any, size: tuple[float, float] = (6.4, 3.8), **options: Any) -> Any:
+    """The given axes, or those of a new figure with these options."""
+    if ax is not None:
+        if not hasattr(ax, "get_legend_handles_labels"):
+            raise TypeError(f"ax must be matplotlib Axes, not {type(ax).__name__}")
+        return ax
+    try:
+        import matplotlib.pyplot as plt
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            "plots need matplotlib: pip install 'argmetric[plot]'"
+        ) from error
+    return plt.subplots(figsize=size, layout="constrained", **options)[1]
+
+
+def draw_law(ax: Any, law: Any, interval: tuple[float, float], coverage: float) -> Any:
+    """Draw the law of a score with its mean and an interval."""
+    if not law.values.size:
+        ax.text(0.5, 0.5, "never defined", ha="center", transform=ax.transAxes)
+        return None
+    edges = _edges(law)
+    ax.hist(law.values, bins=edges, weights=law.probabilities, color="C0")
+    label = f"{coverage:.0%} interval, {interval[0]:.3f} to {interval[1]:.3f}"
+    ax.axvspan(*interval, color="C1", alpha=0.2, lw=0, zorder=0, label=label)
+    ax.margins(y=0.35)  # room for the legend
+    return ax.axvline(law.mean, color="C3", label=f"mean {law.mean:.3f}")
+
+
+def _edges(law: Any) -> Floats:
+    """Bins over all but a thousandth of the law; few values have a bar each."""
+    chance = np.cumsum(law.probabilities) / np.sum(law.probabilities)
+    ends = np.searchsorted(chance, (0.0005, 0.9995)).clip(max=law.values.size - 1)
+    low, high = law.values[ends]
+    room = max(1e-3, 0.02 * (high - low))
+    return np.linspace(low - room, high + room, 61)
+
+
+def draw_map(ax: Any, name: str, apply: Callable[[Floats], Floats]) -> Any:
+    """Draw a map of probabilities over the diagonal."""
+    whole = (-0.02, 1.02)
+    labels = {"xlabel": "p as given", "ylabel": "p calibrated"}
+    with drawing(ax, (4.4, 4.2), **labels, xlim=whole, ylim=whole) as ax:
+        p = np.linspace(0.0, 1.0, 1001)
+        ax.plot([0, 1], [0, 1], color="C7", linestyle=":", label="unchanged")
+        ax.plot(p, apply(p), color="C0", label=name)
+    return ax
+
+
+def draw_bars(ax: Any, names: Sequence[str], values: Any) -> None:
+    """Draw a bar for each name, from top to bottom; of many a histogram."""
+    if len(names) > MOST_BARS:
+        ax.hist(values[np.isfinite(values)], bins=40, color="C0", alpha=0.8)
+        return
+    places = range(len(names))
+    ax.barh(places, values, color="C0", alpha=0.8)
+    ax.set_yticks(places, names)
+    ax.invert_yaxis()
+
+
+def draw_counts(ax: Any, counts: Mapping[str, int]) -> None:
+    """Draw tp, fp, fn and tn as a square: truth from top to bottom."""
+    square = np.array([[counts["tn"], counts["fp"]], [counts["fn"], counts["tp"]]])
+    share = square / np.maximum(square.sum(axis=1, keepdims=True), 1)
+    ax.imshow(share, cmap="Blues", vmin=0, vmax=1)
+    for (truth, said), count in np.ndenumerate(square):
+        dark = share[truth, said] > 0.5
+        text = f"{count:,}\n{share[truth, said]:.1%}"
+        ax.text(said, truth, text, ha="center", va="center", color="wk"[not dark])
+    ax.set_xticks((0, 1), ("negative", "positive"))
+    ax.set_yticks((0, 1), ("negative", "positive"))
+
+
+def bars_size(count: int) -> tuple[float, float]:
+    """Of a figure with so many bars."""
+    return (6.4, 3.8) if count > MOST_BARS else (6.4, 1.6 + 0.24 * count)
+
+
+def draw_curve(
+    ax: Any, curve: Floats, best: int, label: str, marks: Sequence[Mark] = ()
+) -> Any:
+    """Draw what is expected for every number of positives, as far as it matters.
+
+    The best k stands in the left half of the picture, and all marks are in it.
+    """
+    most = int(min(curve.size - 1, reach(best, *(mark.k for mark in marks))))
+    k = thinned(most + 1, best)
+    (line,) = ax.plot(k, curve[k], color="C0", label=label)
+    for mark in marks:
+        ax.plot(mark.k, mark.value, mark.sign, color=mark.color, label=mark.label)
+    ax.set_xlim(-0.02 * most, 1.02 * most)
+    ax.margins(y=0.12)
+    ax.xaxis.set_major_formatter("{x:,.0f}")
+    return line
+
+
+class Mark(NamedTuple):
+    """A point of a curve that has a name."""
+
+    k: int
+    value: float
+    label: str
+    sign: str = "o"
+    color: str = "C3"
+
+
+def reach(best: float, *others: float) -> float:
+    """How far a curve over k is worth drawing."""
+    return max(2.5 * best, 1.25 * max(others, default=0.0), 10.0)
+
+
+def thinned(size: int, *kept: int) -> Integers:
+    """So many of the first whole numbers as a picture can show, some of them surely."""
+    if size <= DRAWN_POINTS:
+        return np.arange(size)
+    spread = np.linspace(0, size - 1, DRAWN_POINTS).astype(np.int64)
+    return np.unique([*spread, *kept])

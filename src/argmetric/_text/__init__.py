@@ -1,0 +1,1 @@
+"""Labelled text: corpora, taggers, parsers and summaries."""

@@ -1,0 +1,226 @@
+"""Files with a line for each token (CoNLL), kept line by line.
+
+Columns are separated by tabs or, in a line without one, by blanks. Any other white
+space, such as a no-break space, is part of a word.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise, repeat
+from pathlib import Path
+
+import numpy as np
+
+from argmetric._input.types import Integers
+from argmetric._results.saving import DataError, decoded
+from argmetric._text.corpus._sentence import Sentence
+
+Column = Sequence[str]
+
+STREAM = "-"
+DOCUMENT = "-DOCSTART-"
+BYTE_ORDER = "\ufeff"
+ENDS = " \r"
+_BLANKS = re.compile(" +")
+_SHOWN = 40
+CONVERT = "convert it first, for instance with iconv"
+_TEXT_HINT = (
+    "this looks like plain text: one token on a line is needed, its columns behind it, "
+    "and an empty line behind each sentence"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnFile:
+    """A file of tokens.
+
+    Attributes
+    ----------
+    name : str
+        What messages call it.
+    lines : list of str
+        All lines, without the line feeds.
+    places : ndarray of int64
+        The line of each token, counted from 0.
+    sentences : ndarray of int64
+        Token numbers where sentences start, and the number of tokens.
+    documents : ndarray of int64
+        The number of each sentence's document.
+    columns : tuple of sequences of str
+        The columns of all tokens; words first.
+    """
+
+    name: str
+    lines: list[str]
+    places: Integers
+    sentences: Integers
+    documents: Integers
+    columns: tuple[Column, ...]
+
+    @property
+    def n_tokens(self) -> int:
+        """Number of tokens."""
+        return len(self.places)
+
+    @property
+    def n_sentences(self) -> int:
+        """Number of sentences."""
+        return len(self.sentences) - 1
+
+    @property
+    def width(self) -> int:
+        """Number of columns."""
+        return len(self.columns)
+
+    def where(self, token: int) -> str:
+        """File and line of a token."""
+        return f"{self.name}, line {self.places[token] + 1}"
+
+    def objects(
+        self, columns: Sequence[Column], labels: Column | None = None
+    ) -> list[Sentence]:
+        """Sentences with some columns."""
+        flat = [list(column) for column in columns]
+        known = None if labels is None else list(labels)
+        bounds = pairwise(self.sentences.tolist())
+        first = (self.places[self.sentences[:-1]] + 1).tolist()
+        return [
+            Sentence(
+                tuple([column[a:b] for column in flat]),
+                None if known is None else known[a:b],
+                line,
+                document,
+                file=self.name,
+            )
+            for (a, b), line, document in zip(
+                bounds, first, self.documents.tolist(), strict=True
+            )
+        ]
+
+    def with_columns(self, added: Sequence[Column]) -> str:
+        """The text of the file, with columns added to the lines of tokens."""
+        lines = self.lines.copy()
+        for place, *values in zip(self.places.tolist(), *added, strict=True):
+            line = lines[place]
+            body = line.rstrip("\r")
+            separator = "\t" if "\t" in line else " "
+            lines[place] = separator.join([body, *values]) + line[len(body) :]
+        return "\n".join(lines)
+
+
+def read_columns(
+    path: str, *, encoding: str = "UTF-8", otherwise: str = CONVERT
+) -> ColumnFile:
+    """Read a file of tokens; what is wrong with it is told with the line.
+
+    Parameters
+    ----------
+    path : str
+        The file; ``"-"`` is standard input.
+    encoding : str, default="UTF-8"
+        How its text is written.
+    otherwise : str, optional
+        What to do about text that is written in another way, for the message.
+    """
+    name, text = read_text(path, encoding, otherwise)
+    lines = text.split("\n")
+    bodies = [line.strip(ENDS) for line in lines]
+    bodies[0] = bodies[0].removeprefix(BYTE_ORDER).strip(ENDS)
+    breaks = []
+    if DOCUMENT in text:
+        breaks = [i for i, body in enumerate(bodies) if body.startswith(DOCUMENT)]
+    for i in breaks:
+        bodies[i] = ""
+    places = np.array([i for i, b in enumerate(bodies) if b.strip("\t ")], np.int64)
+    if not places.size:
+        raise DataError(f"{name} has no sentences")
+    starts = np.flatnonzero(np.diff(places, prepend=-2) != 1)
+    return ColumnFile(
+        name,
+        lines,
+        places,
+        np.append(starts, len(places)),
+        # What stands before the first of them is of the first document too
+        np.maximum(np.searchsorted(breaks, places[starts]) - 1, 0),
+        columns_of([bodies[i] for i in places.tolist()], places, len(starts), name),
+    )
+
+
+def columns_of(
+    tokens: list[str], places: Integers, n_sentences: int, name: str
+) -> tuple[list[str], ...]:
+    """The columns of the lines of tokens, by one split of all of them.
+
+    A list for each line, turned into columns, would take twice the time.
+    """
+    separator = " "
+    if any("\t" in line or "  " in line for line in tokens):
+        separator, tokens = "\t", ["\t".join(cells_of(line)) for line in tokens]
+    cells, width = split_rows(tokens, separator, places, name)
+    if n_sentences == len(tokens):
+        rows = [line.split(separator) for line in tokens]
+        _refuse_text(rows, f"{name}, line {places[0] + 1}")
+    return tuple([cells[i::width] for i in range(width)])
+
+
+def split_rows(
+    rows: list[str], separator: str, places: Integers, name: str
+) -> tuple[list[str], int]:
+    """The cells of rows with the same number of columns, none empty; that number."""
+    counts = map(str.count, rows, repeat(separator))
+    widths = np.fromiter(counts, np.int64, len(rows)) + 1
+    width, text = int(widths[0]), separator.join(rows)
+    is_filled = separator * 2 not in f"{separator}{text}{separator}"
+    if not is_filled or (widths != width).any():
+        _refuse_rows([row.split(separator) for row in rows], places, name)
+    return text.split(separator), width
+
+
+def cells_of(line: str) -> list[str]:
+    """The columns of a line."""
+    return line.split("\t") if "\t" in line else _BLANKS.split(line)
+
+
+def _refuse_rows(rows: Sequence[Sequence[str]], places: Integers, name: str) -> None:
+    """Refuse the first line with another number of columns, or with an empty one."""
+    width = len(rows[0])
+    token = next(i for i, row in enumerate(rows) if len(row) != width or not all(row))
+    row, where = rows[token], f"{name}, line {places[token] + 1}"
+    line = " ".join(row)[:_SHOWN]
+    if len(row) == width:
+        raise DataError(f"{where}: an empty column: {line!r}")
+    raise DataError(
+        f"{where}: {len(row)} columns, but line {places[0] + 1} has {width}: {line!r}"
+        f"{_text_hint([rows[0], row])}"
+    )
+
+
+def _text_hint(rows: Iterable[Sequence[str]]) -> str:
+    """A hint if lines are words and no columns of labels: most cells in lower case."""
+    behind = [cell for cells in rows for cell in cells[1:]]
+    words = sum(map(str.islower, behind))
+    return f"; {_TEXT_HINT}" if 2 * words > len(behind) else ""
+
+
+def _refuse_text(rows: Sequence[Sequence[str]], where: str) -> None:
+    """Refuse lines, each a sentence by itself, that are words and no columns."""
+    hint = _text_hint(rows)
+    if hint and len(rows[0]) > 2:
+        line = " ".join(rows[0])
+        raise DataError(f"{where}: {len(rows[0])} columns: {line[:_SHOWN]!r}{hint}")
+
+
+def read_text(
+    path: str, encoding: str = "UTF-8", otherwise: str = CONVERT
+) -> tuple[str, str]:
+    """What messages call a file, and its text."""
+    name = "standard input" if path == STREAM else path
+    try:
+        data = sys.stdin.buffer.read() if path == STREAM else Path(path).read_bytes()
+    except OSError as error:
+        raise DataError(f"cannot read {name}: {error.strerror}") from None
+    return name, decoded(data, encoding, name, otherwise)

@@ -1,0 +1,274 @@
+"""How good predicted heads are: attachment scores, whole sentences, roots."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence, Set
+from dataclasses import dataclass
+from itertools import chain, repeat
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from argmetric._input.arguments import check_items, shown
+from argmetric._input.types import Booleans, Integers
+from argmetric._results.display import Lines, Result, drawing
+from argmetric._text.corpus._heads import Heads, check_heads
+from argmetric._text.corpus._tree_checks import (
+    check_inside,
+    check_trees,
+    heads_of_trees,
+    tree_list,
+)
+from argmetric._text.corpus._trees import NO_HEAD, Tree
+
+PUNCTUATION_TAGS = frozenset([",", ".", ":", "``", "''", "PUNCT"])
+N_WORST = 10
+_BOUNDS = (10, 20, 30, 40)  # longest sentences of all bins but the last
+_BINS = ("1-10", "11-20", "21-30", "31-40", ">40")
+
+
+class Share(NamedTuple):
+    """How many of how many are right; nothing of nothing is all of it."""
+
+    right: int
+    total: int
+
+    @property
+    def value(self) -> float:
+        """The share itself."""
+        return self.right / self.total if self.total else 1.0
+
+    def __str__(self) -> str:
+        return f"{self.value:.2%} ({self.right:,} of {self.total:,})"
+
+
+class LengthScores(NamedTuple):
+    """Sentences of some lengths: heads right, and sentences without an error."""
+
+    length: str
+    heads: Share
+    sentences: Share
+
+
+@dataclass(frozen=True, repr=False)
+class TreeScores(Result):
+    """What predicted heads came to, as counts.
+
+    Attributes
+    ----------
+    heads : Share
+        Words with the right head, of all words.
+    without_punctuation : Share
+        The same without punctuation, which is what has one of the tags ``,``, ``.``,
+        ``:``, two opening or two closing quotes, and ``PUNCT``; in a text where no tag
+        is one of these, words without a letter or digit.
+    labelled : Share or None
+        Words with the right head and the right relation to it, subtypes included; None
+        where gold or predicted trees have no relations.
+    sentences : Share
+        Sentences with all heads right, punctuation included.
+    roots : Share
+        Sentences in which the words under the root are the right ones.
+    by_length : tuple of LengthScores
+        By number of words: 1-10, 11-20, 21-30, 31-40, >40.
+    worst : tuple of int
+        The ten sentences, counted from 0, with most wrong heads, worst first; none that
+        is right.
+    """
+
+    heads: Share
+    without_punctuation: Share
+    labelled: Share | None
+    sentences: Share
+    roots: Share
+    by_length: tuple[LengthScores, ...]
+    worst: tuple[int, ...]
+
+    @property
+    def uas(self) -> float:
+        """Unlabelled attachment score: share of words with the right head."""
+        return self.heads.value
+
+    @property
+    def uas_without_punctuation(self) -> float:
+        """Unlabelled attachment score of words that are no punctuation."""
+        return self.without_punctuation.value
+
+    @property
+    def las(self) -> float | None:
+        """Labelled attachment score: head and relation right."""
+        return None if self.labelled is None else self.labelled.value
+
+    @property
+    def exact_match(self) -> float:
+        """Share of sentences with all heads right."""
+        return self.sentences.value
+
+    @property
+    def root_accuracy(self) -> float:
+        """Share of sentences with the right root."""
+        return self.roots.value
+
+    def _lines(self) -> Lines:
+        lines = [
+            ("UAS", str(self.heads)),
+            ("UAS without punctuation", str(self.without_punctuation)),
+        ]
+        if self.labelled is not None:
+            lines.append(("LAS", str(self.labelled)))
+        lines += [("exact match", str(self.sentences)), ("roots", str(self.roots))]
+        lines += [
+            (f"UAS of {one.length} words", str(one.heads))
+            for one in self.by_length
+            if one.heads.total
+        ]
+        return lines
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the shares of right heads and right sentences by sentence length.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; a new figure by default.
+        """
+        there = [one for one in self.by_length if one.heads.total]
+        labels: dict[str, Any] = {"xlabel": "words of a sentence", "ylim": (0.0, 1.0)}
+        with drawing(ax, ylabel="share right", **labels) as ax:
+            ticks = [f"{one.length}\n({one.sentences.total:,})" for one in there]
+            at = np.arange(len(there))
+            heads = [one.heads.value for one in there]
+            ax.bar(at - 0.2, heads, 0.4, color="C0", label="heads (UAS)")
+            exact = [one.sentences.value for one in there]
+            ax.bar(at + 0.2, exact, 0.4, color="C1", label="whole sentences")
+            ax.set_xticks(at, ticks)
+        return ax
+
+
+def score_trees(gold: Sequence[Tree], predicted: Sequence[Any]) -> TreeScores:
+    """Compare predicted heads, and relations where there are some, with the right ones.
+
+    Parameters
+    ----------
+    gold : sequence of Tree
+        The right trees, which may have several roots.
+    predicted : sequence of Tree, or of arrays of int
+        Trees over the same words, or heads alone. They need not be trees; an unknown
+        head (-1) is a wrong one.
+
+    Returns
+    -------
+    TreeScores
+
+    Examples
+    --------
+    >>> from argmetric.search import Tree, score_trees
+    >>> gold = Tree(["She", "sleeps", "well", "."], None, [2, 0, 2, 2])
+    >>> score_trees([gold], [[2, 0, 2, 3]])
+    TreeScores
+      UAS                      75.00% (3 of 4)
+      UAS without punctuation  100.00% (3 of 3)
+      exact match              0.00% (0 of 1)
+      roots                    100.00% (1 of 1)
+      UAS of 1-10 words        75.00% (3 of 4)
+    """
+    trees = tree_list(gold, "gold")
+    if not trees:
+        raise ValueError("gold has no sentences")
+    check_trees(trees, roots="any")
+    wanted = "a list of Tree, or of heads for each sentence"
+    guesses = check_items(predicted, "predicted", wanted)
+    right, found = heads_of_trees(trees), _predicted(guesses, trees)
+    hits = right.values == found.values
+    wrong = right.sizes - _counts(right, hits)
+    kept = ~_is_punctuation(trees)
+    relations_hit = _relation_hits(trees, guesses)
+    labelled = None if relations_hit is None else _share(hits & relations_hit)
+    roots_differ = (right.values == 0) != (found.values == 0)
+    worst = np.argsort(-wrong, kind="stable")[:N_WORST]
+    return TreeScores(
+        _share(hits),
+        _share(hits[kept]),
+        labelled,
+        _share(wrong == 0),
+        _share(_counts(right, roots_differ) == 0),
+        _by_length(right.sizes, wrong),
+        tuple(worst[wrong[worst] > 0].tolist()),
+    )
+
+
+def _share(hits: Booleans) -> Share:
+    return Share(int(hits.sum()), len(hits))
+
+
+def _counts(heads: Heads, marked: Booleans) -> Integers:
+    """Marked words of each sentence."""
+    where = heads.sentence_of_words()[marked]
+    return np.bincount(where, minlength=len(heads.sizes))
+
+
+def _by_length(sizes: Integers, wrong: Integers) -> tuple[LengthScores, ...]:
+    of = np.searchsorted(_BOUNDS, sizes)
+
+    def sums(values: Any) -> list[int]:
+        each = np.bincount(of, weights=values, minlength=len(_BINS))
+        return each.astype(np.int64).tolist()  # type: ignore[no-any-return]
+
+    heads = map(Share, sums(sizes - wrong), sums(sizes))
+    whole = map(Share, sums(wrong == 0), sums(np.ones(len(sizes))))
+    return tuple(map(LengthScores, _BINS, heads, whole))
+
+
+def _predicted(found: Sequence[Any], trees: Sequence[Tree]) -> Heads:
+    if len(found) != len(trees):
+        raise ValueError(
+            f"predicted has {len(found)} sentences but gold has {len(trees)}"
+        )
+    heads = [
+        check_heads(getattr(one, "heads", one), f"predicted[{i}]")
+        for i, one in enumerate(found)
+    ]
+    for i, (one, tree, own) in enumerate(zip(found, trees, heads, strict=True)):
+        if len(own) != len(tree):
+            raise ValueError(
+                f"predicted[{i}] has {len(own)} heads, but gold has {len(tree)} words"
+            )
+        if isinstance(one, Tree) and list(one.words) != list(tree.words):
+            pairs = zip(one.words, tree.words, strict=True)
+            token = next(t for t, (a, b) in enumerate(pairs) if a != b)
+            raise ValueError(
+                f"predicted has {shown(one.words[token])} where gold has "
+                f"{shown(tree.words[token])}: sentence {i}, token {token + 1}"
+            )
+    flat = Heads.of(heads)
+    # What is outside of a file that was predicted is said of that file
+    places = [one if isinstance(one, Tree) else trees[i] for i, one in enumerate(found)]
+    check_inside(places, flat, NO_HEAD, "predicted: ")
+    return flat
+
+
+def _relation_hits(trees: Sequence[Tree], predicted: Sequence[Any]) -> Booleans | None:
+    gold = [tree.relations for tree in trees if tree.relations is not None]
+    given = [getattr(one, "relations", None) for one in predicted]
+    found = [relations for relations in given if relations is not None]
+    if len(gold) < len(trees) or len(found) < len(trees):
+        return None
+    right = list(chain.from_iterable(gold))
+    same = map(operator.eq, right, chain.from_iterable(found))
+    return np.fromiter(same, np.bool_, len(right))
+
+
+def _is_punctuation(trees: Sequence[Tree]) -> Booleans:
+    """Which words are punctuation."""
+    each = (tree.tags or repeat("", len(tree)) for tree in trees)
+    tags = list(chain.from_iterable(each))
+    if not PUNCTUATION_TAGS.isdisjoint(tags):
+        return _among(tags, PUNCTUATION_TAGS)
+    words = list(chain.from_iterable(tree.words for tree in trees))
+    marks = {word for word in set(words) if not any(map(str.isalnum, word))}
+    return _among(words, marks)
+
+
+def _among(texts: Sequence[str], some: Set[str]) -> Booleans:
+    return np.fromiter(map(some.__contains__, texts), np.bool_, len(texts))

@@ -1,0 +1,198 @@
+"""Features of tokens: hashed templates, word memory, pairs of pixels; and chunks."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from argmetric._jit import kernel
+
+_FIRST = np.uint64(0xBF58476D1CE4E5B9)
+_SECOND = np.uint64(0x94D049BB133111EB)
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_S27 = np.uint64(27)
+_S29 = np.uint64(29)
+_S30 = np.uint64(30)
+_S31 = np.uint64(31)
+_ONE = np.uint64(1)
+_EDGE = np.uint64(1 << 40)  # beyond the 32 bits of every attribute
+
+
+@kernel
+def mix(h):
+    """Scatter 64 bits (the finisher of splitmix64)."""
+    h = (h ^ (h >> _S30)) * _FIRST
+    h = (h ^ (h >> _S27)) * _SECOND
+    return h ^ (h >> _S31)
+
+
+@kernel
+def joined(attributes, columns, offsets, first, last, salt, token, begin, end):
+    """Hash of the parts first..last of a template at a token; 0 where one is absent.
+
+    Places before and after the sentence count by their distance from it.
+    """
+    h = salt
+    for part in range(first, last):
+        there = token + offsets[part]
+        if there < begin:
+            code = _EDGE + np.uint64(begin - there)
+        elif there >= end:
+            code = _EDGE + _EDGE + np.uint64(there - end)
+        else:
+            code = np.uint64(attributes[there, columns[part]])
+            if code == 0:
+                return code
+        h = (h ^ code) * _GOLDEN
+        h ^= h >> _S29
+    return h | _ONE
+
+
+@kernel
+def hash_rows(
+    attributes,
+    sentences,
+    columns,
+    offsets,
+    parts,
+    salts,
+    streams,
+    shift,
+    indptr,
+    indices,
+):
+    """Features of every decision; the decisions of a token stand side by side.
+
+    Template j has the parts parts[j]..parts[j+1]; stream s has the templates
+    streams[s]..streams[s+1]. Fills indptr and indices and returns their number.
+    """
+    n = 0
+    n_streams = streams.shape[0] - 1
+    for s in range(sentences.shape[0] - 1):
+        begin, end = sentences[s], sentences[s + 1]
+        for token in range(begin, end):
+            for stream in range(n_streams):
+                indptr[token * n_streams + stream] = n
+                for j in range(streams[stream], streams[stream + 1]):
+                    h = joined(
+                        attributes,
+                        columns,
+                        offsets,
+                        parts[j],
+                        parts[j + 1],
+                        salts[j],
+                        token,
+                        begin,
+                        end,
+                    )
+                    if h != 0:
+                        indices[n] = np.int32(mix(h) >> shift)
+                        n += 1
+    indptr[sentences[sentences.shape[0] - 1] * n_streams] = n
+    return n
+
+
+@kernel
+def hash_halves(attributes, sentences, columns, offsets, parts, salts, streams, halves):
+    """The static half of every history template: halves[decision, template]."""
+    n_streams = streams.shape[0] - 1
+    for s in range(sentences.shape[0] - 1):
+        begin, end = sentences[s], sentences[s + 1]
+        for token in range(begin, end):
+            for stream in range(n_streams):
+                for j in range(streams[stream], streams[stream + 1]):
+                    halves[token * n_streams + stream, j - streams[stream]] = joined(
+                        attributes,
+                        columns,
+                        offsets,
+                        parts[j],
+                        parts[j + 1],
+                        salts[j],
+                        token,
+                        begin,
+                        end,
+                    )
+
+
+@kernel
+def remembered(words, order, owners, labels, n_labels, window, past_only, memory):
+    """Majority label of the same word in other sentences near by.
+
+    `order` lists the tokens by word, then place; owners[i] is the sentence of token i.
+    memory[i] = 1 + the label most frequent among tokens of the same word at most
+    `window` places away, in other sentences (in earlier ones: past_only), the lowest of
+    equals; 0 where there is none.
+    """
+    n = order.shape[0]
+    counts = np.zeros(n_labels, np.int64)
+    first = 0
+    while first < n:
+        last = first
+        word = words[order[first]]
+        while last < n and words[order[last]] == word:
+            last += 1
+        counts[:] = 0
+        low, high = first, first  # counts hold order[low:high]
+        for e in range(first, last):
+            token = order[e]
+            while high < last and order[high] <= token + window:
+                counts[labels[order[high]]] += 1
+                high += 1
+            while order[low] < token - window:
+                counts[labels[order[low]]] -= 1
+                low += 1
+            # Take out the own sentence, or all that comes from it on, and put it back
+            left = e
+            while left > low and owners[order[left - 1]] == owners[token]:
+                left -= 1
+            right = e + 1
+            while right < high and (past_only or owners[order[right]] == owners[token]):
+                right += 1
+            for other in range(left, right):
+                counts[labels[order[other]]] -= 1
+            best = 0
+            for k in range(1, n_labels):
+                if counts[k] > counts[best]:
+                    best = k
+            memory[token] = best + 1 if counts[best] > 0 else 0
+            for other in range(left, right):
+                counts[labels[order[other]]] += 1
+        first = last
+
+
+@kernel
+def pixel_rows(pixels, height, width, radius, indptr, indices):
+    """On-pixels and pairs of them at most `radius` apart in each direction.
+
+    Pixel a is feature a; the pair of a and the later pixel b is feature
+    n + a·m + (number of the offset), m = 2·radius·(radius + 1) offsets. Counts alone
+    where `indices` is empty. Returns the number of features.
+    """
+    counting = indices.shape[0] == 0
+    side = 2 * radius + 1
+    n_offsets = 2 * radius * (radius + 1)
+    size = height * width
+    n = 0
+    for i in range(pixels.shape[0]):
+        indptr[i] = n
+        for a in range(size):
+            if pixels[i, a] == 0:
+                continue
+            if not counting:
+                indices[n] = a
+            n += 1
+            top, left = a // width, a % width
+            for down in range(min(radius, height - 1 - top) + 1):
+                for across in range(
+                    -min(radius, left), min(radius, width - 1 - left) + 1
+                ):
+                    # Offsets behind (0, 0) in reading order
+                    number = down * side + across - 1
+                    if number < 0:
+                        continue
+                    if pixels[i, a + down * width + across] == 0:
+                        continue
+                    if not counting:
+                        indices[n] = size + a * n_offsets + number
+                    n += 1
+    indptr[pixels.shape[0]] = n
+    return n

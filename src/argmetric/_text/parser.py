@@ -1,0 +1,366 @@
+"""A parser that builds dependency trees by transitions."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any, Literal, get_args
+
+from argmetric._input.arguments import (
+    check_choice,
+    check_count,
+    check_items,
+    check_number,
+)
+from argmetric._input.types import Integers
+from argmetric._text._epochs import Log
+from argmetric._text._tags import (
+    TagsWords,
+    is_to_learn,
+    learned_tags,
+    read_tagger,
+    tags_of,
+)
+from argmetric._text.common import MOST_EPOCHS
+from argmetric._text.corpus import Tree, TreeScores, score_trees
+from argmetric._text.parameters import Parameters
+from argmetric._text.parsing._learning import Recipe, RollIn, Trees
+from argmetric._text.parsing._model import Model, learn_sides, with_relations
+from argmetric._text.parsing._templates import Templates, read_templates
+from argmetric._text.parsing._text import (
+    Text,
+    projective,
+    read_heads,
+    read_relations,
+    read_text,
+    warn_of_crossing,
+)
+
+Direction = Literal["left", "right", "both"]
+
+_SIDES: dict[str, tuple[bool, ...]] = {
+    "left": (False,),
+    "right": (True,),
+    "both": (False, True),
+}
+_LARGEST_STEP = 1e6
+_WIDEST = 1024
+_MOST_SEED = 2**62
+
+
+class Parser(Parameters):
+    """Dependency trees of sentences, by a policy of transitions that is learned.
+
+    Words are moved from a buffer to a stack, and get their heads there (arc-hybrid
+    transitions). In training the cost of an action is the number of right arcs that it
+    puts out of reach, in whatever state. Trees are projective and have one root.
+    Where the trees that are learned from have relations, each arc is labelled once the
+    tree is built.
+
+    Parameters
+    ----------
+    templates : str or list of str, optional
+        The table of templates, one a line, such as ``"s0.w|b0.p"``: the word on top of
+        the stack, with the part of speech of the first word of the buffer.
+    direction : {"left", "right", "both"}, default="both"
+        From where sentences are read. "both": two policies; the tree with the most
+        votes of their beams wins, found by Eisner's algorithm.
+    beam : int, default=8
+        Width of the beam; 1 is greedy search.
+    roll_in : {"static", "own", "cross"}, default="own"
+        States to learn from: the initial policy's; from the second epoch on the
+        policy's own too; those of policies that have not seen the sentence (each of
+        four learned from three quarters of the sentences).
+    epochs : int, default=8
+        Passes over the sentences.
+    step : float, default=0.05
+        Step size of AdaGrad.
+    dropout : float, default=0.3
+        Share of the features that a decision is learned without.
+    hash_bits : int, default=22
+        Features are hashed to 2**hash_bits rows of three weights.
+    random_state : int, default=0
+        Seed.
+    verbose : int, default=0
+        1 writes a line for each epoch to standard error.
+
+    Attributes
+    ----------
+    history_ : list of dict
+        Stage, epoch, share of wrong decisions in training, UAS of greedy search on
+        `dev`, seconds.
+    direction_ : {"left", "right", "both"}
+        From where sentences are read; an interrupt may leave one side of two.
+    n_lifted_ : int
+        Training trees with crossing arcs, replaced by their nearest projective ones.
+    interrupted_ : bool
+        Whether an interrupt ended the learning.
+    relations_ : tuple of str
+        The relations of words to heads that were learned, none without them.
+    tagger_ : Tagger or None
+        What gives words their parts of speech, where `fit` was given one.
+
+    Examples
+    --------
+    >>> from argmetric.search import Parser
+    >>> sentences = [
+    ...     (["the", "cat", "sleeps"], ["DT", "NN", "VBZ"]),
+    ...     (["dogs", "see", "a", "cat"], ["NNS", "VBP", "DT", "NN"]),
+    ... ]
+    >>> heads = [[2, 3, 0], [2, 0, 4, 2]]
+    >>> parser = Parser(hash_bits=12).fit(sentences * 4, heads * 4)
+    >>> parser.predict([(["the", "dog", "barks"], ["DT", "NN", "VBZ"])])
+    [array([2, 3, 0])]
+    """
+
+    _model: Model
+    tagger_: TagsWords | None
+
+    def __init__(
+        self,
+        *,
+        templates: str | Sequence[str] | None = None,
+        direction: Direction = "both",
+        beam: int = 8,
+        roll_in: RollIn = "own",
+        epochs: int = 8,
+        step: float = 0.05,
+        dropout: float = 0.3,
+        hash_bits: int = 22,
+        random_state: int = 0,
+        verbose: int = 0,
+    ) -> None:
+        self.templates = templates
+        self.direction = direction
+        self.beam = beam
+        self.roll_in = roll_in
+        self.epochs = epochs
+        self.step = step
+        self.dropout = dropout
+        self.hash_bits = hash_bits
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def _read_options(self) -> tuple[Templates, Recipe, int]:
+        """Templates, recipe and seed; what cannot be is refused."""
+        check_choice(self.direction, "direction", get_args(Direction))
+        check_choice(self.roll_in, "roll_in", get_args(RollIn))
+        self._width()
+        recipe = Recipe(
+            self.roll_in,
+            check_count(self.epochs, "epochs", low=1, high=MOST_EPOCHS),
+            check_number(self.step, "step", low=0.0, high=_LARGEST_STEP, strict=True),
+            check_number(self.dropout, "dropout", low=0.0, high=0.99),
+        )
+        bits = check_count(self.hash_bits, "hash_bits", low=1, high=28)
+        seed = check_count(self.random_state, "random_state", high=_MOST_SEED)
+        return read_templates(self.templates, bits), recipe, seed
+
+    def fit(
+        self,
+        sentences: Any,
+        heads: Any = None,
+        *,
+        tagger: Any = None,
+        dev: Any = None,
+        on_epoch: Callable[[dict[str, Any]], None] | None = None,
+    ) -> Parser:
+        """Learn from trees.
+
+        Parameters
+        ----------
+        sentences : list of sentences
+            Pairs (words, tags) as tuples, lists of (word, tag), `Sentence` objects read
+            from a file, or trees: anything with words, tags and heads, and relations
+            if there are some. With a tagger, lists of words too.
+        heads : list of lists of int, optional
+            The head of each word: 0 for the root, 1 for the first word; by default
+            those of the trees.
+        tagger : Tagger, path, or anything that predicts tags, optional
+            Its tags take the place of those that sentences have, here and from then on:
+            the parser keeps it, and `save` writes both. A `Tagger` that has learned
+            nothing yet learns from the tags of the sentences: each quarter is tagged by
+            one that learned from the others, and one that learned from all is kept.
+        dev : trees, or (sentences, heads) as a tuple, optional
+            The epoch with the best UAS of greedy search on them is kept.
+        on_epoch : callable, optional
+            Called with every new row of `history_`.
+
+        Returns
+        -------
+        Parser
+            Itself. An interrupt ends the learning with the best policy so far and a
+            warning.
+        """
+        templates, recipe, seed = self._read_options()
+        log = Log(on_epoch, self.verbose)
+        learns_tags = is_to_learn(tagger)
+        used = None if tagger is None else read_tagger(tagger)
+        tagged = learns_tags or (used is None and bool(templates.tags))
+        sentences = _items(sentences)
+        text = read_text(sentences, tagged=tagged)
+        right = read_heads(sentences, heads, text)
+        named = read_relations(sentences, text)
+        if not text.words:
+            raise ValueError("there is no word to learn from")
+        held = None
+        if dev is not None:
+            given, own = dev if isinstance(dev, tuple) else (dev, None)
+            given = _items(given)
+            other = read_text(given, tagged=tagged and not learns_tags)
+            held = other, read_heads(given, own, other)
+        near, n_lifted = projective(right, text.starts)
+        warn_of_crossing(n_lifted, len(text.starts) - 1)
+        if learns_tags:
+            words, tags = text.sentences(text.words), text.sentences(text.tags)
+            used, found = learned_tags(tagger, words, tags, log)
+            text = text.with_tags(found)
+        else:
+            text = _tagged(text, used)
+        trees = Trees(text.codes(templates), text.starts, near)
+        judges = None
+        if held is not None:
+            other, own = held
+            codes = _tagged(other, used).codes(templates)
+            judges = Trees(codes, other.starts, own)
+        sides = _SIDES[self.direction]
+        model = learn_sides(templates, recipe, sides, seed, trees, judges, log)
+        self._model = with_relations(model, recipe, seed, text, right, named, log)
+        self.n_lifted_ = n_lifted
+        self.tagger_ = used
+        return self._learned(log)
+
+    def _learned(self, log: Log) -> Parser:
+        self.history_ = log.rows
+        self.interrupted_ = log.interrupted
+        log.warn_of_interrupt()
+        return self
+
+    def _width(self) -> int:
+        """Of the beam, which may be changed after the fit."""
+        return check_count(self.beam, "beam", low=1, high=_WIDEST)
+
+    def _learned_model(self) -> Model:
+        if not hasattr(self, "_model"):
+            raise ValueError("the parser has learned nothing yet: call fit first")
+        return self._model
+
+    @property
+    def direction_(self) -> Direction:
+        """From where sentences are read; an interrupt may leave one side of two."""
+        first, *more = [side.reverse for side in self._learned_model().sides]
+        return "both" if more else "right" if first else "left"
+
+    @property
+    def relations_(self) -> tuple[str, ...]:
+        """The relations of words to heads that were learned, none without them."""
+        found = self._learned_model().relations
+        return () if found is None else found.labels
+
+    def _read(self, sentences: list[Any], tagger: Any) -> tuple[Text, Text]:
+        """Sentences as they are, and with the parts of speech that are to be used."""
+        model = self._learned_model()
+        used = self.tagger_ if tagger is None else read_tagger(tagger)
+        text = read_text(sentences, tagged=used is None and bool(model.templates.tags))
+        return text, _tagged(text, used)
+
+    def parse(self, sentences: Any, *, tagger: Any = None) -> list[Tree]:
+        """Trees of sentences: words, the tags that were used, heads and relations.
+
+        Parameters
+        ----------
+        sentences : list of sentences
+            As in `fit`; lists of words, where there is a tagger. Trees keep what they
+            know of their file, so that `write_trees` writes it with the new heads.
+        tagger : Tagger, path, or anything that predicts tags, optional
+            In place of the one that `fit` was given. Tags that sentences have are not
+            looked at where there is a tagger.
+        """
+        sentences = _items(sentences)
+        _, text = self._read(sentences, tagger)
+        found = self._learned_model().parse(text, self._width())
+        return [
+            replace(item, tags=tree.tags, heads=tree.heads, relations=tree.relations)
+            if isinstance(item, Tree)
+            else tree
+            for item, tree in zip(sentences, found, strict=True)
+        ]
+
+    def predict(self, sentences: Any, *, tagger: Any = None) -> list[Integers]:
+        """Heads of the words of each sentence.
+
+        Parameters
+        ----------
+        sentences : list of sentences
+            As in `parse`; heads that they have are not looked at.
+        tagger : Tagger, path, or anything that predicts tags, optional
+            As in `parse`.
+
+        Returns
+        -------
+        list of ndarray of int
+            0 for the root, 1 for the first word.
+        """
+        _, text = self._read(_items(sentences), tagger)
+        return self._learned_model().heads(text, self._width())
+
+    def evaluate(
+        self, sentences: Any, heads: Any = None, *, tagger: Any = None
+    ) -> TreeScores:
+        """Compare predicted with right trees.
+
+        Parameters
+        ----------
+        sentences : list of sentences
+            As in `fit`.
+        heads : list of lists of int, optional
+            The right heads; by default those of the trees.
+        tagger : Tagger, path, or anything that predicts tags, optional
+            As in `parse`. What punctuation is, is told by the tags of the sentences.
+        """
+        sentences = _items(sentences)
+        own, text = self._read(sentences, tagger)
+        named = read_relations(sentences, own)
+        right = own.trees(read_heads(sentences, heads, own), named)
+        return score_trees(right, self._learned_model().parse(text, self._width()))
+
+    def score(self, sentences: Any, heads: Any = None, *, tagger: Any = None) -> float:
+        """Share of all words with the right head.
+
+        Parameters
+        ----------
+        sentences : list of sentences
+            As in `fit`.
+        heads : list of lists of int, optional
+            The right heads; by default those of the trees.
+        tagger : Tagger, path, or anything that predicts tags, optional
+            As in `parse`.
+        """
+        return self.evaluate(sentences, heads, tagger=tagger).uas
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the parser, and its tagger, to one file of JSON and arrays.
+
+        Nothing in it is executed.
+        """
+        from argmetric._text._parser_file import save
+
+        save(self, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Parser:
+        """Read a parser that `save` wrote; it parses exactly alike."""
+        from argmetric._text._parser_file import load
+
+        return load(path)
+
+
+def _items(sentences: Any) -> list[Any]:
+    return check_items(sentences, "sentences", "a list of sentences")
+
+
+def _tagged(text: Text, tagger: TagsWords | None) -> Text:
+    if tagger is None:
+        return text
+    return text.with_tags(tags_of(tagger, text.sentences(text.words)))

@@ -1,0 +1,284 @@
+"""Relations of words to their heads: a label for each arc, once the tree is built."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from argmetric._input.types import Booleans, Hashes, Integers, SingleFloats
+from argmetric._text._epochs import Epoch, Weights, blocks_of, run_epochs
+from argmetric._text.hashing import Column, salt_of
+from argmetric._text.kernels.tagging_layout import Choices, Rows, Settings
+from argmetric._text.parsing._learning import Recipe
+from argmetric._text.parsing._text import Text
+
+MOST_BITS = 18  # of hashed features, each with a weight for every relation
+_BLOCK = 20_000  # words between two looks at the keyboard
+_ABSENT, _ROOT = 1, 2  # codes of a node that there is not, and of ROOT
+_FAR = 6  # words; farther is all the same
+_PART = re.compile(r"([a-z0-9.]+)(?:\[([+-]\d)\])?")
+
+# c is the word, h its head, g the head of that; lc and rc are the word's outermost
+# children, s the next child of the head between them; d is how far the head is, and on
+# which side
+_TABLE = """
+bias
+c.w
+c.p
+h.w
+h.p
+d
+c.w|d
+c.p|d
+h.p|d
+h.p|c.p
+h.w|c.w
+h.w|c.p
+h.p|c.w
+h.p|c.p|d
+h.w|c.p|d
+h.p|c.w|d
+c.suffix3|c.p|h.p
+h.suffix3|c.p|h.p
+g.p|h.p|c.p
+g.w|h.p|c.w
+c.p[-1]|c.p
+c.p|c.p[+1]
+c.p[-1]|c.p|c.p[+1]
+c.p[-1]|h.p|c.p
+h.p|c.p|c.p[+1]
+lc.p|c.p|h.p
+lc.w|c.p|h.p
+lc.w|c.p|h.w
+rc.p|c.p|h.p
+rc.w|c.p|h.p
+s.p|c.p|h.p
+s.p|c.p|h.w
+s.p|c.p|h.p|d
+"""
+
+
+class _Plan(NamedTuple):
+    """Templates as the kernels take them, and the attributes of arcs that they read."""
+
+    names: list[str]
+    columns: Integers
+    offsets: Integers
+    parts: Integers
+    salts: Hashes
+
+
+@cache
+def _plan() -> _Plan:
+    texts = _TABLE.split()
+    pieces = [[] if text == "bias" else text.split("|") for text in texts]
+    matches = [_PART.fullmatch(piece) for own in pieces for piece in own]
+    parts = [match.groups() for match in matches if match is not None]
+    names = list(dict.fromkeys(str(name) for name, _ in parts))
+    return _Plan(
+        names,
+        np.array([names.index(str(name)) for name, _ in parts], dtype=np.int64),
+        np.array([int(offset or 0) for _, offset in parts], dtype=np.int64),
+        np.cumsum([0, *map(len, pieces)]).astype(np.int64),
+        np.array([salt_of(text) for text in texts], dtype=np.uint64),
+    )
+
+
+def _nodes(text: Text, heads: Integers) -> dict[str, Integers]:
+    """Rows of what templates read of each word's arc; -1 where it is not there."""
+    starts, n = text.starts, int(text.starts[-1])
+    rows = np.flatnonzero(text.is_word)
+    above = np.full(n, -1, dtype=np.int64)
+    above[rows] = heads[rows] + np.repeat(starts[:-1], np.diff(starts) - 1)
+    head = above[rows]
+    first, last = np.full(n, n, dtype=np.int64), np.full(n, -1, dtype=np.int64)
+    np.minimum.at(first, head, rows)
+    np.maximum.at(last, head, rows)
+    # A child on the other side is none
+    first[first >= np.arange(n)] = -1
+    last[last <= np.arange(n)] = -1
+    # Children of a head on the same side of it stand beside each other
+    order = np.lexsort((rows, rows > head, head))
+    one, other = order[:-1], order[1:]
+    beside = (head[one] == head[other]) & ((rows > head)[one] == (rows > head)[other])
+    inner = np.full(len(rows), -1, dtype=np.int64)
+    rightward = beside & (rows > head)[one]
+    inner[other[rightward]] = rows[one[rightward]]
+    leftward = beside & (rows < head)[one]
+    inner[one[leftward]] = rows[other[leftward]]
+    return {
+        "c": rows,
+        "h": head,
+        "g": above[head],
+        "lc": first[rows],
+        "rc": last[rows],
+        "s": inner,
+    }
+
+
+def _attributes(text: Text, heads: Integers) -> npt.NDArray[np.uint32]:
+    """Codes of the attributes of every word's arc."""
+    names = _plan().names
+    nodes, is_word = _nodes(text, heads), text.is_word
+    kinds = dict.fromkeys(name.partition(".")[2] for name in names)
+    codes = {kind: _codes(text, kind, is_word) for kind in kinds if kind}
+    found = np.empty((len(text.words), len(names)), dtype=np.uint32)
+    for j, name in enumerate(names):
+        node, _, kind = name.partition(".")
+        if kind:
+            found[:, j] = codes[kind][nodes[node]]
+        else:
+            away = np.clip(nodes["h"] - nodes["c"], -_FAR, _FAR)
+            found[:, j] = np.where(is_word[nodes["h"]], away + 2 * _FAR, _ROOT)
+    return found
+
+
+def _codes(text: Text, kind: str, is_word: Booleans) -> npt.NDArray[np.uint32]:
+    """Of all rows, and last that of a node that there is not."""
+    values = text.tags if kind == "p" else text.words
+    found = np.full(len(is_word) + 1, _ROOT, dtype=np.uint32)
+    found[:-1][is_word] = Column(["pos" if kind == "p" else kind]).codes(values)[:, 0]
+    found[-1] = _ABSENT
+    return found
+
+
+def _rows(text: Text, heads: Integers, hash_bits: int) -> Rows:
+    """Hashed features of every word's arc."""
+    from argmetric._text.kernels.tagging_features import hash_rows
+
+    plan, n = _plan(), len(text.words)
+    n_templates = len(plan.salts)
+    sentences = text.starts - np.arange(len(text.starts))
+    indptr = np.zeros(n + 1, dtype=np.int64)
+    indices = np.empty(n * n_templates, dtype=np.int32)
+    used = hash_rows(
+        _attributes(text, heads),
+        sentences,
+        plan.columns,
+        plan.offsets,
+        plan.parts,
+        plan.salts,
+        np.array([0, n_templates], dtype=np.int64),
+        np.uint64(64 - hash_bits),
+        indptr,
+        indices,
+    )
+    nothing = np.empty(0, np.float32), np.zeros((n, 0), dtype=np.uint64)
+    return Rows(indptr, indices[:used], *nothing, sentences)
+
+
+def _choices(n_labels: int, hash_bits: int) -> Choices:
+    """Any relation at any word, whatever the one before it is."""
+    shape = 1, n_labels
+    no_role: Integers = np.full(shape, -1, dtype=np.int64)
+    return Choices(
+        np.array([n_labels], dtype=np.int64),
+        np.array([0, n_labels << hash_bits], dtype=np.int64),
+        np.zeros(2, dtype=np.int64),
+        np.empty(0, dtype=np.uint64),
+        np.ones((1, n_labels + 1, n_labels), dtype=np.bool_),
+        no_role,
+        no_role,
+        np.uint64(8 if n_labels < 255 else 16),
+        np.uint64(0),
+        np.uint64(64 - hash_bits),
+        np.int64(0),
+        np.float32(1.0),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Relations:
+    """Labels of arcs, and the weights that choose among them.
+
+    Attributes
+    ----------
+    labels : tuple of str
+        The relations.
+    places : ndarray of bool, shape (2, labels)
+        Which of them may be those of words below a word, and of words below ROOT.
+    hash_bits : int
+        Features are hashed to 2**hash_bits rows of weights.
+    weights : ndarray of float32
+        One for each row and label.
+    """
+
+    labels: tuple[str, ...]
+    places: Booleans
+    hash_bits: int
+    weights: SingleFloats
+
+    def of(self, text: Text, heads: Integers) -> list[str]:
+        """The relation of every word to its head."""
+        from argmetric._text.kernels.tagging import static_scores
+
+        rows = _rows(text, heads, self.hash_bits)
+        choices = _choices(len(self.labels), self.hash_bits)
+        scores = np.empty((len(text.words), len(self.labels)), dtype=np.float32)
+        static_scores(tuple(rows), tuple(choices), self.weights, scores)
+        below_root = heads[text.is_word] == 0
+        scores[~self.places[below_root.astype(np.int64)]] = -np.inf
+        best = scores.argmax(axis=1)
+        return np.array(self.labels, dtype=object)[best].tolist()  # type: ignore[no-any-return]
+
+
+def learn_relations(
+    text: Text,
+    heads: Integers,
+    relations: Sequence[str | None],
+    recipe: Recipe,
+    hash_bits: int,
+    seed: int,
+    report: Callable[[Epoch], None],
+) -> tuple[Relations, bool]:
+    """Learn from right trees; returns what is learned, and whether it is unfinished.
+
+    Words whose relation is None teach nothing; there is one that has a relation.
+    """
+    from argmetric._text.kernels.tagging_train import train
+
+    labels = sorted({name for name in relations if name is not None})
+    number: dict[str | None, int] = {name: i for i, name in enumerate(labels)}
+    codes = (number.get(name, -1) for name in relations)
+    gold = np.fromiter(codes, np.int64, len(relations))
+    known = np.flatnonzero(gold >= 0)
+    bits = min(hash_bits, MOST_BITS)
+    alone = np.arange(len(gold) + 1)  # every word is decided by itself
+    rows = _rows(text, heads, bits)._replace(sentences=alone)
+    choices = _choices(len(labels), bits)
+    learning = Weights(len(labels) << bits, seed)
+    rng = np.random.default_rng(seed)
+
+    def run_epoch() -> Iterator[int]:
+        growth = learning.growth(recipe.epochs, len(known))
+        settings = Settings(0, recipe.step, recipe.dropout, 0.0, 0.0, growth)
+        for block in blocks_of(rng.permutation(known), np.diff(alone), _BLOCK):
+            wrong, learning.time = train(
+                tuple(rows),
+                tuple(choices),
+                tuple(settings),
+                gold,
+                block,
+                learning.weights,
+                learning.squares,
+                learning.sums,
+                learning.time,
+                learning.seed,
+            )
+            yield int(wrong)
+        learning.epoch += 1
+
+    weights, interrupted = run_epochs(
+        learning, recipe.epochs, run_epoch, len(known), report=report
+    )
+    places = np.zeros((2, len(labels)), dtype=np.bool_)
+    below_root = heads[text.is_word] == 0
+    places[below_root[known].astype(np.int64), gold[known]] = True
+    places[~places.any(axis=1)] = True  # nothing is known of such arcs
+    return Relations(tuple(labels), places, bits, weights), interrupted

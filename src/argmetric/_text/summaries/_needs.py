@@ -1,0 +1,223 @@
+"""What a word of a sentence cannot be kept without: its head, and what is glued to it.
+
+A compressed sentence is a part of its tree that hangs together. That alone inverts
+meanings ("not" is a leaf), so negations, determiners, comparatives, subjects,
+complements of verbs and objects of prepositions are glued to their heads: kept with
+them or not at all. A conjunction and what it joins are kept together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from itertools import chain, pairwise
+
+import numpy as np
+
+from argmetric._input.types import AnyArray, Booleans, Integers
+from argmetric._text.corpus import Tree, check_trees
+from argmetric._text.summaries._parts import parts_of
+from argmetric._text.summaries._word_lists import (
+    BE,
+    BOUNDS,
+    HELPERS,
+    NEGATIONS,
+    words,
+)
+from argmetric._text.summaries.cluster import Cluster
+
+Parse = Callable[[Sequence[Sequence[str]]], Sequence[Tree]]
+
+# Tags of the Penn Treebank, and those of Universal Dependencies.
+_VERBS = words("VB VBD VBG VBN VBP VBZ MD VERB AUX")
+_NOUNS = words("NN NNS NNP NNPS PRP EX CD WP NOUN PROPN PRON NUM")
+_PRONOUNS = words("PRP PRON")
+_DETERMINERS = words("DT PDT PRP$ WP$ POS DET")
+_PREPOSITIONS = words("IN TO ADP SCONJ")
+_COMPLEMENTS = _NOUNS | words("JJ JJR JJS ADJ RP")
+_SUBJECTS = _NOUNS | _PREPOSITIONS | words("WDT WRB")
+_MODALS = words("MD TO")
+_TO = words("TO")
+_CONJUNCTIONS = words("CC CCONJ")
+_ADVERBS = words("RB RBS ADV")
+_COMPARATIVES = words("JJR RBR")
+# Relations of Universal Dependencies; what follows a colon is not looked at.
+_RELATIONS = words(
+    """nsubj csubj obj iobj ccomp xcomp aux cop det case mark expl fixed flat nummod neg
+    dobj nsubjpass csubjpass auxpass"""
+)
+_NEAR = 4  # words between a helping verb and its verb: "has not yet really been"
+
+
+@dataclass(frozen=True, eq=False)
+class Needs:
+    """Which words each word needs, and the trees that say so.
+
+    Attributes
+    ----------
+    starts, words : ndarray of int64
+        Word w needs words[starts[w] : starts[w + 1]].
+    heads : ndarray of int64
+        The word that each word hangs on, -1 for none.
+    is_negation : ndarray of bool
+        Whether a word, or a part of it, negates.
+    """
+
+    starts: Integers
+    words: Integers
+    heads: Integers
+    is_negation: Booleans
+
+
+def read_needs(cluster: Cluster, parse: Parse | None) -> Needs:
+    """Parse the sentences that came without a tree, and tell what words need.
+
+    Parameters
+    ----------
+    cluster : Cluster
+    parse : callable or None
+        From lists of words to trees; None where every sentence has a tree.
+    """
+    text = np.array(cluster.words, dtype=str)
+    kinds, codes = np.unique(text, return_inverse=True)
+    cuts = [parts_of(kind) for kind in kinds.tolist()]
+    given = cluster.trees or [None] * cluster.n_sentences
+    bounds = list(pairwise(cluster.sentence_starts.tolist()))
+    sizes = np.array([len(parts) for parts in cuts], dtype=np.int64)[codes]
+    for (a, b), tree in zip(bounds, given, strict=True):
+        if tree is not None:
+            sizes[a:b] = 1  # its words are the parts
+    asked = [
+        list(chain.from_iterable(cuts[code] for code in codes[a:b].tolist()))
+        for (a, b), tree in zip(bounds, given, strict=True)
+        if tree is None
+    ]
+    if asked and parse is None:
+        raise ValueError(
+            f"{cluster.name} has sentences without trees, and mode='compressed' needs "
+            "them: pass parser=, or documents as lists of Tree"
+        )
+    parsed = iter(_parsed(asked, parse) if asked and parse is not None else ())
+    trees = [next(parsed) if tree is None else tree for tree in given]
+    return _glue(cluster, trees, sizes)
+
+
+def _parsed(sentences: list[list[str]], parse: Parse) -> Sequence[Tree]:
+    """Trees by a parser, which may be the user's own: kernels trust them."""
+    trees = parse(sentences)
+    check_trees(trees, roots="any")
+    if list(map(len, trees)) != list(map(len, sentences)):
+        raise ValueError("the parser must give each sentence a tree of its words")
+    return trees
+
+
+def _glue(cluster: Cluster, trees: Sequence[Tree], sizes: Integers) -> Needs:
+    from argmetric._text.kernels.summaries import word_heads
+
+    n = cluster.n_words
+    parts = _each(part.lower() for tree in trees for part in tree.words)
+    tags = _each(tag for tree in trees for tag in tree.tags or [""] * len(tree))
+    relations = _each(
+        name.partition(":")[0]
+        for tree in trees
+        for name in tree.relations or [""] * len(tree)
+    )
+    word_of_part = np.repeat(np.arange(n), sizes)
+    is_mark = ~np.array([any(map(str.isalnum, part)) for part in parts], dtype=bool)
+    heads, at = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
+    above = np.concatenate([tree.heads for tree in trees])
+    starts = np.append(0, np.cumsum([len(tree) for tree in trees]))
+    word_heads(above, starts, word_of_part, is_mark, heads, at)
+    negates = _negates(parts)
+    is_negation = np.zeros(n, dtype=bool)
+    is_negation[word_of_part[negates]] = True
+    # The head of "n't" need not be that of the word that it is a part of.
+    below = np.flatnonzero(negates & (above > 0))
+    firsts = np.repeat(starts[:-1], np.diff(starts))
+    negated = word_of_part[firsts[below] + above[below] - 1]
+    word, has_head = np.arange(n), heads >= 0
+    head = np.where(has_head, heads, 0)
+    relation = relations[at]
+    glued = is_negation | _among(parts[at], BOUNDS)
+    glued |= np.where(
+        relation != "",
+        _among(relation, _RELATIONS),
+        _glued_by_tags(parts[at], tags[at], head, has_head),
+    )
+    glued &= has_head
+    # A negation and the word behind it: its scope must not become another one.
+    follows = np.diff(cluster.word_sentences) == 0
+    negation = np.flatnonzero(is_negation[:-1] & follows)
+    joined, conjunction = _conjuncts(heads, _among(tags[at], _CONJUNCTIONS))
+    pairs = [
+        (word[has_head], head[has_head]),
+        (head[glued], word[glued]),
+        (negated, word_of_part[below]),
+        (negation + 1, negation),
+        (negation, negation + 1),
+        (joined, conjunction),
+        (conjunction, joined),
+    ]
+    needing, needed = (np.concatenate(one) for one in zip(*pairs, strict=True))
+    order = np.argsort(needing, kind="stable")
+    places = np.searchsorted(needing[order], np.arange(n + 1))
+    return Needs(places, needed[order], heads, is_negation)
+
+
+def _negates(parts: AnyArray) -> Booleans:
+    """Which parts negate; the words of a tree that was given may be "don't"."""
+    kinds, codes = np.unique(parts, return_inverse=True)
+    found = [not NEGATIONS.isdisjoint(parts_of(kind)) for kind in kinds.tolist()]
+    return np.array(found, dtype=bool)[codes]
+
+
+def _conjuncts(heads: Integers, is_conjunction: Booleans) -> tuple[Integers, Integers]:
+    """Words that are joined to their sisters by a conjunction, and these conjunctions.
+
+    The word that is joined hangs where the conjunction does, and is the next there.
+    """
+    order = np.lexsort((np.arange(len(heads)), heads))
+    sisters = (heads[order[:-1]] == heads[order[1:]]) & (heads[order[1:]] >= 0)
+    pair = sisters & is_conjunction[order[:-1]]
+    return order[1:][pair], order[:-1][pair]
+
+
+def _glued_by_tags(
+    forms: AnyArray, tags: AnyArray, head: Integers, has_head: Booleans
+) -> Booleans:
+    """Which words are kept with their heads, by parts of speech."""
+    word = np.arange(len(head))
+    is_right = word > head
+    verb = _among(tags, _VERBS)
+    helper = _among(forms, HELPERS)
+    preposition = _among(tags, _PREPOSITIONS)
+    of_verb = verb[head]
+    near = is_right & (word - head <= _NEAR)
+    can_complete = _among(tags, _COMPLEMENTS) | (verb & near)
+    complement = of_verb & is_right & can_complete & has_head
+    first = np.full(len(head), len(head))
+    np.minimum.at(first, head[complement], word[complement])
+    # What is said of a subject: the first word that is no adverb, or else the last one.
+    of_be = near & has_head & _among(forms, BE)[head]
+    rank = np.where(_among(tags, _ADVERBS), 2 * len(head) - word, word)
+    predicate = np.full(len(head), 2 * len(head))
+    np.minimum.at(predicate, head[of_be], rank[of_be])
+    rules = (
+        _among(tags, _DETERMINERS | _COMPARATIVES),
+        of_verb & ~is_right & (_among(tags, _SUBJECTS) | (verb & helper)),
+        complement & ((first[head] == word) | _among(tags, _PRONOUNS)),
+        near & verb & (_among(tags, _MODALS) | helper)[head],
+        of_be & (predicate[head] == rank),
+        of_verb & is_right & _among(tags, _TO) & (word - head <= 2),
+        preposition[head] & is_right,
+    )
+    found: Booleans = np.logical_or.reduce(rules)
+    return found
+
+
+def _each(values: Iterable[str]) -> AnyArray:
+    return np.array(list(values), dtype=str)
+
+
+def _among(values: AnyArray, known: frozenset[str]) -> Booleans:
+    return np.isin(values, np.array(sorted(known)))

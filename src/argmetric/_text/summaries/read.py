@@ -1,0 +1,254 @@
+"""Sources and references from files: folders of text, and JSON lines."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from argmetric._results.saving import DataError, parsed
+from argmetric._text.corpus import BYTE_ORDER, CONVERT, STREAM, read_text
+from argmetric._text.summaries.cluster import Cluster, read_cluster
+from argmetric._text.summaries.rouge import read_references
+
+_LAYOUT = (
+    "a folder with a folder or a file for each cluster, or JSON lines with the keys "
+    "documents and references"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class ClusterFiles:
+    """Clusters that were read, with their references where there are some.
+
+    Attributes
+    ----------
+    name : str
+        What messages call the file or the folder.
+    clusters : list of Cluster
+        The sources.
+    references : list of lists of str
+        Those of each cluster; none where none were asked for.
+    notes : list of str
+        What was left out.
+    """
+
+    name: str
+    clusters: list[Cluster] = field(default_factory=list)
+    references: list[list[str]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class _Reader:
+    """Reads texts, and notes which are empty."""
+
+    encoding: str
+    otherwise: str
+    notes: list[str]
+
+    def text(self, path: str | Path) -> str:
+        text = read_text(os.fspath(path), self.encoding, self.otherwise)[1]
+        return text.removeprefix(BYTE_ORDER)
+
+    def cluster(self, paths: Sequence[str | Path], name: str) -> Cluster:
+        """The files as the documents of one cluster; empty ones are left out."""
+        texts = list(map(self.text, paths))
+        names = ["standard input" if p == STREAM else os.fspath(p) for p in paths]
+        pairs = list(zip(names, texts, strict=True))
+        self.notes.extend(
+            f"{one} is empty: it is left out" for one, text in pairs if not text.split()
+        )
+        filled = [(one, text) for one, text in pairs if text.split()]
+        if not filled:
+            what = names[0] if len(names) == 1 else f"every file of {name}"
+            raise DataError(f"{what} is empty: there is nothing to summarise")
+        kept, bodies = zip(*filled, strict=True)
+        return read_cluster(list(bodies), name, kept)
+
+
+def read_sources(
+    paths: Sequence[str], *, encoding: str = "UTF-8", otherwise: str = CONVERT
+) -> ClusterFiles:
+    """Read all files, and all files of folders, as the documents of one cluster.
+
+    Parameters
+    ----------
+    paths : sequence of str
+        Files and folders; ``"-"`` is standard input. Files of a folder are sorted by
+        name; those that begin with a point, and folders in it, are left out.
+    encoding : str, default="UTF-8"
+        How the texts are written.
+    otherwise : str, optional
+        What to do about text that is written in another way, for the message.
+    """
+    files: list[str | Path] = []
+    notes: list[str] = []
+    for path in paths:
+        if path != STREAM and os.path.isdir(path):
+            found = _entries(path)
+            files += [entry for entry in found if entry.is_file()]
+            folders = [entry for entry in found if entry.is_dir()]
+            if not any(entry.is_file() for entry in found):
+                raise DataError(f"{path} has no files{_only_folders(folders)}")
+            notes += [f"{entry} is a folder: it is left out" for entry in folders]
+        else:
+            files.append(path)
+    if not files:
+        raise DataError("there are no files to summarise")
+    once = list(dict.fromkeys(os.path.normpath(path) for path in files))
+    if len(once) < len(files):
+        notes.append(f"{len(files) - len(once)} of the files are given twice")
+    name = os.path.normpath(paths[0]) if len(paths) == 1 else f"{len(once)} files"
+    name = "standard input" if name == STREAM else name
+    cluster = _Reader(encoding, otherwise, notes).cluster(once, name)
+    return ClusterFiles(name, [cluster], [], notes)
+
+
+def read_labelled(
+    path: str,
+    references: str | None = None,
+    *,
+    encoding: str = "UTF-8",
+    otherwise: str = CONVERT,
+) -> ClusterFiles:
+    """Read clusters with their references.
+
+    Parameters
+    ----------
+    path : str
+        JSON lines with the keys documents (each text, or a list of sentences),
+        references and, if wanted, name; or a folder with a folder of documents, or one
+        document, for each cluster.
+    references : str, optional
+        Where `path` is a folder: one that has for the cluster NAME a folder NAME, or
+        files such as NAME.txt or NAME.1.txt. Each file is one reference.
+    encoding : str, default="UTF-8"
+        How the texts are written.
+    otherwise : str, optional
+        What to do about text that is written in another way, for the message.
+    """
+    reader = _Reader(encoding, otherwise, [])
+    if path == STREAM or not os.path.isdir(path):
+        if references is not None:
+            raise DataError(
+                f"{path} is a file of JSON lines, which have their references: those "
+                f"of {references} are not looked at"
+            )
+        return _from_lines(path, reader)
+    if references is None:
+        raise DataError(f"{path} is a folder: name that of its references, too")
+    if not os.path.isdir(references):
+        raise DataError(f"{references} must be a folder of references")
+    return _from_folders(path, references, reader)
+
+
+def _from_lines(path: str, reader: _Reader) -> ClusterFiles:
+    name = "standard input" if path == STREAM else path
+    found = ClusterFiles(name, notes=reader.notes)
+    for number, line in enumerate(reader.text(path).split("\n"), start=1):
+        if not line.strip():
+            continue
+        try:
+            cluster, references = _from_line(line, number)
+        except (ValueError, TypeError) as error:
+            raise DataError(f"{name}, line {number}: {error}") from None
+        found.clusters.append(cluster)
+        found.references.append(references)
+    if not found.clusters:
+        raise DataError(f"{name} is empty; needed: {_LAYOUT}")
+    return found
+
+
+def _from_line(line: str, number: int) -> tuple[Cluster, list[str]]:
+    try:
+        row = parsed(line)
+    except ValueError as error:
+        raise ValueError(f"not JSON: {error}; needed: {_LAYOUT}") from None
+    if not isinstance(row, dict):
+        raise ValueError(f"not a JSON object: {line[:40]}; needed: {_LAYOUT}")
+    for key in ("documents", "references"):
+        if not isinstance(row.get(key), list):
+            is_there = "is no list" if key in row else "is missing"
+            raise ValueError(f"{key!r} {is_there}; needed: {_LAYOUT}")
+    name = row.get("name")
+    if not isinstance(name, str):
+        name = f"cluster {number - 1}" if name is None else str(name)
+    cluster = read_cluster(row["documents"], name)
+    return cluster, read_references([row["references"]], [name])[0]
+
+
+def _from_folders(path: str, references: str, reader: _Reader) -> ClusterFiles:
+    found = ClusterFiles(path, notes=reader.notes)
+    gold = _entries(references)
+    used: set[Path] = set()
+    for entry in _entries(path):
+        files = [one for one in _entries(entry) if one.is_file()]
+        if not files:
+            raise DataError(f"{entry} has no files{_only_folders(_entries(entry))}")
+        name, own = _own_references(entry, gold)
+        if not own:
+            raise DataError(
+                f"{entry} has no reference: there is neither "
+                f"{os.path.join(references, name)} nor a file of that name with an "
+                "extension"
+            )
+        used.update(own)
+        found.clusters.append(reader.cluster(files, name))
+        found.references.append(_reference_texts(own, reader))
+    if not found.clusters:
+        raise DataError(f"{path} has no files; needed: {_LAYOUT}")
+    unused = len(gold) - len(used)
+    if unused:
+        what = "entry belongs" if unused == 1 else "entries belong"
+        found.notes.append(f"{references}: {unused:,} {what} to no cluster")
+    return found
+
+
+def _own_references(entry: Path, gold: Sequence[Path]) -> tuple[str, list[Path]]:
+    """The name of a cluster, and the folder or the files of its references.
+
+    The name is that of the file without as many extensions as it takes to find some:
+    NAME.txt.data belongs to the folder NAME.
+    """
+    names = list(_shorter(entry.name)) if entry.is_file() else [entry.name]
+    for name in names:
+        same = [one for one in gold if one.name == name]
+        own = same or [one for one in gold if name in list(_shorter(one.name))[:3]]
+        if own:
+            return name, own
+    return names[-1], []
+
+
+def _shorter(name: str) -> Iterator[str]:
+    """A name, and what is left of it without its last, last two, ... extensions."""
+    yield name
+    while (stem := os.path.splitext(name)[0]) != name:
+        yield (name := stem)
+
+
+def _reference_texts(own: Sequence[Path], reader: _Reader) -> list[str]:
+    files = [one for entry in own for one in _entries(entry)]
+    if not files:
+        raise DataError(f"{own[0]} has no files: references are missing")
+    texts = list(map(reader.text, files))
+    for path, text in zip(files, texts, strict=True):
+        read_references([text], [os.fspath(path)])
+    return texts
+
+
+def _entries(path: str | Path) -> list[Path]:
+    """What is in a folder by name, without hidden entries; a file is itself."""
+    folder = Path(path)
+    if folder.is_file():
+        return [folder]
+    try:
+        return sorted(one for one in folder.iterdir() if not one.name.startswith("."))
+    except OSError as error:
+        raise DataError(f"cannot read {path}: {error.strerror}") from None
+
+
+def _only_folders(folders: Sequence[Any]) -> str:
+    return f", only folders such as {folders[0]}" if folders else ""

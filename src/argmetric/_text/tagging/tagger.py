@@ -1,0 +1,334 @@
+"""A tagger for text and for sequences of feature vectors."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from argmetric._input.arguments import check_count, renamed
+from argmetric._input.types import Integers
+from argmetric._text._epochs import Log
+from argmetric._text.common import Costs, RollIn
+from argmetric._text.tagging._base import TextTagger, read_dev, read_training
+from argmetric._text.tagging._codec import Codec
+from argmetric._text.tagging._corpus import Corpus
+from argmetric._text.tagging._engine import BeamScores
+from argmetric._text.tagging._learning import Learner
+from argmetric._text.tagging._matrix import MatrixModel, learn_matrix, matrix_labels
+from argmetric._text.tagging._memory import Memory
+from argmetric._text.tagging._model import Search, TextModel, label_lists
+from argmetric._text.tagging._recipes import (
+    Direction,
+    Options,
+    Tables,
+    TaskName,
+    filled,
+    resolve,
+)
+from argmetric._text.tagging._training import Plan, learn_text
+
+MOST_LISTS = 100_000  # label sequences of a sentence; a table of them is held
+
+
+class Tagger(TextTagger):
+    """Label sequences one decision after the other, with a policy that is learned.
+
+    Every option that is None is that of the task's recipe.
+
+    Parameters
+    ----------
+    task : {"chunk", "ner", "pos", "label", "joint"}, default="chunk"
+        Chunks and named entities (labels of IOB2, judged by strict F1 of whole
+        chunks), parts of speech or any other labels (judged by accuracy), or a part of
+        speech and a chunk label for each token.
+    templates : str, list of str, or dict, optional
+        The table of templates, one a line; see `default_templates`. A dict with the
+        keys "tag" and "chunk" for the joint task.
+    direction : {"left", "right", "both"}, optional
+        From where sentences are read. "both": two policies; the sequence with the
+        highest product of probabilities among the candidates of both wins.
+    beam : int, optional
+        Width of the beam; 1 is greedy search.
+    learner : {"logistic", "perceptron", "svm"}, default="logistic"
+        Multinomial logistic regression, averaged perceptron, or hinge loss.
+    costs : {"zero_one", "regret"}, optional
+        Learn the initial policy's action, or let margins grow with the regret in F1
+        of a sentence's chunks that an action brings.
+    roll_in : {"mixed", "gold", "own", "none"}, optional
+        Histories to learn from: the initial policy's in the first epoch, half of its
+        decisions in the second and the policy's own from then on; the initial
+        policy's; the policy's own; no history at all.
+    epochs : int, optional
+        Passes over the sentences.
+    step : float, optional
+        Step size.
+    dropout : float, optional
+        Share of the static features that a decision is learned without.
+    hash_bits : int, optional
+        Features are hashed to 2**hash_bits rows of weights.
+    memory : {"none", "past", "both"}, optional
+        Whether a second pass knows how a first one labelled the same word in other
+        sentences at most 2000 tokens away. With "both", labels depend on the text that
+        follows.
+    beam_scores : {"log", "raw"}, optional
+        A beam adds up log probabilities, or scores as they are.
+    history_value : float, default=1.0
+        Value of history features beside static ones.
+    random_state : int, default=0
+        Seed.
+    verbose : int, default=0
+        1 writes a line for each epoch to standard error.
+
+    Attributes
+    ----------
+    history_ : list of dict
+        Stage, epoch, share of wrong decisions in training, score on `dev`, seconds.
+    labels_ : tuple
+        The labels, or one tuple for each of the two tiers of the joint task.
+    direction_ : {"left", "right", "both"}
+        From where sentences are read; an interrupt may leave one side of two.
+    n_columns_ : int
+        How many columns of a token the templates read, words first.
+    interrupted_ : bool
+        Whether an interrupt ended the learning.
+
+    Examples
+    --------
+    >>> from argmetric.search import Tagger
+    >>> sentence = [("the", "DT"), ("cat", "NN"), ("sleeps", "VBZ")]
+    >>> tagger = Tagger("chunk", hash_bits=12)
+    >>> tagger.fit([sentence] * 5, [["B-NP", "I-NP", "B-VP"]] * 5)
+    Tagger(task='chunk', hash_bits=12)
+    >>> tagger.predict([sentence])
+    [['B-NP', 'I-NP', 'B-VP']]
+    """
+
+    def __init__(
+        self,
+        task: TaskName = "chunk",
+        *,
+        templates: Tables | None = None,
+        direction: Direction | None = None,
+        beam: int | None = None,
+        learner: Learner = "logistic",
+        costs: Costs | None = None,
+        roll_in: RollIn | None = None,
+        epochs: int | None = None,
+        step: float | None = None,
+        dropout: float | None = None,
+        hash_bits: int | None = None,
+        memory: Memory | None = None,
+        beam_scores: BeamScores | None = None,
+        history_value: float = 1.0,
+        random_state: int = 0,
+        verbose: int = 0,
+    ) -> None:
+        self.task = task
+        self.templates = templates
+        self.direction = direction
+        self.beam = beam
+        self.learner = learner
+        self.costs = costs
+        self.roll_in = roll_in
+        self.epochs = epochs
+        self.step = step
+        self.dropout = dropout
+        self.hash_bits = hash_bits
+        self.memory = memory
+        self.beam_scores = beam_scores
+        self.history_value = history_value
+        self.random_state = random_state
+        self.verbose = verbose
+
+    @property
+    def direction_(self) -> Direction:
+        """From where sentences are read; an interrupt may leave one side of two."""
+        first, *more = [side.reverse for side in self._learned_model().sides]
+        return "both" if more else "right" if first else "left"
+
+    @property
+    def n_columns_(self) -> int:
+        """How many columns of a token the templates read, words first."""
+        return self._text_model().extractor.n_columns
+
+    def recipe(self) -> dict[str, Any]:
+        """All arguments, with those of the task's recipe where they are None.
+
+        After `fit` on words alone, its templates are those that read nothing else.
+        Options that contradict each other, and templates that cannot be read, are
+        refused here as in `fit`.
+        """
+        is_of_text = isinstance(getattr(self, "_model", None), TextModel)
+        return filled(self.get_params(), self.n_columns_ if is_of_text else None)
+
+    def fit(
+        self,
+        sentences: Sequence[Any],
+        labels: Sequence[Any] | None = None,
+        *,
+        dev: Any = None,
+        on_epoch: Callable[[dict[str, Any]], None] | None = None,
+        tags: Sequence[Any] | None = None,
+    ) -> Tagger:
+        """Learn from sentences.
+
+        Parameters
+        ----------
+        sentences : list of sentences
+            Lists of words, of tuples of columns, or `Sentence` objects read from a
+            file; lines of -DOCSTART- are left out. Templates of the task's recipe that
+            read a column which is not there, such as parts of speech, are left out.
+        labels : list of lists, optional
+            A label for each token (a pair of labels for the joint task); by default
+            the last column (the last two).
+        dev : sentences, or (sentences, labels) as a tuple, optional
+            The epoch with the best score on them is kept.
+        on_epoch : callable, optional
+            Called with every new row of `history_`.
+        tags : list of lists, optional
+            The old name of `labels`.
+
+        Returns
+        -------
+        Tagger
+            Itself. An interrupt ends the learning with the best policy so far and a
+            warning.
+        """
+        labels = renamed(labels, tags, old="tags", new="labels")
+        options = resolve(self.get_params())
+        tiers = list(zip(options.defaults.tiers, options.defaults.spans, strict=True))
+        corpus, codecs, gold = read_training(sentences, labels, tiers)
+        options = resolve(self.get_params(), len(corpus.columns))
+        held = read_dev(dev, len(tiers))
+        log = Log(on_epoch, self.verbose)
+        plan = Plan.of(options, codecs)
+        model = learn_text(plan, corpus, gold, options.memory, log, held)
+        return self._learned(options, model, log)
+
+    def fit_matrix(
+        self,
+        X: Any,
+        y: Any,
+        lengths: Any,
+        *,
+        dev: tuple[Any, Any, Any] | None = None,
+        on_epoch: Callable[[dict[str, Any]], None] | None = None,
+    ) -> Tagger:
+        """Learn from sequences of feature vectors (task "label").
+
+        Parameters
+        ----------
+        X : array or sparse matrix of shape (n, columns)
+            The features of all decisions; sequences one behind the other.
+        y : array of shape (n,)
+            Labels: text or integers.
+        lengths : array of int
+            Lengths of the sequences.
+        dev : (X, y, lengths), optional
+            The epoch with the best score on it is kept.
+        on_epoch : callable, optional
+            Called with every new row of `history_`.
+        """
+        options = resolve(self.get_params())
+        if self.task != "label":
+            raise ValueError(f"a matrix needs task='label', not {self.task!r}")
+        log = Log(on_epoch, self.verbose)
+        model = learn_matrix(options, X, y, lengths, log, dev)
+        return self._learned(options, model, log)
+
+    def _learned(
+        self, options: Options, model: TextModel | MatrixModel, log: Log
+    ) -> Tagger:
+        self._options, self._model = options, model
+        self.history_ = log.rows
+        self.interrupted_ = log.interrupted
+        log.warn_of_interrupt()
+        return self
+
+    def _text_model(self) -> TextModel:
+        model = self._learned_model()
+        if not isinstance(model, TextModel):
+            raise ValueError("the tagger learned from a matrix: call predict_matrix")
+        return model
+
+    def _search(self) -> Search:
+        # Where an interrupt left one side, `combine` and so the weight play no part
+        options = self._options
+        weight = options.defaults.right_weight
+        return Search(options.beam, options.beam_scores, weight)
+
+    def _codecs(self) -> tuple[Codec, ...]:
+        return self._text_model().codecs
+
+    def _numbers(self, corpus: Corpus) -> Integers:
+        labels, _ = self._text_model().lists(corpus, self._search())
+        best: Integers = labels[0]
+        return best
+
+    def _needs_all(self) -> bool:
+        return self._text_model().first is not None
+
+    def predict_nbest(
+        self, sentences: Sequence[Any], n: int = 5
+    ) -> list[list[tuple[list[Any], float]]]:
+        """The best label sequences of each sentence with their scores.
+
+        Parameters
+        ----------
+        sentences : list of sentences
+            As in `predict`.
+        n : int, default=5
+            How many; fewer where a sentence has fewer.
+
+        Returns
+        -------
+        list of lists of (labels, score)
+            Scores are log probabilities, sums of them for two directions, or sums of
+            raw scores.
+        """
+        n = check_count(n, "n", low=1, high=MOST_LISTS)
+        model = self._text_model()
+        found: list[list[tuple[list[Any], float]]] = []
+        for part in self._parts(sentences):
+            # An n of 1 asks for a score too, which greedy search alone does not give
+            labels, totals = model.lists(part, self._search(), max(n, 2))
+            ranks = [label_lists(row, model.codecs, part.sentences) for row in labels]
+            # Of a line of -DOCSTART-, all are made alike
+            most = np.where(part.documents, 1, n).tolist()
+            for s, scores in enumerate(totals.tolist()):
+                pairs = zip([rank[s] for rank in ranks], scores, strict=True)
+                found.append([p for p in pairs if p[1] > -np.inf][: most[s]])
+        return found
+
+    def predict_matrix(self, X: Any, lengths: Any) -> npt.NDArray[Any]:
+        """Labels of sequences of feature vectors, in the order of the rows of X."""
+        model = self._learned_model()
+        if not isinstance(model, MatrixModel):
+            raise ValueError("the tagger learned from text: call predict")
+        return model.predict(X, lengths, self._search())
+
+    def score_matrix(self, X: Any, y: Any, lengths: Any) -> float:
+        """Accuracy on sequences of feature vectors."""
+        found = self.predict_matrix(X, lengths)
+        right = matrix_labels(y, len(found))
+        return float(np.mean(found == right)) if len(found) else 1.0
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the tagger to one file: JSON and arrays, nothing that is executed.
+
+        The file has every option that changes tagging.
+        """
+        from argmetric._text.tagging._model_file import save
+
+        save(self, path)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Tagger:
+        """Read a tagger that `save` wrote; it tags exactly alike."""
+        from argmetric._text.tagging._model_file import load
+
+        return load(path)

@@ -1,0 +1,193 @@
+"""Feature templates: a table that people can read and extend."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from argmetric._input.arguments import check_count, shown
+from argmetric._text.hashing import salt_of
+from argmetric._text.tagging._defaults import TABLES
+
+_PART = re.compile(r"([a-z]+)(\d*)\[([+-]?\d+)\]")
+_WORD = ("w", "lower", "norm", "shape", "case")
+_AFFIX = ("prefix", "suffix")
+_FARTHEST = 20
+MEMORY = "memory"
+
+
+@dataclass(frozen=True)
+class Template:
+    """A conjunction of attributes of tokens near by, and of labels decided before.
+
+    Attributes
+    ----------
+    text : str
+        As it was written, such as ``"t[-1]|w[0]"``.
+    parts : tuple of (attribute, offset)
+        What it reads from the text.
+    labels : tuple of (tier, offset)
+        What it reads from the labels; empty for a static template.
+    """
+
+    text: str
+    parts: tuple[tuple[str, int], ...]
+    labels: tuple[tuple[str, int], ...]
+
+
+def default_templates(task: str, *, n_columns: int | None = None) -> str:
+    r"""The table of templates that a task starts from, one template a line.
+
+    Parameters
+    ----------
+    task : {"chunk", "ner", "pos", "label", "joint tag", "joint chunk"}
+        The task, or a tier of the joint task.
+    n_columns : int, optional
+        Only the templates that text with so many columns, words first, is enough for.
+
+    Examples
+    --------
+    A table with one line more:
+
+    >>> from argmetric.search import Tagger, default_templates
+    >>> tagger = Tagger("chunk", templates=default_templates("chunk") + "w[-3]\n")
+    """
+    if not isinstance(task, str) or task not in TABLES:
+        raise ValueError(
+            f"no templates for the task {shown(task)}: there are {', '.join(TABLES)}"
+        )
+    if n_columns is None:
+        return TABLES[task]
+    most = check_count(n_columns, "n_columns", low=1)
+    lines = TABLES[task].splitlines(keepends=True)
+    return "".join(line for line in lines if _columns_read(line) <= most)
+
+
+def _columns_read(line: str) -> int:
+    """How many columns, words first, the template in a line of a table needs."""
+    parts = _PART.findall(line.partition("#")[0])
+    names = [name + size for name, size, _ in parts if _known(name, size)]
+    return max(((column_of(name) or 0) + 1 for name in names), default=1)
+
+
+def read_templates(
+    table: str | Iterable[str], tiers: Sequence[str] = ("t",)
+) -> tuple[Template, ...]:
+    """Templates of a table: text with one template a line, or a list of them.
+
+    ``|`` joins parts, ``#`` starts a comment. ``t[-1]`` is the label before in the same
+    tier; parts with a tier's name read that tier.
+    """
+    lines = table.splitlines() if isinstance(table, str) else list(table)
+    found: dict[str, Template] = {}
+    for number, line in enumerate(lines, start=1):
+        if not isinstance(line, str):
+            raise ValueError(f"template {number} must be text, not {line!r}")
+        text = "".join(line.partition("#")[0].split())
+        if text:
+            found[text] = _read(text, number, tiers)
+    return tuple(found.values())
+
+
+def _read(text: str, number: int, tiers: Sequence[str]) -> Template:
+    parts, labels = [], []
+    for piece in text.split("|"):
+        if piece == "bias":
+            continue
+        match = _PART.fullmatch(piece)
+        if match is None:
+            raise ValueError(
+                f"template {number}: {piece!r} is no part of a template; write for "
+                "instance 'w[0]', 'suffix3[-1]', 'pos[0]|pos[1]', 't[-1]|w[0]'"
+            )
+        name, size, offset = match[1], match[2], int(match[3])
+        if abs(offset) > _FARTHEST:
+            raise ValueError(f"template {number}: {piece!r} reaches too far")
+        if (name == "t" or name in tiers) and not size:
+            labels.append((name, offset))
+            if name == "t" and offset >= 0:
+                raise ValueError(f"template {number}: {piece!r} is not decided yet")
+        elif _known(name, size):
+            parts.append((name + size, offset))
+        else:
+            raise ValueError(
+                f"template {number}: there is no attribute {name + size!r}; there are "
+                f"{', '.join(_WORD)}, prefixN, suffixN, pos, posN, columnN, {MEMORY}, "
+                f"and the labels {', '.join(dict.fromkeys(['t', *tiers]))}"
+            )
+    return Template(text, tuple(parts), tuple(labels))
+
+
+def _known(name: str, size: str) -> bool:
+    if name in _WORD or name == MEMORY:
+        return not size
+    if name in (*_AFFIX, "column"):
+        return bool(size)
+    return name == "pos"
+
+
+def known_attribute(attribute: str) -> bool:
+    """Whether there is an attribute of text with this name."""
+    match = re.fullmatch(r"([a-z]+)(\d*)", attribute)
+    return match is not None and attribute != MEMORY and _known(match[1], match[2])
+
+
+def column_of(attribute: str) -> int | None:
+    """Number of the column that an attribute is made of; None for the memory."""
+    if attribute == MEMORY:
+        return None
+    if attribute.startswith("column"):
+        return int(attribute[6:])
+    return 1 if attribute.startswith("pos") else 0
+
+
+@dataclass(frozen=True, eq=False)
+class Compiled:
+    """Templates as arrays: parts of template j are parts[j]..parts[j+1]."""
+
+    columns: npt.NDArray[np.int64]
+    offsets: npt.NDArray[np.int64]
+    parts: npt.NDArray[np.int64]
+    salts: npt.NDArray[np.uint64]
+    tiers: npt.NDArray[np.int64]
+
+    @property
+    def widest(self) -> int:
+        """Templates of the tier that has most of them."""
+        return int(np.diff(self.tiers).max(initial=0))
+
+
+def compile_templates(
+    tables: Sequence[Sequence[Template]], attributes: Sequence[str]
+) -> Compiled:
+    """Arrays for the kernels; one list of templates for each tier."""
+    flat = [template for table in tables for template in table]
+    number = {name: i for i, name in enumerate(attributes)}
+    parts = [part for template in flat for part in template.parts]
+    salts = [salt_of(template.text) for template in flat]
+    return Compiled(
+        np.array([number[name] for name, _ in parts], dtype=np.int64),
+        np.array([offset for _, offset in parts], dtype=np.int64),
+        np.cumsum([0, *(len(t.parts) for t in flat)]).astype(np.int64),
+        np.array(salts, dtype=np.uint64),
+        np.cumsum([0, *map(len, tables)]).astype(np.int64),
+    )
+
+
+def lags(template: Template, tier: int, tiers: Sequence[str]) -> list[int]:
+    """How many decisions ago the labels of a template were taken, the last one 1."""
+    found = []
+    for name, offset in template.labels:
+        other = tier if name == "t" else list(tiers).index(name)
+        lag = tier - other - len(tiers) * offset
+        if lag < 1:
+            raise ValueError(
+                f"template {template.text!r}: {name}[{offset}] is not decided yet "
+                f"when the label of tier {tiers[tier]!r} is"
+            )
+        found.append(lag)
+    return found

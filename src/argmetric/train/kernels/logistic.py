@@ -1,0 +1,198 @@
+"""Passes over the rows of a linear model: smooth counts, likelihood, margins.
+
+A row has the margin z = x·θ + θ₀ and g = 1/(1+e^(-γz)). One pass reads each row once
+and leaves, for the positives (first) and the negatives (second),
+
+    smooth counts   sums[c] = Σ w·g            slopes[c] = Σ w·g(1-g)·(x, 1)
+    likelihood      sums[c] = -Σ w·log p(y)    slopes[c] = Σ w·(g-y)·(x, 1)
+
+so the gradient of any function of the counts follows from four numbers. Rows are taken
+in tiles that stay in the fastest cache between the product and the sum; within a
+tile several rows at a time, because a sum that must keep its order runs at the
+latency of one addition.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from argmetric._jit import kernel
+
+TILE = 64  # rows
+TILE_CELLS = 4096  # cells of a tile: 32 kB
+
+
+@kernel
+def link(z, first, last, positive, weight, gamma, likelihood, sums, factor):
+    """Sums over rows first…last with margins z; factor[r] is the row's slope."""
+    hits, others = 0.0, 0.0
+    for r in range(last - first):
+        x, w = gamma * z[r], weight[first + r]
+        small = math.exp(-abs(x))
+        part = 1.0 / (1.0 + small)  # g of |x|: both tails keep their digits
+        g = part if x >= 0.0 else small * part
+        if likelihood:
+            value = w * (math.log1p(small) + max(-x if positive[first + r] else x, 0.0))
+            rest = small * part if x >= 0.0 else part
+            factor[r] = -w * rest if positive[first + r] else w * g
+        else:
+            value = w * g
+            factor[r] = w * small * part * part
+        hits += value if positive[first + r] else 0.0
+        others += 0.0 if positive[first + r] else value
+    sums[0] += hits
+    sums[1] += others
+
+
+@kernel
+def tile_margins(X, first, last, theta, intercept, z):
+    """z[r] = x_(first+r)·θ + θ₀, four rows side by side."""
+    count, k = last - first, X.shape[1]
+    whole = count - count % 4
+    for r in range(0, whole, 4):
+        x0, x1 = X[first + r], X[first + r + 1]
+        x2, x3 = X[first + r + 2], X[first + r + 3]
+        z0, z1, z2, z3 = intercept, intercept, intercept, intercept
+        for j in range(k):
+            z0 += x0[j] * theta[j]
+            z1 += x1[j] * theta[j]
+            z2 += x2[j] * theta[j]
+            z3 += x3[j] * theta[j]
+        z[r], z[r + 1], z[r + 2], z[r + 3] = z0, z1, z2, z3
+    for r in range(whole, count):
+        x0 = X[first + r]
+        z0 = intercept
+        for j in range(k):
+            z0 += x0[j] * theta[j]
+        z[r] = z0
+
+
+@kernel
+def add_rows(X, first, rows, count, factor, total):
+    """Add Σ factor·(x, 1) over the listed rows of a tile to `total`."""
+    k = X.shape[1]
+    whole = count - count % 4
+    for r in range(0, whole, 4):
+        x0, x1 = X[first + rows[r]], X[first + rows[r + 1]]
+        x2, x3 = X[first + rows[r + 2]], X[first + rows[r + 3]]
+        f0, f1 = factor[rows[r]], factor[rows[r + 1]]
+        f2, f3 = factor[rows[r + 2]], factor[rows[r + 3]]
+        for j in range(k):
+            total[j] += (f0 * x0[j] + f1 * x1[j]) + (f2 * x2[j] + f3 * x3[j])
+        total[k] += (f0 + f1) + (f2 + f3)
+    for r in range(whole, count):
+        x0, f0 = X[first + rows[r]], factor[rows[r]]
+        for j in range(k):
+            total[j] += f0 * x0[j]
+        total[k] += f0
+
+
+@kernel
+def tile_rows(k):
+    """Rows of a tile: as many as stay in the fastest cache."""
+    return min(TILE, max(8, TILE_CELLS // (k + 1)))
+
+
+@kernel
+def dense_pass(
+    X, start, stop, positive, weight, theta, intercept, gamma, likelihood, sums, slopes
+):
+    """Sums and slopes of rows start…stop, added to what is there."""
+    step = tile_rows(X.shape[1])
+    z, factor = np.empty(step), np.empty(step)
+    rows = np.empty((2, step), dtype=np.intp)
+    for first in range(start, stop, step):
+        last = min(first + step, stop)
+        tile_margins(X, first, last, theta, intercept, z)
+        link(z, first, last, positive, weight, gamma, likelihood, sums, factor)
+        hits, others = 0, 0
+        for r in range(last - first):
+            if positive[first + r]:
+                rows[0, hits] = r
+                hits += 1
+            else:
+                rows[1, others] = r
+                others += 1
+        add_rows(X, first, rows[0], hits, factor, slopes[0])
+        add_rows(X, first, rows[1], others, factor, slopes[1])
+
+
+@kernel
+def dense_margins(X, start, stop, theta, intercept, z):
+    """z[i] = x_i·θ + θ₀ for rows start…stop."""
+    step = tile_rows(X.shape[1])
+    for first in range(start, stop, step):
+        last = min(first + step, stop)
+        tile_margins(X, first, last, theta, intercept, z[first:last])
+
+
+@kernel
+def dense_combine(X, start, stop, factor, total):
+    """Add Σ factor_i·(x_i, 1) over rows start…stop to `total`."""
+    step = tile_rows(X.shape[1])
+    rows = np.arange(step)
+    for first in range(start, stop, step):
+        last = min(first + step, stop)
+        add_rows(X, first, rows, last - first, factor[first:last], total)
+
+
+@kernel
+def sparse_margin(data, indices, low, high, theta, intercept):
+    """x·θ + θ₀ of one stored row."""
+    total = intercept
+    for place in range(np.uint64(low), np.uint64(high)):  # unsigned: never from the end
+        total += data[place] * theta[np.uint64(indices[place])]
+    return total
+
+
+@kernel
+def sparse_pass(
+    data,
+    indices,
+    indptr,
+    start,
+    stop,
+    positive,
+    weight,
+    theta,
+    intercept,
+    gamma,
+    likelihood,
+    sums,
+    slopes,
+):
+    """`dense_pass` for compressed rows."""
+    k = theta.shape[0]
+    z, factor = np.empty(TILE), np.empty(TILE)
+    for first in range(start, stop, TILE):
+        last = min(first + TILE, stop)
+        for i in range(first, last):
+            low, high = indptr[i], indptr[i + 1]
+            z[i - first] = sparse_margin(data, indices, low, high, theta, intercept)
+        link(z, first, last, positive, weight, gamma, likelihood, sums, factor)
+        for i in range(first, last):
+            f = factor[i - first]
+            side = np.uint64(0) if positive[i] else np.uint64(1)
+            for place in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
+                slopes[side, np.uint64(indices[place])] += f * data[place]
+            slopes[side, k] += f
+
+
+@kernel
+def sparse_margins(data, indices, indptr, start, stop, theta, intercept, z):
+    """`dense_margins` for compressed rows."""
+    for i in range(start, stop):
+        low, high = indptr[i], indptr[i + 1]
+        z[i] = sparse_margin(data, indices, low, high, theta, intercept)
+
+
+@kernel
+def sparse_combine(data, indices, indptr, start, stop, factor, total):
+    """`dense_combine` for compressed rows."""
+    k = total.shape[0] - 1
+    for i in range(start, stop):
+        for place in range(np.uint64(indptr[i]), np.uint64(indptr[i + 1])):
+            total[np.uint64(indices[place])] += factor[i] * data[place]
+        total[k] += factor[i]

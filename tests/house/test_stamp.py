@@ -1,0 +1,65 @@
+"""A cached kernel is recompiled when one that it calls changes in another file."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+CALLEE = """
+from argmetric._jit import kernel
+
+@kernel
+def inner(x):
+    return x + {step}
+"""
+CALLER = """
+from argmetric._jit import kernel
+from callee import inner
+
+@kernel
+def outer(x):
+    return 2 * inner(x)
+"""
+PROGRAM = """
+import argmetric._jit
+{before}
+from caller import outer
+print(outer(1), sum(outer.stats.cache_hits.values()))
+"""
+NO_STAMP = "argmetric._jit._stamp = lambda dispatcher, folder: False"
+
+
+@pytest.fixture
+def call(tmp_path):
+    """A process that calls `outer(1)`: its value, and hits in the cache."""
+    (tmp_path / "caller.py").write_text(CALLER)
+
+    def run(step, before=""):
+        path = tmp_path / "callee.py"
+        path.write_text(CALLEE.format(step=step))
+        os.utime(path, (1, 1))  # as where files of the same age were unpacked
+        environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+        done = subprocess.run(
+            [sys.executable, "-c", PROGRAM.format(before=before)],
+            cwd=tmp_path,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        return tuple(map(int, done.stdout.split()))
+
+    return run
+
+
+def test_a_changed_callee_gives_the_new_value(call):
+    assert call(1) == (4, 0)
+    assert call(1) == (4, 1)  # from the cache
+    assert call(5) == (12, 0)
+
+
+def test_nothing_is_cached_where_numba_cannot_be_told(call, tmp_path):
+    assert call(1, NO_STAMP) == (4, 0)
+    assert call(5, NO_STAMP) == (12, 0)
+    assert not list(tmp_path.rglob("*.nbi"))
