@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 .DEFAULT_GOAL := help
 
-.PHONY: help demo test test-all chromium test-browser lint warm docs bench clean
+.PHONY: help demo test test-all coverage chromium test-browser lint warm docs bench clean
 
 help: ## this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -54,6 +54,9 @@ test: .venv/.ready ## every check
 # Workers that are killed ten times, and 20,000 odd calls: minutes more
 test-all: export ARGMETRIC_SLOW = 1
 test-all: test ## every check, and those that take long
+
+coverage: .venv/.ready ## which lines and branches the tests reach, kernels apart
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist loadfile --cov --cov-report=term
 
 chromium: # the system's; root of a Debian installs it
 	@for name in "$$ARGMETRIC_CHROMIUM" chromium chromium-browser google-chrome google-chrome-stable; do \
