@@ -1,0 +1,1 @@
+"""Recorded public calls: the calls, what is kept of an answer, times."""

@@ -1,0 +1,490 @@
+"""Calls on chains, streams, texts, files and the command line; valid calls of all."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import functools
+import io
+import itertools
+import json
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import argmetric as am
+from argmetric import scale, search, sequence, stream
+from recorded_parts.data import METRICS, groups_of, matrix, scores, truth
+
+Calls = Iterator[tuple[str, Callable[[], Any]]]
+TESTS = Path(__file__).parents[2] / "tests"
+
+
+def all_calls() -> Calls:
+    yield from sequence_calls()
+    yield from stream_calls()
+    yield from train_calls()
+    yield from search_calls()
+    yield from scale_calls()
+    yield from command_calls()
+    yield from valid_calls()
+
+
+# --------------------------------------------------------------------- sequence
+
+TAGS = ("O", "B-A", "I-A", "B-B", "I-B")
+
+
+def chain(length: int) -> Any:
+    rng = np.random.default_rng(length)
+    steps = rng.dirichlet((2.0, 2.0), (length - 1, 2))
+    return sequence.MarkovChain([0.7, 0.3], steps)
+
+
+def crfs(count: int, length: int) -> list[Any]:
+    rng = np.random.default_rng([count, length])
+    pairwise = rng.normal(size=(5, 5))
+    unary = rng.normal(size=(count, length, 5))
+    return [sequence.LinearChainCRF(rows, pairwise, TAGS) for rows in unary]
+
+
+def sequence_calls() -> Calls:
+    for length in (3, 12, 30):
+        z = truth(scores(length, "half"))
+        own = functools.partial(sequence.WindowUtility, 2, lambda z, y: float(z == y))
+        utilities = {
+            **{name: name for name in ("f1", "mcc", "gmean", "jaccard", "accuracy")},
+            **{"pk": sequence.Pk(2), "windowdiff": sequence.WindowDiff(2)},
+            **{"hamming": sequence.Hamming(), "zero_one": sequence.ZeroOne()},
+            **{"boundary": sequence.BoundarySimilarity(), "window": own()},
+        }
+        models = {"chain": chain(length)}
+        models["independent"] = sequence.Independent(scores(length, "half"))
+        for word, model in models.items():
+            for name, utility in utilities.items():
+                key = f"sequence/{name}/{word}/n={length}"
+                given = (utility, z, model)
+                yield (
+                    f"{key}/expectation",
+                    functools.partial(sequence.expectation, *given),
+                )
+                if length < 30:
+                    yield (
+                        f"{key}/distribution",
+                        functools.partial(sequence.distribution, *given),
+                    )
+                if name in METRICS:
+                    call = functools.partial(sequence.decode, utility, model)
+                    yield f"{key}/decode", call
+    for count, length in ((1, 4), (6, 12), (40, 9), (3, 60)):
+        models = crfs(count, length)
+        for metric in ("f1", "f2", "jaccard"):
+            for level in ("corpus", "document"):
+                given = {"metric": metric, "level": level}
+                if level == "document":
+                    given["documents"] = [i // 2 for i in range(count)]
+                key = f"sequence/spans/{metric}/{level}/{count}x{length}"
+                yield key, functools.partial(sequence.decode_spans, models, **given)
+        call = functools.partial(sequence.decode_spans, models, per_type=True)
+        yield f"sequence/spans/per_type/{count}x{length}", call
+        key = f"sequence/spans/marginals/{count}x{length}"
+        yield key, functools.partial(sequence.span_marginals, models)
+        yield (
+            f"sequence/crf/{count}x{length}",
+            lambda models=models: [
+                [one.log_partition, one.viterbi(), one.marginals()]
+                for one in models[:2]
+            ],
+        )
+
+
+# ----------------------------------------------------------------- stream, train
+
+
+def table(n: int = 400, columns: int = 5) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng([n, columns])
+    X = rng.normal(size=(n, columns))
+    odds = X @ np.linspace(2.0, -1.0, columns) - 1.5
+    return X, (rng.random(n) < 1 / (1 + np.exp(-odds))).astype(int)
+
+
+def stream_calls() -> Calls:
+    X, y = table()
+    p = scores(300, seed=13)
+
+    def learned(**options: Any) -> Any:
+        model = stream.OnlineClassifier(**{"random_state": 0} | options)
+        found = model.progressive(X[:300], y[:300], classes=[0, 1], return_proba=True)
+        model.partial_fit(X[300:], y[300:])
+        after = X[:40]
+        return [found, model.predict(after), model.predict_proba(after), str(model)]
+
+    def ran(rule: Any, metric: str) -> Any:
+        state = rule.init_state(metric)
+        run = rule.run(state, p, truth(p))
+        return {"run": run, "state": state, "threshold": rule.threshold_of(state)}
+
+    for metric in ("f1", "f2", "mcc", "gmean", "jaccard", "kappa", "accuracy", "qmean"):
+        for rule in ("histogram", "newton", "ofo", "fofo", "fixed"):
+            chosen = stream.get_rule(rule) if rule != "fofo" else stream.FOFORule(300)
+            call = functools.partial(ran, chosen, metric)
+            yield f"stream/rule/{rule}/{metric}", call
+        for learner in ("mixture", "sgd", "adagrad", "stamp", "omcsl"):
+            call = functools.partial(learned, metric=metric, learner=learner)
+            yield f"stream/{learner}/{metric}", call
+        key = f"stream/score/{metric}"
+        yield (
+            key,
+            lambda metric=metric: stream.ProgressiveScore(metric, window=50).update(
+                truth(p), p > 0.4
+            ),
+        )
+    for word, options in {
+        "average": {"learner": "sgd", "average": "polynomial"},
+        "suffix": {"learner": "sgd", "average": "suffix"},
+        "step": {"learner": "sgd", "step": 0.1},
+        "memory": {"memory": 100.0},
+        "hashed": {"hash_bits": 8},
+        "no intercept": {"fit_intercept": False, "learner": "adagrad"},
+        "window": {"rule": stream.HistogramRule(window=64, forget=None)},
+        "recent": {"rule": stream.HistogramRule(recent=True, bins=64)},
+        "ofo window": {"rule": stream.OFORule(window=50)},
+    }.items():
+        yield f"stream/{word}", functools.partial(learned, **options)
+
+
+def train_calls() -> Calls:
+    from sklearn.linear_model import LogisticRegression
+
+    X, y = table()
+
+    def logistic(**options: Any) -> Any:
+        given = {"random_state": 0, "n_restarts": 1, "max_iter": 30} | options
+        model = am.MetricLogisticRegression(**given).fit(X, y)
+        return [model.coef_, model.intercept_, model.predict_proba(X)]
+
+    def wrapped(**options: Any) -> Any:
+        given = {"cv": 3, "random_state": 0, "estimator": LogisticRegression()}
+        model = am.MetricClassifier(**given | options).fit(X, y)
+        decided = model.decide(X[:60])
+        return [model.predict(X), model.predict_proba(X), decided, str(model)]
+
+    for metric in ("f1", "jaccard", "mcc", "gmean", "accuracy", "kappa"):
+        for objective in ("soft", "expected"):
+            call = functools.partial(logistic, metric=metric, objective=objective)
+            yield f"train/{metric}/{objective}", call
+            yield (
+                f"train/{metric}/{objective}/gradient",
+                lambda metric=metric, objective=objective: am.metric_objective(
+                    metric, objective=objective
+                )(y, X[:, 0]),
+            )
+        for route in ("tune", "decide", "half", "auto"):
+            call = functools.partial(wrapped, metric=metric, route=route)
+            yield f"estimators/{metric}/{route}", call
+        scorer = am.optimal_scorer(metric)
+        yield (
+            f"estimators/{metric}/scorer",
+            lambda scorer=scorer: scorer(LogisticRegression().fit(X, y), X, y),
+        )
+    for method in ("platt", "beta", "isotonic", "auto", None):
+        call = functools.partial(wrapped, calibration=method)
+        yield f"estimators/calibration={method}", call
+
+
+# ----------------------------------------------------------------------- search
+
+NOUNS, VERBS, PLACES = ("cat", "dog", "man"), ("sees", "eats"), ("home", "town")
+
+
+@functools.cache
+def corpus(n: int) -> tuple[list[Any], list[list[str]], list[list[int]]]:
+    """Sentences of words and tags, their chunks and their heads."""
+    rng = np.random.default_rng(n)
+    sentences, chunks, heads = [], [], []
+    for _ in range(n):
+        rows = [("the", "DT", "B-NP", 2)] * int(rng.integers(2))
+        rows.append((str(rng.choice(NOUNS)), "NN", "I-NP" if rows else "B-NP", -1))
+        verb = len(rows) + 1
+        rows.append((str(rng.choice(VERBS)), "VB", "B-VP", 0))
+        if rng.random() < 0.6:
+            rows.append(("big", "JJ", "B-NP", len(rows) + 2))
+            rows.append((str(rng.choice(PLACES)), "NN", "I-NP", -1))
+        sentences.append([(word, tag) for word, tag, *_ in rows])
+        chunks.append([chunk for *_, chunk, _ in rows])
+        heads.append([verb if head < 0 else head for *_, head in rows])
+    return sentences, chunks, heads
+
+
+@functools.cache
+def reviews(n: int) -> tuple[list[list[str]], list[list[str]]]:
+    """Clusters of documents, and summaries of them."""
+    rng = np.random.default_rng(n)
+    things, kinds = ("room", "staff", "pool", "food"), ("clean", "kind", "cold", "old")
+    clusters, references = [], []
+    for _ in range(n):
+        said = [f"The {thing} was {rng.choice(kinds)}." for thing in things]
+        texts = [" ".join(s for s in said if rng.random() < 0.6) for _ in range(3)]
+        clusters.append([f"{text} I saw a {rng.choice(kinds)} bar." for text in texts])
+        references.append([f"{said[0]} {said[1]}", said[2]])
+    return clusters, references
+
+
+def search_calls() -> Calls:
+    sentences, chunks, heads = corpus(40)
+    fresh = corpus(15)
+    tags = [[tag for _, tag in one] for one in sentences]
+
+    def tagged(kind: Any = search.Tagger, labels: Any = chunks, **options: Any) -> Any:
+        model = kind(**{"epochs": 2, "hash_bits": 12} | options)
+        model.fit(sentences, labels)
+        found = [model.predict(fresh[0]), str(model)]
+        if kind is search.Tagger:
+            found.append(model.evaluate(*fresh[:2]))
+            found.append(model.predict_nbest(fresh[0][:3], n=2))
+        return found
+
+    def parsed(**options: Any) -> Any:
+        model = search.Parser(**{"epochs": 2, "hash_bits": 12, "beam": 2} | options)
+        model.fit(sentences, heads)
+        scored = model.evaluate(fresh[0], fresh[2])
+        return [model.predict(fresh[0]), scored, str(model)]
+
+    for word, options in {
+        **{f"learner={x}": {"learner": x} for x in ("logistic", "perceptron", "svm")},
+        **{f"direction={x}": {"direction": x} for x in ("left", "right", "both")},
+        **{f"beam={x}": {"beam": x} for x in (1, 4)},
+        **{f"roll_in={x}": {"roll_in": x} for x in ("mixed", "gold", "own", "none")},
+        **{f"costs={x}": {"costs": x} for x in ("zero_one", "regret")},
+        **{f"memory={x}": {"memory": x} for x in ("none", "past", "both")},
+        **{f"dropout={x}": {"dropout": x} for x in (0.0, 0.3)},
+        "task=pos": {"task": "pos", "labels": tags},
+        "task=ner": {"task": "ner"},
+        "seed": {"random_state": 5},
+        "segments": {"kind": search.SegmentTagger},
+        "segments,beam=1": {"kind": search.SegmentTagger, "beam": 1, "max_length": 3},
+    }.items():
+        yield f"search/tagger/{word}", functools.partial(tagged, **options)
+    for direction, roll_in, beam in itertools.product(
+        ("left", "right", "both"), ("static", "own", "cross"), (1, 3)
+    ):
+        given = {"direction": direction, "roll_in": roll_in, "beam": beam}
+        key = f"search/parser/{direction}/{roll_in}/beam={beam}"
+        yield key, functools.partial(parsed, **given)
+    clusters, references = reviews(8)
+    for policy in ("searn", "weights", "frequency"):
+        for words in (6, 14):
+
+            def summed(policy: Any = policy, words: int = words) -> Any:
+                model = search.Summarizer(policy=policy, iterations=1)
+                if policy != "frequency":
+                    model.fit(clusters, references, words=words)
+                found = model.predict(clusters, words=words)
+                scored = model.evaluate(clusters, references, words=words)
+                return [[str(one) for one in found], scored]
+
+            yield f"search/summarizer/{policy}/words={words}", summed
+    X, Y = np.eye(12), truth(matrix(12, 4))
+    for metric in ("f1", "jaccard", "accuracy"):
+        for beam in (1, 3):
+
+            def labelled(metric: str = metric, beam: int = beam) -> Any:
+                model = search.MultiLabelTagger(metric, beam=beam, epochs=3)
+                return model.fit(X, Y).predict(X)
+
+            yield f"search/labels/{metric}/beam={beam}", labelled
+    words = ["banana", "onion", "yes", "tree", "apple", "sky"]
+    kinds = ["".join("v" if x in "aeiou" else "c" for x in word) for word in words]
+    for learner in ("logistic", "perceptron", "svm"):
+        for costs in ("optimal", "rollout", "tied"):
+            for beam in (1, 2):
+
+                def searched(a: Any = learner, b: Any = costs, c: int = beam) -> Any:
+                    task = search.SequenceLabelling("cv")
+                    model = search.Searn(task, a, costs=b, beam=c, iterations=2)
+                    return [model.fit(words, kinds).predict(words), str(model)]
+
+                yield f"search/searn/{learner}/{costs}/beam={beam}", searched
+
+
+# ------------------------------------------------------------ files, command line
+
+
+def write_files() -> None:
+    """Small files of all kinds in the current folder."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    if Path("rows.csv").exists():
+        return
+    p = scores(240, seed=14).round(4)
+    y, g = truth(p), groups_of([6] * 40, "shuffled")
+    d = (p > 0.3).astype(int)
+    rows = [f"{a},{b},{c},{e}" for a, b, c, e in zip(p, y, g, d, strict=True)]
+    Path("decided.csv").write_text("\n".join(["p,y,g,decision", *rows, ""]))
+    short = [row.rsplit(",", 1)[0] for row in rows]
+    Path("rows.csv").write_text("\n".join(["p,y,g", *short, ""]))
+    wide = [f"{a},{a * a:.4f},{b},{b * c % 2}" for a, b, c in zip(p, y, g, strict=True)]
+    Path("wide.csv").write_text("\n".join(["p_a,p_b,y_a,y_b", *wide, ""]))
+    named = [f"{a},{b},w{c % 3}" for a, b, c in zip(p, y, g, strict=True)]
+    Path("table.csv").write_text("\n".join(["x,y,word", *named, ""]))
+    lines = [f"{b} 1:{a} 2:1" for a, b in zip(p, y, strict=True)]
+    Path("rows.svm").write_text("\n".join([*lines, ""]))
+    Path("many").mkdir()
+    for i in range(3):
+        part = {"p": p[i::3], "y": y[i::3], "g": g[i::3], "decision": d[i::3]}
+        pq.write_table(pa.table(part), f"many/{i}.parquet")
+    sentence = {"tokens": ["Ana", "va"], "probabilities": [[0.6, 0.4], [0.9, 0.1]]}
+    Path("rows.jsonl").write_text(json.dumps(sentence) + "\n")
+    sentences, chunks, heads = corpus(30)
+    text, trees = "", ""
+    for words, labels, own in zip(sentences, chunks, heads, strict=True):
+        for i, ((w, t), c, h) in enumerate(zip(words, labels, own, strict=True)):
+            text += f"{w} {t} {c}\n"
+            trees += f"{i + 1}\t{w}\t_\t{t}\t_\t_\t{h}\tr\t_\t_\n"
+        text, trees = text + "\n", trees + "\n"
+    Path("text.txt").write_text(text)
+    Path("trees.conllu").write_text(trees)
+    clusters, references = reviews(6)
+    pairs = zip(clusters, references, strict=True)
+    made = [json.dumps({"documents": a, "references": b}) for a, b in pairs]
+    Path("clusters.jsonl").write_text("\n".join([*made, ""]))
+
+
+def scale_calls() -> Calls:
+    def of_files(verb: Any, **options: Any) -> Callable[[], Any]:
+        def call() -> Any:
+            write_files()
+            return verb("many", score="p", n_jobs=1, **options)
+
+        return call
+
+    for metric in ("f1", "mcc", "gmean", "jaccard"):
+        for average in ("groups", "pooled"):
+            given = {"metric": metric, "average": average}
+            grouped = given | {"group": "g"} if average == "groups" else given
+            key = f"scale/decide/{metric}/{average}"
+            output, new = f"out-{metric}-{average}", {"decision_column": "found"}
+            yield key, of_files(scale.decide, output=output, **grouped | new)
+            key = f"scale/forecast/{metric}/{average}"
+            call = of_files(scale.forecast, decision_column="decision", **grouped)
+            yield key, call
+            key = f"scale/evaluate/{metric}/{average}"
+            given = {"label": "y", "decision_column": "decision", **grouped}
+            yield (
+                key,
+                lambda given=given: (
+                    write_files(),
+                    scale.evaluate("many", n_jobs=1, **given),
+                )[1],
+            )
+        call = of_files(scale.tune, metric=metric, label="y", n_bootstrap=20, cv=3)
+        yield f"scale/tune/{metric}", call
+        call = of_files(scale.calibration_check, metric=metric, label="y")
+        yield f"scale/check/{metric}", call
+    for method in ("platt", "beta", "isotonic"):
+        call = of_files(scale.calibrate, method=method, label="y")
+        yield f"scale/calibrate/{method}", call
+
+
+# Later commands use the files of earlier ones
+COMMANDS = """metrics
+decide rows.csv
+decide rows.csv -m mcc --group g
+decide rows.csv -m gmean --max-positives 9 -o decided-9.csv
+decide rows.csv --min-precision .6 --min-recall .1
+decide rows.csv --group g --average pooled --zero-division 1
+decide rows.csv --reference decided.csv
+decide rows.csv --reference rows.csv --prior estimate
+decide rows.csv --reference rows.csv --route decide
+decide rows.csv --reference rows.csv --route tune
+decide rows.csv --prior .1
+decide many --group g -o out --decision-column found
+decide missing.csv
+decide rows.csv -m nothing
+forecast decided.csv
+forecast decided.csv -m mcc --coverage .5
+forecast decided.csv --group g --overdispersion .2
+forecast rows.csv --known y --threshold 0.5
+forecast decided.csv --reference rows.csv
+forecast decided.csv --fail-under .99
+evaluate decided.csv --label y
+evaluate decided.csv --label y --group g
+evaluate decided.csv --label y --score p -m mcc
+evaluate decided.csv --label y --fail-under .99
+tune rows.csv -m f1 -m mcc -o rule-{metric}.json
+tune rows.csv --cost-fp 1 --cost-fn 3 --group g
+tune rows.csv --no-label
+tune rows.csv -m gmean --choice one-se --max-positives .2
+decide rows.csv --rule rule-f1.json -o by.csv
+decide wide.csv --scores p_* --labels y_* -o wide-out.csv
+decide wide.csv --scores p_* --average samples -m jaccard
+decide wide.csv --scores p_* --average micro
+forecast wide-out.csv --scores p_*
+evaluate wide-out.csv --labels y_*
+evaluate wide-out.csv --labels y_* --average samples -m jaccard
+tune wide.csv --scores p_* --labels y_* -o wide.json
+decide wide.csv --scores p_* --rule wide.json
+calibrate rows.csv -o map.json
+calibrate rows.csv --method isotonic -m mcc
+calibrate rows.csv --method beta --group g
+calibrate rows.csv --map map.json
+decide rows.csv --calibrator map.json
+train table.csv --model logistic -o m.skops
+predict m.skops table.csv
+expect rows.csv decided.csv --label y
+expect rows.csv decided.csv --label y --quantiles
+stream rows.svm
+stream rows.svm -m mcc --hash-bits 8
+stream rows.svm --checkpoint kept
+stream predict kept rows.svm
+spans rows.jsonl --names O,B-X
+tag train text.txt --task chunk --epochs 1 --dev text.txt -o t.tagger
+tag predict t.tagger text.txt -o tagged.txt
+tag evaluate tagged.txt
+summarize train clusters.jsonl --words 8 -o s.model
+summarize evaluate clusters.jsonl --model s.model
+parse train trees.conllu --epochs 1 --dev trees.conllu -o t.parser
+parse predict t.parser trees.conllu -o parsed.conllu
+parse evaluate trees.conllu parsed.conllu"""
+
+
+def command_calls() -> Calls:
+    from argmetric.cli import main
+
+    def ran(command: str, *more: str) -> Callable[[], Any]:
+        def call() -> Any:
+            write_files()
+            out = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
+            err = io.StringIO()
+            with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+                code = main([*command.split(), *more])
+            out.flush()
+            text = out.buffer.getvalue().decode()
+            with contextlib.suppress(ValueError):
+                return {"code": code, "out": json.loads(text), "err": err.getvalue()}
+            return {"code": code, "out": text, "err": err.getvalue()}
+
+        return call
+
+    for command in COMMANDS.splitlines():
+        yield f"command/{command}/json", ran(command, "--json", "--force")
+        yield f"command/{command}/text", ran(command, "--force")
+
+
+# ------------------------------------------------------------------- valid calls
+
+
+def valid_calls() -> Calls:
+    """One call of every public name, as the tests list them."""
+    sys.path.insert(0, str(TESTS))
+    from fuzz import CALLS
+
+    for name, one in CALLS.items():
+        if "Display" in name or name.endswith((".plot", ".save", ", n_jobs")):
+            continue  # pictures, calls that return nothing, and one without a seed
+        given = copy.deepcopy(one.arguments)
+        yield f"valid/{name}", functools.partial(one.function, **given)
