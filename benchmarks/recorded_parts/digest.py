@@ -22,7 +22,9 @@ DEEPEST = 4
 # Pictures, maps drawn by the dozen, and what is given again by other attributes
 SKIPPED = {"ax_", "figure_", "line_", "alternatives", "draws", "draws_", "parts"}
 SKIPPED |= {"versions", "seconds", "rows_per_second", "bytes"}
-CHANGING = re.compile(r" at 0x[0-9a-f]+|\b\d+\.\d s\b|\b[\d.]+ [kM]?B\b")
+CHANGING = re.compile(
+    r" at 0x[0-9a-f]+|\b\d+\.\d s\b|\b[\d.]+ [kM]?B\b|\b[\d,]+ \w+ a second| +$", re.M
+)
 TEXT = "text"  # path of the printed form
 LONG_NUMBER = re.compile(r"\d+\.\d{9,}(?:e[-+]?\d+)?")
 LONGEST = 3000  # characters of a text that is kept as it is
