@@ -23,7 +23,7 @@ DEEPEST = 4
 SKIPPED = {"ax_", "figure_", "line_", "alternatives", "draws", "draws_", "parts"}
 SKIPPED |= {"versions", "seconds", "rows_per_second", "bytes"}
 CHANGING = re.compile(
-    r" at 0x[0-9a-f]+|\b\d+\.\d s\b|\b[\d.]+ [kM]?B\b|\b[\d,]+ \w+ a second| +$", re.M
+    r" at 0x[0-9a-f]+|\b\d+\.\d s\b|\b[\d.]+ [kM]?B\b|\b[\d,]+ \w+ a second"
 )
 TEXT = "text"  # path of the printed form
 LONG_NUMBER = re.compile(r"\d+\.\d{9,}(?:e[-+]?\d+)?")
@@ -89,6 +89,7 @@ def put(found: Digest, path: str, value: Any, depth: int) -> None:
 def plain(text: str) -> str:
     """A text without folder, addresses and times, and with at most eight digits."""
     text = CHANGING.sub("", text.replace(os.getcwd(), "."))
+    text = re.sub(" +$", "", text, flags=re.MULTILINE)  # as wide as what was left out
     return LONG_NUMBER.sub(lambda found: f"{float(found[0]):.8g}", text)
 
 

@@ -89,7 +89,8 @@ def command() -> None:
 
     if not Path("scores.csv").exists():
         Path("scores.csv").write_text("\n".join(["p", *map(str, scores(1000)), ""]))
-    with contextlib.redirect_stdout(io.StringIO()):
+    silent = io.StringIO()
+    with contextlib.redirect_stdout(silent), contextlib.redirect_stderr(silent):
         assert main(["decide", "scores.csv", "--json"]) == 0
 
 
