@@ -35,14 +35,17 @@ def tasks_done(dask_scheduler):
 
 
 class Deadly:
-    """Tasks one of which kills its process once, in the middle of a stage."""
+    """Tasks one of which kills its process once, in the middle of a stage.
 
-    def __init__(self, function, stage, mark):
-        self.function, self.stage, self.mark = function, stage, mark
+    A stage is known by the folder in which its results are kept.
+    """
+
+    def __init__(self, function, folder, mark):
+        self.function, self.folder, self.mark = function, folder, mark
 
     def __call__(self, tasks):
-        stages = {one.function.__name__ for one in tasks if "1.json" in one.kept}
-        if self.stage in stages:
+        kept = [Path(one.kept) for one in tasks if "1.json" in one.kept]
+        if self.folder in {path.parent.name for path in kept}:
             die_once((0, self.mark))
         return self.function(tasks)
 
@@ -50,12 +53,12 @@ class Deadly:
 class DyingExecutor:
     """An executor one of whose workers is killed."""
 
-    def __init__(self, executor, stage, mark):
-        self.executor, self.stage, self.mark = executor, stage, mark
+    def __init__(self, executor, folder, mark):
+        self.executor, self.folder, self.mark = executor, folder, mark
         self.n_workers = executor.n_workers
 
     def map(self, function, items):
         items = list(items)
         if items and hasattr(items[0][0], "kept"):
-            function = Deadly(function, self.stage, self.mark)
+            function = Deadly(function, self.folder, self.mark)
         return self.executor.map(function, items)

@@ -8,11 +8,11 @@ import argmetric as am
 from argmetric import scale
 from argmetric._files import DataError
 from argmetric.scale import _calibrate as calibrate_stage
-from argmetric.scale import _check as check_stage
-from argmetric.scale import _sums as sums_stage
-from argmetric.scale._drawn import drawn_reference
-from argmetric.scale._labelled import Wanted, drawn_rows, labelled_rows
-from argmetric.scale._reading import How
+from argmetric.scale import _labelled as labelled_stage
+from argmetric.scale._columns import Wanted
+from argmetric.scale._labelled import drawn_reference, drawn_rows
+from argmetric.scale._reading import How, reading
+from argmetric.scale._sources import find_input
 from scale_data import write_parts
 
 N = 8_000
@@ -94,7 +94,7 @@ def test_scores_on_another_scale_have_the_ends_of_memory(files):
 )
 @pytest.mark.parametrize("kind", ["plain", "ends", "weights"])
 def test_many_rows_are_added_up(method, tolerance, kind, files, monkeypatch):
-    monkeypatch.setattr(calibrate_stage, "FEW", 1000)
+    monkeypatch.setattr(calibrate_stage, "MOST_EXACT_ROWS", 1000)
     y, p, w = made(ends=kind == "ends")
     weight = w if kind == "weights" else None
     found = scale.calibrate(
@@ -105,7 +105,7 @@ def test_many_rows_are_added_up(method, tolerance, kind, files, monkeypatch):
 
 
 def test_rows_with_few_scores_are_exact_however_many(files, monkeypatch):
-    monkeypatch.setattr(calibrate_stage, "FEW", 1000)
+    monkeypatch.setattr(calibrate_stage, "MOST_EXACT_ROWS", 1000)
     y, p, _ = made(digits=3)
     folder = files(y, p)
     for method in ("spline", "isotonic"):
@@ -114,7 +114,7 @@ def test_rows_with_few_scores_are_exact_however_many(files, monkeypatch):
 
 
 def test_the_map_is_the_same_for_any_files(files, tmp_path, monkeypatch):
-    monkeypatch.setattr(calibrate_stage, "FEW", 1000)
+    monkeypatch.setattr(calibrate_stage, "MOST_EXACT_ROWS", 1000)
     y, p, w = made()
     table = pa.table({"label": y, "score": p, "w": w})
     one = write_parts(tmp_path / "one", table, [])
@@ -161,9 +161,9 @@ def test_rows_that_maps_are_compared_on_do_not_depend_on_files(tmp_path):
     for i, breaks in enumerate(([], [1, 4000])):
         folder = write_parts(tmp_path / f"in{i}", table, breaks)
         how = How("stop", None, None, None, None, None)
-        wanted = Wanted(None, None, "w", None, None, False)
-        with labelled_rows(folder, wanted, how) as rows:
-            drawn.append(drawn_reference(rows, 1000))
+        wanted = Wanted({"score": None, "label": None}, weight="w")
+        with reading(find_input(folder), wanted, how, both=True) as run:
+            drawn.append(drawn_reference(run, 1000))
     one, two = drawn
     np.testing.assert_array_equal(one.scores, two.scores)
     np.testing.assert_array_equal(one.y, two.y)
@@ -181,12 +181,12 @@ def test_rows_that_maps_are_compared_on_do_not_depend_on_files(tmp_path):
 
 @pytest.mark.parametrize("weight", [None, "w"])
 def test_steps_of_many_rows_are_those_of_rounded_scores(files, monkeypatch, weight):
-    monkeypatch.setattr(calibrate_stage, "FEW", 1000)
-    monkeypatch.setattr(sums_stage, "BINS", 1 << 5)
+    monkeypatch.setattr(calibrate_stage, "MOST_EXACT_ROWS", 1000)
+    monkeypatch.setattr(labelled_stage, "BINS", 1 << 5)
     y, p, w = made(ends=True)
     weights = np.ones(N) if weight is None else w
     with np.errstate(divide="ignore"):
-        number = sums_stage.bins_of(np.log(p) - np.log1p(-p))
+        number = labelled_stage.bins_of(np.log(p) - np.log1p(-p))
     bins = np.unique(number[weights > 0], return_inverse=True)[1]
     there = weights > 0
     mean = np.bincount(bins, (weights * p)[there]) / np.bincount(bins, weights[there])
@@ -239,7 +239,7 @@ def test_the_check_is_that_of_memory(kind, tmp_path):
 
 
 def test_a_check_of_many_rows_is_one_of_a_sample_that_is_asked_for(files, monkeypatch):
-    monkeypatch.setattr(check_stage, "FEW", 1000)
+    monkeypatch.setattr(calibrate_stage, "MOST_CHECKED_ROWS", 1000)
     y, p, _ = made()
     folder = files(y, p, np.arange(N) // 10)
     with pytest.raises(DataError, match=r"8,000 rows are too many.*n_sample=1000000"):

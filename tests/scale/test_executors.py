@@ -8,8 +8,7 @@ from concurrent.futures.process import BrokenProcessPool
 import pytest
 
 from argmetric.scale import Dask, Processes, Threads
-from argmetric.scale._executors import as_executor
-from argmetric.scale._extras import load_extra
+from argmetric.scale._executors import as_executor, load_extra
 from scale_data import scored, write_parts
 from scale_tasks import die, die_once, refuse_three, square, tasks_done
 

@@ -9,10 +9,9 @@ import pytest
 
 import argmetric as am
 from argmetric import scale
-from argmetric.scale import _append as append_stage
 from argmetric.scale import _buckets as bucket_stage
 from argmetric.scale import _decide as decide_stage
-from argmetric.scale import _partition as partition_stage
+from argmetric.scale import _pieces as pieces_stage
 from argmetric.scale import decide
 from argmetric.scale._folders import claimed, places_of
 from scale_data import SMALL, decisions, left_beside, read_back, scored, write_parts
@@ -40,13 +39,13 @@ def run(files, **words):
 
 
 def test_rows_that_a_partition_loses_are_missed(files, monkeypatch):
-    real = partition_stage.write_chunk
+    real = pieces_stage.write_chunk
 
     def lossy(writer, chunk, codes, parts):
         rows, scores, ids = chunk
         return real(writer, (rows[1:], scores[1:], ids[1:]), codes[1:], parts)
 
-    monkeypatch.setattr(partition_stage, "write_chunk", lossy)
+    monkeypatch.setattr(pieces_stage, "write_chunk", lossy)
     with pytest.raises(
         ValueError, match=r"^partition: .*part-000\.parquet: 800 rows went in and 799"
     ):
@@ -56,13 +55,13 @@ def test_rows_that_a_partition_loses_are_missed(files, monkeypatch):
 
 
 def test_scores_that_a_partition_changes_are_noticed(files, monkeypatch):
-    real = partition_stage.write_chunk
+    real = pieces_stage.write_chunk
 
     def changed(writer, chunk, codes, parts):
         rows, scores, ids = chunk
         return real(writer, (rows, np.where(rows == 5, 0.5, scores), ids), codes, parts)
 
-    monkeypatch.setattr(partition_stage, "write_chunk", changed)
+    monkeypatch.setattr(pieces_stage, "write_chunk", changed)
     with pytest.raises(ValueError, match=r"^decide: .*part-000\.parquet: .*other scor"):
         run(files)
 
@@ -80,13 +79,13 @@ def test_labels_that_are_lost_are_missed(files, monkeypatch):
 
 
 def test_rows_that_change_while_they_are_written_are_noticed(files, monkeypatch):
-    real = append_stage.batches_of
+    real = bucket_stage.batches_of
 
     def short(source, columns, rows):
         for batch in real(source, columns, rows):
             yield batch.slice(0, batch.num_rows - 1)
 
-    monkeypatch.setattr(append_stage, "batches_of", short)
+    monkeypatch.setattr(bucket_stage, "batches_of", short)
     with pytest.raises(ValueError, match=r"^append: .*800 rows went in and 799 came"):
         run(files)
     assert not files[2].exists()

@@ -81,7 +81,7 @@ def test_what_this_process_holds_is_read_from_there(table, frame):
 
 
 def test_training_on_arrays_is_that_of_memory(monkeypatch):
-    monkeypatch.setattr(train_stage, "FEW", 100)
+    monkeypatch.setattr(train_stage, "MOST_ROWS_IN_MEMORY", 100)
     rng = np.random.default_rng(1)
     X = rng.normal(size=(600, 3))
     y = (rng.random(600) < 1 / (1 + np.exp(-X[:, 0]))).astype(int)

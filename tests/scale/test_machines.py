@@ -14,9 +14,8 @@ import pytest
 
 import argmetric as am
 from argmetric._results.saving import remove_folder, remove_unfinished
-from argmetric.scale import _append as append_stage
 from argmetric.scale import _buckets as bucket_stage
-from argmetric.scale import _partition as partition_stage
+from argmetric.scale import _pieces as pieces_stage
 from argmetric.scale import decide, evaluate
 from argmetric.scale._tasks import StageError
 from scale_data import SMALL, decisions, left_beside, read_back, scored, write_parts
@@ -54,9 +53,9 @@ def full_disk(*arguments, **words):
 @pytest.mark.parametrize(
     ("module", "name", "stage"),
     [
-        (partition_stage, "write_chunk", "partition"),
+        (pieces_stage, "write_chunk", "partition"),
         (bucket_stage, "write_labels", "decide"),
-        (append_stage, "_writer", "append"),
+        (bucket_stage, "_writer", "append"),
     ],
 )
 def test_a_full_disk_is_told_and_the_run_goes_on_later(
@@ -108,15 +107,15 @@ def test_writes_that_fail_leave_the_old_output(files, memory, stage):
 
 def test_what_is_done_is_not_done_again(files, monkeypatch):
     with monkeypatch.context() as patched:
-        patched.setattr(append_stage, "_writer", full_disk)
+        patched.setattr(bucket_stage, "_writer", full_disk)
         with pytest.raises(StageError):
             run(files)
 
     def never(*_):
         raise AssertionError("done already")
 
-    monkeypatch.setattr(partition_stage, "scores_and_ids", never)
-    monkeypatch.setattr(bucket_stage, "read_piece", never)
+    monkeypatch.setattr(pieces_stage, "read_batches", never)
+    monkeypatch.setattr(pieces_stage, "chunks_of", never)
     run(files, resume=True)
     np.testing.assert_array_equal(decisions(files[2]), wanted(files[1]))
 
@@ -195,13 +194,13 @@ def test_a_hard_end_of_a_verb_that_writes_nothing_leaves_nothing(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("kind", "stage"), [("processes", "partition"), ("cluster", "decide_bucket")]
+    ("kind", "folder"), [("processes", "pieces"), ("cluster", "labels")]
 )
-def test_a_killed_worker_changes_nothing(files, kind, stage, tmp_path, request):
+def test_a_killed_worker_changes_nothing(files, kind, folder, tmp_path, request):
     _, table, output = files
     executor = request.getfixturevalue(kind)
     mark = tmp_path / "killed"
-    run(files, executor=DyingExecutor(executor, stage, str(mark)))
+    run(files, executor=DyingExecutor(executor, folder, str(mark)))
     assert mark.exists()
     np.testing.assert_array_equal(decisions(output), wanted(table))
 

@@ -12,7 +12,7 @@ import pytest
 import argmetric as am
 from argmetric.scale import Dask, Threads, calibrate, decide
 from argmetric.scale import _memory as memory_stage
-from argmetric.scale import _run as run_stages
+from argmetric.scale import _reading as reading_stage
 from argmetric.scale import _sources as sources_stage
 from argmetric.scale import _tasks as tasks_stage
 from argmetric.scale._memory import LEAST_MEMORY, check_memory
@@ -133,7 +133,7 @@ def test_tiny_files_are_read_once_while_there_is_room(
     folder, table = tiny
     monkeypatch.setattr(sources_stage, "HELD_ROWS", held_rows)
     if memory:
-        monkeypatch.setattr(run_stages, "HELD_SHARE", SMALL)
+        monkeypatch.setattr(reading_stage, "HELD_SHARE", SMALL)
     decide(folder, group="user", output=tmp_path / "out", memory=memory)
     assert len(opens) == times * 20
     assert set(opens) == {str(path) for path in folder.iterdir()}

@@ -5,12 +5,21 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from argmetric.scale import _partition
-from argmetric.scale._columns import Used, kind_of_group, plain_ids
-from argmetric.scale._partition import PartitionTask, bucket_of, hashed, partition
-from argmetric.scale._pieces import Piece, chunks_of, read_piece, read_row_numbers
+from argmetric.scale import _pieces
+from argmetric.scale._columns import Columns, kind_of_group, plain_ids
+from argmetric.scale._pieces import (
+    Piece,
+    Reader,
+    bucket_of,
+    chunks_of,
+    hashed,
+    partition,
+    parts_of,
+    read_bucket,
+    read_row_numbers,
+    split,
+)
 from argmetric.scale._sources import look
-from argmetric.scale._split import SplitTask, parts_of, split
 
 NUMBERS = np.random.default_rng(3).integers(0, 40, 5000)
 IDS = {
@@ -36,13 +45,14 @@ def written(request, tmp_path):
     pq.write_table(table, path, row_group_size=900)
     source, schema = look((str(path), path.name))
     kind = kind_of_group(source, schema, "user")
-    return source, table, Used("score", False, "user", kind, "own")
+    columns = Columns("score", group="user", kind=kind, missing="own")
+    return Piece(0, source, rows=n), table, columns
 
 
-def pieces_of(task, found):
+def pieces_of(path, found):
     sizes, batches = found["buckets"], BUCKETS * found["chunks"]
     return [
-        Piece(0, None, task.path, range(b, batches, BUCKETS), sizes[b])
+        Piece(0, None, path, range(b, batches, BUCKETS), sizes[b])
         for b in range(BUCKETS)
     ]
 
@@ -53,33 +63,32 @@ def ids_of(piece):
 
 @pytest.mark.parametrize("rows", [1 << 20, 1 << 10, 150])
 def test_every_row_is_in_the_bucket_of_its_id(written, tmp_path, monkeypatch, rows):
-    monkeypatch.setattr(_partition, "LEAST_ROWS", rows)
-    source, table, used = written
+    monkeypatch.setattr(_pieces, "LEAST_ROWS", rows)
+    whole, table, columns = written
     path = str(tmp_path / "pieces.arrow")
-    task = PartitionTask(source, used, path, BUCKETS, memory=1)
-    found = partition(task)
+    found = partition(whole, columns, path, BUCKETS, memory=1)
     assert found["rows"] == sum(found["buckets"]) == NUMBERS.size
     assert found["chunks"] == -(-NUMBERS.size // rows)
     score = table["score"].to_numpy()
     homes, seen = {}, []
-    for b, piece in enumerate(
-        pieces_of(PartitionTask(source, used, path, 7, 1), found)
-    ):
-        part = read_piece(piece, used)
-        assert (np.diff(part.rows) > 0).all()
-        assert part.rows.size == piece.rows
-        np.testing.assert_array_equal(part.scores, score[part.rows])
-        np.testing.assert_array_equal(read_row_numbers(piece), part.rows)
+    for b, piece in enumerate(pieces_of(path, found)):
+        numbers = read_row_numbers(piece)
+        assert (np.diff(numbers) > 0).all()
+        assert numbers.size == piece.rows
+        bucket = read_bucket((piece,), columns)
+        np.testing.assert_array_equal(bucket.values, score[numbers])
+        parts = [batch.rows for batch in Reader(piece, columns)]
+        np.testing.assert_array_equal(np.concatenate(parts), numbers)
         for one in set(ids_of(piece)):
             assert homes.setdefault(one, b) == b
-        seen.append(part.rows)
+        seen.append(numbers)
     np.testing.assert_array_equal(np.sort(np.concatenate(seen)), np.arange(5000))
     assert len(homes) == len(set(table["user"].to_pylist()))
 
 
 def test_a_hash_is_that_of_the_id_alone(written):
-    _, table, used = written
-    ids = plain_ids(table["user"].combine_chunks(), used.kind)
+    _, table, columns = written
+    ids = plain_ids(table["user"].combine_chunks(), columns.kind)
     whole = hashed(ids)
     np.testing.assert_array_equal(hashed(ids[17:900]), whole[17:900])
     order = np.argsort(-NUMBERS, kind="stable")
@@ -103,16 +112,16 @@ def test_buckets_are_even():
 
 
 def test_large_groups_are_set_apart_and_others_divided(written, tmp_path):
-    source, table, used = written
-    first = PartitionTask(source, used, str(tmp_path / "p.arrow"), BUCKETS, 1)
-    pieces = pieces_of(first, partition(first))
+    first, table, columns = written
+    path = str(tmp_path / "p.arrow")
+    pieces = pieces_of(path, partition(first, columns, path, BUCKETS, memory=1))
     whole = table["user"].to_pylist()
     for b, piece in enumerate(pieces):
         if not piece.rows:
             continue
-        task = SplitTask((piece,), used.kind, 140, str(tmp_path / f"parts-{b}"), 1)
-        found = split(task)
-        parts = [part for part in parts_of(task, found) if part]
+        folder = str(tmp_path / f"parts-{b}")
+        found = split((piece,), columns.kind, 140, folder, memory=1)
+        parts = [part for part in parts_of((piece,), folder, found) if part]
         for part in parts[: found["large"]]:
             assert len(set(ids_of(part[0]))) == 1
             assert part[0].rows > 140

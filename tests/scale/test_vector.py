@@ -1,5 +1,6 @@
 """One vector that is larger than memory: the labels of one call in memory."""
 
+import dataclasses
 import math
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 
 import argmetric as am
 from argmetric.scale import _decide as decide_stage
-from argmetric.scale import _scan as scan_stage
+from argmetric.scale import _pieces as pieces_stage
 from argmetric.scale import _vector as vector_stage
 from argmetric.scale import decide
 from scale_data import decisions, left_beside, write_parts
@@ -160,13 +161,14 @@ def test_what_takes_all_rows_at_once_says_what_to_do(laws, tmp_path, words, mess
 
 def test_rows_that_a_look_loses_are_missed(laws, tmp_path, monkeypatch):
     folder, _ = laws["skewed"]
-    real = scan_stage.batches_of_piece
+    real = pieces_stage.read_batches
 
-    def lossy(piece, used):
-        for rows, scores in real(piece, used):
-            yield rows[:-1], scores[:-1]
+    def lossy(*words):
+        for batch in real(*words):
+            rows, scores = batch.rows[:-1], batch.values[:-1]
+            yield dataclasses.replace(batch, rows=rows, values=scores)
 
-    monkeypatch.setattr(scan_stage, "batches_of_piece", lossy)
+    monkeypatch.setattr(pieces_stage, "read_batches", lossy)
     with pytest.raises(ValueError, match=r"^scan: .*part-000.* 9,000 rows .* 8,999"):
         in_pieces(folder, tmp_path / "out")
 

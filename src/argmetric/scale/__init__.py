@@ -1,4 +1,4 @@
-"""The same verbs over data larger than memory, and over a cluster."""
+"""The verbs of argmetric over data larger than memory, and over a cluster."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from argmetric._lazy import lazy_names
 
 if TYPE_CHECKING:
     from argmetric.scale._calibrate import calibrate as calibrate
-    from argmetric.scale._check import calibration_check as calibration_check
+    from argmetric.scale._calibrate import calibration_check as calibration_check
     from argmetric.scale._decide import decide as decide
     from argmetric.scale._evaluate import evaluate as evaluate
     from argmetric.scale._executors import Dask as Dask
@@ -26,8 +26,7 @@ if TYPE_CHECKING:
 __getattr__, __dir__, __all__ = lazy_names(
     __name__,
     {
-        "_calibrate": ("calibrate",),
-        "_check": ("calibration_check",),
+        "_calibrate": ("calibrate", "calibration_check"),
         "_decide": ("decide",),
         "_evaluate": ("evaluate",),
         "_executors": ("Dask", "Processes", "Threads"),

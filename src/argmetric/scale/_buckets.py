@@ -1,122 +1,138 @@
-"""Stage 2: decide whole buckets, one label a row, in the order of their pieces."""
+"""Stages 2 and 3: decide whole buckets, and write files again with their decisions."""
 
 from __future__ import annotations
 
 import math
+import os
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from argmetric._decide import decide, part_of_a_whole
 from argmetric._files import DataError
-from argmetric._input.groups import Groups, code_groups
 from argmetric._input.likely_slips import scores_of_a_model
 from argmetric._input.types import Floats
 from argmetric._input.validation import Probabilities
 from argmetric._results.saving import replaced_whole
 from argmetric.metrics import Metric
-from argmetric.scale._columns import Used
-from argmetric.scale._conservation import Tally, tally
-from argmetric.scale._pieces import Piece, Rows, read_piece, rows_and_scores
-from argmetric.scale._scan import Reading
-from argmetric.scale._tasks import Found
-from argmetric.scale._vector import VectorFound
+from argmetric.scale._columns import Columns, as_floats
+from argmetric.scale._conservation import Tally, require_same, tally
+from argmetric.scale._folders import temporary
+from argmetric.scale._pieces import Bucket, Piece, Reader, read_row_numbers
+from argmetric.scale._run import Pieces, Run, counted, n_rows, read_whole
+from argmetric.scale._sources import Source, batches_of, is_arrow, opened, told_of
+from argmetric.scale._tasks import Found, Task
+from argmetric.scale._vector import VectorCut, VectorFound
+
+MOST_ROWS = 1 << 20  # of a row group
+LEAST_ROWS = 1 << 10
+UNDECIDED = -1
+
+# -- stage 2: one label a row, in the order of the pieces of a bucket ----------------
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What is asked of every bucket: the metric, and what `decide` takes besides."""
+class Decided:
+    """Rows of a piece whose labels begin at a place of a file of labels."""
 
-    metric: Metric
-    used: Used
-    options: dict[str, Any]
-
-    @property
-    def reading(self) -> Reading:
-        """How scores become probabilities."""
-        return Reading(self.used, self.options["calibrator"])
-
-
-@dataclass(frozen=True)
-class BucketTask:
-    """A bucket, and where its labels go."""
-
-    pieces: tuple[Piece, ...]
-    asked: Asked
+    piece: Piece
     labels: str
+    start: int
+    rows: int
 
 
-@dataclass(frozen=True)
-class CutTask:
-    """A group that is larger than memory, how it is cut, and where its labels go."""
+def decide_buckets(
+    run: Run,
+    buckets: list[Pieces],
+    metric: Metric,
+    options: dict[str, Any],
+    cuts: dict[int, VectorFound],
+) -> tuple[list[Found], dict[int, tuple[Decided, ...]]]:
+    """What was found, and where the labels of every file are.
 
-    pieces: tuple[Piece, ...]
-    found: VectorFound
-    labels: str
+    `cuts` are those of buckets, by number, that are larger than memory.
+    """
+    folder = run.places.made("labels")
+    paths, tasks = [], []
+    for b, pieces in enumerate(buckets):
+        path = os.path.join(folder, f"bucket-{b:06d}")
+        if b in cuts:
+            known = partial(cut_bucket, found=cuts[b])
+            decide_it = partial(known, columns=run.columns, path=path)
+        else:
+            asked = partial(decide_bucket, metric=metric, options=options)
+            work = partial(asked, columns=run.columns, path=path)
+            decide_it = partial(read_whole, columns=run.columns, work=work)
+        tasks.append(Task(decide_it, pieces, f"{path}.json", n_rows(pieces)))
+        paths.append(path)
+    results = run.all_rows("decide", tasks)
+    decided: dict[int, list[Decided]] = {i: [] for i in run.sources}
+    for task, path, found in zip(tasks, paths, results, strict=True):
+        start = 0
+        for piece, rows in zip(task.item, found["rows"], strict=True):
+            decided[piece.file].append(Decided(piece, path, start, rows))
+            start += rows
+    return results, {i: tuple(parts) for i, parts in decided.items()}
 
 
-def decide_bucket(task: BucketTask) -> Found:
+def decide_bucket(
+    bucket: Bucket,
+    columns: Columns,
+    metric: Metric,
+    options: dict[str, Any],
+    path: str,
+) -> Found:
     """Write the labels of a bucket; found: what it adds to the whole."""
-    parts = [read_piece(piece, task.asked.used) for piece in task.pieces]
-    if task.asked.used.group is None:
-        groups: dict[str, Any] = {}
-    else:
-        groups = {"groups": coded(parts, task.asked.used), "average": "groups"}
-    scores = np.concatenate([part.scores for part in parts])
+    groups: dict[str, Any] = {}
+    if columns.group is not None:
+        groups = {"groups": bucket.groups(), "average": "groups"}
     # a bucket may be all 0 and 1, or never defined, where the whole is not
     with scores_of_a_model(), part_of_a_whole():
         decision = decide(
-            Probabilities(scores, task.asked.used.logits),
-            task.asked.metric,
-            logits=task.asked.used.logits,
+            Probabilities(bucket.values, columns.logits),
+            metric,
+            logits=columns.logits,
             **groups,
-            **task.asked.options,
+            **options,
         )
-    write_labels(task.labels, decision.labels.astype(np.int8))
+    write_labels(path, decision.labels.astype(np.int8))
     expected = decision.group_expected
     if expected is None:
         expected = np.array([decision.expected])
     return {
-        **counted(task.pieces, [part.tally for part in parts]),
         "groups": expected.size,
         "positives": decision.n_positives,
         **defined_sum("expected", expected),
         "error": decision.error * expected.size,
         "half": decision.cut_half.expected * expected.size,
         "half_positives": decision.cut_half.n_positives,
-        "likely": bool(scores.max(initial=0.0) > 0.0),
+        "likely": bool(bucket.values.max(initial=0.0) > 0.0),
         "threshold": decision.threshold,
         "notes": [] if groups else list(decision.notes),
     }
 
 
-def cut_bucket(task: CutTask) -> Found:
-    """Write the labels of a group whose cut is known, piece by piece."""
-    tallies, cut, positives = [], task.found.cut, 0
-    with replaced_whole(task.labels) as file:
-        for piece in task.pieces:
-            rows, scores = rows_and_scores(piece)
-            labels, cut = cut.labels(scores)
-            positives += int(labels.sum())
-            tallies.append(tally(rows, scores))
-            file.write(labels.tobytes())
-    found = task.found.found()
-    if positives != found["positives"]:
-        raise DataError(f"decide: {task.labels}: {positives:,} rows are above the cut")
-    return {**counted(task.pieces, tallies), **found}
-
-
-def coded(parts: list[Rows], used: Used) -> Groups:
-    """Groups by number, in the order of first appearance; null is one of them."""
-    import pyarrow as pa
-
-    ids = pa.chunked_array([chunk for part in parts for chunk in part.ids.chunks])
-    if pa.types.is_integer(ids.type) and not ids.null_count:
-        return code_groups(ids.to_numpy(), len(ids))
-    whole = ids.combine_chunks().dictionary_encode(null_encoding="encode")
-    codes = whole.indices.to_numpy(zero_copy_only=False).astype(np.int64)
-    return Groups(codes, whole.dictionary.to_numpy(zero_copy_only=False))
+def cut_bucket(
+    pieces: Pieces, columns: Columns, found: VectorFound, path: str
+) -> Found:
+    """Write the labels of a group that is larger than memory and whose cut is known."""
+    tallies, cut, positives = [], found.cut, 0
+    with replaced_whole(path) as file:
+        for piece in pieces:
+            reader = Reader(piece, columns)
+            for batch in reader:
+                labels, cut = cut.labels(batch.values)
+                positives += int(labels.sum())
+                file.write(labels.tobytes())
+            tallies.append(reader.read)
+    known = found.found()
+    if positives != known["positives"]:
+        raise DataError(f"decide: {path}: {positives:,} rows are above the cut")
+    return {**counted(pieces, tallies), **known}
 
 
 def write_labels(path: str, labels: Any) -> None:
@@ -125,16 +141,161 @@ def write_labels(path: str, labels: Any) -> None:
         file.write(memoryview(labels))
 
 
-def counted(pieces: tuple[Piece, ...], tallies: list[Tally]) -> Found:
-    """Which rows of which file a bucket has, in the order of its labels."""
-    return {
-        "files": [piece.file for piece in pieces],
-        "rows": [one.rows for one in tallies],
-        "checksums": [one.checksum for one in tallies],
-    }
-
-
 def defined_sum(name: str, values: Floats) -> Found:
     """Sum of the values that are defined, and their number."""
     known = values[~np.isnan(values)]
     return {name: math.fsum(known), f"{name}_defined": known.size}
+
+
+# -- stage 3: rows and columns of a file again, with the decisions at their end -------
+
+Labelling = tuple[Decided, ...] | VectorCut
+
+
+def append_decisions(run: Run, decided: Mapping[int, Labelling], column: str) -> int:
+    """Write the files of the output; how many rows are positive."""
+    folder = run.places.made("appended")
+    tasks = []
+    for piece in run.whole_files:
+        assert piece.source is not None
+        target = os.path.join(run.places.fresh, piece.source.name)
+        # by tasks folders would outlive a clean-up
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        work = partial(
+            append,
+            score=run.columns.score,
+            column=column,
+            decided=decided[piece.file],
+            before=run.tallies[piece.file],
+            target=target,
+            memory=run.task_memory,
+        )
+        kept = os.path.join(folder, f"file-{piece.file:06d}.json")
+        tasks.append(Task(work, piece, kept, piece.rows))
+    return sum(found["positives"] for found in run.stage("append", tasks))
+
+
+def append(
+    piece: Piece,
+    score: str,
+    column: str,
+    decided: Labelling,
+    before: Tally,
+    target: str,
+    memory: int,
+) -> Found:
+    """Write one file of the output; found: its positives."""
+    import pyarrow as pa
+
+    source = piece.source
+    assert source is not None
+    label = labeller(source, decided)
+    made = temporary(target)
+    rows = min(max(memory // (4 * source.row_bytes), LEAST_ROWS), MOST_ROWS)
+    added = pa.field(column, pa.int64())
+    after, positives, writer = Tally(), 0, None
+    try:
+        for batch in batches_of(source, None, rows):
+            first = after.rows
+            scores = as_floats(batch.column(score))
+            part = label(scores).astype(np.int64)
+            positives += int(part.sum())
+            after += tally(np.arange(first, first + scores.size), scores)
+            schema = batch.schema.append(added)
+            if writer is None:
+                writer = _writer(made, schema, source)
+            table = pa.Table.from_arrays(
+                [*batch.columns, pa.array(part)], schema=schema
+            )
+            writer.write_table(table, row_group_size=MOST_ROWS)
+        if writer is None:
+            writer = _writer(made, _schema(source).append(added), source)
+        writer.close()
+        require_same("append", source.path, before, after)
+        written = Tally(_rows_in(made), before.checksum)
+        require_same("append", source.path, before, written)
+        os.replace(made, target)
+    except BaseException:
+        if writer is not None:
+            writer.close()
+        if os.path.exists(made):
+            os.unlink(made)
+        raise
+    return {"rows": after.rows, "positives": positives}
+
+
+def labeller(
+    source: Source, decided: Labelling
+) -> Callable[[Floats], npt.NDArray[np.int8]]:
+    """What gives the labels of the next rows, with their scores, whenever called."""
+    if isinstance(decided, VectorCut):
+        cut = decided
+
+        def by_cut(scores: Floats) -> npt.NDArray[np.int8]:
+            nonlocal cut
+            labels, cut = cut.labels(scores)
+            return labels
+
+        return by_cut
+    whole, first = labels_of(source, decided), 0
+
+    def by_row(scores: Floats) -> npt.NDArray[np.int8]:
+        nonlocal first
+        first += scores.size
+        return whole[first - scores.size : first]
+
+    return by_row
+
+
+def labels_of(source: Source, decided: tuple[Decided, ...]) -> npt.NDArray[np.int8]:
+    """Labels of all rows of a file, gathered from the buckets."""
+    labels = np.full(source.rows, UNDECIDED, dtype=np.int8)
+    for one in decided:
+        with open(one.labels, "rb") as file:
+            file.seek(one.start)
+            found = np.frombuffer(file.read(one.rows), np.int8)
+        rows = read_row_numbers(one.piece)
+        if not found.size == rows.size == one.rows:
+            raise DataError(
+                f"append: {one.labels} has {found.size:,} labels for {rows.size:,} "
+                f"rows of {source.path}"
+            )
+        labels[rows] = found
+    left = int((labels == UNDECIDED).sum())
+    if left:
+        raise DataError(f"append: {left:,} rows of {source.path} have no decision")
+    return labels
+
+
+def _schema(source: Source) -> Any:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    if source.partition is not None:
+        return source.partition.schema
+    with told_of(source.path), opened(source.path) as place:
+        if is_arrow(source.path):
+            with pa.ipc.open_file(place) as reader:
+                return reader.schema
+        return pq.read_schema(place)
+
+
+def _writer(path: str, schema: Any, source: Source) -> Any:
+    import pyarrow.parquet as pq
+
+    how: dict[str, Any] = {}
+    if source.packing is not None:  # Arrow files become what Parquet files are
+        compression, helped = source.packing
+        how = {
+            "compression": compression,
+            "use_dictionary": [*helped, schema.names[-1]],
+        }
+    return pq.ParquetWriter(path, schema, **how)
+
+
+def _rows_in(path: str) -> int:
+    """Rows of a file as it lies on the disk."""
+    import pyarrow.parquet as pq
+
+    with told_of(path), opened(path) as place:
+        return int(pq.ParquetFile(place).metadata.num_rows)

@@ -1,11 +1,9 @@
-"""calibrate, over files."""
+"""calibrate and calibration_check, over files."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
-
-import numpy as np
 
 import argmetric._calibrate as in_memory
 from argmetric._calibrate import (
@@ -18,16 +16,23 @@ from argmetric._calibrate import (
     fit_map,
     refuse_useless,
 )
-from argmetric._input.arguments import check_choice, check_flag
-from argmetric._input.labels import Labels
+from argmetric._calibration_check import CalibrationCheck
+from argmetric._calibration_check import calibration_check as check_rows
+from argmetric._files import DataError
+from argmetric._input.arguments import check_choice, check_count, check_flag, check_seed
+from argmetric._input.layout import Average
 from argmetric._input.likely_slips import warn_of_scale
-from argmetric.scale._drawn import drawn_reference
-from argmetric.scale._labelled import LabelledRows, Wanted, check_sample, labelled_rows
-from argmetric.scale._reading import How
-from argmetric.scale._sources import OnError
+from argmetric.metrics import MetricLike, get_metric
+from argmetric.scale._columns import Wanted
+from argmetric.scale._labelled import counted_rows, drawn_reference, taken_rows
+from argmetric.scale._reading import How, reading
+from argmetric.scale._run import Run
+from argmetric.scale._sources import OnError, find_input
 from argmetric.scale._tasks import Progress
 
-FEW = 1 << 22  # rows of which every distinct score is kept apart
+MOST_EXACT_ROWS = 1 << 22  # rows of which every distinct score is kept apart
+MOST_CHECKED_ROWS = 1 << 22  # rows that are checked in memory unasked
+MOST_SAMPLE = 1 << 26  # rows that are held in memory
 
 
 def calibrate(
@@ -91,35 +96,145 @@ def calibrate(
     if method is not None:
         check_choice(method, "method", METHODS)
     chosen = method or DEFAULT
-    n_sample = check_sample(n_sample, random_state)
-    wanted = Wanted(score, label, weight, None, pos_label, check_flag(logits, "logits"))
+    n_sample = _check_sample(n_sample, random_state)
+    wanted = _wanted(score, label, weight, None, logits)
     how = How(on_error, memory, None, executor, n_jobs, progress)
-    with labelled_rows(files, wanted, how) as rows:
+    with reading(find_input(files), wanted, how, pos_label, both=True) as run:
         if n_sample is not None:
-            y, p, w, _ = rows.taken(n_sample, random_state)
-            found = in_memory.calibrate(
-                y, p, method, sample_weight=w, logits=wanted.logits
-            )
+            y, p, w, _ = taken_rows(run, n_sample, random_state)
+            found = in_memory.calibrate(y, p, method, sample_weight=w, logits=logits)
         else:
-            found = _fitted(rows, _compared(rows) if chosen == "auto" else chosen)
-        rows.run.tell_skipped()
+            found = _fitted(run, _compared(run) if chosen == "auto" else chosen)
+        run.tell_skipped()
     return found
 
 
-def _compared(rows: LabelledRows) -> Method:
+def _wanted(
+    score: str | None,
+    label: str | None,
+    weight: str | None,
+    group: str | None,
+    logits: bool,
+) -> Wanted:
+    logits = check_flag(logits, "logits")
+    return Wanted(
+        {"score": score, "label": label},
+        group=group,
+        weight=weight,
+        scores="logits" if logits else "probabilities",
+        missing="own",
+    )
+
+
+def _check_sample(n_sample: Any, random_state: Any) -> int | None:
+    """How many rows are to be drawn; None: none."""
+    check_seed(random_state)
+    if n_sample is None:
+        return None
+    return check_count(n_sample, "n_sample", low=2, high=MOST_SAMPLE)
+
+
+def _compared(run: Run) -> Method:
     """What "auto" stands for, on some rows of each class as in memory."""
-    reference = drawn_reference(rows, ROWS_COMPARED)
-    refuse_useless(reference, _labels(rows))
+    reference = drawn_reference(run, ROWS_COMPARED)
+    refuse_useless(reference, run.columns.truth.classes)
     return choose_method(reference, "auto")
 
 
-def _fitted(rows: LabelledRows, method: Method) -> Calibrator:
+def _fitted(run: Run, method: Method) -> Calibrator:
     steps = method == "isotonic"
-    reference = rows.counted(exact=rows.n <= FEW, together=steps)
-    refuse_useless(reference, _labels(rows))
+    exact = run.n <= MOST_EXACT_ROWS
+    reference = counted_rows(run, exact=exact, together=steps)
+    refuse_useless(reference, run.columns.truth.classes)
     warn_of_scale(reference.scores, logits=reference.logits, rows=reference.n)
     return fit_map(reference, method)
 
 
-def _labels(rows: LabelledRows) -> Labels:
-    return Labels(np.zeros(0, dtype=bool), rows.mark.positive, rows.mark.negative)
+def calibration_check(
+    files: Any,
+    metric: MetricLike = "f1",
+    *,
+    score: str | None = None,
+    label: str | None = None,
+    weight: str | None = None,
+    group: str | None = None,
+    average: Average | None = None,
+    pos_label: Any = None,
+    method: Method = DEFAULT,
+    n_bins: int = 10,
+    n_bootstrap: int = 200,
+    random_state: int | None = 0,
+    logits: bool = False,
+    zero_division: float | None = None,
+    n_sample: int | None = None,
+    on_error: OnError = "stop",
+    memory: int | str | None = None,
+    executor: Any = None,
+    n_jobs: int | None = None,
+    progress: Callable[[Progress], None] | None = None,
+) -> CalibrationCheck:
+    """Say whether probabilities in files are fit to decide and to forecast with.
+
+    The check of up to four million rows is that of `argmetric.calibration_check` to the
+    last digit. Its maps are fitted out of fold and its errors come from rows that are
+    drawn again, which no sums over files can give: of more rows it takes a sample,
+    whose size the caller says.
+
+    Parameters
+    ----------
+    files : str, path or list of these
+        As `argmetric.scale.decide` takes them.
+    metric : str, Metric or callable, default="f1"
+        What the labels are judged by.
+    score : str, optional
+        The column of scores: by default the one called score, prob, p or the like.
+    label : str, optional
+        The column of true labels: by default the one called label, y, target or the
+        like.
+    weight : str, optional
+        The column of weights of the rows.
+    group : str, optional
+        The column of group ids. Groups are checked whole, and so not on a sample.
+    average, pos_label, method, n_bins, n_bootstrap, logits, zero_division
+        As `argmetric.calibration_check` takes them.
+    random_state : int, optional
+        Seed of the sample, the folds and the samples of these.
+    n_sample : int, optional
+        Check so many rows, each as likely to be drawn as the next; all of them where
+        there are no more.
+    on_error, memory, executor, n_jobs, progress
+        As `argmetric.scale.decide` takes them.
+
+    Returns
+    -------
+    CalibrationCheck
+    """
+    metric = get_metric(metric, zero_division=zero_division)
+    n_sample = _check_sample(n_sample, random_state)
+    wanted = _wanted(score, label, weight, group, logits)
+    how = How(on_error, memory, None, executor, n_jobs, progress)
+    with reading(find_input(files), wanted, how, pos_label, both=True) as run:
+        if n_sample is None and run.n > MOST_CHECKED_ROWS:
+            raise DataError(
+                f"{run.n:,} rows are too many to be mapped out of fold and drawn "
+                "again: n_sample=1000000 checks so many of them"
+            )
+        if group is not None and n_sample is not None and n_sample < run.n:
+            raise DataError(
+                "a sample of rows has no whole groups: leave group or n_sample out"
+            )
+        y, p, w, groups = taken_rows(run, n_sample or run.n, random_state)
+        run.tell_skipped()
+    return check_rows(
+        y,
+        p,
+        metric,
+        groups=groups,
+        average=average,
+        sample_weight=w,
+        method=method,
+        n_bins=n_bins,
+        n_bootstrap=n_bootstrap,
+        random_state=random_state,
+        logits=logits,
+    )

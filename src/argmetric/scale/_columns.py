@@ -1,108 +1,284 @@
-"""The columns that a run uses: the same in every file, checked batch by batch."""
+"""Columns that a run reads: found in every file, and checked batch by batch."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property, reduce
 from typing import Any, Literal
 
 import numpy as np
 
 from argmetric._files import (
+    DECISION_NAMES,
+    LABEL_NAMES,
     LOGIT_NAMES,
     SCORE_NAMES,
     DataError,
+    Role,
     Table,
     find_column,
     marked,
     named_column,
 )
-from argmetric._input.types import Floats
+from argmetric._input.arguments import shown
+from argmetric._input.labels import Labels
+from argmetric._input.types import Booleans, Floats, Integers
 from argmetric._input.validation import check_scores
+from argmetric.scale._conservation import Tally, tally, tally_of
 from argmetric.scale._sources import BATCH_ROWS, Source, batches_of
 
 MissingGroups = Literal["error", "own"]
+ScoreKind = Literal["probabilities", "logits", "finite"]
 
 
 @dataclass(frozen=True)
-class Used:
+class Wanted:
+    """Columns that a verb asks for, with the names that its caller gave.
+
+    Attributes
+    ----------
+    names : dict of Role to str or None
+        The columns "score", "decision_column" and "label" that are read, in the order
+        in which they are found; None stands for the one with a default name.
+    group, weight : str or None
+        Columns that are read where they are named.
+    features : sequence of str or None
+        Columns of numbers to train on; None: all but the label.
+    scores : {"probabilities", "logits", "finite"}
+        What scores may be: "finite" allows any number.
+    missing : {"error", "own"}
+        Whether rows without a group are an error or a group of their own.
+    added : str or None
+        The column that is written, which no file may have.
+    """
+
+    names: Mapping[Role, str | None]
+    group: str | None = None
+    weight: str | None = None
+    features: Sequence[str] | None = ()
+    scores: ScoreKind = "probabilities"
+    missing: MissingGroups = "error"
+    added: str | None = None
+
+    def __post_init__(self) -> None:
+        given: dict[str, Any] = {
+            **{str(role): name for role, name in self.names.items()},
+            "group": self.group,
+            "weight": self.weight,
+            **{f"features[{i}]": one for i, one in enumerate(self.features or ())},
+            **({} if self.added is None else {"decision_column": self.added}),
+        }
+        for name, value in given.items():
+            if value is not None and not isinstance(value, str):
+                raise TypeError(
+                    f"{name} must be the name of a column, not {shown(value)}"
+                )
+
+
+@dataclass(frozen=True)
+class LabelColumn:
+    """A column of labels, and the one that counts.
+
+    Attributes
+    ----------
+    positive, negative : object
+        What the classes are called.
+    spellings : tuple
+        The values that mean the positive one; empty: itself.
+    is_decision : bool
+        Whether these are predicted labels, which may be 0 and 1 where the true ones
+        have names.
+    """
+
+    column: str
+    positive: Any = None
+    negative: Any = None
+    spellings: tuple[Any, ...] = ()
+    is_decision: bool = False
+
+    @property
+    def classes(self) -> Labels:
+        """What the classes are called, without rows."""
+        return Labels(np.zeros(0, dtype=bool), self.positive, self.negative)
+
+    def holds(self, record: Any) -> Booleans:
+        """Which rows are positive."""
+        labels = plain_labels(record.column(self.column))
+        found = [labels == one for one in self.spellings or (self.positive,)]
+        return np.asarray(reduce(np.logical_or, found), dtype=bool)
+
+
+def plain_labels(column: Any) -> Any:
+    """Labels of a batch as an array; missing ones are None or nan."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    return column.to_numpy(zero_copy_only=False)
+
+
+@dataclass(frozen=True)
+class Columns:
     """Which columns are read, and how.
 
     Attributes
     ----------
     score : str
-        The column of probabilities or logits.
+        The column of scores; empty where there is none.
+    scores : {"probabilities", "logits", "finite"}
+        What they may be.
     group : str or None
         The column of group ids.
     kind : str
         What ids are in the pieces: of all types only their equality matters.
-    missing : str
+    missing : {"error", "own"}
         What becomes of rows without a group.
+    label, decision : LabelColumn or None
+        True and predicted labels.
+    weight : str
+        The column of weights; empty where there is none.
+    features : tuple of str
+        Columns of numbers to train on.
     """
 
-    score: str
-    logits: bool
+    score: str = ""
+    scores: ScoreKind = "probabilities"
     group: str | None = None
     kind: str = ""
     missing: MissingGroups = "error"
+    label: LabelColumn | None = None
+    decision: LabelColumn | None = None
+    weight: str = ""
+    features: tuple[str, ...] = ()
 
     @property
-    def columns(self) -> list[str]:
-        """Columns that the value of a row is read from."""
-        return [self.score]
+    def logits(self) -> bool:
+        return self.scores == "logits"
 
-    def values(self, batch: Any, source: Source, first: int) -> Floats:
-        """The value of every row: its score, checked to be a probability or logit."""
-        values = as_floats(batch.column(self.score))
+    @property
+    def truth(self) -> LabelColumn:
+        """True labels, of a verb that reads them."""
+        assert self.label is not None
+        return self.label
+
+    @property
+    def of_labels(self) -> tuple[LabelColumn, ...]:
+        """Columns of labels that are read."""
+        return tuple(one for one in (self.label, self.decision) if one is not None)
+
+    def names(self, source: Source) -> list[str]:
+        """What is read of a file: folders such as day=3 are no columns of it."""
+        labels = [one.column for one in self.of_labels]
+        group = [] if self.group in source.keys else [self.group]
+        found = [self.score, *labels, self.weight, *self.features, *group]
+        return [name for name in found if name]
+
+    def values(self, record: Any, source: Source, first: int) -> Floats:
+        """What a run needs of every row, checked.
+
+        That is the features; or the score, with a minus where there is a decision and
+        it is positive; or, without a score, 2·decision + label.
+        """
+        if self.features:
+            X = np.empty((record.num_rows, len(self.features)))
+            for j, name in enumerate(self.features):
+                X[:, j] = as_floats(record.column(name))
+            wrong = ~np.isfinite(X).all(axis=1)
+            if wrong.any():
+                row = first + int(np.argmax(wrong))
+                raise DataError(f"{source.path}: a feature is missing at row {row}")
+            return X
+        if not self.score:
+            truth, decision = (one.holds(record) for one in self.of_labels)
+            return np.asarray(2.0 * decision + truth, dtype=np.float64)
+        scores = as_floats(record.column(self.score))
+        place = f"{source.path}: column {self.score!r}"
+        if self.scores == "finite":
+            require(np.isfinite(scores), scores, place, first, "scores must be finite")
+            return scores + 0.0
         try:
             check_scores(
-                values,
-                f"{source.path}: column {self.score!r}",
+                scores,
+                place,
                 logits=self.logits,
                 where=lambda i: f"row {first + i}",
             )
         except ValueError as error:
             raise DataError(str(error)) from None
-        return values
+        if self.decision is None:
+            return scores
+        p = np.clip(scores, 0.0, 1.0)
+        return np.where(self.decision.holds(record), -p, p)
 
     def in_range(self, values: Floats) -> Floats:
-        """Checked scores without what rounding has put outside of 0 to 1."""
-        return values if self.logits else np.clip(values, 0.0, 1.0)
+        """Checked values; probabilities without what rounding put outside of 0 to 1."""
+        plain = self.score and self.scores == "probabilities" and self.decision is None
+        return np.clip(values, 0.0, 1.0) if plain else values
 
 
-def find_used(
-    source: Source,
-    schema: Any,
-    score: str | None,
-    group: str | None,
-    decision: str,
-    *,
-    logits: bool,
-    missing: MissingGroups,
-) -> Used:
-    """The columns to use, found in one file."""
+def require(right: Booleans, values: Floats, place: str, first: int, rule: str) -> None:
+    """Refuse the first of some values that is not right."""
+    if not right.all():
+        i = int(np.argmin(right))
+        raise DataError(f"{place} is {values[i]:g} at row {first + i}: {rule}")
+
+
+def find_columns(source: Source, schema: Any, wanted: Wanted) -> Columns:
+    """The columns of one file that a verb asked for."""
     table = Table(schema.empty_table(), "parquet", source.path)
-    defaults = SCORE_NAMES + (LOGIT_NAMES if logits else ())
-    taken = [] if group is None else [group]
-    name = find_column(table, score, defaults, what="score", role="score", taken=taken)
-    if decision in schema.names or decision in source.keys:
-        raise DataError(
-            f"{source.path} already has a column {decision!r}; name the new one with "
-            f"{marked('decision_column')}"
+    defaults = {
+        "score": SCORE_NAMES
+        + (() if wanted.scores == "probabilities" else LOGIT_NAMES),
+        "decision_column": DECISION_NAMES,
+        "label": LABEL_NAMES,
+    }
+    given = {"group": wanted.group, "weight": wanted.weight}
+    found = {what: name for what, name in given.items() if name is not None}
+    for role, asked in wanted.names.items():
+        found[role] = find_column(
+            table,
+            asked,
+            defaults[role],
+            what=role.removesuffix("_column"),
+            role=role,
+            taken=found.values(),
         )
-    require_numbers(source, schema, name)
-    if group is None:
-        return Used(name, logits)
-    if group == name:
-        raise DataError(f"group and score both name column {name!r}")
-    return Used(name, logits, group, kind_of_group(source, schema, group), missing)
-
-
-def require_numbers(source: Source, schema: Any, name: str) -> None:
-    """Refuse a column of anything else."""
-    kind = schema.field(name).type
-    if not _is_number(kind):
-        raise DataError(f"{source.path}: column {name!r} holds {kind}, not numbers")
+    if wanted.added in {*schema.names, *source.keys}:
+        raise DataError(
+            f"{source.path} already has a column {wanted.added!r}; name the new one "
+            f"with {marked('decision_column')}"
+        )
+    if wanted.weight is not None:
+        named_column(table, wanted.weight)
+    features = tuple(named_column(table, name) for name in wanted.features or ())
+    if wanted.features is None:
+        features = tuple(name for name in schema.names if name != found["label"])
+    if wanted.names.keys() == {"label"} and not features:
+        raise DataError(f"{source.path}: there are no features besides the label")
+    roles = [(name, "features") for name in features]
+    roles += [(name, role) for role, name in found.items()]
+    seen: dict[str, str] = {}
+    for name, what in roles:
+        if seen.setdefault(name, what) != what:
+            raise DataError(f"{seen[name]} and {what} both name column {name!r}")
+    numbers = [found[role] for role in ("score", "weight") if role in found]
+    for name in (*numbers, *features):
+        kind = schema.field(name).type
+        if not _is_number(kind):
+            raise DataError(f"{source.path}: column {name!r} holds {kind}, not numbers")
+    label, decision = found.get("label"), found.get("decision_column")
+    return Columns(
+        score=found.get("score", ""),
+        scores=wanted.scores,
+        group=wanted.group,
+        kind=kind_of_group(source, schema, wanted.group) if wanted.group else "",
+        missing=wanted.missing,
+        label=None if label is None else LabelColumn(label),
+        decision=None if decision is None else LabelColumn(decision, is_decision=True),
+        weight=wanted.weight or "",
+        features=features,
+    )
 
 
 def kind_of_group(source: Source, schema: Any, group: str) -> str:
@@ -184,31 +360,88 @@ def plain_ids(column: Any, kind: str) -> Any:
     return column
 
 
-def scores_and_ids(
-    source: Source, used: Used, rows: int = BATCH_ROWS
-) -> Iterator[tuple[int, Floats, Any]]:
-    """First row, values, and ids (None without groups) of every batch."""
+@dataclass(frozen=True)
+class Batch:
+    """Rows of a file that are read together.
+
+    Attributes
+    ----------
+    rows : ndarray
+        Their numbers in the file.
+    values : ndarray
+        What `Columns.values` makes of them.
+    ids : pyarrow.Array or None
+        Their groups.
+    record, columns, source : object
+        What labels and weights are read from when they are asked for.
+    """
+
+    rows: Integers
+    values: Floats
+    ids: Any = None
+    record: Any = None
+    columns: Columns = Columns()
+    source: Source | None = None
+
+    @cached_property
+    def positive(self) -> Booleans:
+        """Which rows have the positive label."""
+        return self.columns.truth.holds(self.record)
+
+    @property
+    def weight(self) -> Floats:
+        """The weight of every row, checked; 1 where there is no such column."""
+        name = self.columns.weight
+        if not name:
+            return np.ones(self.rows.size)
+        weights = as_floats(self.record.column(name))
+        right = np.isfinite(weights) & (weights >= 0.0)
+        place = f"{self.source.path if self.source else ''}: column {name!r}"
+        rule = "weights are finite and not negative"
+        require(right, weights, place, int(self.rows[0]) if right.size else 0, rule)
+        return weights
+
+    @property
+    def plain_groups(self) -> Any:
+        """The group of every row as it stands in the file, or in the folder's name."""
+        assert self.source is not None
+        group = str(self.columns.group)
+        if group in self.source.keys:
+            return np.full(self.rows.size, self.source.keys[group], object)
+        return plain_labels(self.record.column(group))
+
+    @property
+    def tally(self) -> Tally:
+        """How many rows there are, and a checksum of what is read of them."""
+        if self.columns.features:
+            return tally_of(self.rows, self.values, self.positive)
+        return tally(self.rows, self.values)
+
+
+def read_batches(
+    source: Source, columns: Columns, rows: int = BATCH_ROWS
+) -> Iterator[Batch]:
+    """All rows of a file, in their order."""
     import pyarrow as pa
 
-    in_file = used.group is not None and used.group not in source.keys
-    columns = [*used.columns, *([str(used.group)] if in_file else [])]
     first = 0
-    for batch in batches_of(source, columns, rows):
-        values = used.values(batch, source, first)
+    for record in batches_of(source, columns.names(source), rows):
+        values = columns.values(record, source, first)
         ids = None
-        if in_file:
-            ids = plain_ids(batch.column(str(used.group)), used.kind)
-        elif used.group is not None:
-            key = pa.scalar(source.keys[used.group], arrow_type(used.kind))
-            ids = pa.repeat(key, batch.num_rows)
-        if ids is not None and ids.null_count and used.missing == "error":
+        if columns.group in source.keys:
+            key = pa.scalar(source.keys[columns.group], arrow_type(columns.kind))
+            ids = pa.repeat(key, record.num_rows)
+        elif columns.group is not None:
+            ids = plain_ids(record.column(columns.group), columns.kind)
+        if ids is not None and ids.null_count and columns.missing == "error":
             row = first + int(np.argmax(ids.is_null().to_numpy(zero_copy_only=False)))
             raise DataError(
-                f"{source.path}: column {used.group!r} is missing at row {row}; "
+                f"{source.path}: column {columns.group!r} is missing at row {row}; "
                 f"{marked('missing_groups', 'own')} makes such rows one group"
             )
-        yield first, values, ids
-        first += batch.num_rows
+        numbers = np.arange(first, first + record.num_rows)
+        yield Batch(numbers, values, ids, record, columns, source)
+        first += record.num_rows
 
 
 def as_floats(column: Any) -> Floats:

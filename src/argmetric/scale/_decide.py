@@ -7,7 +7,6 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from functools import partial
 from typing import Any, Literal
 
 from argmetric import __version__
@@ -16,10 +15,9 @@ from argmetric._decide import Limits, check_limits, refuse_never_defined
 from argmetric._files import DataError, marked
 from argmetric._input.arguments import check_choice, check_flag, check_path
 from argmetric._results.saving import unfinished
-from argmetric.metrics import MetricLike, get_metric
-from argmetric.scale._append import Decided
-from argmetric.scale._buckets import Asked
-from argmetric.scale._columns import MissingGroups, find_used
+from argmetric.metrics import Metric, MetricLike, get_metric
+from argmetric.scale._buckets import Labelling, append_decisions, decide_buckets
+from argmetric.scale._columns import MissingGroups, Wanted
 from argmetric.scale._folders import (
     Places,
     begin,
@@ -29,12 +27,12 @@ from argmetric.scale._folders import (
     places_of,
 )
 from argmetric.scale._memory import ALWAYS_FITS, bucket_rows, check_memory, n_buckets
-from argmetric.scale._reading import check_names, check_progress, running
+from argmetric.scale._reading import check_progress, look_at, running
 from argmetric.scale._result import ScaledDecision
-from argmetric.scale._run import Run, look_at
+from argmetric.scale._run import Run, n_rows
 from argmetric.scale._sources import OnError, Source, find_input, is_address
 from argmetric.scale._tasks import Found, Progress, StageError
-from argmetric.scale._vector import VectorCut, VectorFound, decide_vector
+from argmetric.scale._vector import Reading, VectorFound, decide_vector
 
 
 def decide(
@@ -130,7 +128,15 @@ def decide(
         "min_recall": min_recall,
         "calibrator": resolve_calibrator(calibrator, reference, logits=logits),
     }
-    check_names(group=group, score=score, decision_column=decision_column)
+    wanted = Wanted(
+        {"score": score},
+        group=group,
+        scores="logits" if logits else "probabilities",
+        missing=missing_groups,
+        added=decision_column,
+    )
+    if average == "pooled":
+        wanted = replace(wanted, group=None)
     check_progress(progress)
     n_bytes = check_memory(memory)
     folder = None if work_dir is None else check_path(work_dir, "work_dir")
@@ -140,42 +146,29 @@ def decide(
     places = places_of(output, folder)
     found = find_input(files)
     _refuse_own_input(found, places.output)
-    use = partial(
-        find_used,
-        score=score,
-        group=group if average == "groups" else None,
-        decision=decision_column,
-        logits=logits,
-        missing=missing_groups,
-    )
     with running(executor, n_jobs) as (tasks, workers), claimed(places):
         run = Run(tasks, workers, n_bytes, places, progress, on_error)
-        sources, used = look_at(run, found, use)
-        rows = sum(source.rows for source in sources.values())
+        look_at(run, found, wanted)
         most = bucket_rows(n_bytes, workers)
         buckets = 1
-        if used.group is not None:
-            buckets = n_buckets(rows, most, workers)
+        if run.columns.group is not None:
+            buckets = n_buckets(run.n, most, workers)
         plan: dict[str, Any] = {
             "argmetric": __version__,
             "metric": _named(metric),
             "options": {name: _named(value) for name, value in options.items()},
-            "columns": [_named(used), decision_column],
-            "files": _identities(sources),
+            "columns": [_named(run.columns), decision_column],
+            "files": _identities(run.sources),
             "division": [buckets, most],
         }
         with kept_or_cleaned(places):
             plan = begin(places, plan, resume=resume)
-            asked = Asked(metric, used, options)
-            buckets, most = plan["division"]
-            if used.group is None and not _fits(rows, most):
-                results, decided, words = _one_vector(run, sources, asked, limits)
-            else:
-                results, decided, words = _by_group(
-                    run, sources, asked, limits, buckets, most
-                )
-            positives = run.append(sources, decided, used.score, decision_column)
-            answer = _answer(run, sources, asked, results, positives, words)
+            results, decided, words = _decided(
+                run, metric, options, limits, *plan["division"]
+            )
+            positives = append_decisions(run, decided, decision_column)
+            calibrated = options["calibrator"] is not None
+            answer = _answer(run, metric, results, positives, words, calibrated)
             commit(places, {**answer.to_dict(), "run": plan["run"]})
         clean_up(places)
     return answer
@@ -196,47 +189,40 @@ def kept_or_cleaned(places: Places) -> Iterator[None]:
         raise
 
 
-Labels = Mapping[int, tuple[Decided, ...] | VectorCut]
-
-
-def _one_vector(
-    run: Run, sources: dict[int, Source], asked: Asked, limits: Limits
-) -> tuple[list[Found], Labels, str]:
-    """Cut a vector that is larger than memory."""
-    (pieces,) = run.partition(sources, asked.used, 1)
-    found = decide_vector(run, "all", pieces, asked.reading, asked.metric, limits)
-    cuts: Labels = {
-        piece.file: replace(found.cut, quota=quota)
-        for piece, quota in zip(pieces, found.quotas, strict=True)
-    }
-    for piece, tally in zip(pieces, found.tallies, strict=True):
-        run.tallies[piece.file] = tally
-    return [found.found()], cuts, f"one vector, {found.n_passes} passes"
-
-
-def _by_group(
+def _decided(
     run: Run,
-    sources: dict[int, Source],
-    asked: Asked,
+    metric: Metric,
+    options: dict[str, Any],
     limits: Limits,
     buckets: int,
     most: int,
-) -> tuple[list[Found], Labels, str]:
-    """Decide whole buckets, and cut the groups that are larger than memory."""
-    pieces = run.partition(sources, asked.used, buckets)
-    cuts: dict[int, VectorFound] = {}
-    if asked.used.group is not None:
-        small, large = run.split(pieces, asked.used.kind, most)
-        pieces = small + large
+) -> tuple[list[Found], Mapping[int, Labelling], str]:
+    """What was found in buckets or large vectors, where labels are, and the plan."""
+    reading = Reading(run.columns, options["calibrator"])
+    grouped = run.columns.group is not None
+    if not grouped and not _fits(run.n, most):
+        (pieces,) = run.partition(1)
+        found = decide_vector(run, "all", pieces, reading, metric, limits)
+        cuts: dict[int, Labelling] = {}
+        lists = (pieces, found.quotas, found.tallies)
+        for piece, quota, tally in zip(*lists, strict=True):
+            cuts[piece.file] = replace(found.cut, quota=quota)
+            run.tallies[piece.file] = tally
+        return [found.found()], cuts, f"one vector, {found.n_passes} passes"
+    parts = run.partition(buckets)
+    large_cuts: dict[int, VectorFound] = {}
+    if grouped:
+        small, large = run.split(parts, most)
+        parts = small + large
         for b, group in enumerate(large, len(small)):
-            if not _fits(sum(piece.rows for piece in group), most):
-                cuts[b] = decide_vector(
-                    run, f"{b:06d}", group, asked.reading, asked.metric, limits
+            if not _fits(n_rows(group), most):
+                large_cuts[b] = decide_vector(
+                    run, f"{b:06d}", group, reading, metric, limits
                 )
-    results, decided = run.decide(sources, pieces, asked, cuts)
-    plan = f"{len(pieces):,} bucket{'s' * (len(pieces) != 1)}"
-    kind = "one vector" if asked.used.group is None else "by group"
-    return results, decided, f"{kind}, {plan}"
+    results, decided = decide_buckets(run, parts, metric, options, large_cuts)
+    kind = "by group" if grouped else "one vector"
+    plan = f"{kind}, {len(parts):,} bucket{'s' * (len(parts) != 1)}"
+    return results, decided, plan
 
 
 def _fits(rows: int, most_rows: int) -> bool:
@@ -261,30 +247,29 @@ def _named(value: Any) -> str:
 
 def _answer(
     run: Run,
-    sources: dict[int, Source],
-    asked: Asked,
+    metric: Metric,
     results: list[Found],
     positives: int,
     plan: str,
+    calibrated: bool,
 ) -> ScaledDecision:
     def total(name: str) -> float:
         return math.fsum(found[name] for found in results)
 
     if positives != sum(found["positives"] for found in results):
         raise DataError("append: other positives were written than were decided")
-    grouped = asked.used.group is not None
+    grouped = run.columns.group is not None
     groups, defined = int(total("groups")), total("expected_defined")
     expected = total("expected") / defined if defined else math.nan
     if any(found["likely"] for found in results):
-        refuse_never_defined(expected, asked.metric)
-    undefined = math.isnan(asked.metric.zero_division)
-    rows = sum(source.rows for source in sources.values())
+        refuse_never_defined(expected, metric)
+    undefined = math.isnan(metric.zero_division)
     return ScaledDecision(
         output=run.places.output,
-        score=asked.used.score,
-        group=asked.used.group,
-        n=rows,
-        n_files=len(sources),
+        score=run.columns.score,
+        group=run.columns.group,
+        n=run.n,
+        n_files=len(run.sources),
         n_groups=groups if grouped else None,
         n_positives=positives,
         threshold=None if grouped else results[0]["threshold"],
@@ -292,9 +277,9 @@ def _answer(
         error=total("error") / groups,
         expected_half=None if undefined and grouped else total("half") / groups,
         n_half=int(total("half_positives")),
-        metric=asked.metric,
+        metric=metric,
         plan=plan,
         skipped=tuple(run.skipped),
         notes=tuple(results[0]["notes"]) if not grouped else (),
-        scale="score" if asked.reading.calibrator is None else "calibrated score",
+        scale="calibrated score" if calibrated else "score",
     )

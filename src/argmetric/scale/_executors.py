@@ -7,16 +7,16 @@ behind before it is done, so a worker that is lost costs a task that is done aga
 from __future__ import annotations
 
 import contextlib
+import importlib
 import multiprocessing
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import CancelledError, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures import Executor as Pool
 from concurrent.futures.process import BrokenProcessPool
-from types import TracebackType
+from types import ModuleType, TracebackType
 from typing import Any, Protocol, Self, TypeVar
 
 from argmetric._input.arguments import check_count, check_jobs, shown
-from argmetric.scale._extras import load_extra
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
@@ -28,6 +28,19 @@ PATIENCE = {
     "distributed.scheduler.no-workers-timeout": "10 minutes",
 }
 OLDEST_DASK = (2026, 6)  # the first in which no known fault loses rows or tasks
+
+
+def load_extra(module: str, extra: str) -> ModuleType:
+    """A library of an extra; where it is missing, the error says how to get it."""
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        library = module.partition(".")[0]
+        if error.name is None or error.name.partition(".")[0] != library:
+            raise
+        raise ModuleNotFoundError(
+            f"this needs {library}: pip install 'argmetric[{extra}]'", name=library
+        ) from None
 
 
 class Executor(Protocol):

@@ -47,6 +47,12 @@ class Places:
         """A path in the working folder."""
         return os.path.join(self.work, *parts)
 
+    def made(self, *parts: str) -> str:
+        """A folder in the working folder, which is there afterwards."""
+        folder = self.inside(*parts)
+        os.makedirs(folder, exist_ok=True)
+        return folder
+
 
 def places_of(output: str, work_dir: str | None) -> Places:
     """Folders of the run that writes an output."""

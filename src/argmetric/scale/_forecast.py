@@ -2,23 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
 from typing import Any, Literal
 
-from argmetric._forecast import Forecast
+import numpy as np
+
+from argmetric._files import DataError, marked
+from argmetric._forecast import (
+    Forecast,
+    Groups,
+    Share,
+    assumptions_of,
+    forecast_of,
+    law_of_count,
+    law_of_counts,
+    law_of_shares,
+    mean_of_shares,
+    refuse_undefined,
+    share_of,
+    sum_of_laws,
+)
+from argmetric._forecast import forecast as forecast_rows
 from argmetric._input.arguments import check_choice, check_share
-from argmetric.metrics import MetricLike, get_metric, require_defined
-from argmetric.scale._columns import MissingGroups
-from argmetric.scale._judged import Judged, find_judged
-from argmetric.scale._laws import forecast_at_once, forecast_by_group, forecast_vector
-from argmetric.scale._marks import settle_marks
+from argmetric._input.likely_slips import scores_of_a_model
+from argmetric._input.segments import Segments
+from argmetric.metrics import Metric, MetricLike, get_metric, require_defined
+from argmetric.scale._columns import Batch, MissingGroups, Wanted
 from argmetric.scale._memory import bucket_rows
-from argmetric.scale._reading import How, check_names, reading
-from argmetric.scale._run import look_at
+from argmetric.scale._pieces import Bucket
+from argmetric.scale._reading import How, reading
+from argmetric.scale._run import Run
 from argmetric.scale._sources import OnError, find_input
-from argmetric.scale._tasks import Progress
+from argmetric.scale._tasks import Found, Progress
+from argmetric.scale._vector import packed, unpacked
 
 
 def forecast(
@@ -81,31 +100,147 @@ def forecast(
     coverage = check_share(coverage, "coverage")
     check_choice(missing_groups, "missing_groups", ("error", "own"))
     check_choice(average, "average", ("groups", "pooled"))
-    check_names(score=score, decision_column=decision_column, group=group)
-    if average == "pooled":
-        group = None
-    use = partial(
-        find_judged,
-        score=score,
-        decision=decision_column,
+    wanted = Wanted(
+        {"score": score, "decision_column": decision_column},
         group=group,
         missing=missing_groups,
     )
+    if average == "pooled":
+        wanted = replace(wanted, group=None)
+    grouped = wanted.group is not None
     how = How(on_error, memory, work_dir, executor, n_jobs, progress)
     found = find_input(files)
-    with reading(how, moves_rows=group is not None) as run:
-        sources, used = look_at(run, found, use)
-        assert isinstance(used, Judged)
-        (mark,) = settle_marks(run, sources, (used.mark,), pos_label)
-        used = replace(used, mark=mark)
-        rows = sum(source.rows for source in sources.values())
-        if group is None:
-            require_defined(metric, rows)
+    with reading(found, wanted, how, pos_label, moves_rows=grouped) as run:
+        if not grouped:
+            require_defined(metric, run.n)
             plan = forecast_vector
-        elif rows <= bucket_rows(run.memory, run.n_workers):
+        elif run.n <= bucket_rows(run.memory, run.n_workers):
             plan = forecast_at_once
         else:
             plan = forecast_by_group
-        result = plan(run, sources, used, metric, coverage)
+        result = plan(run, metric, coverage)
         run.tell_skipped()
     return result
+
+
+def _made(law: Any, metric: Metric, coverage: float, **known: Any) -> Forecast:
+    refuse_undefined(law, metric)
+    assumptions = assumptions_of(None, 0.0, np.zeros(0) * math.nan, None)
+    return forecast_of(law, metric, coverage, assumptions=assumptions, **known)
+
+
+# -- one vector -------------------------------------------------------------------
+
+
+def forecast_vector(run: Run, metric: Metric, coverage: float) -> Forecast:
+    """The forecast for one vector, from laws of the hits and misses of every file."""
+    results = run.over_files("forecast", count_laws)
+    hits, misses = (
+        sum_of_laws(
+            [
+                (low, unpacked(text, float))
+                for low, text in (found["laws"][side] for found in results)
+            ]
+        )
+        for side in (0, 1)
+    )
+    n, k = (sum(found[name] for found in results) for name in ("rows", "positives"))
+    return _made(
+        law_of_counts(metric, n, k, hits, misses),
+        metric,
+        coverage,
+        n=n,
+        n_positives=k,
+        n_groups=None,
+        expected_positives=math.fsum(found["expected"] for found in results),
+    )
+
+
+def count_laws(batches: Iterable[Batch]) -> Found:
+    """Laws of the hits and of the misses of a file."""
+    laws: tuple[list[Any], list[Any]] = ([], [])
+    positives, expected = 0, []
+    for batch in batches:
+        p, chosen = np.abs(batch.values), np.signbit(batch.values)
+        for kept, part in zip(laws, (p[chosen], p[~chosen]), strict=True):
+            kept.append(law_of_count(part, 1.0 - part))
+        positives += int(chosen.sum())
+        expected.append(float(p.sum()))
+    nothing = law_of_count(np.zeros(0), np.zeros(0))
+    sums = [sum_of_laws([nothing, *kept]) for kept in laws]
+    return {
+        "positives": positives,
+        "expected": math.fsum(expected),
+        "laws": [(low, packed(law)) for low, law in sums],
+    }
+
+
+# -- by group ---------------------------------------------------------------------
+
+
+def forecast_at_once(run: Run, metric: Metric, coverage: float) -> Forecast:
+    """The forecast for groups that all fit in memory."""
+    work = partial(forecast_bucket, metric=metric, coverage=coverage)
+    (found,) = run.over_buckets("forecast", run.partition(1), work)
+    forecast: Forecast = found["forecast"]
+    return forecast
+
+
+def forecast_bucket(bucket: Bucket, metric: Metric, coverage: float) -> Found:
+    """All rows at once, in memory."""
+    p, chosen = np.abs(bucket.values), np.signbit(bucket.values)
+    with scores_of_a_model():
+        found = forecast_rows(p, chosen, metric, coverage, groups=bucket.groups())
+    return {"forecast": found}
+
+
+def forecast_by_group(run: Run, metric: Metric, coverage: float) -> Forecast:
+    """The forecast for groups in many buckets: their mean is normal, with skewness."""
+    buckets = run.whole_groups()
+
+    def look(mean: float, weight: float) -> list[Found]:
+        work = partial(share_of_bucket, metric=metric, mean=mean, weight=weight)
+        return run.over_buckets("forecast", buckets, work)
+
+    first = look(math.nan, math.nan)
+    results = look(*mean_of_shares([found["share"] for found in first]))
+    shares: list[Share] = [found["share"] for found in results]
+    law = law_of_shares(shares)
+    n_groups = sum(found["groups"] for found in results)
+    if law is None:
+        raise DataError(
+            f"{n_groups:,} groups are too few, or too unequal, for a forecast in "
+            f"pieces; raise {marked('memory')}, or take fewer workers"
+        )
+    return _made(
+        law,
+        metric,
+        coverage,
+        n=run.n,
+        n_positives=sum(found["positives"] for found in results),
+        n_groups=n_groups,
+        expected_positives=math.fsum(one.positives for one in shares),
+    )
+
+
+def share_of_bucket(
+    bucket: Bucket, metric: Metric, mean: float, weight: float
+) -> Found:
+    """What the groups of a bucket add to the sum over all.
+
+    `mean` and `weight` are the mean over all groups and over how many it is, nan before
+    they are known.
+    """
+    codes = bucket.groups().codes
+    values = bucket.values[np.argsort(codes, kind="stable")]
+    sizes = np.bincount(codes)
+    require_defined(metric, int(sizes.max()))
+    p, chosen = np.abs(values), np.signbit(values)
+    indptr = np.concatenate([[0], np.cumsum(sizes)])
+    rows = Segments(p, 1.0 - p, indptr, sizes)
+    groups = Groups(metric, rows, np.full(p.size, math.nan), chosen, 0.0)
+    return {
+        "groups": sizes.size,
+        "positives": int(chosen.sum()),
+        "share": share_of(groups, mean, weight),
+    }

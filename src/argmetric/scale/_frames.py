@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from argmetric._files import DataError
-from argmetric.scale._extras import load_extra
+from argmetric.scale._executors import load_extra
 
 
 class Partition(NamedTuple):

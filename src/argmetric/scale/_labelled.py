@@ -2,157 +2,212 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from argmetric._calibrate import Counted
-from argmetric._files import LABEL_NAMES, DataError, Table, named_column
-from argmetric._input.arguments import check_count, check_seed
+from argmetric._calibrate import Counted, Reference
 from argmetric._input.odds import logit
-from argmetric._input.types import Booleans, Floats, Integers
-from argmetric.scale._cells import keys_of
-from argmetric.scale._columns import Used, as_floats, find_used, require_numbers
-from argmetric.scale._conservation import Tally, require_all, tally
-from argmetric.scale._marks import NO_MARK, Mark, find_mark, plain_labels, settle_marks
-from argmetric.scale._reading import How, check_names, reading
-from argmetric.scale._run import Run, look_at
-from argmetric.scale._sources import Source, batches_of, find_input
-from argmetric.scale._sums import Sums, Total, bins_of, counted
-from argmetric.scale._tasks import Found, Task
+from argmetric._input.types import Floats, Hashes, Integers
+from argmetric.scale._conservation import require_all, tickets
+from argmetric.scale._pieces import Reader
+from argmetric.scale._run import Run
+from argmetric.scale._tasks import Found
 
-MOST_SAMPLE = 1 << 26  # rows that are held in memory
-
-
-@dataclass(frozen=True)
-class Labelled(Used):
-    """Rows with a probability or log-odds, a label, and a weight where there is one."""
-
-    mark: Mark = NO_MARK
-    weight: str = ""
-
-    @property
-    def columns(self) -> list[str]:
-        return [self.score, self.mark.column, *([self.weight] if self.weight else [])]
-
-    def weights(self, batch: Any, source: Source, first: int) -> Floats:
-        if not self.weight:
-            return np.ones(batch.num_rows)
-        weights = as_floats(batch.column(self.weight))
-        wrong = ~(np.isfinite(weights) & (weights >= 0.0))
-        if wrong.any():
-            i = int(np.argmax(wrong))
-            raise DataError(
-                f"{source.path}: column {self.weight!r} is {weights[i]:g} at row "
-                f"{first + i}: weights are finite and not negative"
-            )
-        return weights
+BINS = 1 << 12  # to a unit of log-odds
+MOST_PARTS = 32  # batches, or files, that wait to become one
+FAR = 64.0  # log-odds beyond which bins are as wide as these are large
+_MIDDLE = 1 << 40
+_TOP = np.uint64(1 << 63)
 
 
-def find_labelled(
-    source: Source,
-    schema: Any,
-    score: str | None,
-    label: str | None,
-    weight: str | None,
-    group: str | None,
-    *,
-    logits: bool,
-) -> Labelled:
-    """The columns of one file."""
-    used = find_used(source, schema, score, group, "", logits=logits, missing="own")
-    taken = [name for name in (used.score, weight, group) if name is not None]
-    mark = find_mark(
-        source, schema, label, LABEL_NAMES, what="label", role="label", taken=taken
-    )
-    if weight is not None:
-        named_column(Table(schema.empty_table(), "parquet", source.path), weight)
-        require_numbers(source, schema, weight)
-    if mark.column in taken or len(set(taken)) < len(taken):
-        raise DataError(
-            f"{source.path}: two of score, label, weight and group are the same"
-        )
-    return Labelled(
-        used.score, logits, group, used.kind, "own", mark=mark, weight=weight or ""
-    )
-
-
-Batch = tuple[Integers, Floats, Booleans, Floats]
-
-
-def labelled_batches(source: Source, used: Labelled) -> Iterator[Batch]:
-    """Row numbers, scores, labels and weights of a file."""
-    first = 0
-    for batch in batches_of(source, used.columns):
-        scores = used.in_range(used.values(batch, source, first))
-        weights = used.weights(batch, source, first)
-        rows = np.arange(first, first + scores.size)
-        yield rows, scores, used.mark.holds(batch), weights
-        first += scores.size
+def keys_of(scores: Floats) -> Hashes:
+    """Whole numbers in the order of the scores; 0 has no sign."""
+    bits = (scores + 0.0).view(np.uint64)
+    negative = (bits & _TOP) > 0
+    return np.where(negative, ~bits, bits | _TOP)
 
 
 @dataclass(frozen=True)
-class SumTask:
-    """A file, and whether only rows with the very same score are added up."""
+class ScoreSums:
+    """Sums over the rows of one class whose scores have a number in common.
 
-    source: Source
-    used: Labelled
-    exact: bool
+    Attributes
+    ----------
+    number : ndarray
+        What they have in common, ascending.
+    rows, weight, square : ndarray
+        How many, and their weights and the squares of these added up.
+    said, odds : ndarray
+        Their scores and log-odds, by weight; log-odds that are infinite count as 0.
+    low, high : ndarray
+        The lowest and the highest of their scores.
+    """
+
+    number: Hashes
+    rows: Integers
+    weight: Floats
+    square: Floats
+    said: Floats
+    odds: Floats
+    low: Floats
+    high: Floats
+
+    @classmethod
+    def of(cls, number: Hashes, scores: Floats, odds: Floats, w: Floats) -> ScoreSums:
+        finite = np.where(np.isfinite(odds), odds, 0.0)
+        said = np.where(np.isfinite(scores), scores, 0.0)
+        ones = np.ones(w.size, dtype=np.int64)
+        return cls(number, ones, w, w * w, w * said, w * finite, scores, scores).added()
+
+    def added(self) -> ScoreSums:
+        """Those with the same number become one."""
+        number, place = np.unique(self.number, return_inverse=True)
+        size = number.size
+
+        def total(values: Any) -> Floats:
+            return np.bincount(place, values, size).astype(np.float64, copy=False)
+
+        low, high = np.full(size, np.inf), np.full(size, -np.inf)
+        np.minimum.at(low, place, self.low)
+        np.maximum.at(high, place, self.high)
+        rows = total(self.rows).astype(np.int64)  # exact up to 2^53
+        weight, square = total(self.weight), total(self.square)
+        said, odds = total(self.said), total(self.odds)
+        return ScoreSums(number, rows, weight, square, said, odds, low, high)
+
+    def means(self, *, logits: bool) -> tuple[Floats, Floats]:
+        """Mean scores and log-odds; of equal scores these, to the last digit."""
+        alone, low = self.low == self.high, self.low
+        odds = np.where(alone, low if logits else logit(low), self.odds / self.weight)
+        said = np.where(alone, low, self.said / self.weight)
+        return (odds if logits else said), odds
+
+    @classmethod
+    def merged(cls, parts: list[ScoreSums]) -> ScoreSums:
+        """Sums over the rows of all parts, added up in their order."""
+        columns = zip(*(vars(part).values() for part in parts), strict=True)
+        return cls(*map(np.concatenate, columns)).added()
 
 
-def sum_rows(task: SumTask) -> Found:
-    """Add up the rows of a file; found: sums of the negatives and the positives."""
-    total, counted, weightless = Total(), Tally(), 0
-    for rows, scores, positive, weight in labelled_batches(task.source, task.used):
-        counted += tally(rows, scores)
-        weightless += int((weight == 0.0).sum())
-        odds = scores if task.used.logits else logit(scores)
-        number = keys_of(scores) if task.exact else bins_of(odds)
-        parts = [rightly & (weight > 0.0) for rightly in (~positive, positive)]
-        total.add([Sums.of(number[i], scores[i], odds[i], weight[i]) for i in parts])
-    return {**vars(counted), "weightless": weightless, "sums": total.sums()}
+class ClassSums:
+    """Sums of the negatives and the positives, to which more are added in order."""
+
+    def __init__(self) -> None:
+        nothing = np.zeros(0)
+        empty = ScoreSums.of(keys_of(nothing), nothing, nothing, nothing)
+        self._parts = [[empty, empty]]
+
+    def add(self, sums: list[ScoreSums]) -> None:
+        self._parts.append(sums)
+        if len(self._parts) > MOST_PARTS:
+            self._parts = [self.sums()]
+
+    def sums(self) -> list[ScoreSums]:
+        return [ScoreSums.merged(list(one)) for one in zip(*self._parts, strict=True)]
 
 
-@dataclass(frozen=True)
-class TakeTask:
-    """A file, and the numbers of the rows that are wanted, rising; None: all."""
+def bins_of(odds: Floats) -> Hashes:
+    """Numbers of bins of log-odds; infinite ones have their own."""
+    size = np.abs(odds)
+    far = np.isfinite(size) & (size > FAR)
+    ratio = np.where(far, size / FAR, 1.0)
+    size = np.where(far, FAR * (1.0 + np.log(ratio)), size)
+    size = np.where(np.isfinite(size), size, float(_MIDDLE // (2 * BINS)))
+    number = np.floor(np.copysign(size, odds) * BINS) + _MIDDLE
+    return np.asarray(number, dtype=np.uint64)
 
-    source: Source
-    used: Labelled
-    chosen: Integers | None
 
+def counted(classes: list[ScoreSums], *, logits: bool, together: bool) -> Counted:
+    """The reference that sums of the negatives and the positives stand for.
 
-def take_rows(task: TakeTask) -> Found:
-    """Found: scores, labels, weights and groups of rows in their order."""
-    parts: list[tuple[Any, ...]] = []
-    used, source, rows = task.used, task.source, 0
-    in_file = used.group is not None and used.group not in source.keys
-    columns = [*used.columns, *([str(used.group)] if in_file else [])]
-    for batch in batches_of(source, columns):
-        last = rows + batch.num_rows
-        part: Any = slice(None)
-        if task.chosen is not None:
-            ends = np.searchsorted(task.chosen, [rows, last])
-            part = task.chosen[slice(*ends)] - rows
-        values = [
-            used.in_range(used.values(batch, source, rows)),
-            used.mark.holds(batch),
-            used.weights(batch, source, rows),
-        ]
-        if in_file:
-            values.append(plain_labels(batch.column(str(used.group))))
-        elif used.group is not None:
-            values.append(np.full(batch.num_rows, source.keys[used.group], object))
-        parts.append(tuple(one[part] for one in values))
-        rows = last
-    return {
-        **vars(Tally(rows)),
-        "columns": [np.concatenate(one) for one in zip(*parts, strict=True)],
+    With `together` scores with a number in common are one score, whatever their class:
+    else a map of steps would tell the classes apart within a bin.
+    """
+    if together:
+        both = ScoreSums.merged(classes)
+        place = [np.searchsorted(both.number, one.number) for one in classes]
+        parts = [[mean[i] for mean in both.means(logits=logits)] for i in place]
+    else:
+        parts = [list(one.means(logits=logits)) for one in classes]
+    scores, odds = map(np.concatenate, zip(*parts, strict=True))
+    whole = {
+        name: np.concatenate([getattr(one, name) for one in classes])
+        for name in ("rows", "weight", "square", "low", "high")
     }
+    y = np.repeat([False, True], [one.number.size for one in classes])
+    order = np.argsort(odds, kind="stable")
+    return Counted(
+        scores[order],
+        y[order],
+        whole["weight"][order],
+        logits,
+        True,
+        odds[order],
+        rows=whole["rows"][order],
+        squares=whole["square"][order],
+        low=whole["low"][order],
+        high=whole["high"][order],
+    )
+
+
+def sum_rows(reader: Reader, exact: bool) -> Found:
+    """Sums of the negatives and the positives of a file.
+
+    With `exact` only rows with the very same score are added up.
+    """
+    total, weightless = ClassSums(), 0
+    for batch in reader:
+        scores, weight = reader.columns.in_range(batch.values), batch.weight
+        weightless += int((weight == 0.0).sum())
+        odds = scores if reader.columns.logits else logit(scores)
+        number = keys_of(scores) if exact else bins_of(odds)
+        there = weight > 0.0
+        parts = [there & ~batch.positive, there & batch.positive]
+        total.add(
+            [ScoreSums.of(number[i], scores[i], odds[i], weight[i]) for i in parts]
+        )
+    return {"weightless": weightless, "sums": total.sums()}
+
+
+def counted_rows(run: Run, *, exact: bool, together: bool = False) -> Counted:
+    """Sums over rows with the same score, or about the same; see `counted`."""
+    total = ClassSums()  # of files as they come: all sums at once may not fit
+
+    def take(found: Found) -> Found:
+        total.add(found.pop("sums"))
+        return found
+
+    results = run.over_files("calibrate", partial(sum_rows, exact=exact), take=take)
+    weightless = sum(one["weightless"] for one in results)
+    found = counted(total.sums(), logits=run.columns.logits, together=together)
+    require_all("calibrate", run.n, found.n + weightless)
+    return found
+
+
+# -- rows that are drawn whatever their label ----------------------------------------
+
+
+def take_rows(reader: Reader, chosen: Integers | None) -> Found:
+    """Scores, labels, weights and groups of some rows of a file, in their order.
+
+    `chosen` has their numbers, rising; None takes all.
+    """
+    parts: list[tuple[Any, ...]] = []
+    columns = reader.columns
+    for batch in reader:
+        part: Any = slice(None)
+        if chosen is not None:
+            first = int(batch.rows[0])
+            ends = np.searchsorted(chosen, [first, first + batch.rows.size])
+            part = chosen[slice(*ends)] - first
+        values = [columns.in_range(batch.values), batch.positive, batch.weight]
+        if columns.group is not None:
+            values.append(batch.plain_groups)
+        parts.append(tuple(one[part] for one in values))
+    return {"columns": [np.concatenate(one) for one in zip(*parts, strict=True)]}
 
 
 def drawn_rows(n: int, size: int, rng: np.random.Generator) -> Integers:
@@ -166,91 +221,114 @@ def drawn_rows(n: int, size: int, rng: np.random.Generator) -> Integers:
     return chosen
 
 
+def taken_rows(run: Run, size: int, random_state: Any) -> tuple[Any, ...]:
+    """Labels, scores, weights and groups (None where there are none) of rows.
+
+    So many of them, or all where there are no more.
+    """
+    chosen = None
+    if size < run.n:
+        chosen = drawn_rows(run.n, size, np.random.default_rng(random_state))
+    words: list[dict[str, Any]] = []
+    first = 0
+    for source in run.sources.values():
+        some = None
+        if chosen is not None:
+            last = first + source.rows
+            part = slice(*np.searchsorted(chosen, [first, last]))
+            some, first = chosen[part] - first, last
+        words.append({"chosen": some})
+    parts = [one["columns"] for one in run.over_files("calibrate", take_rows, words)]
+    scores, y, weight, *ids = map(
+        np.concatenate, zip(*(part for part in parts if part), strict=True)
+    )
+    require_all("calibrate", min(size, run.n), scores.size)
+    groups = ids[0] if ids else None
+    return y, scores, weight if run.columns.weight else None, groups
+
+
+# -- some rows of each class, equal for any division into files ----------------------
+
+
 @dataclass(frozen=True)
-class Wanted:
-    """Names of columns as a caller gives them, and what the scores are."""
+class Drawn:
+    """Rows of one class with the lowest tickets, and how many there are to draw from.
 
-    score: str | None
-    label: str | None
-    weight: str | None
-    group: str | None
-    pos_label: Any
-    logits: bool
+    Attributes
+    ----------
+    n : int
+        Rows of the class.
+    row : ndarray
+        Numbers of those that were drawn, among the rows of all files.
+    ticket : ndarray
+        A hash of this number.
+    scores, weight : ndarray
+        As in the files.
+    """
+
+    n: int
+    row: Integers
+    ticket: Hashes
+    scores: Floats
+    weight: Floats
+
+    @classmethod
+    def of(cls, row: Integers, scores: Floats, weight: Floats) -> Drawn:
+        return cls(row.size, row, tickets(row), scores, weight)
+
+    @classmethod
+    def merged(cls, parts: list[Drawn], most: int) -> Drawn:
+        """At most so many of the rows of all parts."""
+        columns = [
+            np.concatenate([getattr(part, name) for part in parts])
+            for name in ("row", "ticket", "scores", "weight")
+        ]
+        kept: Any = slice(None)
+        if columns[1].size > most:
+            kept = np.argpartition(columns[1], most)[:most]
+        n = sum(part.n for part in parts)
+        return cls(n, *(column[kept] for column in columns))
 
 
-class LabelledRows:
-    """All rows of the files; every method is a look at them."""
+def draw_rows(reader: Reader, first: int, most: int) -> Found:
+    """At most so many negatives and positives of a file with `first` rows before it."""
+    drawn = nothing_drawn()
+    for batch in reader:
+        scores, weight = reader.columns.in_range(batch.values), batch.weight
+        for i, member in enumerate((~batch.positive, batch.positive)):
+            part = member & (weight > 0.0)
+            more = Drawn.of(batch.rows[part] + first, scores[part], weight[part])
+            drawn[i] = Drawn.merged([drawn[i], more], most)
+    return {"drawn": drawn}
 
-    def __init__(self, run: Run, sources: dict[int, Source], used: Labelled) -> None:
-        self.run, self.sources, self.used = run, sources, used
-        self.mark = used.mark
-        self.n = sum(source.rows for source in sources.values())
 
-    def counted(self, *, exact: bool, together: bool = False) -> Counted:
-        """Sums over rows with the same score, or about the same; see `counted`."""
-        total = Total()  # of files as they come: all sums at once may not fit
+def nothing_drawn() -> list[Drawn]:
+    """No negatives, and no positives."""
+    nothing = np.zeros(0)
+    return [Drawn.of(np.zeros(0, dtype=np.int64), nothing, nothing)] * 2
 
-        def take(found: Found) -> Found:
-            total.add(found.pop("sums"))
-            return found
 
-        items = [SumTask(one, self.used, exact) for one in self.sources.values()]
-        weightless = sum(one["weightless"] for one in self.look(sum_rows, items, take))
-        found = counted(total.sums(), logits=self.used.logits, together=together)
-        require_all("calibrate", self.n, found.n + weightless)
+def drawn_reference(run: Run, most: int) -> Reference:
+    """At most so many rows of each class, weighted so that they stand for all."""
+    before = np.cumsum([0, *(source.rows for source in run.sources.values())])
+    words = [{"first": int(first), "most": most} for first in before[:-1]]
+    drawn = nothing_drawn()
+
+    def take(found: Found) -> Found:
+        pairs = zip(drawn, found.pop("drawn"), strict=True)
+        drawn[:] = [Drawn.merged(list(pair), most) for pair in pairs]
         return found
 
-    def taken(self, size: int, random_state: Any) -> tuple[Any, ...]:
-        """Labels, scores, weights and groups (None where there are none) of rows.
-
-        So many of them, or all where there are no more.
-        """
-        chosen = None
-        if size < self.n:
-            chosen = drawn_rows(self.n, size, np.random.default_rng(random_state))
-        items, first = [], 0
-        for source in self.sources.values():
-            some = None
-            if chosen is not None:
-                last = first + source.rows
-                part = slice(*np.searchsorted(chosen, [first, last]))
-                some, first = chosen[part] - first, last
-            items.append(TakeTask(source, self.used, some))
-        parts = [one["columns"] for one in self.look(take_rows, items)]
-        scores, y, weight, *ids = map(
-            np.concatenate, zip(*(part for part in parts if part), strict=True)
-        )
-        require_all("calibrate", min(size, self.n), scores.size)
-        groups = ids[0] if ids else None
-        return y, scores, weight if self.used.weight else None, groups
-
-    def look(self, function: Any, items: list[Any], *take: Any) -> list[Found]:
-        """What is found in every file, all rows of each of them read."""
-        tasks = [Task(function, one, "", one.source.rows) for one in items]
-        return self.run.over_files("calibrate", self.sources, tasks, *take)
-
-
-def check_sample(n_sample: Any, random_state: Any) -> int | None:
-    """How many rows are to be drawn; None: none."""
-    check_seed(random_state)
-    if n_sample is None:
-        return None
-    return check_count(n_sample, "n_sample", low=2, high=MOST_SAMPLE)
-
-
-@contextlib.contextmanager
-def labelled_rows(files: Any, wanted: Wanted, how: How) -> Iterator[LabelledRows]:
-    """Rows whose columns were found, and whose positive label is known."""
-    names = ("score", "label", "weight", "group")
-    check_names(**{name: getattr(wanted, name) for name in names})
-    found = find_input(files)
-    use = partial(
-        find_labelled,
-        **{name: getattr(wanted, name) for name in names},
-        logits=wanted.logits,
+    run.over_files("calibrate", draw_rows, words, take)
+    row = np.concatenate([one.row for one in drawn])
+    order = np.argsort(row)
+    weight = np.concatenate(
+        [one.weight * (one.n / max(one.row.size, 1)) for one in drawn]
     )
-    with reading(how, moves_rows=False) as run:
-        sources, used = look_at(run, found, use)
-        assert isinstance(used, Labelled)
-        (mark,) = settle_marks(run, sources, (used.mark,), wanted.pos_label, both=True)
-        yield LabelledRows(run, sources, replace(used, mark=mark))
+    alike = not run.columns.weight and max(one.n for one in drawn) <= most
+    return Reference(
+        np.concatenate([one.scores for one in drawn])[order],
+        np.repeat([False, True], [one.row.size for one in drawn])[order],
+        None if alike else weight[order],
+        run.columns.logits,
+    )

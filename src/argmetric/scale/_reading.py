@@ -1,23 +1,58 @@
-"""Verbs that read files and write none: what they share."""
+"""How a verb begins: its files, their columns, and which label is positive."""
 
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
-from argmetric._files import DataError, Table, find_column
-from argmetric._input.arguments import check_choice, check_path, shown
+import numpy as np
+
+from argmetric._files import DataError, Table, find_column, read_values
+from argmetric._input.arguments import check_choice, check_label, check_path, shown
+from argmetric._input.labels import (
+    EVERY_ROW,
+    Spelled,
+    classes_of,
+    distinct,
+    is_spelled_missing,
+    label_array,
+    missing_labels,
+    no_label,
+    plain_label,
+)
 from argmetric._results.saving import remove_folder, unfinished
+from argmetric.scale._columns import (
+    Columns,
+    LabelColumn,
+    Wanted,
+    find_columns,
+    plain_labels,
+)
+from argmetric.scale._conservation import Tally, require_read
 from argmetric.scale._executors import as_executor
 from argmetric.scale._folders import Places
 from argmetric.scale._memory import check_memory
+from argmetric.scale._pieces import Piece
 from argmetric.scale._run import Run
-from argmetric.scale._sources import OnError, find_files, look
-from argmetric.scale._tasks import Progress
+from argmetric.scale._sources import (
+    OnError,
+    Source,
+    batches_of,
+    find_files,
+    look,
+)
+from argmetric.scale._tasks import Found, Progress, Refused, Task
+
+MOST_LABELS = 16  # of a file; two are needed, and a few make a good message
+FILES_OF_A_LOOK = 64
+HELD_SHARE = 8  # part of the memory for rows of tiny files
+HELD_COLUMN_BYTES = 600  # of a column, besides its values
 
 
 @dataclass(frozen=True)
@@ -45,8 +80,20 @@ def running(executor: Any, n_jobs: int | None) -> Iterator[tuple[Any, int]]:
 
 
 @contextlib.contextmanager
-def reading(how: How, *, moves_rows: bool) -> Iterator[Run]:
-    """A run that leaves nothing behind; with a folder where rows are moved."""
+def reading(
+    files: list[Any],
+    wanted: Wanted,
+    how: How,
+    pos_label: Any = None,
+    *,
+    both: bool = False,
+    moves_rows: bool = False,
+) -> Iterator[Run]:
+    """A run with its columns and positive labels, which leaves nothing behind.
+
+    `files` are what `find_input` has found, `both` refuses labels of one class, and
+    `moves_rows` makes a folder for pieces.
+    """
     check_choice(how.on_error, "on_error", ("stop", "skip"))
     check_progress(how.progress)
     n_bytes = check_memory(how.memory)
@@ -60,7 +107,194 @@ def reading(how: How, *, moves_rows: bool) -> Iterator[Run]:
             stack.enter_context(unfinished(work))
             stack.callback(remove_folder, work)
         places = Places("", "", work)
-        yield Run(tasks, workers, n_bytes, places, how.progress, how.on_error)
+        run = Run(tasks, workers, n_bytes, places, how.progress, how.on_error)
+        look_at(run, files, wanted)
+        settle_labels(run, pos_label, both=both)
+        yield run
+
+
+def look_at(run: Run, files: list[Any], wanted: Wanted) -> None:
+    """Stage 0: tell a run its files, by number, and the columns to use.
+
+    Files must agree on the columns; the first decides.
+    """
+    sources: dict[int, Source] = {}
+    first: tuple[Source, Any, Columns] | None = None
+    room = run.memory // HELD_SHARE
+    parts = [
+        files[i : i + FILES_OF_A_LOOK] for i in range(0, len(files), FILES_OF_A_LOOK)
+    ]
+    looks = itertools.chain.from_iterable(run.executor.map(_looked, parts))
+    for i, found in enumerate(looks):
+        try:
+            if isinstance(found, Refused):
+                raise DataError(found.why)
+            source, schema = found
+            if first is None:
+                first = source, schema, find_columns(source, schema, wanted)
+            elif not _is_alike(source, schema, *first[:2]):
+                _refuse_other_columns(source, schema, *first[:2])
+                columns = find_columns(source, schema, wanted)
+                if columns != first[2]:
+                    raise DataError(_difference(source, columns, first[0], first[2]))
+        except DataError as error:
+            run.skip(str(error))
+            continue
+        if source.held is not None:
+            room -= source.held.nbytes + HELD_COLUMN_BYTES * len(schema)
+            source = source if room >= 0 else replace(source, held=None)
+        sources[i] = source
+    names = [source.name for source in sources.values()]
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise DataError(f"files: two files of the output would be called {twice}")
+    if first is None:
+        raise DataError(f"files: none can be used; the first: {run.skipped[0]}")
+    if sum(source.rows for source in sources.values()) == 0:
+        raise DataError("files has no rows")
+    run.sources, run.columns = sources, first[2]
+
+
+def _is_alike(source: Source, schema: Any, first: Source, wanted: Any) -> bool:
+    return bool(schema.equals(wanted)) and source.keys.keys() == first.keys.keys()
+
+
+def _refuse_other_columns(
+    source: Source, schema: Any, first: Source, wanted: Any
+) -> None:
+    """Refuse a file that has not the columns of the first, in whatever order."""
+    names, known = {*schema.names, *source.keys}, {*wanted.names, *first.keys}
+    for lacks, has, other in (
+        (source, first, known - names),
+        (first, source, names - known),
+    ):
+        if other:
+            raise DataError(
+                f"{source.path} has other columns than {first.path}: {lacks.path} has "
+                f"no column {min(other)!r}, which {has.path} has"
+            )
+
+
+def _looked(items: list[Any]) -> list[Any]:
+    return [_looked_at(item) for item in items]
+
+
+def _looked_at(item: Any) -> Any:
+    try:
+        return look(item)
+    except DataError as error:
+        return Refused(str(error))
+
+
+def _difference(
+    source: Source, columns: Columns, first: Source, wanted: Columns
+) -> str:
+    if columns.score != wanted.score:
+        return (
+            f"{source.path}: the scores are in column {columns.score!r}, and in "
+            f"{wanted.score!r} of {first.path}"
+        )
+    return (
+        f"{source.path}: column {columns.group!r} holds {columns.kind}, and "
+        f"{wanted.kind} in {first.path}; make them one type first"
+    )
+
+
+def find_labels(piece: Piece, names: tuple[str, ...]) -> Found:
+    """Distinct labels of the columns of a file, as they appear."""
+    source = piece.source
+    assert source is not None
+    found: dict[str, list[Any]] = {name: [] for name in names}
+    first = 0
+    for batch in batches_of(source, list(names)):
+        for name, seen in found.items():
+            column = batch.column(name)
+            labels = label_array(plain_labels(column.unique()), name)
+            if missing_labels(labels).any():
+                gaps = column.is_null(nan_is_null=True).to_numpy(zero_copy_only=False)
+                where = f"row {first + int(np.argmax(gaps))}"
+                raise DataError(f"{source.path}: {no_label(name, where)}")
+            plain = dict.fromkeys(map(plain_label, labels.tolist()))
+            seen += [one for one in plain if one not in seen]
+            if len(seen) > MOST_LABELS:
+                raise DataError(
+                    f"{source.path}: column {name!r} has more than {MOST_LABELS} "
+                    "distinct labels: two are needed"
+                )
+        first += batch.num_rows
+    return {"rows": first, "labels": found}
+
+
+def settle_labels(run: Run, pos_label: Any, *, both: bool) -> None:
+    """Find the positive label of every column, by a look at all of them.
+
+    With `pos_label` it is all columns together that hold two labels; without, each is
+    read for itself, as in memory, and so is each where a command spells the label.
+    `both` refuses a column with one class.
+    """
+    check_label(pos_label)
+    columns = run.columns.of_labels
+    names = tuple(one.column for one in columns)
+    if not names:
+        return
+    seen: dict[str, list[Any]] = {name: [] for name in names}
+    find = partial(find_labels, names=names)
+    tasks = [Task(find, piece, "", piece.rows) for piece in run.whole_files]
+    results = run.stage("labels", tasks)
+    for source, found in zip(run.sources.values(), results, strict=True):
+        read = Tally(found["rows"])
+        require_read("labels", source.path, Tally(source.rows), read)
+        for name, labels in found["labels"].items():
+            seen[name] += [one for one in labels if one not in seen[name]]
+    ordered = {
+        name: distinct(label_array(labels, name)) for name, labels in seen.items()
+    }
+    if isinstance(pos_label, Spelled):
+        text = pos_label.text
+        settled = [_read(one, ordered[one.column], text, both) for one in columns]
+    else:
+        if pos_label is not None:
+            union = list(dict.fromkeys(itertools.chain(*ordered.values())))
+            classes = [classes_of(union, " and ".join(names), pos_label, both=both)]
+            classes *= len(names)
+        else:
+            classes = [classes_of(ordered[name], name, both=both) for name in names]
+        settled = [
+            replace(column, positive=one.positive, negative=one.negative)
+            for column, one in zip(columns, classes, strict=True)
+        ]
+    truth = [one for one in settled if not one.is_decision]
+    decision = [one for one in settled if one.is_decision]
+    run.columns = replace(
+        run.columns,
+        label=truth[0] if truth else None,
+        decision=decision[0] if decision else None,
+    )
+
+
+def _read(
+    column: LabelColumn, values: list[Any], text: str | None, both: bool
+) -> LabelColumn:
+    """A column whose values are read as the commands read one file."""
+    place = f"column {column.column!r}"
+    if any(is_spelled_missing(value) for value in values):
+        raise DataError(f"{place} is empty in some rows; {EVERY_ROW}")
+    spelled = partial(read_values, values, place, both=both)
+    try:
+        meant, known = spelled(None if column.is_decision else text)
+    except DataError:
+        if text is None or not column.is_decision:
+            raise
+        meant, known = spelled(text)
+    same = tuple(value for value, one in meant.items() if one == known.positive)
+    names = (1, 0) if text is None else (known.positive, known.negative)
+    # A day without positives has none of their spellings.
+    return replace(
+        column,
+        positive=names[0],
+        negative=names[1],
+        spellings=same or (known.positive,),
+    )
 
 
 def columns_of(files: Any, **wanted: tuple[str | None, tuple[str, ...]]) -> list[str]:
@@ -90,10 +324,3 @@ def columns_of(files: Any, **wanted: tuple[str | None, tuple[str, ...]]) -> list
 def check_progress(progress: Any) -> None:
     if progress is not None and not callable(progress):
         raise TypeError(f"progress must be a function, not {shown(progress)}")
-
-
-def check_names(**names: Any) -> None:
-    """Refuse names of columns that are no text."""
-    for name, value in names.items():
-        if value is not None and not isinstance(value, str):
-            raise TypeError(f"{name} must be the name of a column, not {shown(value)}")

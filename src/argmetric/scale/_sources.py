@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 from argmetric._files import DataError
 from argmetric._input.arguments import check_path, shown
-from argmetric.scale._extras import load_extra
+from argmetric.scale._executors import load_extra
 from argmetric.scale._frames import Partition, is_frame, partitions_of
 
 OnError = Literal["stop", "skip"]

@@ -3,31 +3,29 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from argmetric._files import LABEL_NAMES, DataError, Table, named_column
 from argmetric._input.arguments import shown
 from argmetric._input.types import Booleans, Floats, Integers
-from argmetric.scale._columns import Used, as_floats, require_numbers
-from argmetric.scale._conservation import Tally, require_all, tally_of
+from argmetric.scale._columns import Batch, Wanted
+from argmetric.scale._conservation import require_all
 from argmetric.scale._frames import blocks_of, is_array
-from argmetric.scale._marks import NO_MARK, Mark, find_mark, settle_marks
-from argmetric.scale._reading import How, check_names, reading
-from argmetric.scale._run import Run, look_at
-from argmetric.scale._scan import packed, unpacked
-from argmetric.scale._sources import OnError, Source, batches_of, find_input
-from argmetric.scale._tasks import Found, Progress, Task
+from argmetric.scale._reading import How, reading
+from argmetric.scale._run import Run
+from argmetric.scale._sources import OnError, find_input
+from argmetric.scale._tasks import Found, Progress
+from argmetric.scale._vector import packed, unpacked
 from argmetric.train import Rows
 
 if TYPE_CHECKING:
     from argmetric.train import MetricLogisticRegression
 
-FEW = 50_000  # rows that are held in memory, as the search itself would
+MOST_ROWS_IN_MEMORY = 50_000  # as the search itself would hold
 
 
 def fit(
@@ -79,159 +77,76 @@ def fit(
     ):
         if given:
             raise ValueError(f"{name} needs all rows in memory: see estimator.fit")
-    if features is not None:
-        if isinstance(features, str) or not isinstance(features, Sequence):
-            raise TypeError(f"features must be a list of names, not {shown(features)}")
-        check_names(**{f"features[{i}]": one for i, one in enumerate(features)})
-    check_names(label=label)
+    if isinstance(features, str) or not isinstance(features, Sequence | None):
+        raise TypeError(f"features must be a list of names, not {shown(features)}")
+    wanted = Wanted({"label": label}, features=features)
     how = How(on_error, memory, None, executor, n_jobs, progress)
     arrays = isinstance(files, tuple) and len(files) == 2 and is_array(files[0])
     found = blocks_of(*files) if arrays else find_input(files)
-    with reading(how, moves_rows=False) as run:
-        use = partial(find_examples, features=features, label=label)
-        sources, used = look_at(run, found, use)
-        assert isinstance(used, Examples)
-        pos_label = estimator.pos_label
-        (mark,) = settle_marks(run, sources, (used.mark,), pos_label, both=True)
-        labels = read_labels(np.array([mark.negative, mark.positive]), pos_label)
-        used = replace(used, mark=replace(mark, positive=labels.positive))
-        rows = FileRows(run, sources, used)
-        estimator._fit_rows(rows.in_memory() if rows.n <= FEW else rows, labels)
+    pos_label = estimator.pos_label
+    with reading(found, wanted, how, pos_label, both=True) as run:
+        truth = run.columns.truth
+        labels = read_labels(np.array([truth.negative, truth.positive]), pos_label)
+        truth = replace(truth, positive=labels.positive)
+        run.columns = replace(run.columns, label=truth)
+        rows = FileRows(run)
+        few = run.n <= MOST_ROWS_IN_MEMORY
+        estimator._fit_rows(rows.in_memory() if few else rows, labels)
         run.tell_skipped()
-    estimator.n_features_in_ = len(used.features)
+    names = run.columns.features
+    estimator.n_features_in_ = len(names)
     if hasattr(estimator, "feature_names_in_"):
         del estimator.feature_names_in_  # of an earlier fit
     if not arrays:
-        estimator.feature_names_in_ = np.array(used.features, dtype=object)
+        estimator.feature_names_in_ = np.array(names, dtype=object)
     return estimator
 
 
-@dataclass(frozen=True)
-class Examples(Used):
-    """Rows of numbers, and their label."""
-
-    features: tuple[str, ...] = ()
-    mark: Mark = NO_MARK
-
-    @property
-    def columns(self) -> list[str]:
-        return [*self.features, self.mark.column]
+# -- what is added up over the rows of a file -----------------------------------------
 
 
-def find_examples(
-    source: Source, schema: Any, features: Sequence[str] | None, label: str | None
-) -> Examples:
-    """The columns of one file."""
-    mark = find_mark(
-        source, schema, label, LABEL_NAMES, what="label", role="label", taken=()
-    )
-    table = Table(schema.empty_table(), "parquet", source.path)
-    if features is None:
-        names = tuple(name for name in schema.names if name != mark.column)
-    else:
-        names = tuple(named_column(table, name) for name in features)
-    if mark.column in names:
-        raise DataError(f"features and label both name column {mark.column!r}")
-    for name in names:
-        require_numbers(source, schema, name)
-    return Examples("", True, features=names, mark=mark)
+def _rows(batch: Batch) -> Rows:
+    return Rows(batch.values, batch.positive, np.ones(batch.rows.size))
 
 
-@dataclass(frozen=True)
-class PassTask:
-    """A file, and what is added up over its rows."""
-
-    source: Source
-    used: Examples
-    work: Callable[[Iterator[Rows]], Found]
+def _labels(batches: Iterable[Batch]) -> Found:
+    parts = [batch.positive for batch in batches]
+    whole = np.concatenate(parts) if parts else np.zeros(0, dtype=bool)
+    return {"positive": packed(whole)}
 
 
-def one_pass(task: PassTask) -> Found:
-    """Add up over the rows of a file."""
-    read = Tally()
-
-    def batches() -> Iterator[Rows]:
-        nonlocal read
-        for batch in batches_of(task.source, task.used.columns):
-            X = np.empty((batch.num_rows, len(task.used.features)))
-            for j, name in enumerate(task.used.features):
-                X[:, j] = as_floats(batch.column(name))
-            wrong = ~np.isfinite(X).all(axis=1)
-            if wrong.any():
-                row = read.rows + int(np.argmax(wrong))
-                raise DataError(
-                    f"{task.source.path}: a feature is missing at row {row}"
-                )
-            positive = task.used.mark.holds(batch)
-            yield Rows(X, positive, np.ones(batch.num_rows))
-            numbers = np.arange(read.rows, read.rows + batch.num_rows)
-            read += tally_of(numbers, X, positive)
-
-    return {**task.work(batches()), **vars(read)}
+def _sums(
+    batches: Iterable[Batch], theta: Floats, gamma: float, likelihood: bool
+) -> Found:
+    sums, slopes = np.zeros(2), np.zeros((2, theta.size))
+    for batch in batches:
+        more = _rows(batch).sums(theta, gamma, likelihood=likelihood)
+        sums, slopes = sums + more[0], slopes + more[1]
+    return {"sums": sums, "slopes": slopes}
 
 
-@dataclass(frozen=True)
-class _Labels:
-    def __call__(self, batches: Iterator[Rows]) -> Found:
-        parts = [rows.positive for rows in batches]
-        whole = np.concatenate(parts) if parts else np.zeros(0, dtype=bool)
-        return {"positive": packed(whole)}
-
-
-@dataclass(frozen=True)
-class _Sums:
-    theta: Floats
-    gamma: float
-    likelihood: bool
-
-    def __call__(self, batches: Iterator[Rows]) -> Found:
-        sums, slopes = np.zeros(2), np.zeros((2, self.theta.size))
-        for rows in batches:
-            more = rows.sums(self.theta, self.gamma, likelihood=self.likelihood)
-            sums, slopes = sums + more[0], slopes + more[1]
-        return {"sums": sums, "slopes": slopes}
-
-
-@dataclass(frozen=True)
-class _Squares:
+def _squares(batches: Iterable[Batch], center: Floats | None) -> Found:
     """Σ(x - center)² of every column, or Σx where there is no center."""
-
-    center: Floats | None
-
-    def __call__(self, batches: Iterator[Rows]) -> Found:
-        total: Any = 0.0
-        for rows in batches:
-            total = total + (
-                rows.X.sum(axis=0)
-                if self.center is None
-                else ((rows.X - self.center) ** 2).sum(axis=0)
-            )
-        return {"total": total}
+    total: Any = 0.0
+    for batch in batches:
+        X = batch.values if center is None else (batch.values - center) ** 2
+        total = total + X.sum(axis=0)
+    return {"total": total}
 
 
-@dataclass(frozen=True)
-class _Least:
-    theta: Floats
-
-    def __call__(self, batches: Iterator[Rows]) -> Found:
-        least = [rows.least_margin(self.theta) for rows in batches if rows.n]
-        return {"least": min(least, default=np.inf)}
+def _least(batches: Iterable[Batch], theta: Floats) -> Found:
+    least = [_rows(batch).least_margin(theta) for batch in batches if batch.rows.size]
+    return {"least": min(least, default=np.inf)}
 
 
-@dataclass(frozen=True)
-class _Taken:
-    """Rows by their numbers in the file."""
-
-    chosen: Integers
-
-    def __call__(self, batches: Iterator[Rows]) -> Found:
-        parts, first = [np.zeros((0, 0))], 0
-        for rows in batches:
-            inside = (self.chosen >= first) & (self.chosen < first + rows.n)
-            parts.append(rows.X[self.chosen[inside] - first])
-            first += rows.n
-        kept = [part for part in parts if part.size]
-        return {"X": np.concatenate(kept) if kept else None}
+def _taken(batches: Iterable[Batch], chosen: Integers) -> Found:
+    """Rows by their numbers in the file, which rise."""
+    parts = []
+    for batch in batches:
+        inside = np.isin(batch.rows, chosen, assume_unique=True)
+        parts.append(batch.values[inside])
+    kept = [part for part in parts if part.size]
+    return {"X": np.concatenate(kept) if kept else None}
 
 
 @dataclass(frozen=True)
@@ -239,12 +154,15 @@ class FileRows:
     """Rows that lie in files; every sum over them is a look at all of them."""
 
     run: Run
-    sources: dict[int, Source]
-    used: Examples
+
+    def _look(
+        self, work: Any, words: list[dict[str, Any]] | None = None
+    ) -> list[Found]:
+        return self.run.over_files("train", work, words)
 
     @cached_property
     def positive(self) -> Booleans:
-        parts = [unpacked(one["positive"], bool) for one in self._look(_Labels())]
+        parts = [unpacked(one["positive"], bool) for one in self._look(_labels)]
         positive = np.concatenate(parts)
         require_all("train", self.n, positive.size)
         return positive
@@ -253,21 +171,13 @@ class FileRows:
     def weight(self) -> Floats:
         return np.broadcast_to(np.ones(1), (self.n,))
 
-    def _look(self, work: Any, works: list[Any] | None = None) -> list[Found]:
-        each = works or [work] * len(self.sources)
-        tasks = [
-            Task(one_pass, PassTask(source, self.used, one), "", source.rows)
-            for source, one in zip(self.sources.values(), each, strict=True)
-        ]
-        return self.run.over_files("train", self.sources, tasks)
-
     @cached_property
     def n(self) -> int:
-        return sum(source.rows for source in self.sources.values())
+        return self.run.n
 
     @property
     def k(self) -> int:
-        return len(self.used.features)
+        return len(self.run.columns.features)
 
     @cached_property
     def positives(self) -> float:
@@ -279,12 +189,12 @@ class FileRows:
 
     def take(self, rows: Integers, weight: Floats) -> Rows:
         order = np.argsort(rows, kind="stable")
-        ends = np.cumsum([0, *(source.rows for source in self.sources.values())])
-        works = []
+        ends = np.cumsum([0, *(source.rows for source in self.run.sources.values())])
+        words = []
         for first, last in itertools.pairwise(ends.tolist()):
             inside = (rows >= first) & (rows < last)
-            works.append(_Taken(np.sort(rows[inside]) - first))
-        parts = [found["X"] for found in self._look(None, works)]
+            words.append({"chosen": np.sort(rows[inside]) - first})
+        parts = [found["X"] for found in self._look(_taken, words)]
         taken = np.concatenate([part for part in parts if part is not None])
         require_all("train", rows.size, len(taken))
         X = np.empty((rows.size, self.k))
@@ -297,13 +207,14 @@ class FileRows:
     def sums(
         self, theta: Floats, gamma: float, *, likelihood: bool = False
     ) -> tuple[Floats, Floats]:
-        results = self._look(_Sums(theta, gamma, likelihood))
+        work = partial(_sums, theta=theta, gamma=gamma, likelihood=likelihood)
+        results = self._look(work)
         sums = np.sum([found["sums"] for found in results], axis=0)
         return sums, np.sum([found["slopes"] for found in results], axis=0)
 
     def moments(self) -> tuple[Floats, Floats]:
         def mean_of(center: Floats | None) -> Floats:
-            results = self._look(_Squares(center))
+            results = self._look(partial(_squares, center=center))
             totals = np.sum([found["total"] + np.zeros(self.k) for found in results], 0)
             return np.asarray(totals / self.n)
 
@@ -311,4 +222,6 @@ class FileRows:
         return mean, mean_of(mean)
 
     def least_margin(self, theta: Floats) -> float:
-        return min(float(found["least"]) for found in self._look(_Least(theta)))
+        return min(
+            float(found["least"]) for found in self._look(partial(_least, theta=theta))
+        )

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from argmetric._files import LABEL_NAMES, DataError
-from argmetric._input.labels import Labels
+from argmetric._files import DataError
+from argmetric._input.types import Booleans, Floats, Hashes, Integers
 from argmetric._tune import (
     Choice,
     Cost,
+    Cuts,
     Limits,
     Rule,
     can_hold_the_best,
@@ -23,20 +25,13 @@ from argmetric._tune import (
     tune_cuts,
 )
 from argmetric.metrics import Metric, MetricLike, require_defined
-from argmetric.scale._cells import (
-    Cells,
-    CellTask,
-    Scored,
-    count_cells,
-    merged_cells,
-)
-from argmetric.scale._columns import find_used
+from argmetric.scale._columns import Batch, Wanted
 from argmetric.scale._conservation import require_all
-from argmetric.scale._marks import find_mark, settle_marks
-from argmetric.scale._reading import How, check_names, reading
-from argmetric.scale._run import Run, look_at
-from argmetric.scale._sources import OnError, Source, find_input
-from argmetric.scale._tasks import Found, Progress, Task
+from argmetric.scale._labelled import keys_of
+from argmetric.scale._reading import How, reading
+from argmetric.scale._run import Run
+from argmetric.scale._sources import OnError, find_input
+from argmetric.scale._tasks import Found, Progress
 
 FEW = 1 << 22  # rows whose scores are all looked at
 MOST_CELLS = 1 << 18  # with rows in them, into which a range is divided at a time
@@ -101,89 +96,48 @@ def tune(
     chosen = one_metric(metric, cost, zero_division)
     limits = check_tune_limits(min_precision, min_recall, max_positives)
     settings = check_settings(limits, choice, n_bootstrap, coverage, cv, random_state)
-    check_names(score=score, label=label)
+    wanted = Wanted({"score": score, "label": label}, scores="finite")
     how = How(on_error, memory, None, executor, n_jobs, progress)
-    found = find_input(files)
-    with reading(how, moves_rows=False) as run:
-        use = partial(find_scored, score=score, label=label)
-        sources, used = look_at(run, found, use)
-        assert isinstance(used, Scored)
-        (mark,) = settle_marks(run, sources, (used.mark,), pos_label, both=True)
-        used = replace(used, mark=mark)
-        require_defined(chosen, sum(source.rows for source in sources.values()))
-        cells = _cells_for(Rows(run, sources, used), chosen, limits)
+    with reading(find_input(files), wanted, how, pos_label, both=True) as run:
+        require_defined(chosen, run.n)
+        cells = _cells_for(run, chosen, limits)
         run.tell_skipped()
-    labels = Labels(np.zeros(0, dtype=bool), mark.positive, mark.negative)
-    return tune_cuts(cells.cuts(), [chosen], settings, labels)[0]
+    return tune_cuts(cells.cuts(), [chosen], settings, run.columns.truth.classes)[0]
 
 
-def find_scored(
-    source: Source, schema: Any, score: str | None, label: str | None
-) -> Scored:
-    """The columns of one file."""
-    used = find_used(source, schema, score, None, "", logits=True, missing="error")
-    mark = find_mark(
-        source,
-        schema,
-        label,
-        LABEL_NAMES,
-        what="label",
-        role="label",
-        taken=[used.score],
-    )
-    if mark.column == used.score:
-        raise DataError(f"label and score both name column {mark.column!r}")
-    return Scored(used.score, True, mark=mark)
+def _count(run: Run, low: int, high: int, shift: int | None, n_rows: int) -> ScoreCells:
+    """Cells of the rows, so many, whose keys lie between two, both included."""
+    parts: list[ScoreCells] = []
+    waiting, most = 0, WAITING_CELLS
+
+    def take(found: Found) -> Found:
+        nonlocal waiting, most
+        parts.append(found.pop("cells"))
+        waiting += 1 + parts[-1].scores.size
+        if waiting > most:  # as many as are merged: each is sorted a few times
+            parts[:] = [merged_cells(parts)]
+            waiting, most = 0, max(WAITING_CELLS, parts[0].scores.size)
+        return found
+
+    work = partial(count_cells, low=low, high=high, shift=shift)
+    run.over_files("count", work, take=take)
+    cells = merged_cells(parts)
+    require_all("count", n_rows, cells.n_rows)
+    return cells
 
 
-class Rows:
-    """All rows, of which cells are counted; every count is a look at all files."""
-
-    def __init__(self, run: Run, sources: dict[int, Source], used: Scored) -> None:
-        self.run, self.sources, self.used = run, sources, used
-        self.size = sum(source.rows for source in sources.values())
-
-    def count(self, low: int, high: int, shift: int | None, n_rows: int) -> Cells:
-        """Cells of the rows, so many, whose keys lie between two, both included."""
-        tasks = [
-            Task(
-                count_cells,
-                CellTask(source, self.used, low, high, shift),
-                "",
-                source.rows,
-            )
-            for source in self.sources.values()
-        ]
-        parts: list[Cells] = []
-        waiting, most = 0, WAITING_CELLS
-
-        def take(found: Found) -> Found:
-            nonlocal waiting, most
-            parts.append(found.pop("cells"))
-            waiting += 1 + parts[-1].scores.size
-            if waiting > most:  # as many as are merged: each is sorted a few times
-                parts[:] = [merged_cells(parts)]
-                waiting, most = 0, max(WAITING_CELLS, parts[0].scores.size)
-            return found
-
-        self.run.over_files("count", self.sources, tasks, take)
-        cells = merged_cells(parts)
-        require_all("count", n_rows, cells.n_rows)
-        return cells
-
-
-def _cells_for(rows: Rows, metric: Metric, limits: Limits) -> Cells:
+def _cells_for(run: Run, metric: Metric, limits: Limits) -> ScoreCells:
     """Cells that are single scores wherever the best cut can be."""
     low, high = WHOLE
-    if rows.size <= FEW:
-        return rows.count(low, high, None, rows.size)
+    if run.n <= FEW:
+        return _count(run, low, high, None, run.n)
     shift = FIRST_SHIFT
-    cells = rows.count(low, high, shift, rows.size)
+    cells = _count(run, low, high, shift, run.n)
     while True:
         inner = _range_left(cells, metric, limits, low, high)
         low, high = int(inner.first[0]), int(inner.last[-1])
         if inner.n_rows <= FEW:
-            return cells.replaced(rows.count(low, high, None, inner.n_rows))
+            return cells.replaced(_count(run, low, high, None, inner.n_rows))
         finer = MOST_CELLS.bit_length() - inner.first.size.bit_length()
         if finer <= 0:
             raise DataError(
@@ -191,14 +145,14 @@ def _cells_for(rows: Rows, metric: Metric, limits: Limits) -> Cells:
                 f"{metric.name}: round the scores, or tune in memory"
             )
         shift = max(0, shift - finer)
-        cells = cells.replaced(rows.count(low, high, shift, inner.n_rows))
+        cells = cells.replaced(_count(run, low, high, shift, inner.n_rows))
         if shift == 0:
             return cells
 
 
 def _range_left(
-    cells: Cells, metric: Metric, limits: Limits, low: int, high: int
-) -> Cells:
+    cells: ScoreCells, metric: Metric, limits: Limits, low: int, high: int
+) -> ScoreCells:
     """Cells from the first to the last that can hold the best cut.
 
     One more on either side tells the scores between which the outermost cuts lie.
@@ -209,4 +163,108 @@ def _range_left(
     if not found.size:
         limits.allowed_cuts(cells.cuts())  # says what can be had
     part = slice(max(int(found[0]) - 1, 0), int(found[-1]) + 2)
-    return Cells(*(values[part] for values in vars(cells).values()))
+    return ScoreCells(*(values[part] for values in vars(cells).values()))
+
+
+# -- labelled scores in cells ------------------------------------------------------
+#
+# A score is known by its bits, in an order in which whole numbers stand for doubles, so
+# that cells of any width down to one double can be counted and merged exactly.
+
+
+@dataclass(frozen=True)
+class ScoreCells:
+    """Cells with rows in them, ascending.
+
+    Attributes
+    ----------
+    scores : ndarray
+        The smallest score of each.
+    first, last : ndarray
+        The keys that each stands for.
+    positive, negative : ndarray
+        Its rows of either class.
+    """
+
+    scores: Floats
+    first: Hashes
+    last: Hashes
+    positive: Integers
+    negative: Integers
+
+    @property
+    def n_rows(self) -> int:
+        """Rows in all of them."""
+        return int(self.positive.sum() + self.negative.sum())
+
+    def cuts(self) -> Cuts:
+        """What every cut between cells has counted."""
+        tp, fp = (
+            np.concatenate([[0.0], np.cumsum(part[::-1])])
+            for part in (self.positive, self.negative)
+        )
+        return Cuts(self.scores[::-1].copy(), tp, fp)
+
+    def replaced(self, inner: ScoreCells) -> ScoreCells:
+        """These cells, with finer ones in place of those that have the same rows."""
+        before = self.last < inner.first[0]
+        after = self.first > inner.last[-1]
+        parts = zip(vars(self).values(), vars(inner).values(), strict=True)
+        return ScoreCells(*(np.concatenate([a[before], b, a[after]]) for a, b in parts))
+
+
+def merged_cells(parts: list[ScoreCells]) -> ScoreCells:
+    """Cells of all files; those with the same keys become one."""
+    if len(parts) == 1:
+        return parts[0]
+    first = np.concatenate([part.first for part in parts])
+    keys, place = np.unique(first, return_inverse=True)
+
+    def total(name: str) -> Integers:
+        sums = np.zeros(keys.size, dtype=np.int64)
+        np.add.at(sums, place, np.concatenate([getattr(part, name) for part in parts]))
+        return sums
+
+    scores, last = np.full(keys.size, np.inf), np.zeros(keys.size, dtype=np.uint64)
+    np.minimum.at(scores, place, np.concatenate([part.scores for part in parts]))
+    np.maximum.at(last, place, np.concatenate([part.last for part in parts]))
+    return ScoreCells(scores, keys, last, total("positive"), total("negative"))
+
+
+def count_cells(
+    batches: Iterable[Batch], low: int, high: int, shift: int | None
+) -> Found:
+    """Cells of the rows of a file with keys between two, in bins of 2^shift keys.
+
+    Without bins (`shift` is None) every distinct score has a cell of its own.
+    """
+    parts = []
+    for batch in batches:
+        scores, keys = batch.values, keys_of(batch.values)
+        inside = (keys >= np.uint64(low)) & (keys <= np.uint64(high))
+        if inside.any():
+            some = scores[inside], keys[inside], batch.positive[inside]
+            parts.append(_cells_of(*some, low, shift))
+        if len(parts) > 16:
+            parts = [merged_cells(parts)]
+    if not parts:
+        empty = np.zeros(0)
+        parts = [_cells_of(empty, keys_of(empty), np.zeros(0, bool), 0, None)]
+    return {"cells": merged_cells(parts)}
+
+
+def _cells_of(
+    scores: Floats, keys: Hashes, positive: Booleans, low: int, shift: int | None
+) -> ScoreCells:
+    if shift is None:
+        bins, width = keys, np.uint64(0)
+    else:
+        by = np.uint64(shift)
+        bins = ((keys - np.uint64(low)) >> by << by) + np.uint64(low)
+        width = np.uint64((1 << shift) - 1)
+    first, place = np.unique(bins, return_inverse=True)
+    least = np.full(first.size, np.inf)
+    np.minimum.at(least, place, scores)
+    hits = np.bincount(place, positive, first.size).astype(np.int64)
+    rows: npt.NDArray[np.int64] = np.bincount(place, minlength=first.size)
+    return ScoreCells(least, first, first + width, hits, rows - hits)

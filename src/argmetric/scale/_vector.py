@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import base64
 import os
+import zlib
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from argmetric._calibrate import calibrated_scores
 from argmetric._decide import (
     Limits,
     calibration_note,
@@ -29,27 +34,33 @@ from argmetric._expected import (
 from argmetric._files import DataError, marked
 from argmetric._input.odds import logit
 from argmetric._input.types import Floats, Integers
+from argmetric._input.validation import check_scores
 from argmetric.metrics import Metric
+from argmetric.scale._columns import Columns
 from argmetric.scale._conservation import Tally, require_same
-from argmetric.scale._pieces import Piece
-from argmetric.scale._scan import (
-    Collector,
-    Counted,
-    InBins,
-    Reading,
-    ScanTask,
-    Ties,
-    merged,
-    scan,
-    unpacked,
-)
+from argmetric.scale._pieces import Piece, Reader
+from argmetric.scale._run import Pieces, Run, n_rows
 from argmetric.scale._tasks import Found, Task
 
-if TYPE_CHECKING:
-    from argmetric.scale._run import Run
-
 FEW = 1 << 21  # scores near the cut that are looked at in this process
+MOST_DISTINCT = 1 << 22  # values near the cut that are held at once
 MOST_COUNTS = 1 << 23  # numbers of positives that are looked at one by one
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How scores of files become probabilities."""
+
+    columns: Columns
+    calibrator: Any = None
+
+    def probabilities(self, scores: Floats) -> Floats:
+        """Probabilities from checked scores as they are in a file."""
+        p = self.columns.in_range(scores)
+        if self.calibrator is None:
+            return p
+        p = calibrated_scores(self.calibrator, p, logits=self.columns.logits)
+        return check_scores(p, "p after calibration", logits=self.columns.logits)
 
 
 @dataclass(frozen=True)
@@ -94,7 +105,7 @@ class VectorFound:
     notes: tuple[str, ...]
 
     def found(self) -> Found:
-        """The same as a bucket that was decided."""
+        """What a bucket that was decided tells."""
         return {
             "groups": 1,
             "positives": self.choice.best,
@@ -109,28 +120,26 @@ class VectorFound:
         }
 
 
-class Pieces(Items):
+class PieceItems(Items):
     """Probabilities in files; every question about them is a look at all of them."""
 
-    def __init__(
-        self, run: Run, name: str, pieces: tuple[Piece, ...], reading: Reading
-    ) -> None:
+    def __init__(self, run: Run, name: str, pieces: Pieces, reading: Reading) -> None:
         self.run, self.pieces, self.reading = run, pieces, reading
-        self.folder = run.places.inside("passes", name)
-        self.size = sum(piece.rows for piece in pieces)
+        self.name = name
+        self.size = n_rows(pieces)
         self.n_passes = 0
         self.tallies: tuple[Tally, ...] = ()
         self._first: list[Found] = []
         self._known: dict[tuple[float, float, int], Integers] = {}
 
-    def look(self, stage: str, collector: Collector) -> list[Found]:
+    def look(self, stage: str, collect: Collect) -> list[Found]:
         """What every piece answers, all rows of each of them read."""
-        folder = os.path.join(self.folder, f"{self.n_passes:02d}")
-        os.makedirs(folder, exist_ok=True)
+        folder = self.run.places.made("passes", self.name, f"{self.n_passes:02d}")
+        work = partial(scan, reading=self.reading, collect=collect)
         tasks = [
             Task(
-                scan,
-                ScanTask(piece, self.reading, collector),
+                work,
+                piece,
                 os.path.join(folder, f"file-{piece.file:06d}.json"),
                 piece.rows,
             )
@@ -151,7 +160,7 @@ class Pieces(Items):
     def sums(self, low: float, scale: float, bins: int) -> Integers:
         if (low, scale, bins) in self._known:
             return self._known[low, scale, bins]
-        results = self.look("scan", InBins(low, scale, bins))
+        results = self.look("scan", partial(sums_of, low=low, scale=scale, bins=bins))
         self._first = self._first or results
         total = sums_in_bins(np.empty(0), low, scale, bins)
         for found in results:
@@ -166,7 +175,7 @@ class Pieces(Items):
         return Array(self.counted(low, high, count).part(0, count))
 
     def counted(self, low: float, high: float, count: int) -> Ranked:
-        results = self.look("narrow", Counted(low, high))
+        results = self.look("narrow", partial(counts_within, low=low, high=high))
         parts = [
             (unpacked(found["values"], float), unpacked(found["counts"], np.int64))
             for found in results
@@ -174,7 +183,7 @@ class Pieces(Items):
         return Ranked.of(*merged(parts))
 
     def largest_below(self, edge: float) -> float:
-        results = self.look("narrow", Counted(edge, edge))
+        results = self.look("narrow", partial(counts_within, low=edge, high=edge))
         return max(float(found["below"]) for found in results)
 
     def smallest(self) -> float:
@@ -194,14 +203,14 @@ class Pieces(Items):
 def decide_vector(
     run: Run,
     name: str,
-    pieces: tuple[Piece, ...],
+    pieces: Pieces,
     reading: Reading,
     metric: Metric,
     limits: Limits,
 ) -> VectorFound:
     """The best cut of all rows of some pieces."""
-    items = Pieces(run, name, pieces, reading)
-    if reading.used.logits:
+    items = PieceItems(run, name, pieces, reading)
+    if reading.columns.logits:
         raise _too_many(items, "logits cannot be decided in pieces", "probabilities")
     choice = decide_items(items, metric, limits, most=MOST_COUNTS)
     if choice is None:
@@ -217,7 +226,7 @@ def decide_vector(
     if calibrator is not None:
         notes.append(f"{calibration_note(calibrator)}; thresholds refer to these")
     if threshold is None:
-        results = items.look("ties", Ties(choice.lower))
+        results = items.look("ties", partial(ties_at, at=choice.lower))
         left = choice.best - sum(found["above"] for found in results)
         cut = replace(cut, quota=left)
         quotas = _shared_out(left, [found["tied"] for found in results])
@@ -228,7 +237,7 @@ def decide_vector(
     return VectorFound(choice, cut, quotas, tallies, passes, tuple(notes))
 
 
-def _keeps_apart(calibrator: Any, items: Pieces) -> bool:
+def _keeps_apart(calibrator: Any, items: PieceItems) -> bool:
     if calibrator is None:
         return True
     ends = logit(np.array(items.ends())).tolist()
@@ -246,3 +255,87 @@ def _too_many(items: Items, why: str, instead: str) -> DataError:
         f"{items.size:,} rows have to be decided at once, more than memory allows: "
         f"{why}; raise {marked('memory')}, take fewer workers, or take {instead}"
     )
+
+
+# -- one look at all scores: what a piece adds, in any order of its rows -------------
+
+Collect = Callable[[Iterator[Floats]], Found]
+
+
+def scan(piece: Piece, reading: Reading, collect: Collect) -> Found:
+    """Read a piece; found: its rows, and what is wanted of their probabilities."""
+    reader, ends = Reader(piece, reading.columns), [np.inf, -np.inf]
+
+    def batches() -> Iterator[Floats]:
+        for batch in reader:
+            scores = batch.values
+            if scores.size:
+                ends[:] = min(ends[0], scores.min()), max(ends[1], scores.max())
+            yield reading.probabilities(scores)
+
+    found = collect(batches())
+    return {**found, **vars(reader.read), "ends": [float(end) for end in ends]}
+
+
+def sums_of(batches: Iterator[Floats], low: float, scale: float, bins: int) -> Found:
+    """Exact sums within bins, how many are not 0, and the smallest."""
+    sums = sums_in_bins(np.empty(0), low, scale, bins)
+    possible, smallest = 0, np.inf
+    for p in batches:
+        sums += sums_in_bins(p, low, scale, bins)
+        carry(sums)
+        possible += int(np.count_nonzero(p))
+        smallest = min(smallest, p.min(initial=np.inf))
+    return {"sums": packed(sums), "possible": possible, "smallest": float(smallest)}
+
+
+def counts_within(batches: Iterator[Floats], low: float, high: float) -> Found:
+    """Distinct values with low ≤ p < high, their numbers, and the largest below."""
+    parts, size, below = [counts_of(np.empty(0))], 0, -np.inf
+    for p in batches:
+        parts.append(counts_of(p[(p >= low) & (p < high)]))
+        size += parts[-1][0].size
+        below = max(below, p[p < low].max(initial=-np.inf))
+        if size > MOST_DISTINCT:
+            parts = [merged(parts)]
+            size = parts[0][0].size
+        if size > MOST_DISTINCT:
+            raise DataError(
+                f"more than {MOST_DISTINCT:,} distinct scores are as good a cut as "
+                "the best one: round them, or decide in memory"
+            )
+    values, counts = merged(parts)
+    return {"values": packed(values), "counts": packed(counts), "below": float(below)}
+
+
+def ties_at(batches: Iterator[Floats], at: float) -> Found:
+    """How many are above a score, and how many share it."""
+    above = tied = 0
+    for p in batches:
+        above += int(np.count_nonzero(p > at))
+        tied += int(np.count_nonzero(p == at))
+    return {"above": above, "tied": tied}
+
+
+def counts_of(values: Floats) -> tuple[Floats, Integers]:
+    distinct, counts = np.unique(values, return_counts=True)
+    return distinct, counts
+
+
+def merged(parts: list[tuple[Floats, Integers]]) -> tuple[Floats, Integers]:
+    """Distinct values of all parts in ascending order, and their numbers."""
+    values, place = np.unique(
+        np.concatenate([values for values, _ in parts]), return_inverse=True
+    )
+    counts = np.zeros(values.size, dtype=np.int64)
+    np.add.at(counts, place, np.concatenate([counts for _, counts in parts]))
+    return values, counts
+
+
+def packed(array: Any) -> str:
+    """An array as text; its type is known to who unpacks it."""
+    return base64.b64encode(zlib.compress(array.tobytes(), 1)).decode()
+
+
+def unpacked(text: str, kind: type) -> Any:
+    return np.frombuffer(zlib.decompress(base64.b64decode(text)), dtype=kind)
