@@ -23,7 +23,7 @@ from argmetric.stream import (
     OFORule,
     ThresholdRule,
 )
-from argmetric.stream.kernels.stream import SETTLED
+from argmetric.stream.kernels.rules import SETTLED
 from stream_parts.sets import rst_table
 
 HISTOGRAM, PATIENT = "histogram", "histogram, forget=None"

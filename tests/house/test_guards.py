@@ -189,11 +189,13 @@ HELD_BY = {
         ),
         "test_segments_are_sorted_stably": "sort_segments",
     },
+    "rules": {
+        "test_rules_equal_their_twins_for_f1": "run_rule",
+    },
     "stream": {
         "test_learners_equal_their_twins": (
             "compress linear_dense linear_sparse mixture_sparse"
         ),
-        "test_rules_equal_their_twins_for_f1": "run_rule",
     },
     "stream_baselines": {
         "test_baselines_equal_their_twins": "baseline_sparse",
@@ -281,7 +283,7 @@ NAMESAKES = {
     ),
     "log_total": ("segments have a length beside their label", ("tagging_segments",)),
     "search": ("over labels, and over segments", ("multilabel", "tagging_segments")),
-    "sigmoid": ("without a branch, for the rows of a stream", ("stream",)),
+    "sigmoid": ("without a branch, for the rows of a stream", ("rules",)),
     "train": (
         "over labels, over segments and over tokens",
         ("multilabel", "tagging_segments", "tagging_train"),

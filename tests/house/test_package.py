@@ -36,7 +36,7 @@ NOT_FOR_FEW_ROWS = {
     "argmetric._results.display._pictures",
     "argmetric._expected._long",
     "argmetric._expected._screen",
-    "argmetric._files._features",
+    "argmetric._files._values",
     "argmetric._forecast._means",
     "argmetric._forecast._over_maps",
     "argmetric._results.saving._archive",
@@ -235,14 +235,14 @@ def test_short_vectors_take_kernels_once_warmed_up(metric):
 def test_warmup_leaves_nothing_to_compile():
     am.warmup()
     from argmetric._expected.kernels import compiled
-    from argmetric.stream.kernels import stream
+    from argmetric.stream.kernels import rules, stream
 
     for name in compiled.__all__:
         assert getattr(compiled, name).signatures, name
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(50, 3)), rng.integers(0, 2, 50)
     used = [getattr(stream, name) for name in ("mixture_sparse", "compress")]
-    used.append(stream.recompute)
+    used.append(rules.recompute)
     before = [list(kernel.signatures) for kernel in used]
     assert all(before)
     model = am.stream.OnlineClassifier().fit(X, y)

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 import argmetric as am
 from argmetric.stream import HistogramRule, OnlineClassifier
-from argmetric.stream.kernels import stream, stream_baselines
+from argmetric.stream.kernels.stream import SEED
 from twins import stream as twin
 
 LINEAR = {
@@ -94,9 +94,7 @@ def test_baselines_equal_their_twins(name, metric):
     X, y = problem(n=700, seed=2)
     model = OnlineClassifier(metric, learner=name, step=2.0, random_state=5)
     predicted, p = model.progressive(X, y, return_proba=True)
-    options = (
-        {"seed": int(model._model.state.model[stream.SEED])} if name == "omcsl" else {}
-    )
+    options = {"seed": int(model._model.state.model[SEED])} if name == "omcsl" else {}
     costs = twin.Costs(*am.get_metric(metric).coefficients)
     reference = BASELINES[name](7, costs, 2.0, **options)
     labels, logits = twin.run_baseline(reference, with_constant(X), y, np.ones(len(y)))
@@ -204,15 +202,6 @@ def test_history_is_thinned_and_exact():
         hits, np.cumsum(predicted)[at - 1], np.cumsum(y)[at - 1], at
     )
     np.testing.assert_array_equal(history["score"], score)
-
-
-def test_both_kernel_files_share_their_first_slots():
-    names = (
-        "STEPS RATE MEMORY INTERCEPT HITS PREDICTED POSITIVES WEIGHT EVERY LENGTH "
-        "RECORD SEED RECORDS"
-    )
-    for name in names.split():
-        assert getattr(stream, name) == getattr(stream_baselines, name)
 
 
 @pytest.mark.parametrize("rule", ["fixed", "fofo", "histogram"])

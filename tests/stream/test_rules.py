@@ -18,7 +18,7 @@ from argmetric.stream import (
     get_rule,
 )
 from argmetric.stream._metric import level_form
-from argmetric.stream.kernels import stream as kernels
+from argmetric.stream.kernels import rules as kernels
 from twins import stream as twin
 
 F_FAMILY = {
@@ -270,7 +270,7 @@ def test_any_stream(rows, rule):
 
 @pytest.mark.parametrize("n", [1, 2, 3, 43, 44, 100, 1000, 54321])
 def test_stages_of_the_paper(n):
-    from argmetric.stream.kernels import stream as kernels
+    from argmetric.stream.kernels import rules as kernels
 
     state = FOFORule(n=n).init_state("f1")
     m = max(1, math.floor(0.5 * math.log2(2 * n / math.log2(n))) - 1) if n > 1 else 1

@@ -121,31 +121,36 @@ class Learner:
         object.__setattr__(self, "fit_intercept", flag)
 
     @property
+    def slots(self) -> ModuleType:
+        """Names of the slots of `model` that all learners share."""
+        from argmetric.stream.kernels import stream
+
+        return stream
+
+    @property
     def kernels(self) -> ModuleType:
         """The kernel file that runs it."""
         if self.name in OWN_DECISION:
             from argmetric.stream.kernels import stream_baselines
 
             return stream_baselines
-        from argmetric.stream.kernels import stream
-
-        return stream
+        return self.slots
 
     def init(self, metric: Metric, n_features: int) -> ModelState:
         """Arrays before the first row."""
-        kernels = self.kernels
+        kernels, slots = self.kernels, self.slots
         model = np.zeros(kernels.MODEL)
-        model[kernels.RATE] = 1.0 if self.step is None else self.step
-        model[kernels.MEMORY] = math.inf if self.memory is None else self.memory
-        model[kernels.INTERCEPT] = self.fit_intercept
-        model[kernels.SEED] = self.seed
-        model[kernels.EVERY] = model[kernels.RECORD] = 1.0
+        model[slots.RATE] = 1.0 if self.step is None else self.step
+        model[slots.MEMORY] = math.inf if self.memory is None else self.memory
+        model[slots.INTERCEPT] = self.fit_intercept
+        model[slots.SEED] = self.seed
+        model[slots.EVERY] = model[slots.RECORD] = 1.0
         if self.name in OWN_DECISION:
             self._fill_baseline(model, metric, kernels)
         else:
             self._fill_linear(model, kernels)
         shape = self._shape(1 + n_features)
-        return ModelState(model, np.zeros(shape), np.zeros((kernels.RECORDS, 6)))
+        return ModelState(model, np.zeros(shape), np.zeros((slots.RECORDS, 6)))
 
     def _fill_linear(self, model: Floats, kernels: Any) -> None:
         model[[kernels.LATE, kernels.LATE_GROWTH]] = 1.0

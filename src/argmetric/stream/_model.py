@@ -197,9 +197,9 @@ class StreamModel:
         """Learn, and let the score count the predictions that were handed out."""
         now, _ = self.learn(rows, truth)
         change = predicted.astype(np.int64) - now
-        kernels, model = self.learner.kernels, self.state.model
-        model[kernels.PREDICTED] += change.sum()
-        model[kernels.HITS] += (change * truth).sum()
+        slots, model = self.learner.slots, self.state.model
+        model[slots.PREDICTED] += change.sum()
+        model[slots.HITS] += (change * truth).sum()
 
     # -- what was learned ---------------------------------------------------------
 
@@ -217,18 +217,18 @@ class StreamModel:
     @property
     def n_seen(self) -> int:
         """Rows learned from."""
-        return int(self.state.model[self.learner.kernels.STEPS])
+        return int(self.state.model[self.learner.slots.STEPS])
 
     @property
     def score(self) -> float:
         """The metric of all predictions made before their labels were seen."""
-        first = self.learner.kernels.HITS
+        first = self.learner.slots.HITS
         return float(self.metric.value(*self.state.model[first : first + 4]))
 
     @property
     def history(self) -> dict[str, Floats]:
         """Rows seen, counts, threshold and score at up to 512 moments."""
-        length = int(self.state.model[self.learner.kernels.LENGTH])
+        length = int(self.state.model[self.learner.slots.LENGTH])
         columns = dict(zip(_HISTORY, self.state.history[:length].T.copy(), strict=True))
         counts = (columns[name] for name in ("tp", "k", "t", "n"))
         return columns | {"score": np.atleast_1d(self.metric.value(*counts))}
@@ -252,7 +252,7 @@ class StreamModel:
         self.rule_state = np.array(arrays["rule"], dtype=np.float64)
         found = (arrays[name] for name in ("model", "weights", "history"))
         self.state = ModelState(*(np.array(one, dtype=np.float64) for one in found))
-        if not 0 <= self.state.model[self.learner.kernels.LENGTH] < len(history):
+        if not 0 <= self.state.model[self.learner.slots.LENGTH] < len(history):
             raise ValueError("the length of its history is not that of the array")
         self.waiting = WaitingRows.from_arrays(arrays, n_features)
 

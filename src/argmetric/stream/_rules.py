@@ -90,7 +90,7 @@ class ThresholdRule(Shown):
             A ratio of affine counts, MCC, kappa, a mean of the two rates or
             Fowlkes-Mallows.
         """
-        from argmetric.stream.kernels import stream as kernels
+        from argmetric.stream.kernels import rules as kernels
 
         form = level_form(get_metric(metric))
         state = np.zeros(kernels.HEADER + self._extra())
@@ -145,7 +145,7 @@ class ThresholdRule(Shown):
         RuleRun
             `labels`, and the `thresholds` on probabilities that they met.
         """
-        from argmetric.stream.kernels import stream as kernels
+        from argmetric.stream.kernels import rules as kernels
 
         length = kernels.HEADER + self._extra()
         _check_state(state)
@@ -186,7 +186,7 @@ class ThresholdRule(Shown):
 
     def threshold_of(self, state: Floats) -> float:
         """The threshold on probabilities that the next row will meet."""
-        from argmetric.stream.kernels import stream as kernels
+        from argmetric.stream.kernels import rules as kernels
 
         _check_state(state)
         if state.shape < (kernels.HEADER,):

@@ -1,6 +1,6 @@
 """STAMP and OMCSL: learners that carry a decision of their own.
 
-The first twelve slots of `model` are those of `stream.py`; the intercept is feature 0.
+The first twelve slots of `model` are those of every learner.
 """
 # mypy: disable-error-code="no-untyped-def,no-untyped-call"
 
@@ -11,26 +11,25 @@ import math
 import numpy as np
 
 from argmetric._jit import kernel
+from argmetric.stream.kernels.rules import sigmoid
+from argmetric.stream.kernels.stream import (
+    INTERCEPT,
+    MEMORY,
+    POSITIVES,
+    RATE,
+    SEED,
+    STEPS,
+    WEIGHT,
+    record,
+    tally,
+)
 
-STEPS, RATE, MEMORY, INTERCEPT = 0, 1, 2, 3
-HITS, PREDICTED, POSITIVES, WEIGHT = 4, 5, 6, 7
-EVERY, LENGTH, RECORD, SEED = 8, 9, 10, 11
 C0, C1, C2, C3, D0, D1, D2, D3 = 12, 13, 14, 15, 16, 17, 18, 19
 LEVEL, LEARNING, LEFT, EPOCH = 20, 21, 22, 23
 REWARD_1, ROWS_1, REWARD_0, ROWS_0 = 24, 25, 26, 27
 CHOSEN, TALLIES = 28, 29  # OMCSL: tp and k of each of the ten learners
 LEARNERS = 10
 MODEL = 49
-RECORDS = 512
-
-
-@kernel
-def sigmoid(z):
-    """1/(1 + e^-z) without overflow."""
-    if z >= 0.0:
-        return 1.0 / (1.0 + math.exp(-z))
-    e = math.exp(z)
-    return e / (1.0 + e)
 
 
 @kernel
@@ -58,35 +57,6 @@ def ratio(model, tp, k, t, n):
     top = model[C0] * n + model[C1] * tp + model[C2] * k + model[C3] * t
     bottom = model[D0] * n + model[D1] * tp + model[D2] * k + model[D3] * t
     return min(max(top / bottom, 0.0), 1.0) if bottom > 0.0 else 0.0
-
-
-@kernel
-def finish(model, history, predicted, y, w, threshold):
-    """Count the row, and record every `EVERY`-th state, thinned when full."""
-    model[STEPS] += 1.0
-    model[WEIGHT] += w
-    if y:
-        model[POSITIVES] += w
-    if predicted:
-        model[PREDICTED] += w
-        if y:
-            model[HITS] += w
-    if model[STEPS] < model[RECORD]:
-        return
-    place = int(model[LENGTH])
-    history[place, 0] = model[STEPS]
-    for slot in range(4):
-        history[place, 1 + slot] = model[HITS + slot]
-    history[place, 5] = threshold
-    place += 1
-    if place == RECORDS:
-        place //= 2
-        for i in range(place):
-            for slot in range(6):
-                history[i, slot] = history[2 * i + 1, slot]
-        model[EVERY] *= 2.0
-    model[LENGTH] = place
-    model[RECORD] = model[STEPS] + model[EVERY]
 
 
 @kernel
@@ -138,7 +108,8 @@ def stamp_row(indices, data, start, stop, positive, w, learn, model, weights, hi
             model[LEFT] = math.ceil(0.25 * model[EPOCH])
     else:
         stamp_level(model, z, positive, w)
-    finish(model, history, predicted, positive, w, 1.0 - share)
+    if tally(model, predicted, positive, w):
+        record(model, history, 1.0 - share)
     return outer, predicted
 
 
@@ -154,18 +125,19 @@ def uniform(seed, t):
 
 
 @kernel
+def omcsl_score(model, k):
+    """The metric of one of the ten learners so far."""
+    tp, predicted = model[TALLIES + 2 * k], model[TALLIES + 2 * k + 1]
+    return ratio(model, tp, predicted, model[POSITIVES], model[WEIGHT])
+
+
+@kernel
 def omcsl_pick(model, best):
     """The learner that decides: drawn by exp(√(8·ln10·n)·Φ_k), or the likeliest."""
     eta = math.sqrt(8.0 * math.log(10.0) * model[STEPS])
     peak, leader = -1.0, 0
     for k in range(LEARNERS):
-        value = ratio(
-            model,
-            model[TALLIES + 2 * k],
-            model[TALLIES + 2 * k + 1],
-            model[POSITIVES],
-            model[WEIGHT],
-        )
+        value = omcsl_score(model, k)
         if value > peak:
             peak, leader = value, k
     if best:
@@ -174,14 +146,7 @@ def omcsl_pick(model, best):
     for turn in range(2):
         rest = uniform(model[SEED], model[STEPS]) * total
         for k in range(LEARNERS):
-            value = ratio(
-                model,
-                model[TALLIES + 2 * k],
-                model[TALLIES + 2 * k + 1],
-                model[POSITIVES],
-                model[WEIGHT],
-            )
-            chance = math.exp(eta * (value - peak))
+            chance = math.exp(eta * (omcsl_score(model, k) - peak))
             if turn == 0:
                 total += chance
             else:
@@ -225,7 +190,8 @@ def omcsl_row(
         for k in range(LEARNERS):
             weights[j, k] -= z[k] * x
     model[CHOSEN] = pick
-    finish(model, history, predicted, positive, w, 1.0 - chosen)
+    if tally(model, predicted, positive, w):
+        record(model, history, 1.0 - chosen)
     return outer, predicted
 
 

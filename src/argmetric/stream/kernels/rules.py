@@ -1,0 +1,469 @@
+"""Threshold rules over streams, one row after the other.
+
+A rule's whole state is one array: a header of named slots, then (histogram) the bins
+N, P, e and the rates that they let expect, then (window) a ring of (code, weight).
+"""
+# mypy: disable-error-code="no-untyped-def,no-untyped-call"
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from argmetric._jit import borrowing, inlined
+
+# Slots of a rule.
+RULE, METRIC, B2, CEILING, START = 0, 1, 2, 3, 4
+C0, C1, C2, C3, D0, D1, D2, D3 = 5, 6, 7, 8, 9, 10, 11, 12
+ROWS, THETA, CUT = 13, 14, 15
+TP, K, T, N = 16, 17, 18, 19  # counts of the decisions
+SOFT_TP, SOFT_K, SOFT_T, SOFT_N = (
+    20,
+    21,
+    22,
+    23,
+)  # as the model expects
+DECAY, MASS, CENTRE, WINDOW, PLACE, RECENT = 24, 25, 26, 27, 28, 29
+BINS, UNIT, FORGET, DUE, KAPPA, SHRINK, LAMBDA = 30, 31, 32, 33, 34, 35, 36
+HORIZON, ANYTIME, USED, STAGE, STAGES, SIZE = 37, 38, 39, 40, 41, 42
+INSIDE, RADIUS, GAMMA, FIRST, LAST, CELLS = 43, 44, 45, 46, 47, 48
+GROW, FOUND, SETTLED = 49, 50, 51  # memory of the histogram, in positive rows
+SURPLUS, SPREAD, SEEN = 52, 53, 54  # labels against the bins
+HEADER = 55
+FIXED, OFO, FOFO, NEWTON, HISTOGRAM = 0, 1, 2, 3, 4
+F_FAMILY, FRACTIONAL, MCC, KAPPA_SCORE, FOWLKES = 0, 1, 2, 3, 4
+GMEAN, ARITHMETIC, HMEAN, QMEAN = 5, 6, 7, 8
+STEADY = 20.0  # pseudo-counts behind the level of MCC, which few rows throw about
+EDGE = 8.0  # the histogram covers logits from -8 to 8
+PER_BIN = 0.5 / EDGE  # times bins: how many of them a logit takes
+REACH = 2.0  # logits around the cut in which changes of the stream are looked for
+FAINT = -40.0  # a log of weights below the largest that nobody would notice
+ALARM = 25.0  # five standard deviations
+KEPT = 0.25  # of `forget` positives, after an alarm
+HEARD = 8.0  # rows of a bin, and times the model's share in it, that make a witness
+
+
+@borrowing
+def sigmoid(z):
+    """1/(1 + e^-z) without overflow, and without a branch to guess wrongly."""
+    e = math.exp(-abs(z))
+    large = 1.0 / (1.0 + e)
+    return large if z >= 0.0 else e * large
+
+
+@borrowing
+def logit(p):
+    """log(p/(1-p)), infinite at 0 and 1."""
+    if p <= 0.0:
+        return -np.inf
+    if p >= 1.0:
+        return np.inf
+    return math.log(p) - math.log1p(-p)
+
+
+@borrowing
+def level(s, tp, k, t, n):
+    """-(∂Φ/∂k)/(∂Φ/∂tp) at these counts, within [0, 1]; -1 where it is undefined."""
+    metric = int(s[METRIC])
+    top, bottom = 0.0, 0.0
+    if metric == MCC:
+        # hits that a model expects need not fit in with the positives that came, and
+        # the level would fall to 0 and stay there: all positive, no correlation
+        tp = min(max(tp, k + t - n), min(k, t))
+    if metric == F_FAMILY:
+        top, bottom = tp, s[B2] * t + k
+    elif metric == FRACTIONAL:
+        scale = s[D0] * n + s[D1] * tp + s[D2] * k + s[D3] * t
+        if scale <= 0.0:
+            return -1.0
+        value = (s[C0] * n + s[C1] * tp + s[C2] * k + s[C3] * t) / scale
+        top, bottom = value * s[D2] - s[C2], s[C1] - value * s[D1]
+    elif metric == MCC:
+        c, spread = n * tp - k * t, 2.0 * k * (n - k)
+        top, bottom = t * spread + c * (n - 2.0 * k), n * spread
+    elif metric == KAPPA_SCORE:
+        c, spread = n * tp - k * t, k * (n - t) + t * (n - k)
+        top, bottom = t * spread + c * (n - 2.0 * t), n * spread
+    elif metric == FOWLKES:
+        top, bottom = tp, 2.0 * k
+    elif metric == ARITHMETIC:
+        top, bottom = t, n
+    else:
+        tn = n - k - t + tp
+        if metric == GMEAN:
+            top, bottom = tp, tn + tp
+        elif t > 0.0 and n > t:
+            # (1/(n-t))·Φ_b over (1/t)·Φ_a + (1/(n-t))·Φ_b, a and b the two rates
+            a, b = tp / t, tn / (n - t)
+            if metric == HMEAN:
+                top, bottom = a * a * t, b * b * (n - t) + a * a * t
+            else:
+                top, bottom = (1.0 - b) * t, (1.0 - a) * (n - t) + (1.0 - b) * t
+    if not bottom > 0.0:
+        return -1.0
+    return min(max(top / bottom, 0.0), 1.0)
+
+
+@borrowing
+def shrunk_level(s, tp, k, t, n, mass, centre):
+    """The level with `mass` pseudo-counts at `centre`."""
+    if s[METRIC] == F_FAMILY:
+        scale = s[B2] * t + k
+        if scale + mass <= 0.0:
+            return centre
+        return (tp + mass * centre) / (scale + mass)
+    scale, one = t + k, level(s, tp, k, t, n)
+    if one < 0.0 or scale + mass <= 0.0:
+        return centre
+    return (scale * one + mass * centre) / (scale + mass)
+
+
+@inlined
+def newton(s, p, y, w):
+    """One stochastic Newton step of θ, which for every metric follows soft counts."""
+    if s[DECAY] < 1.0 and y:
+        for slot in range(SOFT_TP, SOFT_N + 1):
+            s[slot] *= s[DECAY]
+    theta = s[THETA]
+    above = w * (p > theta)
+    s[SOFT_N] += w
+    s[SOFT_T] += w * y
+    s[SOFT_K] += above
+    s[SOFT_TP] += above * p
+    if s[METRIC] == F_FAMILY:
+        slope = s[B2] * (s[SOFT_T] / s[SOFT_N]) * theta - max(p - theta, 0.0)
+        theta -= w * slope / (s[B2] * s[SOFT_T] + s[SOFT_K] + 1.0)
+    else:
+        counts = (s[SOFT_TP], s[SOFT_K], s[SOFT_T], s[SOFT_N])
+        mass = STEADY if s[METRIC] == MCC else 1.0
+        theta = shrunk_level(
+            s, counts[0], counts[1], counts[2], counts[3], mass, s[START]
+        )
+    s[THETA] = min(max(theta, 0.0), s[CEILING])
+
+
+@borrowing
+def plan(s):
+    """Stages of FOFO for the horizon in hand: m, n0, R_0 and γ_1."""
+    n = s[HORIZON]
+    stages = 1.0
+    if n >= 2.0:
+        stages = math.floor(0.5 * math.log2(2.0 * n / math.log2(n))) - 1.0
+    s[STAGES] = max(1.0, stages)
+    s[SIZE] = max(1.0, math.floor(n / s[STAGES]))
+    s[STAGE], s[INSIDE], s[USED] = 1.0, 0.0, 0.0
+    s[RADIUS] = s[CEILING]
+    s[GAMMA] = s[RADIUS] / math.sqrt(10.0 * s[SIZE])
+    s[FIRST] = s[LAST] = s[THETA]
+
+
+@inlined
+def fofo(s, p, y, w):
+    """Lines 11-14 of Algorithm 2, and the change of stage of Algorithm 1."""
+    theta = s[LAST]
+    s[SOFT_N] += w
+    s[SOFT_T] += w * y
+    share = s[SOFT_T] / s[SOFT_N]
+    if s[METRIC] == F_FAMILY:
+        slope = s[B2] * share * theta - max(p - theta, 0.0)
+    else:
+        if p > theta:
+            s[SOFT_K] += w
+            s[SOFT_TP] += w * p
+        goal = level(s, s[SOFT_TP], s[SOFT_K], s[SOFT_T], s[SOFT_N])
+        if goal < 0.0:  # all rows or none above θ: MCC, for one, has no level there
+            goal = s[START]
+        slope = (share + s[SOFT_K] / s[SOFT_N]) * (theta - goal)
+    low = max(0.0, s[FIRST] - s[RADIUS])
+    high = min(s[CEILING], s[FIRST] + s[RADIUS])
+    theta = min(max(theta - s[GAMMA] * w * slope, low), high)
+    s[INSIDE] += 1.0
+    s[USED] += 1.0
+    s[LAST] = theta
+    s[THETA] = (s[INSIDE] * s[THETA] + theta) / (s[INSIDE] + 1.0)
+    if s[INSIDE] >= s[SIZE] and s[STAGE] < s[STAGES]:
+        s[STAGE] += 1.0
+        s[INSIDE] = 0.0
+        s[RADIUS] *= 0.5
+        s[GAMMA] = s[RADIUS] / math.sqrt(10.0 * s[SIZE])
+        s[FIRST] = s[LAST] = s[THETA]
+    if s[ANYTIME] > 0.0 and s[USED] >= s[HORIZON]:
+        s[HORIZON] *= 2.0
+        plan(s)
+
+
+@borrowing
+def excess(s, b, goal, scale):
+    """Hits above the level in bin b: S_b - L·n_b, the hits shrunk to expectation."""
+    bins = int(s[BINS])
+    rows, found = s[HEADER + b] * scale, s[HEADER + bins + b] * scale
+    expected = rows * s[HEADER + 2 * bins + b]
+    if expected + s[SHRINK] > 0.0:
+        # Gamma-Poisson shrinkage of the ratio found/expected towards 1
+        found = expected * (found + s[SHRINK]) / (expected + s[SHRINK])
+    return found - goal * rows
+
+
+@borrowing
+def place_inside(share, lower, upper, pull, centre, cells):
+    """Where `share` of the weight between two bin centres lies, in bins from the edge.
+
+    The excess runs straight from `lower` to `upper` between the centres, so that G is
+    a parabola; `share` of its exponential is found on a few cells.
+    """
+    middle, half = 0.5 * (lower + upper), 0.5 * (upper - lower)
+    peak, total, rest, inside = -np.inf, 0.0, 0.0, 0.5
+    for turn in range(3 * cells):  # largest exponent, sum, place
+        cell = turn % cells
+        u = (cell + 0.5) / cells - 0.5
+        log = -(middle + half * u) * u - pull * abs(u - centre)
+        if turn < cells:
+            peak = max(peak, log)
+            continue
+        one = math.exp(log - peak)
+        if turn < 2 * cells:
+            total += one
+            rest = share * total
+        elif rest <= one and one > 0.0:
+            inside = u + (rest / one - 0.5) / cells
+            break
+        else:
+            rest -= one
+    return inside
+
+
+@inlined
+def memory(s):
+    """Positives that the bins remember, where they forget."""
+    return max(s[FORGET], s[GROW] * (s[FOUND] - s[SETTLED]))
+
+
+@borrowing
+def look_for_change(s):
+    """Where labels near the cut contradict the bins, forget most of what these hold.
+
+    Of rows with weights, Σw(y - r) has the variance Σw²r(1 - r), which is that of
+    (Σwr(1 - r))²/Σw²r(1 - r) in rows of weight 1.
+    """
+    rows = s[SEEN] * s[SEEN]
+    if rows > 10.0 * s[SPREAD] and s[SURPLUS] * s[SURPLUS] > ALARM * s[SPREAD]:
+        bins = int(s[BINS])
+        held = 0.0
+        for b in range(bins):
+            held += s[HEADER + bins + b] / s[UNIT]
+        if held > 0.0:
+            held *= s[FOUND] / s[SOFT_T]  # weights to rows
+        s[UNIT] *= max(1.0, held / (KEPT * s[FORGET]))
+        s[SETTLED] = s[FOUND]
+        s[SURPLUS] = s[SPREAD] = s[SEEN] = 0.0
+    elif rows > 0.5 * s[FORGET] * s[SPREAD]:
+        s[SURPLUS] = s[SPREAD] = s[SEEN] = 0.0
+
+
+@borrowing
+def expect(s):
+    """Rates of positives that the bins let expect, for the next look at changes.
+
+    -1 for bins that are not heard: those far from the cut, and those of few rows, for
+    which the model would speak, though it may always be wrong.
+    """
+    bins = int(s[BINS])
+    place = (s[CUT] + EDGE) * (PER_BIN * bins)
+    reach, scale = REACH * PER_BIN * bins, 1.0 / s[UNIT]
+    least = HEARD * max(s[SOFT_N] / max(s[ROWS], 1.0), s[SHRINK])
+    for b in range(bins):
+        rows, found = s[HEADER + b] * scale, s[HEADER + bins + b] * scale
+        rate = -1.0
+        if abs(b - place) <= reach and rows > least:
+            rate = (found + s[SHRINK] * s[HEADER + 2 * bins + b]) / (rows + s[SHRINK])
+        s[HEADER + 3 * bins + b] = rate
+
+
+@borrowing
+def evidence(s, cut, centre):
+    """How far the rows between two cuts contradict the model's probabilities, 0 to 1.
+
+    Δ positives above expectation with variance V give max(0, 1 - V/Δ²), the form of
+    James and Stein: where the model is right, its own threshold is the better one.
+    """
+    bins = int(s[BINS])
+    width = 2.0 * EDGE / bins
+    low = max(min(cut, centre), -EDGE)
+    high = min(max(cut, centre), EDGE)
+    surplus, variance = 0.0, 0.0
+    for b in range(int((low + EDGE) / width), bins):
+        left = b * width - EDGE
+        if left >= high:
+            break
+        part = (min(left + width, high) - max(left, low)) / width
+        rows, found = s[HEADER + b] / s[UNIT], s[HEADER + bins + b] / s[UNIT]
+        e = s[HEADER + 2 * bins + b]
+        surplus += part * (found - rows * e)
+        variance += part * rows * e * (1.0 - e)
+    if surplus * surplus <= variance:
+        return 0.0 if variance > 0.0 else 1.0
+    return 1.0 - variance / (surplus * surplus)
+
+
+@borrowing
+def recompute(s):
+    """The cut of the histogram: median of exp(κ·G_c - λ·|z_c - logit θ|) over edges."""
+    bins = int(s[BINS])
+    width = 2.0 * EDGE / bins
+    if s[GROW] > 0.0:
+        look_for_change(s)
+    theta = min(max(s[THETA], 1e-4), 0.9999)
+    goal = shrunk_level(s, s[TP], s[K], s[T], s[N], s[MASS], s[THETA])
+    goal = min(max(goal, 1e-4), 0.9999)
+    centre = logit(theta)
+    logs = HEADER + 3 * bins
+    gain, peak, scale = 0.0, -np.inf, 1.0 / s[UNIT]
+    for b in range(bins - 1, -1, -1):
+        gain += excess(s, b, goal, scale)
+        edge = b * width - EDGE
+        s[logs + b] = s[KAPPA] * gain - s[LAMBDA] * abs(edge - centre)
+        peak = max(peak, s[logs + b])
+    total = 0.0
+    for b in range(bins):
+        log = s[logs + b] - peak
+        s[logs + b] = math.exp(log) if log > FAINT else 0.0
+        total += s[logs + b]
+    if not total > 0.0:  # overflown: the cut stays, and the caller sees log-odds of nan
+        return
+    rest, b = 0.5 * total, 0
+    while b < bins - 1 and rest > s[logs + b]:
+        rest -= s[logs + b]
+        b += 1
+    upper = excess(s, b, goal, scale)
+    lower = excess(s, b - 1, goal, scale) if b > 0 else upper
+    inside = place_inside(
+        rest / s[logs + b],
+        s[KAPPA] * lower,
+        s[KAPPA] * upper,
+        s[LAMBDA] * width,
+        (centre + EDGE) / width - b,
+        int(s[CELLS]),
+    )
+    cut = (b + inside) * width - EDGE
+    # doubt in favour of the model grows with the memory: few rows show no errors of it
+    doubt = 0.0 if s[WINDOW] > 0.0 else 1.0
+    if s[FORGET] > 0.0:
+        doubt -= s[FORGET] / memory(s)
+    if doubt > 0.0:
+        cut = centre + (1.0 - doubt * (1.0 - evidence(s, cut, centre))) * (cut - centre)
+    s[CUT] = cut
+    if s[GROW] > 0.0:
+        expect(s)
+    s[DUE] = s[ROWS] + min(256.0, 1.0 + math.floor(s[ROWS] / 32.0))
+
+
+@inlined
+def count(s, z, y, w):
+    """Add a row to the histogram, and take out the one that leaves the window."""
+    bins = int(s[BINS])
+    b = 0
+    if z >= EDGE:
+        b = bins - 1
+    elif z > -EDGE:
+        b = min(int((z + EDGE) * (PER_BIN * bins)), bins - 1)
+    if y:
+        s[FOUND] += 1.0
+        if s[FORGET] > 0.0:
+            s[UNIT] *= 1.0 + 1.0 / memory(s)
+    if s[GROW] > 0.0:
+        # products in place of a branch that nobody could guess
+        rate = s[HEADER + 3 * bins + b]
+        heard = w * (rate >= 0.0)
+        spread = heard * rate * (1.0 - rate)
+        s[SURPLUS] += heard * (y - rate)
+        s[SPREAD] += heard * spread
+        s[SEEN] += spread
+    s[HEADER + bins + b] += w * y * s[UNIT]
+    s[HEADER + b] += w * s[UNIT]
+    if s[WINDOW] > 0.0:
+        ring = HEADER + 4 * bins + 2 * int(s[PLACE])
+        if s[ROWS] > s[WINDOW]:
+            old, weight = int(s[ring]), s[ring + 1]
+            s[HEADER + old // 2] -= weight
+            if old % 2 == 1:
+                s[HEADER + bins + old // 2] -= weight
+        s[ring], s[ring + 1] = 2.0 * b + (1.0 if y else 0.0), w
+        s[PLACE] = 0.0 if s[PLACE] + 1.0 >= s[WINDOW] else s[PLACE] + 1.0
+    if s[UNIT] > 1e100:
+        for i in range(2 * bins):
+            s[HEADER + i] /= s[UNIT]
+        s[UNIT] = 1.0
+
+
+@borrowing
+def slide(s, predicted, y, w):
+    """Take the decision that leaves the window out of the counts (OFO)."""
+    ring = HEADER + 2 * int(s[PLACE])
+    if s[ROWS] > s[WINDOW]:
+        old, weight = int(s[ring]), s[ring + 1]
+        s[N] -= weight
+        if old >= 2:
+            s[K] -= weight
+        if old % 2 == 1:
+            s[T] -= weight
+        if old == 3:
+            s[TP] -= weight
+    s[ring], s[ring + 1] = (2.0 if predicted else 0.0) + (1.0 if y else 0.0), w
+    s[PLACE] = 0.0 if s[PLACE] + 1.0 >= s[WINDOW] else s[PLACE] + 1.0
+
+
+@inlined
+def decide(s, z, p):
+    """Whether a row of log-odds z and probability p is predicted positive."""
+    return z > s[CUT] if s[RULE] == HISTOGRAM else p >= s[THETA]
+
+
+@inlined
+def update(s, z, p, predicted, y, w):
+    """Let the rule see the label of a row for which it decided `predicted`."""
+    rule = s[RULE]
+    s[ROWS] += 1.0
+    if rule == FOFO:
+        fofo(s, p, y, w)
+    elif rule == NEWTON:
+        newton(s, p, y, w)
+    elif rule != FIXED:
+        if s[RECENT] < 1.0 and y:
+            for slot in range(TP, N + 1):
+                s[slot] *= s[RECENT]
+        s[N] += w
+        s[T] += w * y
+        s[K] += w * predicted
+        s[TP] += w * (predicted & y)
+        if rule == OFO:
+            if s[WINDOW] > 0.0:
+                slide(s, predicted, y, w)
+            s[THETA] = shrunk_level(s, s[TP], s[K], s[T], s[N], s[MASS], s[CENTRE])
+        else:
+            newton(s, p, y, w)
+            count(s, z, y, w)
+            if s[ROWS] >= s[DUE]:
+                recompute(s)
+
+
+@inlined
+def threshold(s):
+    """The threshold on probabilities that the next row will meet."""
+    return sigmoid(s[CUT]) if s[RULE] == HISTOGRAM else s[THETA]
+
+
+@borrowing
+def run_rule(s, scores, is_logit, y, weight, pace, labels, thresholds):
+    """Decide every row before its label is seen; weights are read at i·pace."""
+    for i in range(scores.shape[0]):
+        p = z = scores[i]
+        if is_logit:
+            p = sigmoid(z)
+        else:
+            z = logit(p)
+        thresholds[i] = threshold(s)
+        predicted = decide(s, z, p)
+        labels[i] = predicted
+        if weight[i * pace] > 0.0:
+            update(s, z, p, predicted, y[i] > 0, weight[i * pace])
