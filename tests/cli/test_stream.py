@@ -25,7 +25,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
-from argmetric._files.blocks import Classes, Request, _base, _bytes, open_rows
+from argmetric._files.blocks import Classes, Request, _base, _text, open_rows
 from argmetric._files.blocks._jsonl import hashed_name
 from argmetric.cli import main
 from argmetric.cli.stream._checkpoint import CheckpointFolder, packed, read_checkpoint
@@ -953,7 +953,7 @@ def test_a_signal_before_the_first_byte(
         os.kill(os.getpid(), signal.SIGINT)
         return False
 
-    monkeypatch.setattr(_bytes.ByteSource, "_ready", nothing_comes)
+    monkeypatch.setattr(_text.ByteSource, "_ready", nothing_comes)
     before = signal.getsignal(signal.SIGINT)  # ignored, where tests run in background
     reading, writing = os.pipe()
     with open(reading) as file, open(writing, "w"):

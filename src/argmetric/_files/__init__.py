@@ -16,18 +16,6 @@ if TYPE_CHECKING:
     from argmetric._files._arrow import text_array as text_array
     from argmetric._files._arrow import text_bytes as text_bytes
     from argmetric._files._arrow import text_scalar as text_scalar
-    from argmetric._files._columns import DECISION_NAMES as DECISION_NAMES
-    from argmetric._files._columns import LABEL_NAMES as LABEL_NAMES
-    from argmetric._files._columns import LOGIT_NAMES as LOGIT_NAMES
-    from argmetric._files._columns import SCORE_NAMES as SCORE_NAMES
-    from argmetric._files._columns import default_columns as default_columns
-    from argmetric._files._columns import find_column as find_column
-    from argmetric._files._columns import named_column as named_column
-    from argmetric._files._columns import repeated as repeated
-    from argmetric._files._features import Kind as Kind
-    from argmetric._files._features import categories as categories
-    from argmetric._files._features import kind_of as kind_of
-    from argmetric._files._features import sparse_numbers as sparse_numbers
     from argmetric._files._formats import DELIMITERS as DELIMITERS
     from argmetric._files._formats import FORMATS as FORMATS
     from argmetric._files._formats import ROLES as ROLES
@@ -40,11 +28,23 @@ if TYPE_CHECKING:
     from argmetric._files._labels import labels as labels
     from argmetric._files._labels import read_values as read_values
     from argmetric._files._read import read_table as read_table
-    from argmetric._files._several import read_tables as read_tables
+    from argmetric._files._read import read_tables as read_tables
+    from argmetric._files._table import DECISION_NAMES as DECISION_NAMES
+    from argmetric._files._table import LABEL_NAMES as LABEL_NAMES
+    from argmetric._files._table import LOGIT_NAMES as LOGIT_NAMES
+    from argmetric._files._table import SCORE_NAMES as SCORE_NAMES
     from argmetric._files._table import Table as Table
+    from argmetric._files._table import default_columns as default_columns
+    from argmetric._files._table import find_column as find_column
+    from argmetric._files._table import named_column as named_column
+    from argmetric._files._table import repeated as repeated
+    from argmetric._files._values import Kind as Kind
+    from argmetric._files._values import categories as categories
     from argmetric._files._values import groups as groups
+    from argmetric._files._values import kind_of as kind_of
     from argmetric._files._values import numbers as numbers
     from argmetric._files._values import probabilities as probabilities
+    from argmetric._files._values import sparse_numbers as sparse_numbers
     from argmetric._files._values import weights as weights
     from argmetric._files._write import output_format as output_format
     from argmetric._files._write import refuse_terminal as refuse_terminal
@@ -60,22 +60,6 @@ __getattr__, __dir__, __all__ = lazy_names(
             "text_bytes",
             "text_scalar",
         ),
-        "_columns": (
-            "DECISION_NAMES",
-            "LABEL_NAMES",
-            "LOGIT_NAMES",
-            "SCORE_NAMES",
-            "default_columns",
-            "find_column",
-            "named_column",
-            "repeated",
-        ),
-        "_features": (
-            "Kind",
-            "categories",
-            "kind_of",
-            "sparse_numbers",
-        ),
         "_formats": (
             "DELIMITERS",
             "FORMATS",
@@ -86,24 +70,29 @@ __getattr__, __dir__, __all__ = lazy_names(
             "Written",
             "marked",
         ),
-        "_labels": (
-            "classes",
-            "labels",
-            "read_values",
+        "_labels": ("classes", "labels", "read_values"),
+        "_read": ("read_table", "read_tables"),
+        "_table": (
+            "DECISION_NAMES",
+            "LABEL_NAMES",
+            "LOGIT_NAMES",
+            "SCORE_NAMES",
+            "Table",
+            "default_columns",
+            "find_column",
+            "named_column",
+            "repeated",
         ),
-        "_read": ("read_table",),
-        "_several": ("read_tables",),
-        "_table": ("Table",),
         "_values": (
+            "Kind",
+            "categories",
             "groups",
+            "kind_of",
             "numbers",
             "probabilities",
+            "sparse_numbers",
             "weights",
         ),
-        "_write": (
-            "output_format",
-            "refuse_terminal",
-            "write_table",
-        ),
+        "_write": ("output_format", "refuse_terminal", "write_table"),
     },
 )

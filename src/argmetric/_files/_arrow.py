@@ -1,7 +1,9 @@
-"""Arrow arrays to and from numpy, by their buffers.
+"""Arrow arrays to and from numpy, and functions of Arrow called by their names.
 
 ``pyarrow.array``, ``pyarrow.scalar`` and ``Array.to_numpy`` import pandas wherever it
-is installed, which costs more than everything else that a small job does.
+is installed, and ``pyarrow.compute`` writes a Python function, with documentation, for
+each of three hundred when it is loaded: both cost more than all else that a small job
+does. So arrays are made from buffers, and functions are called by name.
 """
 
 from __future__ import annotations
@@ -12,7 +14,36 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from argmetric._files._functions import call, cast
+_OPTIONS = {
+    "count_substring_regex": "MatchSubstringOptions",
+    "match_substring_regex": "MatchSubstringOptions",
+    "replace_substring": "ReplaceSubstringOptions",
+    "replace_substring_regex": "ReplaceSubstringOptions",
+}
+
+
+def call(name: str, *columns: Any, **options: str) -> Any:
+    """Apply a function to columns and scalars, with the options that it has."""
+    engine = _engine()
+    chosen = getattr(engine, _OPTIONS[name])(**options) if options else None
+    return engine.call_function(name, list(columns), chosen)
+
+
+def cast(column: Any, type_: Any, *, safe: bool = True) -> Any:
+    """Return a column as another type; unsafe casts may lose digits."""
+    engine = _engine()
+    options = engine.CastOptions
+    chosen = options.safe(type_) if safe else options.unsafe(type_)
+    return engine.call_function("cast", [column], chosen)
+
+
+def _engine() -> Any:
+    """The module that `pyarrow.compute` has these from, where there is one."""
+    try:
+        from pyarrow import _compute as engine
+    except ImportError:
+        from pyarrow import compute as engine
+    return engine
 
 
 def integer_array(values: npt.NDArray[Any]) -> Any:

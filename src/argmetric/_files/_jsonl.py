@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._files._arrow import text_array, to_numpy
+from argmetric._files._arrow import call, text_array, to_numpy
 from argmetric._files._formats import OTHER_ENCODING, UTF8_MARK, DataError
-from argmetric._files._functions import call
 from argmetric._results.saving import MAX_NESTING, decoded, is_too_deep, parsed
 
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from argmetric._files._arrow import text_array, text_scalar
+from argmetric._files._arrow import call, cast, text_array, text_scalar
 from argmetric._files._formats import DataError
-from argmetric._files._functions import call, cast
 
 _WHOLE = r"^-?(0|[1-9]\d*)$"
 # No leading zero and no trailing one but in ".0": text that a float gives back

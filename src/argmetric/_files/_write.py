@@ -7,9 +7,9 @@ import sys
 from collections.abc import Iterator
 from typing import IO, Any
 
-from argmetric._files._arrow import flat, text_bytes, text_scalar
-from argmetric._files._binary import BINARY
-from argmetric._files._excel import refuse_excel
+from argmetric._files._arrow import call, flat, text_bytes, text_scalar
+from argmetric._files._binary import BINARY, refuse_excel
+from argmetric._files._compression import codec_by_name, packing, without_codec
 from argmetric._files._formats import (
     DELIMITERS,
     STANDARD_STREAM,
@@ -18,8 +18,6 @@ from argmetric._files._formats import (
     format_by_name,
     marked,
 )
-from argmetric._files._functions import call
-from argmetric._files._packed import codec_by_name, packing, without_codec
 from argmetric._files._table import Table
 from argmetric._files._text import cells, inferred, json_values
 from argmetric._results.saving import is_special, written_whole

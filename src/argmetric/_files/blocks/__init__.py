@@ -8,14 +8,14 @@ from argmetric._files.blocks._base import (
     MOST_ROWS,
     BadRowError,
     Block,
+    Classes,
     Layout,
     Position,
     Request,
     RowFormat,
 )
-from argmetric._files.blocks._bytes import PackedError
-from argmetric._files.blocks._classes import Classes
 from argmetric._files.blocks._open import OpenRows, Reader, Resumed, open_rows
+from argmetric._files.blocks._text import PackedError
 
 __all__ = [
     "MOST_ROWS",

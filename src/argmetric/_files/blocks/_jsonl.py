@@ -9,21 +9,20 @@ from typing import Any
 import numpy as np
 
 from argmetric._files._arrow import mask_to_numpy, to_numpy
-from argmetric._files._columns import LABEL_NAMES
 from argmetric._files._formats import UTF8_MARK, DataError, marked
+from argmetric._files._table import LABEL_NAMES
 from argmetric._files.blocks._base import (
     BadRowError,
     Block,
+    Classes,
     Layout,
     Request,
     finite,
     shown,
 )
-from argmetric._files.blocks._bytes import ByteSource
-from argmetric._files.blocks._classes import Classes
+from argmetric._files.blocks._columns import dense, known_labels, label_text
 from argmetric._files.blocks._delimited import chosen_columns
-from argmetric._files.blocks._table import dense, known_labels, label_text
-from argmetric._files.blocks._text import TextReader
+from argmetric._files.blocks._text import ByteSource, TextReader
 from argmetric._input.types import Floats
 from argmetric._results.saving import is_too_deep, parsed
 

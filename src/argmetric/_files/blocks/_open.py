@@ -15,22 +15,26 @@ from argmetric._files._formats import (
 )
 from argmetric._files.blocks._base import (
     Blocks,
+    Classes,
     Layout,
     Position,
     Request,
     RowFormat,
 )
-from argmetric._files.blocks._bytes import ByteSource
-from argmetric._files.blocks._classes import Classes
-from argmetric._files.blocks._delimited import DelimitedReader, delimited_layout
+from argmetric._files.blocks._columns import known_layout
+from argmetric._files.blocks._delimited import (
+    DelimitedReader,
+    SvmlightReader,
+    delimited_layout,
+    svmlight_layout,
+)
 from argmetric._files.blocks._jsonl import JsonlReader, jsonl_layout
 from argmetric._files.blocks._parquet import (
     ParquetReader,
     ParquetSource,
     parquet_layout,
 )
-from argmetric._files.blocks._svmlight import SvmlightReader, svmlight_layout
-from argmetric._files.blocks._unlabelled import known_layout
+from argmetric._files.blocks._text import ByteSource
 from argmetric._results.saving import refuse_other_encodings
 
 _EXTENSIONS: dict[str, RowFormat] = {

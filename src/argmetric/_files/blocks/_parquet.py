@@ -20,10 +20,9 @@ from argmetric._files.blocks._base import (
     room,
     shown,
 )
-from argmetric._files.blocks._bytes import HEAD, ByteSource, digest
+from argmetric._files.blocks._columns import dense, known_labels, with_header
 from argmetric._files.blocks._delimited import chosen_columns
-from argmetric._files.blocks._table import dense, known_labels
-from argmetric._files.blocks._unlabelled import with_header
+from argmetric._files.blocks._text import HEAD, ByteSource, digest
 
 
 class ParquetSource:
