@@ -16,7 +16,7 @@ settings.load_profile("argmetric")
 
 def pytest_collection_modifyitems(items):
     """Kernels first: workers compile different ones, and load each other's later."""
-    items.sort(key=lambda item: "kernels" not in item.path.parts)
+    items.sort(key=lambda item: not {"expected", "kernels"} & {*item.path.parts})
 
 
 @pytest.fixture(autouse=True)

@@ -11,13 +11,13 @@ import numpy as np
 
 import argmetric as am
 from argmetric._expected import (
-    _affine_search,
+    _affine,
     _curves,
     _exponential,
-    _general,
     _items,
     _powers,
     _search,
+    _sums,
 )
 from argmetric._forecast import _effects, _laws, _means
 from argmetric._forecast import _groups as forecast_groups
@@ -85,11 +85,9 @@ def all_switches() -> list[Switch]:
     by_variance = [
         Switch(name, "decide", metric, "groups", at_variance(value, "10%"))
         for name, value, metric in (
-            ("_affine_search.WIDE", _affine_search.WIDE, "f1"),
-            ("_affine_search.WIDE", _affine_search.WIDE, "mcc"),
-            ("_affine_search.WIDE", _affine_search.WIDE, "kappa"),
-            ("_affine_search.WIDE_MISSES", _affine_search.WIDE_MISSES, "jaccard"),
-            ("_general.SWITCH", _general.SWITCH, "custom"),
+            ("SWITCH", _sums.SWITCH, "custom"),
+            ("NARROW", _exponential.NARROW, "jaccard"),
+            ("_affine.SWITCH", _affine.SWITCH, "mcc"),
         )
     ]
     by_length = [

@@ -15,14 +15,13 @@ import argmetric as am
 import oracle
 from argmetric._expected import (
     _affine,
-    _affine_search,
     _curves,
     _edges,
     _exponential,
-    _general,
     _items,
     _powers,
     _search,
+    _sums,
     _tables,
 )
 
@@ -58,7 +57,6 @@ BY_SIZE = {
     "RATES_TABLE_LIMIT": (_search.RATES_TABLE_LIMIT, RATES),
     "GENERAL_TABLE_LIMIT": (_curves.GENERAL_TABLE_LIMIT, (*RATES, "custom")),
     "SHARED_TABLE_LIMIT": (_curves.SHARED_TABLE_LIMIT, (*RATES, "custom")),
-    "NUMPY_HARMONIC_LIMIT": (_curves.NUMPY_HARMONIC_LIMIT, RATIO),
     "BY_LAWS": (_exponential.BY_LAWS, ITEMS),
     "HARMONIC_LIMIT": (_curves.HARMONIC_LIMIT, RATIO),
     "SHORT": (_edges.SHORT, EVERY),
@@ -67,13 +65,10 @@ BY_SIZE = {
 }
 BY_VARIANCE = {
     "NARROW": (_exponential.NARROW, RATIO),
-    "_general.SWITCH": (_general.SWITCH, (*RATES, "custom")),
+    "SWITCH": (_sums.SWITCH, (*RATES, "custom")),
     "_affine.SWITCH": (_affine.SWITCH, (*AFFINE, *ITEMS)),
     "both sides of a rate": (2 * _powers.RATES_SWITCH, RATES),
-    "five points": (_general.N_NODES[-2][0], (*RATES, "custom")),
-    "WIDE of the search": (_affine_search.WIDE, (*AFFINE, "f1", "f2")),
-    "WIDE": (_curves.WIDE, (*RATES, "custom")),
-    "WIDE_MISSES": (_affine_search.WIDE_MISSES, ("jaccard",)),
+    "five points": (_sums.N_NODES[-2][0], (*RATES, "custom")),
 }
 BY_MEAN = {
     "one positive": (1.0, EVERY),

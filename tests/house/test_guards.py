@@ -77,9 +77,6 @@ HELD_BY = {
         "test_miss_curves": "miss_curves",
         "test_smooth_curves_equal_those_of_the_whole_law": "smooth_curves",
     },
-    "affine_search": {
-        "test_the_affine_search_finds_the_best_of_the_curve": "best_of_affine",
-    },
     "atoms": {
         "test_atoms_are_merged_and_binned_as_by_numpy": "bin_atoms merge_atoms",
     },
@@ -154,9 +151,6 @@ HELD_BY = {
     "margins": {
         "test_margins_of_many_rows_are_those_of_few": "solve_margins",
     },
-    "miss_search": {
-        "test_the_affine_search_finds_the_best_of_the_curve": "best_of_misses",
-    },
     "multilabel": {
         "test_training_equals_its_twin": "train",
         "test_beams_equal_their_twin": "search",
@@ -230,9 +224,6 @@ HELD_BY = {
     },
     "text_rows": {
         "test_numbers_are_read_exactly": "delimited largest_index svmlight",
-    },
-    "windows": {
-        "test_prefix_laws": "prefix_laws",
     },
 }
 

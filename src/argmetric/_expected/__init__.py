@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from argmetric._expected._curves import is_short as is_short
     from argmetric._expected._curves import numpy_twins as numpy_twins
     from argmetric._expected._curves import runs_in_numpy as runs_in_numpy
-    from argmetric._expected._general import TOLERANCE as TOLERANCE
-    from argmetric._expected._general import window_width as window_width
     from argmetric._expected._hermite import bernoulli_cumulants as bernoulli_cumulants
     from argmetric._expected._items import LONG as LONG
     from argmetric._expected._items import MOST_COUNTS as MOST_COUNTS
@@ -32,6 +30,7 @@ if TYPE_CHECKING:
     from argmetric._expected._search import choose_counts as choose_counts
     from argmetric._expected._search import choose_on_curves as choose_on_curves
     from argmetric._expected._search import has_search as has_search
+    from argmetric._expected._sums import TOLERANCE as TOLERANCE
     from argmetric._expected._tables import Tables as Tables
     from argmetric._expected._tables import by_size as by_size
     from argmetric._expected._tables import short_curve as short_curve
@@ -47,10 +46,6 @@ __getattr__, __dir__, __all__ = lazy_names(
             "is_short",
             "numpy_twins",
             "runs_in_numpy",
-        ),
-        "_general": (
-            "TOLERANCE",
-            "window_width",
         ),
         "_hermite": ("bernoulli_cumulants",),
         "_items": (
@@ -74,6 +69,7 @@ __getattr__, __dir__, __all__ = lazy_names(
             "choose_on_curves",
             "has_search",
         ),
+        "_sums": ("TOLERANCE",),
         "_tables": (
             "Tables",
             "by_size",

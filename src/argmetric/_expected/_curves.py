@@ -15,8 +15,8 @@ import numpy as np
 from argmetric._expected._affine import affine_curves
 from argmetric._expected._edges import edge_chances, settle_edges
 from argmetric._expected._exponential import item_curves, ratio_curves
-from argmetric._expected._general import SWITCH, general_curves
 from argmetric._expected._pieces import value_curves
+from argmetric._expected._sums import SWITCH
 from argmetric._expected._tables import (
     REMEMBERED,
     Tables,
@@ -43,9 +43,7 @@ RELATIVE_ERROR = 1e-12  # of all algorithms but the general one, generously
 TABLE_LIMIT = 32
 GENERAL_TABLE_LIMIT = 64
 SHARED_TABLE_LIMIT = 80  # where many segments of one size share it
-WIDE = 2000.0  # variance from which most laws are few points, summed in blocks of k
 HARMONIC_LIMIT = 200  # quadratic sums, for F_β with a simple β
-NUMPY_HARMONIC_LIMIT = 80  # the same where a step of them is a call of numpy
 SMALL = 4096  # one segment of so few items runs in numpy, without loading numba
 
 
@@ -156,7 +154,8 @@ def expected_curves(
     array([0.    , 0.678 , 0.7844, 0.6928])
     """
     tables = tables or Tables(metric)
-    if method == "auto" and segments.n_segments == 1 and is_short(segments.p):
+    alone = segments.n_segments == 1
+    if method != "reference" and alone and is_short(segments.p):
         curve = short_curve(tables, segments.p, segments.q, int(segments.sizes[0]))
         return curve, np.full(1, error_of(curve.tolist()))
     backend = choose_backend(segments)
@@ -171,23 +170,28 @@ def expected_curves(
     form = usable_form(metric, segments)
     if loses_digits(metric, form, segments):
         form = None
+    if form is None or method == "windows":
+        backend = compiled()
     if isinstance(form, MeanForm):
         mean_curves(segments, metric, form, out, backend)
         starts = segments.indptr[:-1] + np.arange(errors.size)
         largest = np.maximum.reduceat(np.abs(np.nan_to_num(out)), starts)
         return out, RELATIVE_ERROR * np.maximum(largest, 1.0)
-    steps = harmonic_steps(metric) if form is not None and method == "auto" else None
+    steps = None
+    if form is not None and method == "auto" and backend is not numpy_twins():
+        steps = harmonic_steps(metric)
     limit = GENERAL_TABLE_LIMIT if form is None else TABLE_LIMIT
     if steps:
-        few_calls = backend is not numpy_twins()
-        limit = HARMONIC_LIMIT if few_calls else NUMPY_HARMONIC_LIMIT
+        limit = HARMONIC_LIMIT
     errors[:] = RELATIVE_ERROR  # of a metric of size 1; scaled below
     tabled = segments.lengths <= limit
-    if form is None and method == "auto" and backend is not numpy_twins():
+    if form is None and method == "auto" and not alone:
         tabled |= shared_table_curves(segments, metric, limit, out, backend)
     long = np.flatnonzero(~tabled)
     if long.size and (form is None or method == "windows"):
-        curves, errors[long] = any_curves(segments.take(long), metric, method, backend)
+        switch = math.inf if method == "windows" else SWITCH
+        part = segments.take(long)
+        curves, errors[long] = value_curves(part, metric, backend, switch=switch)
         segments.put(long, curves, out)
     elif long.size:
         assert form is not None
@@ -200,30 +204,6 @@ def expected_curves(
         table_curves(segments, tables, limit, out, backend)
     if form is not None and method == "auto":
         errors *= max(1.0, float(np.nanmax(np.abs(out), initial=0.0)))
-    return out, errors
-
-
-def any_curves(
-    segments: Segments, metric: Metric, method: Method, backend: ModuleType
-) -> tuple[Floats, Floats]:
-    """Curves of a metric of any form, and the error of every segment."""
-    if method == "windows":
-        return general_curves(segments, metric, backend, math.inf)
-    if backend is numpy_twins():
-        return general_curves(segments, metric, backend, SWITCH)
-    moments = np.empty((segments.n_segments, 4))
-    backend.segment_moments(segments.p, segments.q, segments.indptr, moments)
-    out, errors = segments.empty_curves(), np.empty(segments.n_segments)
-    wide = moments[:, 1] >= WIDE
-    for chosen in (np.flatnonzero(~wide), np.flatnonzero(wide)):
-        if chosen.size:
-            part = segments.take(chosen)
-            curves, errors[chosen] = (
-                general_curves(part, metric, backend, SWITCH)
-                if wide[chosen[0]]
-                else value_curves(part, metric, backend)
-            )
-            segments.put(chosen, curves, out)
     return out, errors
 
 

@@ -14,7 +14,7 @@ from functools import cache
 
 import numpy as np
 
-from argmetric._expected.kernels.reference_screen import label_powers
+from argmetric._expected.kernels.reference import label_powers
 from argmetric._input.types import Floats
 
 MAX_NODES = 8

@@ -14,14 +14,14 @@ from types import ModuleType
 
 import numpy as np
 
-from argmetric._expected._general import N_PROBES, ROUGH, SAFETY, SWITCH
-from argmetric._expected._general import WINDOWS_AFFORDABLE as AFFORDABLE
-from argmetric._expected._sums import Pairs, Sums
+from argmetric._expected._sums import ROUGH, SAFETY, SWITCH, Pairs, Sums
 from argmetric._input.segments import Segments
 from argmetric._input.types import Floats, Integers
 from argmetric.metrics import Metric
 
 PIECE = 128  # counts
+AFFORDABLE = 5000  # items; a rough metric on more keeps its error and says so
+N_PROBES = 24  # places at which the error of the quadrature is looked at
 ROOM = 1 << 20  # points of laws that are kept at a time
 
 

@@ -24,9 +24,9 @@ from argmetric._expected._affine import (
 )
 from argmetric._expected._affine import SWITCH as AFFINE_SWITCH
 from argmetric._expected._exponential import choose_nodes
-from argmetric._expected._general import N_NODES, SAFETY
-from argmetric._expected._general import SWITCH as RATES_SWITCH
 from argmetric._expected._hermite import MAX_NODES, points_and_weights
+from argmetric._expected._sums import N_NODES, SAFETY
+from argmetric._expected._sums import SWITCH as RATES_SWITCH
 from argmetric._expected.kernels.reference import law_of_items, rates_on_counts
 from argmetric._input.types import Booleans, Floats
 from argmetric.metrics import (

@@ -13,8 +13,7 @@ from types import ModuleType
 
 import numpy as np
 
-from argmetric._expected._general import ROUGH, SAFETY
-from argmetric._expected._sums import Pairs, Sums
+from argmetric._expected._sums import ROUGH, SAFETY, Pairs, Sums
 from argmetric._input.segments import Segments
 from argmetric._input.types import Booleans, Floats, Integers
 from argmetric.metrics import Metric

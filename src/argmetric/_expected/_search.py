@@ -8,22 +8,12 @@ from types import ModuleType
 
 import numpy as np
 
-from argmetric._expected._affine_search import (
-    affine_answers,
-    is_searchable,
-    miss_answers,
-    narrow_segments,
-    of_misses,
-)
 from argmetric._expected._curves import (
     GENERAL_TABLE_LIMIT,
-    HARMONIC_LIMIT,
-    RELATIVE_ERROR,
     SHARED_TABLE_LIMIT,
-    TABLE_LIMIT,
     choose_backend,
+    compiled,
     expected_curves,
-    harmonic_steps,
 )
 from argmetric._expected._edges import edge_chances
 from argmetric._expected._tables import Tables, refuse_infinite, sharing_sizes
@@ -61,11 +51,6 @@ def searched(metric: Metric, segments: Segments) -> Booleans:
         return long
     if isinstance(metric.form, RatesForm):
         return segments.lengths > RATES_TABLE_LIMIT
-    long = segments.lengths > (
-        HARMONIC_LIMIT if harmonic_steps(metric) else TABLE_LIMIT
-    )
-    if long.any() and is_searchable(metric, segments):
-        return long & narrow_segments(segments, metric)
     return np.zeros(segments.n_segments, dtype=bool)
 
 
@@ -99,11 +84,7 @@ def choose_counts(
             getattr(choice, name)[chosen] = getattr(part, name)
 
     long = searched(metric, segments)
-    search = search_affine
-    if is_smooth(metric):
-        search = search_values
-    elif isinstance(metric.form, RatesForm):
-        search = search_rates
+    search = search_values if is_smooth(metric) else search_rates
     settled = np.zeros(count, dtype=bool)
     if long.any():
         found, settled = search(segments, metric, long, *arguments)
@@ -133,7 +114,7 @@ def search_rates(
     """
     form = metric.form
     assert isinstance(form, RatesForm)
-    backend = choose_backend(segments)
+    backend = compiled()
     mass = np.ones(segments.n_segments)
     if math.isnan(metric.zero_division):
         mass = edge_chances(segments, backend)[-1]
@@ -164,30 +145,6 @@ def search_rates(
     )
 
 
-def search_affine(
-    segments: Segments,
-    metric: Metric,
-    wanted: Booleans,
-    low: Integers,
-    high: Integers,
-    floor: Floats,
-    extra: Integers,
-) -> tuple[Choice, Booleans]:
-    """The same for a metric that is affine in tp, and for Jaccard's."""
-    chosen = np.flatnonzero(wanted)
-    part, form = segments.take(chosen), of_misses(metric)
-    some = low[chosen], high[chosen], floor[chosen], extra[chosen]
-    if form is None:
-        out = affine_answers(part, metric, *some)
-    else:
-        out = miss_answers(part, metric, form, *some)
-    settled = np.zeros(segments.n_segments, dtype=bool)
-    settled[chosen] = out[3] > 0
-    best, value, at_extra = out[:3, out[3] > 0]
-    errors = RELATIVE_ERROR * np.maximum(np.abs(value), 1.0)
-    return Choice(best.astype(np.int64), value, at_extra, errors), settled
-
-
 def search_values(
     segments: Segments,
     metric: Metric,
@@ -197,14 +154,16 @@ def search_values(
     floor: Floats,
     extra: Integers,
 ) -> tuple[Choice, Booleans]:
-    """The same for a metric of which nothing is known but its values."""
+    """Choices for a metric of which nothing is known but its values.
+
+    And which segments were settled; the others need their curves.
+    """
     from argmetric._expected._screen import search_any
 
     chosen = np.flatnonzero(wanted)
     part = segments.take(chosen)
     some = low[chosen], high[chosen], floor[chosen], extra[chosen]
-    backend = choose_backend(segments)
-    curves, errors, found = search_any(part, metric, *some, backend)
+    curves, errors, found = search_any(part, metric, *some, compiled())
     settled = np.zeros(segments.n_segments, dtype=bool)
     settled[chosen] = found
     choice = choose_on_curves(part, metric, curves, errors, *some)
@@ -226,7 +185,7 @@ def choose_on_curves(
     floor: Floats,
     extra: Integers,
 ) -> Choice:
-    """The same on curves that were made for every k."""
+    """Best counts from the curves of all segments."""
     backend: ModuleType = choose_backend(segments)
     best = np.zeros(segments.n_segments, dtype=np.int64)
     sign = 1.0 if metric.greater_is_better else -1.0

@@ -14,13 +14,19 @@ from types import ModuleType
 
 import numpy as np
 
-from argmetric._expected._general import N_NODES, RARE, SWITCH, TOLERANCE
 from argmetric._expected._hermite import MAX_NODES, cumulants_of, points_and_weights
 from argmetric._expected._tables import refuse_infinite
 from argmetric._input.segments import Segments
 from argmetric._input.types import Booleans, Floats, Integers
 from argmetric.metrics import Metric
 
+SWITCH = 60.0  # variance from which eight points err by less than 1e-10
+# From these variances on so many points err by less than about 1e-12.
+N_NODES = ((2e5, 3), (2e4, 4), (400.0, 5), (0.0, 8))
+TOLERANCE = 1e-18  # entries of a law below it are trimmed, their mass is counted
+RARE = 1e-280  # for outcomes that are rare and yet the only ones that count
+ROUGH = 1e-7  # an error from which a metric is too rough for quadrature
+SAFETY = 4.0  # between the probes the error can be larger than at them
 WORTH = 100.0  # tolerances: cells less likely are left out, and their mass is counted
 CELLS = 1 << 15  # values that are asked for at a time: they stay in the cache
 ORDERS = MAX_NODES - 1

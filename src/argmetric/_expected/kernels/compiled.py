@@ -1,7 +1,6 @@
 """The compiled kernels under one name, beside their numpy twins in `reference`."""
 
 from argmetric._expected.kernels.affine import affine_curves, miss_curves, smooth_curves
-from argmetric._expected.kernels.affine_search import best_of_affine
 from argmetric._expected.kernels.atoms import bin_atoms, merge_atoms
 from argmetric._expected.kernels.cells import (
     add_cells,
@@ -16,7 +15,6 @@ from argmetric._expected.kernels.exponential import hit_curves, ratio_curves
 from argmetric._expected.kernels.harmonic import harmonic_curves
 from argmetric._expected.kernels.laws import both_laws
 from argmetric._expected.kernels.margins import solve_margins
-from argmetric._expected.kernels.miss_search import best_of_misses
 from argmetric._expected.kernels.rates import best_of_rates
 from argmetric._expected.kernels.screen import (
     laws_at,
@@ -42,13 +40,10 @@ from argmetric._expected.kernels.tables import (
     table_laws,
     table_moments,
 )
-from argmetric._expected.kernels.windows import prefix_laws
 
 __all__ = [
     "add_cells",
     "affine_curves",
-    "best_of_affine",
-    "best_of_misses",
     "best_of_rates",
     "bin_atoms",
     "both_laws",
@@ -70,7 +65,6 @@ __all__ = [
     "multiply_spectrum",
     "place_cells",
     "power_sums_at",
-    "prefix_laws",
     "prefix_means",
     "ratio_curves",
     "rough_cells",

@@ -1,4 +1,4 @@
-"""Plain numpy twins of the kernels: the tests' oracle, and the path of small inputs.
+"""Plain numpy twins of the kernels for one small vector: no kernel has to be loaded.
 
 Each has the name and the arguments of its compiled twin, and none of its tricks.
 """
@@ -6,24 +6,57 @@ Each has the name and the arguments of its compiled twin, and none of its tricks
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 
 import numpy as np
-import numpy.typing as npt
 
-from argmetric._expected.kernels.reference_screen import block_laws
-from argmetric._expected.kernels.reference_screen import laws_at as laws_at
-from argmetric._expected.kernels.reference_screen import power_sums_at as power_sums_at
-from argmetric._expected.kernels.reference_screen import rough_cells as rough_cells
-from argmetric._expected.kernels.reference_screen import rough_laws as rough_laws
-from argmetric._expected.kernels.reference_screen import rough_sums as rough_sums
-from argmetric._expected.kernels.reference_sums import fill_cells as fill_cells
-from argmetric._expected.kernels.reference_sums import sum_cells as sum_cells
-from argmetric._expected.kernels.reference_sums import widest_key as widest_key
 from argmetric._input.types import Floats, Integers
 
+BLOCK = 64  # items of a law that is made beside others
 NEVER = -760.0  # a logarithm whose exponential is 0
 MOST_KEPT = 32  # items of a vector whose arrays are kept: at most 50 kB each
+
+
+def label_powers(p: Floats, q: Floats, orders: int) -> Floats:
+    """p, v, v·d, v², v²·d, … of single labels with v = p·q and d = q - p, as rows."""
+    rows, v = np.empty((orders, p.size)), p * q
+    rows[0], rows[1], rows[2:3] = p, v, v * (q - p)
+    for j in range(3, orders):
+        np.multiply(rows[j - 2], v, out=rows[j])
+    return rows
+
+
+def power_sums_at(
+    p: Floats,
+    q: Floats,
+    indptr: Integers,
+    group: Integers,
+    count: Integers,
+    out: Floats,
+) -> None:
+    """Sums of p, v, v·d, v², v²·d, … over the first count[i] labels of group[i]."""
+    for g in np.unique(group).tolist():
+        part, chosen = slice(indptr[g], indptr[g + 1]), group == g
+        terms = label_powers(p[part], q[part], out.shape[0])
+        sums = np.concatenate([np.zeros((out.shape[0], 1)), terms.cumsum(axis=1)], 1)
+        out[:, chosen] = sums[:, count[chosen]]
+
+
+def block_laws(p: Floats, q: Floats, ends: Integers) -> tuple[Floats, Integers]:
+    """Laws of blocks of items, none across an end, side by side; where each ends."""
+    cuts = np.unique(np.concatenate([[0], ends, np.arange(0, p.size, BLOCK)]))
+    starts, stops = cuts[:-1], cuts[1:]
+    size = int((stops - starts).max(initial=0))
+    place = starts + np.arange(size)[:, None]
+    inside = place < stops
+    place = np.where(inside, place, 0)
+    items, others = np.where(inside, p[place], 0.0), np.where(inside, q[place], 1.0)
+    laws = np.zeros((size + 1, starts.size))
+    laws[0] = 1.0
+    for j in range(size):  # a block has j + 1 entries
+        more = items[j] * laws[: j + 1]
+        laws[: j + 1] *= others[j]
+        laws[1 : j + 2] += more
+    return np.ascontiguousarray(laws.T), stops
 
 
 def log_phi(p: Floats, q: Floats, u: Floats) -> Floats:
@@ -115,23 +148,6 @@ def laws(p: Floats, q: Floats) -> list[Floats]:
     return result
 
 
-def table_curves(
-    p: Floats,
-    q: Floats,
-    indptr: Integers,
-    chosen: Integers,
-    table: Floats,
-    out: Floats,
-) -> None:
-    """E[table] for every k of the chosen segments, which all have the table's size."""
-    m = table.shape[0] - 1
-    for g in chosen:
-        part = slice(indptr[g], indptr[g + 1])
-        hits, misses = both_laws(p[part], q[part])
-        rows = (hits[:, None, :] @ table)[:, 0, :]
-        out[indptr[g] + g : indptr[g] + g + m + 1] = (rows * misses).sum(axis=1)
-
-
 def both_laws(p: Floats, q: Floats) -> tuple[Floats, Floats]:
     """Laws of the positives among the first k items, and among the others, by rows."""
     m = p.size
@@ -187,36 +203,6 @@ class _Rooms(threading.local):
 
 
 _rooms = _Rooms()
-
-
-def harmonic_curves(
-    p: Floats,
-    q: Floats,
-    indptr: Integers,
-    longest: int,
-    jk: int,
-    jt: int,
-    scale: float,
-    empty: float,
-    out: Floats,
-) -> None:
-    """E[scale·tp / (jk·k + jt·t)] for every k of segments up to `longest` items.
-
-    From k = m down `inverse` at i becomes E[scale / (i + jt·misses)].
-    """
-    for g in range(indptr.size - 1):
-        part = slice(indptr[g], indptr[g + 1])
-        m = indptr[g + 1] - indptr[g]
-        if m > longest:
-            continue
-        hits = both_laws(p[part], q[part])[0] * np.arange(m + 1)
-        out[indptr[g] + g] = empty * q[part].prod()
-        inverse = scale / np.maximum(np.arange((jk + jt) * m + 1), 1)
-        for k in range(m, 0, -1):
-            at = inverse[jk * k : (jk + jt) * k + 1 : jt]
-            out[indptr[g] + g + k] = hits[k, : k + 1] @ at
-            item = indptr[g] + k - 1
-            inverse = q[item] * inverse[:-jt] + p[item] * inverse[jt:]
 
 
 def affine_curves(
@@ -293,31 +279,6 @@ def smooth_curves(
         curve[0] = 0.0
 
 
-def miss_curves(
-    p: Floats,
-    q: Floats,
-    indptr: Integers,
-    base: Floats,
-    dk: float,
-    dt: float,
-    out: Floats,
-) -> None:
-    """E[tp / (base + dk·k + dt·misses)] for every k ≥ 1 of every segment."""
-    for g in range(indptr.size - 1):
-        low, law, place = 0, np.ones(1), indptr[g] + g
-        out[place] = 0.0
-        hits = np.cumsum(p[indptr[g] : indptr[g + 1]])
-        steps = dt * np.arange(hits.size + 1.0)
-        for k in range(hits.size, 0, -1):
-            below = base[g] + dk * k + dt * low + steps[: law.size]
-            out[place + k] = hits[k - 1] * (law / below).sum()
-            item = indptr[g] + k - 1
-            law = np.convolve(law, (q[item], p[item]))
-            if k % 32 == 0:
-                kept = np.flatnonzero(law > 1e-18)
-                low, law = low + int(kept[0]), law[kept[0] : kept[-1] + 1]
-
-
 def without_items(law: Floats, p: Floats, q: Floats) -> Floats:
     """Laws of the sum without each item, by the stable half of the division."""
     out = np.zeros((p.size, law.size))
@@ -336,106 +297,6 @@ def without_items(law: Floats, p: Floats, q: Floats) -> Floats:
                 rows[t] -= ratio * rows[t + 1]
             out[chosen, :-1] = rows[1:].T
     return out
-
-
-def table_moments(
-    p: Floats,
-    q: Floats,
-    indptr: Integers,
-    chosen: Integers,
-    selected: npt.NDArray[np.bool_],
-    table: Floats,
-    raw: Floats,
-) -> None:
-    """raw[g] = E[table], E[table²], E[table³] for a fixed selection per segment."""
-    m = table.shape[0] - 1
-    for g in chosen:
-        part = slice(indptr[g], indptr[g + 1])
-        mark = selected[part]
-        k = int(mark.sum())
-        hits = laws(p[part][mark], q[part][mark])[-1]
-        misses = laws(p[part][~mark], q[part][~mark])[-1]
-        cells = table[k, : k + 1, : m - k + 1]
-        raw[g] = [hits @ cells**power @ misses for power in (1, 2, 3)]
-
-
-def table_laws(
-    p: Floats,
-    q: Floats,
-    indptr: Integers,
-    chosen: Integers,
-    selected: npt.NDArray[np.bool_],
-    cell: Integers,
-    rest: Floats,
-    weight: Floats,
-    mass: Floats,
-    moment: Floats,
-) -> None:
-    """Add the laws of segments to `mass` at columns, and the means of `rest` there."""
-    m = cell.shape[0] - 1
-    for g in chosen:
-        part = slice(indptr[g], indptr[g + 1])
-        mark = selected[part]
-        k = int(mark.sum())
-        hits = laws(p[part][mark], q[part][mark])[-1]
-        misses = laws(p[part][~mark], q[part][~mark])[-1]
-        chance = weight[g] * hits[:, None] * misses
-        inside = (k, slice(k + 1), slice(m - k + 1))
-        np.add.at(mass[g], cell[inside], chance)
-        np.add.at(moment[g], cell[inside], chance * rest[inside])
-
-
-def extend(law: Floats, length: int, p: float, q: float) -> None:
-    """Add one item to law[:length], in place; the law grows by one entry."""
-    law[length] = 0.0
-    law[1 : length + 1] = q * law[1 : length + 1] + p * law[:length]
-    law[0] *= q
-
-
-def trim(
-    law: Floats, low: int, length: int, tolerance: float
-) -> tuple[int, int, float]:
-    """Drop the ends below the tolerance; return low, length and the dropped mass."""
-    dropped, first = 0.0, 0
-    while length > 1 and law[length - 1] < tolerance:  # one or two: numpy takes longer
-        length -= 1
-        dropped += float(law[length])
-    while length - first > 1 and law[first] < tolerance:
-        dropped += float(law[first])
-        first += 1
-    if first:
-        law[: length - first] = law[first:length].copy()
-    return low + first, length - first, dropped
-
-
-def prefix_laws(
-    p: Floats,
-    q: Floats,
-    first: int,
-    last: int,
-    stride: int,
-    law: Floats,
-    low: int,
-    length: int,
-    tolerance: float,
-    rows: Floats,
-    lows: Integers,
-) -> float:
-    """Laws of the first k items for k = first, first+stride, … below last."""
-    dropped = 0.0
-    for k in range(first, last):
-        if (k - first) % stride == 0:
-            row = (k - first) // stride
-            rows[row] = 0.0
-            rows[row, :length] = law[:length]
-            lows[row] = low
-        if k < p.size:
-            if length + 1 > law.size:
-                return -1.0
-            extend(law, length, p[k], q[k])
-            low, length, lost = trim(law, low, length + 1, tolerance)
-            dropped += lost
-    return dropped
 
 
 def prefix_means(p: Floats, indptr: Integers, out: Floats) -> None:
@@ -512,102 +373,3 @@ def rates_on_counts(
     y = np.where(t < n, 1.0 - b / np.maximum(n - t, 1), zero)
     values = mean_of_rates(kind, np.clip(x, 0.0, 1.0), np.clip(y, 0.0, 1.0))
     return np.where(np.isnan(values), 0.0, values) if np.isnan(zero) else values
-
-
-def item_worths(
-    law: Floats, p: Floats, q: Floats, gain: Floats, loss: Floats
-) -> Floats:
-    """E[y·gain] - E[(1-y)·loss] for items of a law, each by the law without it."""
-    # One entry more in front: without an item the sum can be one lower.
-    rest = without_items(np.append(0.0, law), p, q)
-    return p * (rest[:, :-1] @ gain) - q * (rest[:, 1:] @ loss)
-
-
-def best_of_rates(
-    p: Floats,
-    q: Floats,
-    indptr: Integers,
-    sizes: Integers,
-    kind: int,
-    zero: float,
-    low: Integers,
-    high: Integers,
-    floor: Floats,
-    extra: Integers,
-    out: Floats,
-) -> None:
-    """Best k of every segment, its value, the value at `extra`, and how many sums."""
-    for g in range(indptr.size - 1):
-        part, n = slice(indptr[g], indptr[g + 1]), int(sizes[g])
-        pi, qi = p[part], q[part]
-        m, mean = pi.size, float(pi.sum())
-        tolerance = 1e-18 * min(1.0, mean, float(qi.sum()) + n - m)
-        value, bound = np.full(m + 1, np.nan), np.full(m + 1, np.inf)
-        hits = np.concatenate([[0.0], np.cumsum(pi)])
-        alarms = np.arange(m + 1) - hits
-        guess = rates_on_counts(kind, zero, n, hits, alarms, np.full(m + 1, mean))
-        inside = slice(low[g], high[g] + 1)
-        for k in (int(extra[g]), int(low[g] + np.argmax(guess[inside]))):
-            value[k], slopes = _sum_of_rates(kind, zero, n, pi, qi, k, tolerance)
-        while True:
-            rises, falls = slopes()
-            above = value[k] + np.cumsum(rises)
-            below = value[k] + np.cumsum(falls[::-1])[::-1]
-            bound[k + 1 :] = np.minimum(bound[k + 1 :], above)
-            bound[:k] = np.minimum(bound[:k], below)
-            top = float(np.nanmax(value[inside]))
-            bar = top - max(1e-12 * top, floor[g])
-            best = int(low[g] + np.argmax(value[inside] >= bar))
-            limit = np.where(np.arange(m + 1) < best, bar, top) * (1 - 1e-13)
-            limit[best:] = top * (1 + 1e-13)
-            left = np.where(np.isnan(value) & (bound > limit), bound, -np.inf)[inside]
-            if not (left > -np.inf).any():
-                break
-            k = int(low[g] + np.argmax(left))
-            value[k], slopes = _sum_of_rates(kind, zero, n, pi, qi, k, tolerance)
-        done = np.count_nonzero(~np.isnan(value))
-        out[:, g] = best, value[best], value[extra[g]], done
-
-
-def _sum_of_rates(
-    kind: int, zero: float, n: int, p: Floats, q: Floats, k: int, tolerance: float
-) -> tuple[float, Callable[[], tuple[Floats, Floats]]]:
-    """E_k, and what tells how much every item above and below k adds at most."""
-    hit_low, hits = law_of_items(p[:k], q[:k], tolerance)
-    miss_low, misses = law_of_items(p[k:], q[k:], tolerance)
-    a = hit_low + np.arange(hits.size, dtype=np.float64)[:, None]
-    t, b = a + miss_low + np.arange(misses.size), k - a
-    inverse_t, inverse_u = 1.0 / np.maximum(t, 1.0), 1.0 / np.maximum(n - t, 1.0)
-    none, every = t <= 0.0, t >= n
-
-    def at(hit: int, alarm: int) -> Floats:
-        x = np.clip((a + hit) * inverse_t, 0.0, 1.0)
-        y = np.clip(1.0 - (b + alarm) * inverse_u, 0.0, 1.0)
-        x[none] = y[every] = zero
-        values = mean_of_rates(kind, x, y)
-        values[none | every] = np.nan_to_num(values[none | every], nan=0.0)
-        return values
-
-    here = at(0, 0)
-
-    def slopes() -> tuple[Floats, Floats]:
-        """The worth falls with p: one item bounds those that lie further off."""
-        gain, loss = hits @ (at(1, 0) - here), hits @ (here - at(0, 1))
-        places, run = spaced(p.size - k)
-        above = item_worths(misses, p[k + places], q[k + places], gain, loss)
-        gain, loss = (here - at(-1, 0)) @ misses, (at(0, -1) - here) @ misses
-        places, back = spaced(k)
-        below = -item_worths(hits, p[k - 1 - places], q[k - 1 - places], gain, loss)
-        return np.repeat(above, run), np.repeat(below, back)[::-1]
-
-    return float(hits @ here @ misses), slopes
-
-
-def spaced(count: int) -> tuple[Integers, Integers]:
-    """Places below count, the further the fewer, and how many each stands for."""
-    places = np.arange(min(count, 8))
-    if count > 8:
-        steps = np.geomspace(8, count, 8 * int(np.log2(count / 8)) + 8)
-        places = np.append(places, np.unique(steps.astype(np.int64)))
-    places = places[places < count]
-    return places, np.diff(np.append(places, count))

@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 
 import argmetric as am
 import oracle
+import plain_kernels as reference
 from argmetric._expected import _curves, _screen, _search, _sums
 from argmetric._expected._hermite import cumulants_of
-from argmetric._expected.kernels import compiled, reference
+from argmetric._expected.kernels import compiled
 from argmetric._input.segments import Segments
 from strategies import moderate_vectors, probability_vectors
 
