@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
+from collections.abc import Callable
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -18,6 +21,7 @@ from argmetric._input import groups as _groups
 from argmetric._input import validation as _validation
 from argmetric._input.groups import Groups, code_groups
 from argmetric._input.validation import Probabilities, read_scores
+from argmetric.report import summarize
 from command import Run
 
 RNG = np.random.default_rng(3)
@@ -64,6 +68,7 @@ COMMANDS = {
     "evaluate": (["--group", "g", "--decision-column", "d"], {"groups": 1}),
     # Scores of any size: they are only looked through for NaN, by tune itself
     "tune": (["--group", "g"], {"groups": 1, "check_scores": 1}),
+    "calibrate": (["--output", "map.json"], {"probabilities": 1}),
 }
 
 
@@ -77,6 +82,13 @@ def test_commands(run: Run, counts: Counter[str], command: str) -> None:
     assert counts == expected
 
 
+def test_the_report_command(run: Run, counts: Counter[str]) -> None:
+    pq.write_table(pa.table({"score": P, "label": Y}), "t.parquet")
+    ended = run("report", "t.parquet", "--output", "page.html")
+    assert ended.code == 0, ended.err
+    assert counts == {"probabilities": 1}
+
+
 def test_functions(counts: Counter[str]) -> None:
     am.decide(P, groups=IDS, average="groups")
     am.forecast(P, Y, groups=IDS)
@@ -86,6 +98,81 @@ def test_functions(counts: Counter[str]) -> None:
     counts.clear()
     am.calibration_check(Y, P, groups=IDS, n_bootstrap=2)
     assert (counts["check_scores"], counts["check_groups"]) == (1, 1)
+
+
+def calls_of_checks(call: Callable[[], Any]) -> Counter[str]:
+    """How often each function of `_input` that checks or refuses is called."""
+    call()  # modules are loaded, kernels compiled
+    seen: Counter[str] = Counter()
+
+    def watch(frame: FrameType, event: str, _: Any) -> None:
+        code = frame.f_code
+        checks = code.co_name.startswith(("check_", "refuse_"))
+        if event == "call" and checks and "_input" in code.co_filename:
+            seen[code.co_name] += 1
+
+    before = sys.getprofile()
+    sys.setprofile(watch)
+    try:
+        call()
+    finally:
+        sys.setprofile(before)
+    return seen
+
+
+LABELS = (P > 0.4).astype(int)
+RULE = am.tune(Y, P, n_bootstrap=0, cv=None)
+# The most checks that each call may make, small values and options included.
+VERBS: dict[str, tuple[int, Callable[[], Any]]] = {
+    "decide": (5, lambda: am.decide(P)),
+    "decide by group": (8, lambda: am.decide(P, groups=IDS, average="groups")),
+    "decide by reference": (17, lambda: am.decide(P, reference=(Y, P))),
+    "forecast": (6, lambda: am.forecast(P, LABELS)),
+    "forecast by group": (9, lambda: am.forecast(P, LABELS, groups=IDS)),
+    "forecast by reference": (18, lambda: am.forecast(P, LABELS, reference=(Y, P))),
+    "forecast of a share": (
+        24,
+        lambda: am.forecast(P, LABELS, reference=(Y, P), prior="estimate"),
+    ),
+    "evaluate": (2, lambda: am.evaluate(Y, LABELS)),
+    "tune": (13, lambda: am.tune(Y, P, n_bootstrap=0)),
+    "apply": (0, lambda: RULE.apply(Probabilities(P))),
+    "calibrate": (12, lambda: am.calibrate(Y, P)),
+    "adjust_prior": (10, lambda: am.adjust_prior(P, reference_prevalence=0.2)),
+    # A rule is tuned in five folds, 13 checks of small values each
+    "calibration_check": (137, lambda: am.calibration_check(Y, P, n_bootstrap=2)),
+}
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_verb_makes_few_checks(verb: str) -> None:
+    most, call = VERBS[verb]
+    found = calls_of_checks(call)
+    assert found.total() <= most, found
+
+
+def test_alternatives_are_made_once_and_not_checked() -> None:
+    calibrator = am.calibrate(Y, P)
+    assert calibrator.alternatives is calibrator.alternatives
+    chain = calibrator.then(
+        am.adjust_prior(P, prevalence=0.2, reference_prevalence=0.3)
+    )
+    again = am.Calibrator.from_dict(chain.to_dict())
+    assert calls_of_checks(lambda: again.alternatives).total() == 0
+    assert again.alternatives == chain.alternatives
+
+
+@pytest.mark.parametrize("verb", ["decide", "calibration_check"])
+def test_reports_check_no_row_again(verb: str, counts: Counter[str]) -> None:
+    made = am.decide(P) if verb == "decide" else am.calibration_check(Y, P)
+    counts.clear()
+    made.report()
+    assert counts["check_scores"] == (1 if verb == "decide" else 0)
+
+
+def test_a_report_checks_p_once(counts: Counter[str]) -> None:
+    summarize(P, y=Y)
+    assert counts["check_scores"] == 1
 
 
 def test_what_is_checked_is_taken_as_arrays_are() -> None:

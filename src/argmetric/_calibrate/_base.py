@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass, field, fields
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -83,20 +84,30 @@ class Calibrator(Saved["Calibrator"], Result):
         draws = np.asarray(self.draws, dtype=np.float64)
         if draws.ndim != 2 or not draws.size or not np.isfinite(draws).all():
             raise ValueError("draws must be a matrix of finite numbers, one map a row")
-        for row in draws:
-            self._with(row)  # refuses what is no map
+        self._check_draws(draws)
         return draws
 
-    def _with(self, parameters: Floats) -> Calibrator:
-        """The map of the same kind with these parameters, a row of `draws`."""
+    def _check_draws(self, draws: Floats) -> None:
+        """Refuse draws of which a row makes no map."""
         raise ValueError(f"a {self.kind} map has no draws")
 
-    @property
+    def _drawn(self, row: Floats) -> dict[str, Any]:
+        """A row of `draws` as fields of the map."""
+        raise NotImplementedError
+
+    @cached_property
     def alternatives(self) -> tuple[Calibrator, ...]:
         """The other maps that the reference allows, each as likely as the next."""
         if self.draws is None:
             return ()
-        return tuple(self._with(row) for row in self.draws)
+        return tuple(self._varied(**self._drawn(row)) for row in self.draws)
+
+    def _varied(self, **changes: Any) -> Calibrator:
+        """The map with other parameters, which were checked together as draws."""
+        kept = {one.name: getattr(self, one.name) for one in fields(self)}
+        other = object.__new__(type(self))
+        other.__dict__.update(kept | {"draws": None, "counts": None} | changes)
+        return other
 
     def _map(self, x: Floats) -> Floats:
         """Log-odds to log-odds."""
@@ -278,6 +289,18 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, int | float | np.number) or (
         isinstance(value, np.ndarray) and value.ndim == 0
     )
+
+
+def check_columns(draws: Floats, count: int, words: str) -> None:
+    """Refuse draws without one column for each parameter."""
+    if draws.shape[1] != count:
+        raise ValueError(f"a row of draws must hold {words}")
+
+
+def check_not_negative(draws: Floats, name: str) -> None:
+    """Refuse columns of draws for parameters that are 0 or more."""
+    if (draws < 0.0).any():
+        raise ValueError(f"draws of {name} must not be negative")
 
 
 def check_finite(name: str, value: Any, low: float = -math.inf) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -58,14 +59,14 @@ class ChainedMap(Calibrator):
     def summary(self) -> str:
         return ", then ".join(one.summary for one in self.maps)
 
-    @property
+    @cached_property
     def alternatives(self) -> tuple[Calibrator, ...]:
         """Chains in which the maps that have others vary, each by itself in turn."""
         found = [one.alternatives for one in self.maps]
         count = max(map(len, found))
         return tuple(
-            ChainedMap(
-                tuple(
+            self._varied(
+                maps=tuple(
                     others[i % len(others)] if others else one
                     for one, others in zip(self.maps, found, strict=True)
                 )

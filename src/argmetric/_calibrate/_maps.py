@@ -7,7 +7,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from argmetric._calibrate._base import Calibrator, check_finite
+from argmetric._calibrate._base import (
+    Calibrator,
+    check_columns,
+    check_finite,
+    check_not_negative,
+)
 from argmetric._input.odds import NEAREST, expit, logit
 from argmetric._input.types import Floats
 from argmetric._input.validation import check_scores, to_floats
@@ -60,8 +65,16 @@ class LogOddsMap(Calibrator):
         """Whether the curve rises everywhere."""
         return True
 
-    def _same_reference(self) -> dict[str, Any]:
-        return {"reach": self.reach, "n": self.n, "prevalence": self.prevalence}
+    _parameters: ClassVar[tuple[str, ...]]  # that a row of draws holds
+    _bounded: ClassVar[int]  # how many of them, the first, are not negative
+
+    def _check_draws(self, draws: Floats) -> None:
+        names = self._parameters
+        check_columns(draws, len(names), " and ".join(names))
+        check_not_negative(draws[:, : self._bounded], names[0])
+
+    def _drawn(self, row: Floats) -> dict[str, Any]:
+        return dict(zip(self._parameters, row.tolist(), strict=True))
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -97,14 +110,12 @@ class PlattMap(LogOddsMap):
 
     kind: ClassVar[str] = "platt"
     method: ClassVar[str] = "platt"
+    _parameters: ClassVar[tuple[str, ...]] = ("slope", "intercept")
+    _bounded: ClassVar[int] = 1
 
     def _check_parameters(self) -> None:
         check_finite("slope", self.slope, 0.0)
         check_finite("intercept", self.intercept)
-
-    def _with(self, parameters: Floats) -> Calibrator:
-        slope, intercept = map(float, parameters)
-        return PlattMap(slope, intercept, **self._same_reference())
 
     def _curve(self, x: Floats) -> Floats:
         return scaled(x, self.slope) + self.intercept
@@ -134,15 +145,13 @@ class BetaMap(LogOddsMap):
 
     kind: ClassVar[str] = "beta"
     method: ClassVar[str] = "beta"
+    _parameters: ClassVar[tuple[str, ...]] = ("a", "b", "c")
+    _bounded: ClassVar[int] = 2
 
     def _check_parameters(self) -> None:
         check_finite("a", self.a, 0.0)
         check_finite("b", self.b, 0.0)
         check_finite("c", self.c)
-
-    def _with(self, parameters: Floats) -> Calibrator:
-        a, b, c = map(float, parameters)
-        return BetaMap(a, b, c, **self._same_reference())
 
     def _curve(self, x: Floats) -> Floats:
         below, above = beta_features(x)
@@ -176,13 +185,15 @@ class TemperatureMap(LogOddsMap):
 
     kind: ClassVar[str] = "temperature"
     method: ClassVar[str] = "temperature"
+    _parameters: ClassVar[tuple[str, ...]] = ("temperature",)
+    _bounded: ClassVar[int] = 1
 
     def _check_parameters(self) -> None:
         _check_temperature(self.temperature)
 
-    def _with(self, parameters: Floats) -> Calibrator:
-        (temperature,) = map(float, parameters)
-        return TemperatureMap(temperature, **self._same_reference())
+    def _check_draws(self, draws: Floats) -> None:
+        super()._check_draws(draws)
+        _check_temperature(float(draws.min()))
 
     def _curve(self, x: Floats) -> Floats:
         return x / self.temperature
@@ -285,10 +296,16 @@ class IsotonicMap(Calibrator):
     def _map_p(self, p: Floats) -> Floats:
         return np.interp(p, self.x, self.y)
 
-    def _with(self, parameters: Floats) -> Calibrator:
-        places = np.linspace(0, self.x.size - 1, parameters.size).round()
-        x = self.x[places.astype(np.int64)]
-        return IsotonicMap(x, parameters, n=self.n, prevalence=self.prevalence)
+    def _check_draws(self, draws: Floats) -> None:
+        inside = (draws >= 0.0) & (draws <= 1.0)
+        if draws.shape[1] > self.x.size or not inside.all():
+            raise ValueError("draws must hold a height from 0 to 1 for some points x")
+        if (np.diff(draws, axis=1) < 0.0).any():
+            raise ValueError("draws must not fall from one point x to the next")
+
+    def _drawn(self, row: Floats) -> dict[str, Any]:
+        places = np.linspace(0, self.x.size - 1, row.size).round()
+        return {"x": self.x[places.astype(np.int64)], "y": row}
 
     def keeps_apart(self, low: float, high: float) -> bool:
         return False

@@ -8,12 +8,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from argmetric._calibrate._base import Calibrator, check_finite
+from argmetric._calibrate._base import Calibrator, check_columns, check_finite
 from argmetric._input.arguments import check_flag, check_share
 from argmetric._input.likely_slips import warn_of_scale
 from argmetric._input.odds import from_log_odds, log_odds, logit
 from argmetric._input.types import Floats
-from argmetric._input.validation import check_scores, to_floats
+from argmetric._input.validation import read_scores
 from argmetric._results.discrete import dot
 
 STEPS = 200
@@ -122,7 +122,7 @@ def adjust_prior(
     """
     logits = check_flag(logits, "logits")
     old = check_share(reference_prevalence, "reference_prevalence")
-    scores = check_scores(to_floats(p, "p").ravel(), "p", logits=logits)
+    scores = read_scores(p, "p", logits=logits).ravel()
     warn_of_scale(scores, logits=logits)
     if prevalence is not None:
         return PriorShift(old, prevalence=check_share(prevalence, "prevalence"))
@@ -195,10 +195,11 @@ class MatchedShare(Calibrator):
         check_finite("constant", self.constant)
         check_share(self.prevalence, "prevalence")
 
-    def _with(self, parameters: Floats) -> Calibrator:
-        if parameters.size != 1:
-            raise ValueError("a row of draws must hold one constant")
-        return MatchedShare(float(parameters[0]), prevalence=self.prevalence, n=self.n)
+    def _check_draws(self, draws: Floats) -> None:
+        check_columns(draws, 1, "one constant")
+
+    def _drawn(self, row: Floats) -> dict[str, Any]:
+        return {"constant": float(row[0])}
 
     def _map(self, x: Floats) -> Floats:
         return x + self.constant

@@ -24,7 +24,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from argmetric._calibrate._base import FORMAT, Calibrator, check_finite
+from argmetric._calibrate._base import (
+    FORMAT,
+    Calibrator,
+    check_columns,
+    check_finite,
+    check_not_negative,
+)
 from argmetric._calibrate._cells import Cells, cells_of
 from argmetric._calibrate._draws import N_DRAWS, rounded, standard_normal
 from argmetric._calibrate._newton import Mode, Prior, fit_logistic, likeliest
@@ -98,22 +104,20 @@ class SplineMap(Calibrator):
         object.__setattr__(self, "knots", knots)
         object.__setattr__(self, "values", values)
 
-    def _with(self, parameters: Floats) -> Calibrator:
+    def _check_draws(self, draws: Floats) -> None:
         count = self.knots.size
-        if parameters.size != count + (1 if self.ends is None else 3):
-            raise ValueError("a row of draws must hold values, slope and both ends")
-        low, high = parameters[count + 1 :].tolist() or [None, None]
-        values, slope = parameters[:count], float(parameters[count])
-        return SplineMap(
-            self.knots,
-            values,
-            slope,
-            self.ends,
-            low,
-            high,
-            n=self.n,
-            prevalence=self.prevalence,
-        )
+        columns = count + (1 if self.ends is None else 3)
+        check_columns(draws, columns, "values, slope and both ends")
+        check_not_negative(draws[:, count], "slope")
+        ends = draws[:, count + 1 :]
+        if (np.diff(draws[:, :count]) < 0.0).any() or (np.diff(ends) < 0.0).any():
+            raise ValueError("draws must hold values that do not fall, and low ≤ high")
+
+    def _drawn(self, row: Floats) -> dict[str, Any]:
+        count = self.knots.size
+        low, high = row[count + 1 :].tolist() or [None, None]
+        slope = float(row[count])
+        return {"values": row[:count], "slope": slope, "low": low, "high": high}
 
     @classmethod
     def _from_plain(cls, values: dict[str, Any]) -> Calibrator:

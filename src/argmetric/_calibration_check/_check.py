@@ -227,7 +227,7 @@ def calibration_check(
 def _forecast(problem: Problem, decided: Decided, calibrator: Calibrator) -> Forecast:
     """The law of the score of labels by maps of other folds, through the map of all."""
     return forecast(
-        Probabilities(problem.scores, problem.logits),
+        problem.checked(),
         decided.given,
         problem.metric,
         calibrator=calibrator,

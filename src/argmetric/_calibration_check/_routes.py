@@ -82,6 +82,10 @@ class Problem:
         row = np.repeat(np.arange(rows), columns)
         return fold_numbers(self.y.ravel(), n_folds, row, seed)[::columns]
 
+    def checked(self, rows: Booleans | slice = slice(None)) -> Probabilities:
+        """Scores of some rows, which nobody has to check again."""
+        return Probabilities(self.scores[rows], self.logits)
+
     def options(self) -> dict[str, Any]:
         """How `decide` lays these scores out."""
         average = self.layout.average
@@ -104,8 +108,7 @@ def decisions(problem: Problem, mended: Floats) -> tuple[Decided, Decided]:
 
 
 def _decided(problem: Problem, **given: Any) -> Decided:
-    scores = Probabilities(problem.scores, problem.logits)
-    found = decide(scores, problem.metric, **problem.options(), **given)
+    found = decide(problem.checked(), problem.metric, **problem.options(), **given)
     labels = problem.layout.select(np.asarray(found.labels)) == 1
     return Decided(labels, found.labels, found.expected, found.threshold)
 
@@ -122,9 +125,8 @@ def tuned_labels(problem: Problem, folds: Integers) -> Booleans | None:
         for number in range(int(folds.max()) + 1):
             inside = folds == number
             try:  # a rule has all its cuts: none is kept while the next is sought
-                labels[inside] = tuned_rule(problem, ~inside).applies(
-                    problem.scores[inside]
-                )
+                rule = tuned_rule(problem, ~inside)
+                labels[inside] = rule.applies(problem.checked(inside))
             except ValueError:
                 return None
     return problem.layout.select(labels)
@@ -137,7 +139,7 @@ def tuned_rule(problem: Problem, rows: Booleans) -> Any:
         weight = None  # rules of matrices weigh rows, not cells
     return tune(
         problem.y[rows],
-        problem.scores[rows],
+        problem.checked(rows),
         problem.metric,
         sample_weight=weight,
         groups=None if problem.groups is None else problem.groups.take(rows),

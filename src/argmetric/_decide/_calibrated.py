@@ -12,7 +12,7 @@ from argmetric._input.layout import Layout
 from argmetric._input.likely_slips import warn_user
 from argmetric._input.odds import logit
 from argmetric._input.types import Floats
-from argmetric._input.validation import check_scores, is_sparse, to_numpy
+from argmetric._input.validation import is_sparse, to_numpy
 
 if TYPE_CHECKING:
     from argmetric._calibrate import Calibrator, FittedReference, PriorShare, Share
@@ -77,7 +77,6 @@ def recalibrated(layout: Layout, calibrator: Calibrator, *, logits: bool) -> Lay
     from argmetric._calibrate import calibrated_scores
 
     scores = calibrated_scores(calibrator, layout.scores, logits=logits)
-    scores = check_scores(scores, "p after calibration", logits=logits)
     if _keeps_order(calibrator, layout.scores, logits=logits):
         return layout._replace(scores=scores)
     rows = layout.segment_rows(0, layout.indptr.size - 1)

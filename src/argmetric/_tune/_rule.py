@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from argmetric._input.labels import plain_label
 from argmetric._input.types import Booleans, Floats
-from argmetric._input.validation import check_choice, check_scores, same_kind, to_floats
+from argmetric._input.validation import check_choice, read_scores, same_kind, to_floats
 from argmetric._lazy import room_above
 from argmetric._results.display import Lines
 from argmetric._results.saving import plain
@@ -186,13 +186,12 @@ class Rule(SavedRule):
         -------
         ndarray of bool
         """
-        scores = to_floats(p, "p")
+        scores = read_scores(p, "p", logits=True)  # any real score, but no NaN
         if scores.ndim != 1 and self.average not in ("micro", "samples"):
             raise ValueError(
                 f"p must be one column of scores, not of shape {scores.shape}: pass "
                 "the column of the positive class, such as p[:, 1]"
             )
-        check_scores(scores, "p", logits=True)  # any real score, but no NaN
         if self.calibrator is not None:
             scores = to_floats(calibrated(self.calibrator, scores), "calibrated p")
         elif self.probabilities and scores.size:

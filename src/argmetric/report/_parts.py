@@ -16,6 +16,7 @@ from argmetric._forecast import Forecast, forecast
 from argmetric._input.labels import read_together
 from argmetric._input.odds import from_log_odds, log_odds
 from argmetric._input.types import Floats
+from argmetric._input.validation import Probabilities
 from argmetric.report._asked import Asked
 from argmetric.report._summary import (
     Calibration,
@@ -39,7 +40,7 @@ def changes_of(asked: Asked, labels: npt.NDArray[Any]) -> tuple[Change, ...]:
     p, found = asked.probabilities, []
     judged: dict[str, Any] = {"metric": asked.metric, **asked.grouping}
     for what, change in _cases(p).items():
-        changed = asked.shaped(change(p))
+        changed = Probabilities(asked.shaped(change(p)))
         try:
             best = decide(changed, **judged, **asked.limits)
         except ValueError:  # floors that cannot be met any more
@@ -55,7 +56,9 @@ def _cases(p: Floats) -> dict[str, Callable[[Floats], Floats]]:
 
     def common(times: float) -> Callable[[Floats], Floats]:
         new = times * share
-        return adjust_prior(p, prevalence=new, reference_prevalence=share).apply
+        given = Probabilities(p)
+        shift = adjust_prior(given, prevalence=new, reference_prevalence=share)
+        return lambda p: shift.apply(Probabilities(p))
 
     def bold(times: float) -> Callable[[Floats], Floats]:
         return lambda p: from_log_odds(times * log_odds(p, 1.0 - p))[0]

@@ -10,6 +10,7 @@ from argmetric import _files as files
 from argmetric._calibrate import DEFAULT, METHOD_WORDS, Method
 from argmetric._files import Format
 from argmetric._input.labels import Spelled
+from argmetric._input.validation import Probabilities
 from argmetric._results.saving import writing
 from argmetric.cli import _report
 from argmetric.cli._errors import DONE, UsageError
@@ -178,12 +179,12 @@ def calibrate(
         from argmetric import calibrate as fitted
         from argmetric import calibration_check
 
-        labels = y.astype(bool)
+        labels, checked = y.astype(bool), Probabilities(p, scores.logits)
         how: dict[str, Any] = {"sample_weight": weights, "logits": scores.logits}
         how["method"] = method or DEFAULT
-        calibrator = fitted(labels, p, **how)
+        calibrator = fitted(labels, checked, **how)
         check = calibration_check(
-            labels, p, metric, **grouping(groups), **how, random_state=seed
+            labels, checked, metric, **grouping(groups), **how, random_state=seed
         )
     used = {"score": score, "label": label, "weight": weight}
     asked = described(table, metric, groups, **used)
