@@ -5,21 +5,12 @@ from __future__ import annotations
 import contextlib
 import warnings
 from collections.abc import Iterator
-from typing import Any, TypedDict
+from typing import Any
 
 from argmetric.cli._errors import say
+from argmetric.cli._summary import Values
 
 _INTERRUPT = "learning was interrupted"  # how the warning of `fit` begins
-
-
-class Epoch(TypedDict):
-    """One pass over the sentences."""
-
-    stage: str
-    epoch: int
-    error: float
-    score: float | None
-    seconds: float
 
 
 def tell_epoch(row: dict[str, Any]) -> None:
@@ -41,7 +32,7 @@ def warnings_in(notes: list[str]) -> Iterator[None]:
     notes += [s for s in dict.fromkeys(said) if not s.startswith(_INTERRUPT)]
 
 
-def at_last(history: list[Epoch]) -> str:
+def at_last(history: list[Values]) -> str:
     """How the last epoch ended, for the line on learning."""
     return "".join(
         f", at last {100 * row['error']:.2f} % wrong" for row in history[-1:]

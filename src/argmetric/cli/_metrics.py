@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TypedDict
-
 from argmetric.cli import _report
 from argmetric.cli._errors import DONE
 from argmetric.cli._options import Json
+from argmetric.cli._summary import Values
 from argmetric.metrics import Metric, get_metric, metric_names
 
 _SIZE_ASKED_FOR = 100
@@ -18,18 +17,6 @@ _ALGORITHMS = {
     "RatesForm": "windowed sums",
     "NoneType": "windowed sums",
 }
-
-
-class MetricEntry(TypedDict):
-    """One metric of the catalogue."""
-
-    name: str
-    formula: str
-    zero_division: str
-    ranking_principle: bool
-    ranking: str
-    algorithm: str
-    greater_is_better: bool
 
 
 def metrics(*, json: Json = False) -> int:
@@ -53,7 +40,7 @@ def metrics(*, json: Json = False) -> int:
     return DONE
 
 
-def _entry(name: str, metric: Metric) -> MetricEntry:
+def _entry(name: str, metric: Metric) -> Values:
     principle = metric.ranking_principle(_SIZE_ASKED_FOR)
     return {
         "name": name,

@@ -8,16 +8,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from argmetric.cli._summary import (
-    Asked,
-    Confusion,
-    ForecastValues,
-    GroupsAsked,
-    MetricAsked,
-    RowsAsked,
-    SentencesAsked,
-    as_json,
-)
+from argmetric.cli._summary import Values, as_json
 from argmetric.metrics import convention_in_words
 
 if TYPE_CHECKING:
@@ -57,13 +48,13 @@ def count(value: int, noun: str = "") -> str:
     return f"{value:,} {plural}".rstrip()
 
 
-def asked(summary: Asked) -> list[tuple[str, str]]:
+def asked(summary: Values) -> list[tuple[str, str]]:
     """Return the first lines of every summary: what was asked of which rows."""
     rows = "rows", rows_asked(summary)
     return [rows, *groups_asked(summary), metric_asked(summary)]
 
 
-def metric_asked(summary: MetricAsked) -> tuple[str, str]:
+def metric_asked(summary: Values) -> tuple[str, str]:
     """Return the line on the metric, with its convention."""
     better = "" if summary["greater_is_better"] else ", smaller is better"
     zero_division = float(summary["zero_division"])
@@ -71,24 +62,24 @@ def metric_asked(summary: MetricAsked) -> tuple[str, str]:
     return "metric", f"{summary['metric']}{better}; {convention}"
 
 
-def counts(values: Confusion) -> str:
+def counts(values: Values) -> str:
     """Return a confusion matrix in one line."""
     return ", ".join(f"{name} {n:,}" for name, n in values.items())
 
 
-def rows_asked(summary: RowsAsked) -> str:
+def rows_asked(summary: Values) -> str:
     """Return how many rows of which file, and the columns used."""
     used = [f"{role} {name!r}" for role, name in summary["columns"].items()]
     return f"{count(summary['rows'], 'row')} of {summary['file']} ({', '.join(used)})"
 
 
-def sentences_asked(summary: SentencesAsked) -> tuple[str, str]:
+def sentences_asked(summary: Values) -> tuple[str, str]:
     """Return the line on sentences: how many, of which file."""
     sizes = count(summary["sentences"], "sentence"), count(summary["tokens"], "token")
     return "sentences", f"{', '.join(sizes)} of {summary['file']}"
 
 
-def groups_asked(summary: GroupsAsked) -> list[tuple[str, str]]:
+def groups_asked(summary: Values) -> list[tuple[str, str]]:
     """Return the line on groups, none without groups."""
     if summary["groups"] is None or summary["average"] is None:
         return []
@@ -97,14 +88,14 @@ def groups_asked(summary: GroupsAsked) -> list[tuple[str, str]]:
     return [("groups", f"{count(summary['groups'])}, {how} ({asked_for})")]
 
 
-def expectation(mean: float, forecast: ForecastValues) -> str:
+def expectation(mean: float, forecast: Values) -> str:
     """Return an expected score and the interval around it in one line."""
     low, high = forecast["interval"]
     coverage = f"{100 * forecast['coverage']:g} %"
     return f"{number(mean)}, {coverage} interval {number(low)} to {number(high)}"
 
 
-def share(forecast: ForecastValues) -> list[tuple[str, str]]:
+def share(forecast: Values) -> list[tuple[str, str]]:
     """Return the line of an estimated share of positives, if there is one."""
     found = forecast["share"]
     if found is None:

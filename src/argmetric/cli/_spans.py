@@ -28,34 +28,13 @@ from argmetric.cli._options import (
     TextTarget,
 )
 from argmetric.cli._progress import progress, reading
-from argmetric.cli._summary import Number, SentencesAsked
+from argmetric.cli._summary import Values
 
 if TYPE_CHECKING:
     from argmetric.sequence import LinearChainCRF
 
 _MODEL = Group("Model", sort_key=1)
 ZeroDivision = Literal["0", "1"]
-
-
-class SpansSummary(SentencesAsked):
-    """What `argmetric spans` prints as JSON."""
-
-    known_features: float | None
-    metric: str
-    scheme: Literal["IOB2", "BIOES"]
-    level: Literal["corpus", "document"]
-    per_type: bool
-    spans: int
-    expected_spans: float
-    expected: Number
-    method: str
-    proven: bool
-    upper: Number
-    cut_sentences: int
-    cut_length: int | None
-    recalibration: dict[str, Any] | None
-    real: Number | None
-    output: str | None
 
 
 def spans(
@@ -142,7 +121,7 @@ def spans(
             per_type=per_type,
             recalibration=recalibration,
         )
-    summary: SpansSummary = {
+    summary: Values = {
         "file": file,
         "sentences": len(sentences),
         "tokens": sum(len(sentence) for sentence in sentences),
@@ -243,7 +222,7 @@ def _real_score(
     return float(metric.value(hits, chosen, there, max(chosen, there)))
 
 
-def _cut_notes(summary: SpansSummary) -> list[str]:
+def _cut_notes(summary: Values) -> list[str]:
     if summary["cut_length"] is None:
         return []
     many = _report.count(summary["cut_sentences"], "sentence")
@@ -254,7 +233,7 @@ def _cut_notes(summary: SpansSummary) -> list[str]:
     ]
 
 
-def _print(summary: SpansSummary) -> None:
+def _print(summary: Values) -> None:
     target = _report.console(stderr=True)
     how = "one measure per type" if summary["per_type"] else "all types together"
     what = "E[F]" if summary["method"] == "exact" else "F of expected counts"

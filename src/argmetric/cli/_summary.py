@@ -1,7 +1,7 @@
 """What a command found, as plain values: printed as a table or as JSON.
 
-Every command declares the keys and types of its summary beside the function that makes
-it; docs/json.rst tells what they mean.
+docs/json.rst lists the keys of every command with their types and meanings; a test
+holds what is printed to it.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,96 +17,16 @@ import numpy.typing as npt
 from argmetric import _files as files
 from argmetric._input.types import Floats
 from argmetric._results.display import shortest_cut
-from argmetric.cli._options import Average
 from argmetric.cli.scores._load import Batch, Groups
 from argmetric.metrics import Metric
 
 if TYPE_CHECKING:
     from argmetric import Forecast
 
-NULL_IF_NOT_FINITE = "null"  # JSON knows neither NaN nor infinity
-Number = Annotated[float, NULL_IF_NOT_FINITE]
-Interval = tuple[Number, Number]
+Values = dict[str, Any]  # what a command found, by the keys of docs/json.rst
 
 
-class RowsAsked(TypedDict):
-    """Which rows of which file."""
-
-    file: str
-    format: str
-    rows: int
-    columns: dict[str, str]
-
-
-class GroupsAsked(RowsAsked):
-    """Which rows belong together."""
-
-    groups: int | None
-    average: Average | None
-
-
-class MetricAsked(TypedDict):
-    """What decisions are judged by."""
-
-    metric: str
-    greater_is_better: bool
-    zero_division: float | Literal["nan"]
-    convention: str
-
-
-class Asked(GroupsAsked, MetricAsked):
-    """What was asked of which rows."""
-
-
-class ShareValues(TypedDict):
-    """An estimated share of positives."""
-
-    mean: float
-    low: float
-    high: float
-    coverage: float
-    reference: float
-
-
-class ForecastValues(TypedDict):
-    """The score to expect."""
-
-    mean: Number
-    interval: Interval
-    coverage: float
-    interval_given_map: Interval | None
-    share_of_map: float | None
-    std: Number
-    probability_undefined: float
-    share: ShareValues | None
-    assumptions: list[str]
-
-
-class Confusion(TypedDict):
-    """How many rows are what, and were called what."""
-
-    tp: int
-    fp: int
-    fn: int
-    tn: int
-
-
-class Ties(TypedDict):
-    """Rows with equal scores that were not decided alike."""
-
-    rows: int
-    groups: int
-
-
-class SentencesAsked(TypedDict):
-    """Which sentences of which file."""
-
-    file: str
-    sentences: int
-    tokens: int
-
-
-def rows_described(table: files.Table, **columns: str | None) -> RowsAsked:
+def rows_described(table: files.Table, **columns: str | None) -> Values:
     """Return which rows, and the columns used."""
     return {
         "file": table.source,
@@ -118,7 +38,7 @@ def rows_described(table: files.Table, **columns: str | None) -> RowsAsked:
 
 def described(
     table: files.Table, metric: Metric, groups: Groups | None, **columns: str | None
-) -> Asked:
+) -> Values:
     """Return what was asked: file, rows, columns used, groups, metric, convention."""
     used = {**columns, "group": None if groups is None else groups.column}
     return {
@@ -129,7 +49,7 @@ def described(
     }
 
 
-def metric_described(metric: Metric) -> MetricAsked:
+def metric_described(metric: Metric) -> Values:
     """Return the metric and its convention."""
     zero_division = metric.zero_division
     return {
@@ -140,7 +60,7 @@ def metric_described(metric: Metric) -> MetricAsked:
     }
 
 
-def batch_described(batch: Batch) -> Asked:
+def batch_described(batch: Batch) -> Values:
     """Return what was asked of scored rows."""
     label = batch.labels.column
     return described(
@@ -148,7 +68,7 @@ def batch_described(batch: Batch) -> Asked:
     )
 
 
-def forecast_values(forecast: Forecast) -> ForecastValues:
+def forecast_values(forecast: Forecast) -> Values:
     """Return the expected score of a decision, with its interval."""
     share = None if forecast.share is None else forecast.share._asdict()
     return {
@@ -159,12 +79,12 @@ def forecast_values(forecast: Forecast) -> ForecastValues:
         "share_of_map": forecast.share_of_map,
         "std": forecast.std,
         "probability_undefined": forecast.p_undefined,
-        "share": cast("ShareValues | None", share),
+        "share": share,
         "assumptions": list(forecast.assumptions),
     }
 
 
-def confusion(true: npt.NDArray[Any], predicted: npt.NDArray[Any]) -> Confusion:
+def confusion(true: npt.NDArray[Any], predicted: npt.NDArray[Any]) -> Values:
     """Count rows, or cells, by what they are (0 or 1) and were called."""
     positive, chosen = true != 0, predicted != 0
     return {
@@ -188,7 +108,7 @@ def as_flags(notes: Iterable[str]) -> list[str]:
     return [note.replace('prior="estimate"', "--prior estimate") for note in notes]
 
 
-def split_ties(batch: Batch, labels: npt.NDArray[Any]) -> Ties:
+def split_ties(batch: Batch, labels: npt.NDArray[Any]) -> Values:
     """Count ties that the decision cuts through.
 
     Returns

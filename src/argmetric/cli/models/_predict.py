@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -34,14 +34,7 @@ from argmetric.cli._options import (
     as_count,
 )
 from argmetric.cli._progress import progress, reading
-from argmetric.cli._summary import (
-    Asked,
-    ForecastValues,
-    Number,
-    described,
-    forecast_values,
-    surprises,
-)
+from argmetric.cli._summary import Values, described, forecast_values, surprises
 from argmetric.cli.models._features import check_columns
 from argmetric.cli.models._saved import SavedModel, load_model, sklearn_version
 from argmetric.cli.scores._inputs import gathered
@@ -57,26 +50,6 @@ from argmetric.metrics import Metric
 
 if TYPE_CHECKING:
     from argmetric import Forecast
-
-
-class Predicted(TypedDict):
-    """What a model makes of rows."""
-
-    positives: int
-    expected_positives: Number
-    rule: str
-    classes: list[Any]
-    forecast: ForecastValues
-    real: Number | None
-    notes: list[str]
-
-
-class PredictSummary(Asked, Predicted):
-    """What `argmetric predict` prints as JSON."""
-
-    model: str
-    joint: bool
-    output: str | None
 
 
 def predict(
@@ -168,7 +141,7 @@ def predict(
         forecast = saved.model.forecast(X, chosen, **how)
         found = _predicted(saved, metric, forecast, chosen, groups, labels)
     found["notes"] += [*_unknown_columns(table, saved, group), *_age(saved)]
-    summary: PredictSummary = {
+    summary: Values = {
         **described(table, metric, groups, target=labels.column),
         **found,
         "model": model,
@@ -191,7 +164,7 @@ def _predicted(
     chosen: npt.NDArray[np.bool_],
     groups: Groups | None,
     labels: Labels,
-) -> Predicted:
+) -> Values:
     from argmetric import evaluate
 
     real = None
@@ -242,7 +215,7 @@ def _age(saved: SavedModel) -> list[str]:
     return [f"trained with scikit-learn {saved.made_by}, read with {here}"]
 
 
-def _print(summary: PredictSummary) -> None:
+def _print(summary: Values) -> None:
     target = _report.console(stderr=True)
     share = summary["positives"] / summary["rows"]
     how = "all rows jointly" if summary["joint"] else summary["rule"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import warnings
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
@@ -36,7 +36,7 @@ from argmetric.cli._options import (
     Weight,
 )
 from argmetric.cli._progress import progress
-from argmetric.cli._summary import Asked, described
+from argmetric.cli._summary import Values, described
 from argmetric.cli.models._features import Features, learn_features
 from argmetric.cli.models._learners import STEP, Learner, build_model
 from argmetric.cli.models._saved import (
@@ -54,38 +54,12 @@ from argmetric.cli.scores._load import (
     read_rows,
     refuse_shared,
 )
-from argmetric.cli.scores._rules import (
-    RuleValues,
-    refuse_bad_target,
-    rule_facts,
-    rule_values,
-)
+from argmetric.cli.scores._rules import refuse_bad_target, rule_facts, rule_values
 
 if TYPE_CHECKING:
     from argmetric import MetricClassifier
 
 _MANY_ROWS = 10_000
-
-
-class Learned(TypedDict):
-    """A model and its rule."""
-
-    model: str
-    features: list[str]
-    numbers: int
-    categories: int
-    classes: list[Any]
-    calibrator: dict[str, Any]
-    rule: RuleValues
-    route: str
-    check: dict[str, Any] | None
-    notes: list[str]
-
-
-class TrainSummary(Asked, Learned):
-    """What `argmetric train` prints as JSON."""
-
-    output: str | None
 
 
 def train(
@@ -193,7 +167,7 @@ def train(
     if output is not None:
         with progress("writing"):
             save_model(saved, output)
-    summary: TrainSummary = {
+    summary: Values = {
         **described(table, metric, groups, target=label, weight=weight),
         **_found(saved, notes),
         "output": output,
@@ -238,7 +212,7 @@ def _threads(n_rows: int) -> Iterator[None]:
         yield
 
 
-def _found(saved: SavedModel, notes: list[str]) -> Learned:
+def _found(saved: SavedModel, notes: list[str]) -> Values:
     rule: Any = saved.model.rule_
     calibrator: Any = saved.model.calibrator_
     check: Any = saved.model.check_
@@ -257,7 +231,7 @@ def _found(saved: SavedModel, notes: list[str]) -> Learned:
     }
 
 
-def _print(summary: TrainSummary) -> None:
+def _print(summary: Values) -> None:
     target = _report.console(stderr=False)
     negative, positive = summary["classes"]
     rule = summary["rule"]

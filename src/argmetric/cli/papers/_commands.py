@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import App, Parameter
 
@@ -18,7 +18,7 @@ from argmetric.cli import _report
 from argmetric.cli._errors import DONE, FAILURE, UsageError, say
 from argmetric.cli._examples import epilogue
 from argmetric.cli._options import Flag, Json
-from argmetric.cli._summary import Interval, Number
+from argmetric.cli._summary import Values
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -47,37 +47,6 @@ papers = App(
     "come with the sources, in their folder benchmarks.",
     help_epilogue=epilogue("papers", _ENDINGS),
 )
-
-
-class ClaimEntry(TypedDict):
-    """What is declared of a claim."""
-
-    name: str
-    paper: str
-    place: str
-    says: str
-    data: str
-    seeds: str
-    asked: dict[str, str]
-    printed: dict[str, str]
-    remark: str
-
-
-class ClaimFigure(TypedDict):
-    """A figure of ours."""
-
-    value: Number
-    interval: Interval | None
-
-
-class ClaimResult(ClaimEntry):
-    """What is declared of a claim, and what was found."""
-
-    fast: bool
-    ours: dict[str, ClaimFigure]
-    verdict: Verdict
-    why: str
-    cpu_seconds: float
 
 
 @papers.command(
@@ -126,7 +95,7 @@ def run(
 
 
 def _told(
-    asked: list[str], results: Iterator[ClaimResult], kept: _Kept, *, json: bool
+    asked: list[str], results: Iterator[Values], kept: _Kept, *, json: bool
 ) -> dict[str, int]:
     """Tell every result as it comes, and return how many there are of each verdict."""
     target = _report.console(stderr=False)
@@ -144,15 +113,15 @@ def _told(
     return counts
 
 
-def _entries(experiments: Any, names: tuple[str, ...]) -> list[ClaimEntry]:
+def _entries(experiments: Any, names: tuple[str, ...]) -> list[Values]:
     try:
-        entries: list[ClaimEntry] = experiments.entries(names)
+        entries: list[Values] = experiments.entries(names)
     except ValueError as unknown:
         raise UsageError(f"{unknown} (argmetric papers list)") from None
     return entries
 
 
-def _print(target: Console, found: ClaimResult) -> None:
+def _print(target: Console, found: Values) -> None:
     facts = [("claim", f"{found['says']} ({found['place']})")]
     if found["ours"] and found["verdict"] != "failed":
         facts += [_answered(part) for part in found["why"].split("; ")]
@@ -170,7 +139,7 @@ def _answered(part: str) -> tuple[str, str]:
     return answer, figures
 
 
-def _figure(name: str, one: ClaimFigure) -> str:
+def _figure(name: str, one: Values) -> str:
     value = "not finite" if one["value"] is None else f"{one['value']:.4g}"
     if one["interval"] is not None:
         low, high = ("?" if end is None else f"{end:.4g}" for end in one["interval"])
@@ -188,7 +157,7 @@ class _Kept:
             for line in path.read_text(encoding="utf-8").splitlines():
                 self._lines[json_.loads(line)["name"]] = line
 
-    def add(self, found: ClaimResult) -> None:
+    def add(self, found: Values) -> None:
         if self._path is None:
             return
         self._lines[found["name"]] = json_.dumps(found, ensure_ascii=False)

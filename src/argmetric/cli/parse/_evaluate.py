@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import zip_longest
-from typing import Annotated, TypedDict
+from typing import Annotated
 
 from cyclopts import Parameter
 from cyclopts.validators import Number
@@ -15,46 +15,12 @@ from argmetric.cli._errors import UsageError
 from argmetric.cli._gate import gate
 from argmetric.cli._options import FRACTION, FailUnder, FilePath, Json
 from argmetric.cli._progress import progress
-from argmetric.cli._summary import SentencesAsked
+from argmetric.cli._summary import Values
 from argmetric.cli.parse._file import InputFormat, read_file, sentences_described
-from argmetric.cli.parse._scores import (
-    AttachmentScores,
-    RightOf,
-    attachment,
-    right_of,
-    score_facts,
-)
+from argmetric.cli.parse._scores import attachment, right_of, score_facts
 from argmetric.metrics import get_metric
 
 _BETWEEN = "   "
-
-
-class LengthScores(TypedDict):
-    """Sentences of some lengths."""
-
-    length: str
-    uas: RightOf
-    exact_match: RightOf
-
-
-class WorstSentence(TypedDict):
-    """A sentence with many wrong heads."""
-
-    sentence: int
-    line: int
-    wrong: int
-    words: list[str]
-    heads: list[int]
-    predicted: list[int]
-
-
-class ParseEvaluateSummary(SentencesAsked):
-    """What `argmetric parse evaluate` prints as JSON."""
-
-    predicted: str
-    scores: AttachmentScores
-    lengths: list[LengthScores]
-    worst: list[WorstSentence]
 
 
 def evaluate(
@@ -93,7 +59,7 @@ def evaluate(
     with progress(f"comparing {len(gold):,} sentences"):
         scores = score_trees(gold, found)
     chosen = scores.worst[:worst]
-    summary: ParseEvaluateSummary = {
+    summary: Values = {
         **sentences_described(gold),
         "predicted": found[0].file,
         "scores": attachment(scores),
@@ -115,7 +81,7 @@ def evaluate(
     return gate(scores.uas, fail_under, get_metric("accuracy"), "the UAS")
 
 
-def _described(number: int, gold: Tree, found: Tree) -> WorstSentence:
+def _described(number: int, gold: Tree, found: Tree) -> Values:
     return {
         "sentence": number + 1,
         "line": gold.line,
@@ -126,7 +92,7 @@ def _described(number: int, gold: Tree, found: Tree) -> WorstSentence:
     }
 
 
-def _print(summary: ParseEvaluateSummary, worst: Sequence[tuple[Tree, Tree]]) -> None:
+def _print(summary: Values, worst: Sequence[tuple[Tree, Tree]]) -> None:
     target = _report.console(stderr=False)
     facts = [
         _report.sentences_asked(summary),

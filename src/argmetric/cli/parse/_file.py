@@ -12,7 +12,7 @@ from argmetric._text.corpus import Tree, TreeFormat, read_trees
 from argmetric.cli._errors import UsageError
 from argmetric.cli._options import FilePath
 from argmetric.cli._progress import reading
-from argmetric.cli._summary import SentencesAsked
+from argmetric.cli._summary import Values
 
 if TYPE_CHECKING:
     from argmetric.search import Tagger
@@ -63,7 +63,7 @@ def read_tagger(path: str | None) -> Tagger | None:
     return tagger
 
 
-def sentences_described(trees: Sequence[Tree]) -> SentencesAsked:
+def sentences_described(trees: Sequence[Tree]) -> Values:
     """Return which sentences of which file."""
     return {
         "file": trees[0].file,

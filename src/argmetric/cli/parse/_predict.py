@@ -10,7 +10,7 @@ from argmetric.cli import _report
 from argmetric.cli._errors import DONE, UsageError, say
 from argmetric.cli._options import FilePath, JsonSummary, TextTarget
 from argmetric.cli._progress import progress, reading
-from argmetric.cli._summary import SentencesAsked
+from argmetric.cli._summary import Values
 from argmetric.cli.parse._file import (
     InputFormat,
     TaggerFile,
@@ -26,17 +26,6 @@ if TYPE_CHECKING:
     from argmetric.search import Parser
 
 _UNTAGGED = "the parser has no tagger of its own: pass --tagger FILE"
-
-
-class ParsePredictSummary(SentencesAsked):
-    """What `argmetric parse predict` prints as JSON."""
-
-    model: str
-    tags: Literal["file", "parser", "tagger"]
-    tagger: str | None
-    relations: bool
-    seconds: float
-    output: str | None
 
 
 def predict(
@@ -83,7 +72,7 @@ def predict(
     if target is not None:
         write_trees(target, found)
     own: Literal["file", "parser"] = "file" if parser.tagger_ is None else "parser"
-    summary: ParsePredictSummary = {
+    summary: Values = {
         **sentences_described(trees),
         "model": model,
         "tags": own if tagger is None else "tagger",
@@ -107,7 +96,7 @@ def _load(path: str) -> Parser:
     return Parser.load(path)
 
 
-def _print(summary: ParsePredictSummary) -> None:
+def _print(summary: Values) -> None:
     target = _report.console(stderr=True)
     labels = "heads and relations" if summary["relations"] else "heads"
     tags = {

@@ -2,39 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING
 
 from argmetric.cli._report import count, number
+from argmetric.cli._summary import Values
 
 if TYPE_CHECKING:
     from argmetric._text.corpus import Share
     from argmetric.search import TreeScores
 
 
-class RightOf(TypedDict):
-    """How many of how many are right."""
-
-    share: float
-    right: int
-    total: int
-
-
-class AttachmentScores(TypedDict):
-    """What predicted trees came to."""
-
-    uas: RightOf
-    uas_without_punctuation: RightOf
-    las: RightOf | None
-    exact_match: RightOf
-    roots: RightOf
-
-
-def right_of(share: Share) -> RightOf:
+def right_of(share: Share) -> Values:
     """A share with its counts."""
     return {"share": share.value, "right": share.right, "total": share.total}
 
 
-def attachment(found: TreeScores) -> AttachmentScores:
+def attachment(found: TreeScores) -> Values:
     """All scores that are no table."""
     return {
         "uas": right_of(found.heads),
@@ -45,7 +28,7 @@ def attachment(found: TreeScores) -> AttachmentScores:
     }
 
 
-def score_facts(scores: AttachmentScores) -> list[tuple[str, str]]:
+def score_facts(scores: Values) -> list[tuple[str, str]]:
     """Lines of a name and a score."""
     las = scores["las"]
     labelled = [] if las is None else [("LAS", _words(las))]
@@ -58,10 +41,10 @@ def score_facts(scores: AttachmentScores) -> list[tuple[str, str]]:
     ]
 
 
-def _words(found: RightOf) -> str:
+def _words(found: Values) -> str:
     return f"{number(found['share'])}, {found['right']:,} of {found['total']:,} words"
 
 
-def _sentences(found: RightOf) -> str:
+def _sentences(found: Values) -> str:
     total = count(found["total"], "sentence")
     return f"{number(found['share'])}, {found['right']:,} of {total}"

@@ -6,7 +6,7 @@ import os
 import signal
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Group, Parameter
 from cyclopts.validators import Number
@@ -14,17 +14,11 @@ from cyclopts.validators import Number
 from argmetric._text.corpus import Tree, check_trees
 from argmetric.cli import _report
 from argmetric.cli._errors import DONE, INTERRUPTED, UsageError, say
-from argmetric.cli._learning import (
-    Epoch,
-    at_last,
-    tell_epoch,
-    warnings_in,
-    written_model,
-)
+from argmetric.cli._learning import at_last, tell_epoch, warnings_in, written_model
 from argmetric.cli._options import FilePath, Flag, Json, Seed, WrittenPath
 from argmetric.cli._progress import progress
 from argmetric.cli._stop import ends_in_order
-from argmetric.cli._summary import SentencesAsked
+from argmetric.cli._summary import Values
 from argmetric.cli.parse._file import (
     InputFormat,
     TaggerFile,
@@ -33,7 +27,7 @@ from argmetric.cli.parse._file import (
     refuse_untagged,
     sentences_described,
 )
-from argmetric.cli.parse._scores import AttachmentScores, attachment, score_facts
+from argmetric.cli.parse._scores import attachment, score_facts
 from argmetric.cli.scores._rules import refuse_bad_target
 
 if TYPE_CHECKING:
@@ -42,31 +36,6 @@ if TYPE_CHECKING:
 _Recipe = Parameter(group=Group("Recipe", sort_key=2))
 _POSITIVE = Parameter(validator=Number(gte=1))
 _UNTAGGED = "pass a tagger of them, --tagger FILE (`argmetric tag train --task pos`)"
-
-
-class ParseTrainSummary(SentencesAsked):
-    """What `argmetric parse train` prints as JSON."""
-
-    relations: int
-    crossing: int
-    tags: Literal["file", "tagger", "learned"]
-    tagger: str | None
-    direction: str
-    beam: int
-    hash_bits: int
-    seed: int
-    roll_in: str
-    epochs: int
-    step: float
-    dropout: float
-    dev: str | None
-    dev_scores: AttachmentScores | None
-    history: list[Epoch]
-    interrupted: bool
-    seconds: float
-    notes: list[str]
-    model: str
-    bytes: int
 
 
 def train(
@@ -190,7 +159,7 @@ class _Run:
 
     def summary(
         self, parser: Parser, learned: bool, tagger: str | None, model: str
-    ) -> ParseTrainSummary:
+    ) -> Values:
         held = self.held
         return {
             **sentences_described(self.trees),
@@ -208,7 +177,7 @@ class _Run:
             "dropout": parser.dropout,
             "dev": None if held is None else held[0].file,
             "dev_scores": None if held is None else attachment(parser.evaluate(held)),
-            "history": cast(list[Epoch], parser.history_),
+            "history": parser.history_,
             "interrupted": parser.interrupted_,
             "seconds": self.seconds,
             "notes": self.notes,
@@ -217,7 +186,7 @@ class _Run:
         }
 
 
-def _print(summary: ParseTrainSummary) -> None:
+def _print(summary: Values) -> None:
     target = _report.console(stderr=False)
     tags = {
         "file": "of the file",

@@ -15,9 +15,7 @@ from argmetric.cli._errors import DONE, UsageError
 from argmetric.cli._option_sets import Columns, Judge, Recalibration, Scores
 from argmetric.cli._progress import progress
 from argmetric.cli._summary import (
-    Asked,
-    ForecastValues,
-    Number,
+    Values,
     batch_described,
     forecast_values,
     surprises,
@@ -152,35 +150,18 @@ def apply_rule(
     return DONE
 
 
-class RuleSummary(Asked):
-    """What `argmetric decide` prints as JSON where a rule decides."""
-
-    positives: int
-    expected: Number | None
-    forecast: ForecastValues | None
-    threshold: Number
-    operator: str
-    rule: str
-    real: Number | None
-    notes: list[str]
-    output: str | None
-    rule_file: str | None
-    route: str | None
-    check: dict[str, Any] | None
-
-
 def rule_summary(
     batch: Batch,
     rule: Rule,
     chosen: npt.NDArray[np.bool_],
     coverage: float,
     output: str | None,
-) -> RuleSummary:
+) -> Values:
     """Return what a rule gives for a batch, with the score to expect."""
     labels = batch.labels
     notes = [labels.note] if labels.note else []
     real = batch.real_score(chosen)
-    forecast_: ForecastValues | None = None
+    forecast_: Values | None = None
     if has_probabilities(batch, rule):
         from argmetric import forecast
 
@@ -213,7 +194,7 @@ def rule_summary(
     }
 
 
-def print_rule(summary: RuleSummary, origin: str) -> None:
+def print_rule(summary: Values, origin: str) -> None:
     """Print what a rule gives."""
     target = _report.console(stderr=True)
     share = summary["positives"] / summary["rows"]

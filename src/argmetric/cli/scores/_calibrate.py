@@ -37,9 +37,7 @@ from argmetric.cli._options import (
 )
 from argmetric.cli._progress import progress
 from argmetric.cli._summary import (
-    Asked,
-    Number,
-    RowsAsked,
+    Values,
     described,
     metric_described,
     rows_described,
@@ -65,25 +63,6 @@ if TYPE_CHECKING:
 
 _MOST_CHECKED = 1 << 22  # rows of files that are checked; of more, a sample
 _MAPS = ", ".join(f"{name} ({words})" for name, words in METHOD_WORDS.items())
-
-
-class CheckSummary(Asked):
-    """What `argmetric calibrate` prints as JSON."""
-
-    calibrator: dict[str, Any]
-    formula: str
-    check: dict[str, Any]
-    output: str | None
-
-
-class MapSummary(RowsAsked):
-    """What `argmetric calibrate --map` prints as JSON."""
-
-    calibrator: dict[str, Any]
-    formula: str
-    mean_before: Number | None
-    mean: Number
-    output: str | None
 
 
 def calibrate(
@@ -203,7 +182,7 @@ def _in_pieces(
     *,
     weight: str | None,
     method: Method,
-) -> tuple[CheckSummary, CalibrationCheck]:
+) -> tuple[Values, CalibrationCheck]:
     """Fit a map on files of any size, and check as many of their rows as may be."""
     from argmetric import scale
 
@@ -228,7 +207,7 @@ def _in_pieces(
             **how,
         )
     used["group"] = columns.group
-    asked: Asked = {
+    asked: Values = {
         "file": shown_input(file),
         "format": "parquet",
         "rows": calibrator.n,
@@ -241,8 +220,8 @@ def _in_pieces(
 
 
 def _summary(
-    asked: Asked, calibrator: Calibrator, check: CalibrationCheck, output: str | None
-) -> CheckSummary:
+    asked: Values, calibrator: Calibrator, check: CalibrationCheck, output: str | None
+) -> Values:
     """What was found; the map is written first."""
     if output is not None:
         with writing(output):
@@ -256,7 +235,7 @@ def _summary(
     }
 
 
-def _tell(summary: CheckSummary, check: CalibrationCheck, *, json: bool) -> int:
+def _tell(summary: Values, check: CalibrationCheck, *, json: bool) -> int:
     if json:
         _report.print_json(summary)
     else:
@@ -302,7 +281,7 @@ def _apply(
     out = rows_out(table, output, output_format, json=json, new=new)
     with progress(f"calibrating {table.n_rows:,} rows"):
         mended = calibrator.apply(p, logits=scores.logits)
-    summary: MapSummary = {
+    summary: Values = {
         **rows_described(table, score=score),
         "calibrator": calibrator.to_dict(),
         "formula": calibrator.formula,
@@ -327,7 +306,7 @@ def _apply(
     return DONE
 
 
-def _print_check(summary: CheckSummary, check: CalibrationCheck) -> None:
+def _print_check(summary: Values, check: CalibrationCheck) -> None:
     from argmetric._calibration_check import reworded
 
     target = _report.console(stderr=False)

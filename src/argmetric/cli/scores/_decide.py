@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import numpy as np
 from cyclopts import Parameter
@@ -40,11 +40,8 @@ from argmetric.cli._options import (
     refuse_percent,
 )
 from argmetric.cli._progress import progress
-from argmetric.cli.scores._decided import (
-    DecideSummary,
-    decision_summary,
-    print_decision,
-)
+from argmetric.cli._summary import Values
+from argmetric.cli.scores._decided import decision_summary, print_decision
 from argmetric.cli.scores._inputs import gathered
 from argmetric.cli.scores._load import load_batch
 from argmetric.cli.scores._many import (
@@ -57,9 +54,6 @@ from argmetric.cli.scores._recalibrate import recalibrated
 from argmetric.cli.scores._route import Route, take_route
 from argmetric.cli.scores._rows_out import refuse_shared_output, rows_out
 from argmetric.cli.scores.wide._columns import NOT_WIDE, Wide, refuse_beside_wide
-
-if TYPE_CHECKING:
-    from argmetric.cli.scores._apply import RuleSummary
 
 
 def decide(
@@ -206,7 +200,7 @@ def decide(
     limits["max_positives"] = as_count(max_positives, table.n_rows, average)
     new = {decision_column: "--decision-column"}
     out = rows_out(table, output, output_format, json=json, new=new)
-    summary: DecideSummary | RuleSummary
+    summary: Values | Values
     show: Callable[[], None]
     with progress(f"deciding {table.n_rows:,} rows"):
         from argmetric import decide as decide_labels

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from argmetric.cli import _report
 from argmetric.cli._summary import (
-    Asked,
-    ForecastValues,
-    Number,
-    Ties,
+    Values,
     as_flags,
     batch_described,
     forecast_values,
@@ -27,46 +24,13 @@ if TYPE_CHECKING:
     from argmetric import Decision
 
 
-class CutValues(TypedDict):
-    """A single cut on all rows."""
-
-    threshold: Number
-    rule: str | None
-    positives: int
-    expected: Number
-    real: Number | None
-
-
-class DecideSummary(Asked):
-    """What `argmetric decide` prints as JSON."""
-
-    positives: int
-    expected: Number
-    error: Number
-    forecast: ForecastValues
-    threshold: Number | None
-    rule: str | None
-    threshold_raw: Number | None
-    rule_raw: str | None
-    ties: Ties
-    best_cut: CutValues
-    cut_half: CutValues
-    real: Number | None
-    prior: float | Literal["estimate"] | None
-    calibrator: dict[str, Any] | None
-    notes: list[str]
-    output: str | None
-    route: str | None
-    check: dict[str, Any] | None
-
-
 def decision_summary(
     batch: Batch,
     decision: Decision,
     coverage: float,
     output: str | None,
     prior: float | Literal["estimate"] | None,
-) -> DecideSummary:
+) -> Values:
     """Return what was decided for a batch, with the score to expect."""
     from argmetric import forecast
 
@@ -124,7 +88,7 @@ def _raw_rule(batch: Batch, threshold: float | None) -> str | None:
     return f"{batch.score} >= {short_threshold(batch.p, threshold)}"
 
 
-def _cut(batch: Batch, cut: Any) -> CutValues:
+def _cut(batch: Batch, cut: Any) -> Values:
     return {
         "threshold": cut.threshold,
         "rule": _rule(batch, cut.threshold),
@@ -134,7 +98,7 @@ def _cut(batch: Batch, cut: Any) -> CutValues:
     }
 
 
-def print_decision(summary: DecideSummary) -> None:
+def print_decision(summary: Values) -> None:
     """Print what was decided."""
     target = _report.console(stderr=True)
     share = summary["positives"] / summary["rows"]
@@ -170,7 +134,7 @@ def print_decision(summary: DecideSummary) -> None:
     _report.print_written(target, summary["output"])
 
 
-def _threshold(summary: DecideSummary) -> str:
+def _threshold(summary: Values) -> str:
     rules = [summary["rule"], summary["rule_raw"]]
     if any(rules):
         shown = dict.fromkeys(rule for rule in rules if rule is not None)
@@ -182,7 +146,7 @@ def _threshold(summary: DecideSummary) -> str:
     return "none: a tie is split"
 
 
-def _ties(summary: DecideSummary) -> str:
+def _ties(summary: Values) -> str:
     ties = summary["ties"]
     if not ties["rows"]:
         return "no tie is split"

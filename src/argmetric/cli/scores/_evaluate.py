@@ -23,9 +23,7 @@ from argmetric.cli._options import (
 )
 from argmetric.cli._progress import progress
 from argmetric.cli._summary import (
-    Asked,
-    Confusion,
-    Number,
+    Values,
     confusion,
     described,
     metric_described,
@@ -49,15 +47,6 @@ from argmetric.cli.scores._many import (
 from argmetric.cli.scores.wide._columns import NOT_WIDE, Wide, refuse_beside_wide
 from argmetric.cli.scores.wide._evaluate import evaluate_wide
 from argmetric.metrics import Metric
-
-
-class EvaluateSummary(Asked):
-    """What `argmetric evaluate` prints as JSON."""
-
-    score: Number
-    notes: list[str]
-    counts: Confusion
-    groups_without_positives: int | None
 
 
 def evaluate(
@@ -130,7 +119,7 @@ def evaluate(
 
 
 def _told(
-    summary: EvaluateSummary, metric: Metric, fail_under: float | None, *, json: bool
+    summary: Values, metric: Metric, fail_under: float | None, *, json: bool
 ) -> int:
     if json:
         _report.print_json(summary)
@@ -146,7 +135,7 @@ def _in_pieces(
     metric: Metric,
     average: Any,
     pieces: GroupedPieces,
-) -> EvaluateSummary:
+) -> Values:
     from argmetric.scale import evaluate as score_of
 
     with pieces.running() as how:
@@ -182,7 +171,7 @@ def _empty(groups: Groups, true: Booleans) -> int:
     return len(groups.ids) - int(np.unique(groups.codes[true]).size)
 
 
-def _print(summary: EvaluateSummary) -> None:
+def _print(summary: Values) -> None:
     target = _report.console(stderr=False)
     counts = _report.counts(summary["counts"])
     facts = [*_report.asked(summary), ("counts", counts)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, TypedDict
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from cyclopts import Parameter
@@ -13,30 +13,12 @@ from argmetric.cli._errors import UsageError
 from argmetric.cli._option_sets import DEFAULT_SCORES, Scores
 from argmetric.cli._options import OUTPUT, Column, FilePath, Flag, Json, ZeroDivision
 from argmetric.cli._progress import progress
-from argmetric.cli._summary import Number
+from argmetric.cli._summary import Values
 from argmetric.cli.scores._load import read_rows
 
 _QUANTILES = (0.05, 0.5, 0.95)
 _REFERENCE_NAMES = (*files.LABEL_NAMES, *files.DECISION_NAMES, "reference", "boundary")
 _WINDOWED = ("pk", "windowdiff")
-
-
-class ExpectSummary(TypedDict):
-    """What `argmetric expect` prints as JSON."""
-
-    probabilities: str
-    reference: str
-    columns: dict[str, str]
-    rows: int
-    utility: str
-    window: int | None
-    greater_is_better: bool
-    value: Number
-    lower: Number
-    upper: Number
-    exact: bool
-    states: int
-    quantiles: dict[str, Number] | None
 
 
 def expect(
@@ -105,7 +87,7 @@ def expect(
     with progress(f"expecting {chosen.name} of {p.size:,} labels"):
         found = expectation(chosen, z, model, width)
         law = distribution(chosen, z, model) if quantiles else None
-    summary: ExpectSummary = {
+    summary: Values = {
         "probabilities": table.source,
         "reference": other.source,
         "columns": {"score": score, "label": column},
@@ -182,7 +164,7 @@ def _labels(table: files.Table, name: str | None) -> tuple[str, Any]:
     return column, files.labels(table, column).astype(np.int64)
 
 
-def _print(summary: ExpectSummary) -> None:
+def _print(summary: Values) -> None:
     target = _report.console(stderr=False)
     columns = summary["columns"]
     better = "" if summary["greater_is_better"] else ", smaller is better"

@@ -40,6 +40,7 @@ from argmetric.cli._options import (
 )
 from argmetric.cli._progress import progress
 from argmetric.cli._summary import (
+    Values,
     as_flags,
     described,
     forecast_values,
@@ -51,7 +52,7 @@ from argmetric.cli.scores._apply import (
     load_rule_batch,
     refuse_beside_rule,
 )
-from argmetric.cli.scores._forecasted import ForecastSummary, forecast_gate, tell
+from argmetric.cli.scores._forecasted import forecast_gate, tell
 from argmetric.cli.scores._inputs import Input, gathered, shown_input
 from argmetric.cli.scores._load import Batch, load_batch, load_decisions, refuse_shared
 from argmetric.cli.scores._many import (
@@ -205,7 +206,7 @@ def forecast(
             **batch.compared,
         )
     real = batch.real_score(labels)
-    summary: ForecastSummary = {
+    summary: Values = {
         **described(
             batch.table,
             batch.metric,
@@ -246,7 +247,7 @@ def _in_pieces(
     average: Any,
     coverage: float,
     pieces: GroupedPieces,
-) -> ForecastSummary:
+) -> Values:
     from argmetric.scale import columns_of
     from argmetric.scale import forecast as forecast_score
 

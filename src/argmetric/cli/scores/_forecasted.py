@@ -2,31 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
 from argmetric.cli import _report
 from argmetric.cli._gate import gate
-from argmetric.cli._summary import Asked, ForecastValues, Number
+from argmetric.cli._summary import Values
 from argmetric.metrics import Metric
 
 
-class ForecastSummary(Asked):
-    """What `argmetric forecast` prints as JSON."""
-
-    decision: str
-    positives: int
-    expected_positives: Number
-    known: int | None
-    prior: float | Literal["estimate"] | None
-    overdispersion: float
-    calibrator: dict[str, Any] | None
-    forecast: ForecastValues
-    real: Number | None
-    notes: list[str]
-
-
 def tell(
-    summary: ForecastSummary,
+    summary: Values,
     metric: Metric,
     fail_under: float | None,
     fail_on: Literal["mean", "interval"],
@@ -42,7 +27,7 @@ def tell(
 
 
 def forecast_gate(
-    forecast: ForecastValues,
+    forecast: Values,
     metric: Metric,
     fail_under: float | None,
     fail_on: Literal["mean", "interval"],
@@ -55,7 +40,7 @@ def forecast_gate(
     return gate(judged, fail_under, metric, f"{what} of the forecast")
 
 
-def _print(summary: ForecastSummary) -> None:
+def _print(summary: Values) -> None:
     target = _report.console(stderr=False)
     positives = _report.count(summary["positives"], "positive")
     facts = [

@@ -16,7 +16,7 @@ from argmetric.cli._errors import DONE, UsageError
 from argmetric.cli._option_sets import Columns, Judge, Recalibration, Scores
 from argmetric.cli._options import FilePath, Flag
 from argmetric.cli._progress import stages
-from argmetric.cli._summary import Asked, Number, metric_described
+from argmetric.cli._summary import Values, metric_described
 from argmetric.cli.scores._inputs import (
     COLUMNAR,
     Input,
@@ -170,23 +170,6 @@ NO_PIECES = Pieces()
 NO_GROUPED_PIECES = GroupedPieces()
 
 
-class ManySummary(Asked):
-    """What `argmetric decide` prints as JSON about many files."""
-
-    files: int
-    positives: int
-    expected: Number
-    error: Number
-    threshold: Number | None
-    expected_half: Number | None
-    positives_half: int
-    plan: str
-    engine: Literal["local", "dask"]
-    skipped: list[str]
-    notes: list[str]
-    output: str
-
-
 def decide_many(
     file: Input,
     scores: Scores,
@@ -239,7 +222,7 @@ def decide_many(
 
 def _summary(
     found: ScaledDecision, file: Input, metric: Metric, average: Any, many: Many
-) -> ManySummary:
+) -> Values:
     used = {"score": found.score, "group": found.group}
     return {
         "file": shown_input(file),
@@ -264,7 +247,7 @@ def _summary(
     }
 
 
-def _print(summary: ManySummary) -> None:
+def _print(summary: Values) -> None:
     target = _report.console(stderr=True)
     share = summary["positives"] / summary["rows"]
     facts = [

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable
-from typing import TYPE_CHECKING, TypedDict
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
 
 from argmetric import _files as files
 from argmetric._input.types import Floats
 from argmetric._results.saving import writing
 from argmetric.cli._errors import UsageError
 from argmetric.cli._report import count, number
-from argmetric.cli._summary import Interval, Number, short_threshold
+from argmetric.cli._summary import Values, short_threshold
 
 if TYPE_CHECKING:
     from argmetric import MultiLabelRule, Rule
@@ -79,34 +79,7 @@ def _load(path: str) -> object:
         ) from None
 
 
-class RuleValues(TypedDict):
-    """A rule, and how sure it is."""
-
-    metric: str
-    greater_is_better: bool
-    rule: str
-    threshold: Number
-    operator: str
-    pos_label: str | int | float | bool
-    neg_label: str | int | float | bool
-    calibrator: str | None
-    n: int
-    prevalence: Number
-    positive_rate: Number
-    score: Number
-    out_of_fold_score: Number
-    optimism: Number
-    score_interval: Interval | None
-    coverage: float
-    threshold_interval: Interval | None
-    plateau: Interval | None
-    optimal_thresholds: list[Interval]
-    choice: str
-    constraints: dict[str, float]
-    notes: list[str]
-
-
-def rule_values(rule: Rule, score: str, p: Floats | None) -> RuleValues:
+def rule_values(rule: Rule, score: str, p: Floats | None) -> Values:
     """Return a rule as plain values.
 
     Parameters
@@ -157,9 +130,7 @@ def rule_text(rule: Rule, score: str, p: Floats | None = None) -> str:
     return f"{what} {rule.operator} {shown}"
 
 
-def rule_facts(
-    values: RuleValues, *, rows: str = "these rows"
-) -> list[tuple[str, str]]:
+def rule_facts(values: Values, *, rows: str = "these rows") -> list[tuple[str, str]]:
     """Return the lines that tell of a rule.
 
     Parameters
@@ -190,17 +161,17 @@ def rule_facts(
     return facts
 
 
-def _labels(values: RuleValues) -> str:
+def _labels(values: Values) -> str:
     names = values["pos_label"], values["neg_label"]
     return "" if names == (1, 0) else f": {names[0]!r}, else {names[1]!r}"
 
 
-def _share(values: RuleValues) -> str:
+def _share(values: Values) -> str:
     share = values["positive_rate"]
     return f", {100 * share:.1f} % of them chosen" if _is_known(share) else ""
 
 
-def _other_rows(values: RuleValues) -> str:
+def _other_rows(values: Values) -> str:
     gap = values["optimism"] if values["greater_is_better"] else -values["optimism"]
     text = f"{number(values['out_of_fold_score'])} (tuning flatters by {number(gap)})"
     if values["score_interval"] is None:
@@ -208,17 +179,19 @@ def _other_rows(values: RuleValues) -> str:
     return f"{text}, {_interval(values, values['score_interval'], number)}"
 
 
-def _interval(values: RuleValues, pair: Interval, shown: Callable[[float], str]) -> str:
+def _interval(
+    values: Values, pair: Sequence[float], shown: Callable[[float], str]
+) -> str:
     low, high = map(shown, pair)
     return f"{100 * values['coverage']:g} % interval {low} to {high}"
 
 
-def _as_good(pair: Interval, choice: str) -> str:
+def _as_good(pair: Sequence[float], choice: str) -> str:
     same = {"best": "scores the same", "one_se": "is within one standard error"}
     return f"any threshold in {_half_open(pair)} {same[choice]}"
 
 
-def _half_open(pair: Interval) -> str:
+def _half_open(pair: Sequence[float]) -> str:
     return f"({_digits(pair[0])}, {_digits(pair[1])}]"
 
 

@@ -40,7 +40,7 @@ from argmetric.cli._options import (
     ZeroOverZero,
 )
 from argmetric.cli._progress import progress
-from argmetric.cli._summary import rows_described
+from argmetric.cli._summary import Values, rows_described
 from argmetric.cli.scores._inputs import Input, gathered, shown_input
 from argmetric.cli.scores._load import (
     Groups,
@@ -57,7 +57,7 @@ from argmetric.cli.scores._rules import (
     rule_values,
     save_rule,
 )
-from argmetric.cli.scores._tuned import Cost, TuneSummary, tell
+from argmetric.cli.scores._tuned import tell
 from argmetric.cli.scores.wide._columns import NOT_WIDE, Wide, refuse_beside_wide
 from argmetric.cli.scores.wide._tune import tune_wide
 
@@ -235,10 +235,10 @@ def _in_pieces(
     columns: Columns,
     metrics: list[Any],
     targets: list[str],
-    costs: Cost | None,
+    costs: Values | None,
     pieces: Pieces,
     **options: Any,
-) -> TuneSummary:
+) -> Values:
     """Tune on files of any size, each metric for itself."""
     from argmetric.scale import columns_of
     from argmetric.scale import tune as tuned
@@ -281,7 +281,9 @@ def _in_pieces(
     }
 
 
-def _cost(fp: float | None, fn: float | None, metric: list[str] | None) -> Cost | None:
+def _cost(
+    fp: float | None, fn: float | None, metric: list[str] | None
+) -> Values | None:
     if fp is None and fn is None:
         return None
     if fp is None or fn is None:

@@ -2,31 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TypedDict
-
 from argmetric.cli import _report
 from argmetric.cli._errors import DONE
-from argmetric.cli._summary import GroupsAsked, Number
-from argmetric.cli.scores._rules import RuleValues, rule_facts
+from argmetric.cli._summary import Values
+from argmetric.cli.scores._rules import rule_facts
 
 
-class Cost(TypedDict):
-    """What a false alarm and a miss cost."""
-
-    fp: float
-    fn: float
-
-
-class TuneSummary(GroupsAsked):
-    """What `argmetric tune` prints as JSON."""
-
-    prevalence: Number
-    cost: Cost | None
-    rules: list[RuleValues]
-    output: list[str]
-
-
-def tell(summary: TuneSummary, *, json: bool) -> int:
+def tell(summary: Values, *, json: bool) -> int:
     """Print what was tuned; return the exit code."""
     if json:
         _report.print_json(summary)
@@ -35,7 +17,7 @@ def tell(summary: TuneSummary, *, json: bool) -> int:
     return DONE
 
 
-def _print(summary: TuneSummary) -> None:
+def _print(summary: Values) -> None:
     target = _report.console(stderr=False)
     rules = summary["rules"]
     facts = [("rows", _report.rows_asked(summary))]
@@ -58,12 +40,12 @@ def _print(summary: TuneSummary) -> None:
     _report.print_notes(target, "written", summary["output"])
 
 
-def _costs(cost: Cost) -> str:
+def _costs(cost: Values) -> str:
     alarm, miss = f"false alarm {cost['fp']:g}", f"miss {cost['fn']:g}"
     return f"minus the cost of all rows; {alarm}, {miss}"
 
 
-def _row(rule: RuleValues) -> list[str]:
+def _row(rule: Values) -> list[str]:
     interval = rule["score_interval"]
     shown = "" if interval is None else " to ".join(map(_report.number, interval))
     return [

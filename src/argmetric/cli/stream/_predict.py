@@ -8,7 +8,7 @@ import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated, Any, Literal, TypedDict
+from typing import IO, TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 from cyclopts import Parameter
@@ -35,7 +35,7 @@ from argmetric.cli._options import (
     TextTarget,
 )
 from argmetric.cli._progress import progress
-from argmetric.cli._summary import Number
+from argmetric.cli._summary import Values
 from argmetric.cli.scores._rows_out import refuse_shared_output
 from argmetric.cli.scores._rules import refuse_bad_target
 from argmetric.cli.stream._checkpoint import (
@@ -50,23 +50,6 @@ if TYPE_CHECKING:
     from argmetric.stream import OnlineClassifier
 
 _ANY_LABEL = Classes(rest=True)  # of svmlight, where a label stands before each row
-
-
-class StreamPredictSummary(TypedDict):
-    """What `argmetric stream predict` prints as JSON."""
-
-    file: str
-    format: str
-    rows: int
-    skipped: int
-    errors: list[str]
-    checkpoint: str
-    learned: int
-    metric: str
-    threshold: Number
-    positives: int
-    seconds: float
-    output: str | None
 
 
 def predict(
@@ -185,7 +168,7 @@ def _predicted(
     known: Layout,
     options: dict[str, Any],
     out: IO[bytes] | None,
-) -> StreamPredictSummary:
+) -> Values:
     """Predict all rows, block by block."""
     layout, position = rows.reader.layout, rows.start
     order = [layout.names.index(name) for name in known.names]
@@ -220,7 +203,7 @@ def _predicted(
     }
 
 
-def _print(summary: StreamPredictSummary) -> None:
+def _print(summary: Values) -> None:
     target = _report.console(stderr=True)
     rows = _report.count(summary["rows"], "row")
     share = 100 * summary["positives"] / summary["rows"]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, TypedDict
+from typing import TYPE_CHECKING, Literal
 
 from argmetric.cli import _report
 from argmetric.cli._errors import INTERRUPTED, TERMINATED, with_flags
-from argmetric.cli._summary import Confusion, Number
+from argmetric.cli._summary import Values
 from argmetric.cli.scores._page import save
 from argmetric.cli.stream._run import StreamRun
 from argmetric.cli.stream._status import Interruption
@@ -14,33 +14,6 @@ from argmetric.metrics import Metric
 
 if TYPE_CHECKING:
     from argmetric.report import StreamHistory
-
-
-class StreamSummary(TypedDict):
-    """What `argmetric stream` prints as JSON."""
-
-    file: str
-    format: str
-    rows: int
-    skipped: int
-    errors: list[str]
-    features: int | None
-    hash_bits: int | None
-    target: str | None
-    classes: list[str | None]
-    metric: str
-    zero_division: str
-    learner: str
-    rule: str | None
-    counts: Confusion
-    score: Number | None
-    threshold: Number | None
-    seconds: float
-    rows_per_second: float | None
-    finished: bool
-    signal: Literal["SIGINT", "SIGTERM"] | None
-    checkpoint: str | None
-    output: str | None
 
 
 _SIGNALS: dict[int, Literal["SIGINT", "SIGTERM"] | None] = {
@@ -52,7 +25,7 @@ _SIGNALS: dict[int, Literal["SIGINT", "SIGTERM"] | None] = {
 
 def stream_summary(
     run: StreamRun, metric: Metric, stopped: Interruption, output: str | None
-) -> StreamSummary:
+) -> Values:
     """Return the answer as plain values."""
     layout, position, counts = run.rows.reader.layout, run.position, run.counts
     classes = position.classes
@@ -83,7 +56,7 @@ def stream_summary(
     }
 
 
-def print_stream(summary: StreamSummary, *, stderr: bool) -> None:
+def print_stream(summary: Values, *, stderr: bool) -> None:
     """Print the answer for people."""
     target = _report.console(stderr=stderr)
     _report.print_facts(
@@ -102,7 +75,7 @@ def print_stream(summary: StreamSummary, *, stderr: bool) -> None:
     _report.print_written(target, summary["output"])
 
 
-def _asked(summary: StreamSummary) -> list[tuple[str, str]]:
+def _asked(summary: Values) -> list[tuple[str, str]]:
     how = summary["learner"]
     if summary["rule"] is not None:
         how += f", threshold by {summary['rule']}"
@@ -118,7 +91,7 @@ def _asked(summary: StreamSummary) -> list[tuple[str, str]]:
     ]
 
 
-def _found(summary: StreamSummary) -> list[tuple[str, str]]:
+def _found(summary: Values) -> list[tuple[str, str]]:
     counts, rows, facts = summary["counts"], summary["rows"], []
     if rows:
         share = 100 / rows
@@ -138,7 +111,7 @@ def _found(summary: StreamSummary) -> list[tuple[str, str]]:
 
 
 def save_report(
-    summary: StreamSummary, metric: Metric, history: StreamHistory, path: str
+    summary: Values, metric: Metric, history: StreamHistory, path: str
 ) -> None:
     """Write the report of a stream."""
     from argmetric.report import Report, summarize_stream

@@ -24,7 +24,7 @@ from argmetric._files.blocks import (
 from argmetric.cli import _report
 from argmetric.cli._errors import say
 from argmetric.cli._stop import ends_in_order
-from argmetric.cli._summary import Confusion
+from argmetric.cli._summary import Values
 from argmetric.cli.stream._checkpoint import Checkpoint, CheckpointFolder
 from argmetric.cli.stream._out import Predictions
 from argmetric.cli.stream._status import SIGNALS, Interruption, Status
@@ -50,7 +50,7 @@ class Counts:
         self.tp, self.fp = self.tp + tp, self.fp + fp
         self.fn, self.tn = self.fn + fn, self.tn + tn
 
-    def to_dict(self) -> Confusion:
+    def to_dict(self) -> Values:
         """Return plain values."""
         return {"tp": self.tp, "fp": self.fp, "fn": self.fn, "tn": self.tn}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, TypedDict
+from typing import Annotated
 
 from cyclopts import Parameter
 
@@ -11,45 +11,16 @@ from argmetric.cli._encoding import Encoding, check_encoding
 from argmetric.cli._gate import gate
 from argmetric.cli._options import FRACTION, FailUnder, FilePath, Json
 from argmetric.cli._progress import progress
+from argmetric.cli._summary import Values
 from argmetric.cli.summarize._shared import (
     DEFAULT_CHOOSER,
     Chooser,
-    ReferenceScores,
     ReferencesFolder,
     Words,
     read_training,
     warnings_as_notes,
 )
 from argmetric.metrics import get_metric
-
-
-class ClusterScores(TypedDict):
-    """ROUGE recall of one summary."""
-
-    name: str
-    rouge_1: float
-    rouge_2: float
-    rouge_1_best: float
-    rouge_2_best: float
-    words: int
-
-
-class SummarizeEvaluateSummary(TypedDict):
-    """What `argmetric summarize evaluate` prints as JSON."""
-
-    file: str
-    references: str | None
-    model: str | None
-    mode: str
-    policy: str
-    limit: int
-    rouge_1: ReferenceScores
-    rouge_2: ReferenceScores
-    coverage: float
-    words: float
-    convention: str
-    clusters: list[ClusterScores]
-    notes: list[str]
 
 
 def evaluate(
@@ -93,14 +64,14 @@ def evaluate(
     with progress(doing), warnings_as_notes(notes):
         summaries = summarizer.predict(known.clusters, words=words)
     scores = score_summaries(summaries, known.references)
-    summary: SummarizeEvaluateSummary = {
+    summary: Values = {
         "file": known.name,
         "references": references,
         "model": chooser.model,
         "mode": summarizer.mode,
         "policy": summarizer.policy_,
         "limit": summaries[0].limit,
-        **scores.to_dict(),  # type: ignore[typeddict-item]
+        **scores.to_dict(),
         "notes": notes,
     }
     if json:
@@ -112,7 +83,7 @@ def evaluate(
     )
 
 
-def _print(summary: SummarizeEvaluateSummary) -> None:
+def _print(summary: Values) -> None:
     target = _report.console(stderr=False)
     rows = [
         (
@@ -140,7 +111,7 @@ def _print(summary: SummarizeEvaluateSummary) -> None:
     _report.print_notes(target, "note", [summary["convention"], *summary["notes"]])
 
 
-def _in_words(score: ReferenceScores, coverage: float) -> str:
+def _in_words(score: Values, coverage: float) -> str:
     mean, best = _report.number(score["mean"]), _report.number(score["best"])
     low, high = map(_report.number, score["interval"])
     interval = f"{100 * coverage:g} % interval {low} to {high}"

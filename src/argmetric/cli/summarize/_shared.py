@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Group, Parameter
 from cyclopts.validators import Number
@@ -16,8 +16,7 @@ from argmetric.cli._encoding import OTHER_ENCODING
 from argmetric.cli._errors import UsageError
 from argmetric.cli._options import FRACTION, FilePath
 from argmetric.cli._progress import progress
-from argmetric.cli._summary import Interval
-from argmetric.cli._summary import Number as FiniteOrNull
+from argmetric.cli._summary import Values
 
 if TYPE_CHECKING:
     from argmetric._text.summaries.read import ClusterFiles
@@ -63,14 +62,6 @@ ParserFile = Annotated[
         help="A parser of `argmetric parse train`; compressed summaries need one.",
     ),
 ]
-
-
-class ReferenceScores(TypedDict):
-    """ROUGE recall against references."""
-
-    mean: FiniteOrNull
-    interval: Interval
-    best: FiniteOrNull
 
 
 @Parameter(name="*")
@@ -185,7 +176,7 @@ def read_training(path: str, references: str | None, encoding: str) -> ClusterFi
         )
 
 
-def scores_of(scores: SummaryScores) -> dict[str, ReferenceScores]:
+def scores_of(scores: SummaryScores) -> dict[str, Values]:
     """ROUGE-1 and ROUGE-2, by name."""
     found = scores.to_dict()
     return {name: found[name] for name in ("rouge_1", "rouge_2")}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from itertools import pairwise
-from typing import TYPE_CHECKING, Annotated, TypedDict
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
@@ -15,6 +15,7 @@ from argmetric.cli._encoding import OTHER_ENCODING, Encoding, check_encoding
 from argmetric.cli._errors import DONE, UsageError
 from argmetric.cli._options import OUTPUT, FilePath, Json, TextTarget, WrittenPath
 from argmetric.cli._progress import progress
+from argmetric.cli._summary import Values
 from argmetric.cli.scores._rules import refuse_bad_target
 from argmetric.cli.summarize._shared import (
     CHOICE,
@@ -22,7 +23,6 @@ from argmetric.cli.summarize._shared import (
     DEFAULT_CHOOSER,
     Budget,
     Chooser,
-    ReferenceScores,
     scores_of,
     warnings_as_notes,
 )
@@ -34,46 +34,6 @@ if TYPE_CHECKING:
 _Sentences = Annotated[
     list[str] | None, Parameter(group=CHOICE, metavar="TEXT", negative="")
 ]
-
-
-class StepEntry(TypedDict):
-    """One step of the search."""
-
-    words: list[str]
-    gain: float
-
-
-class PositionEntry(TypedDict):
-    """Where a word of the summary stands."""
-
-    document: int
-    sentence: int
-    start: int
-    end: int
-    step: int
-
-
-class SummarizeSummary(TypedDict):
-    """What `argmetric summarize` prints as JSON."""
-
-    name: str
-    text: str
-    sentences: list[str]
-    words: int
-    size: int
-    limit: int
-    unit: str
-    mode: str
-    policy: str
-    documents: list[str]
-    steps: list[StepEntry]
-    positions: list[PositionEntry]
-    model: str | None
-    scores: dict[str, ReferenceScores] | None
-    seconds: float
-    notes: list[str]
-    html: str | None
-    output: str | None
 
 
 def summarize(
@@ -153,8 +113,8 @@ def summarize(
     if target is not None:
         parts = [summary.text] if summary.mode == "sentences" else summary.sentences
         write_text(target, "\n".join([*parts, ""]))
-    answer: SummarizeSummary = {
-        **summary.to_dict(),  # type: ignore[typeddict-item]
+    answer: Values = {
+        **summary.to_dict(),
         "model": chooser.model,
         "scores": scores,
         "seconds": seconds,
@@ -198,7 +158,7 @@ def _with_text(
     return [(documents[i], i - first[documents[i]]) for i in sorted(found)]
 
 
-def _print(summary: Summary, answer: SummarizeSummary) -> None:
+def _print(summary: Summary, answer: Values) -> None:
     target = _report.console(stderr=True)
     facts = [("of", answer["name"]), *summary._lines()]
     if answer["model"] is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import time
-from typing import TYPE_CHECKING, Annotated, Literal, TypedDict, cast
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 from cyclopts.validators import Number
@@ -16,6 +16,7 @@ from argmetric.cli._errors import DONE, INTERRUPTED, UsageError, say
 from argmetric.cli._options import FilePath, Json, WrittenPath
 from argmetric.cli._progress import progress
 from argmetric.cli._stop import ends_in_order
+from argmetric.cli._summary import Values
 from argmetric.cli.scores._rules import refuse_bad_target
 from argmetric.cli.summarize._shared import (
     CHOICE,
@@ -32,35 +33,6 @@ from argmetric.cli.summarize._shared import (
 
 if TYPE_CHECKING:
     from rich.console import Console
-
-
-class SearnIteration(TypedDict):
-    """A policy of SEARN, on the clusters that are learned from."""
-
-    iteration: int
-    loss: float
-    regret: float
-    steps: float
-
-
-class SummarizeTrainSummary(TypedDict):
-    """What `argmetric summarize train` prints as JSON."""
-
-    file: str
-    references: str | None
-    clusters: int
-    documents: int
-    reference_count: int
-    words: int
-    mode: str
-    policy: str
-    parser: str | None
-    history: list[SearnIteration]
-    interrupted: bool
-    seconds: float
-    notes: list[str]
-    model: str
-    bytes: int
 
 
 def train(
@@ -135,7 +107,7 @@ def train(
             return INTERRUPTED
         seconds = time.perf_counter() - started
         summarizer.save(model)
-    summary: SummarizeTrainSummary = {
+    summary: Values = {
         "file": known.name,
         "references": references,
         "clusters": len(known.clusters),
@@ -145,7 +117,7 @@ def train(
         "mode": summarizer.mode,
         "policy": policy,
         "parser": parser,
-        "history": cast(list[SearnIteration], summarizer.history_),
+        "history": summarizer.history_,
         "interrupted": summarizer.interrupted_,
         "seconds": seconds,
         "notes": notes,
@@ -159,7 +131,7 @@ def train(
     return INTERRUPTED if summarizer.interrupted_ else DONE
 
 
-def _print(summary: SummarizeTrainSummary) -> None:
+def _print(summary: Values) -> None:
     target = _report.console(stderr=False)
     sizes = [
         _report.count(summary["clusters"], "cluster"),
@@ -180,7 +152,7 @@ def _print(summary: SummarizeTrainSummary) -> None:
     _report.print_notes(target, "written", [size])
 
 
-def _print_history(target: Console, history: list[SearnIteration]) -> None:
+def _print_history(target: Console, history: list[Values]) -> None:
     rows = [
         (
             f"iteration {row['iteration']}" if row["iteration"] else "initial",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, NamedTuple, TypedDict
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 from cyclopts import Parameter
@@ -21,15 +21,10 @@ from argmetric.cli._options import (
     ReportTarget,
 )
 from argmetric.cli._progress import progress
-from argmetric.cli._summary import SentencesAsked
+from argmetric.cli._summary import Values
 from argmetric.cli.scores._page import require, save
 from argmetric.cli.tag._file import read_tags
-from argmetric.cli.tag._labels import (
-    ChunkLabels,
-    ChunkScores,
-    TagTask,
-    holds_chunks,
-)
+from argmetric.cli.tag._labels import ChunkLabels, TagTask, holds_chunks
 from argmetric.metrics import get_metric
 
 _HINT = "the last column is predicted, the one before it gold"
@@ -44,43 +39,10 @@ _COUNTS: tuple[Literal["correct", "gold", "predicted"], ...] = (
 )
 
 
-class Accuracy(TypedDict):
-    """How many labels were right."""
-
-    accuracy: float
-    correct: int
-    sentences_correct: int
-    notes: list[str]
-
-
-class TypeScores(TypedDict):
-    """The chunks of a type, read in two ways."""
-
-    strict: ChunkScores
-    lenient: ChunkScores
-
-
-class TagEvaluateSummary(SentencesAsked):
-    """What `argmetric tag evaluate` prints as JSON."""
-
-    task: str
-    guessed: bool
-    gold_column: int
-    predicted_column: int
-    accuracy: float
-    correct: int
-    sentences_correct: int
-    notes: list[str]
-    strict: ChunkScores | None
-    lenient: ChunkScores | None
-    types: dict[str, TypeScores] | None
-    tag: Accuracy | None
-
-
 class _Chunks(NamedTuple):
-    strict: ChunkScores
-    lenient: ChunkScores
-    types: dict[str, TypeScores]
+    strict: Values
+    lenient: Values
+    types: dict[str, Values]
     notes: list[str]
 
 
@@ -132,7 +94,7 @@ def evaluate(
         same = _accuracy(text, gold, -1, "tag" if kind == "pos" else "label")
         chunks = None if kind == "pos" else _chunk_scores(text, gold)
         tag = _accuracy(text, -4, -2) if kind == "joint" else None
-    summary: TagEvaluateSummary = {
+    summary: Values = {
         "file": text.name,
         "sentences": text.n_sentences,
         "tokens": text.n_tokens,
@@ -159,9 +121,7 @@ def evaluate(
     return gate(strict, fail_under, get_metric("f1"), "the strict F1 of chunks")
 
 
-def _save_report(
-    text: ColumnFile, summary: TagEvaluateSummary, gold: int, path: str
-) -> None:
+def _save_report(text: ColumnFile, summary: Values, gold: int, path: str) -> None:
     from argmetric.report import Report, summarize_tags
 
     strict, types = summary["strict"], summary["types"]
@@ -188,7 +148,7 @@ def _save_report(
     save(Report(page), path)
 
 
-def _cells(scores: ChunkScores) -> tuple[str, ...]:
+def _cells(scores: Values) -> tuple[str, ...]:
     shares = (_report.number(scores[name]) for name in _SHARES)
     return *shares, *(f"{scores[name]:,}" for name in _COUNTS)
 
@@ -202,9 +162,7 @@ def _looks(text: ColumnFile) -> TagTask:
     return "chunk" if any(like[-2:]) or outside else "pos"
 
 
-def _accuracy(
-    text: ColumnFile, gold: int, predicted: int, what: str = "tag"
-) -> Accuracy:
+def _accuracy(text: ColumnFile, gold: int, predicted: int, what: str = "tag") -> Values:
     right, found = text.columns[gold], text.columns[predicted]
     same = np.fromiter(map(str.__eq__, right, found), np.bool_, text.n_tokens)
     whole = np.logical_and.reduceat(same, text.sentences[:-1])
@@ -238,7 +196,7 @@ def _chunk_scores(text: ColumnFile, gold: int) -> _Chunks:
     strict, lenient = (
         right.counts(found, len(types), lenient=kind) for kind in (False, True)
     )
-    rows: dict[str, TypeScores] = {
+    rows: dict[str, Values] = {
         name: {"strict": _scored(strict[i]), "lenient": _scored(lenient[i])}
         for name, i in zip(names, order, strict=True)
     }
@@ -251,7 +209,7 @@ def _chunk_scores(text: ColumnFile, gold: int) -> _Chunks:
     )
 
 
-def _scored(counts: Integers) -> ChunkScores:
+def _scored(counts: Integers) -> Values:
     found = ChunkCounts(*counts.tolist())
     return {
         "gold": found.gold,
@@ -263,7 +221,7 @@ def _scored(counts: Integers) -> ChunkScores:
     }
 
 
-def _print(summary: TagEvaluateSummary, chunks: _Chunks | None) -> None:
+def _print(summary: Values, chunks: _Chunks | None) -> None:
     target = _report.console(stderr=False)
     looks = ", by the look of the labels" if summary["guessed"] else ""
     facts = [
@@ -290,7 +248,7 @@ def _print(summary: TagEvaluateSummary, chunks: _Chunks | None) -> None:
 
 def _print_types(chunks: _Chunks) -> None:
     header = "type", "gold", "predicted", "correct", "precision", "recall", "F1"
-    everything: TypeScores = {"strict": chunks.strict, "lenient": chunks.lenient}
+    everything: Values = {"strict": chunks.strict, "lenient": chunks.lenient}
     cells = []
     for name, row in [*chunks.types.items(), ("all", everything)]:
         strict = row["strict"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, TypedDict
+from typing import Literal
 
 import numpy as np
 
@@ -93,14 +93,3 @@ class ChunkLabels:
         """
         gold = self.coded.chunks(lenient=lenient or self.is_iob1)
         return gold.counts(predicted.coded.chunks(lenient=lenient), n_types)
-
-
-class ChunkScores(TypedDict):
-    """How many chunks were right."""
-
-    gold: int
-    predicted: int
-    correct: int
-    precision: float
-    recall: float
-    f1: float

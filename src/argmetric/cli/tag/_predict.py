@@ -23,7 +23,7 @@ from argmetric.cli._options import (
     TextTarget,
 )
 from argmetric.cli._progress import progress, reading
-from argmetric.cli._summary import SentencesAsked
+from argmetric.cli._summary import Values
 from argmetric.cli.scores._rows_out import refuse_shared_output
 from argmetric.cli.scores._rules import refuse_bad_target
 from argmetric.cli.tag._file import read_tags
@@ -37,17 +37,6 @@ from argmetric.cli.tag._raw import (
 
 if TYPE_CHECKING:
     from argmetric.search import Tagger
-
-
-class TagPredictSummary(SentencesAsked):
-    """What `argmetric tag predict` prints as JSON."""
-
-    model: str
-    task: str
-    columns: list[int]
-    entities: int | None
-    seconds: float
-    output: str | None
 
 
 def predict(
@@ -102,7 +91,7 @@ def predict(
     target = output if output is not None else None if json else "-"
     if target is not None:
         write_text(target, tagged.written(raw_format(output, output_format)), encoding)
-    summary: TagPredictSummary = {
+    summary: Values = {
         "file": tagged.name,
         "sentences": tagged.n_sentences,
         "tokens": tagged.n_tokens,
@@ -209,7 +198,7 @@ def _check_columns(text: ColumnFile, tagger: Tagger, model: str) -> None:
             )
 
 
-def _print(summary: TagPredictSummary) -> None:
+def _print(summary: Values) -> None:
     target = _report.console(stderr=True)
     facts = [
         _report.sentences_asked(summary),

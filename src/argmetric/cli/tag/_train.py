@@ -6,7 +6,7 @@ import os
 import signal
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypedDict, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Group, Parameter
 from cyclopts.validators import Number
@@ -14,17 +14,11 @@ from cyclopts.validators import Number
 from argmetric.cli import _report
 from argmetric.cli._encoding import Encoding
 from argmetric.cli._errors import DONE, INTERRUPTED, UsageError, say
-from argmetric.cli._learning import (
-    Epoch,
-    at_last,
-    tell_epoch,
-    warnings_in,
-    written_model,
-)
+from argmetric.cli._learning import at_last, tell_epoch, warnings_in, written_model
 from argmetric.cli._options import FilePath, Json, Seed, WrittenPath
 from argmetric.cli._progress import progress
 from argmetric.cli._stop import ends_in_order
-from argmetric.cli._summary import SentencesAsked
+from argmetric.cli._summary import Values
 from argmetric.cli.scores._rules import refuse_bad_target
 from argmetric.cli.tag._corpus import Labelled, development, labelled
 from argmetric.cli.tag._file import read_tags
@@ -36,45 +30,6 @@ if TYPE_CHECKING:
 
 _Recipe = Parameter(group=Group("Recipe", sort_key=2))
 _POSITIVE = Parameter(validator=Number(gte=1))
-
-
-class DevScores(TypedDict):
-    """What a tagger scores on sentences that it has not learned from."""
-
-    accuracy: float
-    precision: float | None
-    recall: float | None
-    f1: float | None
-    unknown: int
-    tokens: int
-
-
-class TagTrainSummary(SentencesAsked):
-    """What `argmetric tag train` prints as JSON."""
-
-    task: str
-    labels: list[int]
-    templates: str | None
-    template_count: int
-    direction: str
-    beam: int
-    memory: str
-    hash_bits: int
-    seed: int
-    learner: str
-    costs: str
-    roll_in: str
-    epochs: int
-    step: float
-    dropout: float
-    dev: str | None
-    dev_scores: dict[str, DevScores] | None
-    history: list[Epoch]
-    interrupted: bool
-    seconds: float
-    notes: list[str]
-    model: str
-    bytes: int
 
 
 def train(
@@ -212,9 +167,9 @@ class _Run:
 
     def summary(
         self, tagger: Tagger, task: TagTask, templates: str | None, model: str
-    ) -> TagTrainSummary:
+    ) -> Values:
         recipe, text = tagger.recipe(), self.known.text
-        judged: dict[str, DevScores] | None = None
+        judged: dict[str, Values] | None = None
         if self.held is not None:
             found = tagger.evaluate(self.held.sentences)
             judged = {name: _dev_scores(one) for name, one in found.items()}
@@ -240,7 +195,7 @@ class _Run:
             "dropout": recipe["dropout"],
             "dev": None if self.held is None else self.held.text.name,
             "dev_scores": judged,
-            "history": cast(list[Epoch], tagger.history_),
+            "history": tagger.history_,
             "interrupted": tagger.interrupted_,
             "seconds": self.seconds,
             "notes": self.notes,
@@ -249,7 +204,7 @@ class _Run:
         }
 
 
-def _dev_scores(found: Evaluation) -> DevScores:
+def _dev_scores(found: Evaluation) -> Values:
     return {
         "accuracy": found.accuracy,
         "precision": found.precision,
@@ -260,7 +215,7 @@ def _dev_scores(found: Evaluation) -> DevScores:
     }
 
 
-def _print(summary: TagTrainSummary) -> None:
+def _print(summary: Values) -> None:
     target = _report.console(stderr=False)
     kinds = [_report.count(n, "label") for n in summary["labels"]]
     if summary["task"] == "joint":
@@ -293,7 +248,7 @@ def _print(summary: TagTrainSummary) -> None:
     _report.print_notes(target, "written", [written])
 
 
-def _dev_text(name: str, score: DevScores, summary: TagTrainSummary) -> str:
+def _dev_text(name: str, score: Values, summary: Values) -> str:
     what = f"{name} " if summary["task"] == "joint" else ""
     if score["f1"] is None:
         found = f"{what}accuracy {_report.number(score['accuracy'])}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Annotated, Any, TypedDict
+from typing import TYPE_CHECKING, Annotated, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,13 +15,7 @@ from argmetric._input.types import Floats
 from argmetric.cli._errors import UsageError
 from argmetric.cli._option_sets import Columns, Judge
 from argmetric.cli._options import IN_FILE, WideAverage
-from argmetric.cli._summary import (
-    MetricAsked,
-    Number,
-    RowsAsked,
-    metric_described,
-    rows_described,
-)
+from argmetric.cli._summary import Values, metric_described, rows_described
 from argmetric.cli.scores._inputs import Input
 from argmetric.cli.scores._load import read_rows
 from argmetric.metrics import Metric
@@ -61,23 +55,6 @@ class Wide:
 
 
 NOT_WIDE = Wide()
-
-
-class WideAsked(RowsAsked, MetricAsked):
-    """What was asked of rows with several labels."""
-
-    labels: list[str]
-    average: WideAverage
-
-
-class LabelValues(TypedDict):
-    """One of several labels."""
-
-    label: str
-    positives: int
-    expected_positives: Number | None
-    threshold: Number | None
-    real: Number | None
 
 
 @dataclass(frozen=True)
@@ -128,7 +105,7 @@ class WideBatch:
         apply = self.calibrator.apply_logits if self.logits else self.calibrator.apply
         return apply(self.p.ravel()).reshape(self.p.shape)
 
-    def described(self) -> WideAsked:
+    def described(self) -> Values:
         """What was asked of which rows."""
         return wide_described(
             self.table, self.metric, self.names, self.average, **self.patterns
@@ -149,7 +126,7 @@ def wide_described(
     names: list[str],
     average: WideAverage,
     **patterns: str,
-) -> WideAsked:
+) -> Values:
     """Return what was asked: file, rows, patterns, labels, metric, convention."""
     return {
         **rows_described(table, **patterns),

@@ -5,14 +5,12 @@ from __future__ import annotations
 from argmetric.cli import _report
 from argmetric.cli._option_sets import Columns, Judge
 from argmetric.cli._progress import progress
-from argmetric.cli._summary import Confusion, Number, confusion, surprises
+from argmetric.cli._summary import Values, confusion, surprises
 from argmetric.cli.scores._inputs import Input
 from argmetric.cli.scores._load import read_rows
 from argmetric.cli.scores.wide._columns import (
     DECISIONS,
-    LabelValues,
     Wide,
-    WideAsked,
     label_matrix,
     matched,
     partners,
@@ -24,15 +22,6 @@ from argmetric.cli.scores.wide._told import label_score, print_labels, wide_aske
 from argmetric.metrics import Metric
 
 
-class WideEvaluateSummary(WideAsked):
-    """What `argmetric evaluate` prints as JSON where rows have several labels."""
-
-    score: Number
-    counts: Confusion
-    by_label: list[LabelValues]
-    notes: list[str]
-
-
 def evaluate_wide(
     file: Input,
     wide: Wide,
@@ -41,7 +30,7 @@ def evaluate_wide(
     decision_column: str | None,
     *,
     json: bool,
-) -> tuple[WideEvaluateSummary, Metric]:
+) -> tuple[Values, Metric]:
     """Score the decisions on several labels, and print it."""
     assert wide.labels is not None
     refuse_beside_wide(label=columns.label is not None, group=columns.group is not None)
@@ -64,7 +53,7 @@ def evaluate_wide(
             p = score_matrix(table, behind)
             promised = forecast(p, labels, metric, average=average)
             notes = surprises(promised, score)
-        by_label: list[LabelValues] = [
+        by_label: list[Values] = [
             {
                 "label": name,
                 "positives": int(labels[:, j].sum()),
@@ -74,7 +63,7 @@ def evaluate_wide(
             }
             for j, name in enumerate(true)
         ]
-    summary: WideEvaluateSummary = {
+    summary: Values = {
         **wide_described(table, metric, list(true), average, **patterns),
         "score": score,
         "counts": confusion(y, labels),
@@ -88,7 +77,7 @@ def evaluate_wide(
     return summary, metric
 
 
-def _print(summary: WideEvaluateSummary) -> None:
+def _print(summary: Values) -> None:
     target = _report.console(stderr=False)
     counts = _report.counts(summary["counts"])
     facts = [

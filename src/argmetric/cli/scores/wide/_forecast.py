@@ -11,7 +11,7 @@ from argmetric import _files as files
 from argmetric.cli import _report
 from argmetric.cli._option_sets import Columns, Judge, Recalibration, Scores
 from argmetric.cli._progress import progress
-from argmetric.cli._summary import ForecastValues
+from argmetric.cli._summary import Values
 from argmetric.cli.scores._apply import refuse_beside_rule
 from argmetric.cli.scores._inputs import Input
 from argmetric.cli.scores._rules import load_wide_rule
@@ -41,7 +41,7 @@ def forecast_wide(
     coverage: float,
     json: bool,
     jobs: int | None,
-) -> tuple[ForecastValues, Metric]:
+) -> tuple[Values, Metric]:
     """Forecast the score of decisions on several labels, and print it."""
     frozen = None
     if rule is not None:

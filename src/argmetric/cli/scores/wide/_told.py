@@ -8,13 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from argmetric.cli import _report
-from argmetric.cli._summary import (
-    ForecastValues,
-    Number,
-    forecast_values,
-    surprises,
-)
-from argmetric.cli.scores.wide._columns import LabelValues, WideAsked, WideBatch
+from argmetric.cli._summary import Values, forecast_values, surprises
+from argmetric.cli.scores.wide._columns import WideBatch
 
 _SHOWN_LABELS = 20
 _MEANS = {
@@ -22,20 +17,6 @@ _MEANS = {
     "micro": "all cells together",
     "samples": "mean over rows",
 }
-
-
-class WideSummary(WideAsked):
-    """What decide and forecast print as JSON where rows have several labels."""
-
-    decision: str
-    positives: int
-    expected_positives: Number
-    calibrator: dict[str, Any] | None
-    forecast: ForecastValues | None
-    real: Number | None
-    by_label: list[LabelValues]
-    notes: list[str]
-    output: str | None
 
 
 def wide_summary(
@@ -48,7 +29,7 @@ def wide_summary(
     is_probability: bool = True,
     notes: tuple[str, ...] = (),
     output: str | None = None,
-) -> WideSummary:
+) -> Values:
     """Return the score to expect of decisions, and what they are label by label.
 
     Parameters
@@ -74,7 +55,7 @@ def wide_summary(
 
     real, said = batch.real_score(labels), list(notes)
     expected = np.full(len(batch.names), np.nan)
-    values: ForecastValues | None = None
+    values: Values | None = None
     if is_probability:
         result = forecast(
             batch.p,
@@ -115,7 +96,7 @@ def by_label(
     labels: npt.NDArray[np.int64],
     expected: npt.NDArray[np.float64],
     thresholds: list[float | None] | None,
-) -> list[LabelValues]:
+) -> list[Values]:
     """Return what was decided of each label."""
     return [
         {
@@ -143,7 +124,7 @@ def label_score(
     return float(evaluate(y[:, j], labels[:, j], metric))
 
 
-def print_wide(summary: WideSummary, title: str, *, stderr: bool) -> None:
+def print_wide(summary: Values, title: str, *, stderr: bool) -> None:
     """Print what was decided, and the score to expect."""
     target = _report.console(stderr=stderr)
     cells = summary["rows"] * len(summary["labels"])
@@ -168,7 +149,7 @@ def print_wide(summary: WideSummary, title: str, *, stderr: bool) -> None:
     _report.print_written(target, summary["output"])
 
 
-def wide_asked(summary: WideAsked) -> list[tuple[str, str]]:
+def wide_asked(summary: Values) -> list[tuple[str, str]]:
     """Return the first lines: what was asked of which rows."""
     means = _MEANS[summary["average"]]
     average = f"{means} (--average {summary['average']})"
@@ -179,7 +160,7 @@ def wide_asked(summary: WideAsked) -> list[tuple[str, str]]:
     ]
 
 
-def print_labels(target: Any, labels: list[LabelValues]) -> None:
+def print_labels(target: Any, labels: list[Values]) -> None:
     """Print a line for each label, columns that are not known left out."""
     wanted = [
         ("threshold", _cut),
@@ -190,10 +171,10 @@ def print_labels(target: Any, labels: list[LabelValues]) -> None:
     known = [
         (key, shown)
         for key, shown in wanted
-        if any(_is_known(one[key]) for one in labels)  # type: ignore[literal-required]
+        if any(_is_known(one[key]) for one in labels)
     ]
     rows = [
-        [one["label"], *(shown(one[key]) for key, shown in known)]  # type: ignore[literal-required]
+        [one["label"], *(shown(one[key]) for key, shown in known)]
         for one in labels[:_SHOWN_LABELS]
     ]
     header = ["label", *(key.replace("_", " ") for key, _ in known)]

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from argmetric.cli import _report
 from argmetric.cli._errors import DONE, UsageError
 from argmetric.cli._option_sets import Columns, Judge, Scores
-from argmetric.cli._options import WideAverage
 from argmetric.cli._progress import progress
-from argmetric.cli._summary import Number, RowsAsked, rows_described
+from argmetric.cli._summary import Values, rows_described
 from argmetric.cli.scores._inputs import Input
 from argmetric.cli.scores._load import load_weights
-from argmetric.cli.scores._rules import RuleValues, rule_values, save_rule
+from argmetric.cli.scores._rules import rule_values, save_rule
 from argmetric.cli.scores.wide._columns import Wide, load_wide, refuse_beside_wide
 from argmetric.metrics import Metric
 
@@ -22,24 +21,6 @@ if TYPE_CHECKING:
     from argmetric import MultiLabelRule
 
 _SHOWN_LABELS = 20
-
-
-class WideRuleValues(TypedDict):
-    """A rule for several labels."""
-
-    metric: str
-    score: Number
-    out_of_fold_score: Number
-    rules: list[RuleValues]
-
-
-class WideTuneSummary(RowsAsked):
-    """What `argmetric tune` prints as JSON where rows have several labels."""
-
-    labels: list[str]
-    average: WideAverage
-    rules: list[WideRuleValues]
-    output: list[str]
 
 
 def tune_wide(
@@ -85,7 +66,7 @@ def tune_wide(
     for rule, target in zip(rules, targets, strict=bool(targets)):
         save_rule(rule, target)
     columns_of = list(batch.scores.values())
-    summary: WideTuneSummary = {
+    summary: Values = {
         **rows_described(batch.table, **batch.patterns, weight=weight),
         "labels": batch.names,
         "average": batch.average,
@@ -99,7 +80,7 @@ def tune_wide(
     return DONE
 
 
-def _values(rule: MultiLabelRule, columns: list[str], p: Any) -> WideRuleValues:
+def _values(rule: MultiLabelRule, columns: list[str], p: Any) -> Values:
     one_for_each = rule.average == "macro"
     kept = rule.rules if one_for_each else rule.rules[:1]
     return {
@@ -117,7 +98,7 @@ def _values(rule: MultiLabelRule, columns: list[str], p: Any) -> WideRuleValues:
     }
 
 
-def _print(summary: WideTuneSummary) -> None:
+def _print(summary: Values) -> None:
     target = _report.console(stderr=False)
     macro = summary["average"] == "macro"
     how = "a threshold for each" if macro else "one threshold for all"
