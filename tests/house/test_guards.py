@@ -241,14 +241,26 @@ def test_kernels_are_compiled_by_the_house_rules():
 @pytest.mark.parametrize("file", KERNELS)
 def test_every_kernel_is_held_by_a_test(file):
     functions = KERNELS[file]
-    inner = set().union(*map(called, functions.values()))
+    inner = set().union(*map(called, functions.values())) | called_elsewhere(file)
     held = [name for names in HELD_BY.get(file, {}).values() for name in names.split()]
     assert sorted(held) == sorted(set(functions) - inner)
-    assert set(HELD_BY[file]) <= all_tests()
+    assert set(HELD_BY.get(file, {})) <= all_tests()
+
+
+def called_elsewhere(file):
+    """Kernels of a file that kernels of other files import and call."""
+    own = module_name(KERNEL_FILES[file])
+    return {
+        name
+        for other in KERNELS
+        for module, names in imports(tree(KERNEL_FILES[other]))
+        if module == own
+        for name in names
+    } & set().union(*(called(one) for fs in KERNELS.values() for one in fs.values()))
 
 
 def test_no_test_holds_a_kernel_that_is_gone():
-    assert set(HELD_BY) == set(KERNELS)
+    assert set(HELD_BY) <= set(KERNELS)
 
 
 @cache
@@ -266,13 +278,8 @@ def all_tests():
 NAMESAKES = {
     "descend": (
         "each learner keeps its weights in another layout",
-        ("multilabel", "stream", "tagging_segments", "tagging_train"),
+        ("decisions", "multilabel", "stream"),
     ),
-    "joined": (
-        "a feature with an action, and the parts of a template",
-        ("cost_sensitive", "tagging_features"),
-    ),
-    "log_total": ("segments have a length beside their label", ("tagging_segments",)),
     "search": ("over labels, and over segments", ("multilabel", "tagging_segments")),
     "sigmoid": ("without a branch, for the rows of a stream", ("rules",)),
     "train": (

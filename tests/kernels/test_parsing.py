@@ -133,7 +133,7 @@ def test_learning_of_trees_equals_the_twin(guided, share, dropout):
         np.array(list(itertools.chain(*golds))),
         flat,
         order,
-        *own,
+        own,
         0.0,
         np.array([5], np.uint64),
     )

@@ -326,7 +326,6 @@ def test_chunks_decided_whole_search_like_enumeration():
             K,
             M,
             width,
-            np.zeros(1, np.uint64),
             labels,
             totals,
         )
@@ -401,8 +400,8 @@ def test_learning_of_whole_chunks_equals_the_definition():
     when = plain_when = 0.0
     for _ in range(3):
         wrong, decisions, when = tagging_segments.train(
-            text, np.array([0, n]), tuple(plan), gold, np.array([0]), 0.2, 0.0, 1.0,
-            0.1, *learned, when, np.zeros(1, np.uint64), K, M,
+            text, np.array([0, n]), tuple(plan), (0.2, 0.0, 1.0, 0.1), gold,
+            np.array([0]), tuple(learned), when, np.zeros(1, np.uint64), K, M,
         )  # fmt: skip
         plain_when = learn_along(text, plan, gold, 0.2, 0.1, plain, plain_when, K, M)
     assert when == pytest.approx(plain_when) == pytest.approx(3 * 0.1 * n)

@@ -42,6 +42,11 @@ class Weights:
         self.epoch = 0
         self.time = 0.0
 
+    @property
+    def arrays(self) -> tuple[SingleFloats, SingleFloats, SingleFloats]:
+        """What the kernels take."""
+        return self.weights, self.squares, self.sums
+
     def average(self) -> SingleFloats:
         """The mean of the weights since averaging started, or else the weights."""
         if self.time <= 0.0:

@@ -17,61 +17,22 @@ import math
 import numpy as np
 
 from argmetric._jit import kernel
+from argmetric._jit.hashing import absorb, draw, mix
+from argmetric._text.kernels.decisions import SURE, best_label, longest_of, place
 
-_FIRST = np.uint64(0xBF58476D1CE4E5B9)
-_SECOND = np.uint64(0x94D049BB133111EB)
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-_S11 = np.uint64(11)
-_S16 = np.uint64(16)
-_S27 = np.uint64(27)
-_S29 = np.uint64(29)
-_S30 = np.uint64(30)
-_S31 = np.uint64(31)
+_S11, _S16 = np.uint64(11), np.uint64(16)
 _LOW16 = np.uint64(0xFFFF)
 _UNIT = 1.0 / (1 << 53)
 _ABSENT = np.uint64(1)  # the code of a node that there is not
-_SURE = 0.01  # a decision this sure of its targets teaches nothing
-SHIFT = 0
-LEFT = 1
-RIGHT = 2
-# Rows of a state
-_STACK = 0
-_HEADS = 1
-_CHILDREN = 2  # first and second from the left, then from the right
-_PLACES = 6
-STATE_ROWS = 7
+SHIFT, LEFT, RIGHT = 0, 1, 2
+# Rows of a state; children are the first and second from the left, then from the right
+_STACK, _HEADS, _CHILDREN, _PLACES, STATE_ROWS = 0, 1, 2, 6, 7
 # Places in `text`
-_CODES = 0
-_STARTS = 1
-# Places in `scheme`
-_KINDS = 0  # of a node that templates read: stack, buffer, or child 0 to 3 of another
-_WHICH = 1  # how deep, how far, or of which node
-_NODES = 2  # a value that templates read: of which node,
-_COLUMNS = 3  # and which attribute
-_PARTS = 4
-_BOUNDS = 5
-_SALTS = 6
-_SHIFT = 7
-# Places in `settings`
-_SET_STEP = 0
-_SET_DROPOUT = 1
-_SET_REFERENCE = 2
-_SET_AVERAGING = 3
-
-
-@kernel
-def mix(h):
-    """Scatter 64 bits (the finisher of splitmix64)."""
-    h = (h ^ (h >> _S30)) * _FIRST
-    h = (h ^ (h >> _S27)) * _SECOND
-    return h ^ (h >> _S31)
-
-
-@kernel
-def draw(state):
-    """Next 64 random bits."""
-    state[0] += _GOLDEN
-    return mix(state[0])
+_CODES, _STARTS = 0, 1
+# Places in `scheme`: of a node that templates read its kind (stack, buffer, or child 0
+# to 3 of another) and which it is (how deep, how far, or of which node); of a value
+# that templates read its node and its attribute
+_KINDS, _WHICH, _NODES, _COLUMNS, _PARTS, _BOUNDS, _SALTS, _SHIFT = range(8)
 
 
 @kernel
@@ -139,8 +100,17 @@ def step_costs(state, n, heads, costs):
 
 
 @kernel
-def template_rows(text, scheme, begin, state, n, nodes, values, rows):
+def feature_rows(scheme):
+    """Room for `template_rows`: nodes, values and rows of the features of a state."""
+    nodes = np.empty(scheme[_KINDS].shape[0], np.int64)
+    values = np.empty(scheme[_NODES].shape[0], np.uint64)
+    return nodes, values, np.empty(scheme[_SALTS].shape[0], np.int64)
+
+
+@kernel
+def template_rows(text, scheme, begin, state, n, features):
     """Row numbers of the features of a state."""
+    nodes, values, rows = features
     top, first = state[_PLACES, 0], state[_PLACES, 1]
     for j in range(nodes.shape[0]):
         kind, which = scheme[_KINDS][j], scheme[_WHICH][j]
@@ -162,8 +132,7 @@ def template_rows(text, scheme, begin, state, n, nodes, values, rows):
     for j in range(rows.shape[0]):
         h = scheme[_SALTS][j]
         for part in range(scheme[_BOUNDS][j], scheme[_BOUNDS][j + 1]):
-            h = (h ^ values[scheme[_PARTS][part]]) * _GOLDEN
-            h ^= h >> _S29
+            h = absorb(h, values[scheme[_PARTS][part]])
         rows[j] = np.int64(mix(h) >> scheme[_SHIFT])
 
 
@@ -182,19 +151,9 @@ def add_up(weights, rows, n_rows, scale, scores):
 
 
 @kernel
-def best_step(scores, allowed):
-    """The first of the highest allowed scores."""
-    best = -1
-    for k in range(3):
-        if allowed[k] and (best < 0 or scores[k] > scores[best]):
-            best = k
-    return best
-
-
-@kernel
 def step_chances(scores, allowed, chances):
     """Probabilities of the allowed actions; returns the logarithm of their norm."""
-    top = scores[best_step(scores, allowed)]
+    top = scores[best_label(scores, allowed, 3)]
     total = 0.0
     for k in range(3):
         chances[k] = math.exp(scores[k] - top) if allowed[k] else 0.0
@@ -234,11 +193,13 @@ def mark_targets(costs, allowed, targets):
 
 
 @kernel
-def descend_rows(weights, squares, sums, rows, n_rows, slopes, step, when):
+def descend_rows(learned, rows, n_rows, slopes, step, when):
     """One step of AdaGrad down the slopes of the three actions, for some rows.
 
-    `sums` gathers the changes times their time, for the average.
+    w -= step · g / √(Σ g²). The sums gather the changes times their time, for the
+    average. Each root is of a sum not yet rounded to 32 bits, unlike in `descend`.
     """
+    weights, squares, sums = learned
     for j in range(n_rows):
         for k in range(3):
             if slopes[k] != 0.0:
@@ -252,15 +213,15 @@ def descend_rows(weights, squares, sums, rows, n_rows, slopes, step, when):
 
 
 @kernel
-def learn_trees(
-    text, scheme, settings, gold, paths, order, weights, squares, sums, when, seed
-):
+def learn_trees(text, scheme, settings, gold, paths, order, learned, when, seed):
     """Learn from the sentences of `order`, one state after the other.
 
     A state teaches that an action of least cost is to be taken. The next state is the
     reference policy's (its best such action, by score) or that of the action on the
     sentence's path; where `paths` is empty, of the policy's own action. The reference
-    policy is drawn once for a sentence with a path, else for every state.
+    policy is drawn once for a sentence with a path, else for every state. settings:
+    step, dropout, probability of the reference policy, and growth of the averaging time
+    with each state.
 
     Returns
     -------
@@ -272,13 +233,13 @@ def learn_trees(
     for s in order:
         longest = max(longest, starts[s + 1] - starts[s])
     state = np.empty((STATE_ROWS, longest + 2), np.int64)
-    nodes = np.empty(scheme[_KINDS].shape[0], np.int64)
-    values = np.empty(scheme[_NODES].shape[0], np.uint64)
-    rows = np.empty(scheme[_SALTS].shape[0], np.int64)
+    features = feature_rows(scheme)
+    rows = features[2]
     scores, chances, slopes = np.empty(3), np.empty(3), np.empty(3)
     costs = np.empty(3, np.int64)
     allowed, targets = np.empty(3, np.bool_), np.empty(3, np.bool_)
-    dropout = settings[_SET_DROPOUT]
+    step, dropout, reference_share, averaging = settings
+    weights = learned[0]
     scale = 1.0 / (1.0 - dropout)
     guided = paths.shape[0] > 0
     wrong = 0
@@ -286,24 +247,24 @@ def learn_trees(
         begin = starts[s]
         n = starts[s + 1] - begin - 1
         begin_tree(state, n)
-        follows = (draw(seed) >> _S11) * _UNIT < settings[_SET_REFERENCE]
+        follows = (draw(seed) >> _S11) * _UNIT < reference_share
         for number in range(2 * n):
             legal_steps(state, n, allowed)
             step_costs(state, n, gold[begin : begin + n + 1], costs)
             mark_targets(costs, allowed, targets)
-            template_rows(text, scheme, begin, state, n, nodes, values, rows)
+            template_rows(text, scheme, begin, state, n, features)
             kept = drop_rows(rows, dropout, seed)
             add_up(weights, rows, kept, scale, scores)
-            own = best_step(scores, allowed)
+            own = best_label(scores, allowed, 3)
             wrong += not targets[own]
-            reference = best_step(scores, targets)
+            reference = best_label(scores, targets, 3)
             step_chances(scores, allowed, chances)
             right = 0.0
             for k in range(3):
                 if targets[k]:
                     right += chances[k]
-            when += settings[_SET_AVERAGING]
-            if 1.0 - right >= _SURE:
+            when += averaging
+            if 1.0 - right >= SURE:
                 for k in range(3):
                     slopes[k] = chances[k]
                     if targets[k]:
@@ -313,20 +274,11 @@ def learn_trees(
                             share = chances[k] / right
                         slopes[k] -= share
                     slopes[k] *= scale
-                descend_rows(
-                    weights,
-                    squares,
-                    sums,
-                    rows,
-                    kept,
-                    slopes,
-                    settings[_SET_STEP],
-                    when,
-                )
+                descend_rows(learned, rows, kept, slopes, step, when)
             if guided:
                 own = paths[2 * (begin - s) + number]
             else:
-                follows = (draw(seed) >> _S11) * _UNIT < settings[_SET_REFERENCE]
+                follows = (draw(seed) >> _S11) * _UNIT < reference_share
             take_step(state, reference if follows else own)
     return wrong, when
 
@@ -339,13 +291,10 @@ def parse_greedily(text, scheme, weights, heads, actions):
     to end, two for each word.
     """
     starts = text[_STARTS]
-    longest = 1
-    for s in range(starts.shape[0] - 1):
-        longest = max(longest, starts[s + 1] - starts[s])
+    longest = longest_of(starts)
     state = np.empty((STATE_ROWS, longest + 2), np.int64)
-    nodes = np.empty(scheme[_KINDS].shape[0], np.int64)
-    values = np.empty(scheme[_NODES].shape[0], np.uint64)
-    rows = np.empty(scheme[_SALTS].shape[0], np.int64)
+    features = feature_rows(scheme)
+    rows = features[2]
     scores = np.empty(3)
     allowed = np.empty(3, np.bool_)
     for s in range(starts.shape[0] - 1):
@@ -354,43 +303,13 @@ def parse_greedily(text, scheme, weights, heads, actions):
         begin_tree(state, n)
         for number in range(2 * n):
             legal_steps(state, n, allowed)
-            template_rows(text, scheme, begin, state, n, nodes, values, rows)
+            template_rows(text, scheme, begin, state, n, features)
             add_up(weights, rows, rows.shape[0], 1.0, scores)
-            action = best_step(scores, allowed)
+            action = best_label(scores, allowed, 3)
             actions[2 * (begin - s) + number] = action
             take_step(state, action)
         for node in range(n + 1):
             heads[begin + node] = state[_HEADS, node]
-
-
-@kernel
-def place(totals, raws, parents, choices, n, width, total, raw, parent, choice):
-    """Keep a candidate among the best `width`, sorted; returns how many are kept.
-
-    Sorted by total, then raw score, then order of arrival: where the total rounds two
-    labels of one parent to the same number, the raw score still tells them apart, so
-    that a beam of width one is the greedy search.
-    """
-    if n == width:
-        last = n - 1
-        if total < totals[last] or (total == totals[last] and raw <= raws[last]):
-            return n
-    else:
-        last = n
-        n += 1
-    while last > 0 and (
-        total > totals[last - 1] or (total == totals[last - 1] and raw > raws[last - 1])
-    ):
-        totals[last] = totals[last - 1]
-        raws[last] = raws[last - 1]
-        parents[last] = parents[last - 1]
-        choices[last] = choices[last - 1]
-        last -= 1
-    totals[last] = total
-    raws[last] = raw
-    parents[last] = parent
-    choices[last] = choice
-    return n
 
 
 @kernel
@@ -403,16 +322,14 @@ def parse_beams(text, scheme, weights, width, mirrored, heads, votes, matrices):
     are `mirrored`, votes are for the nodes as they were before.
     """
     starts = text[_STARTS]
-    longest = 1
-    for s in range(starts.shape[0] - 1):
-        longest = max(longest, starts[s + 1] - starts[s])
+    longest = longest_of(starts)
     states = np.empty((2, width, STATE_ROWS, longest + 2), np.int64)
     made = np.zeros((2, width, longest + 2))  # chances of the steps that made arcs
     now, new, raws = np.empty(width), np.empty(width), np.empty(width)
     parents, choices = np.empty(width, np.int64), np.empty(width, np.int64)
-    nodes = np.empty(scheme[_KINDS].shape[0], np.int64)
-    values = np.empty(scheme[_NODES].shape[0], np.uint64)
-    rows = np.empty(scheme[_SALTS].shape[0], np.int64)
+    best = new, raws, parents, choices
+    features = feature_rows(scheme)
+    rows = features[2]
     scores, chances = np.empty(3), np.empty((width, 3))
     allowed = np.empty(3, np.bool_)
     for s in range(starts.shape[0] - 1):
@@ -426,23 +343,13 @@ def parse_beams(text, scheme, weights, width, mirrored, heads, votes, matrices):
             for h in range(alive):
                 state = states[here, h]
                 legal_steps(state, n, allowed)
-                template_rows(text, scheme, begin, state, n, nodes, values, rows)
+                template_rows(text, scheme, begin, state, n, features)
                 add_up(weights, rows, rows.shape[0], 1.0, scores)
                 norm = step_chances(scores, allowed, chances[h])
                 for k in range(3):
                     if allowed[k]:
-                        kept = place(
-                            new,
-                            raws,
-                            parents,
-                            choices,
-                            kept,
-                            width,
-                            now[h] + (scores[k] - norm),
-                            scores[k],
-                            h,
-                            k,
-                        )
+                        total = now[h] + (scores[k] - norm)
+                        kept = place(best, kept, width, total, scores[k], h, k)
             for h in range(kept):
                 state = states[1 - here, h]
                 state[:, : n + 1] = states[here, parents[h], :, : n + 1]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from argmetric._jit import kernel
+from argmetric._text.kernels.decisions import longest_of
 
 
 @kernel
@@ -80,9 +81,7 @@ def read_chart(root, n, split, joint, agenda, heads):
 @kernel
 def best_trees(starts, scores, matrices, heads):
     """The projective trees with one root whose arcs have the highest sum of scores."""
-    longest = 1
-    for s in range(starts.shape[0] - 1):
-        longest = max(longest, starts[s + 1] - starts[s])
+    longest = longest_of(starts)
     whole = np.empty((2, longest, longest))
     open_ = np.empty((2, longest, longest))
     split = np.empty((2, longest, longest), np.int64)

@@ -5,67 +5,50 @@ from __future__ import annotations
 import numpy as np
 
 from argmetric._jit import kernel
+from argmetric._jit.hashing import absorb, mix
 
-_FIRST = np.uint64(0xBF58476D1CE4E5B9)
-_SECOND = np.uint64(0x94D049BB133111EB)
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-_S27 = np.uint64(27)
-_S29 = np.uint64(29)
-_S30 = np.uint64(30)
-_S31 = np.uint64(31)
 _ONE = np.uint64(1)
 _EDGE = np.uint64(1 << 40)  # beyond the 32 bits of every attribute
 
 
 @kernel
-def mix(h):
-    """Scatter 64 bits (the finisher of splitmix64)."""
-    h = (h ^ (h >> _S30)) * _FIRST
-    h = (h ^ (h >> _S27)) * _SECOND
-    return h ^ (h >> _S31)
+def attribute_at(attributes, column, there, begin, end):
+    """Code of an attribute; places outside the sentence count by their distance."""
+    if there < begin:
+        return _EDGE + np.uint64(begin - there)
+    if there >= end:
+        return _EDGE + _EDGE + np.uint64(there - end)
+    return np.uint64(attributes[there, column])
 
 
 @kernel
-def joined(attributes, columns, offsets, first, last, salt, token, begin, end):
-    """Hash of the parts first..last of a template at a token; 0 where one is absent.
+def joined(attributes, plan, j, token, begin, end):
+    """Hash of the parts of template j at a token; 0 where one is absent.
 
-    Places before and after the sentence count by their distance from it.
+    Part i reads the attribute columns[i] of the token offsets[i] places away; template
+    j has the parts parts[j]..parts[j+1].
     """
-    h = salt
-    for part in range(first, last):
+    columns, offsets, parts, salts, _ = plan
+    h = salts[j]
+    for part in range(parts[j], parts[j + 1]):
         there = token + offsets[part]
-        if there < begin:
-            code = _EDGE + np.uint64(begin - there)
-        elif there >= end:
-            code = _EDGE + _EDGE + np.uint64(there - end)
-        else:
-            code = np.uint64(attributes[there, columns[part]])
-            if code == 0:
-                return code
-        h = (h ^ code) * _GOLDEN
-        h ^= h >> _S29
+        code = attribute_at(attributes, columns[part], there, begin, end)
+        if code == 0:
+            return code
+        h = absorb(h, code)
     return h | _ONE
 
 
 @kernel
-def hash_rows(
-    attributes,
-    sentences,
-    columns,
-    offsets,
-    parts,
-    salts,
-    streams,
-    shift,
-    indptr,
-    indices,
-):
+def hash_rows(attributes, sentences, plan, shift, indptr, indices):
     """Features of every decision; the decisions of a token stand side by side.
 
-    Template j has the parts parts[j]..parts[j+1]; stream s has the templates
-    streams[s]..streams[s+1]. Fills indptr and indices and returns their number.
+    plan: columns, offsets, parts and salts of templates, and `streams`: stream s has
+    the templates streams[s]..streams[s+1]. Fills indptr and indices and returns their
+    number.
     """
     n = 0
+    streams = plan[4]
     n_streams = streams.shape[0] - 1
     for s in range(sentences.shape[0] - 1):
         begin, end = sentences[s], sentences[s + 1]
@@ -73,17 +56,7 @@ def hash_rows(
             for stream in range(n_streams):
                 indptr[token * n_streams + stream] = n
                 for j in range(streams[stream], streams[stream + 1]):
-                    h = joined(
-                        attributes,
-                        columns,
-                        offsets,
-                        parts[j],
-                        parts[j + 1],
-                        salts[j],
-                        token,
-                        begin,
-                        end,
-                    )
+                    h = joined(attributes, plan, j, token, begin, end)
                     if h != 0:
                         indices[n] = np.int32(mix(h) >> shift)
                         n += 1
@@ -92,25 +65,17 @@ def hash_rows(
 
 
 @kernel
-def hash_halves(attributes, sentences, columns, offsets, parts, salts, streams, halves):
+def hash_halves(attributes, sentences, plan, halves):
     """The static half of every history template: halves[decision, template]."""
+    streams = plan[4]
     n_streams = streams.shape[0] - 1
     for s in range(sentences.shape[0] - 1):
         begin, end = sentences[s], sentences[s + 1]
         for token in range(begin, end):
             for stream in range(n_streams):
                 for j in range(streams[stream], streams[stream + 1]):
-                    halves[token * n_streams + stream, j - streams[stream]] = joined(
-                        attributes,
-                        columns,
-                        offsets,
-                        parts[j],
-                        parts[j + 1],
-                        salts[j],
-                        token,
-                        begin,
-                        end,
-                    )
+                    h = joined(attributes, plan, j, token, begin, end)
+                    halves[token * n_streams + stream, j - streams[stream]] = h
 
 
 @kernel

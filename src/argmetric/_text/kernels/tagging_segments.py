@@ -1,9 +1,8 @@
-"""Chunks decided whole: type and length at once.
+"""Chunks decided whole: type and length of one after the other; learning and search.
 
-At a token s, an action is a type with a length m of at most M, or "outside" with the
-length 1, the last column of the scores. The score of (m, type) adds up rows of weights:
-those of the features of the span s..s+m, those of the tokens and pairs within it, which
-grow with m, and history features of the last types, hashed here.
+An action is a length of 1 to M tokens and one of K types, the last of which is
+"outside", with the length 1 only. Scores of actions lie in a row: that of length m and
+type k at (m - 1) * K + k, so that the functions of one decision serve here too.
 """
 
 from __future__ import annotations
@@ -13,114 +12,80 @@ import math
 import numpy as np
 
 from argmetric._jit import kernel
+from argmetric._jit.hashing import absorb, draw, mix
+from argmetric._text.kernels.decisions import (
+    ONE,
+    SURE,
+    add_row,
+    best_label,
+    descend,
+    history_row,
+    list_active,
+    log_total,
+    longest_of,
+    softmax,
+)
+from argmetric._text.kernels.tagging_features import attribute_at
 
-_FIRST = np.uint64(0xBF58476D1CE4E5B9)
-_SECOND = np.uint64(0x94D049BB133111EB)
-_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
-_ONE = np.uint64(1)
-_S8 = np.uint64(8)
-_S27 = np.uint64(27)
-_S29 = np.uint64(29)
-_S30 = np.uint64(30)
-_S31 = np.uint64(31)
-_S40 = np.uint64(40)
-_EDGE = np.uint64(1 << 40)
+_S8, _S29, _S40 = np.uint64(8), np.uint64(29), np.uint64(40)
 _UNIT = 1.0 / (1 << 24)
-_SURE = 0.01
-_SMALL = 0.002
-_FAR = -30.0
 _START, _END, _WHOLE, _WITHIN, _LENGTH = 0, 1, 2, 3, 4
-# The tuples of tagging_layout come without names here: with them, numba's disk
-# cache would refer to their classes, and break where these change.
-# Places in `plan`
-_PARTS = 0
-_ENDS = 1
-_SALTS = 2
-_KINDS = 3
-_PLACES = 4
-_MASKS = 5
-_SHIFT = 6
+# Places in `plan`; tuples come without names here, as in `decisions`
+_PARTS, _ENDS, _SALTS, _KINDS, _PLACES, _MASKS, _SHIFT = 0, 1, 2, 3, 4, 5, 6
 
 
 @kernel
-def mix(h):
-    """Scatter 64 bits (the finisher of splitmix64)."""
-    h = (h ^ (h >> _S30)) * _FIRST
-    h = (h ^ (h >> _S27)) * _SECOND
-    return h ^ (h >> _S31)
-
-
-@kernel
-def draw(state):
-    """Next 64 random bits."""
-    state[0] += _GOLDEN
-    return mix(state[0])
-
-
-@kernel
-def attribute_at(attributes, column, there, begin, end):
-    """Code of an attribute; places outside the sentence count by their distance."""
-    if there < begin:
-        return _EDGE + np.uint64(begin - there)
-    if there >= end:
-        return _EDGE + _EDGE + np.uint64(there - end)
-    return np.uint64(attributes[there, column])
-
-
-@kernel
-def span_hash(attributes, parts, first, last, salt, begin, end, s, m):
-    """Hash of the parts of a template for the span s..s+m; 0 where one is absent.
+def span_hash(text, plan, j, begin, end, s, m):
+    """Hash of the parts of template j for the span s..s+m; 0 where one is absent.
 
     A row of parts is: column, anchor, offset.
     """
-    h = salt
-    for p in range(first, last):
+    parts = plan[_PARTS]
+    h = plan[_SALTS][j]
+    for p in range(plan[_ENDS][j], plan[_ENDS][j + 1]):
         column, anchor, offset = parts[p, 0], parts[p, 1], parts[p, 2]
         if anchor == _LENGTH:
-            h = (h ^ np.uint64(m)) * _GOLDEN
+            h = absorb(h, np.uint64(m))
         elif anchor == _WHOLE:
             for token in range(s, s + m):
-                h = (h ^ np.uint64(attributes[token, column])) * _GOLDEN
-                h ^= h >> _S29
+                h = absorb(h, np.uint64(text[token, column]))
+            h ^= h >> _S29  # tells a span of tokens from the tokens as parts
         else:
             there = s + offset
             if anchor != _START:  # the last token of the span, or one within it
                 there += m - 1
             if anchor == _WITHIN and there < s:
                 return np.uint64(0)
-            code = attribute_at(attributes, column, there, begin, end)
+            code = attribute_at(text, column, there, begin, end)
             if code == 0:
                 return code
-            h = (h ^ code) * _GOLDEN
-        h ^= h >> _S29
-    return h | _ONE
+            h = absorb(h, code)
+    return h | ONE
 
 
 @kernel
-def expand(
-    text,
-    plan,
-    weights,
-    K,
-    begin,
-    end,
-    s,
-    limit,
-    scale,
-    state,
-    rows,
-    counts,
-    inner,
-    ends,
-    halves,
-    base,
-):
+def span_features(plan, K, M):
+    """Room for what `expand` finds of the spans that start at a token.
+
+    rows[m-1, :counts[m-1]] are features of the span of length m alone,
+    inner[:ends[m-1]] those of its tokens, halves[m-1] the static halves of its history
+    features, base[m-1] its scores.
+    """
+    most = plan[_SALTS].shape[0]
+    rows, counts = np.empty((M, most), np.int64), np.empty(M, np.int64)
+    inner, ends = np.empty(M * most, np.int64), np.empty(M, np.int64)
+    halves = np.empty((M, plan[_MASKS].shape[0]), np.uint64)
+    return rows, counts, inner, ends, halves, np.empty((M, K), np.float32)
+
+
+@kernel
+def expand(text, plan, weights, begin, end, s, limit, scale, state, features):
     """Features and static scores of every span that starts at s; returns the longest.
 
-    rows[m-1, :counts[m-1]] are features of the span alone, inner[:ends[m-1]] those of
-    its tokens, halves[m-1] the static halves of its history features, base[m-1] its
-    scores. With `limit` > 0 features are dropped at random, the others scaled.
+    With `limit` > 0 features are dropped at random, the others scaled.
     """
+    rows, counts, inner, ends, halves, base = features
+    K = base.shape[1]
     longest = min(base.shape[0], end - s)
     running = np.zeros(K, np.float32)
     n_inner = 0
@@ -128,17 +93,7 @@ def expand(
         n = 0
         for j in range(plan[_SALTS].shape[0]):
             kind = plan[_KINDS][j]
-            h = span_hash(
-                text,
-                plan[_PARTS],
-                plan[_ENDS][j],
-                plan[_ENDS][j + 1],
-                plan[_SALTS][j],
-                begin,
-                end,
-                s,
-                m,
-            )
+            h = span_hash(text, plan, j, begin, end, s, m)
             if kind == 2:
                 halves[m - 1, plan[_PLACES][j]] = h
                 continue
@@ -148,122 +103,84 @@ def expand(
             if kind == 1:
                 inner[n_inner] = row
                 n_inner += 1
-                for k in range(K):
-                    running[k] += scale * weights[row + k]
+                add_row(running, weights, row, K, scale)
             else:
                 rows[m - 1, n] = row
                 n += 1
         counts[m - 1] = n
         ends[m - 1] = n_inner
         out = base[m - 1]
-        for k in range(K):
-            out[k] = running[k]
+        out[:] = running
         for e in range(n):
-            there = weights[rows[m - 1, e] : rows[m - 1, e] + K]
-            for k in range(K):
-                out[k] += scale * there[k]
+            add_row(out, weights, rows[m - 1, e], K, scale)
     return longest
 
 
 @kernel
-def with_history(plan, weights, K, code, longest, halves, base, found, scores):
+def with_history(plan, weights, code, longest, features, found, scores):
     """Scores of all actions after a history; found[m-1] are its rows."""
-    n = halves.shape[1]
+    halves, base = features[4], features[5]
+    K = base.shape[1]
     for m in range(longest):
-        for k in range(K):
-            scores[m, k] = base[m, k]
-        for j in range(n):
+        out = scores[m * K : m * K + K]
+        out[:] = base[m]
+        for j in range(halves.shape[1]):
             found[m, j] = -1
             if halves[m, j] != 0:
-                h = mix(halves[m, j] ^ ((code & plan[_MASKS][j]) * _GOLDEN))
-                row = np.int64(h >> plan[_SHIFT]) * K
+                mask = plan[_MASKS][j]
+                row = history_row(halves[m, j], code, mask, plan[_SHIFT]) * K
                 found[m, j] = row
-                there = weights[row : row + K]
-                for k in range(K):
-                    scores[m, k] += there[k]
+                add_row(out, weights, row, K, np.float32(1.0))
 
 
 @kernel
-def usable(m, k, K):
-    """Outside, the last column, has the length 1 only."""
-    return k < K - 1 or m == 0
+def usable_actions(K, M):
+    """Which actions there are: "outside", the last type, has the length 1 only."""
+    allowed = np.ones(M * K, np.bool_)
+    for m in range(1, M):
+        allowed[m * K + K - 1] = False
+    return allowed
 
 
 @kernel
-def best_action(scores, longest, K):
-    """Length and type of the highest score, the shortest first."""
-    length, label = 1, 0
+def step_down(learned, features, found, longest, gradient, active, step, scale, when):
+    """One step for all features of the spans that start at a token."""
+    rows, counts, inner, ends, _, _ = features
+    K = active.shape[0]
     for m in range(longest):
-        for k in range(K):
-            if usable(m, k, K) and scores[m, k] > scores[length - 1, label]:
-                length, label = m + 1, k
-    return length, label
-
-
-@kernel
-def log_total(scores, longest, K):
-    """The logarithm of Σ exp(score) over all actions."""
-    length, label = best_action(scores, longest, K)
-    top = np.float64(scores[length - 1, label])
-    total = 0.0
+        own = gradient[m * K : m * K + K]
+        chosen = active[: list_active(own, K, active)]
+        for e in range(counts[m]):
+            descend(learned, rows[m, e], scale, own, chosen, step, when)
+        for j in range(found.shape[1]):
+            if found[m, j] >= 0:
+                one = np.float32(1.0)
+                descend(learned, found[m, j], one, own, chosen, step, when)
+    # A feature of a token belongs to every span that reaches it
+    for i in range((longest - 1) * K - 1, -1, -1):
+        gradient[i] += gradient[i + K]
     for m in range(longest):
-        for k in range(K):
-            if usable(m, k, K):
-                gap = np.float64(scores[m, k]) - top
-                if gap > _FAR:
-                    total += math.exp(gap)
-    return top + math.log(total)
+        own = gradient[m * K : m * K + K]
+        chosen = active[: list_active(own, K, active)]
+        for e in range(ends[m - 1] if m > 0 else 0, ends[m]):
+            descend(learned, inner[e], scale, own, chosen, step, when)
 
 
 @kernel
-def descend(weights, squares, sums, row, value, gradient, step, when):
-    """One step of AdaGrad for a row, where the gradient counts."""
-    for k in range(gradient.shape[0]):
-        slope = gradient[k] * value
-        if abs(gradient[k]) >= _SMALL:
-            squares[row + k] += slope * slope
-            change = -step * slope / math.sqrt(squares[row + k])
-            weights[row + k] += np.float32(change)
-            if when > 0.0:
-                sums[row + k] += np.float32(change * when)
-
-
-@kernel
-def train(
-    text,
-    sentences,
-    plan,
-    gold,
-    order,
-    step,
-    dropout,
-    gold_share,
-    averaging,
-    weights,
-    squares,
-    sums,
-    when,
-    state,
-    K,
-    M,
-):
+def train(text, sentences, plan, settings, gold, order, learned, when, state, K, M):
     """Learn from sentences; returns wrong decisions, decisions and the time.
 
-    gold[i] = length * K + type of the gold chunk that starts at token i, -1 where none
-    starts. The reference policy takes that chunk, or "outside" where there is none or
-    it is too long.
+    settings: step, dropout, share of roll-in decisions that the reference policy takes,
+    and growth of the averaging time with each token. gold[i] = length * K + type of the
+    gold chunk that starts at token i, -1 where none starts. The reference policy takes
+    that chunk, or "outside" where there is none or it is too long.
     """
-    most = plan[_SALTS].shape[0]
-    n_history = plan[_MASKS].shape[0]
-    rows = np.empty((M, most), np.int64)
-    counts = np.empty(M, np.int64)
-    inner = np.empty(M * most, np.int64)
-    ends = np.empty(M, np.int64)
-    halves = np.empty((M, n_history), np.uint64)
-    base = np.empty((M, K), np.float32)
-    scores = np.empty((M, K), np.float32)
-    found = np.empty((M, n_history), np.int64)
-    gradient = np.empty((M, K), np.float64)
+    step, dropout, gold_share, averaging = settings
+    weights = learned[0]
+    features, allowed = span_features(plan, K, M), usable_actions(K, M)
+    scores = np.empty(M * K, np.float32)
+    found = np.empty((M, plan[_MASKS].shape[0]), np.int64)
+    gradient, active = np.empty(M * K), np.empty(K, np.int64)
     limit = np.uint64(dropout / _UNIT)
     scale = np.float32(1.0 / (1.0 - dropout))
     wrong, decisions = 0, 0
@@ -273,118 +190,49 @@ def train(
         s = begin
         while s < end:
             longest = expand(
-                text,
-                plan,
-                weights,
-                K,
-                begin,
-                end,
-                s,
-                limit,
-                scale,
-                state,
-                rows,
-                counts,
-                inner,
-                ends,
-                halves,
-                base,
+                text, plan, weights, begin, end, s, limit, scale, state, features
             )
-            with_history(plan, weights, K, code, longest, halves, base, found, scores)
-            length, label = best_action(scores, longest, K)
-            goal_length, goal = 1, K - 1
+            with_history(plan, weights, code, longest, features, found, scores)
+            taken = best_label(scores, allowed, longest * K)
+            goal = K - 1
             if gold[s] >= 0 and gold[s] // K <= M:
-                goal_length, goal = gold[s] // K, gold[s] % K
-            wrong += length != goal_length or label != goal
+                goal = gold[s] - K
+            wrong += taken != goal
             decisions += 1
-            norm = log_total(scores, longest, K)
-            sure = math.exp(np.float64(scores[goal_length - 1, goal]) - norm)
-            if 1.0 - sure >= _SURE:
-                for m in range(longest):
-                    for k in range(K):
-                        gradient[m, k] = 0.0
-                        if usable(m, k, K):
-                            gap = np.float64(scores[m, k]) - norm
-                            gradient[m, k] = math.exp(gap) if gap > _FAR else 0.0
-                gradient[goal_length - 1, goal] -= 1.0
-                for m in range(longest):
-                    for e in range(counts[m]):
-                        descend(
-                            weights,
-                            squares,
-                            sums,
-                            rows[m, e],
-                            scale,
-                            gradient[m],
-                            step,
-                            when,
-                        )
-                    for j in range(n_history):
-                        if found[m, j] >= 0:
-                            descend(
-                                weights,
-                                squares,
-                                sums,
-                                found[m, j],
-                                np.float32(1.0),
-                                gradient[m],
-                                step,
-                                when,
-                            )
-                # A feature of a token belongs to every span that reaches it
-                for back in range(longest - 1):
-                    m = longest - 2 - back
-                    for k in range(K):
-                        gradient[m, k] += gradient[m + 1, k]
-                for m in range(longest):
-                    for e in range(ends[m - 1] if m > 0 else 0, ends[m]):
-                        descend(
-                            weights,
-                            squares,
-                            sums,
-                            inner[e],
-                            scale,
-                            gradient[m],
-                            step,
-                            when,
-                        )
+            norm = log_total(scores, allowed, longest * K)
+            if 1.0 - math.exp(np.float64(scores[goal]) - norm) >= SURE:
+                softmax(scores, allowed, longest * K, norm, gradient)
+                gradient[goal] -= 1.0
+                step_down(
+                    learned, features, found, longest, gradient, active, step, scale,
+                    when,
+                )  # fmt: skip
             if gold_share > 0.0:
                 chance = np.float64(draw(state) >> _S40) * _UNIT
                 if chance < gold_share:
-                    length, label = goal_length, goal
-            code = (code << _S8) | np.uint64(label + 1)
-            s += length
-            when += averaging * length
+                    taken = goal
+            code = (code << _S8) | np.uint64(taken % K + 1)
+            s += taken // K + 1
+            when += averaging * (taken // K + 1)
     return wrong, decisions, when
 
 
 @kernel
-def search(text, sentences, plan, weights, K, M, width, state, labels, totals):
+def search(text, sentences, plan, weights, K, M, width, labels, totals):
     """Chunk every sentence: labels[i] = length * K + type where a chunk starts, or -1.
 
     Greedy with width 1. Otherwise every token keeps the `width` best ways to reach it,
     by the sum of log probabilities; totals[sentence] is that of the best.
     """
-    most = plan[_SALTS].shape[0]
-    n_history = plan[_MASKS].shape[0]
-    longest_sentence = 1
-    for i in range(sentences.shape[0] - 1):
-        longest_sentence = max(longest_sentence, sentences[i + 1] - sentences[i])
-    rows = np.empty((M, most), np.int64)
-    counts = np.empty(M, np.int64)
-    inner = np.empty(M * most, np.int64)
-    ends = np.empty(M, np.int64)
-    halves = np.empty((M, n_history), np.uint64)
-    base = np.empty((M, K), np.float32)
-    scores = np.empty((M, K), np.float32)
-    found = np.empty((M, n_history), np.int64)
-    reach = np.empty((longest_sentence + 1, width), np.float64)
-    codes = np.empty((longest_sentence + 1, width), np.uint64)
-    backs = np.empty((longest_sentence + 1, width), np.int64)
-    steps = np.empty((longest_sentence + 1, width), np.int64)
-    filled = np.empty(longest_sentence + 1, np.int64)
-    one = np.float32(1.0)
-    none = np.uint64(0)
+    features, allowed = span_features(plan, K, M), usable_actions(K, M)
+    scores = np.empty(M * K, np.float32)
+    found = np.empty((M, plan[_MASKS].shape[0]), np.int64)
+    room = longest_of(sentences) + 1, width
+    reach = np.empty(room, np.float64)
+    codes = np.empty(room, np.uint64)
+    backs, steps = np.empty(room, np.int64), np.empty(room, np.int64)
+    filled = np.empty(room[0], np.int64)
+    state, none = np.zeros(1, np.uint64), np.uint64(0)
     for i in range(sentences.shape[0] - 1):
         begin, end = sentences[i], sentences[i + 1]
         for s in range(begin, end):
@@ -397,63 +245,37 @@ def search(text, sentences, plan, weights, K, M, width, state, labels, totals):
             here = s - begin
             if filled[here] == 0:
                 continue
+            one = np.float32(1.0)
             longest = expand(
-                text,
-                plan,
-                weights,
-                K,
-                begin,
-                end,
-                s,
-                none,
-                one,
-                state,
-                rows,
-                counts,
-                inner,
-                ends,
-                halves,
-                base,
+                text, plan, weights, begin, end, s, none, one, state, features
             )
             for h in range(filled[here]):
-                with_history(
-                    plan,
-                    weights,
-                    K,
-                    codes[here, h],
-                    longest,
-                    halves,
-                    base,
-                    found,
-                    scores,
-                )
-                norm = log_total(scores, longest, K)
-                length, label = best_action(scores, longest, K)
-                for m in range(longest):
-                    for k in range(K):
-                        if not usable(m, k, K):
+                code = codes[here, h]
+                with_history(plan, weights, code, longest, features, found, scores)
+                norm = log_total(scores, allowed, longest * K)
+                best = best_label(scores, allowed, longest * K)
+                for action in range(longest * K):
+                    if not allowed[action] or (width == 1 and action != best):
+                        continue
+                    total = reach[here, h] + (np.float64(scores[action]) - norm)
+                    there = here + action // K + 1
+                    r = filled[there]
+                    if r == width:
+                        if total <= reach[there, r - 1]:
                             continue
-                        if width == 1 and (m + 1 != length or k != label):
-                            continue
-                        total = reach[here, h] + (np.float64(scores[m, k]) - norm)
-                        there = here + m + 1
-                        r = filled[there]
-                        if r == width:
-                            if total <= reach[there, r - 1]:
-                                continue
-                            r -= 1
-                        else:
-                            filled[there] += 1
-                        while r > 0 and total > reach[there, r - 1]:
-                            reach[there, r] = reach[there, r - 1]
-                            codes[there, r] = codes[there, r - 1]
-                            backs[there, r] = backs[there, r - 1]
-                            steps[there, r] = steps[there, r - 1]
-                            r -= 1
-                        reach[there, r] = total
-                        codes[there, r] = (codes[here, h] << _S8) | np.uint64(k + 1)
-                        backs[there, r] = h
-                        steps[there, r] = (m + 1) * K + k
+                        r -= 1
+                    else:
+                        filled[there] += 1
+                    while r > 0 and total > reach[there, r - 1]:
+                        reach[there, r] = reach[there, r - 1]
+                        codes[there, r] = codes[there, r - 1]
+                        backs[there, r] = backs[there, r - 1]
+                        steps[there, r] = steps[there, r - 1]
+                        r -= 1
+                    reach[there, r] = total
+                    codes[there, r] = (code << _S8) | np.uint64(action % K + 1)
+                    backs[there, r] = h
+                    steps[there, r] = K + action
         totals[i] = reach[end - begin, 0]
         place, h = end - begin, 0
         while place > 0:

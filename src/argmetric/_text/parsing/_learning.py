@@ -99,9 +99,7 @@ class Learning(Weights):
                 trees.heads,
                 paths,
                 block,
-                self.weights,
-                self.squares,
-                self.sums,
+                self.arrays,
                 self.time,
                 self.seed,
             )

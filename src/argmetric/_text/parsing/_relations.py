@@ -157,18 +157,11 @@ def _rows(text: Text, heads: Integers, hash_bits: int) -> Rows:
     sentences = text.starts - np.arange(len(text.starts))
     indptr = np.zeros(n + 1, dtype=np.int64)
     indices = np.empty(n * n_templates, dtype=np.int32)
-    used = hash_rows(
-        _attributes(text, heads),
-        sentences,
-        plan.columns,
-        plan.offsets,
-        plan.parts,
-        plan.salts,
-        np.array([0, n_templates], dtype=np.int64),
-        np.uint64(64 - hash_bits),
-        indptr,
-        indices,
-    )
+    tiers = np.array([0, n_templates], dtype=np.int64)
+    templates = plan.columns, plan.offsets, plan.parts, plan.salts, tiers
+    shift = np.uint64(64 - hash_bits)
+    attributes = _attributes(text, heads)
+    used = hash_rows(attributes, sentences, templates, shift, indptr, indices)
     nothing = np.empty(0, np.float32), np.zeros((n, 0), dtype=np.uint64)
     return Rows(indptr, indices[:used], *nothing, sentences)
 
@@ -265,9 +258,7 @@ def learn_relations(
                 tuple(settings),
                 gold,
                 block,
-                learning.weights,
-                learning.squares,
-                learning.sums,
+                learning.arrays,
                 learning.time,
                 learning.seed,
             )

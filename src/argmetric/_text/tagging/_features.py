@@ -87,29 +87,10 @@ def _hashed(
     n_tiers = len(static.tiers) - 1
     indptr = np.zeros(n * n_tiers + 1, dtype=np.int64)
     indices = np.empty(n * len(static.salts), dtype=np.int32)
-    used = hash_rows(
-        attributes,
-        sentences,
-        static.columns,
-        static.offsets,
-        static.parts,
-        static.salts,
-        static.tiers,
-        np.uint64(64 - hash_bits),
-        indptr,
-        indices,
-    )
+    shift = np.uint64(64 - hash_bits)
+    used = hash_rows(attributes, sentences, tuple(static), shift, indptr, indices)
     halves = np.zeros((n * n_tiers, history.widest), dtype=np.uint64)
-    hash_halves(
-        attributes,
-        sentences,
-        history.columns,
-        history.offsets,
-        history.parts,
-        history.salts,
-        history.tiers,
-        halves,
-    )
+    hash_halves(attributes, sentences, tuple(history), halves)
     return Rows(
         indptr, indices[:used], np.empty(0, np.float32), halves, sentences * n_tiers
     )

@@ -69,9 +69,7 @@ class Learning(Weights):
                 tuple(settings),
                 gold,
                 block,
-                self.weights,
-                self.squares,
-                self.sums,
+                self.arrays,
                 self.time,
                 self.seed,
             )

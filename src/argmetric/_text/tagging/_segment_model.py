@@ -92,7 +92,6 @@ class SegmentModel:
             self.n_actions,
             self.max_length,
             width,
-            np.zeros(1, dtype=np.uint64),
             starts,
             np.empty(len(corpus.sentences) - 1),
         )
@@ -145,6 +144,8 @@ def learn_segments(
     try:
         for epoch in range(recipe.epochs):
             averaged = epoch >= 1 or recipe.epochs == 1
+            share = gold_share(recipe.roll_in, epoch)
+            settings = recipe.step, recipe.dropout, share, growth if averaged else 0.0
             order = rng.permutation(len(corpus.sentences) - 1)
             wrong = total = 0
             for first in range(0, len(order), _PASS):
@@ -152,15 +153,10 @@ def learn_segments(
                     text,
                     corpus.sentences,
                     model.plan,
+                    settings,
                     gold,
                     order[first : first + _PASS],
-                    recipe.step,
-                    recipe.dropout,
-                    gold_share(recipe.roll_in, epoch),
-                    growth if averaged else 0.0,
-                    weights,
-                    squares,
-                    sums,
+                    (weights, squares, sums),
                     when,
                     state,
                     K,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -145,8 +146,7 @@ def column_of(attribute: str) -> int | None:
     return 1 if attribute.startswith("pos") else 0
 
 
-@dataclass(frozen=True, eq=False)
-class Compiled:
+class Compiled(NamedTuple):
     """Templates as arrays: parts of template j are parts[j]..parts[j+1]."""
 
     columns: npt.NDArray[np.int64]

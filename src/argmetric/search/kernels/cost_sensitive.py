@@ -13,6 +13,7 @@ import math
 import numpy as np
 
 from argmetric._jit import kernel
+from argmetric._jit.hashing import GOLDEN, mix
 
 PERCEPTRON, LOGISTIC, SVM = 0, 1, 2
 CHEAPEST, REWARD = 0, 1
@@ -20,16 +21,9 @@ FIRST_SQUARE = 0.01  # keeps AdaGrad's first steps from being all of one size
 
 
 @kernel
-def mixed(code):
-    """Scatter 64 bits (the last step of splitmix64)."""
-    code = (code ^ (code >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    code = (code ^ (code >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return code ^ (code >> np.uint64(31))
-
-
-@kernel
-def joined(feature, action):
-    return mixed(feature + action * np.uint64(0x9E3779B97F4A7C15))
+def with_action(feature, action):
+    """Hash of a feature of a state with an action."""
+    return mix(feature + action * GOLDEN)
 
 
 @kernel
@@ -39,9 +33,9 @@ def fill_scores(rows, decision, shift, weights, scores):
     for a in range(indptr[decision], indptr[decision + 1]):
         total = 0.0
         for f in range(state_ptr[decision], state_ptr[decision + 1]):
-            total += values[f] * weights[joined(hashes[f], codes[a]) >> shift]
+            total += values[f] * weights[with_action(hashes[f], codes[a]) >> shift]
         for g in range(pair_ptr[a], pair_ptr[a + 1]):
-            total += pair_values[g] * weights[mixed(pair_hashes[g]) >> shift]
+            total += pair_values[g] * weights[mix(pair_hashes[g]) >> shift]
         scores[a - indptr[decision]] = total
 
 
@@ -159,10 +153,10 @@ def learn(rows, costs, order, shift, kind, target, step, scale, state):
                 if slope == 0.0:
                     continue
                 for f in range(state_ptr[decision], state_ptr[decision + 1]):
-                    where = joined(hashes[f], codes[a]) >> shift
+                    where = with_action(hashes[f], codes[a]) >> shift
                     n = gather(where, slope * values[f], gradients, touched, n)
                 for g in range(pair_ptr[a], pair_ptr[a + 1]):
-                    where = mixed(pair_hashes[g]) >> shift
+                    where = mix(pair_hashes[g]) >> shift
                     n = gather(where, slope * pair_values[g], gradients, touched, n)
         for i in range(n):
             where = touched[i]
@@ -206,7 +200,7 @@ def fill_products(indptr, hashes, values, new_hashes, new_values):
             for g in range(f, indptr[row + 1]):
                 if f == g and (values[f] == 0.0 or values[f] == 1.0):
                     continue
-                new_hashes[place] = mixed(hashes[f] + hashes[g])
+                new_hashes[place] = mix(hashes[f] + hashes[g])
                 new_values[place] = values[f] * values[g]
                 place += 1
 
@@ -220,11 +214,11 @@ def fill_joint(rows, ends, new_hashes, new_values):
     for decision in range(indptr.shape[0] - 1):
         for a in range(indptr[decision], indptr[decision + 1]):
             for f in range(state_ptr[decision], state_ptr[decision + 1]):
-                new_hashes[place] = joined(hashes[f], codes[a])
+                new_hashes[place] = with_action(hashes[f], codes[a])
                 new_values[place] = values[f]
                 place += 1
             for g in range(pair_ptr[a], pair_ptr[a + 1]):
-                new_hashes[place] = mixed(pair_hashes[g])
+                new_hashes[place] = mix(pair_hashes[g])
                 new_values[place] = pair_values[g]
                 place += 1
             ends[a + 1] = place
