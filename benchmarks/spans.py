@@ -32,7 +32,7 @@ from argmetric.sequence import (
     recalibrate,
     standard_features,
 )
-from argmetric.sequence._batch import batch_of
+from argmetric.sequence._crf import batch_of
 
 ROOT = Path(__file__).resolve().parents[1]
 SMALL = 300

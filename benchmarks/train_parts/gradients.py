@@ -16,9 +16,8 @@ from harness import emit
 from scipy.sparse import csr_matrix
 
 import argmetric as am
-from argmetric.train._expected import ExpectedMetric
-from argmetric.train._rows import Rows
-from argmetric.train._soft import SoftMetric
+from argmetric.train._objectives import ExpectedMetric, SoftMetric
+from argmetric.train._rows import TrainingRows
 
 SOFT = ("f1", "f2", "jaccard", "balanced_accuracy", "mcc", "gmean", "kappa")
 EXPECTED = ("f1", "f2", "f0.5")
@@ -44,7 +43,7 @@ def _check(
         y = rng.random(n) < 0.2
         y[:2] = (False, True)
         weight = rng.exponential(size=n) if weighted else np.ones(n)
-        rows = Rows(csr_matrix(X) if sparse else X, y, weight)
+        rows = TrainingRows(csr_matrix(X) if sparse else X, y, weight)
         chosen = SoftMetric if kind == "soft" else ExpectedMetric
         objective = chosen(rows, am.get_metric(metric), gamma=GAMMA)
         theta = rng.normal(size=8)

@@ -9,7 +9,7 @@ from argmetric import scale
 from argmetric._files import DataError
 from argmetric.scale import _calibrate as calibrate_stage
 from argmetric.scale import _labelled as labelled_stage
-from argmetric.scale._columns import Wanted
+from argmetric.scale._columns import WantedColumns
 from argmetric.scale._labelled import drawn_reference, drawn_rows
 from argmetric.scale._reading import How, reading
 from argmetric.scale._sources import find_input
@@ -161,7 +161,7 @@ def test_rows_that_maps_are_compared_on_do_not_depend_on_files(tmp_path):
     for i, breaks in enumerate(([], [1, 4000])):
         folder = write_parts(tmp_path / f"in{i}", table, breaks)
         how = How("stop", None, None, None, None, None)
-        wanted = Wanted({"score": None, "label": None}, weight="w")
+        wanted = WantedColumns({"score": None, "label": None}, weight="w")
         with reading(find_input(folder), wanted, how, both=True) as run:
             drawn.append(drawn_reference(run, 1000))
     one, two = drawn

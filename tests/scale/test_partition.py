@@ -6,10 +6,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from argmetric.scale import _pieces
-from argmetric.scale._columns import Columns, kind_of_group, plain_ids
+from argmetric.scale._columns import UsedColumns, kind_of_group, plain_ids
 from argmetric.scale._pieces import (
     Piece,
-    Reader,
+    PieceReader,
     bucket_of,
     chunks_of,
     hashed,
@@ -45,7 +45,7 @@ def written(request, tmp_path):
     pq.write_table(table, path, row_group_size=900)
     source, schema = look((str(path), path.name))
     kind = kind_of_group(source, schema, "user")
-    columns = Columns("score", group="user", kind=kind, missing="own")
+    columns = UsedColumns("score", group="user", kind=kind, missing="own")
     return Piece(0, source, rows=n), table, columns
 
 
@@ -77,7 +77,7 @@ def test_every_row_is_in_the_bucket_of_its_id(written, tmp_path, monkeypatch, ro
         assert numbers.size == piece.rows
         bucket = read_bucket((piece,), columns)
         np.testing.assert_array_equal(bucket.values, score[numbers])
-        parts = [batch.rows for batch in Reader(piece, columns)]
+        parts = [batch.rows for batch in PieceReader(piece, columns)]
         np.testing.assert_array_equal(np.concatenate(parts), numbers)
         for one in set(ids_of(piece)):
             assert homes.setdefault(one, b) == b

@@ -22,7 +22,7 @@ from argmetric.sequence import (
     decode,
     expectation,
 )
-from argmetric.sequence._gfm import _by_counts, count_laws, maximise
+from argmetric.sequence._exact import _by_counts, count_laws, maximise
 from argmetric.sequence._search import size_bounds
 
 

@@ -48,7 +48,7 @@ def test_gradient_is_that_of_the_metric(metric, objective):
     def loss(z):
         p = 1 / (1 + np.exp(-z))
         if objective == "expected":
-            from argmetric.train._expected import Gold, expected_f
+            from argmetric.train._objectives import Gold, expected_f
 
             return -expected_f(p, 1 - p, Gold(y, weight), kind.beta**2)[0]
         tp, k = weight[y] @ p[y], weight @ p

@@ -22,10 +22,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import argmetric as am
 from argmetric import MetricLogisticRegression
-from argmetric.train._expected import ExpectedMetric
-from argmetric.train._fit import Scaling, Settings, penalised
-from argmetric.train._rows import Rows
-from argmetric.train._soft import SoftMetric
+from argmetric.train._fit import FitSettings, Scaling, penalised
+from argmetric.train._objectives import ExpectedMetric, SoftMetric
+from argmetric.train._rows import TrainingRows
 
 ITEM_WEIGHTS = (
     "the labels of two copies of a row are drawn apart: an item of weight 2 is another "
@@ -283,7 +282,10 @@ def test_many_rare_columns_converge_by_default(objective, goal):
     with pytest.warns(ConvergenceWarning, match="max_iter=100 "):
         stopped = MetricLogisticRegression(**settings, max_iter=100).fit(X, y)
     assert model.objective_ > stopped.objective_
-    rows, plan = Rows(X, y == 1, np.ones(y.size)), Settings(1 / (100 * y.size))
+    rows, plan = (
+        TrainingRows(X, y == 1, np.ones(y.size)),
+        FitSettings(1 / (100 * y.size)),
+    )
     theta = np.append(model.coef_[0], model.intercept_)
     _, gradient = penalised(goal(rows, am.FBeta(1)), theta, plan.strength)
     assert np.abs(Scaling.of(rows, plan).gradient(gradient)).max() <= model.tol

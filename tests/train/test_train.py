@@ -15,11 +15,24 @@ from scipy import sparse
 import argmetric as am
 from argmetric._expected.kernels.nodes import exponential_sum
 from argmetric.metrics._derivatives import slopes
-from argmetric.train._expected import ExpectedMetric, Gold, expected_f, squared_beta
-from argmetric.train._fit import Scaling, Settings, climb, fit, penalised
-from argmetric.train._rows import BLOCK, Rows
-from argmetric.train._soft import Likelihood, SoftMetric
-from argmetric.train._starts import shifted, stratified
+from argmetric.train._fit import (
+    FitSettings,
+    Scaling,
+    climb,
+    fit,
+    penalised,
+    shifted,
+    stratified,
+)
+from argmetric.train._objectives import (
+    ExpectedMetric,
+    Gold,
+    Likelihood,
+    SoftMetric,
+    expected_f,
+    squared_beta,
+)
+from argmetric.train._rows import BLOCK, TrainingRows
 from strategies import probability_vectors
 from twins import logistic as twin
 
@@ -55,7 +68,7 @@ def problem(kind="dense", n=60, k=4, seed=0, weighted=True, dtype=np.float64):
     X = (rng.normal(size=(n, k)) * (rng.random((n, k)) < 0.7)).astype(dtype)
     positive = rng.random(n) < 1 / (1 + np.exp(-X[:, 0] - 0.5 * X[:, -1]))
     weight = rng.uniform(0.2, 3, n) if weighted else np.ones(n)
-    return Rows(sparse.csr_array(X) if kind == "csr" else X, positive, weight)
+    return TrainingRows(sparse.csr_array(X) if kind == "csr" else X, positive, weight)
 
 
 def assert_gradient(function, theta):
@@ -133,7 +146,7 @@ def test_sums_do_not_depend_on_the_number_of_threads(kind):
     one = problem(kind, n=3 * BLOCK + 5, k=3)
     theta = np.array([0.3, -0.7, 0.1, 0.2])
     for count in (2, 3, 8):
-        other = Rows(one.X, one.positive, one.weight, count)
+        other = TrainingRows(one.X, one.positive, one.weight, count)
         for left, right in zip(one.sums(theta, 1), other.sums(theta, 1), strict=True):
             np.testing.assert_array_equal(left, right)
         np.testing.assert_array_equal(one.margins(theta), other.margins(theta))
@@ -156,7 +169,7 @@ def test_moments_of_the_columns(kind):
 
 @pytest.mark.parametrize("margin", [-800.0, -40.0, 0.0, 40.0, 800.0])
 def test_far_margins_give_no_nan(margin):
-    rows = Rows(np.ones((2, 1)), np.array([True, False]), np.ones(2))
+    rows = TrainingRows(np.ones((2, 1)), np.array([True, False]), np.ones(2))
     theta = np.array([0.0, margin])
     for likelihood in (False, True):
         sums, by_class = rows.sums(theta, 1.0, likelihood=likelihood)
@@ -327,7 +340,7 @@ def test_gradient_of_the_expected_metric(kind, weighted, gamma):
 
 def test_the_expected_metric_of_math_is_not_the_soft_one():
     """Erratum 25: p = (.5, .5), gold (1, 0): .4167 against .5."""
-    rows = Rows(np.zeros((2, 1)), np.array([True, False]), np.ones(2))
+    rows = TrainingRows(np.zeros((2, 1)), np.array([True, False]), np.ones(2))
     theta = np.zeros(2)
     soft = SoftMetric(rows, am.FBeta(1)).value_and_gradient(theta)[0]
     exact = ExpectedMetric(rows, am.FBeta(1)).value_and_gradient(theta)[0]
@@ -354,7 +367,7 @@ def test_an_f_measure_by_another_name():
 def test_the_search_space_maps_back_and_forth():
     rows = problem()
     for fit_intercept in (True, False):
-        plan = Settings(strength=0.01, fit_intercept=fit_intercept)
+        plan = FitSettings(strength=0.01, fit_intercept=fit_intercept)
         scaling = Scaling.of(rows, plan)
         theta = np.array([1.0, -2.0, 0.5, 3.0, 0.7 if fit_intercept else 0.0])
         phi = scaling.to_phi(theta)
@@ -376,7 +389,7 @@ def test_the_likelihood_climb_is_logistic_regression():
     model = LogisticRegression(C=2.0, tol=1e-10, max_iter=1000)
     model.fit(rows.X, rows.positive, sample_weight=rows.weight)
     total = rows.positives + rows.negatives
-    plan = Settings(strength=1 / (2.0 * total), tol=1e-9, max_iter=500)
+    plan = FitSettings(strength=1 / (2.0 * total), tol=1e-9, max_iter=500)
     found = climb(Likelihood(rows), np.zeros(5), Scaling.of(rows, plan), plan)
     np.testing.assert_allclose(found.theta[:-1], model.coef_[0], rtol=1e-4)
     np.testing.assert_allclose(found.theta[-1], model.intercept_[0], rtol=1e-4)
@@ -386,7 +399,7 @@ def test_the_shifted_intercept_is_the_best_cut():
     rows = problem(n=80, seed=3)
     theta = np.array([1.0, 0.5, 0.0, 0.0, -3.0])
     z = np.round(rows.margins(theta), 1)  # ties
-    tied = Rows(z[:, None], rows.positive, rows.weight)
+    tied = TrainingRows(z[:, None], rows.positive, rows.weight)
     moved = shifted(tied, am.FBeta(2), np.array([1.0, 0.0]))
 
     def score(chosen):
@@ -396,19 +409,21 @@ def test_the_shifted_intercept_is_the_best_cut():
 
     best = max(score(z > cut) for cut in np.unique(z)[:-1])
     assert score(tied.margins(moved) > 0) == pytest.approx(best, rel=1e-12)
-    flat = Rows(np.ones((4, 1)), rows.positive[:4], np.ones(4))
+    flat = TrainingRows(np.ones((4, 1)), rows.positive[:4], np.ones(4))
     np.testing.assert_array_equal(shifted(flat, am.FBeta(1), np.ones(2)), np.ones(2))
 
 
 def test_a_stratified_sample_keeps_the_counts():
     rng = np.random.default_rng(0)
-    rows = Rows(rng.normal(size=(5000, 1)), rng.random(5000) < 0.02, np.ones(5000))
+    rows = TrainingRows(
+        rng.normal(size=(5000, 1)), rng.random(5000) < 0.02, np.ones(5000)
+    )
     part = stratified(rows, 400, rng)
     assert part.n == 400
     assert part.positive.sum() == rows.positive.sum()  # rare: all of them
     assert part.positives == pytest.approx(rows.positives)
     assert part.negatives == pytest.approx(rows.negatives)
-    common = Rows(rows.X, ~rows.positive, rows.weight)
+    common = TrainingRows(rows.X, ~rows.positive, rows.weight)
     part = stratified(common, 400, rng)
     assert part.n == 400
     assert part.negatives == pytest.approx(common.negatives)
@@ -418,7 +433,7 @@ def test_many_rows_start_on_a_sample_and_end_on_all(monkeypatch):
     from argmetric.train import _fit
 
     rows = problem(n=4000, weighted=False)
-    plan = Settings(strength=1 / 4000)
+    plan = FitSettings(strength=1 / 4000)
 
     def build(part):
         return SoftMetric(part, am.FBeta(1))
@@ -427,7 +442,7 @@ def test_many_rows_start_on_a_sample_and_end_on_all(monkeypatch):
     monkeypatch.setattr(_fit, "MANY", 1000)
     monkeypatch.setattr(_fit, "SAMPLE", 800)
     told = []
-    plan = Settings(strength=1 / 4000, report=told.append)
+    plan = FitSettings(strength=1 / 4000, report=told.append)
     sampled = fit(build, rows, plan, np.random.default_rng(0))
     assert sampled.values.shape == (5,)
     assert sampled.best.value == sampled.values.max()
@@ -447,8 +462,8 @@ def beta_of(alpha):
 
 
 def test_toy_maximum_likelihood():
-    rows = Rows(TOY_X, TOY_Y == 1, np.ones(4))
-    plan = Settings(strength=0.0, tol=1e-9)
+    rows = TrainingRows(TOY_X, TOY_Y == 1, np.ones(4))
+    plan = FitSettings(strength=0.0, tol=1e-9)
     found = climb(Likelihood(rows), np.zeros(2), Scaling.of(rows, plan), plan)
     np.testing.assert_allclose(found.theta[::-1], [0.35, 0.57], atol=0.01)
     assert (rows.margins(found.theta) > 0).all()
@@ -482,7 +497,7 @@ def test_toy_surfaces():
     row, column = np.unravel_index(display.values.argmax(), display.values.shape)
     assert display.theta1[row] > 5
     assert display.theta0[column] < -5
-    rows = Rows(TOY_X, TOY_Y == 1, np.ones(4))
+    rows = TrainingRows(TOY_X, TOY_Y == 1, np.ones(4))
     theta = np.array([display.theta1[70], display.theta0[30]])
     soft = SoftMetric(rows, beta_of(0.25)).value_and_gradient(theta)[0]
     assert display.values[70, 30] == pytest.approx(soft, rel=1e-13)

@@ -19,11 +19,11 @@ from argmetric._input.types import Floats
 from argmetric._input.validation import Probabilities
 from argmetric._results.saving import replaced_whole
 from argmetric.metrics import Metric
-from argmetric.scale._columns import Columns, as_floats
+from argmetric.scale._columns import UsedColumns, as_floats
 from argmetric.scale._conservation import Tally, require_same, tally
 from argmetric.scale._folders import temporary
-from argmetric.scale._pieces import Bucket, Piece, Reader, read_row_numbers
-from argmetric.scale._run import Pieces, Run, counted, n_rows, read_whole
+from argmetric.scale._pieces import Bucket, Piece, PieceReader, read_row_numbers
+from argmetric.scale._run import PieceTuple, Run, counted, n_rows, read_whole
 from argmetric.scale._sources import Source, batches_of, is_arrow, opened, told_of
 from argmetric.scale._tasks import Found, Task
 from argmetric.scale._vector import VectorCut, VectorFound
@@ -47,7 +47,7 @@ class Decided:
 
 def decide_buckets(
     run: Run,
-    buckets: list[Pieces],
+    buckets: list[PieceTuple],
     metric: Metric,
     options: dict[str, Any],
     cuts: dict[int, VectorFound],
@@ -81,7 +81,7 @@ def decide_buckets(
 
 def decide_bucket(
     bucket: Bucket,
-    columns: Columns,
+    columns: UsedColumns,
     metric: Metric,
     options: dict[str, Any],
     path: str,
@@ -117,13 +117,13 @@ def decide_bucket(
 
 
 def cut_bucket(
-    pieces: Pieces, columns: Columns, found: VectorFound, path: str
+    pieces: PieceTuple, columns: UsedColumns, found: VectorFound, path: str
 ) -> Found:
     """Write the labels of a group that is larger than memory and whose cut is known."""
     tallies, cut, positives = [], found.cut, 0
     with replaced_whole(path) as file:
         for piece in pieces:
-            reader = Reader(piece, columns)
+            reader = PieceReader(piece, columns)
             for batch in reader:
                 labels, cut = cut.labels(batch.values)
                 positives += int(labels.sum())

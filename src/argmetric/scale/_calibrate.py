@@ -23,7 +23,7 @@ from argmetric._input.arguments import check_choice, check_count, check_flag, ch
 from argmetric._input.layout import Average
 from argmetric._input.likely_slips import warn_of_scale
 from argmetric.metrics import MetricLike, get_metric
-from argmetric.scale._columns import Wanted
+from argmetric.scale._columns import WantedColumns
 from argmetric.scale._labelled import counted_rows, drawn_reference, taken_rows
 from argmetric.scale._reading import How, reading
 from argmetric.scale._run import Run
@@ -115,9 +115,9 @@ def _wanted(
     weight: str | None,
     group: str | None,
     logits: bool,
-) -> Wanted:
+) -> WantedColumns:
     logits = check_flag(logits, "logits")
-    return Wanted(
+    return WantedColumns(
         {"score": score, "label": label},
         group=group,
         weight=weight,

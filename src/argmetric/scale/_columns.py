@@ -33,7 +33,7 @@ ScoreKind = Literal["probabilities", "logits", "finite"]
 
 
 @dataclass(frozen=True)
-class Wanted:
+class WantedColumns:
     """Columns that a verb asks for, with the names that its caller gave.
 
     Attributes
@@ -119,7 +119,7 @@ def plain_labels(column: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class Columns:
+class UsedColumns:
     """Which columns are read, and how.
 
     Attributes
@@ -224,7 +224,7 @@ def require(right: Booleans, values: Floats, place: str, first: int, rule: str) 
         raise DataError(f"{place} is {values[i]:g} at row {first + i}: {rule}")
 
 
-def find_columns(source: Source, schema: Any, wanted: Wanted) -> Columns:
+def find_columns(source: Source, schema: Any, wanted: WantedColumns) -> UsedColumns:
     """The columns of one file that a verb asked for."""
     table = Table(schema.empty_table(), "parquet", source.path)
     defaults = {
@@ -268,7 +268,7 @@ def find_columns(source: Source, schema: Any, wanted: Wanted) -> Columns:
         if not _is_number(kind):
             raise DataError(f"{source.path}: column {name!r} holds {kind}, not numbers")
     label, decision = found.get("label"), found.get("decision_column")
-    return Columns(
+    return UsedColumns(
         score=found.get("score", ""),
         scores=wanted.scores,
         group=wanted.group,
@@ -361,7 +361,7 @@ def plain_ids(column: Any, kind: str) -> Any:
 
 
 @dataclass(frozen=True)
-class Batch:
+class FileBatch:
     """Rows of a file that are read together.
 
     Attributes
@@ -380,7 +380,7 @@ class Batch:
     values: Floats
     ids: Any = None
     record: Any = None
-    columns: Columns = Columns()
+    columns: UsedColumns = UsedColumns()
     source: Source | None = None
 
     @cached_property
@@ -419,8 +419,8 @@ class Batch:
 
 
 def read_batches(
-    source: Source, columns: Columns, rows: int = BATCH_ROWS
-) -> Iterator[Batch]:
+    source: Source, columns: UsedColumns, rows: int = BATCH_ROWS
+) -> Iterator[FileBatch]:
     """All rows of a file, in their order."""
     import pyarrow as pa
 
@@ -440,7 +440,7 @@ def read_batches(
                 f"{marked('missing_groups', 'own')} makes such rows one group"
             )
         numbers = np.arange(first, first + record.num_rows)
-        yield Batch(numbers, values, ids, record, columns, source)
+        yield FileBatch(numbers, values, ids, record, columns, source)
         first += record.num_rows
 
 

@@ -17,7 +17,7 @@ from argmetric._input.arguments import check_choice, check_flag, check_path
 from argmetric._results.saving import unfinished
 from argmetric.metrics import Metric, MetricLike, get_metric
 from argmetric.scale._buckets import Labelling, append_decisions, decide_buckets
-from argmetric.scale._columns import MissingGroups, Wanted
+from argmetric.scale._columns import MissingGroups, WantedColumns
 from argmetric.scale._folders import (
     Places,
     begin,
@@ -128,7 +128,7 @@ def decide(
         "min_recall": min_recall,
         "calibrator": resolve_calibrator(calibrator, reference, logits=logits),
     }
-    wanted = Wanted(
+    wanted = WantedColumns(
         {"score": score},
         group=group,
         scores="logits" if logits else "probabilities",

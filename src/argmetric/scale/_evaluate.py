@@ -15,7 +15,7 @@ from argmetric._input.arguments import check_choice
 from argmetric._input.types import Integers
 from argmetric.metrics import Metric, MetricLike, get_metric, require_defined
 from argmetric.scale._buckets import defined_sum
-from argmetric.scale._columns import Batch, MissingGroups, Wanted
+from argmetric.scale._columns import FileBatch, MissingGroups, WantedColumns
 from argmetric.scale._conservation import require_all
 from argmetric.scale._pieces import Bucket
 from argmetric.scale._reading import How, reading
@@ -80,7 +80,7 @@ def evaluate(
     metric = get_metric(metric, zero_division=zero_division)
     check_choice(missing_groups, "missing_groups", ("error", "own"))
     check_choice(average, "average", ("groups", "pooled"))
-    wanted = Wanted(
+    wanted = WantedColumns(
         {"decision_column": decision_column, "label": label},
         group=group,
         missing=missing_groups,
@@ -134,7 +134,7 @@ def count_pairs(run: Run) -> Integers:
     return np.asarray(np.sum([found["cells"] for found in results], axis=0))
 
 
-def pairs_of(batches: Iterable[Batch]) -> Found:
+def pairs_of(batches: Iterable[FileBatch]) -> Found:
     """How many rows of a file have every pair of labels."""
     total = np.zeros(len(CELLS), dtype=np.int64)
     for batch in batches:

@@ -34,7 +34,7 @@ class Places:
     output : str
         What is written in the end, by one rename.
     fresh : str
-        The same while it grows, beside it.
+        The output while it grows, beside its place.
     work : str
         Pieces, labels, and what tasks have found.
     """

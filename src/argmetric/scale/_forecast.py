@@ -30,7 +30,7 @@ from argmetric._input.arguments import check_choice, check_share
 from argmetric._input.likely_slips import scores_of_a_model
 from argmetric._input.segments import Segments
 from argmetric.metrics import Metric, MetricLike, get_metric, require_defined
-from argmetric.scale._columns import Batch, MissingGroups, Wanted
+from argmetric.scale._columns import FileBatch, MissingGroups, WantedColumns
 from argmetric.scale._memory import bucket_rows
 from argmetric.scale._pieces import Bucket
 from argmetric.scale._reading import How, reading
@@ -100,7 +100,7 @@ def forecast(
     coverage = check_share(coverage, "coverage")
     check_choice(missing_groups, "missing_groups", ("error", "own"))
     check_choice(average, "average", ("groups", "pooled"))
-    wanted = Wanted(
+    wanted = WantedColumns(
         {"score": score, "decision_column": decision_column},
         group=group,
         missing=missing_groups,
@@ -156,7 +156,7 @@ def forecast_vector(run: Run, metric: Metric, coverage: float) -> Forecast:
     )
 
 
-def count_laws(batches: Iterable[Batch]) -> Found:
+def count_laws(batches: Iterable[FileBatch]) -> Found:
     """Laws of the hits and of the misses of a file."""
     laws: tuple[list[Any], list[Any]] = ([], [])
     positives, expected = 0, []

@@ -12,7 +12,7 @@ from argmetric._calibrate import Counted, Reference
 from argmetric._input.odds import logit
 from argmetric._input.types import Floats, Hashes, Integers
 from argmetric.scale._conservation import require_all, tickets
-from argmetric.scale._pieces import Reader
+from argmetric.scale._pieces import PieceReader
 from argmetric.scale._run import Run
 from argmetric.scale._tasks import Found
 
@@ -63,7 +63,7 @@ class ScoreSums:
         return cls(number, ones, w, w * w, w * said, w * finite, scores, scores).added()
 
     def added(self) -> ScoreSums:
-        """Those with the same number become one."""
+        """Sums in which every number appears once."""
         number, place = np.unique(self.number, return_inverse=True)
         size = number.size
 
@@ -153,7 +153,7 @@ def counted(classes: list[ScoreSums], *, logits: bool, together: bool) -> Counte
     )
 
 
-def sum_rows(reader: Reader, exact: bool) -> Found:
+def sum_rows(reader: PieceReader, exact: bool) -> Found:
     """Sums of the negatives and the positives of a file.
 
     With `exact` only rows with the very same score are added up.
@@ -190,7 +190,7 @@ def counted_rows(run: Run, *, exact: bool, together: bool = False) -> Counted:
 # -- rows that are drawn whatever their label ----------------------------------------
 
 
-def take_rows(reader: Reader, chosen: Integers | None) -> Found:
+def take_rows(reader: PieceReader, chosen: Integers | None) -> Found:
     """Scores, labels, weights and groups of some rows of a file, in their order.
 
     `chosen` has their numbers, rising; None takes all.
@@ -290,7 +290,7 @@ class Drawn:
         return cls(n, *(column[kept] for column in columns))
 
 
-def draw_rows(reader: Reader, first: int, most: int) -> Found:
+def draw_rows(reader: PieceReader, first: int, most: int) -> Found:
     """At most so many negatives and positives of a file with `first` rows before it."""
     drawn = nothing_drawn()
     for batch in reader:

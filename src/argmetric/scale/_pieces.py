@@ -20,7 +20,7 @@ import numpy as np
 from argmetric._input.groups import Groups, code_groups
 from argmetric._input.types import Floats, Hashes, Integers
 from argmetric._results.saving import replaced_whole
-from argmetric.scale._columns import Batch, Columns, arrow_type, read_batches
+from argmetric.scale._columns import FileBatch, UsedColumns, arrow_type, read_batches
 from argmetric.scale._conservation import Tally, mixed, require_same
 from argmetric.scale._folders import moved_folder, temporary
 from argmetric.scale._sources import BATCH_ROWS, Source, told_of
@@ -66,7 +66,7 @@ class Piece:
         return self.pieces if self.source is None else self.source.path
 
 
-class Reader:
+class PieceReader:
     """Batches of the rows of a piece, in the order of its file.
 
     Attributes
@@ -75,15 +75,17 @@ class Reader:
         Rows that were read so far.
     """
 
-    def __init__(self, piece: Piece, columns: Columns, rows: int = BATCH_ROWS) -> None:
+    def __init__(
+        self, piece: Piece, columns: UsedColumns, rows: int = BATCH_ROWS
+    ) -> None:
         self.piece, self.columns, self.rows = piece, columns, rows
         self.read = Tally()
 
-    def __iter__(self) -> Iterator[Batch]:
+    def __iter__(self) -> Iterator[FileBatch]:
         if self.piece.source is not None:
             batches = read_batches(self.piece.source, self.columns, self.rows)
         else:
-            batches = (Batch(*chunk) for chunk in chunks_of(self.piece))
+            batches = (FileBatch(*chunk) for chunk in chunks_of(self.piece))
         for batch in batches:
             self.read += batch.tally
             yield batch
@@ -118,13 +120,13 @@ class Bucket:
         return Groups(codes, whole.dictionary.to_numpy(zero_copy_only=False))
 
 
-def read_bucket(pieces: tuple[Piece, ...], columns: Columns) -> Bucket:
+def read_bucket(pieces: tuple[Piece, ...], columns: UsedColumns) -> Bucket:
     """All rows of some pieces."""
     import pyarrow as pa
 
     values, ids, tallies = [np.empty(0)], [], []
     for piece in pieces:
-        reader = Reader(piece, columns)
+        reader = PieceReader(piece, columns)
         for batch in reader:
             values.append(columns.in_range(batch.values))
             ids.append(batch.ids)
@@ -160,10 +162,10 @@ def read_row_numbers(piece: Piece) -> Integers:
 
 
 def partition(
-    piece: Piece, columns: Columns, path: str, buckets: int, memory: int
+    piece: Piece, columns: UsedColumns, path: str, buckets: int, memory: int
 ) -> Found:
     """Write the pieces of one file; found: its rows, in all and in each bucket."""
-    reader = Reader(piece, columns, chunk_rows(memory))
+    reader = PieceReader(piece, columns, chunk_rows(memory))
     rows = ((batch.rows, batch.values, batch.ids) for batch in reader)
     sizes, chunks = np.zeros(buckets, dtype=np.int64), 0
     with pieces_file(path, columns.kind) as writer:

@@ -28,9 +28,9 @@ from argmetric._input.labels import (
 )
 from argmetric._results.saving import remove_folder, unfinished
 from argmetric.scale._columns import (
-    Columns,
     LabelColumn,
-    Wanted,
+    UsedColumns,
+    WantedColumns,
     find_columns,
     plain_labels,
 )
@@ -82,7 +82,7 @@ def running(executor: Any, n_jobs: int | None) -> Iterator[tuple[Any, int]]:
 @contextlib.contextmanager
 def reading(
     files: list[Any],
-    wanted: Wanted,
+    wanted: WantedColumns,
     how: How,
     pos_label: Any = None,
     *,
@@ -113,13 +113,13 @@ def reading(
         yield run
 
 
-def look_at(run: Run, files: list[Any], wanted: Wanted) -> None:
+def look_at(run: Run, files: list[Any], wanted: WantedColumns) -> None:
     """Stage 0: tell a run its files, by number, and the columns to use.
 
     Files must agree on the columns; the first decides.
     """
     sources: dict[int, Source] = {}
-    first: tuple[Source, Any, Columns] | None = None
+    first: tuple[Source, Any, UsedColumns] | None = None
     room = run.memory // HELD_SHARE
     parts = [
         files[i : i + FILES_OF_A_LOOK] for i in range(0, len(files), FILES_OF_A_LOOK)
@@ -187,7 +187,7 @@ def _looked_at(item: Any) -> Any:
 
 
 def _difference(
-    source: Source, columns: Columns, first: Source, wanted: Columns
+    source: Source, columns: UsedColumns, first: Source, wanted: UsedColumns
 ) -> str:
     if columns.score != wanted.score:
         return (

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 
 from argmetric._files import DataError
-from argmetric.scale._columns import Columns
+from argmetric.scale._columns import UsedColumns
 from argmetric.scale._conservation import Tally, require_read, require_same
 from argmetric.scale._executors import Executor
 from argmetric.scale._folders import Places
@@ -18,7 +18,7 @@ from argmetric.scale._memory import bucket_rows, n_buckets
 from argmetric.scale._pieces import (
     Bucket,
     Piece,
-    Reader,
+    PieceReader,
     partition,
     parts_of,
     read_bucket,
@@ -35,25 +35,27 @@ from argmetric.scale._tasks import (
     run_stage,
 )
 
-Pieces = tuple[Piece, ...]
+PieceTuple = tuple[Piece, ...]
 Report = Callable[[Progress], None] | None
 
 
-def read_file(piece: Piece, columns: Columns, work: Callable[[Reader], Found]) -> Found:
+def read_file(
+    piece: Piece, columns: UsedColumns, work: Callable[[PieceReader], Found]
+) -> Found:
     """What some work finds in a piece, and how many rows it has read."""
-    reader = Reader(piece, columns)
+    reader = PieceReader(piece, columns)
     return {**work(reader), **vars(reader.read)}
 
 
 def read_whole(
-    pieces: Pieces, columns: Columns, work: Callable[[Bucket], Found]
+    pieces: PieceTuple, columns: UsedColumns, work: Callable[[Bucket], Found]
 ) -> Found:
     """What some work finds in a bucket, and which rows of which file it has."""
     bucket = read_bucket(pieces, columns)
     return {**counted(pieces, bucket.tallies), **work(bucket)}
 
 
-def counted(pieces: Pieces, tallies: Sequence[Tally]) -> Found:
+def counted(pieces: PieceTuple, tallies: Sequence[Tally]) -> Found:
     """Which rows of which file a bucket has, in the order of its labels."""
     return {
         "files": [piece.file for piece in pieces],
@@ -85,7 +87,7 @@ class Run:
     report: Report
     on_error: OnError
     sources: dict[int, Source] = field(default_factory=dict)
-    columns: Columns = field(default_factory=Columns)
+    columns: UsedColumns = field(default_factory=UsedColumns)
     tallies: dict[int, Tally] = field(default_factory=dict)
     skipped: list[str] = field(default_factory=list)
 
@@ -128,13 +130,13 @@ class Run:
             warnings.warn(f"left out: {why}", UserWarning, stacklevel=3)
 
     @property
-    def whole_files(self) -> Pieces:
+    def whole_files(self) -> PieceTuple:
         """Every file as one piece."""
         return tuple(
             Piece(i, source, rows=source.rows) for i, source in self.sources.items()
         )
 
-    def partition(self, buckets: int) -> list[Pieces]:
+    def partition(self, buckets: int) -> list[PieceTuple]:
         """Stage 1; buckets as pieces, without files that cannot be read."""
         if buckets == 1 and not (self.columns.group and self.on_error == "skip"):
             return [self.whole_files]
@@ -168,8 +170,8 @@ class Run:
         return [tuple(part) for part in parts if part]
 
     def split(
-        self, buckets: list[Pieces], most_rows: int
-    ) -> tuple[list[Pieces], list[Pieces]]:
+        self, buckets: list[PieceTuple], most_rows: int
+    ) -> tuple[list[PieceTuple], list[PieceTuple]]:
         """Buckets of which none is too large, and groups that are, each by itself."""
         folder = self.places.made("parts")
         small, places, tasks = [], [], []
@@ -195,7 +197,7 @@ class Run:
             small += [part for part in parts[found["large"] :] if part]
         return small, large
 
-    def whole_groups(self) -> list[Pieces]:
+    def whole_groups(self) -> list[PieceTuple]:
         """Buckets of whole groups that fit in memory."""
         most = bucket_rows(self.memory, self.n_workers)
         pieces = self.partition(n_buckets(self.n, most, self.n_workers))
@@ -227,7 +229,7 @@ class Run:
         return results
 
     def over_buckets(
-        self, stage: str, buckets: Sequence[Pieces], work: Callable[[Bucket], Found]
+        self, stage: str, buckets: Sequence[PieceTuple], work: Callable[[Bucket], Found]
     ) -> list[Found]:
         """What some work finds in buckets that together have all rows."""
         read = partial(read_whole, columns=self.columns, work=work)
@@ -254,7 +256,7 @@ class Run:
         return results
 
 
-def n_rows(pieces: Pieces) -> int:
+def n_rows(pieces: PieceTuple) -> int:
     """Rows of all pieces."""
     return sum(piece.rows for piece in pieces)
 

@@ -158,5 +158,5 @@ def refuse(why: str) -> None:
 
 
 def accepted(results: list[Found | Refused]) -> list[Found]:
-    """Those that are results."""
+    """The results of tasks, without those that were refused."""
     return [found for found in results if not isinstance(found, Refused)]

@@ -12,7 +12,7 @@ import numpy as np
 
 from argmetric._input.arguments import shown
 from argmetric._input.types import Booleans, Floats, Integers
-from argmetric.scale._columns import Batch, Wanted
+from argmetric.scale._columns import FileBatch, WantedColumns
 from argmetric.scale._conservation import require_all
 from argmetric.scale._frames import blocks_of, is_array
 from argmetric.scale._reading import How, reading
@@ -20,7 +20,7 @@ from argmetric.scale._run import Run
 from argmetric.scale._sources import OnError, find_input
 from argmetric.scale._tasks import Found, Progress
 from argmetric.scale._vector import packed, unpacked
-from argmetric.train import Rows
+from argmetric.train import TrainingRows
 
 if TYPE_CHECKING:
     from argmetric.train import MetricLogisticRegression
@@ -79,7 +79,7 @@ def fit(
             raise ValueError(f"{name} needs all rows in memory: see estimator.fit")
     if isinstance(features, str) or not isinstance(features, Sequence | None):
         raise TypeError(f"features must be a list of names, not {shown(features)}")
-    wanted = Wanted({"label": label}, features=features)
+    wanted = WantedColumns({"label": label}, features=features)
     how = How(on_error, memory, None, executor, n_jobs, progress)
     arrays = isinstance(files, tuple) and len(files) == 2 and is_array(files[0])
     found = blocks_of(*files) if arrays else find_input(files)
@@ -105,18 +105,18 @@ def fit(
 # -- what is added up over the rows of a file -----------------------------------------
 
 
-def _rows(batch: Batch) -> Rows:
-    return Rows(batch.values, batch.positive, np.ones(batch.rows.size))
+def _rows(batch: FileBatch) -> TrainingRows:
+    return TrainingRows(batch.values, batch.positive, np.ones(batch.rows.size))
 
 
-def _labels(batches: Iterable[Batch]) -> Found:
+def _labels(batches: Iterable[FileBatch]) -> Found:
     parts = [batch.positive for batch in batches]
     whole = np.concatenate(parts) if parts else np.zeros(0, dtype=bool)
     return {"positive": packed(whole)}
 
 
 def _sums(
-    batches: Iterable[Batch], theta: Floats, gamma: float, likelihood: bool
+    batches: Iterable[FileBatch], theta: Floats, gamma: float, likelihood: bool
 ) -> Found:
     sums, slopes = np.zeros(2), np.zeros((2, theta.size))
     for batch in batches:
@@ -125,7 +125,7 @@ def _sums(
     return {"sums": sums, "slopes": slopes}
 
 
-def _squares(batches: Iterable[Batch], center: Floats | None) -> Found:
+def _squares(batches: Iterable[FileBatch], center: Floats | None) -> Found:
     """Σ(x - center)² of every column, or Σx where there is no center."""
     total: Any = 0.0
     for batch in batches:
@@ -134,12 +134,12 @@ def _squares(batches: Iterable[Batch], center: Floats | None) -> Found:
     return {"total": total}
 
 
-def _least(batches: Iterable[Batch], theta: Floats) -> Found:
+def _least(batches: Iterable[FileBatch], theta: Floats) -> Found:
     least = [_rows(batch).least_margin(theta) for batch in batches if batch.rows.size]
     return {"least": min(least, default=np.inf)}
 
 
-def _taken(batches: Iterable[Batch], chosen: Integers) -> Found:
+def _taken(batches: Iterable[FileBatch], chosen: Integers) -> Found:
     """Rows by their numbers in the file, which rise."""
     parts = []
     for batch in batches:
@@ -187,7 +187,7 @@ class FileRows:
     def negatives(self) -> float:
         return float(self.n - self.positive.sum())
 
-    def take(self, rows: Integers, weight: Floats) -> Rows:
+    def take(self, rows: Integers, weight: Floats) -> TrainingRows:
         order = np.argsort(rows, kind="stable")
         ends = np.cumsum([0, *(source.rows for source in self.run.sources.values())])
         words = []
@@ -199,9 +199,9 @@ class FileRows:
         require_all("train", rows.size, len(taken))
         X = np.empty((rows.size, self.k))
         X[order] = taken
-        return Rows(X, self.positive[rows], weight)
+        return TrainingRows(X, self.positive[rows], weight)
 
-    def in_memory(self) -> Rows:
+    def in_memory(self) -> TrainingRows:
         return self.take(np.arange(self.n), np.ones(self.n))
 
     def sums(

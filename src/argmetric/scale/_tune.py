@@ -25,7 +25,7 @@ from argmetric._tune import (
     tune_cuts,
 )
 from argmetric.metrics import Metric, MetricLike, require_defined
-from argmetric.scale._columns import Batch, Wanted
+from argmetric.scale._columns import FileBatch, WantedColumns
 from argmetric.scale._conservation import require_all
 from argmetric.scale._labelled import keys_of
 from argmetric.scale._reading import How, reading
@@ -96,7 +96,7 @@ def tune(
     chosen = one_metric(metric, cost, zero_division)
     limits = check_tune_limits(min_precision, min_recall, max_positives)
     settings = check_settings(limits, choice, n_bootstrap, coverage, cv, random_state)
-    wanted = Wanted({"score": score, "label": label}, scores="finite")
+    wanted = WantedColumns({"score": score, "label": label}, scores="finite")
     how = How(on_error, memory, None, executor, n_jobs, progress)
     with reading(find_input(files), wanted, how, pos_label, both=True) as run:
         require_defined(chosen, run.n)
@@ -232,7 +232,7 @@ def merged_cells(parts: list[ScoreCells]) -> ScoreCells:
 
 
 def count_cells(
-    batches: Iterable[Batch], low: int, high: int, shift: int | None
+    batches: Iterable[FileBatch], low: int, high: int, shift: int | None
 ) -> Found:
     """Cells of the rows of a file with keys between two, in bins of 2^shift keys.
 

@@ -36,10 +36,10 @@ from argmetric._input.odds import logit
 from argmetric._input.types import Floats, Integers
 from argmetric._input.validation import check_scores
 from argmetric.metrics import Metric
-from argmetric.scale._columns import Columns
+from argmetric.scale._columns import UsedColumns
 from argmetric.scale._conservation import Tally, require_same
-from argmetric.scale._pieces import Piece, Reader
-from argmetric.scale._run import Pieces, Run, n_rows
+from argmetric.scale._pieces import Piece, PieceReader
+from argmetric.scale._run import PieceTuple, Run, n_rows
 from argmetric.scale._tasks import Found, Task
 
 FEW = 1 << 21  # scores near the cut that are looked at in this process
@@ -51,7 +51,7 @@ MOST_COUNTS = 1 << 23  # numbers of positives that are looked at one by one
 class Reading:
     """How scores of files become probabilities."""
 
-    columns: Columns
+    columns: UsedColumns
     calibrator: Any = None
 
     def probabilities(self, scores: Floats) -> Floats:
@@ -123,7 +123,9 @@ class VectorFound:
 class PieceItems(Items):
     """Probabilities in files; every question about them is a look at all of them."""
 
-    def __init__(self, run: Run, name: str, pieces: Pieces, reading: Reading) -> None:
+    def __init__(
+        self, run: Run, name: str, pieces: PieceTuple, reading: Reading
+    ) -> None:
         self.run, self.pieces, self.reading = run, pieces, reading
         self.name = name
         self.size = n_rows(pieces)
@@ -203,7 +205,7 @@ class PieceItems(Items):
 def decide_vector(
     run: Run,
     name: str,
-    pieces: Pieces,
+    pieces: PieceTuple,
     reading: Reading,
     metric: Metric,
     limits: Limits,
@@ -264,7 +266,7 @@ Collect = Callable[[Iterator[Floats]], Found]
 
 def scan(piece: Piece, reading: Reading, collect: Collect) -> Found:
     """Read a piece; found: its rows, and what is wanted of their probabilities."""
-    reader, ends = Reader(piece, reading.columns), [np.inf, -np.inf]
+    reader, ends = PieceReader(piece, reading.columns), [np.inf, -np.inf]
 
     def batches() -> Iterator[Floats]:
         for batch in reader:

@@ -9,21 +9,27 @@ from argmetric._text.corpus import (
     write_labels,
     write_sentences,
 )
-from argmetric.sequence._boundary import BoundarySimilarity
 from argmetric.sequence._crf import LinearChainCRF
-from argmetric.sequence._crfsuite import CrfsuiteModel
+from argmetric.sequence._crfsuite import CrfsuiteModel, standard_features
 from argmetric.sequence._decode import SequenceDecision, decode
-from argmetric.sequence._decode_spans import decode_spans
-from argmetric.sequence._distribution import UtilityDistribution, distribution
-from argmetric.sequence._expectation import Expectation, evaluate, expectation
-from argmetric.sequence._features import standard_features
+from argmetric.sequence._decode_spans import SpanDecision, decode_spans
+from argmetric.sequence._expectation import (
+    Expectation,
+    UtilityDistribution,
+    distribution,
+    evaluate,
+    expectation,
+)
 from argmetric.sequence._models import Independent, MarkovChain
 from argmetric.sequence._recalibrate import Recalibration, recalibrate
-from argmetric.sequence._segmentation import Pk, WindowDiff, WindowUtility
-from argmetric.sequence._simple import SimpleFunction
-from argmetric.sequence._span_decision import SpanDecision
+from argmetric.sequence._segmentation import (
+    BoundarySimilarity,
+    Pk,
+    WindowDiff,
+    WindowUtility,
+)
 from argmetric.sequence._spans import SpanMarginals, span_marginals, token_model
-from argmetric.sequence._utilities import CountUtility, Hamming, ZeroOne
+from argmetric.sequence._utilities import CountUtility, Hamming, SimpleFunction, ZeroOne
 
 __all__ = [
     "BoundarySimilarity",

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from argmetric._input.types import Booleans, Floats, Integers
-from argmetric.sequence._batch import segment_sums
+from argmetric.sequence._crf import segment_sums
 from argmetric.sequence._spans import SpanMarginals, tilted_spans
 
 _ROUNDS = 100
@@ -15,7 +15,7 @@ _STEPS_AT_ONCE = 50_000_000  # some tenths of a second, in which no signal is he
 
 
 @dataclass(frozen=True)
-class Choice:
+class SpanChoice:
     """Chosen spans, the value of every cell, and how good the mean can be at most."""
 
     chosen: Booleans
@@ -34,7 +34,7 @@ def _schedule(marginals: SpanMarginals, weights: Floats) -> Booleans:
 
 
 @dataclass(frozen=True)
-class Counts:
+class SpanCounts:
     """Spans in cells: each cell has its own F-measure (a document, a type)."""
 
     marginals: SpanMarginals
@@ -60,7 +60,7 @@ class Counts:
             np.float64
         )
 
-    def separate(self, part: Booleans | None = None) -> Choice:
+    def separate(self, part: Booleans | None = None) -> SpanChoice:
         """Largest value in every cell, for cells that share no sentence.
 
         Dinkelbach: the largest ratio is the λ at which the best
@@ -79,14 +79,14 @@ class Counts:
                 break
             chosen = np.where(better[self.cell], found, chosen)
             level = np.where(better, values, level)
-        return Choice(chosen, level, self._upper(level))
+        return SpanChoice(chosen, level, self._upper(level))
 
     def _upper(self, best: Floats) -> float:
         """Mean that unlisted spans could reach: (a+c)/(b+d) ≤ max(a/b, c/d)."""
         reach = np.maximum(best, (1 + self.b2) * self.least)
         return float(reach.mean()) if reach.size else 0.0
 
-    def joint(self) -> Choice:
+    def joint(self) -> SpanChoice:
         """Mean over cells that share sentences: types.
 
         First every type by itself: an upper bound, and the optimum if no two spans
@@ -103,7 +103,7 @@ class Counts:
             level += choice.values  # 0 in the cells of other types
         upper = self._upper(level)
         if not self._overlap(union):
-            return Choice(union, level, upper)
+            return SpanChoice(union, level, upper)
         total = np.array([self.mean.sum()])
         pooled = replace(self, cell=np.zeros_like(self.cell), mean=total)
         starts = [pooled.separate().chosen, *(choice.chosen for choice in alone)]
@@ -112,7 +112,7 @@ class Counts:
         best = max(
             [*found, *starts], key=lambda chosen: float(self.values(chosen).mean())
         )
-        return Choice(best, self.values(best), upper)
+        return SpanChoice(best, self.values(best), upper)
 
     def _climb(self, level: Floats, size: Floats) -> Booleans:
         """From values and sizes of cells to sets, as long as the mean value rises."""
@@ -135,7 +135,7 @@ class Counts:
 
 def exact(
     marginals: SpanMarginals, documents: Integers, b2: float, empty: Floats
-) -> Choice:
+) -> SpanChoice:
     """Largest E[F_β] of every document, over all sets of listed spans.
 
     E[F_β] of k spans is the sum of their Δ = (1+β²)·E[1(span)/(k + β²t)], whatever
@@ -190,7 +190,7 @@ def exact(
         pass
     # An unlisted span adds less than (1+β²) times its probability/(k + β²)
     upper = float(values.mean()) + (1 + b2) * marginals.unlisted
-    return Choice(chosen, values, upper)
+    return SpanChoice(chosen, values, upper)
 
 
 def exact_steps(marginals: SpanMarginals, documents: Integers, b2: float) -> float:
@@ -202,7 +202,7 @@ def exact_steps(marginals: SpanMarginals, documents: Integers, b2: float) -> flo
     spans = np.diff(marginals.span_indptr[documents])
     tokens = np.diff(marginals.batch.indptr[documents])
     cell = np.repeat(np.arange(mean.size), spans)
-    counts = Counts(marginals, marginals.probability, cell, mean, b2, 0.0)
+    counts = SpanCounts(marginals, marginals.probability, cell, mean, b2, 0.0)
     values = np.maximum(counts.separate().values, 1e-300)
     largest = np.minimum(mean * ((1 + b2) / values - b2), np.minimum(spans, tokens))
     return float(((spans + tokens) * largest**2 / 2).sum())

@@ -13,14 +13,11 @@ from argmetric._input.types import Floats, Integers
 from argmetric._results.display import Lines, Mark, Result, draw_curve, drawing
 from argmetric._results.saving import shown_number
 from argmetric.metrics import Metric
-from argmetric.sequence._distribution import UtilityDistribution, distribution
-from argmetric.sequence._expectation import expected
-from argmetric.sequence._gfm import is_affine, maximise
+from argmetric.sequence._exact import decode_windows, is_affine, maximise
+from argmetric.sequence._expectation import UtilityDistribution, distribution, expected
 from argmetric.sequence._models import Chain, Independent, as_chain
 from argmetric.sequence._search import CLOSED, search
-from argmetric.sequence._simple import SimpleFunction
-from argmetric.sequence._utilities import CountUtility, as_utility
-from argmetric.sequence._windows import decode_windows
+from argmetric.sequence._utilities import CountUtility, SimpleFunction, as_utility
 
 
 @dataclass(frozen=True, repr=False, eq=False)

@@ -1,10 +1,10 @@
-"""Spans to hand in for the F-measure of entities."""
+"""decode_spans: the spans with the best F of expected counts, or expected F."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -13,19 +13,107 @@ from argmetric._input.arguments import check_flag, check_items, check_texts, sho
 from argmetric._input.groups import code_groups
 from argmetric._input.types import Floats, Integers
 from argmetric._input.validation import check_choice
+from argmetric._results.display import Lines, Result, drawing
 from argmetric._text.corpus import SchemeName, Span, write_labels
 from argmetric.metrics import FBeta, Metric, get_metric
-from argmetric.sequence._batch import segment_sums
-from argmetric.sequence._choose import Choice, Counts, exact, exact_steps
-from argmetric.sequence._crf import LinearChainCRF
+from argmetric.sequence._choose import SpanChoice, SpanCounts, exact, exact_steps
+from argmetric.sequence._crf import LinearChainCRF, segment_sums
 from argmetric.sequence._recalibrate import Recalibration
-from argmetric.sequence._span_decision import SpanDecision
 from argmetric.sequence._spans import (
     SpanMarginals,
     check_models,
     log_chance_of_none,
     span_marginals,
 )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class SpanDecision(Result):
+    """The spans to hand in, and the score to expect from them.
+
+    Attributes
+    ----------
+    spans : list of lists of Span
+        For every sentence; one list if one sentence was given.
+    labels : list of lists of str
+        The spans as labels of tokens, in the scheme of the model.
+    expected : float
+        What was maximised: E[F] with method "exact", F of the expected counts with
+        method "counts"; a mean over documents and types where there are several.
+    upper : float
+        No choice can be worth more than this.
+    proven : bool
+        Whether `expected` is the optimum: `upper` within rounding of it, or within
+        what spans below `min_probability` could add.
+    method : {"exact", "counts"}
+        What was maximised.
+    n_spans : int
+        Number of chosen spans.
+    expected_spans : float
+        Expected number of true spans.
+    cell_expected : ndarray
+        `expected` for every document, type, or both (documents by types).
+    metric : Metric
+        The F-measure.
+    n_cut : int
+        Number of sentences with more candidates than can be looked at, so that long
+        ones were left out. `upper` allows for them.
+    cut_length : int or None
+        The length in tokens up to which all are candidates, the least of these
+        sentences; None without one.
+    """
+
+    spans: list[Any]
+    labels: list[Any]
+    expected: float
+    upper: float
+    proven: bool
+    method: str
+    n_spans: int
+    expected_spans: float
+    cell_expected: Floats
+    metric: Metric
+    scheme: SchemeName
+    n_cut: int = 0
+    cut_length: int | None = None
+
+    def _lines(self) -> Lines:
+        what = "E[F]" if self.method == "exact" else "F of expected counts"
+        known = "proven best" if self.proven else f"at most {self.upper:.4f}"
+        return [
+            ("metric", f"{self.metric.name} of spans ({self.scheme}, strict)"),
+            ("chosen", f"{self.n_spans:,} spans"),
+            ("true", f"{self.expected_spans:,.1f} spans expected"),
+            ("expected", f"{self.expected:.4f} ({what}, {known})"),
+        ]
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw how probable the chosen spans are, type by type.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        spans = [
+            span
+            for one in self.spans
+            for span in ([one] if isinstance(one, Span) else one)
+        ]
+        types = sorted({span.type for span in spans})
+        each = [[span.probability for span in spans if span.type == t] for t in types]
+        labels = {"xlabel": "probability of a span", "ylabel": "chosen spans"}
+        score = f"expected {self.metric.name} {self.expected:.3f}"
+        title = f"{self.n_spans:,} spans, {score}"
+        with drawing(ax, (6.4, 3.8), title=title, **labels) as ax:
+            if spans:
+                ax.hist(each, bins=20, range=(0, 1), stacked=True, label=types)
+        return ax
+
 
 Level = Literal["corpus", "document"]
 Method = Literal["auto", "exact", "counts"]
@@ -230,7 +318,7 @@ def _by_counts(
     documents: Integers,
     per_type: bool,
     recalibration: Recalibration | None,
-) -> tuple[Choice, Floats, Floats]:
+) -> tuple[SpanChoice, Floats, Floats]:
     """The choice for F of expected counts, probabilities, expected spans by cell."""
     n_documents, n_types = documents.size - 1, len(marginals.types)
     document = np.repeat(
@@ -256,7 +344,7 @@ def _by_counts(
     least = marginals.unlisted
     if recalibration is not None:
         least = float(recalibration(least))
-    counts = Counts(marginals, p, cell, mean, metric.beta**2, least)
+    counts = SpanCounts(marginals, p, cell, mean, metric.beta**2, least)
     choice = counts.joint() if per_type else counts.separate()
     if metric.zero_division == 1.0:
         kinds = range(n_types) if per_type else None
@@ -265,7 +353,7 @@ def _by_counts(
         values = np.where(better, empty, choice.values)
         upper = max(choice.upper, float(values.mean())) if values.size else 0.0
         upper = upper if not per_type else 1.0
-        choice = Choice(choice.chosen & ~better[cell], values, upper)
+        choice = SpanChoice(choice.chosen & ~better[cell], values, upper)
     return choice, p, mean
 
 
@@ -286,7 +374,7 @@ def _empty_values(
 
 def _chosen_spans(
     marginals: SpanMarginals,
-    choice: Choice,
+    choice: SpanChoice,
     chances: Floats,
     tokens: Sequence[Any] | None,
 ) -> list[list[Span]]:

@@ -36,7 +36,7 @@ class Chain:
         return int(self.steps.shape[0])
 
     def at_least(self, order: int) -> Chain:
-        """The same law with histories of at least so many labels."""
+        """This law, with histories of at least so many labels."""
         if self.order >= order:
             return self
         copies = 1 << (order - self.order)
@@ -69,7 +69,7 @@ class SequenceModel(Protocol):
     """Anything that can say how its two labels follow each other."""
 
     def to_markov_chain(self) -> MarkovChain:
-        """The same law as a Markov chain."""
+        """The law of the labels as a Markov chain."""
         ...
 
 

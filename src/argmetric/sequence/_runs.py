@@ -17,7 +17,7 @@ import numpy as np
 
 from argmetric._input.types import Floats, Integers
 from argmetric.sequence._models import Chain
-from argmetric.sequence._simple import SimpleFunction, Tables
+from argmetric.sequence._utilities import SimpleFunction, Tables
 
 MAX_STATES = 50_000_000  # (history, state) pairs of a layer, in arrays
 MAX_PLAIN_STATES = 1_000_000  # and in a dict

@@ -9,12 +9,10 @@ import numpy as np
 
 from argmetric._input.types import Floats, Integers
 from argmetric.metrics import Metric
+from argmetric.sequence._exact import count_laws, largest, most_probable
 from argmetric.sequence._expectation import expected
-from argmetric.sequence._gfm import count_laws, largest
 from argmetric.sequence._models import Chain
-from argmetric.sequence._simple import SimpleFunction
-from argmetric.sequence._utilities import CountUtility
-from argmetric.sequence._windows import most_probable
+from argmetric.sequence._utilities import CountUtility, SimpleFunction
 
 ALL_COUNTS = 12  # lengths up to which all hypotheses are tried
 ALL_OTHERS = 9

@@ -20,8 +20,7 @@ from argmetric._input.validation import (
 )
 from argmetric._results.display import Lines, Shown
 from argmetric._text.corpus import SCHEMES, Roles, SchemeName, roles_of, well_formed
-from argmetric.sequence._batch import Batch, batch_of
-from argmetric.sequence._crf import LinearChainCRF
+from argmetric.sequence._crf import ChainBatch, LinearChainCRF, batch_of
 
 MOST_SPANS = 200_000  # of a sentence
 
@@ -49,7 +48,7 @@ class SpanMarginals(Shown):
 
     scheme: SchemeName
     roles: Roles
-    batch: Batch
+    batch: ChainBatch
     flat: Integers  # first token, past the last token (of the batch), type
     span_indptr: Integers
     probability: Floats
@@ -290,8 +289,8 @@ def log_chance_of_none(marginals: SpanMarginals, kinds: Sequence[int]) -> Floats
 
 
 def counting_labels(
-    roles: Roles, batch: Batch, kinds: Sequence[int] | None = None
-) -> tuple[Roles, Batch, Integers]:
+    roles: Roles, batch: ChainBatch, kinds: Sequence[int] | None = None
+) -> tuple[Roles, ChainBatch, Integers]:
     """A chain in which some labels occur as often as spans do, and those labels.
 
     In IOB2 those are the B-X. In BIOES a B-X may lead nowhere; what counts is an E-X

@@ -15,20 +15,25 @@ from argmetric._input.odds import expit, from_log_odds, logit_of
 from argmetric._input.types import BinaryLabels, Floats
 from argmetric._input.validation import to_numpy
 from argmetric.metrics import MetricLike
-from argmetric.stream._features import Vocabulary
 from argmetric.stream._input import (
+    Vocabulary,
     check_same_classes,
     code_labels,
     first_classes,
+    order_classes,
     read_labels,
     read_rows,
+    two_classes,
 )
-from argmetric.stream._labels import order_classes, two_classes
-from argmetric.stream._learners import AverageName, LearnerName, Rows, count_rows
+from argmetric.stream._learners import AverageName, FeatureRows, LearnerName, count_rows
 from argmetric.stream._model import Detector, StreamModel
-from argmetric.stream._parameters import configuration_of, new_model
+from argmetric.stream._parameters import (
+    StateHeader,
+    configuration_of,
+    new_model,
+    undamaged,
+)
 from argmetric.stream._rules import RuleName, ThresholdRule, check_weight, undecided
-from argmetric.stream._saved import StateHeader, undamaged
 
 
 class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -457,7 +462,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self._vocabulary = Vocabulary(0, {name: i for i, name in enumerate(names)})
         self._model = new_model(self, width)
 
-    def _rows(self, X: Any, *, reset: bool = False, least: int = 0) -> Rows:
+    def _rows(self, X: Any, *, reset: bool = False, least: int = 0) -> FeatureRows:
         return read_rows(self, X, self.hash_bits, reset=reset, least=least)
 
     def _truth(

@@ -41,15 +41,15 @@ class SparseRows:
         return SparseRows(self.indptr[start : stop + 1], self.indices, self.data)
 
 
-Rows = Floats | SparseRows
+FeatureRows = Floats | SparseRows
 
 
-def count_rows(rows: Rows) -> int:
+def count_rows(rows: FeatureRows) -> int:
     """Number of rows of either kind."""
     return rows.n if isinstance(rows, SparseRows) else rows.shape[0]
 
 
-def part_of(rows: Rows, start: int, stop: int) -> Rows:
+def part_of(rows: FeatureRows, start: int, stop: int) -> FeatureRows:
     """Some rows of either kind, without a copy."""
     if isinstance(rows, SparseRows):
         return rows.part(start, stop)
@@ -199,7 +199,7 @@ class Learner:
         self,
         state: ModelState,
         rule: Floats,
-        rows: Rows,
+        rows: FeatureRows,
         y: npt.NDArray[np.uint8],
         weight: Floats,
         pace: int,
@@ -226,7 +226,7 @@ class Learner:
         self,
         state: ModelState,
         rule: Floats,
-        rows: Rows,
+        rows: FeatureRows,
         given: tuple[Any, ...],
         out: tuple[Any, ...],
     ) -> None:

@@ -15,7 +15,7 @@ except ModuleNotFoundError:
 class RiverClassifier(OnlineClassifier, *([_RiverBase] if _RiverBase else [])):  # type: ignore[misc]
     """`OnlineClassifier` for river's pipelines, metrics and evaluation.
 
-    The same parameters and methods; labels are booleans.
+    Parameters and methods are those of `OnlineClassifier`; labels are booleans.
     """
 
     def __new__(cls, *args: Any, **options: Any) -> Self:

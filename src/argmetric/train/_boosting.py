@@ -14,7 +14,7 @@ from argmetric._input.odds import from_log_odds
 from argmetric._input.types import Floats
 from argmetric._input.validation import check_choice, to_floats
 from argmetric.metrics import Metric, MetricLike, get_metric, slopes
-from argmetric.train._expected import Gold, expected_f, squared_beta
+from argmetric.train._objectives import Gold, expected_f, squared_beta
 
 Kind = Literal["weighted", "soft", "expected"]
 LEAST_SLOPE = 0.01  # of g' in the second derivative: rows beyond |z| = 4.6 move less

@@ -28,11 +28,20 @@ from argmetric._input.odds import from_log_odds
 from argmetric._input.sparse import check_features
 from argmetric._input.types import Floats
 from argmetric.metrics import MetricLike, get_metric
-from argmetric.train._expected import ExpectedMetric, squared_beta
-from argmetric.train._fit import Fit, Settings, fit
-from argmetric.train._labels import Labels, read_labels, read_weights
-from argmetric.train._rows import Rows, SummedRows
-from argmetric.train._soft import MetricGoal, SoftMetric
+from argmetric.train._fit import Fit, FitSettings, fit
+from argmetric.train._objectives import (
+    ExpectedMetric,
+    MetricGoal,
+    SoftMetric,
+    squared_beta,
+)
+from argmetric.train._rows import (
+    SummedRows,
+    TrainingClasses,
+    TrainingRows,
+    read_labels,
+    read_weights,
+)
 
 SMALLEST_C = 1e-100  # the penalty, its inverse, is multiplied by squares
 FLAT = 14.0  # a margin beyond which a row no longer moves the objective: g' < 1e-6
@@ -104,7 +113,7 @@ class MetricLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[
     objective_ : float
         The penalised objective at the solution, in units of the metric.
     restarts_ : ndarray of shape (n_restarts,)
-        The same on all rows for each start; the best is `objective_`.
+        The objective on all rows for each start; the best is `objective_`.
     n_iter_ : ndarray of shape (1,)
         Iterations of the best climb.
     n_features_in_ : int
@@ -213,14 +222,14 @@ class MetricLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[
         if self.pos_label is None:
             warn_of_common_class(labels.classes, 1, y)
         weight = read_weights(y, labels, sample_weight, self.class_weight)
-        rows = Rows(X, y == labels.positive, weight, check_jobs(self.n_jobs))
+        rows = TrainingRows(X, y == labels.positive, weight, check_jobs(self.n_jobs))
         if not weight.all():  # rows of weight 0 are not there
             there = np.flatnonzero(weight)
             rows = rows.take(there, weight[there])
         return self._fit_rows(rows, labels, previous)
 
     def _fit_rows(
-        self, rows: SummedRows, labels: Labels, previous: Floats | None = None
+        self, rows: SummedRows, labels: TrainingClasses, previous: Floats | None = None
     ) -> Self:
         """Search, and keep what was found; the rows may lie elsewhere."""
         if previous is not None and previous.size != rows.k + 1:
@@ -333,7 +342,7 @@ class MetricLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[
             if self.verbose:
                 print(f"[MetricLogisticRegression] {text}")
 
-        settings = Settings(
+        settings = FitSettings(
             strength=1.0 / (float(self.C) * (rows.positives + rows.negatives)),
             fit_intercept=bool(self.fit_intercept),
             n_restarts=int(self.n_restarts),

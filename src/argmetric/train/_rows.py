@@ -1,4 +1,4 @@
-"""The rows of a training set, and the passes over them."""
+"""The rows of a training set, their labels and weights, and the passes over them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,67 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from argmetric._input.labels import (
+    class_number,
+    one_class,
+    plain_label,
+    refuse_more_than_two,
+)
 from argmetric._input.types import Floats, Integers
+from argmetric._input.validation import check_weight
+
+
+@dataclass(frozen=True)
+class TrainingClasses:
+    """The two classes, sorted, and the one that the metric calls positive."""
+
+    classes: npt.NDArray[Any]
+    positive: Any
+
+
+def read_labels(y: npt.NDArray[Any], pos_label: Any) -> TrainingClasses:
+    """The classes of y; anything but two is refused."""
+    from sklearn.utils.multiclass import check_classification_targets, type_of_target
+
+    check_classification_targets(y)
+    kind = type_of_target(y, input_name="y", raise_unknown=True)
+    if kind not in ("binary", "multiclass"):
+        raise ValueError(f"y must hold one label per row, not {kind} targets")
+    classes = np.unique(y)
+    refuse_more_than_two(classes, pos_label)
+    return TrainingClasses(classes, classes[class_number(classes, pos_label)])
+
+
+def read_weights(
+    y: npt.NDArray[Any], labels: TrainingClasses, sample_weight: Any, class_weight: Any
+) -> Floats:
+    """Weights of the rows times those of their classes; both classes must weigh."""
+    weight = _sample_weights(sample_weight, y.shape[0])
+    second = y == labels.classes[1]
+    sizes = np.array([weight[~second].sum(), weight[second].sum()])
+    factor = np.ones(2)
+    if isinstance(class_weight, str) and class_weight == "balanced":
+        factor = sizes.sum() / (2.0 * np.where(sizes > 0, sizes, 1.0))
+    elif class_weight is not None:
+        from sklearn.utils import compute_class_weight
+
+        factor = compute_class_weight(class_weight, classes=labels.classes, y=y)
+        if not (np.isfinite(factor).all() and (factor >= 0).all()):
+            raise ValueError(f"class_weight must not be negative: {class_weight!r}")
+    there = np.flatnonzero(sizes * factor)
+    if there.size == 0:
+        raise ValueError("all weights are zero: there is nothing to learn from")
+    if there.size == 1:
+        label = plain_label(labels.classes[there[0]])
+        raise one_class(label, "y", "label of positive weight")
+    return np.asarray(weight * np.where(second, factor[1], factor[0]))
+
+
+def _sample_weights(weight: Any, n: int) -> Floats:
+    """Finite weights, none negative, one per row."""
+    checked = check_weight(weight, (n,), "y")
+    return np.ones(n) if checked is None else checked
+
 
 Result = TypeVar("Result")
 
@@ -71,15 +131,15 @@ class SummedRows(Protocol):
     def least_margin(self, theta: Floats) -> float:
         """The least margin on the right side of any row; negative where one errs."""
 
-    def take(self, rows: Integers, weight: Floats) -> Rows:
+    def take(self, rows: Integers, weight: Floats) -> TrainingRows:
         """Some rows in memory, with weights of their own."""
 
-    def in_memory(self) -> Rows:
+    def in_memory(self) -> TrainingRows:
         """All of them."""
 
 
 @dataclass(frozen=True)
-class Rows:
+class TrainingRows:
     """Dense C-ordered or CSR rows in memory, their labels and their weights."""
 
     X: Any
@@ -114,11 +174,11 @@ class Rows:
             return tuple(_frozen(part) for part in parts)
         return (_frozen(self.X),)
 
-    def take(self, rows: Integers, weight: Floats) -> Rows:
+    def take(self, rows: Integers, weight: Floats) -> TrainingRows:
         """Some rows, with weights of their own."""
-        return Rows(self.X[rows], self.positive[rows], weight, self.n_threads)
+        return TrainingRows(self.X[rows], self.positive[rows], weight, self.n_threads)
 
-    def in_memory(self) -> Rows:
+    def in_memory(self) -> TrainingRows:
         """All of them: these."""
         return self
 
