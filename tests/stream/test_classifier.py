@@ -1,29 +1,20 @@
-"""The online classifier, river's side of it, delayed labels, drift, state, wrapper."""
+"""The online classifier, river's side of it, delayed labels and drift."""
 
-import copy
-import io
 import math
-import pickle
 
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
-from sklearn.linear_model import SGDClassifier
-from sklearn.naive_bayes import GaussianNB
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import argmetric as am
 from argmetric.stream import (
     FOFORule,
-    HistogramRule,
-    OFORule,
     OnlineClassifier,
-    OnlineThreshold,
-    ProgressiveScore,
-    get_rule,
 )
+from stream_data import problem, same_state
 
 ORDER = "steps are counted in rows: a row of weight 2 is not two rows"
 EXPECTED_TO_FAIL = {
@@ -46,20 +37,6 @@ EXPECTED_TO_FAIL = {
 @pytest.mark.filterwarnings("ignore:invalid value encountered in cast")
 def test_estimator_checks(estimator, check):
     check(estimator)
-
-
-def problem(n=2000, seed=0, shift=2.5):
-    rng = np.random.default_rng(seed)
-    X = rng.normal(size=(n, 4))
-    y = rng.random(n) < 1 / (1 + np.exp(shift - X @ [2, 1, 0, -1]))
-    return X, y.astype(int)
-
-
-def same_state(one, other):
-    found, wanted = one.get_state(), other.get_state()
-    assert found.keys() == wanted.keys()
-    for key, array in wanted.items():
-        np.testing.assert_array_equal(found[key], array, err_msg=key)
 
 
 def test_progressive_beats_one_half():
@@ -259,22 +236,6 @@ def test_river_evaluation():
 # -- labels that come later ---------------------------------------------------
 
 
-@pytest.mark.parametrize("array", ["rule_state", "weights"])
-def test_arrays_of_a_memory_map_are_copied(array):
-    """Workers of joblib are handed large arrays that cannot be written to."""
-    X, y = problem(400)
-    model = OnlineClassifier().fit(X[:200], y[:200])
-    mapped = copy.deepcopy(model)
-    held = mapped._model if array == "rule_state" else mapped._model.state
-    getattr(held, array).flags.writeable = False
-    before = getattr(held, array).copy()
-    shown = getattr(held, array)
-    same_state(
-        mapped.partial_fit(X[200:], y[200:]), model.partial_fit(X[200:], y[200:])
-    )
-    np.testing.assert_array_equal(shown, before)
-
-
 def test_labels_that_come_at_once_are_no_different():
     X, y = problem(400)
     model = OnlineClassifier().fit(X[:200], y[:200])
@@ -424,189 +385,6 @@ def test_row_ends_outside_of_a_matrix_are_refused(bits):
         model.predict(short)
 
 
-# -- state --------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("learner", ["mixture", "sgd", "stamp", "omcsl"])
-def test_state_goes_through_a_file_and_on_exactly(learner):
-    X, y = problem(900)
-    options = {"learner": learner, "random_state": 3}
-    whole = OnlineClassifier(**options)
-    expected = whole.progressive(X, y)
-    first = OnlineClassifier(**options).partial_fit(X[:411], y[:411])
-    file = io.BytesIO()
-    np.savez(file, **first.get_state())
-    file.seek(0)
-    with np.load(file) as state:
-        second = OnlineClassifier(**options).set_state(state)
-    assert second.score_ == first.score_
-    np.testing.assert_array_equal(second.progressive(X[411:], y[411:]), expected[411:])
-    same_state(second, whole)
-    third = pickle.loads(pickle.dumps(first))
-    np.testing.assert_array_equal(third.progressive(X[411:], y[411:]), expected[411:])
-
-
-def test_state_holds_names_and_waiting_rows():
-    X, y = problem(60)
-    model = OnlineClassifier(learner="sgd")
-    for x, label in zip(X[:30], y[:30] == 1, strict=True):
-        model.learn_one(dict(zip("abcd", x, strict=True)), label)
-    ids, _ = model.predict_id(X[30:])
-    other = OnlineClassifier(learner="sgd").set_state(model.get_state())
-    for one in (model, other):
-        one.feedback(ids[::-1], y[30:][::-1] == 1)
-        one.learn_one({"e": 1.0, "a": 2.0}, True)
-    same_state(model, other)
-    assert other.predict_one({"a": 3.0}) == model.predict_one({"a": 3.0})
-
-
-def test_states_of_other_models_are_refused():
-    X, y = problem(50)
-    state = OnlineClassifier().fit(X, y).get_state()
-    with pytest.raises(ValueError, match="other parameters"):
-        OnlineClassifier(rule=HistogramRule(bins=64)).set_state(state)
-    with pytest.raises(ValueError, match="lacks rule"):
-        OnlineClassifier().set_state({k: v for k, v in state.items() if k != "rule"})
-    with pytest.raises(ValueError, match="other shapes"):
-        OnlineClassifier().set_state(state | {"rule": state["rule"][:-1]})
-
-
-# -- scores -------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("options", [{}, {"window": 30}, {"fading": 20.0}])
-@pytest.mark.parametrize("metric", ["f1", "mcc"])
-def test_progressive_scores(metric, options):
-    rng = np.random.default_rng(0)
-    y, z = rng.random(200) < 0.4, rng.random(200) < 0.5
-    score = ProgressiveScore(metric, **options)
-    weights = np.ones(200)
-    if "window" in options:
-        weights[:-30] = 0
-    if "fading" in options:
-        weights = (1 - 1 / 20.0) ** np.arange(199, -1, -1)
-    expected = am.get_metric(metric).value(
-        weights[y & z].sum(), weights[z].sum(), weights[y].sum(), weights.sum()
-    )
-    assert score.update(y, z) == pytest.approx(expected, rel=1e-13)
-    for size in (1, 7):
-        parts = ProgressiveScore(metric, **options)
-        for i in range(0, 200, size):
-            parts.update(y[i : i + size], z[i : i + size])
-        np.testing.assert_array_equal(parts.counts, score.counts)
-    assert score.update([], []) == score.value
-    one = ProgressiveScore(metric, **options)
-    one.update(1, 1)
-    assert repr(one).startswith("ProgressiveScore(")
-
-
-def test_progressive_scores_refuse():
-    with pytest.raises(ValueError, match="not both"):
-        ProgressiveScore("f1", window=3, fading=4)
-    with pytest.raises(ValueError, match="window must be"):
-        ProgressiveScore("f1", window=0)
-    with pytest.raises(ValueError, match="fading must be"):
-        ProgressiveScore("f1", fading=1)
-    with pytest.raises(ValueError, match="y_pred has shape"):
-        ProgressiveScore("f1").update([1, 0], [1])
-
-
-# -- around other models ------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "model", [SGDClassifier(loss="log_loss", random_state=0), GaussianNB()]
-)
-def test_a_threshold_for_a_model_of_scikit_learn(model):
-    X, y = problem(4000)
-    wrapped, plain = OnlineThreshold(model), clone(model)
-    guesses = np.zeros(4000, dtype=int)
-    for i in range(0, 4000, 50):
-        part = slice(i, i + 50)
-        if i:
-            guesses[part] = plain.predict(X[part])
-        plain.partial_fit(X[part], y[part], classes=[0, 1])
-        wrapped.partial_fit(X[part], y[part], classes=[0, 1])
-    assert wrapped.score_ > am.get_metric("f1").score(y, guesses)
-    np.testing.assert_array_equal(  # the model itself is the same
-        wrapped.model_.predict(X), plain.predict(X)
-    )
-    p = wrapped.predict_proba(X)[:, 1]
-    clear = np.abs(p - wrapped.threshold_) > 1e-9
-    decided = wrapped.predict(X)[clear] == 1
-    np.testing.assert_array_equal(decided, p[clear] > wrapped.threshold_)
-    assert wrapped.score(X, y) > 0.3
-
-
-def test_a_threshold_with_the_smaller_label_positive():
-    X, y = problem(1000)
-    names = np.where(y == 1, "a", "b")
-    model = SGDClassifier(loss="log_loss", random_state=0)
-    wrapped = OnlineThreshold(model, rule="newton", pos_label="a")
-    for i in range(0, 1000, 50):
-        wrapped.progressive(X[i : i + 50], names[i : i + 50], classes=["a", "b"])
-    assert wrapped.score_ > 0.3
-    assert (wrapped.predict(X) == "a").mean() < 0.5
-    with pytest.raises(ValueError, match="row 0: label 'c' is neither 'a'"):
-        wrapped.partial_fit(X[:1], ["c"])
-
-
-def test_a_threshold_for_a_model_of_river():
-    pytest.importorskip("river")
-    from river import linear_model
-
-    X, y = problem(1500)
-    wrapped = OnlineThreshold(linear_model.LogisticRegression())
-    assert wrapped.predict_one({0: 1.0}) is True  # ½ is above the first threshold, ¼
-    assert wrapped.predict_proba_one({0: 1.0}) == {False: 0.5, True: 0.5}
-    plain, hits = linear_model.LogisticRegression(), []
-    for x, label in zip(X, y == 1, strict=True):
-        row = dict(enumerate(x))
-        hits.append(plain.predict_one(row))
-        plain.learn_one(row, label)
-        wrapped.learn_one(row, label)
-    assert wrapped.score_ > am.get_metric("f1").score(y, np.array(hits, dtype=int))
-    assert wrapped.model_.weights == plain.weights
-    again = OnlineThreshold(linear_model.LogisticRegression())
-    again.progressive(X, y == 1)
-    assert again.score_ == wrapped.score_
-    assert again.predict(X[:5]).dtype == bool
-
-
-def test_fit_of_a_threshold_learns_from_what_the_model_says():
-    model = OnlineThreshold(GaussianNB(), "f1")
-    X, y = problem(2000)
-    blocks = OnlineThreshold(GaussianNB(), "f1")
-    for i in range(0, 2000, 256):
-        blocks.partial_fit(X[i : i + 256], y[i : i + 256], classes=[0, 1])
-    assert model.fit(X, y).threshold_ == blocks.threshold_
-    assert model.fit(X.tolist(), y).score_ == blocks.score_ > 0.4
-    with pytest.raises(ValueError, match="inconsistent numbers"):
-        model.fit(X, y[1:])
-    with pytest.raises(TypeError, match="model must have partial_fit or learn_one"):
-        OnlineThreshold("svm").fit(X, y)
-
-
-def test_a_block_that_the_model_refuses_does_not_count_for_the_rule():
-    X, y = problem(50)
-    model = OnlineThreshold(GaussianNB())
-    X[3, 1] = np.nan
-    with pytest.raises(ValueError, match="NaN"):
-        model.partial_fit(X, y, classes=[0, 1])
-    fresh = get_rule("histogram").init_state("f1")
-    np.testing.assert_array_equal(model._rule_state, fresh)
-
-
-def test_a_threshold_for_a_model_of_river_on_sparse_rows():
-    naive_bayes = pytest.importorskip("river.naive_bayes")
-    X, y = problem(80)
-    dense = OnlineThreshold(naive_bayes.GaussianNB())
-    labels = dense.progressive(X, y, classes=[0, 1])
-    sparse = OnlineThreshold(naive_bayes.GaussianNB())
-    found = sparse.progressive(sp.csr_matrix(X), y, classes=[0, 1])
-    np.testing.assert_array_equal(found, labels)
-
-
 def test_a_row_that_is_refused_leaves_no_names_behind():
     model = OnlineClassifier()
     model.learn_one({"a": 1.0}, True)
@@ -667,65 +445,12 @@ def test_overflow_is_not_silent():
         )
 
 
-def test_states_hold_names_exactly_or_not_at_all():
-    model = OnlineClassifier()
-    for i in range(20):
-        model.learn_one({np.int64(7): -1.0 * i, 2.5: 1.0, "a": 2.0}, i % 2)
-    other = OnlineClassifier().set_state(model.get_state())
-    x = {np.int64(7): 3.0, 2.5: 1.0, "a": -1.0}
-    assert other.predict_proba_one(x) == model.predict_proba_one(x)
-    model.learn_one({("a", 1): 1.0}, 1)
-    with pytest.raises(TypeError, match="cannot be saved"):
-        model.get_state()
-
-
-@pytest.mark.parametrize("name", ["weights", "model", "history", "rule"])
-def test_states_of_other_shapes_are_refused(name):
-    X, y = problem(60)
-    state = OnlineClassifier().partial_fit(X, y).get_state()
-    state[name] = state[name][:2]
-    with pytest.raises(ValueError, match="other shapes"):
-        OnlineClassifier().set_state(state)
-
-
 def test_the_extra_is_named_where_river_is_missing(monkeypatch):
     from argmetric.stream import _river
 
     monkeypatch.setattr(_river, "_RiverBase", None)
     with pytest.raises(ModuleNotFoundError, match=r"pip install 'argmetric\[river\]'"):
         _river.RiverClassifier()
-
-
-@pytest.mark.parametrize(
-    ("name", "change", "message"),
-    [
-        ("waiting_indices", lambda a: a + 10**6, "has a column beyond 4"),
-        ("waiting_indices", lambda a: a[:-1], "more columns than values, or fewer"),
-        ("waiting_ids", lambda a: None, "tolist"),
-        ("model", lambda a: a * 1e9, "the length of its history"),
-        ("numbers", lambda a: [1, None], r"int\(\)"),
-        ("texts", lambda a: a[:1], "not enough values"),
-    ],
-)
-def test_damaged_states_are_refused_before_compiled_code_reads_them(
-    name, change, message
-):
-    X, y = problem(60)
-    model = OnlineClassifier(waiting=10).partial_fit(X, y)
-    model.predict_id(X[:3])
-    state = model.get_state()
-    with pytest.raises(ValueError, match=f"the state is damaged: .*{message}"):
-        OnlineClassifier(waiting=10).set_state(state | {name: change(state[name])})
-    with pytest.raises(TypeError, match="state must be a dict of arrays, not 0"):
-        OnlineClassifier().set_state(0)
-
-
-def test_a_state_that_is_read_only_is_refused():
-    rule = HistogramRule()
-    state = rule.init_state("f1")
-    state.flags.writeable = False
-    with pytest.raises(ValueError, match="the state is read-only"):
-        rule.update(state, 0.5, 1)
 
 
 def test_ids_and_classes_and_labels_that_are_none_are_refused_by_name():
@@ -746,12 +471,3 @@ def test_text_that_has_no_encoding_is_a_feature_like_others():
     model = OnlineClassifier(hash_bits=8)
     model.learn_one({"a": "\ud800"}, True)
     assert model.predict_one({"a": "\ud800"}) in (True, False)
-
-
-@pytest.mark.parametrize("rule", [HistogramRule(), OFORule(window=5)])
-def test_a_state_that_would_be_written_beyond_its_end_is_refused(rule):
-    state = rule.init_state("f1")
-    rule.run(state, [0.3, 0.6], [0, 1])
-    for damaged in (state * 1e300, np.full_like(state, np.nan), state + 7):
-        with pytest.raises(ValueError, match="the state is damaged"):
-            rule.run(damaged, [0.3, 0.6], [0, 1])
