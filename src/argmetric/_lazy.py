@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 from collections.abc import Callable, Mapping
+from itertools import chain
+from pathlib import Path
 from typing import Any
 
 
@@ -30,6 +33,25 @@ def lazy_names(
         return getattr(importlib.import_module(full_name(module_of[name])), name)
 
     return load, lambda: everything, everything
+
+
+def lazy_face(
+    package: str, file: str
+) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+    """`__getattr__`, `__dir__` and `__all__` of a package, from its own imports.
+
+    The imports that stand below ``if TYPE_CHECKING:`` in `file`, the package's
+    ``__init__.py``, are the one list of its names: type checkers follow them, and here
+    they are read from the source and followed at the first use of a name.
+    """
+    tree = ast.parse(Path(file).read_text(encoding="utf-8"))
+    blocks = [node.body for node in tree.body if isinstance(node, ast.If)]
+    modules: dict[str, tuple[str, ...]] = {}
+    for node in chain.from_iterable(blocks):
+        if isinstance(node, ast.ImportFrom) and node.module is not None:
+            names = (alias.name for alias in node.names)
+            modules[node.module] = (*modules.get(node.module, ()), *names)
+    return lazy_names(package, modules)
 
 
 def room_above(name: str) -> Any:

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from argmetric._text.corpus import tokenized
+from argmetric._text.corpus.sentences import tokenized
 from argmetric.cli.tag._raw import Marked
 from command import Run
 

@@ -11,14 +11,8 @@ from hypothesis import strategies as st
 
 import search_oracle as oracle
 from argmetric._results.saving import DataError
-from argmetric._text.corpus import (
-    ChunkCounts,
-    Labels,
-    Sentence,
-    count_chunks,
-    read_columns,
-    roles_of,
-)
+from argmetric._text.corpus.labels import ChunkCounts, Labels, count_chunks, roles_of
+from argmetric._text.corpus.sentences import Sentence, read_columns
 from argmetric.cli import main
 from argmetric.search import Tagger
 from argmetric.sequence import read_chunks, read_sentences, write_sentences

@@ -10,12 +10,9 @@ from hypothesis import strategies as st
 
 import argmetric as am
 from argmetric._results.saving import DataError
-from argmetric._text.corpus import (
-    Heads,
-    Tree,
-    check_trees,
-    draw_tree,
-)
+from argmetric._text.corpus.heads import Heads, draw_tree
+from argmetric._text.corpus.tree_scores import check_trees
+from argmetric._text.corpus.trees import Tree
 from argmetric.search import read_trees, score_trees, write_trees
 
 CONLLU = (

@@ -14,7 +14,7 @@ from argmetric import _files as aio
 from argmetric._files import _compression, _read
 from argmetric._files.blocks import BadRowError, Request, open_rows
 from argmetric._results.saving import MAX_NESTING, is_too_deep, parsed
-from argmetric._text.corpus import read_sentences
+from argmetric._text.corpus.files import read_sentences
 
 TOO_DEEP = "nested deeper than 100 levels"
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from argmetric._text.corpus import tokenized
+from argmetric._text.corpus.sentences import tokenized
 from argmetric._text.summaries.cluster import read_cluster
 from argmetric.search import Summarizer
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import Any
 from zlib import crc32
 
@@ -11,9 +12,23 @@ import numpy.typing as npt
 
 from argmetric._input.types import Integers, SingleFloats
 from argmetric._results.saving import Arrays
-from argmetric._text.corpus import word_shape
 
 _CACHED = 1_000_000  # values of a column whose attributes are kept
+
+
+def word_shape(word: str) -> str:
+    """Shape of a word with runs shortened: "Sant Boi-2" is "Xx Xx-d".
+
+    Examples
+    --------
+    >>> word_shape("EFE-1999")
+    'X-d'
+    """
+    kinds = [
+        "X" if c.isupper() else "x" if c.islower() else "d" if c.isdigit() else c
+        for c in word
+    ]
+    return "".join(kinds[:1] + [b for a, b in pairwise(kinds) if a != b])
 
 
 def _norm(value: str) -> str:

@@ -23,7 +23,8 @@ from argmetric._text._tags import (
     tags_of,
 )
 from argmetric._text.common import MOST_EPOCHS
-from argmetric._text.corpus import Tree, TreeScores, score_trees
+from argmetric._text.corpus.tree_scores import TreeScores, score_trees
+from argmetric._text.corpus.trees import Tree
 from argmetric._text.parameters import Parameters
 from argmetric._text.parsing._learning import Recipe, RollIn, Trees
 from argmetric._text.parsing._model import Model, learn_sides, with_relations

@@ -7,14 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Group, Parameter
 
 from argmetric._results.saving import DataError
-from argmetric._text.corpus import (
-    CorpusFormat,
-    HasLabels,
-    Sentence,
-    count_chunks,
-    read_sentences,
-    write_sentences,
-)
+from argmetric._text.corpus.files import HasLabels, read_sentences, write_sentences
+from argmetric._text.corpus.labels import count_chunks
+from argmetric._text.corpus.sentences import CorpusFormat, Sentence
 from argmetric.cli import _report
 from argmetric.cli._errors import DONE, UsageError
 from argmetric.cli._option_sets import Judge

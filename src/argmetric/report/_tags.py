@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from argmetric._text.corpus import ColumnFile, read_chunks
+from argmetric._text.corpus.labels import read_chunks
+from argmetric._text.corpus.sentences import ColumnFile
 from argmetric.report._summary import Example, Piece, Row, Summary, Tags
 
 TYPES = 100

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from argmetric._lazy import lazy_names
+from argmetric._lazy import lazy_face
 
 if TYPE_CHECKING:
-    from argmetric._text.corpus import Tree as Tree
-    from argmetric._text.corpus import TreeScores as TreeScores
-    from argmetric._text.corpus import read_trees as read_trees
-    from argmetric._text.corpus import score_trees as score_trees
-    from argmetric._text.corpus import write_trees as write_trees
+    from argmetric._text.corpus.tree_scores import TreeScores as TreeScores
+    from argmetric._text.corpus.tree_scores import score_trees as score_trees
+    from argmetric._text.corpus.tree_writing import write_trees as write_trees
+    from argmetric._text.corpus.trees import Tree as Tree
+    from argmetric._text.corpus.trees import read_trees as read_trees
     from argmetric._text.parser import Parser as Parser
     from argmetric._text.summaries.rouge import SummaryScores as SummaryScores
     from argmetric._text.summaries.rouge import score_summaries as score_summaries
@@ -48,46 +48,4 @@ if TYPE_CHECKING:
     from argmetric.search._searn._tasks_chunks import span_features as span_features
     from argmetric.search._searn._tasks_joint import JointTask as JointTask
 
-__getattr__, __dir__, __all__ = lazy_names(
-    "argmetric.search",
-    {
-        "argmetric.search._multilabel._tagger": ("MultiLabelTagger",),
-        "argmetric.search._searn._check": ("TaskReport", "check_task"),
-        "argmetric.search._searn._costing": ("Costing",),
-        "argmetric.search._searn._history": ("History",),
-        "argmetric.search._searn._learners": ("LinearLearner",),
-        "argmetric.search._searn._order": ("LearnedOrder", "RightToLeft"),
-        "argmetric.search._searn._policy": ("Mixture",),
-        "argmetric.search._searn._queue": ("QueueTask",),
-        "argmetric.search._searn._reductions": ("AllPairs", "OneAgainstAll"),
-        "argmetric.search._searn._searn": ("Searn",),
-        "argmetric.search._searn._task": ("Task",),
-        "argmetric.search._searn._tasks": (
-            "MultiLabel",
-            "SequenceLabelling",
-            "token_features",
-        ),
-        "argmetric.search._searn._tasks_chunks": (
-            "SpanChunking",
-            "WordChunking",
-            "span_features",
-        ),
-        "argmetric.search._searn._tasks_joint": ("JointTask",),
-        "argmetric._text.corpus": (
-            "Tree",
-            "TreeScores",
-            "read_trees",
-            "score_trees",
-            "write_trees",
-        ),
-        "argmetric._text.parser": ("Parser",),
-        "argmetric._text.summaries.rouge": ("SummaryScores", "score_summaries"),
-        "argmetric._text.summaries.summarizer": ("Summarizer",),
-        "argmetric._text.summaries.summary": ("Summary",),
-        "argmetric._text.tagging.pixels": ("pixel_pairs",),
-        "argmetric._text.tagging.score": ("Evaluation",),
-        "argmetric._text.tagging.segments_task": ("SegmentTagger",),
-        "argmetric._text.tagging.tagger": ("Tagger",),
-        "argmetric._text.tagging.templates": ("default_templates",),
-    },
-)
+__getattr__, __dir__, __all__ = lazy_face(__name__, __file__)

@@ -1,14 +1,8 @@
 """Labels that depend on each other: expected utilities by automata, and decoding."""
 
-from argmetric._text.corpus import (
-    Chunk,
-    Sentence,
-    Span,
-    read_chunks,
-    read_sentences,
-    write_labels,
-    write_sentences,
-)
+from argmetric._text.corpus.files import read_sentences, write_sentences
+from argmetric._text.corpus.labels import Chunk, Span, read_chunks, write_labels
+from argmetric._text.corpus.sentences import Sentence
 from argmetric.sequence._crf import LinearChainCRF
 from argmetric.sequence._crfsuite import CrfsuiteModel, standard_features
 from argmetric.sequence._decode import SequenceDecision, decode

@@ -25,7 +25,7 @@ from argmetric._input.arguments import (
 )
 from argmetric._input.types import Floats, Integers
 from argmetric._results.saving import DataError
-from argmetric._text.corpus import word_shape
+from argmetric._text.hashing import word_shape
 from argmetric.sequence._crf import LinearChainCRF
 
 _NEIGHBOURS = (-2, -1, 1, 2)

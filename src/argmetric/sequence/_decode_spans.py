@@ -14,7 +14,7 @@ from argmetric._input.groups import code_groups
 from argmetric._input.types import Floats, Integers
 from argmetric._input.validation import check_choice
 from argmetric._results.display import Lines, Result, drawing
-from argmetric._text.corpus import SchemeName, Span, write_labels
+from argmetric._text.corpus.labels import SchemeName, Span, write_labels
 from argmetric.metrics import FBeta, Metric, get_metric
 from argmetric.sequence._choose import SpanChoice, SpanCounts, exact, exact_steps
 from argmetric.sequence._crf import LinearChainCRF, segment_sums

@@ -19,7 +19,13 @@ from argmetric._input.validation import (
     to_floats,
 )
 from argmetric._results.display import Lines, Shown
-from argmetric._text.corpus import SCHEMES, Roles, SchemeName, roles_of, well_formed
+from argmetric._text.corpus.labels import (
+    SCHEMES,
+    Roles,
+    SchemeName,
+    roles_of,
+    well_formed,
+)
 from argmetric.sequence._crf import ChainBatch, LinearChainCRF, batch_of
 
 MOST_SPANS = 200_000  # of a sentence

@@ -10,7 +10,7 @@ import numpy as np
 
 from argmetric._input.types import Floats, Integers
 from argmetric._text._epochs import Log, learn_directions
-from argmetric._text.corpus import UNKNOWN, Tree
+from argmetric._text.corpus.trees import UNKNOWN, Tree
 from argmetric._text.parsing._learning import (
     FOLDS,
     Learning,

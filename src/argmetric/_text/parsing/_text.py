@@ -12,7 +12,10 @@ import numpy as np
 
 from argmetric._input.arguments import check_items, check_texts, shown
 from argmetric._input.types import Booleans, Hashes, Integers
-from argmetric._text.corpus import Heads, Sentence, Tree, check_trees
+from argmetric._text.corpus.heads import Heads
+from argmetric._text.corpus.sentences import Sentence
+from argmetric._text.corpus.tree_scores import check_trees
+from argmetric._text.corpus.trees import Tree
 from argmetric._text.hashing import Column
 from argmetric._text.parsing._templates import Templates
 

@@ -15,7 +15,8 @@ from itertools import chain, pairwise
 import numpy as np
 
 from argmetric._input.types import AnyArray, Booleans, Integers
-from argmetric._text.corpus import Tree, check_trees
+from argmetric._text.corpus.tree_scores import check_trees
+from argmetric._text.corpus.trees import Tree
 from argmetric._text.summaries._parts import parts_of
 from argmetric._text.summaries._word_lists import (
     BE,

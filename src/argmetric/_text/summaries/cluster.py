@@ -11,7 +11,8 @@ import numpy as np
 
 from argmetric._input.arguments import check_items, shown
 from argmetric._input.types import Booleans, Integers
-from argmetric._text.corpus import Tree, check_trees
+from argmetric._text.corpus.tree_scores import check_trees
+from argmetric._text.corpus.trees import Tree
 from argmetric._text.summaries._markdown import plain_layout, read_layout
 from argmetric._text.summaries._sentences import cut_sentences, has_end_mark
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from argmetric._results.saving import DataError, parsed
-from argmetric._text.corpus import BYTE_ORDER, CONVERT, STREAM, read_text
+from argmetric._text.corpus.sentences import BYTE_ORDER, CONVERT, STREAM, read_text
 from argmetric._text.summaries.cluster import Cluster, read_cluster
 from argmetric._text.summaries.rouge import read_references
 

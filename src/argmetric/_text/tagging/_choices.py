@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._text.corpus import roles_and_kinds, well_formed
+from argmetric._text.corpus.labels import roles_and_kinds, well_formed
 from argmetric._text.kernels.tagging_layout import Choices
 from argmetric._text.tagging.templates import Template, lags
 

@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from argmetric._input.types import Integers
-from argmetric._text.corpus import (
+from argmetric._text.corpus.labels import (
     BEGIN,
     INSIDE,
     OUTSIDE,

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from argmetric._input.arguments import check_items, is_sized, shown
 from argmetric._input.types import Integers
-from argmetric._text.corpus import DOCUMENT, Sentence
+from argmetric._text.corpus.sentences import DOCUMENT, Sentence
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from argmetric._input.types import Integers
 from argmetric._text.common import RollIn, gold_share
-from argmetric._text.corpus import Labels, roles_and_kinds
+from argmetric._text.corpus.labels import Labels, roles_and_kinds
 from argmetric._text.hashing import Column, rounded
 from argmetric._text.kernels.tagging_layout import SpanPlan
 from argmetric._text.tagging._codec import Codec

@@ -10,7 +10,7 @@ import numpy as np
 
 from argmetric._input.types import Integers
 from argmetric._results.display import Lines, Result, bars_size, draw_bars, drawing
-from argmetric._text.corpus import ChunkCounts, Labels, roles_and_kinds
+from argmetric._text.corpus.labels import ChunkCounts, Labels, roles_and_kinds
 from argmetric._text.tagging._codec import Codec
 
 

@@ -9,7 +9,9 @@ from typing import Annotated
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
-from argmetric._text.corpus import N_WORST, Tree, draw_tree, score_trees
+from argmetric._text.corpus.heads import draw_tree
+from argmetric._text.corpus.tree_scores import N_WORST, score_trees
+from argmetric._text.corpus.trees import Tree
 from argmetric.cli import _report
 from argmetric.cli._errors import UsageError
 from argmetric.cli._gate import gate

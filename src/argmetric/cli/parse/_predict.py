@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Literal
 
-from argmetric._text.corpus import write_trees
+from argmetric._text.corpus.tree_writing import write_trees
 from argmetric.cli import _report
 from argmetric.cli._errors import DONE, UsageError, say
 from argmetric.cli._options import FilePath, JsonSummary, TextTarget

@@ -8,7 +8,7 @@ from argmetric.cli._report import count, number
 from argmetric.cli._summary import Values
 
 if TYPE_CHECKING:
-    from argmetric._text.corpus import Share
+    from argmetric._text.corpus.tree_scores import Share
     from argmetric.search import TreeScores
 
 

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Group, Parameter
 from cyclopts.validators import Number
 
-from argmetric._text.corpus import Tree, check_trees
+from argmetric._text.corpus.tree_scores import check_trees
+from argmetric._text.corpus.trees import Tree
 from argmetric.cli import _report
 from argmetric.cli._errors import DONE, INTERRUPTED, UsageError, say
 from argmetric.cli._learning import at_last, tell_epoch, warnings_in, written_model

@@ -9,7 +9,8 @@ from cyclopts import Parameter
 
 from argmetric._input.types import Integers
 from argmetric._results.saving import DataError
-from argmetric._text.corpus import ChunkCounts, Column, ColumnFile
+from argmetric._text.corpus.labels import ChunkCounts
+from argmetric._text.corpus.sentences import Column, ColumnFile
 from argmetric.cli import _report
 from argmetric.cli._encoding import Encoding
 from argmetric.cli._gate import gate

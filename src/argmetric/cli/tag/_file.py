@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from argmetric._text.corpus import ColumnFile, read_columns
+from argmetric._text.corpus.sentences import ColumnFile, read_columns
 from argmetric.cli._encoding import OTHER_ENCODING, check_encoding
 from argmetric.cli._progress import reading
 

@@ -10,7 +10,8 @@ import numpy as np
 
 from argmetric._input.types import Integers
 from argmetric._results.saving import DataError
-from argmetric._text.corpus import BEGIN, Column, ColumnFile, Labels, is_label, repaired
+from argmetric._text.corpus.labels import BEGIN, Labels, is_label, repaired
+from argmetric._text.corpus.sentences import Column, ColumnFile
 from argmetric.cli._report import count
 
 TagTask = Literal["chunk", "ner", "pos", "joint"]

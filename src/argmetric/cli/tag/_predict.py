@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 from cyclopts import Parameter
 
 from argmetric._results.saving import DataError
-from argmetric._text.corpus import ColumnFile, Sentence, write_text
+from argmetric._text.corpus.files import write_text
+from argmetric._text.corpus.sentences import ColumnFile, Sentence
 from argmetric.cli import _report
 from argmetric.cli._encoding import Encoding
 from argmetric.cli._errors import DONE, UsageError, say

@@ -10,7 +10,7 @@ import numpy as np
 
 from argmetric._input.arguments import check_count, check_texts
 from argmetric._input.validation import check_choice
-from argmetric._text.corpus import Chunk, chunks_of, count_chunks, write_labels
+from argmetric._text.corpus.labels import Chunk, chunks_of, count_chunks, write_labels
 from argmetric.metrics import FBeta, Jaccard, Metric, MetricLike, Tversky, get_metric
 from argmetric.search._searn._decisions import read_features
 from argmetric.search._searn._task import Features, Task

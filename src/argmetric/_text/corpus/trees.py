@@ -17,7 +17,8 @@ from argmetric._input.types import Booleans, Integers
 from argmetric._input.validation import check_choice
 from argmetric._results.display import Shown
 from argmetric._results.saving import DataError
-from argmetric._text.corpus._columns import (
+from argmetric._text.corpus.heads import NO_HEAD, check_heads
+from argmetric._text.corpus.sentences import (
     BYTE_ORDER,
     ENDS,
     cells_of,
@@ -25,12 +26,10 @@ from argmetric._text.corpus._columns import (
     read_text,
     split_rows,
 )
-from argmetric._text.corpus._heads import check_heads
 
 TreeFormat = Literal["conllu", "dp"]
 
 UNKNOWN = "_"
-NO_HEAD = -1
 WIDTH = 10  # of CoNLL-U
 ID, FORM, UPOS, XPOS, HEAD, RELATION = 0, 1, 3, 4, 6, 7
 _WIDTHS: dict[int, TreeFormat] = {WIDTH: "conllu", 3: "dp"}

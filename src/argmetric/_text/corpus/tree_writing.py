@@ -11,14 +11,14 @@ import numpy as np
 from argmetric._input.arguments import check_items, check_path, check_texts, shown
 from argmetric._input.types import Integers
 from argmetric._input.validation import check_choice
-from argmetric._text.corpus._columns import ENDS
-from argmetric._text.corpus._heads import Heads, check_heads
-from argmetric._text.corpus._tree_checks import check_inside, tree_list
-from argmetric._text.corpus._trees import (
+from argmetric._text.corpus.files import write_text
+from argmetric._text.corpus.heads import NO_HEAD, Heads, check_heads
+from argmetric._text.corpus.sentences import ENDS
+from argmetric._text.corpus.tree_scores import check_inside, tree_list
+from argmetric._text.corpus.trees import (
     FORM,
     HEAD,
     ID,
-    NO_HEAD,
     RELATION,
     UNKNOWN,
     UPOS,
@@ -29,7 +29,6 @@ from argmetric._text.corpus._trees import (
     format_of_name,
     token_lines,
 )
-from argmetric._text.corpus._write import write_text
 
 UNIVERSAL_TAGS = {
     *("ADJ", "ADP", "ADV", "AUX", "CCONJ", "DET", "INTJ", "NOUN", "NUM", "PART"),
