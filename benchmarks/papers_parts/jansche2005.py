@@ -10,8 +10,8 @@ from train_parts import jansche
 from train_parts.gradients import slope_error_of
 
 import argmetric as am
-from argmetric._text.kernels.tagging_layout import Rows
 from argmetric.train._objectives import SoftMetric
+from argmetric.train._rows import TrainingRows as Rows
 from papers_parts.claim import (
     Claim,
     Estimate,

@@ -17,8 +17,8 @@ from tabular import load
 from threadpoolctl import threadpool_limits
 
 import argmetric as am
-from argmetric._text.kernels.tagging_layout import Rows
 from argmetric.train._objectives import SoftMetric
+from argmetric.train._rows import TrainingRows as Rows
 
 SETS = {"a9a": 1, "covtype": 3}  # and the class that is the positive one
 STARTS = 5
