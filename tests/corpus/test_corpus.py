@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import search_oracle as oracle
-from argmetric._results.saving import DataError
+from argmetric._results.whole_files import DataError
 from argmetric._text.corpus.labels import ChunkCounts, Labels, count_chunks, roles_of
 from argmetric._text.corpus.sentences import Sentence, read_columns
 from argmetric.cli import main

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import argmetric as am
-from argmetric._results.saving import DataError
+from argmetric._results.whole_files import DataError
 from argmetric._text.corpus.heads import Heads, draw_tree
 from argmetric._text.corpus.tree_scores import check_trees
 from argmetric._text.corpus.trees import Tree

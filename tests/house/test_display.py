@@ -12,7 +12,8 @@ import pytest
 
 import argmetric as am
 from argmetric import search, sequence, stream
-from argmetric._results.display import Result, Shown, drawing
+from argmetric._results.display import Result, Shown
+from argmetric._results.pictures import drawing
 from argmetric._text.summaries.cluster import read_cluster
 from argmetric._text.tagging.score import Evaluation
 from argmetric.search import (

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import argmetric as am
-from argmetric._results import saving
+from argmetric._results import archives, saving, whole_files
 from argmetric._results.saving import Saved
 from argmetric.search import Parser, Tagger
 
@@ -24,14 +24,14 @@ def test_a_file_is_replaced_whole_or_not_at_all(tmp_path):
     os.chmod(path, 0o640)
 
     def fail():
-        with saving.replaced_whole(path) as file:
+        with whole_files.replaced_whole(path) as file:
             file.write(b"new")
             raise KeyError
 
     with pytest.raises(KeyError):
         fail()
     assert path.read_bytes() == b"old"
-    with saving.replaced_whole(path) as file:
+    with whole_files.replaced_whole(path) as file:
         file.write(b"new")
         assert path.read_bytes() == b"old"
     assert path.read_bytes() == b"new"
@@ -49,8 +49,10 @@ def test_a_link_stays_a_link(tmp_path):
 
 def test_where_writing_fails_the_file_is_named(tmp_path):
     with (
-        pytest.raises(saving.DataError, match=f"cannot write {tmp_path}: .* folder"),
-        saving.written_whole(tmp_path),
+        pytest.raises(
+            whole_files.DataError, match=f"cannot write {tmp_path}: .* folder"
+        ),
+        whole_files.written_whole(tmp_path),
     ):
         pass
     with pytest.raises(FileNotFoundError):
@@ -59,9 +61,9 @@ def test_where_writing_fails_the_file_is_named(tmp_path):
 
 def test_unfinished_files_are_removed(tmp_path):
     def interrupted():
-        with saving.replaced_whole(tmp_path / "a") as file:
+        with whole_files.replaced_whole(tmp_path / "a") as file:
             file.write(b"new")
-            saving.remove_unfinished()
+            whole_files.remove_unfinished()
             assert os.listdir(tmp_path) == []
 
     with pytest.raises(FileNotFoundError):
@@ -201,8 +203,8 @@ def test_a_fresh_process_knows_every_kind_of_map(tmp_path):
 def test_archives_come_back(tmp_path):
     path = tmp_path / "a.npz"
     header = {"z": np.float64(0.5), "a": [1, None], "text": "é"}
-    saving.write_archive(path, "thing", 2, header, {"x": np.arange(3)})
-    again, arrays = saving.read_archive(path, "thing", 2, "thing")
+    archives.write_archive(path, "thing", 2, header, {"x": np.arange(3)})
+    again, arrays = archives.read_archive(path, "thing", 2, "thing")
     assert again == {
         "format": "thing",
         "version": 2,
@@ -215,15 +217,15 @@ def test_archives_come_back(tmp_path):
         ("other", 2, "holds 'thing', not 'other'"),
         ("thing", 1, "newer argmetric"),
     ):
-        with pytest.raises(saving.DataError, match=message):
-            saving.read_archive(path, kind, version, "thing")
+        with pytest.raises(whole_files.DataError, match=message):
+            archives.read_archive(path, kind, version, "thing")
 
 
 def test_nothing_in_an_archive_is_run(tmp_path):
     path = tmp_path / "a.npz"
     np.savez(path, x=np.array([object()]))
-    with pytest.raises(saving.DataError, match="is damaged: the thing in it"):
-        saving.read_archive(path, "thing", 1, "thing")
+    with pytest.raises(whole_files.DataError, match="is damaged: the thing in it"):
+        archives.read_archive(path, "thing", 1, "thing")
 
 
 def test_nothing_heavy_is_loaded():

@@ -23,8 +23,9 @@ import pytest
 from sklearn.linear_model import LogisticRegression, SGDClassifier
 
 import argmetric as am
-from argmetric._input import labels as words
-from argmetric._input.labels._words import as_comparison
+from argmetric._input import label_words
+from argmetric._input import labels as label_arrays
+from argmetric._input.label_words import as_comparison
 from argmetric.stream import (
     HistogramRule,
     OnlineClassifier,
@@ -131,8 +132,8 @@ class Verb:
 
     def says_unclear(self, found: list[Any]) -> str:
         if self.naming is None:
-            return str(words.unclear(found, self.name))
-        return str(words.unclear(found, self.name, self.naming))
+            return str(label_words.unclear(found, self.name))
+        return str(label_words.unclear(found, self.name, self.naming))
 
 
 def fitted(model: Any) -> Callable[..., Any]:
@@ -152,7 +153,7 @@ class Scored:
     """A model that was fitted before, with the classes that y has."""
 
     def __init__(self, y: Any) -> None:
-        self.classes_ = np.unique(np.asarray(words.label_array(y)))
+        self.classes_ = np.unique(np.asarray(label_arrays.label_array(y)))
 
     def predict_proba(self, X: Any) -> Any:
         return np.column_stack([1 - P, P])
@@ -311,13 +312,13 @@ def test_three_classes(verb: str, make: str) -> None:
     one = VERBS[verb]
     if one.takes:
         caught = refusal(one.call, y, pred, pos_label=2)
-        said = words.too_many([0, 1, 2], one.both_names, 2)
+        said = label_words.too_many([0, 1, 2], one.both_names, 2)
         assert caught.endswith(str(said))
     if verb in ("MetricClassifier", "optimal_scorer"):
         return  # several classes are theirs
     caught = refusal(one.call, y, pred)
     hint = "" if one.by_order else f" (2 at row {N - 1})"
-    assert caught.endswith(str(words.too_many([0, 1, 2], one.name, hint=hint)))
+    assert caught.endswith(str(label_words.too_many([0, 1, 2], one.name, hint=hint)))
 
 
 @pytest.mark.parametrize("verb", NAMED)
@@ -327,9 +328,9 @@ def test_a_positive_label_that_is_not_there(verb: str) -> None:
         (Y, PRED, 3),
         (np.where(Y, "spam", "ham"), np.where(PRED, "spam", "ham"), "Spam"),
     ):
-        found = words.distinct(y)
+        found = label_arrays.distinct(y)
         caught = refusal(one.call, y, pred, pos_label=pos_label)
-        assert caught == str(words.absent(pos_label, found, one.both_names))
+        assert caught == str(label_words.absent(pos_label, found, one.both_names))
 
 
 @pytest.mark.parametrize("label", [0, 1, -1, False, True, 0.0])
@@ -343,10 +344,10 @@ def test_one_class_only(verb: str, label: Any) -> None:
         assert one.call(y, PRED) == one.call(bits, PRED)
         return
     caught = refusal(one.call, y, PRED)
-    plain = words.plain_label(label)
+    plain = label_arrays.plain_label(label)
     if verb == "decide reference":
         plain = label == 1  # read once, before the map is fitted
-    assert caught == str(words.one_class(plain, "y"))
+    assert caught == str(label_words.one_class(plain, "y"))
 
 
 @pytest.mark.parametrize("verb", NAMED)
@@ -363,7 +364,7 @@ def test_one_class_only_of_text(verb: str) -> None:
         return
     for pos_label in ("ok", "fraud"):
         caught = refusal(one.call, y, y, pos_label=pos_label)
-        assert caught == str(words.one_class("ok", "y"))
+        assert caught == str(label_words.one_class("ok", "y"))
 
 
 GAPS: dict[str, Make] = {
@@ -389,7 +390,7 @@ def test_a_missing_label(verb: str, gap: str) -> None:
     if verb == "optimal_scorer":
         one = Verb(lambda y, pred: am.optimal_scorer()(Scored(Y), X, y))
     caught = refusal(one.call, y, PRED)
-    assert caught == str(words.no_label(one.name, f"row {NAN_ROW}"))
+    assert caught == str(label_words.no_label(one.name, f"row {NAN_ROW}"))
 
 
 # ------------------------------------------------------------------------- files
@@ -475,26 +476,26 @@ def test_refusals_of_files(run: Run, command: str, file: str) -> None:
         "unclear": (
             text,
             [],
-            str(words.unclear(["ham", "spam"], name, as_option)),
+            str(label_words.unclear(["ham", "spam"], name, as_option)),
         ),
         "many": (
             three,
             ["--pos-label", "2"],
-            words.too_many(list(dict.fromkeys(seen)), name, 2).problem,
+            label_words.too_many(list(dict.fromkeys(seen)), name, 2).problem,
         ),
         "absent": (
             text,
             ["--pos-label", "Spam"],
-            str(words.absent("Spam", ["ham", "spam"], name, as_option)),
+            str(label_words.absent("Spam", ["ham", "spam"], name, as_option)),
         ),
-        "missing": ([*Y[:-1].tolist(), None], [], f"is empty; {words.EVERY_ROW}"),
+        "missing": ([*Y[:-1].tolist(), None], [], f"is empty; {label_words.EVERY_ROW}"),
     }
     if COMMANDS[command].learns:
-        cases["one class"] = ([1] * N, [], words.one_class(1, name).way_out)
+        cases["one class"] = ([1] * N, [], label_words.one_class(1, name).way_out)
     if command == "stream":  # row by row: the first that is wrong
         cases = {
-            "unclear": (text, [], words.unclear(["ham"], "it").problem),
-            "many": (three, ["--pos-label", "1"], words.neither("2", "0", "1")),
+            "unclear": (text, [], label_words.unclear(["ham"], "it").problem),
+            "many": (three, ["--pos-label", "1"], label_words.neither("2", "0", "1")),
             "missing": ([*Y[:-1].tolist(), None], [], "it has no label"),
         }
     if command == "forecast":

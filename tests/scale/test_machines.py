@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import argmetric as am
-from argmetric._results.saving import remove_folder, remove_unfinished
+from argmetric._results.whole_files import remove_folder, remove_unfinished
 from argmetric.scale import _buckets as bucket_stage
 from argmetric.scale import _pieces as pieces_stage
 from argmetric.scale import decide, evaluate

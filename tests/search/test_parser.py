@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from argmetric._results.saving import DataError
+from argmetric._results.whole_files import DataError
 from argmetric._text._epochs import Log
 from argmetric._text._tags import learned_tags
 from argmetric._text.parsing import _model

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from argmetric._results.saving import DataError
+from argmetric._results.whole_files import DataError
 from argmetric._text.summaries import summarizer as _summarizer
 from argmetric.search import Parser, Summarizer, Tagger
 from reviews import DOCUMENTS, Chain, hotels

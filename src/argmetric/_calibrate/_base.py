@@ -14,7 +14,8 @@ from argmetric._input.arguments import check_flag, check_number
 from argmetric._input.odds import expit, logit
 from argmetric._input.types import Floats
 from argmetric._input.validation import read_scores
-from argmetric._results.display import Lines, Result, draw_map
+from argmetric._results.display import Lines, Result
+from argmetric._results.pictures import draw_map
 from argmetric._results.saving import Saved, check_version, plain
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from argmetric._input.labels import probabilities_of
-from argmetric._results.display import Display
+from argmetric._input.responses import probabilities_of
+from argmetric._results.pictures import Display
 from argmetric.metrics import MetricLike
 
 if TYPE_CHECKING:

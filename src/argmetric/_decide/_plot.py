@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from argmetric._input.labels import probabilities_of
-from argmetric._results.display import (
+from argmetric._input.responses import probabilities_of
+from argmetric._results.pictures import (
     MOST_BARS,
     Display,
     Mark,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import PurePath
 from typing import Literal, get_args
 
-from argmetric._results.saving import DataError as DataError
+from argmetric._results.whole_files import DataError as DataError
 
 Format = Literal["csv", "tsv", "parquet", "arrow", "arrow-stream", "jsonl", "xlsx"]
 Written = Literal["csv", "tsv", "parquet", "arrow", "arrow-stream", "jsonl"]

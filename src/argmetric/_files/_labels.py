@@ -12,15 +12,14 @@ import numpy.typing as npt
 from argmetric._files._formats import DataError, marked
 from argmetric._files._table import Table
 from argmetric._files._values import _Coded, _coded, _place, _refuse
-from argmetric._input.labels import (
+from argmetric._input.label_words import (
     EVERY_ROW,
-    Classes,
     LabelError,
-    classes_of,
     is_spelled_missing,
     same_spelling,
     spelled_label,
 )
+from argmetric._input.labels import Classes, classes_of
 
 _TWO_OF_THEM = "make a column with two of them first"
 

@@ -19,8 +19,8 @@ from argmetric._files._arrow import (
 )
 from argmetric._files._formats import DataError, marked
 from argmetric._files._table import Table
-from argmetric._input.labels import NO_LABEL as MISSING
-from argmetric._input.labels import TRUTHS
+from argmetric._input.label_words import NO_LABEL as MISSING
+from argmetric._input.label_words import TRUTHS
 from argmetric._input.validation import check_scores
 
 _NUMBER = r"(?i)^[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|nan|inf|infinity)$"

@@ -20,7 +20,7 @@ from argmetric._files._formats import (
 )
 from argmetric._files._table import Table
 from argmetric._files._text import cells, inferred, json_values
-from argmetric._results.saving import is_special, written_whole
+from argmetric._results.whole_files import is_special, written_whole
 
 _ROWS_AT_ONCE = 65_536
 

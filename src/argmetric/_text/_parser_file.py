@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from argmetric._results import saving
+from argmetric._results import archives
 from argmetric._text.parsing._model_file import packed, unpacked
 from argmetric._text.tagging import _model_file as taggers
 from argmetric._text.tagging.tagger import Tagger
@@ -38,15 +38,15 @@ def save(parser: Parser, path: str | os.PathLike[str]) -> None:
         "model": model,
         "tagger": header,
     }
-    saving.write_archive(path, _FORMAT, _VERSION, said, arrays)
+    archives.write_archive(path, _FORMAT, _VERSION, said, arrays)
 
 
 def load(path: str | os.PathLike[str]) -> Parser:
     """Read a parser."""
     from argmetric._text.parser import Parser
 
-    header, arrays = saving.read_archive(path, _FORMAT, _VERSION, "parser")
-    with saving.whole(path, "parser"):
+    header, arrays = archives.read_archive(path, _FORMAT, _VERSION, "parser")
+    with archives.whole(path, "parser"):
         parser = Parser(**header["arguments"])
         parser._model = unpacked(header["model"], arrays)
         parser.history_ = header["history"]

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from argmetric._input.types import Integers, SingleFloats
-from argmetric._results.saving import Arrays
+from argmetric._results.archives import Arrays
 
 _CACHED = 1_000_000  # values of a column whose attributes are kept
 

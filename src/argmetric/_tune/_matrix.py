@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 
 from argmetric._input.arguments import shown
+from argmetric._input.label_words import listed, one_class
 from argmetric._input.labels import (
     binary_labels,
     clear_labels,
     label_array,
-    listed,
-    one_class,
     plain_label,
     refuse_missing,
 )

@@ -12,7 +12,8 @@ import numpy.typing as npt
 from argmetric._input.labels import plain_label
 from argmetric._input.types import Floats
 from argmetric._input.validation import check_scores, to_floats
-from argmetric._results.display import Lines, bars_size, draw_bars, drawing
+from argmetric._results.display import Lines
+from argmetric._results.pictures import bars_size, draw_bars, drawing
 from argmetric._results.saving import plain
 from argmetric._tune import _files
 from argmetric._tune._files import (

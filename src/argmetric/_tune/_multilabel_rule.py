@@ -11,7 +11,8 @@ import numpy as np
 from argmetric._input.labels import plain_label
 from argmetric._input.types import Booleans, Floats
 from argmetric._input.validation import same_kind, to_floats
-from argmetric._results.display import Lines, bars_size, draw_bars, drawing
+from argmetric._results.display import Lines
+from argmetric._results.pictures import bars_size, draw_bars, drawing
 from argmetric._results.saving import plain
 from argmetric._tune._rule import Rule
 from argmetric._tune._saved_rule import SavedRule

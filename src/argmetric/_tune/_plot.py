@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from argmetric._input.labels import margins_of
-from argmetric._results.display import Display, thinned
+from argmetric._input.responses import margins_of
+from argmetric._results.pictures import Display, thinned
 from argmetric.metrics import MetricLike
 
 if TYPE_CHECKING:

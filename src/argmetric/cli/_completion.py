@@ -9,7 +9,7 @@ from typing import Annotated, Literal
 
 from cyclopts import Parameter
 
-from argmetric._results.saving import writing
+from argmetric._results.whole_files import writing
 from argmetric.cli._errors import DONE, UsageError, say
 from argmetric.cli._options import FilePath
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Group, Parameter
 
-from argmetric._results.saving import DataError
+from argmetric._results.whole_files import DataError
 from argmetric._text.corpus.files import HasLabels, read_sentences, write_sentences
 from argmetric._text.corpus.labels import count_chunks
 from argmetric._text.corpus.sentences import CorpusFormat, Sentence

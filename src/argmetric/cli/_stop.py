@@ -15,7 +15,7 @@ import threading
 import time
 from collections.abc import Iterator
 
-from argmetric._results.saving import remove_unfinished
+from argmetric._results.whole_files import remove_unfinished
 from argmetric.cli._errors import INTERRUPTED, TERMINATED
 
 GRACE_SECONDS = 0.5

@@ -9,8 +9,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from argmetric._decide import Decision, decide
 from argmetric._forecast import Forecast, forecast
-from argmetric._input.labels import is_second, label_array
+from argmetric._input.labels import label_array
 from argmetric._input.layout import Average
+from argmetric._input.responses import is_second
 from argmetric._input.types import Floats
 
 

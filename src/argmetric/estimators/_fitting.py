@@ -25,7 +25,7 @@ from argmetric._calibration_check import CalibrationCheck, calibration_check
 from argmetric._decide import decide
 from argmetric._input.arguments import shown
 from argmetric._input.groups import check_groups
-from argmetric._input.labels import class_number
+from argmetric._input.responses import class_number
 from argmetric._input.types import AnyArray, Floats
 from argmetric._input.validation import check_choice
 from argmetric._tune import tune

@@ -14,7 +14,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from argmetric._input.arguments import shown
 from argmetric._input.groups import factorize
-from argmetric._input.labels import Method, response_method, scores_of
+from argmetric._input.responses import Method, response_method, scores_of
 from argmetric._input.types import AnyArray, Floats, Integers
 from argmetric.estimators._rows import take_parameters, take_rows
 

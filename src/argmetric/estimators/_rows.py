@@ -8,7 +8,9 @@ import numpy as np
 from sklearn.utils import assert_all_finite, column_or_1d, indexable
 from sklearn.utils.multiclass import check_classification_targets
 
-from argmetric._input.labels import estimator_labels, one_class, plain_label
+from argmetric._input.label_words import one_class
+from argmetric._input.labels import plain_label
+from argmetric._input.responses import estimator_labels
 from argmetric._input.sparse import check_features
 from argmetric._input.types import AnyArray, Floats, Integers
 from argmetric._input.validation import check_weight, is_frame_like

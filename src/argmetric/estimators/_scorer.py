@@ -9,13 +9,13 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.metadata_routing import UNUSED
 
 from argmetric._input.arguments import check_label
-from argmetric._input.labels import (
+from argmetric._input.likely_slips import scores_of_a_model
+from argmetric._input.responses import (
     class_number,
     estimator_labels,
     response_method,
     scores_of,
 )
-from argmetric._input.likely_slips import scores_of_a_model
 from argmetric._input.types import Floats
 from argmetric._input.validation import (
     check_length,

@@ -13,7 +13,8 @@ import numpy as np
 from argmetric._decide import Decision, threshold_between
 from argmetric._expected import LONG, PlacedSums
 from argmetric._input.types import Booleans, Floats, Integers
-from argmetric._results.display import reach, shortest_cut
+from argmetric._results.display import shortest_cut
+from argmetric._results.pictures import reach
 from argmetric.metrics import Metric, Recall, get_metric
 from argmetric.report._asked import Asked
 from argmetric.report._knots import candidates, choose_knots, nearest

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from argmetric._input.arguments import check_choice, check_path
-from argmetric._results.saving import FilePath, written_whole
+from argmetric._results.whole_files import FilePath, written_whole
 from argmetric.report._summary import Summary
 
 Format = Literal["html", "md", "json", "text"]

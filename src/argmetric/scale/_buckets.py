@@ -17,7 +17,7 @@ from argmetric._files import DataError
 from argmetric._input.likely_slips import scores_of_a_model
 from argmetric._input.types import Floats
 from argmetric._input.validation import Probabilities
-from argmetric._results.saving import replaced_whole
+from argmetric._results.whole_files import replaced_whole
 from argmetric.metrics import Metric
 from argmetric.scale._columns import UsedColumns, as_floats
 from argmetric.scale._conservation import Tally, require_same, tally

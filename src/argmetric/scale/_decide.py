@@ -14,7 +14,7 @@ from argmetric._calibrate import resolve_calibrator
 from argmetric._decide import Limits, check_limits, refuse_never_defined
 from argmetric._files import DataError, marked
 from argmetric._input.arguments import check_choice, check_flag, check_path
-from argmetric._results.saving import unfinished
+from argmetric._results.whole_files import unfinished
 from argmetric.metrics import Metric, MetricLike, get_metric
 from argmetric.scale._buckets import Labelling, append_decisions, decide_buckets
 from argmetric.scale._columns import MissingGroups, WantedColumns

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from argmetric._files import DataError, marked
-from argmetric._results.saving import remove_folder, replaced_whole, unfinished
+from argmetric._results.whole_files import remove_folder, replaced_whole, unfinished
 
 MARKER = "_argmetric.json"  # in a folder that a run has written
 PLAN = "plan.json"

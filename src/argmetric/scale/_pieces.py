@@ -19,7 +19,7 @@ import numpy as np
 
 from argmetric._input.groups import Groups, code_groups
 from argmetric._input.types import Floats, Hashes, Integers
-from argmetric._results.saving import replaced_whole
+from argmetric._results.whole_files import replaced_whole
 from argmetric.scale._columns import FileBatch, UsedColumns, arrow_type, read_batches
 from argmetric.scale._conservation import Tally, mixed, require_same
 from argmetric.scale._folders import moved_folder, temporary

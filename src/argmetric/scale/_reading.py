@@ -15,18 +15,20 @@ import numpy as np
 
 from argmetric._files import DataError, Table, find_column, read_values
 from argmetric._input.arguments import check_choice, check_label, check_path, shown
-from argmetric._input.labels import (
+from argmetric._input.label_words import (
     EVERY_ROW,
     Spelled,
+    is_spelled_missing,
+    no_label,
+)
+from argmetric._input.labels import (
     classes_of,
     distinct,
-    is_spelled_missing,
     label_array,
     missing_labels,
-    no_label,
     plain_label,
 )
-from argmetric._results.saving import remove_folder, unfinished
+from argmetric._results.whole_files import remove_folder, unfinished
 from argmetric.scale._columns import (
     LabelColumn,
     UsedColumns,

@@ -6,14 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from argmetric._results.display import (
-    Lines,
-    Result,
-    bars_size,
-    draw_bars,
-    draw_counts,
-    drawing,
-)
+from argmetric._results.display import Lines, Result
+from argmetric._results.pictures import bars_size, draw_bars, draw_counts, drawing
 from argmetric._results.saving import shown_number
 from argmetric.metrics import Metric
 

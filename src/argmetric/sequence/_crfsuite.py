@@ -24,7 +24,7 @@ from argmetric._input.arguments import (
     to_float,
 )
 from argmetric._input.types import Floats, Integers
-from argmetric._results.saving import DataError
+from argmetric._results.whole_files import DataError
 from argmetric._text.hashing import word_shape
 from argmetric.sequence._crf import LinearChainCRF
 

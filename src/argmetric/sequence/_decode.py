@@ -10,7 +10,8 @@ import numpy as np
 
 from argmetric._input.arguments import check_count
 from argmetric._input.types import Floats, Integers
-from argmetric._results.display import Lines, Mark, Result, draw_curve, drawing
+from argmetric._results.display import Lines, Result
+from argmetric._results.pictures import Mark, draw_curve, drawing
 from argmetric._results.saving import shown_number
 from argmetric.metrics import Metric
 from argmetric.sequence._exact import decode_windows, is_affine, maximise

@@ -13,7 +13,8 @@ from argmetric._input.arguments import check_flag, check_items, check_texts, sho
 from argmetric._input.groups import code_groups
 from argmetric._input.types import Floats, Integers
 from argmetric._input.validation import check_choice
-from argmetric._results.display import Lines, Result, drawing
+from argmetric._results.display import Lines, Result
+from argmetric._results.pictures import drawing
 from argmetric._text.corpus.labels import SchemeName, Span, write_labels
 from argmetric.metrics import FBeta, Metric, get_metric
 from argmetric.sequence._choose import SpanChoice, SpanCounts, exact, exact_steps

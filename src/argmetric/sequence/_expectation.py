@@ -12,7 +12,8 @@ from argmetric._input.arguments import check_count, check_number, is_whole, show
 from argmetric._input.types import Floats, Integers
 from argmetric._input.validation import to_numpy
 from argmetric._results.discrete import DiscreteLaw, distinct
-from argmetric._results.display import Lines, Result, Shown, draw_law, drawing
+from argmetric._results.display import Lines, Result, Shown
+from argmetric._results.pictures import draw_law, drawing
 from argmetric.sequence._exact import affine_mean, is_affine
 from argmetric.sequence._models import Chain, as_chain, check_sequence
 from argmetric.sequence._runs import Outcome, defined_mean, run, run_mean

@@ -14,7 +14,8 @@ from argmetric._input.arguments import check_items, check_texts
 from argmetric._input.odds import bounded_logit, expit
 from argmetric._input.types import Floats
 from argmetric._input.validation import check_fraction
-from argmetric._results.display import Lines, Result, draw_map
+from argmetric._results.display import Lines, Result
+from argmetric._results.pictures import draw_map
 from argmetric._text.corpus.labels import Chunk, SchemeName, read_chunks
 from argmetric.sequence._crf import LinearChainCRF
 from argmetric.sequence._spans import SpanMarginals, span_marginals

@@ -10,7 +10,7 @@ import numpy as np
 from argmetric._input.labels import clear_labels
 from argmetric._input.types import Floats
 from argmetric._input.validation import check_length, to_floats
-from argmetric._results.display import Display, thinned
+from argmetric._results.pictures import Display, thinned
 from argmetric.metrics import Metric, MetricLike, get_metric
 
 MOMENTS = 512  # as many as a classifier remembers

@@ -20,18 +20,15 @@ from sklearn.utils.validation import (
 )
 
 from argmetric._input.arguments import check_count, shown, to_float
-from argmetric._input.labels import (
+from argmetric._input.label_words import one_class
+from argmetric._input.labels import distinct, label_array, refuse_missing, usual_pair
+from argmetric._input.likely_slips import warn_of_common_class
+from argmetric._input.responses import (
     class_number,
-    distinct,
     estimator_labels,
     is_second,
-    label_array,
-    one_class,
-    refuse_missing,
     refuse_more_than_two,
-    usual_pair,
 )
-from argmetric._input.likely_slips import warn_of_common_class
 from argmetric._input.sparse import check_features
 from argmetric._input.types import BinaryLabels, Floats
 from argmetric._input.validation import is_sparse

@@ -14,9 +14,9 @@ from sklearn.utils.validation import (
     column_or_1d,
 )
 
-from argmetric._input.labels import estimator_labels, is_second
 from argmetric._input.likely_slips import warn_of_common_class
 from argmetric._input.odds import from_log_odds, logit
+from argmetric._input.responses import estimator_labels, is_second
 from argmetric._input.sparse import check_features
 from argmetric._input.types import Floats
 from argmetric._input.validation import is_sparse, to_floats

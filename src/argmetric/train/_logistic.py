@@ -22,9 +22,9 @@ from argmetric._input.arguments import (
     check_seed,
     shown,
 )
-from argmetric._input.labels import estimator_labels
 from argmetric._input.likely_slips import warn_of_common_class
 from argmetric._input.odds import from_log_odds
+from argmetric._input.responses import estimator_labels
 from argmetric._input.sparse import check_features
 from argmetric._input.types import Floats
 from argmetric.metrics import MetricLike, get_metric

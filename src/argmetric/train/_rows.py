@@ -11,12 +11,9 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from argmetric._input.labels import (
-    class_number,
-    one_class,
-    plain_label,
-    refuse_more_than_two,
-)
+from argmetric._input.label_words import one_class
+from argmetric._input.labels import plain_label
+from argmetric._input.responses import class_number, refuse_more_than_two
 from argmetric._input.types import Floats, Integers
 from argmetric._input.validation import check_weight
 

@@ -13,7 +13,7 @@ from argmetric._input.labels import clear_labels
 from argmetric._input.odds import expit
 from argmetric._input.types import Floats
 from argmetric._input.validation import check_choice, check_length, place, to_floats
-from argmetric._results.display import new_axes
+from argmetric._results.pictures import new_axes
 from argmetric.metrics import MetricLike, get_metric
 
 CELLS = 2**22  # margins held at a time

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from argmetric._files._formats import DataError, marked
-from argmetric._input.labels import neither, same_spelling, spelled_number, unclear
+from argmetric._input.label_words import neither, same_spelling, spelled_number, unclear
 from argmetric._input.types import Bytes, Integers
 
 _TRUTHS = {"true": "false", "True": "False", "TRUE": "FALSE"}

@@ -10,7 +10,8 @@ from typing import Any, Literal, get_args
 
 from argmetric._input.arguments import check_items, check_path, check_texts, shown
 from argmetric._input.validation import check_choice
-from argmetric._results.saving import DataError, parsed, written_whole
+from argmetric._results.saving import parsed
+from argmetric._results.whole_files import DataError, written_whole
 from argmetric._text.corpus.labels import (
     SCHEMES,
     SchemeName,

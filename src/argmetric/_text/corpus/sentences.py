@@ -19,7 +19,8 @@ import numpy as np
 
 from argmetric._input.types import Integers
 from argmetric._input.validation import check_choice
-from argmetric._results.saving import DataError, decoded
+from argmetric._results.saving import decoded
+from argmetric._results.whole_files import DataError
 
 CorpusFormat = Literal["conll", "jsonl"]
 

@@ -13,8 +13,9 @@ import numpy as np
 from argmetric._input.arguments import check_items, shown
 from argmetric._input.types import Booleans, Integers
 from argmetric._input.validation import check_choice
-from argmetric._results.display import Lines, Result, drawing
-from argmetric._results.saving import DataError
+from argmetric._results.display import Lines, Result
+from argmetric._results.pictures import drawing
+from argmetric._results.whole_files import DataError
 from argmetric._text.corpus.heads import NO_HEAD, Heads, check_heads
 from argmetric._text.corpus.trees import Tree, place_of
 

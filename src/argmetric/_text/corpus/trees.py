@@ -16,7 +16,7 @@ from argmetric._input.arguments import check_path, shown
 from argmetric._input.types import Booleans, Integers
 from argmetric._input.validation import check_choice
 from argmetric._results.display import Shown
-from argmetric._results.saving import DataError
+from argmetric._results.whole_files import DataError
 from argmetric._text.corpus.heads import NO_HEAD, check_heads
 from argmetric._text.corpus.sentences import (
     BYTE_ORDER,

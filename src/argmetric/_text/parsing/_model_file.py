@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from argmetric._results.saving import Arrays
+from argmetric._results.archives import Arrays
 from argmetric._text.hashing import dense, sparse
 from argmetric._text.parsing._learning import Policy
 from argmetric._text.parsing._model import Model, Side

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from argmetric._results import saving
-from argmetric._results.saving import Arrays
+from argmetric._results import archives
+from argmetric._results.archives import Arrays
 from argmetric._text.summaries._growth import Policy
 from argmetric._text.summaries._learning import BySearn
 from argmetric._text.summaries._linear import Linear
@@ -52,15 +52,15 @@ def save(summarizer: Summarizer, path: str | os.PathLike[str]) -> None:
         "interrupted": summarizer.interrupted_,
         "n_clusters": weights.rates.n_clusters,
     }
-    saving.write_archive(path, _FORMAT, _VERSION, header, arrays)
+    archives.write_archive(path, _FORMAT, _VERSION, header, arrays)
 
 
 def load(path: str | os.PathLike[str]) -> Summarizer:
     """Read a summarizer."""
     from argmetric._text.summaries.summarizer import Summarizer
 
-    header, arrays = saving.read_archive(path, _FORMAT, _VERSION, "summarizer")
-    with saving.whole(path, "summarizer"):
+    header, arrays = archives.read_archive(path, _FORMAT, _VERSION, "summarizer")
+    with archives.whole(path, "summarizer"):
         names = np.array(arrays["names"].tobytes().decode().split("\n"), dtype=str)
         counts = {key: arrays[key] for key in _COUNTS}
         if any(len(one) != len(names) for one in counts.values()):

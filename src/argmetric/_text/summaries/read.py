@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from argmetric._results.saving import DataError, parsed
+from argmetric._results.saving import parsed
+from argmetric._results.whole_files import DataError
 from argmetric._text.corpus.sentences import BYTE_ORDER, CONVERT, STREAM, read_text
 from argmetric._text.summaries.cluster import Cluster, read_cluster
 from argmetric._text.summaries.rouge import read_references

@@ -13,7 +13,8 @@ import numpy as np
 
 from argmetric._input.arguments import check_items, check_texts, shown
 from argmetric._input.types import AnyArray, Floats
-from argmetric._results.display import Lines, Result, drawing
+from argmetric._results.display import Lines, Result
+from argmetric._results.pictures import drawing
 from argmetric._text.summaries.summary import Summary
 
 COVERAGE = 0.95

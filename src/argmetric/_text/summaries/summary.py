@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from argmetric._input.types import AnyArray, Booleans, Floats, Integers
-from argmetric._results.display import Lines, Result, drawing
+from argmetric._results.display import Lines, Result
+from argmetric._results.pictures import drawing
 from argmetric._text.summaries.cluster import Cluster
 
 _WIDTH = 86

@@ -8,8 +8,8 @@ from contextlib import AbstractContextManager
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
-from argmetric._results import saving
-from argmetric._results.saving import Arrays
+from argmetric._results import archives
+from argmetric._results.archives import Arrays
 from argmetric._text.hashing import dense, sparse
 from argmetric._text.tagging._choices import Tier, make_choices, size_of
 from argmetric._text.tagging._codec import Codec
@@ -73,7 +73,7 @@ def write_archive(
     path: str | os.PathLike[str], kind: str, header: Mapping[str, Any], arrays: Arrays
 ) -> None:
     """Write a tagger as a header and arrays."""
-    saving.write_archive(path, kind, _VERSION, header, arrays)
+    archives.write_archive(path, kind, _VERSION, header, arrays)
 
 
 def load(path: str | os.PathLike[str]) -> Tagger:
@@ -113,12 +113,12 @@ def read_archive(
     path: str | os.PathLike[str], kind: str
 ) -> tuple[dict[str, Any], Arrays]:
     """The header and the arrays of a kind of tagger."""
-    return saving.read_archive(path, kind, _VERSION, "tagger")
+    return archives.read_archive(path, kind, _VERSION, "tagger")
 
 
 def whole_archive(path: str | os.PathLike[str]) -> AbstractContextManager[None]:
     """Whatever a damaged tagger makes fail, as one error."""
-    return saving.whole(path, "tagger")
+    return archives.whole(path, "tagger")
 
 
 def _model(

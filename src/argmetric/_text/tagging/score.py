@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from argmetric._input.types import Integers
-from argmetric._results.display import Lines, Result, bars_size, draw_bars, drawing
+from argmetric._results.display import Lines, Result
+from argmetric._results.pictures import bars_size, draw_bars, drawing
 from argmetric._text.corpus.labels import ChunkCounts, Labels, roles_and_kinds
 from argmetric._text.tagging._codec import Codec
 

@@ -20,7 +20,8 @@ import numpy as np
 
 from argmetric import __version__
 from argmetric import _files as files
-from argmetric._results.saving import check_version, parsed, written_whole
+from argmetric._results.saving import check_version, parsed
+from argmetric._results.whole_files import written_whole
 from argmetric.cli.models._features import Features
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from argmetric._results.saving import DataError
+from argmetric._results.whole_files import DataError
 from argmetric._text.corpus.trees import Tree, TreeFormat, read_trees
 from argmetric.cli._errors import UsageError
 from argmetric.cli._options import FilePath

@@ -9,9 +9,9 @@ from cyclopts import Parameter
 from argmetric import _files as files
 from argmetric._calibrate import DEFAULT, METHOD_WORDS, Method
 from argmetric._files import Format
-from argmetric._input.labels import Spelled
+from argmetric._input.label_words import Spelled
 from argmetric._input.validation import Probabilities
-from argmetric._results.saving import writing
+from argmetric._results.whole_files import writing
 from argmetric.cli import _report
 from argmetric.cli._errors import DONE, UsageError
 from argmetric.cli._option_sets import (

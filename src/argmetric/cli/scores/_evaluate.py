@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from argmetric import _files as files
-from argmetric._input.labels import Spelled
+from argmetric._input.label_words import Spelled
 from argmetric._input.types import Booleans
 from argmetric.cli import _report
 from argmetric.cli._errors import UsageError

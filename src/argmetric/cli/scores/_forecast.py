@@ -8,7 +8,7 @@ import numpy as np
 from cyclopts import Parameter, validators
 
 from argmetric import _files as files
-from argmetric._input.labels import Spelled
+from argmetric._input.label_words import Spelled
 from argmetric._input.types import Integers
 from argmetric.cli._errors import UsageError
 from argmetric.cli._learning import warnings_in

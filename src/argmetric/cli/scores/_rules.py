@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from argmetric import _files as files
 from argmetric._input.types import Floats
-from argmetric._results.saving import writing
+from argmetric._results.whole_files import writing
 from argmetric.cli._errors import UsageError
 from argmetric.cli._report import count, number
 from argmetric.cli._summary import Values, short_threshold

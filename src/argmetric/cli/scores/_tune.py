@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from argmetric import _files as files
-from argmetric._input.labels import Spelled
+from argmetric._input.label_words import Spelled
 from argmetric._input.types import Floats
 from argmetric.cli._errors import UsageError
 from argmetric.cli._learning import warnings_in

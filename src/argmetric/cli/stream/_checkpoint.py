@@ -22,14 +22,9 @@ import numpy as np
 import numpy.typing as npt
 
 from argmetric import _files as files
-from argmetric._results.saving import (
-    DAMAGE,
-    Arrays,
-    check_version,
-    parsed,
-    read_arrays,
-    written_whole,
-)
+from argmetric._results.archives import DAMAGE, Arrays, read_arrays
+from argmetric._results.saving import check_version, parsed
+from argmetric._results.whole_files import written_whole
 from argmetric.cli._errors import say
 
 VERSION = 1

@@ -18,7 +18,7 @@ from argmetric._files import (
     text_bytes,
     text_scalar,
 )
-from argmetric._results.saving import writing
+from argmetric._results.whole_files import writing
 
 STANDARD_STREAM = "-"
 

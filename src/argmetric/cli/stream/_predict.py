@@ -23,7 +23,8 @@ from argmetric._files.blocks import (
     RowFormat,
     open_rows,
 )
-from argmetric._results.saving import DAMAGE, written_whole
+from argmetric._results.archives import DAMAGE
+from argmetric._results.whole_files import written_whole
 from argmetric.cli import _report
 from argmetric.cli._errors import DONE, say, with_flags
 from argmetric.cli._option_sets import metric_named

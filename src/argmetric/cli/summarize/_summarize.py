@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from argmetric._results.saving import DataError
+from argmetric._results.whole_files import DataError
 from argmetric._text.corpus.files import write_text
 from argmetric.cli import _report
 from argmetric.cli._encoding import OTHER_ENCODING, Encoding, check_encoding

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from argmetric._results.saving import DataError
+from argmetric._results.whole_files import DataError
 from argmetric._text.corpus.sentences import Column, ColumnFile, Sentence
 from argmetric.cli.tag._file import read_tags
 from argmetric.cli.tag._labels import ChunkLabels, TagTask, holds_chunks

@@ -8,7 +8,7 @@ import numpy as np
 from cyclopts import Parameter
 
 from argmetric._input.types import Integers
-from argmetric._results.saving import DataError
+from argmetric._results.whole_files import DataError
 from argmetric._text.corpus.labels import ChunkCounts
 from argmetric._text.corpus.sentences import Column, ColumnFile
 from argmetric.cli import _report

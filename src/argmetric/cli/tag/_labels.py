@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 
 from argmetric._input.types import Integers
-from argmetric._results.saving import DataError
+from argmetric._results.whole_files import DataError
 from argmetric._text.corpus.labels import BEGIN, Labels, is_label, repaired
 from argmetric._text.corpus.sentences import Column, ColumnFile
 from argmetric.cli._report import count

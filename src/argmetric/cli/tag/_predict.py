@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 
-from argmetric._results.saving import DataError
+from argmetric._results.whole_files import DataError
 from argmetric._text.corpus.files import write_text
 from argmetric._text.corpus.sentences import ColumnFile, Sentence
 from argmetric.cli import _report

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from argmetric._results.saving import DataError
+from argmetric._results.whole_files import DataError
 from argmetric._text.corpus.labels import Labels
 from argmetric._text.corpus.sentences import PlainText, read_text, tokenized
 from argmetric.cli._encoding import OTHER_ENCODING, check_encoding

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from argmetric._results.saving import DataError
+from argmetric._results.whole_files import DataError
 from argmetric.cli._errors import DONE
 from argmetric.cli.tag._labels import TagTask
 

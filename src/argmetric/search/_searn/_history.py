@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any, overload
 
-from argmetric._results.display import Result, drawing
+from argmetric._results.display import Result
+from argmetric._results.pictures import drawing
 
 _COLUMNS = (
     "iteration",

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from argmetric._results import saving
-from argmetric._results.saving import Arrays, DataError
+from argmetric._results import archives, saving
+from argmetric._results.archives import Arrays
+from argmetric._results.whole_files import DataError
 from argmetric._text.hashing import dense, sparse
 from argmetric.metrics import Metric, metric_to_dict
 from argmetric.search._searn._history import History, Iteration
@@ -57,7 +58,7 @@ def save(searn: Searn, path: str | os.PathLike[str]) -> None:
         "best": history.best,
         "stopped": history.stopped,
     }
-    saving.write_archive(path, _FORMAT, _VERSION, header, arrays)
+    archives.write_archive(path, _FORMAT, _VERSION, header, arrays)
 
 
 def load(path: str | os.PathLike[str], task: Task) -> Searn:
@@ -65,8 +66,8 @@ def load(path: str | os.PathLike[str], task: Task) -> Searn:
     from argmetric.search._searn._searn import Searn
 
     check_is_task(task)
-    header, arrays = saving.read_archive(path, _FORMAT, _VERSION, _WHAT)
-    with saving.whole(path, _WHAT):
+    header, arrays = archives.read_archive(path, _FORMAT, _VERSION, _WHAT)
+    with archives.whole(path, _WHAT):
         _check_same_task(path, header["task"], facts(task))
         learner = header["learner"]
         if not isinstance(learner, str):

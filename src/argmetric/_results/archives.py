@@ -15,8 +15,8 @@ import numpy as np
 import numpy.typing as npt
 
 from argmetric._input.arguments import check_path
-from argmetric._results.saving._json import check_version, parsed, plain
-from argmetric._results.saving._whole import DataError, FilePath, written_whole
+from argmetric._results.saving import check_version, parsed, plain
+from argmetric._results.whole_files import DataError, FilePath, written_whole
 
 Arrays = dict[str, npt.NDArray[Any]]
 

@@ -1,10 +1,11 @@
-"""Axes, and pictures that several rooms draw."""
+"""Axes, pictures that several rooms draw, and displays in scikit-learn's way."""
 
 from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -153,3 +154,50 @@ def thinned(size: int, *kept: int) -> Integers:
         return np.arange(size)
     spread = np.linspace(0, size - 1, DRAWN_POINTS).astype(np.int64)
     return np.unique([*spread, *kept])
+
+
+@dataclass(repr=False)
+class Display:
+    """What is drawn, and once it is drawn, where.
+
+    A class has the values to draw as its fields, and says in `_draw` how; `plot` may be
+    called again, on other axes.
+    """
+
+    ax_: Any = field(default=None, init=False)
+    figure_: Any = field(default=None, init=False)
+    line_: Any = field(default=None, init=False)
+
+    def plot(self, ax: Any = None) -> Self:
+        """Draw on given axes, or on those of a new figure.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
+
+        Returns
+        -------
+        Display
+            The display itself, with its artists as attributes.
+        """
+        with drawing(ax, self._size(), **self._labels()) as ax:
+            self.line_ = self._draw(ax)
+        self.ax_, self.figure_ = ax, ax.figure
+        return self
+
+    def _size(self) -> tuple[float, float]:
+        """Width and height of a new figure."""
+        return 6.4, 3.8
+
+    def _labels(self) -> dict[str, Any]:
+        """What ``ax.set`` takes."""
+        raise NotImplementedError
+
+    def _draw(self, ax: Any) -> Any:
+        """Draw, and return the line that people will want to style."""
+        raise NotImplementedError
+
+    def __repr__(self) -> str:
+        state = "not drawn yet" if self.ax_ is None else "drawn"
+        return f"{type(self).__name__}({state})"

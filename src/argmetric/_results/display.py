@@ -1,4 +1,4 @@
-"""Objects that show themselves as text and in notebooks."""
+"""How results show themselves: as text, in notebooks and as frames."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+
+from argmetric._input.arguments import check_choice
 
 Lines = list[tuple[str, str]]
 
@@ -92,3 +94,20 @@ def _markup(
         yield "</tr>"
     yield "</table>"
     yield from (f"<p><em>{html.escape(note)}</em></p>" for note in notes)
+
+
+def shortest_cut(threshold: float, low: float, high: float) -> str:
+    """A threshold with as few digits as still cut above `low` and not above `high`."""
+    for digits in range(2, 18):
+        text = f"{threshold:.{digits}g}"
+        if low < float(text) <= high:
+            return text
+    return repr(threshold)
+
+
+def as_frame(columns: dict[str, Any], backend: str) -> Any:
+    """Columns as a frame of the library of that name."""
+    import narwhals as nw
+
+    check_choice(backend, "backend", ("pandas", "polars", "pyarrow"))
+    return nw.from_dict(columns, backend=backend).to_native()  # type: ignore[arg-type]
