@@ -19,8 +19,10 @@ from argmetric._expected import (
     _search,
     _sums,
 )
-from argmetric._forecast import _effects, _laws, _means
-from argmetric._forecast import _groups as forecast_groups
+from argmetric._forecast import effects as _effects
+from argmetric._forecast import groups as forecast_groups
+from argmetric._forecast import laws as _laws
+from argmetric._forecast import means as _means
 from argmetric._input import groups as _groups
 from cliffs_parts.cells import cpu_time, group_ids, probabilities
 from cliffs_parts.verbs import metric_of

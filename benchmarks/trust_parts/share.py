@@ -15,7 +15,7 @@ import numpy as np
 from harness import emit
 
 import argmetric as am
-from argmetric._calibrate import resolve_reference
+from argmetric._calibrate.resolve import resolve_reference
 from trust_parts.cases import Case, over_cases
 
 MODELS = ("logistic", "forest", "boosting", "neighbours")

@@ -11,9 +11,9 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from argmetric._calibrate import Calibrator as Calibrator
-    from argmetric._calibrate import adjust_prior as adjust_prior
-    from argmetric._calibrate import calibrate as calibrate
+    from argmetric._calibrate.calibrate import calibrate as calibrate
+    from argmetric._calibrate.calibrator import Calibrator as Calibrator
+    from argmetric._calibrate.prior import adjust_prior as adjust_prior
     from argmetric._calibration_check import CalibrationCheck as CalibrationCheck
     from argmetric._calibration_check import (
         CalibrationCostDisplay as CalibrationCostDisplay,
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from argmetric._decide import ExpectedMetricDisplay as ExpectedMetricDisplay
     from argmetric._decide import decide as decide
     from argmetric._decide import evaluate as evaluate
-    from argmetric._forecast import Forecast as Forecast
-    from argmetric._forecast import ForecastDisplay as ForecastDisplay
-    from argmetric._forecast import forecast as forecast
+    from argmetric._forecast.forecast import forecast as forecast
+    from argmetric._forecast.plot import ForecastDisplay as ForecastDisplay
+    from argmetric._forecast.result import Forecast as Forecast
     from argmetric._tune import MultiClassRule as MultiClassRule
     from argmetric._tune import MultiLabelRule as MultiLabelRule
     from argmetric._tune import Rule as Rule
@@ -67,9 +67,13 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _ROOMS = {
-    "argmetric._calibrate": ("Calibrator", "adjust_prior", "calibrate"),
+    "argmetric._calibrate.calibrate": ("calibrate",),
+    "argmetric._calibrate.calibrator": ("Calibrator",),
+    "argmetric._calibrate.prior": ("adjust_prior",),
     "argmetric._decide": ("Decision", "ExpectedMetricDisplay", "decide", "evaluate"),
-    "argmetric._forecast": ("Forecast", "ForecastDisplay", "forecast"),
+    "argmetric._forecast.forecast": ("forecast",),
+    "argmetric._forecast.plot": ("ForecastDisplay",),
+    "argmetric._forecast.result": ("Forecast",),
     "argmetric._calibration_check": (
         "CalibrationCheck",
         "CalibrationCostDisplay",

@@ -21,7 +21,7 @@ def warmup() -> None:
     """
     from argmetric._decide import decide
     from argmetric._expected import PREFERENCE
-    from argmetric._forecast import forecast
+    from argmetric._forecast.forecast import forecast
     from argmetric.metrics import CustomMetric
 
     p = np.linspace(0.01, 0.99, 5000)

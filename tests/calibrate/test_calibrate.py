@@ -24,28 +24,27 @@ from sklearn.neighbors import KNeighborsClassifier
 
 import argmetric as am
 import strategies as nasty
-from argmetric._calibrate import (
+from argmetric._calibrate import calibrate as _calibrate
+from argmetric._calibrate import spline as _spline
+from argmetric._calibrate.calibrate import (
+    calibrate_out_of_fold,
+    choose_method,
+    fold_numbers,
+)
+from argmetric._calibrate.calibrator import ChainedMap, FunctionMap
+from argmetric._calibrate.cells import MOST_CELLS, cells_of
+from argmetric._calibrate.logistic import N_DRAWS, fit_logistic
+from argmetric._calibrate.maps import (
     BetaMap,
-    ChainedMap,
     ClassTemperatureMap,
-    FunctionMap,
     IdentityMap,
     IsotonicMap,
     PlattMap,
-    PriorShift,
-    Reference,
-    SplineMap,
     TemperatureMap,
-    _calibrate,
-    _spline,
-    calibrate_out_of_fold,
-    choose_method,
-    fit_logistic,
-    fold_numbers,
 )
-from argmetric._calibrate._cells import MOST_CELLS, cells_of
-from argmetric._calibrate._draws import N_DRAWS
-from argmetric._calibrate._reference import row_count
+from argmetric._calibrate.prior import PriorShift
+from argmetric._calibrate.reference import Reference, row_count
+from argmetric._calibrate.spline import SplineMap
 
 METHODS = ("spline", "platt", "beta", "temperature", "isotonic")
 few = settings(deadline=None, max_examples=60)
@@ -1171,7 +1170,7 @@ def test_auto_by_hand(monkeypatch):
 
 
 def test_auto_compares_on_a_thinned_reference_that_stands_for_the_whole():
-    from argmetric._calibrate._calibrate import thinned
+    from argmetric._calibrate.calibrate import thinned
 
     y, x = sample(n=5000, intercept=-3)
     whole = Reference(x, y == 1, None, True)

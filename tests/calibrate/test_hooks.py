@@ -14,7 +14,9 @@ from sklearn.isotonic import IsotonicRegression
 
 import argmetric as am
 import strategies as nasty
-from argmetric._calibrate import IsotonicMap, PlattMap, SplineMap, resolve_calibrator
+from argmetric._calibrate.maps import IsotonicMap, PlattMap
+from argmetric._calibrate.resolve import resolve_calibrator
+from argmetric._calibrate.spline import SplineMap
 
 few = settings(deadline=None, max_examples=30)
 MAP = PlattMap(0.8, -1.5, n=1000, prevalence=0.2)

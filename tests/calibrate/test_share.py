@@ -11,15 +11,15 @@ from scipy import sparse
 from scipy.optimize import minimize, minimize_scalar
 
 import argmetric as am
-from argmetric._calibrate import (
-    Calibrator,
-    FittedReference,
-    MatchedShare,
+from argmetric._calibrate.calibrator import Calibrator
+from argmetric._calibrate.prior import MatchedShare
+from argmetric._calibrate.resolve import FittedReference, resolve_reference
+from argmetric._calibrate.share import (
+    ScoreTable,
+    ShareLikelihood,
     estimate_share,
     moved_note,
-    resolve_reference,
 )
-from argmetric._calibrate._share import ScoreTable, ShareLikelihood
 
 MOVED = "the scores moved since the reference"
 

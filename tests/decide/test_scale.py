@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 import argmetric as am
-from argmetric._calibrate import IsotonicMap, PlattMap
+from argmetric._calibrate.maps import IsotonicMap, PlattMap
 
 few = settings(deadline=None, max_examples=60)
 MAP = PlattMap(0.8, -1.5, n=1000, prevalence=0.2)

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 import argmetric as am
 from argmetric._expected import Tables
-from argmetric._forecast import _cells, _parts
-from argmetric._forecast._groups import Groups
+from argmetric._forecast import groups as _cells
+from argmetric._forecast import parts as _parts
+from argmetric._forecast.groups import Groups
 from argmetric._input.segments import Segments
 from argmetric.metrics import get_metric
 from strategies import probability_vectors

@@ -19,9 +19,10 @@ import argmetric as am
 import oracle
 from argmetric import forecast
 from argmetric._expected._curves import SMALL
-from argmetric._forecast import _effects, _means
-from argmetric._forecast._counts import summed_cumulants
-from argmetric._forecast._shift import centre_log_odds, effects
+from argmetric._forecast import effects as _effects
+from argmetric._forecast import means as _means
+from argmetric._forecast.counts import summed_cumulants
+from argmetric._forecast.effects import centre_log_odds, effects
 
 NAN = math.nan
 few = settings(deadline=None, max_examples=15)

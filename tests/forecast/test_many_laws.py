@@ -17,7 +17,7 @@ from scipy.special import expit, logit
 
 import oracle
 from argmetric import forecast
-from argmetric._forecast._shift import centre_log_odds
+from argmetric._forecast.effects import centre_log_odds
 
 NAN = math.nan
 BLOCKS, LAWS = (50 if "ARGMETRIC_SLOW" in os.environ else 2), 100

@@ -8,10 +8,10 @@ from hypothesis import given, settings
 
 import argmetric as am
 import strategies as nasty
-from argmetric._calibrate import IdentityMap, PlattMap
-from argmetric._forecast._laws import law_of_count as exact_law_of_count
-from argmetric._forecast._over_maps import law_of_positives
-from argmetric._forecast._sides import (
+from argmetric._calibrate.maps import IdentityMap, PlattMap
+from argmetric._forecast.laws import law_of_count as exact_law_of_count
+from argmetric._forecast.over_maps import law_of_positives
+from argmetric._forecast.sides import (
     ATOMS,
     CELLS,
     NEARLY_NORMAL,

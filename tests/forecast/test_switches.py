@@ -15,17 +15,14 @@ import argmetric as am
 import oracle
 from argmetric import forecast
 from argmetric._expected.kernels import compiled
-from argmetric._forecast import (
-    _cells,
-    _counts,
-    _effects,
-    _groups,
-    _laws,
-    _means,
-    _shares,
-    _spectrum,
-)
-from argmetric._forecast._laws import law_of_count, law_of_values
+from argmetric._forecast import counts as _counts
+from argmetric._forecast import effects as _effects
+from argmetric._forecast import groups as _groups
+from argmetric._forecast import laws as _laws
+from argmetric._forecast import means as _means
+from argmetric._forecast import shares as _shares
+from argmetric._forecast import sums as _sums
+from argmetric._forecast.laws import law_of_count, law_of_values
 from argmetric._results.discrete import central_interval
 
 NAN = math.nan
@@ -164,7 +161,7 @@ def test_groups_in_tables_and_beyond(size, groups, name):
 def test_groups_that_are_very_long(limit, monkeypatch):
     p, labels, ids = rows_of(20, 100)
     values, mass = exact_mean(p, labels, ids, "f1")
-    monkeypatch.setattr(_cells, "LONGEST", limit)
+    monkeypatch.setattr(_groups, "LONGEST", limit)
     assert_same(forecast(p, labels, "f1", groups=ids), values, mass)
 
 
@@ -189,7 +186,7 @@ def test_all_routes_of_a_sum_agree(groups, size, route, monkeypatch):
     p, labels, ids = rows_of(groups, size, groups)
     values, mass = exact_mean(p, labels, ids, "f1")
     if route == "rough":
-        monkeypatch.setattr(_spectrum, "SMOOTH", 0.0)
+        monkeypatch.setattr(_sums, "SMOOTH", 0.0)
         monkeypatch.setattr(_means, "WORK", 1 << 30)
     if route == "grid":
         monkeypatch.setattr(_means, "WORK", 0)
@@ -398,7 +395,7 @@ def test_effects_of_groups_many_at_a_time_or_alone(limit, deviation, monkeypatch
     p, labels, ids = rows_of(25, 90, 4)
     options = {"overdispersion": deviation}
     values, mass = exact_mean(p, labels, ids, "f1", **options)
-    monkeypatch.setattr(_cells, "LONGEST_MIXED", limit)
+    monkeypatch.setattr(_groups, "LONGEST_MIXED", limit)
     found = forecast(p, labels, "f1", groups=ids, **options)
     assert_same(found, values, mass, mean=1e-7)
 
@@ -426,7 +423,7 @@ def test_counts_by_cumulants_and_exactly(smooth, monkeypatch):
     plain = forecast(p, labels, "f1", **options)
     monkeypatch.setattr(_counts.CountLaws, "SMOOTH", smooth)
     if smooth == 1e9:
-        monkeypatch.setattr("argmetric._forecast._effects.FEW_ROWS", 10**6)
+        monkeypatch.setattr("argmetric._forecast.effects.FEW_ROWS", 10**6)
     other = forecast(p, labels, "f1", **options)
     assert other.mean == pytest.approx(plain.mean, abs=2e-3 * plain.std)
     assert other.std == pytest.approx(plain.std, rel=5e-3)

@@ -178,7 +178,7 @@ def test_damaged_objects(tmp_path, values, message):
 
 
 def test_families_are_apart():
-    from argmetric._calibrate import Calibrator
+    from argmetric._calibrate.calibrator import Calibrator
     from argmetric._tune import Rule
 
     assert set(Rule._kinds) == {"rule", "multilabel", "multiclass"}

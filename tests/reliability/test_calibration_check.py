@@ -18,7 +18,8 @@ from sklearn.metrics import brier_score_loss, log_loss
 
 import argmetric as am
 import strategies as nasty
-from argmetric._calibrate import Reference, calibrate_out_of_fold, fold_numbers
+from argmetric._calibrate.calibrate import calibrate_out_of_fold, fold_numbers
+from argmetric._calibrate.reference import Reference
 from argmetric._calibration_check._bins import reliability_bins, wilson
 from argmetric._calibration_check._judge import Case, Judged, judge, units_of
 from argmetric._calibration_check._result import Quality

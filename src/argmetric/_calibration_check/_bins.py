@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._calibrate import cell_numbers, first_of_equals
+from argmetric._calibrate.cells import cell_numbers, first_of_equals
 from argmetric._input.sorting import sort_labelled
 from argmetric._input.types import Booleans, Floats, Integers
 from argmetric._results.display import as_frame

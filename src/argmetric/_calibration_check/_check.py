@@ -6,19 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._calibrate import (
-    DEFAULT,
-    METHODS,
-    Calibrator,
-    Method,
-    Reference,
-    calibrate_out_of_fold,
-    check_reference,
-    check_score_array,
-    choose_method,
-    fit_map,
-    row_blocks,
-)
+from argmetric._calibrate.calibrate import DEFAULT, calibrate_out_of_fold, choose_method
+from argmetric._calibrate.calibrator import Calibrator
+from argmetric._calibrate.fit import METHODS, Method, fit_map
+from argmetric._calibrate.logistic import row_blocks
+from argmetric._calibrate.reference import Reference, check_reference, check_score_array
 from argmetric._calibration_check._bins import ReliabilityBins, reliability_bins
 from argmetric._calibration_check._judge import Case, judge, units_of
 from argmetric._calibration_check._result import CalibrationCheck, Quality
@@ -34,7 +26,8 @@ from argmetric._calibration_check._routes import (
     tuned_labels,
 )
 from argmetric._calibration_check._slope import calibration_line
-from argmetric._forecast import Forecast, forecast
+from argmetric._forecast.forecast import forecast
+from argmetric._forecast.result import Forecast
 from argmetric._input.arguments import check_count, check_flag, check_seed
 from argmetric._input.groups import code_groups
 from argmetric._input.labels import binary_labels

@@ -18,7 +18,7 @@ from argmetric._calibration_check._verdict import (
     forecasts,
     notes_of,
 )
-from argmetric._forecast import Forecast
+from argmetric._forecast.result import Forecast
 from argmetric._input.types import Floats
 from argmetric._lazy import room_above
 from argmetric._results.discrete import dot

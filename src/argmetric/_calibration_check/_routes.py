@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from argmetric._calibrate import fold_numbers
+from argmetric._calibrate.calibrate import fold_numbers
 from argmetric._calibration_check._judge import Judged
 from argmetric._decide import decide
 from argmetric._input.groups import Groups

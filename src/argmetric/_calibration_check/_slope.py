@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from argmetric._calibrate import fit_logistic, row_blocks
+from argmetric._calibrate.logistic import fit_logistic, row_blocks
 from argmetric._input.odds import from_log_odds
 from argmetric._input.types import Floats, Integers
 from argmetric._results.discrete import dot

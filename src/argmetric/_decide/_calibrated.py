@@ -15,7 +15,9 @@ from argmetric._input.types import Floats
 from argmetric._input.validation import is_sparse, to_numpy
 
 if TYPE_CHECKING:
-    from argmetric._calibrate import Calibrator, FittedReference, PriorShare, Share
+    from argmetric._calibrate.calibrator import Calibrator
+    from argmetric._calibrate.resolve import FittedReference, PriorShare
+    from argmetric._calibrate.share import Share
     from argmetric._decide._result import Decision
 
 # Decisions that went through a map and are still held, by the id of their labels
@@ -48,18 +50,19 @@ def at_share(
     if prior is None:
         if found is None or rows is None:
             return AtShare(found, None, ())
-        from argmetric._calibrate import moved_note
+        from argmetric._calibrate.share import moved_note
 
         note = moved_note(found, rows, layout.scores, n)
         return AtShare(found, None, () if note is None else (note,))
     if prior == "estimate":
-        from argmetric._calibrate import estimate_share
+        from argmetric._calibrate.share import estimate_share
 
         assert found is not None  # `check_prior` asks for a reference
         assert rows is not None
         shift, share = estimate_share(found, rows, layout.scores, n, coverage)
         return AtShare(found.then(shift), share, ())
-    from argmetric._calibrate import calibrated_scores, shift_to_share
+    from argmetric._calibrate.prior import shift_to_share
+    from argmetric._calibrate.resolve import calibrated_scores
 
     if found is None:
         return AtShare(shift_to_share(layout.scores, prior, n, logits=logits), None, ())
@@ -74,7 +77,7 @@ def recalibrated(layout: Layout, calibrator: Calibrator, *, logits: bool) -> Lay
     Only explicit items are mapped: an absent cell stays a certain negative. A map with
     steps makes ties, in which the higher score before the map goes first.
     """
-    from argmetric._calibrate import calibrated_scores
+    from argmetric._calibrate.resolve import calibrated_scores
 
     scores = calibrated_scores(calibrator, layout.scores, logits=logits)
     if _keeps_order(calibrator, layout.scores, logits=logits):

@@ -9,7 +9,7 @@ from contextvars import ContextVar
 from dataclasses import replace
 from typing import Any, Literal
 
-from argmetric._calibrate import check_prior, resolve_reference
+from argmetric._calibrate.resolve import check_prior, resolve_reference
 from argmetric._decide._calibrated import (
     at_share,
     calibration_note,

@@ -18,7 +18,7 @@ from argmetric._results.display import Result, as_frame
 from argmetric.metrics import Metric, RatesForm
 
 if TYPE_CHECKING:
-    from argmetric._calibrate import Share
+    from argmetric._calibrate.share import Share
 
 
 @dataclass(frozen=True)
@@ -286,7 +286,7 @@ class Decision(Result):
                 "a decision that was pickled or copied has no forecast: it needs the "
                 "input again, as argmetric.forecast(p, labels) takes it"
             )
-        return room_above("_forecast").forecast(
+        return room_above("_forecast.forecast").forecast(
             asked["p"],
             self.labels,
             self.metric,

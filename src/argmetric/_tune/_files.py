@@ -78,7 +78,7 @@ def saved_calibrator(calibrator: Any) -> Any:
 def loaded_calibrator(values: Any) -> Any:
     if values is None:
         return None
-    from argmetric._calibrate import Calibrator
+    from argmetric._calibrate.calibrator import Calibrator
 
     return Calibrator.from_dict(values)
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._calibrate import deal
+from argmetric._calibrate.calibrate import deal
 from argmetric._input.types import Booleans, Floats, Integers
 from argmetric._tune._binary import FEW_ROWS, Settings, within_range
 from argmetric._tune._multiclass_rule import MultiClassRule

@@ -100,7 +100,7 @@ def share(forecast: Values) -> list[tuple[str, str]]:
     found = forecast["share"]
     if found is None:
         return []
-    from argmetric._calibrate import Share
+    from argmetric._calibrate.share import Share
 
     return [("share", str(Share(**found)))]
 

@@ -8,7 +8,8 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from argmetric._decide import Decision, decide
-from argmetric._forecast import Forecast, forecast
+from argmetric._forecast.forecast import forecast
+from argmetric._forecast.result import Forecast
 from argmetric._input.labels import label_array
 from argmetric._input.layout import Average
 from argmetric._input.responses import is_second

@@ -7,15 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from argmetric._calibrate import (
-    Calibrator,
-    ClassTemperatureMap,
-    Method,
-    Reference,
-    choose_method,
-    fit_class_temperature,
-    fit_map,
-)
+from argmetric._calibrate.calibrate import choose_method, fit_class_temperature
+from argmetric._calibrate.calibrator import Calibrator
+from argmetric._calibrate.fit import Method, fit_map
+from argmetric._calibrate.maps import ClassTemperatureMap
+from argmetric._calibrate.reference import Reference
 from argmetric._input.validation import check_scores
 from argmetric.estimators._folds import (
     HeldOut,

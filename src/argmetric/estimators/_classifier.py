@@ -12,7 +12,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from argmetric._calibrate import Method
+from argmetric._calibrate.fit import Method
 from argmetric._input.arguments import check_jobs, check_label, check_seed, shown
 from argmetric._input.likely_slips import scores_of_a_model, warn_of_common_class
 from argmetric._input.responses import response_method, scores_of

@@ -15,12 +15,10 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.validation import has_fit_parameter
 
-from argmetric._calibrate import (
-    DEFAULT,
-    METHODS,
-    Calibrator,
-    calibrated_scores,
-)
+from argmetric._calibrate.calibrate import DEFAULT
+from argmetric._calibrate.calibrator import Calibrator
+from argmetric._calibrate.fit import METHODS
+from argmetric._calibrate.resolve import calibrated_scores
 from argmetric._calibration_check import CalibrationCheck, calibration_check
 from argmetric._decide import decide
 from argmetric._input.arguments import shown

@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._calibrate import resolve_calibrator
+from argmetric._calibrate.resolve import resolve_calibrator
 from argmetric._decide import Decision, decide, recalibrated
-from argmetric._forecast import Forecast, forecast
+from argmetric._forecast.forecast import forecast
+from argmetric._forecast.result import Forecast
 from argmetric._input.layout import Layout, lay_out
 from argmetric._input.odds import from_log_odds
 from argmetric._input.types import Booleans, Floats

@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from argmetric._calibrate import adjust_prior
+from argmetric._calibrate.prior import adjust_prior
 from argmetric._calibration_check import CalibrationCheck, calibration_check, reworded
 from argmetric._decide import Decision, decide, evaluate
-from argmetric._forecast import Forecast, forecast
+from argmetric._forecast.forecast import forecast
+from argmetric._forecast.result import Forecast
 from argmetric._input.labels import read_together
 from argmetric._input.odds import from_log_odds, log_odds
 from argmetric._input.types import Floats

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._calibrate import resolve_calibrator
+from argmetric._calibrate.resolve import resolve_calibrator
 from argmetric._decide import Cut, Decision, without_rows
-from argmetric._forecast import Forecast
+from argmetric._forecast.result import Forecast
 from argmetric._input.arguments import check_flag, check_share
 from argmetric._input.layout import Average
 from argmetric.metrics import Metric, MetricLike, convention_in_words, get_metric

@@ -6,16 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 import argmetric._calibrate as in_memory
-from argmetric._calibrate import (
-    DEFAULT,
-    METHODS,
-    ROWS_COMPARED,
-    Calibrator,
-    Method,
-    choose_method,
-    fit_map,
-    refuse_useless,
-)
+from argmetric._calibrate.calibrate import DEFAULT, ROWS_COMPARED, choose_method
+from argmetric._calibrate.calibrator import Calibrator
+from argmetric._calibrate.fit import METHODS, Method, fit_map
+from argmetric._calibrate.reference import refuse_useless
 from argmetric._calibration_check import CalibrationCheck
 from argmetric._calibration_check import calibration_check as check_rows
 from argmetric._files import DataError

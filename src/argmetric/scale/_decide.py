@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from argmetric import __version__
-from argmetric._calibrate import resolve_calibrator
+from argmetric._calibrate.resolve import resolve_calibrator
 from argmetric._decide import Limits, check_limits, refuse_never_defined
 from argmetric._files import DataError, marked
 from argmetric._input.arguments import check_choice, check_flag, check_path

@@ -11,21 +11,12 @@ from typing import Any, Literal
 import numpy as np
 
 from argmetric._files import DataError, marked
-from argmetric._forecast import (
-    Forecast,
-    Groups,
-    Share,
-    assumptions_of,
-    forecast_of,
-    law_of_count,
-    law_of_counts,
-    law_of_shares,
-    mean_of_shares,
-    refuse_undefined,
-    share_of,
-    sum_of_laws,
-)
 from argmetric._forecast import forecast as forecast_rows
+from argmetric._forecast.forecast import assumptions_of, forecast_of, refuse_undefined
+from argmetric._forecast.groups import Groups
+from argmetric._forecast.laws import law_of_count, law_of_counts, sum_of_laws
+from argmetric._forecast.result import Forecast
+from argmetric._forecast.shares import Share, law_of_shares, mean_of_shares, share_of
 from argmetric._input.arguments import check_choice, check_share
 from argmetric._input.likely_slips import scores_of_a_model
 from argmetric._input.segments import Segments

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._calibrate import Counted, Reference
+from argmetric._calibrate.cells import Counted
+from argmetric._calibrate.reference import Reference
 from argmetric._input.odds import logit
 from argmetric._input.types import Floats, Hashes, Integers
 from argmetric.scale._conservation import require_all, tickets

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from argmetric._calibrate import calibrated_scores
+from argmetric._calibrate.resolve import calibrated_scores
 from argmetric._decide import (
     Limits,
     calibration_note,

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from argmetric._calibrate import Prior, likeliest
+from argmetric._calibrate.logistic import Prior, likeliest
 from argmetric._input.arguments import check_items, check_texts
 from argmetric._input.odds import bounded_logit, expit
 from argmetric._input.types import Floats

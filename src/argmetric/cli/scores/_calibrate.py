@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from argmetric import _files as files
-from argmetric._calibrate import DEFAULT, METHOD_WORDS, Method
+from argmetric._calibrate.calibrate import DEFAULT
+from argmetric._calibrate.fit import METHOD_WORDS, Method
 from argmetric._files import Format
 from argmetric._input.label_words import Spelled
 from argmetric._input.validation import Probabilities

@@ -25,7 +25,7 @@ from argmetric.metrics import Metric
 
 if TYPE_CHECKING:
     from argmetric import Calibrator
-    from argmetric._calibrate import Reference
+    from argmetric._calibrate.reference import Reference
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ class Batch:
         """The same, where scores are to be compared with those of the reference."""
         if self.reference is None:
             return self.scoring
-        from argmetric._calibrate import FittedReference
+        from argmetric._calibrate.resolve import FittedReference
 
         reference = FittedReference(self.calibrator, self.reference)
         return {"logits": self.logits, "reference": reference}

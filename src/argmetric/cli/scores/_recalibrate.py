@@ -22,7 +22,7 @@ from argmetric.cli.scores._load import (
 
 if TYPE_CHECKING:
     from argmetric import Calibrator
-    from argmetric._calibrate import FittedReference
+    from argmetric._calibrate.resolve import FittedReference
 
 
 def recalibrated(batch: Batch, options: Recalibration, columns: Columns) -> Batch:
@@ -53,7 +53,7 @@ def load_calibrator(
 def _load(
     options: Recalibration, score: str, columns: Columns, *, logits: bool
 ) -> FittedReference:
-    from argmetric._calibrate import FittedReference, resolve_reference
+    from argmetric._calibrate.resolve import FittedReference, resolve_reference
 
     if options.calibrator is not None:
         return FittedReference(read_calibrator(options.calibrator), None)

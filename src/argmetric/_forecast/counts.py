@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from argmetric._expected import bernoulli_cumulants
-from argmetric._forecast._laws import law_of_count
+from argmetric._forecast.laws import law_of_count
 from argmetric._input.odds import from_log_odds
 from argmetric._input.types import Floats, Integers
 from argmetric._results.discrete import dot

@@ -8,9 +8,8 @@ from dataclasses import replace
 import numpy as np
 
 from argmetric._expected import Tables
-from argmetric._forecast._grid import GridLaws, added, total
-from argmetric._forecast._groups import TABLE_LIMIT, Groups
-from argmetric._forecast._laws import (
+from argmetric._forecast.groups import TABLE_LIMIT, Groups
+from argmetric._forecast.laws import (
     MAX_ATOMS,
     NOTHING,
     ValueLaw,
@@ -18,7 +17,7 @@ from argmetric._forecast._laws import (
     compress,
     law_of_atoms,
 )
-from argmetric._forecast._parts import (
+from argmetric._forecast.parts import (
     Cells,
     Parts,
     divisions_of,
@@ -26,7 +25,7 @@ from argmetric._forecast._parts import (
     parts_of,
     placed,
 )
-from argmetric._forecast._shares import (
+from argmetric._forecast.shares import (
     CERTAIN,
     NORMAL,
     Moments,
@@ -35,7 +34,7 @@ from argmetric._forecast._shares import (
     moments_of_ratio,
     transforms_of,
 )
-from argmetric._forecast._spectrum import Spectrum
+from argmetric._forecast.sums import GridLaws, Spectrum, added, total
 from argmetric._input.types import Floats
 
 FEW_GROUPS = 16  # up to so many open groups their laws are made one by one

@@ -13,7 +13,7 @@ from argmetric._results.display import Result
 from argmetric.metrics import Metric
 
 if TYPE_CHECKING:
-    from argmetric._calibrate import Share
+    from argmetric._calibrate.share import Share
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -167,6 +167,6 @@ class Forecast(Result, DiscreteLaw):
         -------
         matplotlib Axes
         """
-        from argmetric._forecast._plot import ForecastDisplay
+        from argmetric._forecast.plot import ForecastDisplay
 
         return ForecastDisplay(self).plot(ax).ax_

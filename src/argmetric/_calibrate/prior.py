@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from argmetric._calibrate._base import Calibrator, check_columns, check_finite
+from argmetric._calibrate.calibrator import Calibrator, check_columns, check_finite
 from argmetric._input.arguments import check_flag, check_share
 from argmetric._input.likely_slips import warn_of_scale
 from argmetric._input.odds import from_log_odds, log_odds, logit

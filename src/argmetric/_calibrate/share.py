@@ -22,10 +22,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from argmetric._calibrate._base import Calibrator
-from argmetric._calibrate._hook import calibrated_scores
-from argmetric._calibrate._prior import MatchedShare, constant_for_share
-from argmetric._calibrate._reference import Reference
+from argmetric._calibrate.calibrator import Calibrator
+from argmetric._calibrate.prior import MatchedShare, constant_for_share
+from argmetric._calibrate.reference import Reference
+from argmetric._calibrate.resolve import calibrated_scores
 from argmetric._input.odds import from_log_odds, logit
 from argmetric._input.types import Floats
 

@@ -1,4 +1,4 @@
-"""calibrate: the map that makes scores fit labels."""
+"""calibrate: the map that makes scores fit labels, and maps out of fold."""
 
 from __future__ import annotations
 
@@ -7,23 +7,185 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from argmetric._calibrate._base import Calibrator
-from argmetric._calibrate._classes import fit_class_temperature
-from argmetric._calibrate._fit import METHODS, Method, fit_map, n_distinct
-from argmetric._calibrate._folds import check_folds, fold_numbers, out_of_fold_scores
-from argmetric._calibrate._reference import (
+from argmetric._calibrate.calibrator import Calibrator
+from argmetric._calibrate.fit import (
+    HOTTEST,
+    METHODS,
+    Method,
+    _root,
+    fit_map,
+    n_distinct,
+)
+from argmetric._calibrate.maps import ClassTemperatureMap, log_softmax
+from argmetric._calibrate.reference import (
     Reference,
     check_reference,
     check_score_array,
+    row_count,
 )
 from argmetric._input.arguments import check_flag
 from argmetric._input.groups import Groups, code_groups
+from argmetric._input.labels import label_array, refuse_missing
 from argmetric._input.likely_slips import warn_of_scale
-from argmetric._input.odds import expit
-from argmetric._input.types import Floats, Integers
-from argmetric._input.validation import check_choice, check_weight, to_numpy
+from argmetric._input.odds import NEAREST, expit
+from argmetric._input.types import Booleans, Floats, Integers
+from argmetric._input.validation import (
+    check_choice,
+    check_length,
+    check_weight,
+    to_numpy,
+)
 from argmetric._results.discrete import dot
+
+
+def check_folds(cv: Any) -> int:
+    if isinstance(cv, bool) or not isinstance(cv, int | np.integer) or cv < 2:
+        raise ValueError(f"cv must be a whole number of folds, 2 or more, not {cv!r}")
+    return int(cv)
+
+
+def fold_numbers(
+    y: Booleans, cv: int, groups: Any = None, random_state: int | None = 0
+) -> Integers:
+    """Number of the fold of every row: each class, or each group, spread evenly.
+
+    A class with fewer rows (groups: fewer groups) than `cv` makes fewer folds.
+    """
+    rng = np.random.default_rng(random_state)
+    if groups is None:
+        smaller = int(min(y.sum(), y.size - y.sum()))
+        if smaller < 2:
+            raise ValueError(
+                "out-of-fold calibration needs two rows or more of each class; one has "
+                f"{smaller}"
+            )
+        return deal(rng, y.astype(np.uint8), min(cv, smaller))
+    coded = code_groups(groups, y.size, "y")
+    code = coded.codes
+    positives = np.bincount(code, y, coded.count)
+    sizes = np.bincount(code, minlength=coded.count)
+    smaller = int(min((positives > 0).sum(), (positives < sizes).sum()))
+    if smaller < 2:
+        raise ValueError(
+            "out-of-fold calibration needs each class in two groups or more; one is in "
+            f"{smaller}"
+        )
+    dealt = deal(rng, positives.astype(np.int64), min(cv, smaller))
+    return np.asarray(dealt[code])
+
+
+def deal(
+    rng: np.random.Generator, kind: npt.NDArray[np.integer[Any]], n_folds: int
+) -> Integers:
+    """Shuffled, sorted by kind and dealt out like cards; in numbers as short as do."""
+    order = rng.permutation(kind.size)
+    falling = kind.max(initial=0) - kind[order]
+    if falling.max(initial=0) < 256:
+        falling = falling.astype(np.uint8)  # sorted by counting
+    order = order[np.argsort(falling, kind="stable")]
+    short: Any = np.min_scalar_type(n_folds)
+    number = np.empty(kind.size, dtype=short)
+    rounds = -(-kind.size // n_folds)
+    number[order] = np.tile(np.arange(n_folds, dtype=short), rounds)[: kind.size]
+    return number
+
+
+def out_of_fold_scores(reference: Reference, method: str, fold: Integers) -> Floats:
+    """Every row mapped by a fit on the other folds; log-odds for log-odds."""
+    reference = reference.with_odds()
+    result = np.empty(reference.n)
+    for number in range(int(fold.max()) + 1):
+        inside = fold == number
+        others = reference.y[~inside]
+        if others.all() or not others.any():
+            raise ValueError(
+                "out-of-fold calibration needs rows of both classes outside of every "
+                "fold: there are too few groups that have both"
+            )
+        fitted = fit_map(reference.part(~inside), method, strict=False, draws=False)
+        scores = reference.scores[inside]
+        result[inside] = (
+            fitted._map(scores) if reference.logits else fitted._map_p(scores)
+        )
+    return result
+
+
+def class_numbers(y: Any, n_rows: int, n_classes: int) -> Integers:
+    """Column of every label: sorted classes, or numbers of columns from 0."""
+    labels = label_array(y)
+    check_length(labels, "y", n_rows)
+    refuse_missing(labels, "y")
+    classes, code = np.unique(labels, return_inverse=True)
+    if classes.size == n_classes:
+        return np.asarray(code, dtype=np.int64)
+    numbers = labels.dtype.kind in "iu"
+    if numbers and classes[0] >= 0 and classes[-1] < n_classes:
+        return labels.astype(np.int64)
+    raise ValueError(
+        f"y has {classes.size} classes but p has {n_classes} columns: every column "
+        "needs its class, in sorted order, or labels are the numbers of the columns"
+    )
+
+
+def fit_class_temperature(
+    y: Any, scores: Floats, sample_weight: Any, *, logits: bool, strict: bool = True
+) -> ClassTemperatureMap:
+    """Largest likelihood of softmax(z/T), z the log-probabilities or given scores.
+
+    Where it falls from T = ∞ on, an error; with `strict` off, the hottest map.
+    """
+    n_rows, n_classes = scores.shape
+    code = class_numbers(y, n_rows, n_classes)
+    weight = check_weight(sample_weight, (n_rows,))
+    w = np.ones(n_rows) if weight is None else weight
+    if not w.any():
+        raise ValueError("all weights are 0: there is nothing to calibrate on")
+    z = _finite_scores(scores, logits)
+    rows = np.arange(n_rows)
+    if (z == z[:, :1]).all():
+        raise ValueError("all classes have the same score in every row: nothing to fit")
+    target = np.zeros_like(z)
+    target[rows, code] = 1.0
+    others = np.where(target > 0, -np.inf, z).max(axis=1)
+    if ((z[rows, code] > others) | (w == 0)).all():
+        # Without a single error the likelihood has no finite optimum.
+        count = row_count(w)
+        target = (target * count + 1) / (count + n_classes)
+    z = z - z.mean(axis=1, keepdims=True)
+    wanted = (target * z).sum(axis=1)
+    n = int((w > 0).sum())
+    if dot(w, wanted) <= 0:  # the slope of the likelihood at T = ∞
+        if not strict:
+            return ClassTemperatureMap(HOTTEST, n_classes, n=n)
+        raise ValueError(
+            "no temperature fits: the true classes do not score higher than the "
+            "others; the columns have to be in the order of the sorted classes"
+        )
+
+    def falling(inverse: float) -> float:
+        p = np.exp(log_softmax(inverse * z))
+        return dot(w, wanted - (p * z).sum(axis=1))
+
+    return ClassTemperatureMap(1 / _root(falling), n_classes, n=n)
+
+
+def _finite_scores(scores: Floats, logits: bool) -> Floats:
+    if logits:
+        if not np.isfinite(scores).all():
+            raise ValueError("p has infinite scores, which a temperature cannot scale")
+        return scores
+    total = scores.sum(axis=1)
+    wrong = np.flatnonzero(np.abs(total - 1) > 1e-3)
+    if wrong.size:
+        raise ValueError(
+            f"p sums to {total[wrong[0]]:.4g} in row {wrong[0]}, not to 1: with one "
+            "label per row the columns are the probabilities of its class. For several "
+            "labels per row, y is a matrix of 0 and 1; for scores, pass logits=True"
+        )
+    return np.log(np.maximum(scores, NEAREST))
+
 
 DEFAULT: Method = "spline"
 SIMPLE_FIRST: tuple[Method, ...] = (
@@ -149,7 +311,7 @@ def calibrate_out_of_fold(
 
     Examples
     --------
-    >>> from argmetric._calibrate import calibrate_out_of_fold
+    >>> from argmetric._calibrate.calibrate import calibrate_out_of_fold
     >>> y = [0, 0, 1, 0, 1, 1, 0, 1]
     >>> p = [0.01, 0.02, 0.03, 0.04, 0.05, 0.2, 0.1, 0.4]
     >>> calibrate_out_of_fold(y, p, cv=2).round(2)

@@ -24,17 +24,24 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from argmetric._calibrate._base import (
+from argmetric._calibrate.calibrator import (
     FORMAT,
     Calibrator,
     check_columns,
     check_finite,
     check_not_negative,
 )
-from argmetric._calibrate._cells import Cells, cells_of
-from argmetric._calibrate._draws import N_DRAWS, rounded, standard_normal
-from argmetric._calibrate._newton import Mode, Prior, fit_logistic, likeliest
-from argmetric._calibrate._reference import Reference
+from argmetric._calibrate.cells import Cells, cells_of
+from argmetric._calibrate.logistic import (
+    N_DRAWS,
+    Mode,
+    Prior,
+    fit_logistic,
+    likeliest,
+    rounded,
+    standard_normal,
+)
+from argmetric._calibrate.reference import Reference
 from argmetric._input.odds import NEAREST, expit, logit
 from argmetric._input.types import Floats
 from argmetric._results.discrete import dot

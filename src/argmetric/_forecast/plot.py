@@ -13,7 +13,7 @@ from argmetric._results.pictures import Display, draw_law
 from argmetric.metrics import MetricLike
 
 if TYPE_CHECKING:
-    from argmetric._forecast._result import Forecast
+    from argmetric._forecast.result import Forecast
 
 
 @dataclass(repr=False)
@@ -76,7 +76,7 @@ class ForecastDisplay(Display):
         **options
             All else that `forecast` takes.
         """
-        from argmetric._forecast._forecast import forecast
+        from argmetric._forecast.forecast import forecast
 
         if score is not None:
             score = check_number(score, "score")

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from argmetric._expected import Tables
-from argmetric._forecast._groups import Groups
-from argmetric._forecast._laws import ValueLaw, compress, law_of_atoms
-from argmetric._forecast._parts import Parts, parts_of
+from argmetric._forecast.groups import Groups
+from argmetric._forecast.laws import ValueLaw, compress, law_of_atoms
+from argmetric._forecast.parts import Parts, parts_of
 from argmetric._input.types import Floats, Integers
 from argmetric._results.discrete import dot
 

@@ -9,10 +9,16 @@ from typing import Any, Literal
 
 import numpy as np
 
-from argmetric._calibrate._base import Calibrator
-from argmetric._calibrate._cells import cells_of, counted_cells, first_of_equals
-from argmetric._calibrate._draws import N_DRAWS, drawn
-from argmetric._calibrate._maps import (
+from argmetric._calibrate.calibrator import Calibrator
+from argmetric._calibrate.cells import cells_of, counted_cells, first_of_equals
+from argmetric._calibrate.logistic import (
+    N_DRAWS,
+    drawn,
+    fit_logistic,
+    row_blocks,
+    summed,
+)
+from argmetric._calibrate.maps import (
     BetaMap,
     IdentityMap,
     IsotonicMap,
@@ -20,10 +26,8 @@ from argmetric._calibrate._maps import (
     TemperatureMap,
     beta_features,
 )
-from argmetric._calibrate._newton import fit_logistic
-from argmetric._calibrate._reference import Reference
-from argmetric._calibrate._rows import row_blocks, summed
-from argmetric._calibrate._spline import fit_spline
+from argmetric._calibrate.reference import Reference
+from argmetric._calibrate.spline import fit_spline
 from argmetric._input.odds import expit, logit_of
 from argmetric._input.types import Floats
 from argmetric._results.discrete import dot

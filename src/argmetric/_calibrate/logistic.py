@@ -1,16 +1,31 @@
-"""Logistic regression on a few columns, to the last digits, by Newton's method."""
+"""Logistic regression by Newton's method, and draws of its coefficients."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
-from argmetric._calibrate._rows import ROWS, row_blocks
 from argmetric._input.odds import logit_of
 from argmetric._input.types import Floats
 from argmetric._results.discrete import dot
+
+# Worked on at a time: they stay in the cache, and BLAS adds up to 10,000 products by
+# one thread.
+ROWS = 1 << 13
+
+
+def row_blocks(n: int, rows: int = ROWS) -> Iterator[slice]:
+    """The rows 0…n-1 in parts."""
+    return (slice(first, min(first + rows, n)) for first in range(0, n, rows))
+
+
+def summed(terms: Callable[[slice], float], n: int) -> float:
+    """The sum over all rows of what is told of a part of them."""
+    return math.fsum(terms(part) for part in row_blocks(n))
+
 
 STEPS = 200
 ALONE = 1 << 17  # products of numbers that BLAS leaves to one thread
@@ -146,3 +161,34 @@ def fit_logistic(
     back[-1, :-1] = -centre / scale
     covariance = back @ np.linalg.pinv(mode.curvature, hermitian=True) @ back.T
     return Fit(back @ mode.theta, covariance)
+
+
+N_DRAWS = 48
+SINGULAR = 1e-9  # added to correlations, which rounding may have made those of no law
+
+
+def standard_normal(size: int, dimension: int) -> Floats:
+    """Draws whose mean and covariance are those of the law itself; always the same."""
+    half = np.random.default_rng(0).standard_normal((size // 2, dimension))
+    both = np.concatenate([half, -half])
+    root = np.linalg.cholesky(both.T @ both / size)
+    return np.asarray(np.linalg.solve(root, both.T).T)
+
+
+def drawn(mean: Floats, covariance: Floats) -> Floats:
+    """Draws of a normal law, in rows; some variances may be 0.
+
+    By the root of the correlations: draws do not depend on the units of the mean.
+    """
+    deviation = np.sqrt(np.diag(covariance))
+    unit = np.where(deviation > 0.0, deviation, 1.0)
+    correlation = covariance / np.outer(unit, unit)
+    np.fill_diagonal(correlation, 1.0 + SINGULAR)
+    root = deviation[:, None] * np.linalg.cholesky(correlation)
+    return rounded(mean + standard_normal(N_DRAWS, mean.size) @ root.T)
+
+
+def rounded(draws: Floats) -> Floats:
+    """Seven digits of each, so that a file stays small and gives the same back."""
+    scale = 10.0 ** (6 - np.floor(np.log10(np.maximum(np.abs(draws), 1e-290))))
+    return np.asarray(np.round(draws * scale) / scale)

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from argmetric._calibrate._base import (
+from argmetric._calibrate.calibrator import (
     Calibrator,
     check_columns,
     check_finite,

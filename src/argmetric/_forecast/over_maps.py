@@ -13,13 +13,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from argmetric._calibrate import Calibrator, calibrated_scores, match_prevalence
+from argmetric._calibrate.calibrator import Calibrator
+from argmetric._calibrate.prior import match_prevalence
+from argmetric._calibrate.resolve import calibrated_scores
 from argmetric._expected import Tables, by_size
-from argmetric._forecast._effects import settle
-from argmetric._forecast._groups import TABLE_LIMIT
-from argmetric._forecast._laws import ValueLaw, combine
-from argmetric._forecast._parts import table_moments
-from argmetric._forecast._sides import (
+from argmetric._forecast.effects import settle
+from argmetric._forecast.groups import TABLE_LIMIT
+from argmetric._forecast.laws import ValueLaw, combine
+from argmetric._forecast.parts import table_moments
+from argmetric._forecast.sides import (
     ATOMS,
     NEARLY_NORMAL,
     Nudge,

@@ -14,8 +14,8 @@ from argmetric._input.types import Floats
 from argmetric._input.validation import is_frame_like
 
 if TYPE_CHECKING:
-    from argmetric._calibrate._base import Calibrator
-    from argmetric._calibrate._reference import Reference
+    from argmetric._calibrate.calibrator import Calibrator
+    from argmetric._calibrate.reference import Reference
 
 PriorShare = float | Literal["estimate"]
 
@@ -60,7 +60,7 @@ def resolve_reference(
         return _fitted(reference, logits)
     if calibrator is None:
         return FittedReference(None, None)
-    from argmetric._calibrate._maps import ClassTemperatureMap
+    from argmetric._calibrate.maps import ClassTemperatureMap
 
     found = as_calibrator(calibrator)
     if any(isinstance(one, ClassTemperatureMap) for one in found.parts):
@@ -73,8 +73,7 @@ def resolve_reference(
 
 def as_calibrator(calibrator: Any) -> Calibrator:
     """A calibrator as it is; a function, or an object with `apply`, wrapped."""
-    from argmetric._calibrate._base import Calibrator
-    from argmetric._calibrate._composed import FunctionMap
+    from argmetric._calibrate.calibrator import Calibrator, FunctionMap
 
     if isinstance(calibrator, Calibrator):
         return calibrator
@@ -99,9 +98,9 @@ def _fitted(reference: Any, logits: bool) -> FittedReference:
             "reference must be a pair (y, p) of labels and their scores, not "
             f"{_shown(reference)}"
         )
-    from argmetric._calibrate._calibrate import DEFAULT, is_multi_class
-    from argmetric._calibrate._fit import fit_map
-    from argmetric._calibrate._reference import check_reference
+    from argmetric._calibrate.calibrate import DEFAULT, is_multi_class
+    from argmetric._calibrate.fit import fit_map
+    from argmetric._calibrate.reference import check_reference
 
     y, p = reference
     labels = binary_labels(y, name="the y of reference=(y, p)", naming=_as_calibrator)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from argmetric._calibrate import check_prior, resolve_reference
+from argmetric._calibrate.resolve import check_prior, resolve_reference
 from argmetric._decide import (
     AtShare,
     at_share,
@@ -15,10 +15,10 @@ from argmetric._decide import (
     recalibrated,
     warn_of_lost_map,
 )
-from argmetric._forecast._effects import LARGEST_EFFECT
-from argmetric._forecast._groups import Groups, law_of_one
-from argmetric._forecast._laws import ValueLaw
-from argmetric._forecast._result import Forecast
+from argmetric._forecast.effects import LARGEST_EFFECT
+from argmetric._forecast.groups import Groups, law_of_one
+from argmetric._forecast.laws import ValueLaw
+from argmetric._forecast.result import Forecast
 from argmetric._input.arguments import check_flag, check_number, check_share
 from argmetric._input.labels import read_together
 from argmetric._input.layout import Average, Layout, lay_out
@@ -31,7 +31,8 @@ from argmetric._results.discrete import central_interval
 from argmetric.metrics import Metric, MetricLike, get_metric, require_defined
 
 if TYPE_CHECKING:
-    from argmetric._calibrate import Calibrator, PriorShare
+    from argmetric._calibrate.calibrator import Calibrator
+    from argmetric._calibrate.resolve import PriorShare
 
 
 def forecast(
@@ -132,7 +133,7 @@ def forecast(
     scores = layout.scores
     p_, q = from_log_odds(scores) if logits else (scores, 1.0 - scores)
     if known_share is not None:
-        from argmetric._calibrate import match_prevalence
+        from argmetric._calibrate.prior import match_prevalence
 
         # An implicit cell stays a certain negative under any prevalence.
         p_, q = match_prevalence(p_, q, known_share, int(layout.sizes.sum()))
@@ -144,7 +145,7 @@ def forecast(
     refuse_undefined(law, metric)
     given_map = None
     if found is not None and found.alternatives:
-        from argmetric._forecast._over_maps import Batch, law_over_maps
+        from argmetric._forecast.over_maps import Batch, law_over_maps
 
         given_map = central_interval(law.values, law.probabilities, coverage)
         how = known_share, overdispersion, logits
@@ -255,7 +256,7 @@ def law_of_score(
     if layout.single:
         n = int(layout.sizes[0])
         return law_of_one(metric, n, p, q, known, selected, deviation)
-    from argmetric._forecast._means import law_of_mean
+    from argmetric._forecast.means import law_of_mean
 
     if layout.rows is not None:
         p, q, known = (one[layout.rows] for one in (p, q, known))

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from argmetric._calibrate import Calibrator
+from argmetric._calibrate.calibrator import Calibrator
 from argmetric._input.odds import from_log_odds
 from argmetric._input.types import Booleans, Floats
 from argmetric._results.discrete import dot

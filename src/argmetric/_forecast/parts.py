@@ -10,10 +10,16 @@ from functools import lru_cache
 import numpy as np
 
 from argmetric._expected import Tables, compiled
-from argmetric._forecast._cells import CellLaws, in_blocks, lies_in_cells
-from argmetric._forecast._grid import GridLaws, centred
-from argmetric._forecast._groups import TABLE_LIMIT, Groups, Size
-from argmetric._forecast._laws import ValueLaw
+from argmetric._forecast.groups import (
+    TABLE_LIMIT,
+    CellLaws,
+    Groups,
+    Size,
+    in_blocks,
+    lies_in_cells,
+)
+from argmetric._forecast.laws import ValueLaw
+from argmetric._forecast.sums import GridLaws, centred
 from argmetric._input.segments import Segments
 from argmetric._input.types import Booleans, Floats, Integers
 from argmetric._results.discrete import dot
