@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import argmetric._calibrate as in_memory
+import argmetric._calibrate.calibrate as in_memory
 from argmetric._calibrate.calibrate import DEFAULT, ROWS_COMPARED, choose_method
 from argmetric._calibrate.calibrator import Calibrator
 from argmetric._calibrate.fit import METHODS, Method, fit_map

@@ -11,8 +11,8 @@ from typing import Any, Literal
 import numpy as np
 
 from argmetric._files import DataError, marked
-from argmetric._forecast import forecast as forecast_rows
 from argmetric._forecast.forecast import assumptions_of, forecast_of, refuse_undefined
+from argmetric._forecast.forecast import forecast as forecast_rows
 from argmetric._forecast.groups import Groups
 from argmetric._forecast.laws import law_of_count, law_of_counts, sum_of_laws
 from argmetric._forecast.result import Forecast
