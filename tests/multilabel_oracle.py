@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from argmetric._text.common import gold_share
+from argmetric._text.learning import gold_share
 from argmetric.search import MultiLabel
 
 

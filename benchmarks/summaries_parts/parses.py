@@ -13,8 +13,8 @@ import numpy as np
 from search_parts.data import timed
 from trees_parts.data import read
 
-from argmetric._text.summaries._parts import parts_of
 from argmetric._text.summaries.cluster import Cluster, read_cluster
+from argmetric._text.summaries.pieces import parts_of
 from argmetric.search import Parser, Summary, Tagger, Tree
 from summaries_parts.data import clusters
 

@@ -15,7 +15,7 @@ from argmetric import search, sequence, stream
 from argmetric._results.display import Result, Shown
 from argmetric._results.pictures import drawing
 from argmetric._text.summaries.cluster import read_cluster
-from argmetric._text.tagging.score import Evaluation
+from argmetric._text.tagging.labels import Evaluation
 from argmetric.search import (
     SequenceLabelling,
     Summary,

@@ -377,7 +377,7 @@ def test_rooms_are_entered_by_their_face():
 
 # Outside of `estimators`, only these load scikit-learn when they are imported.
 LOADS_SKLEARN = {
-    "argmetric.search._multilabel._tagger": "defines an estimator",
+    "argmetric.search._multilabel": "defines an estimator",
     "argmetric.stream._classifier": "defines an estimator",
     "argmetric.stream._input": "rows and labels as the estimator checks them",
     "argmetric.stream._river": "derives from an estimator",

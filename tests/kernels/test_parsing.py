@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from argmetric._text.kernels import parsing, parsing_trees
-from argmetric._text.parsing._templates import read_templates
+from argmetric._text.parsing.templates import read_templates
 from twins import parsing as twin
 
 TABLE = """

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from argmetric._text.kernels import summaries as kernels
 from argmetric._text.kernels import summaries_small as small
-from argmetric._text.summaries._grams import number_grams
 from argmetric._text.summaries.cluster import read_cluster
+from argmetric._text.summaries.material import number_grams
 from argmetric._text.summaries.rouge import tokens
 from twins import summaries as twin
 

@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from argmetric._text.kernels import tagging_features, tagging_segments, tagging_train
-from argmetric._text.kernels.tagging_layout import Settings
-from argmetric._text.tagging._choices import Tier, make_choices
-from argmetric._text.tagging._engine import Policy, beam, greedy, score_candidates
-from argmetric._text.tagging._features import Extractor
-from argmetric._text.tagging._learning import Learning, Recipe
-from argmetric._text.tagging._segment_templates import read_span_templates
-from argmetric._text.tagging.pixels import matrix_offsets, pixel_pairs
+from argmetric._text.tagging._model import Policy, beam, greedy, score_candidates
+from argmetric._text.tagging._recipes import TaggerRecipe
+from argmetric._text.tagging._training import make_learning
+from argmetric._text.tagging.features import Extractor
+from argmetric._text.tagging.labels import Tier, make_choices
+from argmetric._text.tagging.matrix import matrix_offsets, pixel_pairs
+from argmetric._text.tagging.segments import read_span_templates
 from argmetric._text.tagging.templates import read_templates
 from twins import tagging as twin
 
@@ -160,19 +160,18 @@ def test_learning_equals_the_twin(learner, roll_in, joint):
         gold = np.array([0, 2, 4, 1, 3, 3, 0])
     else:
         gold[1::2] = [0, 2, 4, 1, 3, 3, 0]
-    recipe = Recipe(learner, "zero_one", roll_in, 3, 0.1, 0.0)
-    learning = Learning(choices, recipe, 0)
+    recipe = TaggerRecipe(roll_in, 3, 0.1, 0.0, learner, "zero_one")
+    learning = make_learning(choices, recipe, rows, gold, 2)
     plain = [learning.weights.astype(float), learning.squares.astype(float)]
     plain.append(learning.sums.astype(float))
     when = 0.0
     share = 1.0 if roll_in == "gold" else 0.0
-    learned = np.random.default_rng(2)
     order = np.random.default_rng(2)
     for epoch in range(3):
-        list(learning.run_epoch(rows, gold, np.arange(3), learned))
+        learning.run_epoch()
         growth = 0.0 if epoch == 0 else 1 / len(gold) / 2
         kind = ["logistic", "perceptron", "svm"].index(learner)
-        plan = Settings(kind, 0.1, 0.0, share, 0.0, growth)
+        plan = twin.Settings(kind, 0.1, 0.0, share, 0.0, growth)
         when = twin.train(
             rows, choices, plan, gold, order.permutation(np.arange(3)), *plain, when
         )
@@ -234,11 +233,10 @@ def test_regret_margins_teach_what_costs(learner, joint):
     gold = np.array([0, 2, 4, 1, 3, 3, 0])
     if joint:
         gold = np.stack([gold % 3, gold], axis=1).ravel()
-    recipe = Recipe(learner, "regret", "own", 30, 0.1, 0.0)
-    learning = Learning(choices, recipe, 0)
-    rng = np.random.default_rng(0)
+    recipe = TaggerRecipe("own", 30, 0.1, 0.0, learner, "regret")
+    learning = make_learning(choices, recipe, rows, gold, 0)
     for _ in range(30):
-        list(learning.run_epoch(rows, gold, np.arange(2), rng))
+        learning.run_epoch()
     found = greedy(Policy(choices, learning.average()), rows)
     np.testing.assert_array_equal(found, gold)
 

@@ -21,7 +21,7 @@ from argmetric.search import (
     Task,
     check_task,
 )
-from argmetric.search._searn._beam import beam_search
+from argmetric.search._searn._beams import beam_search
 from argmetric.search._searn._policy import LearnedPolicy
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "examples"))

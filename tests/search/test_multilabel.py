@@ -18,9 +18,9 @@ from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import argmetric as am
-from argmetric._text.common import row_metric
+from argmetric._text.learning import row_metric
 from argmetric.search import MultiLabel, MultiLabelTagger
-from argmetric.search._multilabel._losses import loss_table
+from argmetric.search._multilabel import loss_table
 from argmetric.search.kernels import multilabel as kernels
 from multilabel_oracle import (
     greedy_walk,

@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 
 from argmetric._results.whole_files import DataError
-from argmetric._text._epochs import Log
-from argmetric._text._tags import learned_tags
+from argmetric._text.learning import Learning, Log
+from argmetric._text.parser import learned_tags
 from argmetric._text.parsing import _model
-from argmetric._text.parsing._learning import Learning, Trees
-from argmetric._text.parsing._text import mirror, mirrored_heads, read_text
-from argmetric._text.tagging._learning import Learning as TaggerLearning
+from argmetric._text.parsing._model import Trees
+from argmetric._text.parsing.text import mirror, mirrored_heads, read_text
 from argmetric.search import Parser, Tagger, read_trees, write_trees
 from argmetric.sequence import Sentence
 
@@ -384,7 +383,7 @@ def test_quarters_are_tagged_by_what_has_not_seen_them():
 
 
 def test_an_interrupt_of_the_tagger_is_passed_on(monkeypatch):
-    run, count = TaggerLearning.run_epoch, [0]
+    run, count = Learning.run_epoch, [0]
 
     def interrupted(self, *arguments):
         count[0] += 1
@@ -392,7 +391,7 @@ def test_an_interrupt_of_the_tagger_is_passed_on(monkeypatch):
             raise KeyboardInterrupt
         return run(self, *arguments)
 
-    monkeypatch.setattr(TaggerLearning, "run_epoch", interrupted)
+    monkeypatch.setattr(Learning, "run_epoch", interrupted)
     with pytest.raises(KeyboardInterrupt):
         small().fit(*text(8), tagger=tagger())
 

@@ -19,7 +19,6 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import search_oracle as oracle
 from argmetric.search import AllPairs, Costing, LinearLearner, OneAgainstAll
-from argmetric.search._searn._columns import Columns, joint_rows, pairs_of
 from argmetric.search._searn._decisions import (
     Decisions,
     Rows,
@@ -27,7 +26,13 @@ from argmetric.search._searn._decisions import (
     cheapest_regrets,
 )
 from argmetric.search._searn._learners import flat, importance_scale, with_products
-from argmetric.search._searn._reductions import all_pairs_values, log_odds_of_zero
+from argmetric.search._searn._reductions import (
+    Columns,
+    all_pairs_values,
+    joint_rows,
+    log_odds_of_zero,
+    pairs_of,
+)
 
 
 def rows_of(lists):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from argmetric._text.parsing import _relations
 from argmetric._text.parsing._relations import Relations
-from argmetric._text.parsing._text import read_text
+from argmetric._text.parsing.text import read_text
 from argmetric.search import Parser, Tagger, Tree, read_trees, write_trees
 from treebank import treebank
 
@@ -118,17 +118,17 @@ def test_relations_that_are_not_those_of_the_words():
 
 @pytest.mark.parametrize("learned", [False, True])
 def test_an_interrupt_keeps_the_trees(monkeypatch, learned):
-    run = _relations.run_epochs
+    run = _relations.Learning.run_epoch
 
-    def interrupted(learning, epochs, run_epoch, *rest, **more):
-        def stop():
-            if learning.epoch == int(learned):
-                raise KeyboardInterrupt
-            return run_epoch()
+    def interrupted(self):
+        if self.epoch == int(learned):
+            raise KeyboardInterrupt
+        return run(self)
 
-        return run(learning, epochs, stop, *rest, **more)
+    class Interrupted(_relations.Learning):
+        run_epoch = interrupted
 
-    monkeypatch.setattr(_relations, "run_epochs", interrupted)
+    monkeypatch.setattr(_relations, "Learning", Interrupted)
     parser = small(direction="left")
     with pytest.warns(UserWarning, match="learning was interrupted"):
         parser.fit(TRAIN)

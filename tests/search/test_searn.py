@@ -30,12 +30,18 @@ from argmetric.search import (
     check_task,
     span_features,
 )
-from argmetric.search._searn._beam import beam_search
-from argmetric.search._searn._costs import rollout_costs
+from argmetric.search._searn._beams import beam_search
 from argmetric.search._searn._decisions import Situation, describe
-from argmetric.search._searn._policy import mixture_weights, without_first
+from argmetric.search._searn._iterate import rollout_costs
+from argmetric.search._searn._policy import (
+    draw,
+    make_keys,
+    mixture_weights,
+    run,
+    start_walks,
+    without_first,
+)
 from argmetric.search._searn._reference import InitialPolicy
-from argmetric.search._searn._walk import draw, make_keys, run, start_walks
 
 fractions = st.fractions(0, 1)
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
 
-from argmetric._text.summaries._word_lists import STOP_WORDS
+from argmetric._text.summaries.pieces import STOP_WORDS
 from argmetric._text.summaries.rouge import tokens
 from argmetric.search import Parser, Summarizer, Tree
 from reviews import DOCUMENTS, Chain, Flat, hotels

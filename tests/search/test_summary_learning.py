@@ -7,21 +7,31 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from argmetric._text.summaries._features import features, fixed_features
-from argmetric._text.summaries._grams import recall_steps
-from argmetric._text.summaries._growth import Growth, best_of
-from argmetric._text.summaries._learning import _weights, learn_searn, make_lesson
-from argmetric._text.summaries._linear import Sums, fit_linear
-from argmetric._text.summaries._material import Budget, make_material, text_of
-from argmetric._text.summaries._oracle import _run, best_path
-from argmetric._text.summaries._rates import (
+from argmetric._text.summaries.cluster import read_cluster
+from argmetric._text.summaries.growth import Growth, _run, best_of, best_path
+from argmetric._text.summaries.material import (
+    Budget,
+    make_material,
+    recall_steps,
+    text_of,
+)
+from argmetric._text.summaries.policies import (
+    _weights,
+    features,
+    fixed_features,
+    learn_searn,
+    make_lesson,
+)
+from argmetric._text.summaries.rouge import rouge_recall, tokens
+from argmetric._text.summaries.weights import (
+    Sums,
+    _features,
     count_rates,
+    fit_linear,
     gram_names,
+    learn_weights,
     share_of_references,
 )
-from argmetric._text.summaries._weights import _features, learn_weights
-from argmetric._text.summaries.cluster import read_cluster
-from argmetric._text.summaries.rouge import rouge_recall, tokens
 from argmetric.search import Summarizer
 from reviews import hotels
 from twins import summaries as twin

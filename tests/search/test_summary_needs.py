@@ -7,10 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from argmetric._text.summaries._needs import read_needs
-from argmetric._text.summaries._parts import parts_of
-from argmetric._text.summaries._pieces import LONGEST, spans_and_needs
 from argmetric._text.summaries.cluster import read_cluster
+from argmetric._text.summaries.pieces import (
+    LONGEST,
+    parts_of,
+    read_needs,
+    spans_and_needs,
+)
 from argmetric.search import Tree
 from twins import summaries as twin
 

@@ -13,13 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from argmetric._files import DataError
+from argmetric._text.learning import Learning
 from argmetric._text.tagging import _base
-from argmetric._text.tagging._choices import Tier
-from argmetric._text.tagging._codec import Codec
-from argmetric._text.tagging._combine import combine
-from argmetric._text.tagging._engine import Policy, beam
-from argmetric._text.tagging._learning import Learning
-from argmetric._text.tagging._model import recode
+from argmetric._text.tagging._model import Policy, beam, combine, recode
+from argmetric._text.tagging.labels import Codec, Tier
 from argmetric.search import (
     SegmentTagger,
     Tagger,
@@ -424,16 +421,18 @@ def test_bad_options_of_a_chunker_are_refused(options, message):
         SegmentTagger(**options).fit(*text(3))
 
 
-def interrupt_after(monkeypatch, blocks):
+def interrupt_after(monkeypatch, epochs):
+    """An interrupt in the epoch behind so many, when some of it is learned."""
     run = Learning.run_epoch
-    left = [blocks]
+    left = [epochs]
 
-    def stop(self, *arguments):
-        for wrong in run(self, *arguments):
-            if left[0] == 0:
-                raise KeyboardInterrupt
-            left[0] -= 1
-            yield wrong
+    def stop(self):
+        error = run(self)
+        if left[0] == 0:
+            self.epoch -= 1
+            raise KeyboardInterrupt
+        left[0] -= 1
+        return error
 
     monkeypatch.setattr(Learning, "run_epoch", stop)
 
@@ -494,9 +493,8 @@ def test_less_than_an_epoch_does_not_replace_the_first_pass(
 
 
 def test_an_interrupt_before_anything_is_learned_is_passed_on(monkeypatch):
-    def stop(self, *arguments):
+    def stop(self):
         raise KeyboardInterrupt
-        yield
 
     monkeypatch.setattr(Learning, "run_epoch", stop)
     with pytest.raises(KeyboardInterrupt):
@@ -687,7 +685,7 @@ def test_two_directions_take_the_best_product_of_all_candidates():
 
 
 def test_memory_tells_what_the_word_was_elsewhere(monkeypatch):
-    monkeypatch.setattr("argmetric._text.tagging._memory._WINDOW", 200)
+    monkeypatch.setattr("argmetric._text.tagging.features._WINDOW", 200)
 
     # "x" is a name in one half of the text and none in the other: only the sentences
     # near by tell which

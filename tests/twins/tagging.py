@@ -4,16 +4,27 @@ from __future__ import annotations
 
 import math
 from itertools import product
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from argmetric._text.kernels.tagging_layout import Choices, Rows, Settings
+from argmetric._text.kernels.tagging_layout import Choices, Rows
 
 _WORD = (1 << 64) - 1
 _GOLDEN = 0x9E3779B97F4A7C15
 _EDGE = 1 << 40
 _SURE, _SMALL = 0.01, 0.002
+
+
+class Settings(NamedTuple):
+    """How one epoch learns; see `train` of the kernels."""
+
+    learner: int
+    step: float
+    dropout: float
+    gold_share: float
+    regret: float
+    averaging: float
 
 
 def mix(h: int) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from argmetric._jit import kernel
+from argmetric._jit import borrowing
 
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)  # 2^64 over the golden ratio
 _FIRST = np.uint64(0xBF58476D1CE4E5B9)
@@ -17,7 +17,7 @@ _SECOND = np.uint64(0x94D049BB133111EB)
 _S27, _S29, _S30, _S31 = np.uint64(27), np.uint64(29), np.uint64(30), np.uint64(31)
 
 
-@kernel
+@borrowing
 def mix(h):
     """Scatter 64 bits (the finisher of splitmix64)."""
     h = (h ^ (h >> _S30)) * _FIRST
@@ -25,14 +25,14 @@ def mix(h):
     return h ^ (h >> _S31)
 
 
-@kernel
+@borrowing
 def absorb(h, code):
     """A hash with one code more: of a template, code after code."""
     h = (h ^ code) * GOLDEN
     return h ^ (h >> _S29)
 
 
-@kernel
+@borrowing
 def draw(state):
     """Next 64 random bits; state[0] is the counter."""
     state[0] += GOLDEN

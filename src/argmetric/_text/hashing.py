@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 from zlib import crc32
@@ -104,6 +104,20 @@ class Column:
             self._table = np.concatenate([self._table, table])
         found = np.fromiter(map(numbers.__getitem__, values), np.int64, len(values))
         return self._table[found]
+
+
+def template_texts(table: str | Iterable[str]) -> Iterator[tuple[int, str]]:
+    """Templates of a table, and their lines: one a line, or a list of them.
+
+    Blanks and what stands behind ``#`` are left out.
+    """
+    lines = table.splitlines() if isinstance(table, str) else list(table)
+    for number, line in enumerate(lines, start=1):
+        if not isinstance(line, str):
+            raise ValueError(f"template {number} must be text, not {line!r}")
+        text = "".join(line.partition("#")[0].split())
+        if text:
+            yield number, text
 
 
 def salt_of(text: str) -> int:

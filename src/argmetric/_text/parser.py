@@ -1,35 +1,39 @@
-"""A parser that builds dependency trees by transitions."""
+"""A parser that builds dependency trees by transitions, and the tags of its words."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal, get_args
+from itertools import chain, pairwise
+from typing import Any, Literal, Protocol, get_args
+
+import numpy as np
 
 from argmetric._input.arguments import (
     check_choice,
     check_count,
     check_items,
     check_number,
+    check_texts,
+    shown,
 )
 from argmetric._input.types import Integers
-from argmetric._text._epochs import Log
-from argmetric._text._tags import (
-    TagsWords,
-    is_to_learn,
-    learned_tags,
-    read_tagger,
-    tags_of,
-)
-from argmetric._text.common import MOST_EPOCHS
+from argmetric._results.archives import Arrays
 from argmetric._text.corpus.tree_scores import TreeScores, score_trees
 from argmetric._text.corpus.trees import Tree
-from argmetric._text.parameters import Parameters
-from argmetric._text.parsing._learning import Recipe, RollIn, Trees
-from argmetric._text.parsing._model import Model, learn_sides, with_relations
-from argmetric._text.parsing._templates import Templates, read_templates
-from argmetric._text.parsing._text import (
+from argmetric._text.learning import MOST_EPOCHS, Log, Recipe, Saved
+from argmetric._text.parsing._model import (
+    Model,
+    Trees,
+    learn_sides,
+    packed,
+    unpacked,
+    with_relations,
+)
+from argmetric._text.parsing.templates import Templates, read_templates
+from argmetric._text.parsing.text import (
     Text,
     projective,
     read_heads,
@@ -37,8 +41,97 @@ from argmetric._text.parsing._text import (
     read_text,
     warn_of_crossing,
 )
+from argmetric._text.tagging.tagger import Tagger
+
+_TAG_FOLDS = 4
+_TASKS = ("pos", "label")
+
+Words = Sequence[list[str]]
+
+
+class TagsWords(Protocol):
+    """Anything that gives the words of each sentence their tags."""
+
+    def predict(self, sentences: list[list[str]]) -> Sequence[Sequence[str]]:
+        """A tag for each word."""
+        ...
+
+
+def read_tagger(tagger: Any) -> TagsWords:
+    """A tagger as it is given, or that of a file."""
+    if isinstance(tagger, str | os.PathLike):
+        return Tagger.load(tagger)
+    if not callable(getattr(tagger, "predict", None)):
+        raise TypeError(
+            "tagger must be a Tagger, the path of a saved one, or anything that "
+            f"predicts the tags of lists of words, not {shown(tagger)}"
+        )
+    return tagger  # type: ignore[no-any-return]
+
+
+def is_to_learn(tagger: Any) -> bool:
+    """Whether a tagger is one of ours that has learned nothing yet."""
+    return isinstance(tagger, Tagger) and not hasattr(tagger, "_model")
+
+
+def tags_of(tagger: TagsWords, words: Words) -> list[str]:
+    """Tags of all words, sentence behind sentence."""
+    there = [own for own in words if own]
+    if not there:
+        return []
+    wanted = "a list of tags for each sentence"
+    found = check_items(tagger.predict(there), "what the tagger gives", wanted)
+    tags = [check_texts(own, "tags of the tagger", "a list of text") for own in found]
+    if list(map(len, tags)) != list(map(len, there)):
+        raise ValueError("the tagger must give each word of each sentence one tag")
+    return list(chain.from_iterable(tags))
+
+
+def learned_tags(
+    tagger: Tagger, words: Words, tags: Words, log: Log
+) -> tuple[Tagger, list[str]]:
+    """A tagger that learned from all sentences, and tags by those that did not.
+
+    Each quarter of the sentences is tagged by a tagger that learned from the others:
+    what is learned from such tags expects those of a new text. An interrupt goes on to
+    the caller, since nothing but a tagger is learned by then.
+    """
+    if tagger.task not in _TASKS:
+        raise ValueError(
+            f"the tagger must be one of parts of speech, Tagger('pos'), not {tagger!r}"
+        )
+    pairs = [pair for pair in zip(words, tags, strict=True) if pair[0]]
+    texts, right = [own for own, _ in pairs], [own for _, own in pairs]
+    found: list[str] = []
+    edges = np.linspace(0, len(pairs), _TAG_FOLDS + 1).astype(int).tolist()
+    for fold, (low, high) in enumerate(pairwise(edges), start=1):
+        if len(pairs) < _TAG_FOLDS:
+            break
+        others = texts[:low] + texts[high:], right[:low] + right[high:]
+        one = _learned_tagger(tagger, *others, log, f"tagger, fold {fold}")
+        found += tags_of(one, texts[low:high])
+    whole = _learned_tagger(tagger, texts, right, log, "tagger")
+    return whole, found or tags_of(whole, texts)
+
+
+def _learned_tagger(
+    tagger: Tagger, words: Words, tags: Words, log: Log, stage: str
+) -> Tagger:
+    one = Tagger(**{**tagger.get_params(), "verbose": 0})
+
+    def tell(row: dict[str, Any]) -> None:
+        log.add({**row, "stage": f"{stage}, {row['stage']}"})
+
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "learning was interrupted")
+        one.fit(words, tags, on_epoch=tell)
+    if one.interrupted_:
+        raise KeyboardInterrupt
+    return one
+
 
 Direction = Literal["left", "right", "both"]
+RollIn = Literal["static", "own", "cross"]
 
 _SIDES: dict[str, tuple[bool, ...]] = {
     "left": (False,),
@@ -48,9 +141,10 @@ _SIDES: dict[str, tuple[bool, ...]] = {
 _LARGEST_STEP = 1e6
 _WIDEST = 1024
 _MOST_SEED = 2**62
+_TAGGER = "tagger_"  # how the names of the tagger's arrays begin
 
 
-class Parser(Parameters):
+class Parser(Saved):
     """Dependency trees of sentences, by a policy of transitions that is learned.
 
     Words are moved from a buffer to a stack, and get their heads there (arc-hybrid
@@ -115,6 +209,7 @@ class Parser(Parameters):
     [array([2, 3, 0])]
     """
 
+    _kind = "parser"
     _model: Model
     tagger_: TagsWords | None
 
@@ -340,21 +435,30 @@ class Parser(Parameters):
         """
         return self.evaluate(sentences, heads, tagger=tagger).uas
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the parser, and its tagger, to one file of JSON and arrays.
+    def _pack(self) -> tuple[dict[str, Any], Arrays]:
+        model, arrays = packed(self._learned_model())
+        tagger, header = self.tagger_, None
+        if isinstance(tagger, Tagger):
+            header, own = tagger.packed()
+            arrays |= {f"{_TAGGER}{name}": array for name, array in own.items()}
+        elif tagger is not None:
+            raise TypeError(
+                f"a tagger of type {type(tagger).__name__} cannot be saved with the "
+                "parser: set tagger_ to None, and name the tagger in every call"
+            )
+        return {"n_lifted": self.n_lifted_, "model": model, "tagger": header}, arrays
 
-        Nothing in it is executed.
-        """
-        from argmetric._text._parser_file import save
-
-        save(self, path)
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Parser:
-        """Read a parser that `save` wrote; it parses exactly alike."""
-        from argmetric._text._parser_file import load
-
-        return load(path)
+    def _unpack(self, header: Mapping[str, Any], arrays: Arrays) -> None:
+        self._model = unpacked(header["model"], arrays)
+        self.n_lifted_ = header["n_lifted"]
+        self.tagger_ = None
+        if header["tagger"] is not None:
+            own = {
+                name.removeprefix(_TAGGER): array
+                for name, array in arrays.items()
+                if name.startswith(_TAGGER)
+            }
+            self.tagger_ = Tagger.unpacked(header["tagger"], own)
 
 
 def _items(sentences: Any) -> list[Any]:

@@ -17,25 +17,26 @@ if TYPE_CHECKING:
     from argmetric._text.summaries.rouge import score_summaries as score_summaries
     from argmetric._text.summaries.summarizer import Summarizer as Summarizer
     from argmetric._text.summaries.summary import Summary as Summary
-    from argmetric._text.tagging.pixels import pixel_pairs as pixel_pairs
-    from argmetric._text.tagging.score import Evaluation as Evaluation
-    from argmetric._text.tagging.segments_task import SegmentTagger as SegmentTagger
+    from argmetric._text.tagging.labels import Evaluation as Evaluation
+    from argmetric._text.tagging.matrix import pixel_pairs as pixel_pairs
+    from argmetric._text.tagging.segments import SegmentTagger as SegmentTagger
     from argmetric._text.tagging.tagger import Tagger as Tagger
     from argmetric._text.tagging.templates import (
         default_templates as default_templates,
     )
-    from argmetric.search._multilabel._tagger import (
+    from argmetric.search._multilabel import (
         MultiLabelTagger as MultiLabelTagger,
     )
+    from argmetric.search._searn._beams import QueueTask as QueueTask
     from argmetric.search._searn._check import TaskReport as TaskReport
     from argmetric.search._searn._check import check_task as check_task
-    from argmetric.search._searn._costing import Costing as Costing
     from argmetric.search._searn._history import History as History
+    from argmetric.search._searn._learners import Costing as Costing
     from argmetric.search._searn._learners import LinearLearner as LinearLearner
-    from argmetric.search._searn._order import LearnedOrder as LearnedOrder
-    from argmetric.search._searn._order import RightToLeft as RightToLeft
+    from argmetric.search._searn._orders import JointTask as JointTask
+    from argmetric.search._searn._orders import LearnedOrder as LearnedOrder
+    from argmetric.search._searn._orders import RightToLeft as RightToLeft
     from argmetric.search._searn._policy import Mixture as Mixture
-    from argmetric.search._searn._queue import QueueTask as QueueTask
     from argmetric.search._searn._reductions import AllPairs as AllPairs
     from argmetric.search._searn._reductions import OneAgainstAll as OneAgainstAll
     from argmetric.search._searn._searn import Searn as Searn
@@ -46,6 +47,5 @@ if TYPE_CHECKING:
     from argmetric.search._searn._tasks_chunks import SpanChunking as SpanChunking
     from argmetric.search._searn._tasks_chunks import WordChunking as WordChunking
     from argmetric.search._searn._tasks_chunks import span_features as span_features
-    from argmetric.search._searn._tasks_joint import JointTask as JointTask
 
 __getattr__, __dir__, __all__ = lazy_face(__name__, __file__)

@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from argmetric._jit import borrowing, kernel
+from argmetric._jit import borrowing
 from argmetric._jit.hashing import GOLDEN, mix
 
 ONE = np.uint64(1)
@@ -28,7 +28,7 @@ N_LABELS, STARTS, HISTORY, MASKS, ALLOWED, ROLES, KINDS = 0, 1, 2, 3, 4, 5, 6
 BITS, STATE_MASK, SHIFT, BASE, VALUE = 7, 8, 9, 10, 11
 
 
-@kernel
+@borrowing
 def add_row(scores, weights, start, n_labels, value):
     """Add value · weights[start:start + n_labels] to scores."""
     row = weights[start : start + n_labels]
@@ -36,13 +36,13 @@ def add_row(scores, weights, start, n_labels, value):
         scores[k] += value * row[k]
 
 
-@kernel
+@borrowing
 def history_row(half, code, mask, shift):
     """Row of a history feature: its static half, with the labels that it sees."""
     return np.int64(mix(half ^ ((code & mask) * GOLDEN)) >> shift)
 
 
-@kernel
+@borrowing
 def history_rows(rows, scheme, position, stream, code, found):
     """Row numbers of the history features of a decision; returns how many."""
     first = scheme[HISTORY][stream]
@@ -56,14 +56,14 @@ def history_rows(rows, scheme, position, stream, code, found):
     return n
 
 
-@kernel
+@borrowing
 def last_label(scheme, code, n_streams):
     """1 + the last label of the stream whose turn it is, 0 where there is none."""
     here = (ONE << scheme[BITS]) - ONE
     return np.int64((code >> (scheme[BITS] * np.uint64(n_streams - 1))) & here)
 
 
-@kernel
+@borrowing
 def next_code(scheme, code, label):
     """The code of the history with one label more."""
     return ((code << scheme[BITS]) | np.uint64(label + 1)) & scheme[STATE_MASK]
@@ -165,7 +165,7 @@ def place(beam, n, width, total, raw, parent, choice):
     return n
 
 
-@kernel
+@borrowing
 def longest_of(sentences):
     """The longest sentence, at least 1."""
     longest = 1

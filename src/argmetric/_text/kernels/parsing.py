@@ -16,7 +16,7 @@ import math
 
 import numpy as np
 
-from argmetric._jit import kernel
+from argmetric._jit import borrowing, kernel
 from argmetric._jit.hashing import absorb, draw, mix
 from argmetric._text.kernels.decisions import SURE, best_label, longest_of, place
 
@@ -35,7 +35,7 @@ _CODES, _STARTS = 0, 1
 _KINDS, _WHICH, _NODES, _COLUMNS, _PARTS, _BOUNDS, _SALTS, _SHIFT = range(8)
 
 
-@kernel
+@borrowing
 def begin_tree(state, n):
     """The first state of a sentence of n words."""
     state[:, : n + 1] = -1
@@ -44,7 +44,7 @@ def begin_tree(state, n):
     state[_PLACES, 1] = 1
 
 
-@kernel
+@borrowing
 def legal_steps(state, n, allowed):
     """Mark the actions that may follow."""
     top, first = state[_PLACES, 0], state[_PLACES, 1]
@@ -53,7 +53,7 @@ def legal_steps(state, n, allowed):
     allowed[RIGHT] = top > 1 or (top == 1 and first > n)
 
 
-@kernel
+@borrowing
 def take_step(state, action):
     """Change a state by an action; returns the node that got its head, or 0."""
     top, first = state[_PLACES, 0], state[_PLACES, 1]
@@ -73,7 +73,7 @@ def take_step(state, action):
     return node
 
 
-@kernel
+@borrowing
 def step_costs(state, n, heads, costs):
     """Arcs of the right tree that each action puts out of reach.
 
@@ -107,7 +107,7 @@ def feature_rows(scheme):
     return nodes, values, np.empty(scheme[_SALTS].shape[0], np.int64)
 
 
-@kernel
+@borrowing
 def template_rows(text, scheme, begin, state, n, features):
     """Row numbers of the features of a state."""
     nodes, values, rows = features
@@ -136,7 +136,7 @@ def template_rows(text, scheme, begin, state, n, features):
         rows[j] = np.int64(mix(h) >> scheme[_SHIFT])
 
 
-@kernel
+@borrowing
 def add_up(weights, rows, n_rows, scale, scores):
     """Scores of the three actions: scale · Σ weights of the rows."""
     a, b, c = 0.0, 0.0, 0.0
@@ -150,7 +150,7 @@ def add_up(weights, rows, n_rows, scale, scores):
     scores[2] = scale * c
 
 
-@kernel
+@borrowing
 def step_chances(scores, allowed, chances):
     """Probabilities of the allowed actions; returns the logarithm of their norm."""
     top = scores[best_label(scores, allowed, 3)]
@@ -163,7 +163,7 @@ def step_chances(scores, allowed, chances):
     return top + math.log(total)
 
 
-@kernel
+@borrowing
 def drop_rows(rows, dropout, seed):
     """Move the rows that stay to the front; returns how many."""
     limit = np.uint64(dropout * 65536.0)
@@ -181,7 +181,7 @@ def drop_rows(rows, dropout, seed):
     return n
 
 
-@kernel
+@borrowing
 def mark_targets(costs, allowed, targets):
     """Mark the legal actions of least cost."""
     least = -1
@@ -192,7 +192,7 @@ def mark_targets(costs, allowed, targets):
         targets[k] = allowed[k] and costs[k] == least
 
 
-@kernel
+@borrowing
 def descend_rows(learned, rows, n_rows, slopes, step, when):
     """One step of AdaGrad down the slopes of the three actions, for some rows.
 

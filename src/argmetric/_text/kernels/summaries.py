@@ -166,8 +166,9 @@ def change_gram(gram, sign, counts, steps, gains):
 
 
 @borrowing
-def change_pair(left, right, sign, n_types, keys, numbers, counts, steps, gains):
+def change_pair(left, right, sign, table, counts, steps, gains):
     """Add or remove one pair of neighbours, if it is one that counts."""
+    n_types, keys, numbers = table
     if left >= 0 and right >= 0:
         number = number_of(left * n_types + right, keys, numbers)
         if number >= 0:
@@ -175,23 +176,23 @@ def change_pair(left, right, sign, n_types, keys, numbers, counts, steps, gains)
 
 
 @borrowing
-def change_sentence(
-    low, high, sign, text, table, kept, taken, turn, edges, counts, steps, gains
-):
-    """Add or remove all grams of the words of a sentence that are kept or taken."""
+def change_sentence(words, sign, text, table, kept, taken, turn, values, gains):
+    """Add or remove all grams of the words of a sentence that are kept or taken.
+
+    words: the first word of the sentence, the one behind its last, and the kept tokens
+    before and behind the sentence. values: counts and steps of grams.
+    """
+    low, high, last, behind = words
     places, tokens = text
-    n_types, keys, numbers = table
-    last = edges[0]
+    counts, steps = values
     for w in range(low, high):
         if kept[w] or taken[w] == turn:
             for i in range(places[w], places[w + 1]):
                 token = tokens[i]
                 change_gram(token, sign, counts, steps, gains)
-                change_pair(
-                    last, token, sign, n_types, keys, numbers, counts, steps, gains
-                )
+                change_pair(last, token, sign, table, counts, steps, gains)
                 last = token
-    change_pair(last, edges[1], sign, n_types, keys, numbers, counts, steps, gains)
+    change_pair(last, behind, sign, table, counts, steps, gains)
 
 
 @borrowing
@@ -212,17 +213,17 @@ def measure_pieces(
     """What each piece costs and what it would bring now.
 
     sizes[c] is the cost of the words of piece c that are not kept, and -1 where that is
-    more than room; gains[c, k] the change of value k of the whole text.
+    more than room; gains[c, k] the change of value k of the whole text. The grams of
+    the sentence at hand are taken out of the counts, so that each of its pieces is
+    measured by adding what the sentence would then have.
     """
     owners, pieces, members = candidates
-    places, tokens = text
     n_values = steps.shape[0]
     before, after, taken, removed, found = scratch
-    edges_of(sentences, places, tokens, kept, before, after)
+    edges_of(sentences, text[0], text[1], kept, before, after)
     taken[:] = -1
     present = -1
-    low, high = 0, 0
-    edges = (-1, -1)
+    words, values = (0, 0, -1, -1), (counts, steps)
     for c in range(len(owners)):
         cost = 0.0
         for m in range(pieces[c], pieces[c + 1]):
@@ -238,53 +239,20 @@ def measure_pieces(
             continue
         if owners[c] != present:
             if present >= 0:
-                change_sentence(
-                    low,
-                    high,
-                    1,
-                    text,
-                    table,
-                    kept,
-                    taken,
-                    -2,
-                    edges,
-                    counts,
-                    steps,
-                    removed,
-                )
-            present = owners[c]
-            low, high = sentences[present], sentences[present + 1]
-            edges = (before[present], after[present])
+                change_sentence(words, 1, text, table, kept, taken, -2, values, removed)
+            s = present = owners[c]
+            words = sentences[s], sentences[s + 1], before[s], after[s]
             removed[:] = 0.0
-            change_sentence(
-                low,
-                high,
-                -1,
-                text,
-                table,
-                kept,
-                taken,
-                -2,
-                edges,
-                counts,
-                steps,
-                removed,
-            )
+            change_sentence(words, -1, text, table, kept, taken, -2, values, removed)
         for m in range(pieces[c], pieces[c + 1]):
             taken[members[m]] = c
         found[:] = 0.0
-        change_sentence(
-            low, high, 1, text, table, kept, taken, c, edges, counts, steps, found
-        )
+        change_sentence(words, 1, text, table, kept, taken, c, values, found)
         for k in range(n_values):
             gains[c, k] = removed[k] + found[k]
-        change_sentence(
-            low, high, -1, text, table, kept, taken, c, edges, counts, steps, found
-        )
+        change_sentence(words, -1, text, table, kept, taken, c, values, found)
     if present >= 0:
-        change_sentence(
-            low, high, 1, text, table, kept, taken, -2, edges, counts, steps, removed
-        )
+        change_sentence(words, 1, text, table, kept, taken, -2, values, removed)
 
 
 @borrowing

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from argmetric._jit import kernel
+from argmetric._jit import borrowing, kernel
 from argmetric._text.kernels.decisions import (
     ALLOWED,
     HALVES,
@@ -26,7 +26,7 @@ from argmetric._text.kernels.decisions import (
 )
 
 
-@kernel
+@borrowing
 def add_history(rows, scheme, weights, position, stream, code, found, scores):
     """Add the scores of the history features of one decision."""
     K = scheme[N_LABELS][stream]
@@ -37,7 +37,7 @@ def add_history(rows, scheme, weights, position, stream, code, found, scores):
     return n
 
 
-@kernel
+@borrowing
 def static_scores(rows, scheme, weights, scores):
     """Scores of the static features of every decision: scores[position, :n_labels]."""
     n_streams = scheme[N_LABELS].shape[0]
@@ -76,28 +76,27 @@ def greedy(rows, scheme, weights, static, labels):
             code = next_code(scheme, code, label)
 
 
-@kernel
+@borrowing
 def score_hypothesis(
-    rows, scheme, weights, static, position, stream, codes, h, log_scale, found, scratch
-):
-    """Scores and norm of hypothesis h at a decision; returns its allowed labels.
+    rows, scheme, weights, static, position, stream, allowed, codes, h, log_scale,
+    found, scores, norms,
+):  # fmt: skip
+    """Scores and norm of hypothesis h at a decision.
 
     One that has its history in common with an earlier one copies what that one has.
     """
-    scores, norms = scratch
     K = scheme[N_LABELS][stream]
-    n_streams = scheme[N_LABELS].shape[0]
-    allowed = scheme[ALLOWED][stream, last_label(scheme, codes[h], n_streams)]
+    own = scores[h]
     for g in range(h):
         if codes[g] == codes[h]:
-            scores[h, :K] = scores[g, :K]
+            for k in range(K):
+                own[k] = scores[g, k]
             norms[h] = norms[g]
-            return allowed
-    own = scores[h]
-    own[:K] = static[position, :K]
+            return
+    for k in range(K):
+        own[k] = static[position, k]
     add_history(rows, scheme, weights, position, stream, codes[h], found, own)
     norms[h] = log_total(own, allowed, K) if log_scale else 0.0
-    return allowed
 
 
 @kernel
@@ -125,9 +124,11 @@ def beam(rows, scheme, weights, static, width, log_scale, labels, totals):
             kept, at = 0, position - begin
             best = new, raws, back[at], chosen[at]
             for h in range(n):
-                allowed = score_hypothesis(
-                    rows, scheme, weights, static, position, stream, codes, h,
-                    log_scale, found, (scores, norms),
+                last = last_label(scheme, codes[h], n_streams)
+                allowed = scheme[ALLOWED][stream, last]
+                score_hypothesis(
+                    rows, scheme, weights, static, position, stream, allowed, codes, h,
+                    log_scale, found, scores, norms,
                 )  # fmt: skip
                 for k in range(scheme[N_LABELS][stream]):
                     if allowed[k]:
@@ -175,9 +176,11 @@ def forced(rows, scheme, weights, static, candidates, known, totals):
         for position in range(begin, end):
             stream = (position - begin) % n_streams
             for h in range(n):
-                allowed = score_hypothesis(
-                    rows, scheme, weights, static, position, stream, codes, h,
-                    True, found, (scores, norms),
+                last = last_label(scheme, codes[h], n_streams)
+                allowed = scheme[ALLOWED][stream, last]
+                score_hypothesis(
+                    rows, scheme, weights, static, position, stream, allowed, codes, h,
+                    True, found, scores, norms,
                 )  # fmt: skip
                 label = candidates[which[h], position]
                 if allowed[label]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from argmetric._jit import kernel
+from argmetric._jit import borrowing, kernel
 from argmetric._jit.hashing import absorb, mix
 
 _ONE = np.uint64(1)
 _EDGE = np.uint64(1 << 40)  # beyond the 32 bits of every attribute
 
 
-@kernel
+@borrowing
 def attribute_at(attributes, column, there, begin, end):
     """Code of an attribute; places outside the sentence count by their distance."""
     if there < begin:
@@ -21,7 +21,7 @@ def attribute_at(attributes, column, there, begin, end):
     return np.uint64(attributes[there, column])
 
 
-@kernel
+@borrowing
 def joined(attributes, plan, j, token, begin, end):
     """Hash of the parts of template j at a token; 0 where one is absent.
 

@@ -73,31 +73,6 @@ class Choices(NamedTuple):
     value: Any
 
 
-class Settings(NamedTuple):
-    """How one epoch learns.
-
-    Attributes
-    ----------
-    learner : int
-        0 multinomial logistic, 1 perceptron, 2 support vectors.
-    step, dropout : float
-        Step size; share of static features left out.
-    gold_share : float
-        Probability that a decision of the roll-in is the initial policy's.
-    regret : float
-        Units of margin for one chunk's worth of regret; 0 for the initial policy's.
-    averaging : float
-        0, or the growth of the averaging time with each decision.
-    """
-
-    learner: Any
-    step: Any
-    dropout: Any
-    gold_share: Any
-    regret: Any
-    averaging: Any
-
-
 class SpanPlan(NamedTuple):
     """Templates of spans as arrays, for the kernels.
 

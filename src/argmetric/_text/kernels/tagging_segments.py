@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from argmetric._jit import kernel
+from argmetric._jit import borrowing, kernel
 from argmetric._jit.hashing import absorb, draw, mix
 from argmetric._text.kernels.decisions import (
     ONE,
@@ -34,7 +34,7 @@ _START, _END, _WHOLE, _WITHIN, _LENGTH = 0, 1, 2, 3, 4
 _PARTS, _ENDS, _SALTS, _KINDS, _PLACES, _MASKS, _SHIFT = 0, 1, 2, 3, 4, 5, 6
 
 
-@kernel
+@borrowing
 def span_hash(text, plan, j, begin, end, s, m):
     """Hash of the parts of template j for the span s..s+m; 0 where one is absent.
 
@@ -116,14 +116,15 @@ def expand(text, plan, weights, begin, end, s, limit, scale, state, features):
     return longest
 
 
-@kernel
+@borrowing
 def with_history(plan, weights, code, longest, features, found, scores):
     """Scores of all actions after a history; found[m-1] are its rows."""
     halves, base = features[4], features[5]
     K = base.shape[1]
     for m in range(longest):
         out = scores[m * K : m * K + K]
-        out[:] = base[m]
+        for k in range(K):
+            out[k] = base[m, k]
         for j in range(halves.shape[1]):
             found[m, j] = -1
             if halves[m, j] != 0:
@@ -142,7 +143,7 @@ def usable_actions(K, M):
     return allowed
 
 
-@kernel
+@borrowing
 def step_down(learned, features, found, longest, gradient, active, step, scale, when):
     """One step for all features of the spans that start at a token."""
     rows, counts, inner, ends, _, _ = features

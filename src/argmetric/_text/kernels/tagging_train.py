@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from argmetric._jit import kernel
+from argmetric._jit import borrowing, kernel
 from argmetric._jit.hashing import draw
 from argmetric._text.kernels.decisions import (
     ALLOWED,
@@ -39,7 +39,7 @@ _SET_LEARNER, _SET_STEP, _SET_DROPOUT = 0, 1, 2
 _SET_GOLD_SHARE, _SET_REGRET, _SET_AVERAGING = 3, 4, 5
 
 
-@kernel
+@borrowing
 def regrets(scheme, stream, gold, where, ends, tracker, allowed, found):
     """Regrets of the labels of a decision, in units of one chunk.
 
@@ -82,7 +82,7 @@ def regrets(scheme, stream, gold, where, ends, tracker, allowed, found):
                 found[k] = 0.0
 
 
-@kernel
+@borrowing
 def follow(scheme, stream, label, gold, where, ends, tracker):
     """Take a label into the counts that regrets need."""
     begin, position = where
@@ -103,7 +103,7 @@ def follow(scheme, stream, label, gold, where, ends, tracker):
         tracker[4] += 1
 
 
-@kernel
+@borrowing
 def gold_ends(scheme, stream, gold, begin, end, ends):
     """ends[i] = end of the gold chunk that starts at token i, or -1; returns count."""
     count = 0
@@ -125,7 +125,7 @@ def gold_ends(scheme, stream, gold, begin, end, ends):
     return count
 
 
-@kernel
+@borrowing
 def keep_features(rows, position, dropout, state, kept, values):
     """The static features that stay, and their values; returns how many."""
     weighted = rows[VALUES].shape[0] > 0
@@ -150,7 +150,7 @@ def keep_features(rows, position, dropout, state, kept, values):
     return n
 
 
-@kernel
+@borrowing
 def slopes(settings, scores, allowed, K, target, regret, gradient, active):
     """Gradient of the loss in the scores; returns how many of its entries count.
 
@@ -211,7 +211,7 @@ def slopes(settings, scores, allowed, K, target, regret, gradient, active):
     return 2
 
 
-@kernel
+@borrowing
 def reference_action(scheme, stream, label, allowed):
     """The gold label, or, for "in X" after something else, "outside"; -1 for none."""
     if label >= 0 and allowed[label]:
@@ -222,7 +222,7 @@ def reference_action(scheme, stream, label, allowed):
     return -1
 
 
-@kernel
+@borrowing
 def all_features(rows, scheme, dropout, position, stream, code, state, kept, values):
     """Rows and values of the features of a decision; returns how many."""
     n = keep_features(rows, position, dropout, state, kept, values)
@@ -239,7 +239,10 @@ def train(rows, scheme, settings, gold, order, learned, when, state):
     Each decision is scored with its roll-in history, the weights take a step, and the
     history goes on with the reference action (with probability gold_share) or with the
     policy's own choice from before the step. learned: weights, squares and sums of
-    `descend`.
+    `descend`. settings: the learner (0 multinomial logistic, 1 perceptron, 2 support
+    vectors), step size, share of static features left out, gold_share, units of margin
+    for one chunk's worth of regret (0: only the reference action is right), and growth
+    of the averaging time with each decision.
     """
     weights = learned[0]
     step, dropout = settings[_SET_STEP], settings[_SET_DROPOUT]

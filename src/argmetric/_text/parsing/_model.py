@@ -2,26 +2,100 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
+from typing import Any
 
 import numpy as np
 
-from argmetric._input.types import Floats, Integers
-from argmetric._text._epochs import Log, learn_directions
+from argmetric._input.types import Floats, Hashes, Integers, SingleFloats
+from argmetric._results.archives import Arrays
 from argmetric._text.corpus.trees import UNKNOWN, Tree
-from argmetric._text.parsing._learning import (
-    FOLDS,
+from argmetric._text.hashing import dense, sparse
+from argmetric._text.learning import (
     Learning,
-    Policy,
+    Log,
     Recipe,
-    Trees,
-    learn_epochs,
+    gold_share,
+    learn_directions,
 )
 from argmetric._text.parsing._relations import Relations, learn_relations
-from argmetric._text.parsing._templates import Templates
-from argmetric._text.parsing._text import Text, mirror, mirrored_heads
+from argmetric._text.parsing.templates import Templates, read_templates
+from argmetric._text.parsing.text import Text, mirror, mirrored_heads
+
+FOLDS = 4
+
+
+@dataclass(frozen=True, eq=False)
+class Trees:
+    """Sentences in the order in which they are read, and their right heads."""
+
+    codes: Hashes
+    starts: Integers
+    heads: Integers
+
+    @property
+    def text(self) -> tuple[Hashes, Integers]:
+        """What the kernels take."""
+        return self.codes, self.starts
+
+    def part(self, low: int, high: int) -> Trees:
+        """The sentences from `low` up to, not including, `high`."""
+        a, b = int(self.starts[low]), int(self.starts[high])
+        starts = self.starts[low : high + 1] - a
+        return Trees(self.codes[a:b], starts, self.heads[a:b])
+
+
+@dataclass(frozen=True, eq=False)
+class Policy:
+    """Templates and the weights of their features."""
+
+    scheme: tuple[Any, ...]
+    weights: SingleFloats
+
+    def greedy(self, trees: Trees) -> tuple[Integers, Integers]:
+        """Heads of all rows, and the actions that made them."""
+        from argmetric._text.kernels.parsing import parse_greedily
+
+        n_sentences = len(trees.starts) - 1
+        n_rows = int(trees.starts[-1])
+        heads = np.empty(n_rows, dtype=np.int64)
+        actions = np.empty(2 * (n_rows - n_sentences), dtype=np.int64)
+        parse_greedily(trees.text, self.scheme, self.weights, heads, actions)
+        return heads, actions
+
+
+_NO_PATHS = np.empty(0, dtype=np.int64)
+
+
+def make_learning(
+    scheme: tuple[Any, ...],
+    recipe: Recipe,
+    trees: Trees,
+    seed: int,
+    *,
+    chosen: Integers | None = None,
+    paths: Integers = _NO_PATHS,
+) -> Learning:
+    """The learning of a policy that builds trees, before its first epoch."""
+    from argmetric._text.kernels.parsing import learn_trees
+
+    sizes = 2 * (np.diff(trees.starts) - 1)  # each word is shifted, and gets its head
+
+    def step(block: Integers, learning: Learning, growth: float) -> tuple[Any, ...]:
+        share = 1.0
+        if recipe.roll_in != "static":
+            share = gold_share("mixed", learning.epoch)
+        settings = recipe.step, recipe.dropout, share, growth
+        state = learning.arrays, learning.time, learning.seed
+        known = settings, trees.heads, paths, block
+        wrong, time = learn_trees(trees.text, scheme, *known, *state)
+        return wrong, sizes[block].sum(), time
+
+    n_weights = 3 << 64 - int(scheme[-1])
+    return Learning(n_weights, seed, recipe.epochs, step, sizes, chosen=chosen)
+
 
 _BLOCK = 50_000  # words parsed at a time
 
@@ -148,28 +222,24 @@ def _learn(
     n = len(trees.starts) - 1
     if recipe.roll_in == "cross" and n < FOLDS:
         recipe = replace(recipe, roll_in="own")  # too few to be split
-    paths = np.empty(0, dtype=np.int64)
+    paths = _NO_PATHS
     if recipe.roll_in == "cross":
         unfinished, paths = _unseen_paths(templates, recipe, seed, trees, log, stage)
         if log.interrupted:
             return unfinished
-    policy, interrupted = learn_epochs(
-        Learning(templates.scheme, recipe, seed),
-        trees,
-        seed,
-        paths=paths,
-        score=None if dev is None else _scorer(dev),
-        report=log.hear(stage),
-    )
+    scheme = templates.scheme
+    learning = make_learning(scheme, recipe, trees, seed, paths=paths)
+    score = None if dev is None else _scorer(dev, scheme)
+    weights, interrupted = learning.run(score, log.hear(stage))
     log.interrupted |= interrupted
-    return policy
+    return Policy(scheme, weights)
 
 
-def _scorer(dev: Trees) -> Callable[[Policy], float]:
+def _scorer(dev: Trees, scheme: tuple[Any, ...]) -> Callable[[SingleFloats], float]:
     words = dev.heads >= 0
 
-    def score(policy: Policy) -> float:
-        hits = policy.greedy(dev)[0] == dev.heads
+    def score(weights: SingleFloats) -> float:
+        hits = Policy(scheme, weights).greedy(dev)[0] == dev.heads
         return float(hits[words].mean()) if words.any() else 1.0
 
     return score
@@ -191,13 +261,13 @@ def _unseen_paths(
     for fold in range(FOLDS):
         low, high = edges[fold], edges[fold + 1]
         try:
-            policy, log.interrupted = learn_epochs(
-                Learning(templates.scheme, short, seed),
-                trees,
-                seed,
-                chosen=np.concatenate([np.arange(low), np.arange(high, n)]),
-                report=log.hear(f"{stage}, fold {fold + 1}"),
+            others = np.concatenate([np.arange(low), np.arange(high, n)])
+            learning = make_learning(
+                templates.scheme, short, trees, seed, chosen=others
             )
+            hear = log.hear(f"{stage}, fold {fold + 1}")
+            weights, log.interrupted = learning.run(report=hear)
+            policy = Policy(templates.scheme, weights)
             first = first or policy
             if log.interrupted:
                 break
@@ -236,3 +306,37 @@ def with_relations(
         log.interrupted = True
         return model
     return replace(model, relations=found)
+
+
+def packed(model: Model) -> tuple[dict[str, Any], Arrays]:
+    """A model as a header and arrays."""
+    arrays: Arrays = {}
+    for number, side in enumerate(model.sides):
+        arrays |= sparse(f"side{number}", side.policy.weights)
+    header: dict[str, Any] = {
+        "templates": list(model.templates.texts),
+        "hash_bits": 64 - int(model.templates.scheme[-1]),
+        "reverse": [side.reverse for side in model.sides],
+    }
+    if model.relations is not None:
+        arrays |= sparse("relations", model.relations.weights)
+        arrays["relation_places"] = model.relations.places
+        header["relations"] = list(model.relations.labels)
+        header["relation_bits"] = model.relations.hash_bits
+    return header, arrays
+
+
+def unpacked(header: Mapping[str, Any], arrays: Arrays) -> Model:
+    """The model that `packed` took apart."""
+    templates = read_templates(header["templates"], header["hash_bits"])
+    n = 3 << header["hash_bits"]
+    sides = tuple(
+        Side(reverse, Policy(templates.scheme, dense(f"side{number}", arrays, n)))
+        for number, reverse in enumerate(header["reverse"])
+    )
+    relations = None
+    if "relations" in header:
+        labels, bits = tuple(header["relations"]), header["relation_bits"]
+        weights = dense("relations", arrays, len(labels) << bits)
+        relations = Relations(labels, arrays["relation_places"], bits, weights)
+    return Model(templates, sides, relations)

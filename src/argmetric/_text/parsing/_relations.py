@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from argmetric._input.types import Booleans, Hashes, Integers, SingleFloats
-from argmetric._text._epochs import Epoch, Weights, blocks_of, run_epochs
-from argmetric._text.hashing import Column, salt_of
-from argmetric._text.kernels.tagging_layout import Choices, Rows, Settings
-from argmetric._text.parsing._learning import Recipe
-from argmetric._text.parsing._text import Text
+from argmetric._input.types import Booleans, Integers, SingleFloats
+from argmetric._text.hashing import Column, template_texts
+from argmetric._text.kernels.tagging_layout import Choices, Rows
+from argmetric._text.learning import Epoch, Recipe
+from argmetric._text.parsing.text import Text
+from argmetric._text.tagging._model import Policy, static_of
+from argmetric._text.tagging._recipes import TaggerRecipe
+from argmetric._text.tagging._training import make_learning
+from argmetric._text.tagging.features import hashed_rows
+from argmetric._text.tagging.labels import Tier, make_choices
+from argmetric._text.tagging.templates import Compiled, Template, compile_templates
 
 MOST_BITS = 18  # of hashed features, each with a weight for every relation
-_BLOCK = 20_000  # words between two looks at the keyboard
 _ABSENT, _ROOT = 1, 2  # codes of a node that there is not, and of ROOT
 _FAR = 6  # words; farther is all the same
 _PART = re.compile(r"([a-z0-9.]+)(?:\[([+-]\d)\])?")
@@ -64,30 +67,16 @@ s.p|c.p|h.p|d
 """
 
 
-class _Plan(NamedTuple):
-    """Templates as the kernels take them, and the attributes of arcs that they read."""
-
-    names: list[str]
-    columns: Integers
-    offsets: Integers
-    parts: Integers
-    salts: Hashes
-
-
 @cache
-def _plan() -> _Plan:
-    texts = _TABLE.split()
-    pieces = [[] if text == "bias" else text.split("|") for text in texts]
-    matches = [_PART.fullmatch(piece) for own in pieces for piece in own]
-    parts = [match.groups() for match in matches if match is not None]
-    names = list(dict.fromkeys(str(name) for name, _ in parts))
-    return _Plan(
-        names,
-        np.array([names.index(str(name)) for name, _ in parts], dtype=np.int64),
-        np.array([int(offset or 0) for _, offset in parts], dtype=np.int64),
-        np.cumsum([0, *map(len, pieces)]).astype(np.int64),
-        np.array([salt_of(text) for text in texts], dtype=np.uint64),
-    )
+def _templates() -> tuple[list[str], Compiled]:
+    """The attributes of arcs that templates read, and the templates as arrays."""
+    texts = [text for _, text in template_texts(_TABLE)]
+    pieces = [_PART.findall(text) if text != "bias" else [] for text in texts]
+    parts = [[(name, int(offset or 0)) for name, offset in own] for own in pieces]
+    names = list(dict.fromkeys(name for own in parts for name, _ in own))
+    pairs = zip(texts, parts, strict=True)
+    table = [Template(text, tuple(own), ()) for text, own in pairs]
+    return names, compile_templates([table], names)
 
 
 def _nodes(text: Text, heads: Integers) -> dict[str, Integers]:
@@ -124,7 +113,7 @@ def _nodes(text: Text, heads: Integers) -> dict[str, Integers]:
 
 def _attributes(text: Text, heads: Integers) -> npt.NDArray[np.uint32]:
     """Codes of the attributes of every word's arc."""
-    names = _plan().names
+    names, _ = _templates()
     nodes, is_word = _nodes(text, heads), text.is_word
     kinds = dict.fromkeys(name.partition(".")[2] for name in names)
     codes = {kind: _codes(text, kind, is_word) for kind in kinds if kind}
@@ -150,40 +139,15 @@ def _codes(text: Text, kind: str, is_word: Booleans) -> npt.NDArray[np.uint32]:
 
 def _rows(text: Text, heads: Integers, hash_bits: int) -> Rows:
     """Hashed features of every word's arc."""
-    from argmetric._text.kernels.tagging_features import hash_rows
-
-    plan, n = _plan(), len(text.words)
-    n_templates = len(plan.salts)
     sentences = text.starts - np.arange(len(text.starts))
-    indptr = np.zeros(n + 1, dtype=np.int64)
-    indices = np.empty(n * n_templates, dtype=np.int32)
-    tiers = np.array([0, n_templates], dtype=np.int64)
-    templates = plan.columns, plan.offsets, plan.parts, plan.salts, tiers
-    shift = np.uint64(64 - hash_bits)
-    attributes = _attributes(text, heads)
-    used = hash_rows(attributes, sentences, templates, shift, indptr, indices)
-    nothing = np.empty(0, np.float32), np.zeros((n, 0), dtype=np.uint64)
-    return Rows(indptr, indices[:used], *nothing, sentences)
+    _, templates = _templates()
+    return hashed_rows(_attributes(text, heads), sentences, templates, hash_bits)
 
 
-def _choices(n_labels: int, hash_bits: int) -> Choices:
+def _choices(labels: Sequence[str], hash_bits: int) -> Choices:
     """Any relation at any word, whatever the one before it is."""
-    shape = 1, n_labels
-    no_role: Integers = np.full(shape, -1, dtype=np.int64)
-    return Choices(
-        np.array([n_labels], dtype=np.int64),
-        np.array([0, n_labels << hash_bits], dtype=np.int64),
-        np.zeros(2, dtype=np.int64),
-        np.empty(0, dtype=np.uint64),
-        np.ones((1, n_labels + 1, n_labels), dtype=np.bool_),
-        no_role,
-        no_role,
-        np.uint64(8 if n_labels < 255 else 16),
-        np.uint64(0),
-        np.uint64(64 - hash_bits),
-        np.int64(0),
-        np.float32(1.0),
-    )
+    tier = Tier("relation", tuple(labels), spans=False)
+    return make_choices([tier], [()], hash_bits=hash_bits)
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,12 +173,8 @@ class Relations:
 
     def of(self, text: Text, heads: Integers) -> list[str]:
         """The relation of every word to its head."""
-        from argmetric._text.kernels.tagging import static_scores
-
-        rows = _rows(text, heads, self.hash_bits)
-        choices = _choices(len(self.labels), self.hash_bits)
-        scores = np.empty((len(text.words), len(self.labels)), dtype=np.float32)
-        static_scores(tuple(rows), tuple(choices), self.weights, scores)
+        policy = Policy(_choices(self.labels, self.hash_bits), self.weights)
+        scores = static_of(policy, _rows(text, heads, self.hash_bits))
         below_root = heads[text.is_word] == 0
         scores[~self.places[below_root.astype(np.int64)]] = -np.inf
         best = scores.argmax(axis=1)
@@ -234,8 +194,6 @@ def learn_relations(
 
     Words whose relation is None teach nothing; there is one that has a relation.
     """
-    from argmetric._text.kernels.tagging_train import train
-
     labels = sorted({name for name in relations if name is not None})
     number: dict[str | None, int] = {name: i for i, name in enumerate(labels)}
     codes = (number.get(name, -1) for name in relations)
@@ -244,30 +202,10 @@ def learn_relations(
     bits = min(hash_bits, MOST_BITS)
     alone = np.arange(len(gold) + 1)  # every word is decided by itself
     rows = _rows(text, heads, bits)._replace(sentences=alone)
-    choices = _choices(len(labels), bits)
-    learning = Weights(len(labels) << bits, seed)
-    rng = np.random.default_rng(seed)
-
-    def run_epoch() -> Iterator[int]:
-        growth = learning.growth(recipe.epochs, len(known))
-        settings = Settings(0, recipe.step, recipe.dropout, 0.0, 0.0, growth)
-        for block in blocks_of(rng.permutation(known), np.diff(alone), _BLOCK):
-            wrong, learning.time = train(
-                tuple(rows),
-                tuple(choices),
-                tuple(settings),
-                gold,
-                block,
-                learning.arrays,
-                learning.time,
-                learning.seed,
-            )
-            yield int(wrong)
-        learning.epoch += 1
-
-    weights, interrupted = run_epochs(
-        learning, recipe.epochs, run_epoch, len(known), report=report
-    )
+    own = Recipe("own", recipe.epochs, recipe.step, recipe.dropout)
+    tagging = TaggerRecipe(**vars(own), learner="logistic", costs="zero_one")
+    learning = make_learning(_choices(labels, bits), tagging, rows, gold, seed, known)
+    weights, interrupted = learning.run(report=report)
     places = np.zeros((2, len(labels)), dtype=np.bool_)
     below_root = heads[text.is_word] == 0
     places[below_root[known].astype(np.int64), gold[known]] = True

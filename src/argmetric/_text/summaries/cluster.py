@@ -13,8 +13,12 @@ from argmetric._input.arguments import check_items, shown
 from argmetric._input.types import Booleans, Integers
 from argmetric._text.corpus.tree_scores import check_trees
 from argmetric._text.corpus.trees import Tree
-from argmetric._text.summaries._markdown import plain_layout, read_layout
-from argmetric._text.summaries._sentences import cut_sentences, has_end_mark
+from argmetric._text.summaries.layout import (
+    cut_sentences,
+    has_end_mark,
+    plain_layout,
+    read_layout,
+)
 
 _DOCUMENT = "text, a list of sentences, or a list of Tree"
 _SPACES = np.array(sorted(map(ord, filter(str.isspace, map(chr, range(0x3001))))))

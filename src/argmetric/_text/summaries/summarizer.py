@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
+import tempfile
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from functools import partial
+from pathlib import Path
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -18,34 +20,45 @@ from argmetric._input.arguments import (
     check_number,
     shown,
 )
-from argmetric._text.parameters import Parameters
-from argmetric._text.summaries._asked import (
+from argmetric._results.archives import Arrays
+from argmetric._text.learning import Saved
+from argmetric._text.summaries.cluster import read_clusters
+from argmetric._text.summaries.growth import (
+    Growth,
+    Options,
+    Policy,
+    best_path,
+    grow,
     numbers_of,
     read_budget,
     refuse_tight,
     refuse_unknown,
     take_whole,
 )
-from argmetric._text.summaries._growth import Growth, Policy, grow
-from argmetric._text.summaries._learning import Iteration, learn_searn, make_lesson
-from argmetric._text.summaries._material import (
+from argmetric._text.summaries.material import (
     Budget,
     Mode,
     make_material,
 )
-from argmetric._text.summaries._needs import Parse
-from argmetric._text.summaries._options import Options
-from argmetric._text.summaries._oracle import best_path
-from argmetric._text.summaries._policies import ByFrequency, ByReferences, ByWeights
-from argmetric._text.summaries._rates import share_of_references
-from argmetric._text.summaries._weights import learn_weights
-from argmetric._text.summaries.cluster import read_clusters
+from argmetric._text.summaries.pieces import Parse
+from argmetric._text.summaries.policies import (
+    ByFrequency,
+    ByReferences,
+    ByWeights,
+    Iteration,
+    LearnedPolicy,
+    learn_searn,
+    make_lesson,
+    pack_policy,
+    unpack_policy,
+)
 from argmetric._text.summaries.rouge import (
     SummaryScores,
     read_references,
     score_summaries,
 )
 from argmetric._text.summaries.summary import Summary
+from argmetric._text.summaries.weights import learn_weights, share_of_references
 
 PolicyName = Literal["searn", "weights", "frequency"]
 
@@ -55,7 +68,7 @@ _MOST_BEAM = 1024
 _MOST_ITERATIONS = 1000
 
 
-class Summarizer(Parameters):
+class Summarizer(Saved):
     """Summaries of documents on one subject, within a hard budget.
 
     A summary is made of words of the sources in their order: whole sentences, or parts
@@ -115,6 +128,8 @@ class Summarizer(Parameters):
     >>> summary.text
     'The room was clean.'
     """
+
+    _kind = "summarizer"
 
     def __init__(
         self,
@@ -191,7 +206,7 @@ class Summarizer(Parameters):
         weights = learn_weights(materials, shares)
         history: list[dict[str, Any]] = []
         interrupted = False
-        policy: Policy = ByWeights(weights)
+        policy: LearnedPolicy = ByWeights(weights)
         if name == "searn":
             lessons = [
                 make_lesson(material, own, weights)
@@ -222,7 +237,7 @@ class Summarizer(Parameters):
         self.words_ = limit
         self.history_ = history
         self.interrupted_ = interrupted
-        self._learned: tuple[str, Policy] = name, policy
+        self._learned: tuple[str, LearnedPolicy] = name, policy
         return self
 
     def _parse(self) -> Parse | None:
@@ -396,21 +411,49 @@ class Summarizer(Parameters):
         texts = read_references(references, [one.name for one in known])
         return score_summaries(self.predict(known, words=words), texts)
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the summarizer to one file: JSON and arrays, nothing that is executed.
+    def _pack(self) -> tuple[dict[str, Any], Arrays]:
+        if not hasattr(self, "_learned"):
+            raise ValueError("the summarizer has learned nothing yet: call fit first")
+        name, policy = self._learned
+        arrays = pack_policy(policy)
+        if self.parser is not None:
+            arrays["parser"] = np.frombuffer(_parser_file(self.parser), dtype=np.uint8)
+        header = {
+            "arguments": self.get_params() | {"parser": None},
+            "policy": name,
+            "words": self.words_,
+            "n_clusters": policy.weights.rates.n_clusters,
+        }
+        return header, arrays
 
-        Its parser is in the file.
-        """
-        from argmetric._text.summaries._model_file import save
+    def _unpack(self, header: Mapping[str, Any], arrays: Arrays) -> None:
+        kind = header["policy"]
+        self.words_ = header["words"]
+        self._learned = kind, unpack_policy(kind, header["n_clusters"], arrays)
+        if "parser" in arrays:
+            self.parser = _parser(arrays["parser"].tobytes())
 
-        save(self, path)
 
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Summarizer:
-        """Read a summarizer that `save` wrote; it summarises exactly alike."""
-        from argmetric._text.summaries._model_file import load
+def _parser_file(parser: Any) -> bytes:
+    if isinstance(parser, str | os.PathLike):
+        return Path(parser).read_bytes()
+    if not hasattr(parser, "save"):
+        raise ValueError(
+            "the parser cannot be saved: pass a Parser, or set parser=None before save"
+        )
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "parser"
+        parser.save(file)
+        return file.read_bytes()
 
-        return load(path)
+
+def _parser(data: bytes) -> Any:
+    from argmetric._text.parser import Parser
+
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "parser"
+        file.write_bytes(data)
+        return Parser.load(file)
 
 
 def _tell(row: Iteration) -> None:

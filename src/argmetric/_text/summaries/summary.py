@@ -1,7 +1,8 @@
-"""A summary: words of the sources, where they stand, and what each step was worth."""
+"""A summary: words of the sources, where they stand, what each step was worth."""
 
 from __future__ import annotations
 
+import html
 import textwrap
 from dataclasses import KW_ONLY, dataclass
 from functools import cached_property
@@ -158,8 +159,6 @@ class Summary(Result):
         return [self.text] if self.mode == "sentences" else self.sentences
 
     def _repr_html_(self) -> str:
-        from argmetric._text.summaries._markup import fragment
-
         return fragment(self, super()._repr_html_())
 
     def to_html(self) -> str:
@@ -170,8 +169,6 @@ class Summary(Result):
         str
             HTML that needs no network and no scripts.
         """
-        from argmetric._text.summaries._markup import page
-
         return page(self)
 
     def to_dict(self) -> dict[str, Any]:
@@ -228,3 +225,171 @@ class Summary(Result):
                 label=f"{self._n_steps()} by {self.policy}",
             )
         return ax
+
+
+_DROPPED, _UNTOUCHED = -1, -2
+_HUES = 7  # colours of the page; steps take turns
+_STYLE = """
+:root { color-scheme: light dark; --ink: #1c1d21; --paper: #fbfbf9; --dim: #73757d;
+  --line: #dcdcd6; --card: #ffffff; --light: 88%; --edge: 55%; --chroma: 70%; }
+@media (prefers-color-scheme: dark) { :root { --ink: #e4e4e0; --paper: #17181b;
+  --dim: #9a9ca5; --line: #35373d; --card: #1f2024; --light: 24%; --edge: 58%;
+  --chroma: 45%; } }
+* { box-sizing: border-box; }
+body { margin: 0 auto; padding: 2rem 1rem 4rem; max-width: 46rem; color: var(--ink);
+  background: var(--paper); font: 1rem/1.6 system-ui, sans-serif; }
+h1 { font-size: 1.3rem; margin: 0 0 1rem; overflow-wrap: anywhere; }
+h2 { font-size: 1rem; margin: 2.5rem 0 .75rem; }
+h3 { font-size: .85rem; font-weight: 600; margin: 0 0 .4rem; overflow-wrap: anywhere; }
+.text { font-size: 1.15rem; padding: 1rem 1.25rem; background: var(--card);
+  border: 1px solid var(--line); border-radius: .5rem; }
+.text p { margin: 0 0 .4rem; } .text p:last-child { margin: 0; }
+.facts, footer { color: var(--dim); font-size: .85rem; margin: .75rem 0 0; }
+meter { width: 100%; height: .6rem; display: block; margin-top: .75rem; }
+article { padding: .9rem 0; border-top: 1px solid var(--line); }
+.source { white-space: pre-wrap; overflow-wrap: anywhere; margin: 0; }
+.untouched { color: var(--dim); }
+del { color: var(--dim); text-decoration-thickness: from-font; }
+mark { color: inherit; border-radius: .2rem; padding: .05em .1em;
+  background: hsl(var(--hue) var(--chroma) var(--light));
+  border-bottom: 2px solid hsl(var(--hue) var(--chroma) var(--edge)); }
+mark { scroll-margin-top: 5rem; }
+mark:target { outline: 2px solid; }
+a { color: inherit; }
+mark::before { content: attr(data-step); font-size: .65em; font-weight: 700;
+  vertical-align: super; margin-right: .2em; line-height: 1;
+  color: hsl(var(--hue) var(--chroma) var(--edge)); }
+table { border-collapse: collapse; width: 100%; font-size: .9rem; }
+th, td { text-align: left; padding: .25rem .75rem .25rem 0; vertical-align: top;
+  border-top: 1px solid var(--line); }
+thead th { color: var(--dim); font-weight: 500; border: 0; }
+.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
+.bar { display: block; height: .5rem; margin-top: .5rem; border-radius: .2rem;
+  background: hsl(var(--hue) var(--chroma) var(--edge)); }
+""" + "".join(
+    f".hue{i} {{ --hue: {hue}; }}\n"
+    for i, hue in enumerate((48, 205, 140, 330, 265, 20, 175))
+)
+
+
+class _Run(NamedTuple):
+    """Words one behind the other of which the same is to be told."""
+
+    document: int
+    start: int
+    end: int
+    step: int
+
+
+def page(summary: Summary) -> str:
+    """A whole page: the summary, its steps, and the sources."""
+    title = html.escape(f"Summary of {summary.cluster.name}")
+    facts = "; ".join(f"{name}: {value}" for name, value in summary._lines())
+    paragraphs = "".join(f"<p>{html.escape(one)}</p>" for one in summary.sentences)
+    full = max(summary.limit, 1)
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{title}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n"
+        f"<h1>{title}</h1>\n"
+        f'<section class="text">{paragraphs or "<p>(nothing)</p>"}</section>\n'
+        f'<meter min="0" max="{full}" value="{summary.size}"></meter>\n'
+        f'<p class="facts">{html.escape(facts)}</p>\n'
+        f"<h2>Steps</h2>\n{_steps(summary)}\n"
+        f"<h2>Sources</h2>\n{_articles(summary)}\n"
+        "<footer>Marked: kept, with the number of the step. <del>Struck through</del>: "
+        "dropped from a sentence of which something is kept.</footer>\n"
+        "</body>\n</html>\n"
+    )
+
+
+def fragment(summary: Summary, table: str) -> str:
+    """For notebooks: the facts, the text, and the sources with what was kept."""
+    return (
+        f"{table}<blockquote>{html.escape(summary.text)}</blockquote>"
+        "<details open><summary>Sources</summary>"
+        "<div style='max-height:24em;overflow:auto;white-space:pre-wrap'>"
+        f"{_articles(summary)}</div></details>"
+    )
+
+
+def _steps(summary: Summary) -> str:
+    most = max([gain for _, gain in summary.steps] + [0.0])
+    rows = []
+    for number, (words, gain) in enumerate(summary.steps):
+        share = 100 * max(gain, 0.0) / most if most > 0 else 0.0
+        rows.append(
+            f'<tr class="{_hue(number)}"><td class="number">'
+            f'<a href="#step-{number + 1}">{number + 1}</a></td>'
+            f"<td>{html.escape(' '.join(words))}"
+            f'<span class="bar" style="width:{share:.1f}%"></span></td>'
+            f'<td class="number">{len(words)}</td>'
+            f'<td class="number">{gain:.4g}</td></tr>'
+        )
+    return (
+        '<table><thead><tr><th class="number">step</th><th>adds</th>'
+        '<th class="number">words</th><th class="number">expected gain</th></tr>'
+        f"</thead><tbody>{''.join(rows)}</tbody></table>"
+    )
+
+
+def _articles(summary: Summary) -> str:
+    cluster = summary.cluster
+    pieces: list[list[str]] = [[] for _ in cluster.documents]
+    touched = [False] * len(cluster.documents)
+    at = [0] * len(cluster.documents)
+    anchors = set(range(len(summary.gains)))
+    for run in _runs(summary):
+        text = cluster.documents[run.document]
+        is_first = run.step in anchors
+        anchors.discard(run.step)
+        pieces[run.document] += [
+            html.escape(text[at[run.document] : run.start]),
+            _marked(
+                html.escape(text[run.start : run.end]), run.step, is_first, summary
+            ),
+        ]
+        at[run.document] = run.end
+        touched[run.document] |= run.step != _UNTOUCHED
+    return "\n".join(
+        f'<article class="{"touched" if touched[i] else "untouched"}">'
+        f"<h3>{html.escape(name)}</h3>"
+        f'<p class="source">{"".join(pieces[i]).strip()}</p></article>'
+        for i, name in enumerate(cluster.document_names)
+    )
+
+
+def _runs(summary: Summary) -> list[_Run]:
+    """Runs of words of one document and one step, in the order of the sources."""
+    cluster, steps = summary.cluster, summary.step_of_word
+    sentence = cluster.word_sentences
+    touched = np.zeros(cluster.n_sentences, dtype=np.bool_)
+    touched[sentence[summary.is_kept]] = True
+    state = np.where(touched[sentence] | summary.is_kept, steps, _UNTOUCHED)
+    document = cluster.sentence_documents[sentence]
+    changes = (np.diff(state) != 0) | (np.diff(document) != 0)
+    first = np.append(0, np.flatnonzero(changes) + 1)
+    last = np.append(first[1:], cluster.n_words) - 1
+    columns = (
+        document[first],
+        cluster.word_spans[first, 0],
+        cluster.word_spans[last, 1],
+        state[first],
+    )
+    return list(map(_Run, *(column.tolist() for column in columns)))
+
+
+def _marked(text: str, step: int, is_first: bool, summary: Summary) -> str:
+    if step == _UNTOUCHED:
+        return text
+    if step == _DROPPED:
+        return f"<del>{text}</del>"
+    gain = summary.gains[step]
+    told = f"step {step + 1} of {len(summary.gains)}, expected gain {gain:.4g}"
+    marks = f'class="{_hue(step)}" data-step="{step + 1}" title="{told}"'
+    anchor = f' id="step-{step + 1}"' if is_first else ""
+    return f"<mark{anchor} {marks}>{text}</mark>"
+
+
+def _hue(step: int) -> str:
+    return f"hue{step % _HUES}"

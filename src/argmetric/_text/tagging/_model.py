@@ -1,22 +1,189 @@
-"""A learned tagger: codecs, features and policies of one or two directions."""
+"""A learned tagger: policies of one or two directions, and how they search."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
-from argmetric._input.types import Floats, Integers
-from argmetric._text.kernels.tagging_layout import Rows
-from argmetric._text.tagging._codec import Codec
-from argmetric._text.tagging._combine import combine
-from argmetric._text.tagging._corpus import Corpus
-from argmetric._text.tagging._engine import BeamScores, Policy, beam, greedy
-from argmetric._text.tagging._features import Extractor, TextSource
-from argmetric._text.tagging._memory import Memory, memory_of, word_numbers
+from argmetric._input.types import Floats, Integers, SingleFloats
+from argmetric._text.kernels.tagging_layout import Choices, Rows
+from argmetric._text.tagging.features import (
+    Extractor,
+    Memory,
+    TextSource,
+    memory_of,
+    word_numbers,
+)
+from argmetric._text.tagging.labels import Codec
+from argmetric._text.tagging.sentences import Corpus
+
+BeamScores = Literal["log", "raw"]
+
+
+@dataclass(frozen=True, eq=False)
+class Policy:
+    """What may be decided, and the weights that decide it."""
+
+    choices: Choices
+    weights: SingleFloats
+
+    def on(self, rows: Rows) -> tuple[tuple[Any, ...], tuple[Any, ...], SingleFloats]:
+        """The first arguments of every search."""
+        return tuple(rows), tuple(self.choices), self.weights
+
+
+def static_of(policy: Policy, rows: Rows) -> SingleFloats:
+    """Scores of the static features of every decision."""
+    from argmetric._text.kernels.tagging import static_scores
+
+    shape = int(rows.sentences[-1]), int(policy.choices.n_labels.max())
+    scores = np.empty(shape, dtype=np.float32)
+    static_scores(*policy.on(rows), scores)
+    return scores
+
+
+def greedy(policy: Policy, rows: Rows) -> Integers:
+    """The label of every decision, by greedy search."""
+    from argmetric._text.kernels.tagging import greedy as run
+
+    labels = np.empty(int(rows.sentences[-1]), dtype=np.int64)
+    run(*policy.on(rows), static_of(policy, rows), labels)
+    return labels
+
+
+@dataclass(frozen=True, eq=False)
+class Lists:
+    """The best label sequences of every sentence.
+
+    Attributes
+    ----------
+    labels : ndarray of shape (candidates, decisions)
+        The r-th best labels of the sentence at each place.
+    totals : ndarray of shape (sentences, candidates)
+        Their scores, -inf where a sentence has fewer candidates.
+    static : ndarray
+        Scores of the static features, to be used again.
+    """
+
+    labels: Integers
+    totals: npt.NDArray[np.float64]
+    static: SingleFloats
+
+
+def beam(
+    policy: Policy, rows: Rows, width: int, n_best: int = 1, scores: BeamScores = "log"
+) -> Lists:
+    """The `n_best` sequences that a beam search finds, the best first."""
+    from argmetric._text.kernels.tagging import beam as run
+
+    static = static_of(policy, rows)
+    labels = np.empty((n_best, int(rows.sentences[-1])), dtype=np.int64)
+    totals = np.empty((len(rows.sentences) - 1, n_best))
+    run(*policy.on(rows), static, width, scores == "log", labels, totals)
+    return Lists(labels, totals, static)
+
+
+def score_candidates(
+    policy: Policy,
+    rows: Rows,
+    static: SingleFloats,
+    candidates: Integers,
+    totals: npt.NDArray[np.float64],
+    known: npt.NDArray[np.bool_],
+) -> npt.NDArray[np.float64]:
+    """Log probabilities of given sequences; those that are `known` stay."""
+    from argmetric._text.kernels.tagging import forced
+
+    totals = totals.copy()
+    forced(*policy.on(rows), static, candidates, known, totals)
+    return totals
+
+
+Recode = Callable[[Integers], Integers]
+
+
+def combine(
+    left: tuple[Policy, Rows, Lists],
+    right: tuple[Policy, Rows, Lists],
+    recode: Recode,
+    weight: float,
+) -> tuple[Integers, Floats]:
+    """Candidates of both lists with their scores, the best first.
+
+    score(y) = log P_left(y) + weight · log P_right(y) over the union of both lists.
+    A candidate in both lists has both scores already; the others are scored by force.
+
+    Parameters
+    ----------
+    left, right : tuples
+        Policies with their rows and lists; those on the right are mirrored.
+    recode : callable
+        Makes mirrored labels of labels and the other way round.
+    weight : float
+        Weight of the right one.
+    """
+    left = left[0], left[1], _without_empty(left[2])
+    right = right[0], right[1], _without_empty(right[2])
+    n_left = len(left[2].labels)
+    theirs = recode(right[2].labels)
+    candidates = np.concatenate([left[2].labels, theirs])
+    mirrored = np.concatenate([recode(left[2].labels), right[2].labels])
+    sentences = left[1].sentences
+    shape = left[2].totals.shape[0], len(candidates)
+    forward = np.full(shape, -np.inf)
+    backward = np.full(shape, -np.inf)
+    forward[:, :n_left] = left[2].totals
+    backward[:, n_left:] = right[2].totals
+    missing = np.isneginf(np.maximum(forward, backward))
+    twice = np.zeros(shape, dtype=np.bool_)
+    has_twin = np.zeros(shape, dtype=np.bool_)
+    for i in range(n_left):
+        for j in range(n_left, len(candidates)):
+            same = _same_sentences(candidates[i], candidates[j], sentences)
+            same &= ~missing[:, i] & ~missing[:, j]
+            backward[same, i] = backward[same, j]
+            has_twin[same, i] = True
+            twice[same, j] = True
+    known = missing | twice | has_twin
+    known_left, known_right = known.copy(), known.copy()
+    known_left[:, :n_left] = True
+    known_right[:, n_left:] = True
+    forward = score_candidates(
+        left[0], left[1], left[2].static, candidates, forward, known_left
+    )
+    backward = score_candidates(
+        right[0], right[1], right[2].static, mirrored, backward, known_right
+    )
+    totals = np.where(missing | twice, -np.inf, forward + weight * backward)
+    return _ranked(candidates, totals, sentences)
+
+
+def _without_empty(lists: Lists) -> Lists:
+    """The lists without the ranks that no sentence has sequences for."""
+    n = int((lists.totals > -np.inf).sum(axis=1).max(initial=1))
+    return replace(lists, labels=lists.labels[:n], totals=lists.totals[:, :n])
+
+
+def _same_sentences(
+    a: Integers, b: Integers, sentences: Integers
+) -> npt.NDArray[np.bool_]:
+    """Which sentences have the same labels in both."""
+    differences = np.concatenate([[0], np.cumsum(a != b)])
+    return np.asarray(differences[sentences[1:]] == differences[sentences[:-1]])
+
+
+def _ranked(
+    candidates: Integers, totals: Floats, sentences: Integers
+) -> tuple[Integers, Floats]:
+    order = np.argsort(-totals, axis=1, kind="stable")
+    per_token = np.repeat(order, np.diff(sentences), axis=0)
+    ranked = np.take_along_axis(candidates.T, per_token, axis=1).T
+    return ranked, np.take_along_axis(totals, order, axis=1)
 
 
 class Source(Protocol):

@@ -8,16 +8,17 @@ from numbers import Real
 from typing import Any, Literal, get_args
 
 from argmetric._input.arguments import check_choice, is_whole, shown, to_float
-from argmetric._text.common import MOST_EPOCHS, Costs, RollIn
-from argmetric._text.tagging._engine import BeamScores
-from argmetric._text.tagging._learning import Learner, Recipe
-from argmetric._text.tagging._memory import Memory
+from argmetric._text.learning import MOST_EPOCHS, Costs, Recipe, RollIn
+from argmetric._text.tagging._model import BeamScores
+from argmetric._text.tagging.features import Memory
+from argmetric._text.tagging.labels import Codec
 from argmetric._text.tagging.templates import (
     Template,
     default_templates,
     read_templates,
 )
 
+Learner = Literal["logistic", "perceptron", "svm"]
 TaskName = Literal["chunk", "ner", "pos", "label", "joint"]
 Direction = Literal["left", "right", "both"]
 Tables = str | Sequence[str] | Mapping[str, str | Sequence[str]]
@@ -33,6 +34,14 @@ _WHOLE = {
     "random_state": (0, _MOST),
     "hash_bits": (8, 28),
 }
+
+
+@dataclass(frozen=True)
+class TaggerRecipe(Recipe):
+    """How the policy of a tagger is learned."""
+
+    learner: Learner
+    costs: Costs
 
 
 @dataclass(frozen=True)
@@ -71,10 +80,14 @@ DEFAULTS: dict[str, Defaults] = {
 
 @dataclass(frozen=True, eq=False)
 class Options:
-    """The options of a tagger, with the recipe where the user named none."""
+    """The options of a tagger, with the recipe where the user named none.
+
+    While it learns, its tiers are known too: the codecs of their labels, and where the
+    rows of history features begin (see `make_choices`).
+    """
 
     defaults: Defaults
-    recipe: Recipe
+    recipe: TaggerRecipe
     tables: tuple[tuple[Template, ...], ...]
     reverse: tuple[bool, ...]
     hash_bits: int
@@ -83,6 +96,8 @@ class Options:
     beam_scores: BeamScores
     history_value: float
     random_state: int
+    codecs: tuple[Codec, ...] = ()
+    base: int = 0
 
 
 def resolve(given: Mapping[str, Any], n_columns: int | None = None) -> Options:
@@ -116,14 +131,8 @@ def resolve(given: Mapping[str, Any], n_columns: int | None = None) -> Options:
             "beam_scores='raw' gives no probabilities that two directions could "
             "multiply: choose direction='left' or 'right'"
         )
-    recipe = Recipe(
-        values["learner"],
-        values["costs"],
-        values["roll_in"],
-        values["epochs"],
-        values["step"],
-        values["dropout"],
-    )
+    names = "roll_in", "epochs", "step", "dropout", "learner", "costs"
+    recipe = TaggerRecipe(**{name: values[name] for name in names})
     tables = read_tables(given["task"], values["templates"], n_columns)
     if recipe.roll_in == "none":
         tables = tuple(tuple(x for x in t if not x.labels) for t in tables)

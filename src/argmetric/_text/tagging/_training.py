@@ -9,71 +9,58 @@ from typing import Any
 import numpy as np
 
 from argmetric._input.types import Integers
-from argmetric._text._epochs import Log, learn_directions
-from argmetric._text.kernels.tagging_layout import Rows
-from argmetric._text.tagging._choices import make_choices
-from argmetric._text.tagging._codec import Codec
-from argmetric._text.tagging._corpus import Corpus
-from argmetric._text.tagging._engine import Policy, greedy
-from argmetric._text.tagging._features import Extractor
-from argmetric._text.tagging._learning import Learning, Recipe, learn
-from argmetric._text.tagging._memory import Memory, memory_of, word_numbers
+from argmetric._text.kernels.tagging_layout import Choices, Rows
+from argmetric._text.learning import Learning, Log, gold_share, learn_directions
 from argmetric._text.tagging._model import (
+    Policy,
     Side,
     Source,
     TextModel,
+    greedy,
     recode,
     text_source,
 )
-from argmetric._text.tagging._recipes import Options
-from argmetric._text.tagging.score import Judge
+from argmetric._text.tagging._recipes import Options, TaggerRecipe
+from argmetric._text.tagging.features import Extractor, memory_of, word_numbers
+from argmetric._text.tagging.labels import Codec, Judge, make_choices, size_of
+from argmetric._text.tagging.sentences import Corpus
 from argmetric._text.tagging.templates import MEMORY, Template
 
+_LEARNERS: tuple[str, ...] = ("logistic", "perceptron", "svm")
 _FOLDS = 5
 
 
-@dataclass(frozen=True, eq=False)
-class Plan:
-    """What is to be learned, and how.
+def make_learning(
+    choices: Choices,
+    recipe: TaggerRecipe,
+    rows: Rows,
+    gold: Integers,
+    seed: int,
+    chosen: Integers | None = None,
+) -> Learning:
+    """The learning of a policy from rows of features, before its first epoch."""
+    from argmetric._text.kernels.tagging_train import train
 
-    Attributes
-    ----------
-    codecs : tuple of Codec
-        The tiers.
-    tables : tuple of tuples of Template
-        The templates of each tier.
-    recipe : Recipe
-        How to learn.
-    reverse : tuple of bool
-        The sides: False reads from the left, True from the right.
-    hash_bits, base, history_value
-        See `make_choices`.
-    random_state : int
-        Seed.
-    """
+    learner, sizes = _LEARNERS.index(recipe.learner), np.diff(rows.sentences)
+    regret = 1.0 if recipe.costs == "regret" else 0.0
+    fixed = tuple(rows), tuple(choices)
 
-    codecs: tuple[Codec, ...]
-    tables: tuple[tuple[Template, ...], ...]
-    recipe: Recipe
-    reverse: tuple[bool, ...]
-    hash_bits: int
-    random_state: int
-    base: int = 0
-    history_value: float = 1.0
+    def step(block: Integers, learning: Learning, growth: float) -> tuple[Any, ...]:
+        share = gold_share(recipe.roll_in, learning.epoch)
+        options = learner, recipe.step, recipe.dropout, share, regret, growth
+        state = learning.arrays, learning.time, learning.seed
+        wrong, time = train(*fixed, options, gold, block, *state)
+        return wrong, sizes[block].sum(), time
 
-    @classmethod
-    def of(cls, options: Options, codecs: tuple[Codec, ...], base: int = 0) -> Plan:
-        """The plan that options make for given labels."""
-        return cls(
-            codecs,
-            options.tables,
-            options.recipe,
-            options.reverse,
-            options.hash_bits,
-            options.random_state,
-            base,
-            options.history_value,
-        )
+    return Learning(
+        size_of(choices),
+        seed,
+        recipe.epochs,
+        step,
+        sizes,
+        chosen=chosen,
+        adaptive=recipe.learner != "perceptron",
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,7 +80,7 @@ def without_memory(tables: Sequence[Sequence[Template]]) -> tuple[Any, ...]:
 
 
 def learn_side(
-    plan: Plan,
+    plan: Options,
     source: Source,
     gold: Integers,
     reverse: bool,
@@ -116,17 +103,13 @@ def learn_side(
         value=plan.history_value,
     )
     score = None if dev is None else _scorer(plan.codecs, dev, reverse)
-    policy, interrupted = learn(
-        Learning(choices, plan.recipe, plan.random_state + int(reverse)),
-        rows,
-        target,
-        plan.random_state + int(reverse),
-        chosen=chosen,
-        score=score,
-        report=log.hear(stage),
+    seed = plan.random_state + int(reverse)
+    learning = make_learning(choices, plan.recipe, rows, target, seed, chosen)
+    weights, interrupted = learning.run(
+        score and (lambda weights: score(Policy(choices, weights))), log.hear(stage)
     )
     log.interrupted |= interrupted
-    return Side(reverse, policy)
+    return Side(reverse, Policy(choices, weights))
 
 
 def _scorer(
@@ -151,7 +134,7 @@ def _scorer(
 
 
 def learn_sides(
-    plan: Plan, source: Source, gold: Integers, log: Log, dev: Development | None
+    plan: Options, source: Source, gold: Integers, log: Log, dev: Development | None
 ) -> tuple[Side, ...]:
     """Learn every side; an interrupt ends the one and leaves out the others."""
 
@@ -163,18 +146,17 @@ def learn_sides(
 
 
 def learn_text(
-    plan: Plan,
+    plan: Options,
     corpus: Corpus,
     gold: Integers,
-    memory: Memory,
     log: Log,
     dev: Corpus | None,
 ) -> TextModel:
     """Learn to tag text, in two stages where words are remembered."""
-    plain = without_memory(plan.tables)
-    first = Plan(**{**vars(plan), "tables": plain, "reverse": (False,)})
+    memory, plain = plan.memory, without_memory(plan.tables)
+    first = replace(plan, tables=plain, reverse=(False,))
     if memory == "none":
-        plan = Plan(**{**vars(plan), "tables": plain})
+        plan = replace(plan, tables=plain)
     extractor = Extractor(plan.tables, plan.hash_bits)
     source: Any = text_source(extractor, corpus)
     if memory == "none" or not extractor.uses_memory:
@@ -206,7 +188,7 @@ def learn_text(
 
 
 def _second_pass(
-    plan: Plan,
+    plan: Options,
     model: TextModel,
     source: Source,
     gold: Integers,
@@ -222,7 +204,7 @@ def _second_pass(
 
 
 def _unseen_labels(
-    plan: Plan, source: Source, rows: Rows, gold: Integers, log: Log
+    plan: Options, source: Source, rows: Rows, gold: Integers, log: Log
 ) -> Integers:
     """What the policy of the first pass would say of its own sentences.
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -11,26 +11,44 @@ import numpy.typing as npt
 
 from argmetric._input.arguments import check_count, renamed
 from argmetric._input.types import Integers
-from argmetric._text._epochs import Log
-from argmetric._text.common import Costs, RollIn
+from argmetric._results.archives import Arrays
+from argmetric._text.hashing import dense, sparse
+from argmetric._text.learning import Costs, Log, RollIn
 from argmetric._text.tagging._base import TextTagger, read_dev, read_training
-from argmetric._text.tagging._codec import Codec
-from argmetric._text.tagging._corpus import Corpus
-from argmetric._text.tagging._engine import BeamScores
-from argmetric._text.tagging._learning import Learner
-from argmetric._text.tagging._matrix import MatrixModel, learn_matrix, matrix_labels
-from argmetric._text.tagging._memory import Memory
-from argmetric._text.tagging._model import Search, TextModel, label_lists
+from argmetric._text.tagging._model import (
+    BeamScores,
+    Policy,
+    Search,
+    Side,
+    TextModel,
+    label_lists,
+)
 from argmetric._text.tagging._recipes import (
+    DEFAULTS,
     Direction,
+    Learner,
     Options,
     Tables,
+    TaggerRecipe,
     TaskName,
     filled,
     resolve,
 )
-from argmetric._text.tagging._training import Plan, learn_text
+from argmetric._text.tagging._training import learn_text, without_memory
+from argmetric._text.tagging.features import Extractor, Memory
+from argmetric._text.tagging.labels import Codec, Tier, make_choices, size_of
+from argmetric._text.tagging.matrix import MatrixModel, learn_matrix, matrix_labels
+from argmetric._text.tagging.sentences import Corpus
+from argmetric._text.tagging.templates import Template, read_templates
 
+_SAVED_OPTIONS = (
+    "hash_bits",
+    "memory",
+    "beam",
+    "beam_scores",
+    "history_value",
+    "random_state",
+)
 MOST_LISTS = 100_000  # label sequences of a sentence; a table of them is held
 
 
@@ -106,6 +124,8 @@ class Tagger(TextTagger):
     >>> tagger.predict([sentence])
     [['B-NP', 'I-NP', 'B-VP']]
     """
+
+    _kind = "tagger"
 
     def __init__(
         self,
@@ -205,8 +225,8 @@ class Tagger(TextTagger):
         options = resolve(self.get_params(), len(corpus.columns))
         held = read_dev(dev, len(tiers))
         log = Log(on_epoch, self.verbose)
-        plan = Plan.of(options, codecs)
-        model = learn_text(plan, corpus, gold, options.memory, log, held)
+        plan = replace(options, codecs=codecs)
+        model = learn_text(plan, corpus, gold, log, held)
         return self._learned(options, model, log)
 
     def fit_matrix(
@@ -317,18 +337,71 @@ class Tagger(TextTagger):
         right = matrix_labels(y, len(found))
         return float(np.mean(found == right)) if len(found) else 1.0
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the tagger to one file: JSON and arrays, nothing that is executed.
+    def _pack(self) -> tuple[dict[str, Any], Arrays]:
+        model, options = self._learned_model(), self._options
+        first = getattr(model, "first", None)
+        sides = [*model.sides, *([first[1]] if first else [])]
+        arrays: Arrays = {}
+        for number, side in enumerate(sides):
+            arrays |= sparse(f"side{number}", side.policy.weights)
+        header = {
+            "streams": [asdict(codec.tier) for codec in model.codecs],
+            "tables": [[template.text for template in t] for t in options.tables],
+            "options": {name: getattr(options, name) for name in _SAVED_OPTIONS},
+            "right_weight": options.defaults.right_weight,
+            "recipe": asdict(options.recipe),
+            "reverse": [side.reverse for side in model.sides],
+            "first_pass": first is not None,
+            "n_columns": model.n_columns if isinstance(model, MatrixModel) else None,
+        }
+        return header, arrays
 
-        The file has every option that changes tagging.
-        """
-        from argmetric._text.tagging._model_file import save
+    def _unpack(self, header: Mapping[str, Any], arrays: Arrays) -> None:
+        tiers = [
+            Tier(s["name"], tuple(s["labels"]), s["spans"]) for s in header["streams"]
+        ]
+        names = tuple(tier.name for tier in tiers)
+        defaults = replace(
+            DEFAULTS[self.task],
+            tiers=names,
+            spans=tuple(tier.spans for tier in tiers),
+            right_weight=header["right_weight"],
+        )
+        self._options = Options(
+            defaults,
+            TaggerRecipe(**header["recipe"]),
+            tuple(read_templates(table, names) for table in header["tables"]),
+            tuple(header["reverse"]),
+            **header["options"],
+        )
+        self._model = _unpacked_model(header, arrays, tiers, self._options)
 
-        save(self, path)
 
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Tagger:
-        """Read a tagger that `save` wrote; it tags exactly alike."""
-        from argmetric._text.tagging._model_file import load
+def _unpacked_model(
+    header: Mapping[str, Any], arrays: Arrays, tiers: list[Tier], options: Options
+) -> TextModel | MatrixModel:
+    codecs = tuple(Codec(tier) for tier in tiers)
+    base = header["n_columns"] or 0
+    tables, plain = options.tables, without_memory(options.tables)
+    if header["n_columns"] is None and not header["first_pass"]:
+        tables = plain
 
-        return load(path)
+    def side(number: int, reverse: bool, own: tuple[tuple[Template, ...], ...]) -> Side:
+        choices = make_choices(
+            tiers,
+            own,
+            hash_bits=options.hash_bits,
+            base=base,
+            value=options.history_value,
+        )
+        weights = dense(f"side{number}", arrays, size_of(choices))
+        return Side(reverse, Policy(choices, weights))
+
+    sides = tuple(side(n, r, tables) for n, r in enumerate(header["reverse"]))
+    if header["n_columns"] is not None:
+        return MatrixModel(codecs, sides, options.tables[0], base)
+    extractor = Extractor(tables, options.hash_bits)
+    if not header["first_pass"]:
+        return TextModel(codecs, extractor, sides)
+    first = Extractor(plain, options.hash_bits), side(len(sides), False, plain)
+    return TextModel(codecs, extractor, sides, options.memory, first)

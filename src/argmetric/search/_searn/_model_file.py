@@ -22,8 +22,8 @@ from argmetric._text.hashing import dense, sparse
 from argmetric.metrics import Metric, metric_to_dict
 from argmetric.search._searn._history import History, Iteration
 from argmetric.search._searn._learners import LinearLearner, LinearScorer
-from argmetric.search._searn._options import check_options
 from argmetric.search._searn._policy import LearnedPolicy, Mixture
+from argmetric.search._searn._searn import check_options
 from argmetric.search._searn._task import Task, check_is_task, shown
 
 if TYPE_CHECKING:

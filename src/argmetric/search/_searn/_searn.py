@@ -7,34 +7,95 @@ import os
 import sys
 import time
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Integral, Real
 from typing import Any, Literal
 
 import numpy as np
 
-from argmetric._text.parameters import Parameters
-from argmetric.search._searn._costs import CostKind
-from argmetric.search._searn._decoder import Decoder, Prediction, best_share
+from argmetric._input.arguments import check_choice, check_count, shown, to_float
+from argmetric._text.learning import Parameters
+from argmetric.search._searn._beams import Decoder, Prediction, QueueTask, best_share
 from argmetric.search._searn._history import History, Iteration
 from argmetric.search._searn._iterate import (
+    COSTS,
     NO_REGRET,
+    CostKind,
     Data,
     check_sequence,
     folds_of,
+    in_sample_warning,
     learn_policy,
     regrets_of,
     roll_in,
     same_number,
     split,
+    unseen_mistakes,
 )
-from argmetric.search._searn._learners import CostSensitiveLearner, Kind, LinearLearner
-from argmetric.search._searn._options import check_options
+from argmetric.search._searn._learners import (
+    KINDS,
+    CostSensitiveLearner,
+    Kind,
+    LinearLearner,
+)
 from argmetric.search._searn._policy import BeamScores, Mixture
-from argmetric.search._searn._queue import QueueTask
 from argmetric.search._searn._reference import InitialPolicy
-from argmetric.search._searn._task import Task
-from argmetric.search._searn._unseen import in_sample_warning, unseen_mistakes
+from argmetric.search._searn._task import Task, check_is_task
+
+_LEAST = {
+    "iterations": 1,
+    "beam": 1,
+    "patience": 1,
+    "n_rollouts": 1,
+    "search_width": 1,
+    "cross_validation": 2,
+    "random_state": 0,
+}
+_MOST = {"iterations": 100_000, "n_rollouts": 100_000}
+_CHOICES = {
+    "costs": COSTS,
+    "prediction": ("draw", "mean"),
+    "beam_scores": ("log", "raw"),
+}
+
+
+def check_options(options: Mapping[str, Any]) -> None:
+    """Check all arguments of the constructor."""
+    check_is_task(options["task"])
+    _check_learner(options["learner"])
+    for name, choices in _CHOICES.items():
+        check_choice(options[name], name, choices)
+    beta = options["beta"]
+    if isinstance(beta, str):
+        check_choice(beta, "beta", ("search",))
+    elif not isinstance(beta, Real) or not 0 < to_float(beta) <= 1:
+        raise ValueError(f"beta must be above 0 and at most 1, not {shown(beta)}")
+    if options["iterations"] is None and beta in ("search", 1):
+        raise ValueError("iterations=None needs a fixed beta below 1")
+    for name, least in _LEAST.items():
+        value = options[name]
+        if value is None and name in ("iterations", "cross_validation"):
+            continue
+        if not isinstance(value, Integral) or value < least:
+            raise ValueError(
+                f"{name} must be an integer of at least {least}, not {shown(value)}"
+            )
+        check_count(value, name, high=_MOST.get(name, 2**63 - 1))
+
+
+def _check_learner(learner: Any) -> None:
+    if isinstance(learner, str):
+        check_choice(learner, "learner", KINDS)
+    elif not hasattr(learner, "fit"):
+        raise TypeError("learner must have a method fit(decisions, costs, rng)")
+    elif hasattr(learner, "predict"):
+        name = type(learner).__name__
+        raise TypeError(
+            f"{name} does not learn from costs: pass AllPairs({name}(...)) or "
+            f"OneAgainstAll({name}(...))"
+        )
+
 
 _NEGLIGIBLE = 0.05  # chance that the initial policy still decides on a path
 _MOST_ITERATIONS = 10_000

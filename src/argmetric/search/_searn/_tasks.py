@@ -9,7 +9,7 @@ import numpy as np
 
 from argmetric._input.arguments import check_count, check_items, is_sized
 from argmetric._input.validation import check_choice
-from argmetric._text.common import row_losses, row_metric
+from argmetric._text.learning import row_losses, row_metric
 from argmetric.metrics import MetricLike
 from argmetric.search._searn._decisions import read_features
 from argmetric.search._searn._task import Features, Task, shown

@@ -1,0 +1,380 @@
+"""What taggers, parsers and summarizers learn alike: parameters, epochs, averages."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from inspect import Parameter, signature
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+
+from argmetric._input.types import Integers, SingleFloats
+from argmetric._results import archives
+from argmetric._results.archives import Arrays
+from argmetric._results.display import Lines, Shown, lines_of
+from argmetric._text.hashing import rounded
+from argmetric.metrics import Metric, MetricLike, get_metric
+
+Costs = Literal["zero_one", "regret"]
+RollIn = Literal["mixed", "gold", "own", "none"]
+
+_VERSION = 1  # of the files
+MOST_EPOCHS = 100_000  # more passes are a slip of the pen
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a policy is learned: states to learn from, passes, steps, and dropout."""
+
+    roll_in: str
+    epochs: int
+    step: float
+    dropout: float
+
+
+def gold_share(roll_in: str, epoch: int) -> float:
+    """Probability that the history of a training decision is the initial policy's.
+
+    "mixed" is SEARN with a mixture that leaves the initial policy step by step: all
+    of its decisions, half, then none.
+    """
+    if roll_in == "mixed":
+        return (1.0, 0.5, 0.0)[min(epoch, 2)]
+    return 0.0 if roll_in == "own" else 1.0
+
+
+def row_metric(metric: MetricLike) -> Metric:
+    """What a row is judged by: 0/0 counts as 1 unless the metric says otherwise."""
+    found = get_metric(metric)
+    if isinstance(metric, str):
+        found = found.with_zero_division(1.0)
+    if np.isnan(found.zero_division):
+        raise ValueError("a loss cannot be nan: pass zero_division=0 or 1")
+    return found
+
+
+def row_losses(metric: Metric, tp: Any, k: Any, t: Any, n_labels: int) -> Any:
+    """1 - metric, or the metric itself if less is better."""
+    values = metric.value(tp, k, t, n_labels)
+    return 1.0 - values if metric.greater_is_better else values
+
+
+class Parameters(Shown):
+    """The parameters of an estimator, as scikit-learn has them but without loading it.
+
+    The constructor stores each of its arguments under its name and does no more.
+    """
+
+    @classmethod
+    def _parameters(cls) -> dict[str, Parameter]:
+        return dict(signature(cls).parameters)
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The arguments of the constructor.
+
+        Parameters
+        ----------
+        deep : bool, default=True
+            Taken because scikit-learn passes it; it changes nothing.
+        """
+        return {name: getattr(self, name) for name in self._parameters()}
+
+    def set_params(self, **params: Any) -> Self:
+        """Change arguments of the constructor.
+
+        Parameters
+        ----------
+        **params
+            New values by name.
+        """
+        known = self._parameters()
+        for name in params:
+            if name not in known:
+                raise ValueError(
+                    f"{type(self).__name__} has no parameter {name!r}; it has "
+                    f"{', '.join(known)}"
+                )
+        for name, value in params.items():
+            setattr(self, name, value)
+        return self
+
+    def _lines(self) -> Lines:
+        return lines_of(self.get_params())
+
+    def __repr__(self) -> str:
+        shown = [
+            f"{name}={getattr(self, name)!r}"
+            for name, parameter in self._parameters().items()
+            if parameter.kind is Parameter.POSITIONAL_OR_KEYWORD
+            or getattr(self, name) != parameter.default
+        ]
+        return f"{type(self).__name__}({', '.join(shown)})"
+
+
+class Saved(Parameters):
+    """An estimator that one file holds: a header of JSON, and arrays.
+
+    A subclass names its kind, and packs and unpacks what it has learned beside the
+    arguments, the history and whether an interrupt ended the learning.
+    """
+
+    _kind: ClassVar[str]
+    history_: list[dict[str, Any]]
+    interrupted_: bool
+
+    def _pack(self) -> tuple[dict[str, Any], Arrays]:
+        raise NotImplementedError
+
+    def _unpack(self, header: Mapping[str, Any], arrays: Arrays) -> None:
+        raise NotImplementedError
+
+    def packed(self) -> tuple[dict[str, Any], Arrays]:
+        """All of it as a header and arrays."""
+        header, arrays = self._pack()
+        own = {"arguments": self.get_params(), "history": self.history_}
+        return {**own, "interrupted": self.interrupted_, **header}, arrays
+
+    @classmethod
+    def unpacked(cls, header: Mapping[str, Any], arrays: Arrays) -> Self:
+        """What `packed` took apart."""
+        found = cls(**header["arguments"])
+        found.history_ = header["history"]
+        found.interrupted_ = header["interrupted"]
+        found._unpack(header, arrays)
+        return found
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write what was learned to one file: JSON and arrays, nothing that is run.
+
+        The file is replaced whole or not at all. It has every option that changes
+        answers, and the tagger or parser that was learned or given beside.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file.
+        """
+        archives.write_archive(path, f"argmetric {self._kind}", _VERSION, *self.packed())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read what `save` wrote; it gives exactly the same answers.
+
+        Parameters
+        ----------
+        path : str or path-like
+            The file.
+        """
+        what = cls._kind.split()[-1]
+        found = archives.read_archive(path, f"argmetric {cls._kind}", _VERSION, what)
+        with archives.whole(path, what):
+            return cls.unpacked(*found)
+
+
+_BLOCK = 20_000  # decisions between two looks at the keyboard
+_FIRST_SQUARE = 0.01  # AdaGrad's sum of squares before the first gradient
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """What one epoch came to."""
+
+    epoch: int
+    error: float
+    score: float | None
+    seconds: float
+
+
+class Learning:
+    """Weights that are learned in epochs, by AdaGrad, and averaged.
+
+    squares = Σ g² of AdaGrad, empty where steps are plain; sums = Σ (time of a change)
+    · change since averaging started: the average is weights - sums / time.
+
+    Parameters
+    ----------
+    n_weights : int
+        How many weights there are.
+    seed : int
+        Of the order of the sentences, and of what the kernels draw.
+    epochs : int
+        Passes over the sentences.
+    train : callable
+        From a block of sentences, this object, and the growth of its time with each
+        decision, to the wrong decisions, all decisions, and the time after them.
+    sizes : ndarray of int
+        Decisions of each sentence.
+    chosen : ndarray of int, optional
+        The sentences to learn from; by default all.
+    adaptive : bool, default=True
+        Whether the steps are those of AdaGrad.
+    """
+
+    def __init__(
+        self,
+        n_weights: int,
+        seed: int,
+        epochs: int,
+        train: Train,
+        sizes: Integers,
+        *,
+        chosen: Integers | None = None,
+        adaptive: bool = True,
+    ) -> None:
+        self.weights, self.sums = np.zeros((2, n_weights), dtype=np.float32)
+        n_squares = n_weights if adaptive else 0
+        self.squares = np.full(n_squares, _FIRST_SQUARE, dtype=np.float32)
+        self.seed = np.array([seed], dtype=np.uint64)
+        self.epoch = 0
+        self.time = 0.0
+        self._rng = np.random.default_rng(seed)
+        self._epochs = epochs
+        self._train = train
+        self._sizes = sizes
+        self._chosen = np.arange(len(sizes)) if chosen is None else chosen
+
+    @property
+    def arrays(self) -> tuple[SingleFloats, SingleFloats, SingleFloats]:
+        """What the kernels take."""
+        return self.weights, self.squares, self.sums
+
+    def average(self) -> SingleFloats:
+        """The mean of the weights since averaging started, or else the weights."""
+        if self.time <= 0.0:
+            return self.weights.copy()
+        return self.weights - self.sums / np.float32(self.time)
+
+    def run_epoch(self) -> float:
+        """One pass in random order; returns the share of wrong decisions.
+
+        Weights are averaged from the second epoch on. Sentences are learned from in
+        blocks, between which an interrupt is heard.
+        """
+        n_decisions = max(int(self._sizes[self._chosen].sum()), 1)
+        is_averaged = self.epoch >= 1 or self._epochs == 1
+        growth = 1.0 / n_decisions / max(self._epochs - 1, 1) if is_averaged else 0.0
+        order = self._rng.permutation(self._chosen)
+        blocks = np.cumsum(self._sizes[order]) // _BLOCK
+        wrong = total = 0
+        for block in np.split(order, np.flatnonzero(np.diff(blocks)) + 1):
+            errors, decided, self.time = self._train(block, self, growth)
+            wrong, total = wrong + int(errors), total + int(decided)
+        self.epoch += 1
+        return wrong / max(total, 1)
+
+    def run(
+        self,
+        score: Callable[[SingleFloats], float] | None = None,
+        report: Callable[[Epoch], None] | None = None,
+    ) -> tuple[SingleFloats, bool]:
+        """Run all epochs; returns the best weights, and whether an interrupt ended it.
+
+        With `score`, the best averaged weights are those of the epoch with the highest
+        score, without it those of the last. `report` hears of every epoch. An interrupt
+        before anything is learned goes on to the caller.
+        """
+        best: tuple[float, SingleFloats] | None = None
+        interrupted = False
+        try:
+            for number in range(self._epochs):
+                start = time.perf_counter()
+                error, found = self.run_epoch(), None
+                if score is not None:
+                    weights = self.average()
+                    found = score(weights)
+                    if best is None or found > best[0]:
+                        best = found, weights
+                seconds = time.perf_counter() - start
+                if report is not None:
+                    report(Epoch(number + 1, error, found, seconds))
+        except KeyboardInterrupt:
+            if not self.epoch and not self.weights.any():
+                raise
+            interrupted = True
+        return rounded(self.average() if best is None else best[1]), interrupted
+
+
+Train = Callable[[Integers, Learning, float], tuple[Any, Any, float]]
+
+
+@dataclass(eq=False)
+class Log:
+    """The history of a fit, told to whoever listens.
+
+    Attributes
+    ----------
+    on_epoch : callable or None
+        Called with every new row.
+    verbose : int
+        1 writes a line for each row to standard error.
+    rows : list of dict
+        Stage, and what `Epoch` has.
+    interrupted : bool
+        Whether an interrupt ended the learning.
+    """
+
+    on_epoch: Callable[[dict[str, Any]], None] | None = None
+    verbose: int = 0
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    interrupted: bool = False
+
+    def hear(self, stage: str) -> Callable[[Epoch], None]:
+        """A listener for the epochs of one stage."""
+
+        def listen(epoch: Epoch) -> None:
+            self.add({"stage": stage, **vars(epoch)})
+
+        return listen
+
+    def add(self, row: dict[str, Any]) -> None:
+        """Keep a row and tell it."""
+        self.rows.append(row)
+        if self.verbose:
+            score = "" if row["score"] is None else f", dev {row['score']:.4f}"
+            sys.stderr.write(
+                f"{row['stage']}, epoch {row['epoch']}: {row['error']:.2%} wrong"
+                f"{score}, {row['seconds']:.1f} s\n"
+            )
+        if self.on_epoch is not None:
+            self.on_epoch(row)
+
+    def warn_of_interrupt(self) -> None:
+        """Warn the caller of a fit that calls what calls this."""
+        if self.interrupted:
+            warnings.warn(
+                "learning was interrupted: the best policy so far is kept",
+                UserWarning,
+                stacklevel=4,
+            )
+
+
+Learned = Callable[[bool], Any]
+
+
+def learn_directions(
+    directions: Iterable[bool], learn: Learned, log: Log
+) -> Iterator[Any]:
+    """Learn each side; an interrupt ends the one and leaves out the others.
+
+    `learn` takes whether the side reads from the right.
+    """
+    learned = 0
+    for reverse in directions:
+        try:
+            side = learn(reverse)
+        except KeyboardInterrupt:
+            if not learned:
+                raise
+            log.interrupted = True
+            return
+        # Half a side would spoil the whole one beside it
+        if not (log.interrupted and learned):
+            learned += 1
+            yield side
+        if log.interrupted:
+            return

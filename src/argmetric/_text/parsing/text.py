@@ -1,0 +1,278 @@
+"""Sentences and trees as flat arrays, each sentence with its ROOT."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain, pairwise
+from typing import Any
+
+import numpy as np
+
+from argmetric._input.arguments import check_items, check_texts, shown
+from argmetric._input.types import Booleans, Hashes, Integers
+from argmetric._text.corpus.heads import Heads
+from argmetric._text.corpus.sentences import Sentence
+from argmetric._text.corpus.tree_scores import check_trees
+from argmetric._text.corpus.trees import Tree
+from argmetric._text.hashing import Column
+from argmetric._text.parsing.templates import Templates
+
+_ROOT = 2  # its code; 1 is that of a node that there is not
+
+
+@dataclass(frozen=True, eq=False)
+class Text:
+    """Sentences laid end to end.
+
+    Attributes
+    ----------
+    words, tags : list of str
+        Of all words; no tags where there are none.
+    starts : ndarray of int64
+        Rows where the sentences start with their ROOT, and the number of rows.
+    """
+
+    words: list[str]
+    tags: list[str]
+    starts: Integers
+
+    @property
+    def is_word(self) -> Booleans:
+        """Which rows are words, not ROOT."""
+        found = np.ones(int(self.starts[-1]), dtype=np.bool_)
+        found[self.starts[:-1]] = False
+        return found
+
+    def codes(self, templates: Templates) -> Hashes:
+        """Codes of the attributes that templates read, for every row."""
+        columns = [Column(templates.words).codes(self.words)]
+        if templates.tags:
+            columns.append(Column(["pos"]).codes(self.tags))
+        width = len(templates.words) + len(templates.tags)
+        codes = np.full((int(self.starts[-1]), width), _ROOT, dtype=np.uint64)
+        codes[self.is_word] = np.concatenate(columns, axis=1)
+        return codes
+
+    @property
+    def _bounds(self) -> list[tuple[int, int]]:
+        """Where the words of each sentence begin and end."""
+        return list(pairwise((self.starts - np.arange(len(self.starts))).tolist()))
+
+    def sentences(self, column: list[str]) -> list[list[str]]:
+        """A column of all words as a list for each sentence."""
+        return [column[a:b] for a, b in self._bounds]
+
+    def with_tags(self, tags: list[str]) -> Text:
+        """The same words with other parts of speech."""
+        return Text(self.words, tags, self.starts)
+
+    def split(self, rows: Integers) -> list[Integers]:
+        """Values of rows as one array for each sentence, without its ROOT."""
+        return [rows[a + 1 : b] for a, b in pairwise(self.starts.tolist())]
+
+    def part(self, low: int, high: int) -> Text:
+        """The sentences from `low` up to, not including, `high`."""
+        starts = self.starts[low : high + 1]
+        a, b = int(starts[0]) - low, int(starts[-1]) - high
+        return Text(self.words[a:b], self.tags[a:b], starts - starts[0])
+
+    def trees(
+        self, heads: Integers, relations: Sequence[list[str] | None] | None = None
+    ) -> list[Tree]:
+        """Sentences with the heads of their rows, and relations if there are some."""
+        words, tags = self.sentences(self.words), self.sentences(self.tags)
+        known = [own if any(own) else None for own in tags]
+        named = [None] * len(words) if relations is None else relations
+        return list(map(Tree, words, known, self.split(heads), named))
+
+    def parts(self, size: int) -> list[tuple[int, int]]:
+        """Ranges of sentences of about so many words."""
+        edges = np.flatnonzero(np.diff(self.starts[1:] // size)) + 1
+        bounds = [0, *edges.tolist(), len(self.starts) - 1]
+        return [(low, high) for low, high in pairwise(bounds) if low < high]
+
+
+def mirror(starts: Integers) -> Integers:
+    """Rows in the order of the mirrored sentences: words reversed, ROOT first."""
+    rows = np.arange(int(starts[-1]))
+    lengths = np.diff(starts)
+    back = np.repeat(starts[:-1] + starts[1:], lengths) - rows
+    back[starts[:-1]] = starts[:-1]
+    return back
+
+
+def mirrored_heads(heads: Integers, starts: Integers) -> Integers:
+    """Heads of the nodes of mirrored sentences; its own inverse."""
+    found = heads[mirror(starts)]
+    n_nodes = np.repeat(np.diff(starts), np.diff(starts))
+    return np.where(found > 0, n_nodes - found, found)
+
+
+def read_text(sentences: list[Any], *, tagged: bool) -> Text:
+    """Sentences of any kind that `Parser.fit` takes, which may have to be tagged."""
+    pairs = [_columns(s, item, tagged) for s, item in enumerate(sentences)]
+    lengths = [len(words) + 1 for words, _ in pairs]
+    return Text(
+        list(chain.from_iterable(words for words, _ in pairs)),
+        list(chain.from_iterable(tags for _, tags in pairs)),
+        np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
+    )
+
+
+def _columns(s: int, item: Any, tagged: bool) -> tuple[list[str], list[str]]:
+    """Words and tags of a sentence."""
+    if hasattr(item, "words") and hasattr(item, "tags"):
+        columns = [item.words, item.tags]
+    elif isinstance(item, Sentence):
+        columns = list(item.columns)
+    elif isinstance(item, tuple):
+        columns = list(item)
+    elif isinstance(item, Sequence) and not isinstance(item, str):
+        columns = _columns_of_tokens(s, item)
+    else:
+        raise TypeError(
+            f"sentence {s} must be (words, tags), a list of (word, tag), or a tree, "
+            f"not {shown(item)}"
+        )
+    if not columns:
+        return [], []
+    if len(columns) < 2 or columns[1] is None:
+        if tagged:
+            where = f"sentence {s}"
+            if getattr(item, "file", ""):
+                where = f"{item.file}: the sentence at line {item.line}"
+            raise ValueError(
+                f"{where} has no parts of speech: give them beside the words, or a "
+                "tagger of them, tagger=..."
+            )
+        columns = [columns[0], [""] * len(columns[0])]
+    words, tags = (_texts(s, column) for column in columns[:2])
+    if len(words) != len(tags):
+        raise ValueError(
+            f"sentence {s} has {len(words)} words and {len(tags)} parts of speech"
+        )
+    return words, tags
+
+
+def _columns_of_tokens(s: int, tokens: Sequence[Any]) -> list[Any]:
+    """Columns of a list of words, or of tuples that are the same for all tokens."""
+    if not tokens or all(isinstance(token, str) for token in tokens):
+        return [list(tokens)] if tokens else []
+    widths = {len(t) if isinstance(t, tuple | list) else 0 for t in tokens}
+    if len(widths) > 1 or 0 in widths:
+        raise ValueError(f"sentence {s}: its tokens have not all as many columns")
+    return list(zip(*tokens, strict=True))
+
+
+def _texts(s: int, column: Any) -> list[str]:
+    values = check_items(column, f"a column of sentence {s}", "a list of text")
+    if not set(map(type, values)) <= {str}:
+        at = next(i for i, value in enumerate(values) if type(value) is not str)
+        values = list(map(_text, values))
+        if None in values:
+            raise TypeError(f"sentence {s}, token {at + 1}: a word must be text")
+    return values
+
+
+def _text(value: Any) -> str | None:
+    return str(value) if isinstance(value, str) else None
+
+
+def read_heads(sentences: Any, heads: Any, text: Text) -> Integers:
+    """Heads of all rows, -1 for ROOT; trees that are none are refused.
+
+    Parameters
+    ----------
+    sentences : list
+        Trees with heads of their own, where `heads` is None.
+    heads : list of lists of int, or None
+        By word; 0 is ROOT, 1 the first word.
+    text : Text
+        The sentences as they were read.
+    """
+    own = heads is None
+    if own:
+        heads = [_own_heads(s, item) for s, item in enumerate(sentences)]
+    items = check_items(heads, "heads", "a list with the heads of each sentence")
+    lengths = (np.diff(text.starts) - 1).tolist()
+    if len(items) != len(lengths):
+        raise ValueError(f"{len(lengths)} sentences have heads of {len(items)}")
+    arrays = [_integers(s, item) for s, item in enumerate(items)]
+    for s, (array, n) in enumerate(zip(arrays, lengths, strict=True)):
+        if len(array) != n:
+            raise ValueError(f"sentence {s} has {n} words and {len(array)} heads")
+    found = np.full(int(text.starts[-1]), -1, dtype=np.int64)
+    found[text.is_word] = np.concatenate([np.empty(0, np.int64), *arrays])
+    is_file = own and all(isinstance(item, Tree) for item in sentences)
+    check_trees(sentences if is_file else text.trees(found))  # a file names its lines
+    return found
+
+
+def read_relations(sentences: list[Any], text: Text) -> list[list[str] | None]:
+    """Relations of the words of each sentence that has some."""
+    lengths = (np.diff(text.starts) - 1).tolist()
+    return [
+        _relations(s, getattr(item, "relations", None), n)
+        for s, (item, n) in enumerate(zip(sentences, lengths, strict=True))
+    ]
+
+
+def _relations(s: int, given: Any, n: int) -> list[str] | None:
+    if given is None:
+        return None
+    relations = check_texts(given, f"relations of sentence {s}")
+    if len(relations) != n:
+        raise ValueError(f"sentence {s} has {n} words and {len(relations)} relations")
+    return relations
+
+
+def _own_heads(s: int, item: Any) -> Any:
+    heads = getattr(item, "heads", None)
+    if heads is None:
+        raise ValueError(f"sentence {s} has no heads, and none were given")
+    return heads
+
+
+def _integers(s: int, heads: Any) -> Integers:
+    values = np.asarray(check_items(heads, f"heads of sentence {s}", "a list of int"))
+    if values.size == 0:
+        return np.empty(0, dtype=np.int64)
+    if values.dtype.kind not in "iu" or values.ndim != 1:
+        raise TypeError(f"heads of sentence {s} must be whole numbers")
+    return values.astype(np.int64)
+
+
+def projective(heads: Integers, starts: Integers) -> tuple[Integers, int]:
+    """The nearest projective trees, and how many were none."""
+    from argmetric._text.kernels.parsing_trees import best_trees, nearness
+
+    is_word = np.ones(len(heads), dtype=np.bool_)
+    is_word[starts[:-1]] = False
+    crossing = ~Heads(heads[is_word], starts - np.arange(len(starts))).projective()
+    if not crossing.any():
+        return heads, 0
+    found = heads.copy()
+    chosen = np.flatnonzero(crossing)
+    rows = np.flatnonzero(np.repeat(crossing, np.diff(starts)))
+    lengths = np.diff(starts)[chosen]
+    own = np.concatenate([[0], np.cumsum(lengths)])
+    matrices = np.concatenate([[0], np.cumsum(lengths**2)])
+    scores = np.empty(int(matrices[-1]))
+    nearness(own, heads[rows], matrices, scores)
+    nearest = np.empty(len(rows), dtype=np.int64)
+    best_trees(own, scores, matrices, nearest)
+    found[rows] = nearest
+    return found, len(chosen)
+
+
+def warn_of_crossing(count: int, total: int) -> None:
+    """Say how many trees are learned from as their nearest projective ones."""
+    if count:
+        warnings.warn(
+            f"{count:,} of {total:,} trees have crossing arcs: their nearest "
+            "projective trees are learned from",
+            UserWarning,
+            stacklevel=3,  # fit, and its caller
+        )

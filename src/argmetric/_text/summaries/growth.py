@@ -1,0 +1,430 @@
+"""A summary that grows piece by piece within a budget, and what users ask of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from copy import copy
+from operator import index
+from types import ModuleType
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from argmetric._input.arguments import check_count, check_items, shown
+from argmetric._input.types import Booleans, Floats, Integers
+from argmetric._text.kernels import summaries_small
+from argmetric._text.summaries.cluster import Cluster
+from argmetric._text.summaries.material import Budget, Material, text_of
+
+_ROUNDING = 1e-11  # of scores: sums may be taken in any order
+
+
+class Growth:
+    """A summary in the making.
+
+    Parameters
+    ----------
+    material : Material
+    budget : Budget
+    steps : ndarray of shape (n_values, n_grams, n_times)
+        What each occurrence of a gram adds to each of the values of a text.
+    is_open : ndarray of bool
+        Which pieces may be added at all.
+    min_words : int
+        No sentence is left with fewer words.
+    redundancy : float
+        The largest share of the content of a new sentence that the summary may have
+        already.
+    small : bool
+        Whether numpy is quicker than loading what is compiled.
+
+    Attributes
+    ----------
+    step_of_word : ndarray of int64
+        The step that added each word, -1 for none.
+    gains : list of float
+        The expected gain of each step.
+    sizes : ndarray of float
+        What adding each piece would cost now; 0 where it cannot be added.
+    values : ndarray of shape (n_pieces, n_values)
+        What it would add to each of the values.
+    """
+
+    def __init__(
+        self,
+        material: Material,
+        budget: Budget,
+        steps: Floats,
+        is_open: Booleans,
+        *,
+        min_words: int = 1,
+        redundancy: float = 1.0,
+        small: bool = False,
+    ) -> None:
+        cluster, pieces = material.cluster, material.pieces
+        self.material = material
+        self.budget = budget
+        self._kernels = _kernels(small=small)
+        self.room = budget.room
+        self.step_of_word = np.full(cluster.n_words, -1, dtype=np.int64)
+        self.gains: list[float] = []
+        self.sizes = np.empty(len(pieces))
+        self._own = len(steps)
+        self._steps = np.zeros((self._own + 1, *steps.shape[1:]))
+        self._steps[: self._own] = steps
+        self._steps[self._own, :, 0] = material.is_content
+        self._found = np.empty((len(pieces), self._own + 1))
+        self._is_open = is_open
+        self._is_refused = np.zeros(len(pieces), dtype=bool)
+        self._min_words = min_words
+        self._redundancy = redundancy
+        self._costs = budget.costs(cluster.words)
+        self._kept = np.zeros(cluster.n_words, dtype=np.uint8)
+        self._counts = np.zeros(len(material.grams), dtype=np.int64)
+        self._scratch = (
+            np.empty(cluster.n_sentences, dtype=np.int64),
+            np.empty(cluster.n_sentences, dtype=np.int64),
+            np.empty(cluster.n_words, dtype=np.int64),
+            np.empty(self._own + 1),
+            np.empty(self._own + 1),
+        )
+        self._measure()
+        self._content = self._found[:, self._own].copy()
+
+    def branch(self) -> Growth:
+        """A growth that goes on from here on its own."""
+        other = copy(self)
+        for name in ("step_of_word", "gains", "sizes", "_found", "_kept", "_counts"):
+            setattr(other, name, getattr(self, name).copy())
+        other._is_refused = self._is_refused.copy()
+        return other
+
+    @property
+    def kept(self) -> Booleans:
+        """Which words are in the summary."""
+        return self._kept.astype(bool)
+
+    @property
+    def values(self) -> Floats:
+        """What each piece would add to each of the values."""
+        return self._found[:, : self._own]
+
+    @property
+    def kept_words(self) -> Integers:
+        """How many words of each sentence are kept."""
+        starts = self.material.cluster.sentence_starts[:-1]
+        return np.add.reduceat(self._kept, starts, dtype=np.int64)
+
+    @property
+    def used(self) -> float:
+        """What the kept words cost."""
+        return self.budget.room - self.room
+
+    @property
+    def size(self) -> int:
+        """How much of the budget the summary takes."""
+        return self.budget.size(text_of(self.material.cluster.words, self._kept))
+
+    @property
+    def shortest(self) -> int | None:
+        """Size of the shortest piece, whether or not it fits; None: none is open."""
+        pieces = self.material.pieces
+        costs = np.add.reduceat(self._costs[pieces.words], pieces.starts[:-1])
+        can = self._is_open & (np.diff(pieces.starts) >= self._min_words)
+        if not can.any():
+            return None
+        kept = np.zeros(len(self._kept), dtype=bool)
+        kept[pieces.words_of(int(np.where(can, costs, np.inf).argmin()))] = True
+        return self.budget.size(text_of(self.material.cluster.words, kept))
+
+    def cost_of(self, piece: int) -> float:
+        """What the words of a piece cost that are not kept."""
+        words = self.material.pieces.words_of(piece)
+        return float(self._costs[words[self._kept[words] == 0]].sum())
+
+    def _measure(self) -> None:
+        grams, pieces = self.material.grams, self.material.pieces
+        self._kernels.measure_pieces(
+            self.material.cluster.sentence_starts,
+            grams.text,
+            grams.table,
+            pieces.arrays,
+            self._kept,
+            self._counts,
+            self._steps,
+            self._costs,
+            self.room,
+            self._scratch,
+            self.sizes,
+            self._found,
+        )
+
+    def measure(self) -> bool:
+        """Bring `sizes` and `values` up to date; whether there is a piece to add."""
+        self._measure()
+        pieces = self.material.pieces
+        kept = self.kept_words[pieces.sentences]
+        new = np.add.reduceat(self._kept[pieces.words] == 0, pieces.starts[:-1])
+        is_wrong = (self.sizes < 0.0) | ~self._is_open | self._is_refused
+        is_wrong |= kept + new < self._min_words
+        if self._redundancy < 1.0:
+            repeated = self._content - self._found[:, self._own]
+            is_wrong |= (kept == 0) & (repeated > self._redundancy * self._content)
+        self.sizes[is_wrong] = 0.0
+        return bool(self.sizes.any())
+
+    def take(self, piece: int, gain: float) -> bool:
+        """Add a piece; False, and never again, where the user's own count says no."""
+        words = self.material.pieces.words_of(piece)
+        new = words[self._kept[words] == 0]
+        self._kept[new] = 1
+        if self.budget.count is not None:
+            text = text_of(self.material.cluster.words, self._kept)
+            if self.budget.size(text) > self.budget.limit:
+                self._kept[new] = 0
+                self._is_refused[piece] = True
+                return False
+        self.step_of_word[new] = len(self.gains)
+        self.gains.append(gain)
+        self.room -= float(self._costs[new].sum())
+        grams = self.material.grams
+        self._kernels.count_grams(
+            self.material.cluster.sentence_starts,
+            grams.text,
+            grams.table,
+            self._kept,
+            self._counts,
+        )
+        return True
+
+
+def _kernels(*, small: bool) -> ModuleType:
+    if small:
+        return summaries_small
+    from argmetric._text.kernels import summaries
+
+    return summaries
+
+
+class Chooser(NamedTuple):
+    """How a policy looks at one cluster.
+
+    Attributes
+    ----------
+    steps : ndarray of shape (n_values, n_grams, n_times)
+        What grams are worth.
+    scores : callable
+        From a growth to the expected gain of each piece for each unit of the budget
+        that it takes.
+    """
+
+    steps: Floats
+    scores: Callable[[Growth], Floats]
+
+
+class Policy(Protocol):
+    """What chooses the next piece."""
+
+    def chooser(self, material: Material) -> Chooser:
+        """How it looks at a cluster."""
+
+
+def gain_per_unit(growth: Growth) -> Floats:
+    """What each piece adds to the first of the values, by what it costs."""
+    sizes = np.where(growth.sizes > 0.0, growth.sizes, 1.0)
+    found: Floats = growth.values[:, 0] / sizes
+    return found
+
+
+def best_of(scores: Floats, growth: Growth) -> int:
+    """The first piece with the highest score, but for rounding, of those that fit."""
+    can = np.where(growth.sizes > 0.0, scores, -np.inf)
+    highest = can.max()
+    return int((can >= highest - _ROUNDING * abs(highest)).argmax())
+
+
+def grow(growth: Growth, chooser: Chooser) -> None:
+    """Add the piece with the highest score until none fits, or none brings a gain."""
+    while growth.measure():
+        scores = chooser.scores(growth)
+        best = best_of(scores, growth)
+        if scores[best] <= 0.0:
+            return
+        growth.take(best, float(scores[best] * growth.sizes[best]))
+
+
+class Options(NamedTuple):
+    """Arguments of `Summarizer` as Python's own."""
+
+    min_words: int
+    redundancy: float
+    iterations: int
+    oracle_beam: int
+    verbose: int
+
+    def start(
+        self,
+        material: Material,
+        steps: Floats,
+        budget: Budget,
+        is_open: Booleans | None = None,
+        *,
+        small: bool = False,
+    ) -> Growth:
+        """An empty summary."""
+        if is_open is None:
+            is_open = np.ones(len(material.pieces), dtype=bool)
+        return Growth(
+            material,
+            budget,
+            steps,
+            is_open,
+            min_words=self.min_words,
+            redundancy=self.redundancy,
+            small=small,
+        )
+
+
+def best_path(growth: Growth, beam: int) -> list[int]:
+    """Pieces that bring the most of the first value; by greedy search for a beam of 1.
+
+    Summaries of a beam are compared by what they have for what they took; the greedy
+    one is always among those that are compared in the end.
+    """
+    paths = [_run(growth.branch(), 1), *([_run(growth, beam)] if beam > 1 else [])]
+    return max(paths, key=lambda found: found[0])[1]
+
+
+def _run(growth: Growth, beam: int) -> tuple[float, list[int]]:
+    living: list[tuple[float, list[int], Growth]] = [(0.0, [], growth)]
+    ended: list[tuple[float, list[int]]] = []
+    while living:
+        found: dict[bytes, tuple[float, float, list[int], Growth, int]] = {}
+        for total, path, one in living:
+            if not one.measure():
+                ended.append((total, path))
+                continue
+            scores = np.where(one.sizes > 0.0, gain_per_unit(one), -np.inf)
+            order = np.argsort(-scores, kind="stable")[:beam]
+            order = order[scores[order] > 0.0]
+            if not len(order):
+                ended.append((total, path))
+            for piece in order.tolist():
+                value = total + float(one.values[piece, 0])
+                kept = one.kept
+                kept[one.material.pieces.words_of(piece)] = True
+                rate = value / (one.used + one.sizes[piece])
+                found.setdefault(kept.tobytes(), (rate, value, path, one, piece))
+        best = sorted(found.values(), key=lambda x: -x[0])[:beam]
+        living = []
+        for _, value, path, one, piece in best:
+            other = one.branch()
+            other.take(piece, 0.0)
+            living.append((value, [*path, piece], other))
+    return max(ended, key=lambda x: x[0])
+
+
+def numbers_of(given: Any, clusters: Sequence[Cluster], name: str) -> list[list[int]]:
+    """Numbers of sentences from pairs (document, sentence), each once, by cluster."""
+    if given is None:
+        return [[] for _ in clusters]
+    wanted = "a list for each cluster of pairs (document, sentence)"
+    items = check_items(given, name, wanted)
+    if len(items) != len(clusters):
+        raise ValueError(
+            f"{name} is {wanted}: {len(items)} lists for {len(clusters)} clusters"
+        )
+    pairs = [check_items([] if own is None else own, name, wanted) for own in items]
+    return [
+        list(dict.fromkeys(_number(pair, cluster, name) for pair in own))
+        for own, cluster in zip(pairs, clusters, strict=True)
+    ]
+
+
+def _number(pair: Any, cluster: Cluster, name: str) -> int:
+    try:
+        document, sentence = map(index, pair)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"{name}: a sentence of {cluster.name} is named by a pair (document, "
+            f"sentence), not {shown(pair)}"
+        ) from None
+    if not 0 <= document < len(cluster.documents):
+        raise ValueError(
+            f"{name}: {cluster.name} has no document {document}; they are counted "
+            f"from 0 to {len(cluster.documents) - 1}"
+        )
+    first, end = cluster.document_starts[document : document + 2].tolist()
+    if not 0 <= sentence < end - first:
+        raise ValueError(
+            f"{name}: document {document} of {cluster.name} has no sentence "
+            f"{sentence}; they are counted from 0 to {end - first - 1}"
+        )
+    return int(first + sentence)
+
+
+def take_whole(growth: Growth, sentence: int) -> None:
+    """Add a sentence, or say that it does not fit."""
+    pieces, cluster = growth.material.pieces, growth.material.cluster
+    own = np.flatnonzero(pieces.sentences == sentence)
+    whole = int(own[np.diff(pieces.starts)[own].argmax()])
+    growth.measure()
+    is_known = growth.budget.count is None  # and not only when it is tried
+    is_long = is_known and growth.cost_of(whole) > growth.room
+    if is_long or not growth.take(whole, 0.0):
+        raise ValueError(
+            f"{cluster.name}: the sentences that must be in do not fit the budget of "
+            f"{growth.budget.limit:,} {growth.budget.unit}"
+        )
+
+
+def refuse_tight(growth: Growth) -> None:
+    """A budget that no sentence or part of one fits is a slip."""
+    if growth.gains:
+        return
+    cluster, budget, shortest = growth.material.cluster, growth.budget, growth.shortest
+    if shortest is None:
+        raise ValueError(
+            f"{cluster.name}: there is nothing to take; never and min_words leave no "
+            "sentence"
+        )
+    if shortest > budget.limit:
+        raise ValueError(
+            f"{cluster.name}: the shortest piece that can be taken has {shortest:,} "
+            f"{budget.unit}, more than the budget of {budget.limit:,}"
+        )
+
+
+def refuse_unknown(material: Material) -> None:
+    """Text without a token has nothing to choose by."""
+    if not material.grams.types:
+        raise ValueError(
+            f"{material.cluster.name} has no letter of a-z and no digit: words are "
+            "compared as ROUGE does, which knows no others"
+        )
+
+
+def read_budget(
+    words: int | None,
+    characters: int | None,
+    budget: int | None,
+    count: Callable[[str], int] | None,
+    usual: int,
+) -> Budget:
+    """The one budget that was named; `usual` words where none was."""
+    given = {"words": words, "characters": characters, "budget": budget}
+    named = [name for name, value in given.items() if value is not None]
+    if len(named) > 1:
+        raise ValueError(f"pass one of {' and '.join(named)}: one budget is kept")
+    if (budget is None) != (count is None):
+        missing = "budget, its limit" if budget is None else "count, a function"
+        raise ValueError(f"budget and count go together: pass {missing}")
+    if count is not None and not callable(count):
+        raise TypeError(f"count must be a function of a text, not {shown(count)}")
+    if characters is not None:
+        return Budget(check_count(characters, "characters", low=1), "characters")
+    if budget is not None:
+        return Budget(check_count(budget, "budget", low=1), "units", count)
+    if words is None:
+        words = usual
+    return Budget(check_count(words, "words", low=1), "words")

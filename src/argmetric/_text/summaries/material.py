@@ -1,0 +1,257 @@
+"""A cluster made ready for search: its pieces, its grams, and what its words cost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain, pairwise
+from typing import Literal
+
+import numpy as np
+
+from argmetric._input.arguments import check_count
+from argmetric._input.types import AnyArray, Booleans, Floats, Integers
+from argmetric._text.kernels.summaries_small import fill_pairs
+from argmetric._text.summaries.cluster import Cluster
+from argmetric._text.summaries.pieces import (
+    STOP_WORDS,
+    Needs,
+    Parse,
+    Pieces,
+    read_needs,
+    spans_and_needs,
+    whole_sentences,
+)
+from argmetric._text.summaries.rouge import tokens
+from argmetric._text.summaries.rouge import tokens as tokens_of
+
+
+@dataclass(frozen=True, eq=False)
+class Grams:
+    """Numbered grams of a cluster: tokens first, then pairs of neighbours.
+
+    Attributes
+    ----------
+    types : list of str
+        The tokens by number.
+    places, tokens : ndarray of int64
+        The tokens of word w are tokens[places[w] : places[w + 1]].
+    lefts, rights : ndarray of int64
+        The two tokens of each pair.
+    keys, numbers : ndarray of int64
+        The table of pairs.
+    documents : ndarray of int64
+        How many documents have each gram; sentences, where there is one document.
+    n_documents : int
+        Of how many.
+    in_lead : ndarray of bool
+        Which grams the lead has, where there is one document.
+    times : ndarray of int64
+        How often each gram occurs.
+    """
+
+    types: list[str]
+    places: Integers
+    tokens: Integers
+    lefts: Integers
+    rights: Integers
+    keys: Integers
+    numbers: Integers
+    documents: Integers
+    n_documents: int
+    in_lead: Booleans
+    times: Integers
+
+    def __len__(self) -> int:
+        return len(self.types) + len(self.lefts)
+
+    @property
+    def text(self) -> tuple[Integers, Integers]:
+        """What the kernels take."""
+        return self.places, self.tokens
+
+    @property
+    def table(self) -> tuple[int, Integers, Integers]:
+        """What the kernels take."""
+        return len(self.types), self.keys, self.numbers
+
+
+def number_grams(cluster: Cluster, references: Sequence[Sequence[str]] = ()) -> Grams:
+    """Grams of the sentences, and pairs of the references (lists of tokens) beside."""
+    kinds, codes = np.unique(np.array(cluster.words, dtype=str), return_inverse=True)
+    cut = [tokens_of(kind) for kind in kinds.tolist()]
+    known = dict.fromkeys(chain.from_iterable(cut))
+    types = {token: i for i, token in enumerate(known)}
+    sizes = np.array([len(one) for one in cut], dtype=np.int64)
+    flat = np.array([types[t] for t in chain.from_iterable(cut)], dtype=np.int64)
+    firsts = np.cumsum(sizes) - sizes
+    places = np.append(0, np.cumsum(sizes[codes]))
+    inside = np.arange(places[-1]) - np.repeat(places[:-1], sizes[codes])
+    tokens = flat[np.repeat(firsts[codes], sizes[codes]) + inside]
+    sentences = np.repeat(cluster.word_sentences, sizes[codes])
+    n_types = len(types)
+    near = sentences[:-1] == sentences[1:]
+    pairs = (tokens[:-1] * n_types + tokens[1:])[near]
+    wanted = [
+        types[a] * n_types + types[b]
+        for one in references
+        for a, b in pairwise(one)
+        if a in types and b in types
+    ]
+    every = np.unique(np.append(pairs, np.array(wanted, dtype=np.int64)))
+    keys = np.full(1 << int(2 * len(every) + 1).bit_length(), -1, dtype=np.int64)
+    numbers = np.zeros(len(keys), dtype=np.int64)
+    fill_pairs(every, keys, numbers)
+    grams = np.append(tokens, n_types + np.searchsorted(every, pairs))
+    places_of = np.append(sentences, sentences[:-1][near])
+    n_grams = n_types + len(every)
+    in_lead = np.zeros(n_grams, dtype=np.bool_)
+    if len(cluster.documents) > 1:
+        places_of = cluster.sentence_documents[places_of]
+    else:
+        in_lead[grams[places_of == cluster.lead]] = True
+    once = np.unique(places_of * n_grams + grams) % n_grams
+    return Grams(
+        list(types),
+        places,
+        tokens,
+        every // max(n_types, 1),
+        every % max(n_types, 1),
+        keys,
+        numbers,
+        np.bincount(once, minlength=n_grams),
+        len(cluster.documents) if len(cluster.documents) > 1 else cluster.n_sentences,
+        in_lead,
+        np.bincount(grams, minlength=n_grams),
+    )
+
+
+def recall_steps(grams: Grams, references: Sequence[Sequence[str]]) -> Floats:
+    """What occurrence j + 1 of each gram adds to ROUGE-2 recall: [0, gram, j].
+
+    Recall is averaged over references: Σ_r Σ_gram min(times, times in r) / total_r / R.
+    """
+    pairs = zip(grams.lefts.tolist(), grams.rights.tolist(), strict=True)
+    numbers = {
+        (grams.types[a], grams.types[b]): len(grams.types) + i
+        for i, (a, b) in enumerate(pairs)
+    }
+    found = []
+    for one in references:
+        own = list(pairwise(one))
+        counts = np.zeros(len(grams), dtype=np.int64)
+        np.add.at(counts, [numbers[pair] for pair in own if pair in numbers], 1)
+        found.append((counts, len(own)))
+    most = max((int(counts.max(initial=0)) for counts, _ in found), default=0)
+    steps = np.zeros((1, len(grams), max(most, 1)))
+    for counts, total in found:
+        if total:
+            seen = counts[:, None] > np.arange(steps.shape[2])
+            steps[0] += seen / total / len(found)
+    return steps
+
+
+Mode = Literal["sentences", "compressed"]
+
+_TIMES = 8  # a word is repeated, so that counts that are rounded tell its share
+
+
+@dataclass(frozen=True, eq=False)
+class Material:
+    """What a summary of a cluster is made of.
+
+    Attributes
+    ----------
+    cluster : Cluster
+    pieces : Pieces
+        What can be added in one step.
+    grams : Grams
+        What the words say.
+    references : list of lists of str
+        The tokens of the references, where there are some.
+    needs : Needs or None
+        What hangs together, where pieces are parts of sentences.
+    """
+
+    cluster: Cluster
+    pieces: Pieces
+    grams: Grams
+    references: list[list[str]]
+    needs: Needs | None
+
+    @cached_property
+    def is_stop_word(self) -> Booleans:
+        """Which tokens are words of grammar."""
+        return np.array([t in STOP_WORDS for t in self.grams.types], dtype=bool)
+
+    @cached_property
+    def is_content(self) -> Floats:
+        """1 for tokens that are not words of grammar, 0 for all other grams."""
+        found = np.zeros(len(self.grams))
+        found[: len(self.is_stop_word)] = ~self.is_stop_word
+        return found
+
+
+def make_material(
+    cluster: Cluster,
+    mode: Mode,
+    parse: Parse | None,
+    references: Sequence[str] = (),
+) -> Material:
+    """Cut a cluster into pieces and count what it says."""
+    known = [tokens(reference) for reference in references]
+    grams = number_grams(cluster, known)
+    needs = read_needs(cluster, parse) if mode == "compressed" else None
+    pieces = spans_and_needs(cluster, needs) if needs else whole_sentences(cluster)
+    return Material(cluster, pieces, grams, known, needs)
+
+
+@dataclass(frozen=True, eq=False)
+class Budget:
+    """How long a summary may be.
+
+    Attributes
+    ----------
+    limit : int
+        The most that `size` may be.
+    unit : str
+        What is counted.
+    count : callable, optional
+        The user's own count of a text; by default words or characters are counted.
+    """
+
+    limit: int
+    unit: str
+    count: Callable[[str], int] | None = None
+
+    def costs(self, words: list[str]) -> Floats:
+        """What each word costs in the midst of a text, with the blank behind it."""
+        if self.unit == "words":
+            return np.ones(len(words))
+        if self.unit == "characters":
+            return np.array([len(word) + 1.0 for word in words])
+        kinds, codes = np.unique(np.array(words, dtype=str), return_inverse=True)
+        costs = [self._repeated(kind) for kind in kinds.tolist()]
+        return np.array(costs, dtype=np.float64)[codes]
+
+    def _repeated(self, word: str) -> float:
+        """What one more of a word costs; what every text costs is left out."""
+        more = self.size(" ".join([word] * (1 + _TIMES))) - self.size(word)
+        return max(more, 1) / _TIMES
+
+    @property
+    def room(self) -> float:
+        """What the costs may sum up to: there is no blank behind the last word."""
+        return float(self.limit + (self.unit != "words"))
+
+    def size(self, text: str) -> int:
+        """How much of the budget a text takes."""
+        if self.count is not None:
+            return check_count(self.count(text), "what count gives")
+        return len(text.split()) if self.unit == "words" else len(text)
+
+
+def text_of(words: list[str], kept: AnyArray) -> str:
+    """The kept words, joined by blanks."""
+    return " ".join(words[i] for i in np.flatnonzero(kept).tolist())

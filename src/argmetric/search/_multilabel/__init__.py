@@ -1,1 +1,0 @@
-"""The compiled path of `MultiLabel`: labels of a row, decided one after the other."""

@@ -1,0 +1,380 @@
+"""Beam search: as a search space of its own for training, and for prediction."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from operator import itemgetter
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+
+from argmetric._input.arguments import check_count
+from argmetric._input.types import Floats, Hashes
+from argmetric.search._searn._decisions import Situation, read_features
+from argmetric.search._searn._policy import (
+    BeamScores,
+    LearnedPolicy,
+    Mixture,
+    draw,
+    make_keys,
+    run,
+    start_walks,
+)
+from argmetric.search._searn._reference import InitialPolicy, endless
+from argmetric.search._searn._task import Features, Task, check_is_task, moves
+
+_MOST_LISTS = 200_000  # of features that are kept
+_MOST_INPUTS = 100_000  # whose least losses are kept
+
+_Named = list[tuple[Any, float]]
+
+
+class _Member(NamedTuple):
+    """A path: where it is, and the actions that led there."""
+
+    state: Any
+    path: tuple[Any, ...]
+
+
+class _Queue(NamedTuple):
+    """Paths to go on from, children kept so far, and (rank, action) still on offer."""
+
+    parents: tuple[_Member, ...]
+    kept: tuple[_Member, ...]
+    offers: tuple[tuple[int, Any], ...]
+    picked: _Member | None = None
+
+
+class QueueTask(Task):
+    """Beam search of a task, seen as greedy search among queues (section 3.4.3).
+
+    A state is a queue: children of the present beam are picked one after the other
+    until the next beam is full; at the end one of the finished paths is picked and is
+    the output. A decision is wrong only when it drops the last good path out of the
+    beam, or picks a worse one at the end, and this is what training under this task
+    learns to avoid. The features of a child are those of all decisions on its path, so
+    that a linear score is the sum along the path, as in beam search. For short paths:
+    the work grows with the square of their length.
+
+    Parameters
+    ----------
+    task : Task
+        The task whose states queue up.
+    width : int
+        Width of the beam; 1 is greedy search.
+    search_width : int, default=10
+        Width of the search for costs where the task gives none.
+
+    Examples
+    --------
+    >>> from argmetric.search import QueueTask, Searn, SequenceLabelling
+    >>> task = QueueTask(SequenceLabelling(["c", "v"]), width=2)
+    >>> searn = Searn(task, beta=1.0, iterations=1)
+    >>> searn.fit(["banana", "onion"], ["cvcvcv", "vcvvc"]).predict(["onion"])
+    [('v', 'c', 'v', 'v', 'c')]
+    """
+
+    def __init__(self, task: Task, width: int, *, search_width: int = 10) -> None:
+        check_is_task(task)
+        width = check_count(width, "width", low=1)
+        search_width = check_count(search_width, "search_width", low=1)
+        self.task = task
+        self.width = width
+        self._initial = InitialPolicy(task, search_width)
+        self._known: dict[tuple[int, int], tuple[Any, Any, dict[Any, float]]] = {}
+        self._lists: dict[tuple[int, tuple[Any, ...]], tuple[Any, _Named]] = {}
+
+    def _open(self, x: Any, parents: tuple[_Member, ...]) -> _Queue:
+        """A queue with everything on offer that its members can become."""
+        offers: list[tuple[int, Any]] = []
+        for rank, parent in enumerate(parents):
+            legal = moves(self.task, x, parent.state)
+            offers += [(rank, action) for action in legal] or [(rank, None)]
+        return _Queue(parents, (), tuple(offers))
+
+    @staticmethod
+    def _ended(state: _Queue) -> bool:
+        """Whether all members are finished, so that one of them is to be picked."""
+        return not state.kept and all(move is None for _, move in state.offers)
+
+    def start(self, x: Any) -> _Queue:
+        """The queue of the first state alone."""
+        return self._open(x, (_Member(self.task.start(x), ()),))
+
+    def actions(self, x: Any, state: _Queue) -> Sequence[Any]:
+        """What is on offer: the rank of a member and its action."""
+        return state.offers
+
+    def _child(self, x: Any, state: _Queue, action: tuple[int, Any]) -> _Member:
+        rank, move = action
+        parent = state.parents[rank]
+        if move is None:
+            return parent
+        state = self.task.step(x, self.task.copy(parent.state), move)
+        return _Member(state, (*parent.path, move))
+
+    def _in_place(self) -> bool:
+        return self.task._in_place()  # queues are not changed, but hold such states
+
+    def step(self, x: Any, state: _Queue, action: tuple[int, Any]) -> _Queue:
+        """Keep a child; when the next beam is full it becomes the queue."""
+        child = self._child(x, state, action)
+        if self._ended(state):
+            return _Queue((), (), (), child)
+        kept = (*state.kept, child)
+        offers = tuple(offer for offer in state.offers if offer != action)
+        if len(kept) == self.width or not offers:
+            return self._open(x, kept)
+        return _Queue(state.parents, kept, offers)
+
+    def action_features(
+        self, x: Any, state: _Queue, action: tuple[int, Any]
+    ) -> Features:
+        """Features of all decisions on the path, each with its action.
+
+        Decisions that all members share add the same to every score: they are left out.
+        """
+        rank, move = action
+        parent = state.parents[rank]
+        path = parent.path if move is None else (*parent.path, move)
+        found: _Named = [("path", 1.0)]
+        for n in range(self._shared(state), len(path)):
+            found += self._local(x, path[: n + 1])
+        return found
+
+    @staticmethod
+    def _shared(state: _Queue) -> int:
+        """Number of first decisions that all members have in common."""
+        paths = [member.path for member in state.parents]
+        n = min(map(len, paths))
+        for i in range(n):
+            if any(path[i] != paths[0][i] for path in paths):
+                return i
+        return n
+
+    def _local(self, x: Any, path: tuple[Any, ...]) -> _Named:
+        """Features of the last decision on a path."""
+        key = id(x), path
+        if key not in self._lists:
+            state = self.task.start(x)
+            for action in path[:-1]:
+                state = self.task.step(x, state, action)
+            move = path[-1]
+            found: _Named = [(("bias", move), 1.0)]
+            features = self.task.features(x, state)
+            if features is not None:
+                found += [((n, move), value) for n, value in read_features(features)]
+            own = self.task.action_features(x, state, move)
+            if own is not None:
+                found += read_features(own)
+            if len(self._lists) >= _MOST_LISTS:
+                self._lists.clear()
+            self._lists[key] = x, found  # x is held: no other object gets its id
+        return self._lists[key][1]
+
+    def output(self, x: Any, state: _Queue) -> Any:
+        """Output of the path that was picked; of the first, before that."""
+        member = state.parents[0] if state.picked is None else state.picked
+        return self.task.output(x, member.state)
+
+    def loss(self, y: Any, output: Any) -> float:
+        """The task's own."""
+        return self.task.loss(y, output)
+
+    def most_steps(self, x: Any) -> int:
+        """A full beam for each decision of the task, and the last pick."""
+        return self.width * self.task.most_steps(x) + 1
+
+    def score(self, Y: Sequence[Any], outputs: Sequence[Any]) -> float:
+        """The task's own."""
+        return self.task.score(Y, outputs)
+
+    def costs(self, x: Any, y: Any, state: _Queue) -> Sequence[float]:
+        """Least loss in reach of the beam: of what is kept, and of what can be."""
+        children = [self._child(x, state, offer) for offer in state.offers]
+        offered = [self._reach(x, y, child.state) for child in children]
+        if self._ended(state):
+            return offered
+        kept = min((self._reach(x, y, m.state) for m in state.kept), default=np.inf)
+        if len(state.kept) + 1 == self.width:  # the last place in the beam
+            return [min(kept, value) for value in offered]
+        return [min(kept, *offered)] * len(offered)
+
+    def _reach(self, x: Any, y: Any, state: Any) -> float:
+        """Least loss in reach of one path, by the task's own lights."""
+        key = id(x), id(y)
+        if key not in self._known:
+            if len(self._known) >= _MOST_INPUTS:
+                self._known.clear()
+            self._known[key] = x, y, {}  # held, so that no other object gets their ids
+        state, known = self.task.copy(state), self._known[key][2]
+        return self._initial.reach(-1, x, y, state, known)
+
+
+class _Hypothesis(NamedTuple):
+    total: float
+    state: Any
+
+
+def beam_search(
+    mixture: Mixture,
+    X: Sequence[Any],
+    *,
+    width: int,
+    form: BeamScores = "log",
+    keys: Hashes | None = None,
+) -> list[Any]:
+    """Final states of the best path of each input; width 1 is greedy search.
+
+    All inputs advance together. Finished paths stay in the beam with their scores.
+    With `keys`, one policy is drawn at every depth of an input; without, the mean of
+    all policies decides.
+    """
+    task = mixture.task
+    beams = [[_Hypothesis(0.0, task.start(x))] for x in X]
+    active = list(range(len(X)))
+    limits = [task.most_steps(x) for x in X]
+    for depth in itertools.count():
+        situations: list[Situation] = []
+        of_input: list[tuple[int, float]] = []
+        done: dict[int, list[_Hypothesis]] = {}
+        free: dict[int, list[_Hypothesis]] = {}
+        for i in active:
+            for total, state in beams[i]:
+                legal = moves(task, X[i], state)
+                if not legal:
+                    done.setdefault(i, []).append(_Hypothesis(total, state))
+                elif depth >= limits[i]:
+                    raise ValueError(endless(task, i, X[i], state))
+                elif len(legal) == 1:
+                    child = task.step(X[i], state, legal[0])
+                    free.setdefault(i, []).append(_Hypothesis(total, child))
+                else:
+                    situations.append(Situation(i, X[i], None, state, legal, depth))
+                    of_input.append((i, total))
+        active = sorted({i for i, _ in of_input} | set(free))
+        if not active:
+            break
+        pool = {i: [*done.get(i, []), *free.get(i, [])] for i in active}
+        children: dict[int, list[tuple[float, Any, Any]]] = {i: [] for i in active}
+        if situations:
+            draws = _draws(keys, [i for i, _ in of_input], depth)
+            scores, _ = mixture.action_scores(situations, draws, form)
+            flat, first = scores.tolist(), 0
+            for one, (i, total) in zip(situations, of_input, strict=True):
+                n_actions = len(one.actions)
+                part = flat[first : first + n_actions]
+                first += n_actions
+                best = sorted(range(n_actions), key=part.__getitem__, reverse=True)
+                children[i] += [
+                    (total + part[a], one.state, one.actions[a]) for a in best[:width]
+                ]
+        for i in active:
+            ranked: list[tuple[float, Any]] = [
+                *((one.total, one) for one in pool[i]),
+                *((child[0], child) for child in children[i]),
+            ]
+            ranked.sort(key=lambda pair: -pair[0])
+            beams[i] = _grown(task, X[i], [one for _, one in ranked[:width]])
+    return [beam[0].state for beam in beams]
+
+
+def _draws(keys: Hashes | None, places: list[int], depth: int) -> Floats | None:
+    if keys is None:
+        return None
+    return draw(keys[places], np.full(len(places), depth))
+
+
+def _grown(task: Task, x: Any, chosen: list[Any]) -> list[_Hypothesis]:
+    """The next beam; only the last child of a parent may change its state."""
+    last = {id(one[1]): number for number, one in enumerate(chosen)}
+    beam = []
+    for number, one in enumerate(chosen):
+        if isinstance(one, _Hypothesis):
+            beam.append(one)
+            continue
+        total, state, action = one
+        own = state if last[id(state)] == number else task.copy(state)
+        beam.append(_Hypothesis(total, task.step(x, own, action)))
+    return beam
+
+
+Prediction = Literal["draw", "mean"]
+_GRID = (1.0, 0.7, 0.5, 0.3, 0.2, 0.1, 0.05)  # values of β that are tried
+
+
+@dataclass(frozen=True)
+class Decoder:
+    """How a mixture of policies is asked for outputs.
+
+    Attributes
+    ----------
+    task : Task
+        What the policies decide.
+    beam : int
+        Width of the beam; 1 is greedy.
+    beam_scores : {"log", "raw"}
+        What is added up along a path.
+    prediction : {"draw", "mean"}
+        Whether one policy is drawn for each decision, or the mean of all decides.
+    seed : int
+        Of the draws, which depend on it and on the number of the input.
+    """
+
+    task: Task
+    beam: int
+    beam_scores: BeamScores
+    prediction: Prediction
+    seed: int
+
+    def outputs(self, mixture: Mixture, X: Sequence[Any]) -> list[Any]:
+        """The output for each input."""
+        pairs = zip(X, self._states(mixture, X), strict=True)
+        return [self.task.output(x, state) for x, state in pairs]
+
+    def _states(self, mixture: Mixture, X: Sequence[Any]) -> list[Any]:
+        keys = make_keys(self.seed, np.arange(len(X)))
+        drawn = self.prediction == "draw"
+        if self.beam == 1 and (drawn or mixture.deterministic):
+            # The way of the roll-in. A beam's probabilities round close scores to ties
+            return run(self.task, mixture, start_walks(self.task, X), keys)
+        return beam_search(
+            mixture,
+            X,
+            width=self.beam,
+            form=self.beam_scores,
+            keys=keys if drawn else None,
+        )
+
+    def mean_loss(self, mixture: Mixture, X: Sequence[Any], Y: Sequence[Any]) -> float:
+        """Mean loss on development inputs; losses that are not finite are refused."""
+        pairs = zip(Y, self.outputs(mixture, X), strict=True)
+        losses = np.array([self.task.loss(y, output) for y, output in pairs], float)
+        bad = np.flatnonzero(~np.isfinite(losses))
+        if bad.size:
+            raise ValueError(
+                f"the loss of development input {bad[0]} is {losses[bad[0]]}"
+            )
+        return float(losses.mean())
+
+
+def best_share(
+    beta: float | Literal["search"],
+    decoder: Decoder,
+    mixture: Mixture,
+    policy: LearnedPolicy,
+    dev: tuple[Sequence[Any], Sequence[Any]] | None,
+) -> tuple[float, float | None]:
+    """β of a new policy, and the loss on development inputs that it comes to."""
+    if dev is None:
+        return float(beta), None
+    searched = _GRID if mixture.learned else (1.0,)
+    grid = searched if beta == "search" else (beta,)
+    tried = []
+    for share in grid:
+        after = mixture.interpolate(policy, float(share)).without_initial()
+        tried.append((decoder.mean_loss(after, *dev), float(share)))
+    loss, share = min(tried, key=itemgetter(0))
+    return share, loss
