@@ -21,13 +21,13 @@ import search_oracle as oracle
 from argmetric.search import AllPairs, Costing, LinearLearner, OneAgainstAll
 from argmetric.search._searn._decisions import (
     Decisions,
-    Rows,
+    HashedRows,
     best_actions,
     cheapest_regrets,
 )
 from argmetric.search._searn._learners import flat, importance_scale, with_products
 from argmetric.search._searn._reductions import (
-    Columns,
+    FeatureColumns,
     all_pairs_values,
     joint_rows,
     log_odds_of_zero,
@@ -39,7 +39,7 @@ def rows_of(lists):
     ends = np.cumsum([0, *map(len, lists)])
     flat_list = [pair for one in lists for pair in one]
     hashes = np.array([h for h, _ in flat_list], dtype=np.uint64)
-    return Rows(ends, hashes, np.array([v for _, v in flat_list], dtype=float))
+    return HashedRows(ends, hashes, np.array([v for _, v in flat_list], dtype=float))
 
 
 def decisions_of(examples):
@@ -395,7 +395,7 @@ def test_joint_rows_and_matrices():
     assert joint.hashes.tolist() == [code[0], oracle.scattered(50), code[1]]
     assert joint.values.tolist() == [2, 1, 2]
     assert joint.indptr.tolist() == [0, 2, 3]
-    matrix = Columns.of(rows_of([[(5, 1.0)], [(9, 1.0)]])).matrix(
+    matrix = FeatureColumns.of(rows_of([[(5, 1.0)], [(9, 1.0)]])).matrix(
         rows_of([[(9, 2.0), (7, 1.0), (9, 1.0)], []])
     )
     assert matrix.toarray().tolist() == [[0, 3], [0, 0]]

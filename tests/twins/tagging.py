@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from argmetric._text.kernels.tagging_layout import Choices, Rows
+from argmetric._text.kernels.tagging_layout import Choices, FeatureRows
 
 _WORD = (1 << 64) - 1
 _GOLDEN = 0x9E3779B97F4A7C15
@@ -71,7 +71,7 @@ def template_hashes(
 
 
 def features(
-    rows: Rows, choices: Choices, position: int, tier: int, history: list[int]
+    rows: FeatureRows, choices: Choices, position: int, tier: int, history: list[int]
 ) -> list[tuple[int, float]]:
     """Row and value of every feature of a decision after the labels of `history`."""
     found = []
@@ -82,7 +82,7 @@ def features(
 
 
 def history_features(
-    rows: Rows, choices: Choices, position: int, tier: int, history: list[int]
+    rows: FeatureRows, choices: Choices, position: int, tier: int, history: list[int]
 ) -> list[tuple[int, float]]:
     """The history features among them."""
     code = 0
@@ -98,7 +98,7 @@ def history_features(
 
 
 def scores(
-    rows: Rows,
+    rows: FeatureRows,
     choices: Choices,
     weights: Any,
     position: int,
@@ -130,13 +130,13 @@ def log_probabilities(found: list[float], labels: list[int]) -> dict[int, float]
     return {k: found[k] - norm for k in labels}
 
 
-def greedy(rows: Rows, choices: Choices, weights: Any) -> list[list[int]]:
+def greedy(rows: FeatureRows, choices: Choices, weights: Any) -> list[list[int]]:
     """The best label at every place."""
     return [best[0][0] for best in beam(rows, choices, weights, 1, log_scale=False)]
 
 
 def beam(
-    rows: Rows, choices: Choices, weights: Any, width: int, *, log_scale: bool
+    rows: FeatureRows, choices: Choices, weights: Any, width: int, *, log_scale: bool
 ) -> list[list[tuple[list[int], float]]]:
     """The best sequences that a beam finds for each sentence, with their scores."""
     found = []
@@ -159,7 +159,7 @@ def beam(
 
 
 def log_probability(
-    rows: Rows, choices: Choices, weights: Any, sentence: int, labels: list[int]
+    rows: FeatureRows, choices: Choices, weights: Any, sentence: int, labels: list[int]
 ) -> float:
     """Of the labels of one sentence."""
     begin, total = int(rows.sentences[sentence]), 0.0
@@ -203,7 +203,7 @@ def best_f1(choices: Choices, gold: list[int], prefix: list[int]) -> float:
 
 
 def train(
-    rows: Rows,
+    rows: FeatureRows,
     choices: Choices,
     settings: Settings,
     gold: Any,

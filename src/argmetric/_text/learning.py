@@ -116,7 +116,7 @@ class Parameters(Shown):
         return f"{type(self).__name__}({', '.join(shown)})"
 
 
-class Saved(Parameters):
+class SavedEstimator(Parameters):
     """An estimator that one file holds: a header of JSON, and arrays.
 
     A subclass names its kind, and packs and unpacks what it has learned beside the
@@ -159,7 +159,9 @@ class Saved(Parameters):
         path : str or path-like
             The file.
         """
-        archives.write_archive(path, f"argmetric {self._kind}", _VERSION, *self.packed())
+        archives.write_archive(
+            path, f"argmetric {self._kind}", _VERSION, *self.packed()
+        )
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:

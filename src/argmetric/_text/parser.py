@@ -23,7 +23,7 @@ from argmetric._input.types import Integers
 from argmetric._results.archives import Arrays
 from argmetric._text.corpus.tree_scores import TreeScores, score_trees
 from argmetric._text.corpus.trees import Tree
-from argmetric._text.learning import MOST_EPOCHS, Log, Recipe, Saved
+from argmetric._text.learning import MOST_EPOCHS, Log, Recipe, SavedEstimator
 from argmetric._text.parsing._model import (
     Model,
     Trees,
@@ -144,7 +144,7 @@ _MOST_SEED = 2**62
 _TAGGER = "tagger_"  # how the names of the tagger's arrays begin
 
 
-class Parser(Saved):
+class Parser(SavedEstimator):
     """Dependency trees of sentences, by a policy of transitions that is learned.
 
     Words are moved from a buffer to a stack, and get their heads there (arc-hybrid

@@ -152,7 +152,7 @@ class Span(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Labels:
+class CodedLabels:
     """The labels of all tokens of a text, sentence behind sentence.
 
     Attributes
@@ -175,7 +175,7 @@ class Labels:
         sentences: Integers,
         types: dict[str, int] | None = None,
         scheme: str = "IOB2",
-    ) -> Labels:
+    ) -> CodedLabels:
         """Code the labels of all tokens; Python splits each different one once."""
         number = {name: i for i, name in enumerate(dict.fromkeys(labels))}
         roles, kinds = roles_and_kinds(list(number), types, scheme)
@@ -278,7 +278,7 @@ def count_chunks(
             for one, n in zip(labels, longest, strict=True)
         )
         flat = list(chain.from_iterable(padded))
-        coded = Labels.read(flat, sentences, types, scheme)
+        coded = CodedLabels.read(flat, sentences, types, scheme)
         return coded.chunks(closed=scheme == "BIOES", lenient=lenient)
 
     right, found = read(gold), read(predicted)
@@ -290,7 +290,7 @@ def chunks_of(
 ) -> list[Chunk]:
     """Chunks of the labels of one sentence, which are known to be text."""
     types: dict[str, int] = {}
-    coded = Labels.read(labels, np.array([0, len(labels)]), types, scheme)
+    coded = CodedLabels.read(labels, np.array([0, len(labels)]), types, scheme)
     found = coded.chunks(closed=scheme == "BIOES", lenient=lenient)
     names = list(types)
     columns = found.start.tolist(), found.stop.tolist(), found.kind.tolist()

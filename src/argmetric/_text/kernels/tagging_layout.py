@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 
-class Rows(NamedTuple):
+class FeatureRows(NamedTuple):
     """Features of decisions: CSR rows, and the static half of their history features.
 
     Attributes

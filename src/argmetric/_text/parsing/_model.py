@@ -48,7 +48,7 @@ class Trees:
 
 
 @dataclass(frozen=True, eq=False)
-class Policy:
+class TreePolicy:
     """Templates and the weights of their features."""
 
     scheme: tuple[Any, ...]
@@ -101,11 +101,11 @@ _BLOCK = 50_000  # words parsed at a time
 
 
 @dataclass(frozen=True, eq=False)
-class Side:
+class ParserSide:
     """A policy that reads from the left, or from the right (reverse)."""
 
     reverse: bool
-    policy: Policy
+    policy: TreePolicy
 
     def votes(
         self, trees: Trees, width: int, votes: Floats, matrices: Integers
@@ -132,7 +132,7 @@ class Model:
     """Templates, sides, and the relations of words to heads where they are known."""
 
     templates: Templates
-    sides: tuple[Side, ...]
+    sides: tuple[ParserSide, ...]
     relations: Relations | None = None
 
     def heads(self, text: Text, width: int) -> list[Integers]:
@@ -201,11 +201,13 @@ def learn_sides(
 ) -> Model:
     """Learn every side; an interrupt ends the one and leaves out the others."""
 
-    def side(reverse: bool) -> Side:
+    def side(reverse: bool) -> ParserSide:
         own = turned(trees) if reverse else trees
         held = turned(dev) if reverse and dev is not None else dev
         stage, seed = "right" if reverse else "left", random_state + int(reverse)
-        return Side(reverse, _learn(templates, recipe, seed, own, held, log, stage))
+        return ParserSide(
+            reverse, _learn(templates, recipe, seed, own, held, log, stage)
+        )
 
     return Model(templates, tuple(learn_directions(directions, side, log)))
 
@@ -218,7 +220,7 @@ def _learn(
     dev: Trees | None,
     log: Log,
     stage: str,
-) -> Policy:
+) -> TreePolicy:
     n = len(trees.starts) - 1
     if recipe.roll_in == "cross" and n < FOLDS:
         recipe = replace(recipe, roll_in="own")  # too few to be split
@@ -232,14 +234,14 @@ def _learn(
     score = None if dev is None else _scorer(dev, scheme)
     weights, interrupted = learning.run(score, log.hear(stage))
     log.interrupted |= interrupted
-    return Policy(scheme, weights)
+    return TreePolicy(scheme, weights)
 
 
 def _scorer(dev: Trees, scheme: tuple[Any, ...]) -> Callable[[SingleFloats], float]:
     words = dev.heads >= 0
 
     def score(weights: SingleFloats) -> float:
-        hits = Policy(scheme, weights).greedy(dev)[0] == dev.heads
+        hits = TreePolicy(scheme, weights).greedy(dev)[0] == dev.heads
         return float(hits[words].mean()) if words.any() else 1.0
 
     return score
@@ -247,7 +249,7 @@ def _scorer(dev: Trees, scheme: tuple[Any, ...]) -> Callable[[SingleFloats], flo
 
 def _unseen_paths(
     templates: Templates, recipe: Recipe, seed: int, trees: Trees, log: Log, stage: str
-) -> tuple[Policy, Integers]:
+) -> tuple[TreePolicy, Integers]:
     """Actions of policies on sentences that they have not seen.
 
     Half the epochs are enough for them. An interrupt leaves the paths unfinished; the
@@ -256,7 +258,7 @@ def _unseen_paths(
     n = len(trees.starts) - 1
     edges = np.linspace(0, n, FOLDS + 1).astype(int).tolist()
     short = replace(recipe, roll_in="static", epochs=(recipe.epochs + 1) // 2)
-    first: Policy | None = None
+    first: TreePolicy | None = None
     paths: list[Integers] = []
     for fold in range(FOLDS):
         low, high = edges[fold], edges[fold + 1]
@@ -267,7 +269,7 @@ def _unseen_paths(
             )
             hear = log.hear(f"{stage}, fold {fold + 1}")
             weights, log.interrupted = learning.run(report=hear)
-            policy = Policy(templates.scheme, weights)
+            policy = TreePolicy(templates.scheme, weights)
             first = first or policy
             if log.interrupted:
                 break
@@ -331,7 +333,9 @@ def unpacked(header: Mapping[str, Any], arrays: Arrays) -> Model:
     templates = read_templates(header["templates"], header["hash_bits"])
     n = 3 << header["hash_bits"]
     sides = tuple(
-        Side(reverse, Policy(templates.scheme, dense(f"side{number}", arrays, n)))
+        ParserSide(
+            reverse, TreePolicy(templates.scheme, dense(f"side{number}", arrays, n))
+        )
         for number, reverse in enumerate(header["reverse"])
     )
     relations = None

@@ -12,10 +12,10 @@ import numpy.typing as npt
 
 from argmetric._input.types import Booleans, Integers, SingleFloats
 from argmetric._text.hashing import Column, template_texts
-from argmetric._text.kernels.tagging_layout import Choices, Rows
+from argmetric._text.kernels.tagging_layout import Choices, FeatureRows
 from argmetric._text.learning import Epoch, Recipe
 from argmetric._text.parsing.text import Text
-from argmetric._text.tagging._model import Policy, static_of
+from argmetric._text.tagging._model import TaggerPolicy, static_of
 from argmetric._text.tagging._recipes import TaggerRecipe
 from argmetric._text.tagging._training import make_learning
 from argmetric._text.tagging.features import hashed_rows
@@ -137,7 +137,7 @@ def _codes(text: Text, kind: str, is_word: Booleans) -> npt.NDArray[np.uint32]:
     return found
 
 
-def _rows(text: Text, heads: Integers, hash_bits: int) -> Rows:
+def _rows(text: Text, heads: Integers, hash_bits: int) -> FeatureRows:
     """Hashed features of every word's arc."""
     sentences = text.starts - np.arange(len(text.starts))
     _, templates = _templates()
@@ -173,7 +173,7 @@ class Relations:
 
     def of(self, text: Text, heads: Integers) -> list[str]:
         """The relation of every word to its head."""
-        policy = Policy(_choices(self.labels, self.hash_bits), self.weights)
+        policy = TaggerPolicy(_choices(self.labels, self.hash_bits), self.weights)
         scores = static_of(policy, _rows(text, heads, self.hash_bits))
         below_root = heads[text.is_word] == 0
         scores[~self.places[below_root.astype(np.int64)]] = -np.inf

@@ -65,7 +65,7 @@ class Text:
         return [column[a:b] for a, b in self._bounds]
 
     def with_tags(self, tags: list[str]) -> Text:
-        """The same words with other parts of speech."""
+        """This text with other parts of speech."""
         return Text(self.words, tags, self.starts)
 
     def split(self, rows: Integers) -> list[Integers]:

@@ -222,7 +222,7 @@ class Chooser(NamedTuple):
     scores: Callable[[Growth], Floats]
 
 
-class Policy(Protocol):
+class SummaryPolicy(Protocol):
     """What chooses the next piece."""
 
     def chooser(self, material: Material) -> Chooser:
@@ -253,7 +253,7 @@ def grow(growth: Growth, chooser: Chooser) -> None:
         growth.take(best, float(scores[best] * growth.sizes[best]))
 
 
-class Options(NamedTuple):
+class SummaryOptions(NamedTuple):
     """Arguments of `Summarizer` as Python's own."""
 
     min_words: int

@@ -42,7 +42,7 @@ _INLINE = tuple(
 
 
 @dataclass(frozen=True, eq=False)
-class Layout:
+class TextLayout:
     """The layout of a text.
 
     Attributes
@@ -66,18 +66,18 @@ class Layout:
     is_indented: Booleans
 
 
-def plain_layout(text: str) -> Layout:
+def plain_layout(text: str) -> TextLayout:
     """The layout of a text without markup: empty lines part its blocks."""
     lines = text.split("\n")
     filled = np.array([bool(line.strip()) for line in lines])
     none = np.zeros(len(lines), dtype=np.bool_)
     hidden = np.zeros(len(text), dtype=np.bool_)
-    return Layout(
+    return TextLayout(
         hidden, _firsts(lines), np.cumsum(~filled, dtype=np.int64), none, none
     )
 
 
-def read_layout(text: str) -> Layout:
+def read_layout(text: str) -> TextLayout:
     """The layout of a text that may have marks of Markdown."""
     lines = text.split("\n")
     quotes = [_length(_QUOTE.match(line)) for line in lines]
@@ -105,7 +105,7 @@ def read_layout(text: str) -> Layout:
     np.add.at(edges, [*firsts, *(m.start(i) for m in inline for i in (1, 3))], 1)
     np.add.at(edges, [*behind, *(m.end(i) for m in inline for i in (1, 3))], -1)
     hidden = np.cumsum(edges[:-1]) > 0
-    return Layout(hidden, firsts, blocks, begins | is_indented, is_indented)
+    return TextLayout(hidden, firsts, blocks, begins | is_indented, is_indented)
 
 
 def _firsts(lines: list[str]) -> Integers:
@@ -188,7 +188,7 @@ _SHORT = 0.6  # of the width; a shorter line of a wrapped text ends a paragraph
 
 
 def cut_sentences(
-    words: list[str], spans: Integers, layout: Layout
+    words: list[str], spans: Integers, layout: TextLayout
 ) -> tuple[Integers, Booleans]:
     """Numbers of the words that begin sentences, and which sentences are whole.
 
@@ -200,7 +200,7 @@ def cut_sentences(
         The white-space words of a text, at least one.
     spans : ndarray of shape (n, 2)
         Their first characters, and those behind their last ones.
-    layout : Layout
+    layout : TextLayout
         The lines and blocks of the text.
     """
     following = [*words[1:], ""]
@@ -275,7 +275,7 @@ def _line_ends(
     spans: Integers,
     marked: Booleans,
     lines: Integers,
-    layout: Layout,
+    layout: TextLayout,
 ) -> Booleans:
     """Words behind which a line ends a sentence, whatever their marks.
 

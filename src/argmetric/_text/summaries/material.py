@@ -18,7 +18,7 @@ from argmetric._text.summaries.pieces import (
     STOP_WORDS,
     Needs,
     Parse,
-    Pieces,
+    SummaryPieces,
     read_needs,
     spans_and_needs,
     whole_sentences,
@@ -164,7 +164,7 @@ class Material:
     Attributes
     ----------
     cluster : Cluster
-    pieces : Pieces
+    pieces : SummaryPieces
         What can be added in one step.
     grams : Grams
         What the words say.
@@ -175,7 +175,7 @@ class Material:
     """
 
     cluster: Cluster
-    pieces: Pieces
+    pieces: SummaryPieces
     grams: Grams
     references: list[list[str]]
     needs: Needs | None

@@ -300,7 +300,7 @@ LONGEST = 5  # words of a span: one word makes no bigram, hence brings nothing
 
 
 @dataclass(frozen=True, eq=False)
-class Pieces:
+class SummaryPieces:
     """Sets of words that are added whole.
 
     Attributes
@@ -328,16 +328,16 @@ class Pieces:
         return self.words[self.starts[piece] : self.starts[piece + 1]]
 
 
-def whole_sentences(cluster: Cluster) -> Pieces:
+def whole_sentences(cluster: Cluster) -> SummaryPieces:
     """Each sentence is one piece."""
-    return Pieces(
+    return SummaryPieces(
         np.arange(cluster.n_sentences),
         cluster.sentence_starts,
         np.arange(cluster.n_words),
     )
 
 
-def spans_and_needs(cluster: Cluster, needs: Needs) -> Pieces:
+def spans_and_needs(cluster: Cluster, needs: Needs) -> SummaryPieces:
     """Spans of words with all that they need, and sentences, each set once."""
     from argmetric._text.kernels.summaries import close_spans
 
@@ -348,4 +348,4 @@ def spans_and_needs(cluster: Cluster, needs: Needs) -> Pieces:
     words = np.empty(n_words, dtype=np.int64)
     sentences = np.empty(n_pieces, dtype=np.int64)
     close_spans(*arguments, starts, words, sentences)
-    return Pieces(sentences, starts, words)
+    return SummaryPieces(sentences, starts, words)

@@ -23,7 +23,7 @@ from argmetric._text.summaries.pieces import (
     FIRST_PERSON,
     PRONOUNS,
 )
-from argmetric._text.summaries.weights import Linear, Rates, Shares, Sums, Weights
+from argmetric._text.summaries.weights import Linear, Rates, RidgeSums, Shares, Weights
 
 _TOKEN_SHARE = 0.3  # what a token counts where a pair counts 1
 
@@ -241,7 +241,7 @@ def make_lesson(material: Material, own: Shares, weights: Weights) -> Lesson:
 
 
 @dataclass(frozen=True)
-class Iteration:
+class SummaryIteration:
     """What the theory of SEARN speaks of, on the clusters that are learned from.
 
     Attributes
@@ -268,8 +268,8 @@ class _Tally:
         self.recall = self.regret = 0.0
         self.steps = 0
 
-    def row(self, iteration: int, n_clusters: int) -> Iteration:
-        return Iteration(
+    def row(self, iteration: int, n_clusters: int) -> SummaryIteration:
+        return SummaryIteration(
             iteration,
             1.0 - self.recall / n_clusters,
             self.regret / max(self.steps, 1),
@@ -284,13 +284,13 @@ def learn_searn(
     *,
     iterations: int,
     beam: int,
-) -> Iterator[tuple[Iteration, BySearn]]:
+) -> Iterator[tuple[SummaryIteration, BySearn]]:
     """Learn from the states of the policies so far, those of the initial one first.
 
     Yields a row and the policy learned so far for each policy whose states were
     visited: the initial one, then the learned ones. The last policy is only measured.
     """
-    sums: Sums | None = None
+    sums: RidgeSums | None = None
     policy: BySearn | None = None
     for iteration in range(iterations + 1):
         tally = _Tally()
@@ -302,7 +302,7 @@ def learn_searn(
             while growth.measure():
                 rows = features(growth, lesson.fixed)
                 if sums is None:
-                    sums = Sums(rows.shape[1])
+                    sums = RidgeSums(rows.shape[1])
                 sizes = np.where(growth.sizes > 0.0, growth.sizes, 1.0)
                 recall = growth.values[:, -1]
                 rates = _PERCENT * growth.budget.room * recall / sizes

@@ -21,12 +21,12 @@ from argmetric._input.arguments import (
     shown,
 )
 from argmetric._results.archives import Arrays
-from argmetric._text.learning import Saved
+from argmetric._text.learning import SavedEstimator
 from argmetric._text.summaries.cluster import read_clusters
 from argmetric._text.summaries.growth import (
     Growth,
-    Options,
-    Policy,
+    SummaryOptions,
+    SummaryPolicy,
     best_path,
     grow,
     numbers_of,
@@ -45,8 +45,8 @@ from argmetric._text.summaries.policies import (
     ByFrequency,
     ByReferences,
     ByWeights,
-    Iteration,
     LearnedPolicy,
+    SummaryIteration,
     learn_searn,
     make_lesson,
     pack_policy,
@@ -68,7 +68,7 @@ _MOST_BEAM = 1024
 _MOST_ITERATIONS = 1000
 
 
-class Summarizer(Saved):
+class Summarizer(SavedEstimator):
     """Summaries of documents on one subject, within a hard budget.
 
     A summary is made of words of the sources in their order: whole sentences, or parts
@@ -155,12 +155,12 @@ class Summarizer(Saved):
     def __sklearn_clone__(self) -> Summarizer:
         return Summarizer(**self.get_params())  # with a parser that has learned
 
-    def _options(self) -> Options:
+    def _options(self) -> SummaryOptions:
         """The arguments, checked and as Python's own."""
         check_choice(self.mode, "mode", get_args(Mode))
         if self.policy is not None:
             check_choice(self.policy, "policy", get_args(PolicyName))
-        return Options(
+        return SummaryOptions(
             check_count(self.min_words, "min_words", low=1),
             check_number(self.redundancy, "redundancy", low=0.0, high=1.0),
             check_count(self.iterations, "iterations", low=1, high=_MOST_ITERATIONS),
@@ -274,7 +274,7 @@ class Summarizer(Saved):
     def _usual(self) -> int:
         return getattr(self, "words_", _USUAL_WORDS)
 
-    def _present(self) -> tuple[str, Policy]:
+    def _present(self) -> tuple[str, SummaryPolicy]:
         if self.policy == "frequency":
             return "frequency", ByFrequency()
         if hasattr(self, "_learned") and self.policy in (None, self._learned[0]):
@@ -456,7 +456,7 @@ def _parser(data: bytes) -> Any:
         return Parser.load(file)
 
 
-def _tell(row: Iteration) -> None:
+def _tell(row: SummaryIteration) -> None:
     what = f"iteration {row.iteration}" if row.iteration else "initial"
     sys.stderr.write(
         f"{what} policy: loss {row.loss:.4f}, regret {row.regret:.4f}, "

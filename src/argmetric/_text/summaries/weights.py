@@ -38,7 +38,7 @@ class Linear:
         return found
 
 
-class Sums:
+class RidgeSums:
     """Sums that ridge regression needs, so that rows need not be kept."""
 
     def __init__(self, n_features: int) -> None:
@@ -68,7 +68,7 @@ class Sums:
 
 def fit_linear(features: Floats, targets: Floats, penalty: float) -> Linear:
     """Ridge regression of rows."""
-    sums = Sums(features.shape[1])
+    sums = RidgeSums(features.shape[1])
     sums.add(features, targets, np.ones(len(targets)))
     return sums.fit(penalty)
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from argmetric._input.arguments import renamed
 from argmetric._input.types import Integers
-from argmetric._text.learning import Saved
+from argmetric._text.learning import SavedEstimator
 from argmetric._text.tagging._model import label_lists
 from argmetric._text.tagging.labels import Codec, Evaluation, Judge, codec_of
 from argmetric._text.tagging.sentences import Corpus, read_corpus
@@ -18,7 +18,7 @@ from argmetric._text.tagging.sentences import Corpus, read_corpus
 _BLOCK = 200_000  # tokens labelled at a time
 
 
-class TextTagger(Saved):
+class TextTagger(SavedEstimator):
     """A tagger of sentences: it labels them, and is judged by their labels.
 
     A subclass tells its tiers of labels and labels the tokens of a corpus.

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from argmetric._input.types import Floats, Integers, SingleFloats
-from argmetric._text.kernels.tagging_layout import Choices, Rows
+from argmetric._text.kernels.tagging_layout import Choices, FeatureRows
 from argmetric._text.tagging.features import (
     Extractor,
     Memory,
@@ -26,18 +26,20 @@ BeamScores = Literal["log", "raw"]
 
 
 @dataclass(frozen=True, eq=False)
-class Policy:
+class TaggerPolicy:
     """What may be decided, and the weights that decide it."""
 
     choices: Choices
     weights: SingleFloats
 
-    def on(self, rows: Rows) -> tuple[tuple[Any, ...], tuple[Any, ...], SingleFloats]:
+    def on(
+        self, rows: FeatureRows
+    ) -> tuple[tuple[Any, ...], tuple[Any, ...], SingleFloats]:
         """The first arguments of every search."""
         return tuple(rows), tuple(self.choices), self.weights
 
 
-def static_of(policy: Policy, rows: Rows) -> SingleFloats:
+def static_of(policy: TaggerPolicy, rows: FeatureRows) -> SingleFloats:
     """Scores of the static features of every decision."""
     from argmetric._text.kernels.tagging import static_scores
 
@@ -47,7 +49,7 @@ def static_of(policy: Policy, rows: Rows) -> SingleFloats:
     return scores
 
 
-def greedy(policy: Policy, rows: Rows) -> Integers:
+def greedy(policy: TaggerPolicy, rows: FeatureRows) -> Integers:
     """The label of every decision, by greedy search."""
     from argmetric._text.kernels.tagging import greedy as run
 
@@ -76,7 +78,11 @@ class Lists:
 
 
 def beam(
-    policy: Policy, rows: Rows, width: int, n_best: int = 1, scores: BeamScores = "log"
+    policy: TaggerPolicy,
+    rows: FeatureRows,
+    width: int,
+    n_best: int = 1,
+    scores: BeamScores = "log",
 ) -> Lists:
     """The `n_best` sequences that a beam search finds, the best first."""
     from argmetric._text.kernels.tagging import beam as run
@@ -89,8 +95,8 @@ def beam(
 
 
 def score_candidates(
-    policy: Policy,
-    rows: Rows,
+    policy: TaggerPolicy,
+    rows: FeatureRows,
     static: SingleFloats,
     candidates: Integers,
     totals: npt.NDArray[np.float64],
@@ -108,8 +114,8 @@ Recode = Callable[[Integers], Integers]
 
 
 def combine(
-    left: tuple[Policy, Rows, Lists],
-    right: tuple[Policy, Rows, Lists],
+    left: tuple[TaggerPolicy, FeatureRows, Lists],
+    right: tuple[TaggerPolicy, FeatureRows, Lists],
     recode: Recode,
     weight: float,
 ) -> tuple[Integers, Floats]:
@@ -194,13 +200,13 @@ class Source(Protocol):
         """Token numbers where sentences start."""
         ...
 
-    def rows(self, *, reverse: bool = False) -> Rows:
+    def rows(self, *, reverse: bool = False) -> FeatureRows:
         """Features of every decision."""
         ...
 
 
 @dataclass(frozen=True)
-class Search:
+class BeamSearch:
     """How to look for the best sequence."""
 
     width: int
@@ -209,11 +215,11 @@ class Search:
 
 
 @dataclass(frozen=True, eq=False)
-class Side:
+class TaggerSide:
     """A policy that reads from the left, or from the right."""
 
     reverse: bool
-    policy: Policy
+    policy: TaggerPolicy
 
 
 def recode(decisions: Integers, codecs: Sequence[Codec], sentences: Integers) -> Any:
@@ -225,10 +231,10 @@ def recode(decisions: Integers, codecs: Sequence[Codec], sentences: Integers) ->
 
 
 def search_lists(
-    sides: Sequence[Side],
+    sides: Sequence[TaggerSide],
     source: Source,
     codecs: Sequence[Codec],
-    search: Search,
+    search: BeamSearch,
     n_best: int = 1,
 ) -> tuple[Integers, Floats]:
     """The best sequences of every sentence, left to right, and their scores."""
@@ -269,9 +275,9 @@ class TextModel:
 
     codecs: tuple[Codec, ...]
     extractor: Extractor
-    sides: tuple[Side, ...]
+    sides: tuple[TaggerSide, ...]
     memory: Memory = "none"
-    first: tuple[Extractor, Side] | None = None
+    first: tuple[Extractor, TaggerSide] | None = None
 
     def source(self, corpus: Corpus) -> Source:
         """Features of a text, by a first pass where words are remembered."""
@@ -291,7 +297,7 @@ class TextModel:
         return source.with_memory(memory)
 
     def lists(
-        self, corpus: Corpus, search: Search, n_best: int = 1
+        self, corpus: Corpus, search: BeamSearch, n_best: int = 1
     ) -> tuple[Integers, Floats]:
         """The best label sequences of every sentence and their scores."""
         labels, totals = search_lists(

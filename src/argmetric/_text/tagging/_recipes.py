@@ -79,7 +79,7 @@ DEFAULTS: dict[str, Defaults] = {
 
 
 @dataclass(frozen=True, eq=False)
-class Options:
+class TaggerOptions:
     """The options of a tagger, with the recipe where the user named none.
 
     While it learns, its tiers are known too: the codecs of their labels, and where the
@@ -100,7 +100,7 @@ class Options:
     base: int = 0
 
 
-def resolve(given: Mapping[str, Any], n_columns: int | None = None) -> Options:
+def resolve(given: Mapping[str, Any], n_columns: int | None = None) -> TaggerOptions:
     """Check the arguments of a `Tagger` and fill in what is None.
 
     For text with `n_columns` columns, the task's own templates are those that read no
@@ -137,7 +137,7 @@ def resolve(given: Mapping[str, Any], n_columns: int | None = None) -> Options:
     if recipe.roll_in == "none":
         tables = tuple(tuple(x for x in t if not x.labels) for t in tables)
     reverse = {"left": (False,), "right": (True,), "both": (False, True)}
-    return Options(
+    return TaggerOptions(
         defaults,
         recipe,
         tables,

@@ -9,18 +9,18 @@ from typing import Any
 import numpy as np
 
 from argmetric._input.types import Integers
-from argmetric._text.kernels.tagging_layout import Choices, Rows
+from argmetric._text.kernels.tagging_layout import Choices, FeatureRows
 from argmetric._text.learning import Learning, Log, gold_share, learn_directions
 from argmetric._text.tagging._model import (
-    Policy,
-    Side,
     Source,
+    TaggerPolicy,
+    TaggerSide,
     TextModel,
     greedy,
     recode,
     text_source,
 )
-from argmetric._text.tagging._recipes import Options, TaggerRecipe
+from argmetric._text.tagging._recipes import TaggerOptions, TaggerRecipe
 from argmetric._text.tagging.features import Extractor, memory_of, word_numbers
 from argmetric._text.tagging.labels import Codec, Judge, make_choices, size_of
 from argmetric._text.tagging.sentences import Corpus
@@ -33,7 +33,7 @@ _FOLDS = 5
 def make_learning(
     choices: Choices,
     recipe: TaggerRecipe,
-    rows: Rows,
+    rows: FeatureRows,
     gold: Integers,
     seed: int,
     chosen: Integers | None = None,
@@ -80,7 +80,7 @@ def without_memory(tables: Sequence[Sequence[Template]]) -> tuple[Any, ...]:
 
 
 def learn_side(
-    plan: Options,
+    plan: TaggerOptions,
     source: Source,
     gold: Integers,
     reverse: bool,
@@ -88,8 +88,8 @@ def learn_side(
     stage: str,
     dev: Development | None = None,
     chosen: Integers | None = None,
-    rows: Rows | None = None,
-) -> Side:
+    rows: FeatureRows | None = None,
+) -> TaggerSide:
     """Learn to read in one direction; `gold` holds the decisions left to right."""
     sentences = source.sentences
     if rows is None:
@@ -106,15 +106,16 @@ def learn_side(
     seed = plan.random_state + int(reverse)
     learning = make_learning(choices, plan.recipe, rows, target, seed, chosen)
     weights, interrupted = learning.run(
-        score and (lambda weights: score(Policy(choices, weights))), log.hear(stage)
+        score and (lambda weights: score(TaggerPolicy(choices, weights))),
+        log.hear(stage),
     )
     log.interrupted |= interrupted
-    return Side(reverse, Policy(choices, weights))
+    return TaggerSide(reverse, TaggerPolicy(choices, weights))
 
 
 def _scorer(
     codecs: Sequence[Codec], dev: Development, reverse: bool
-) -> Callable[[Policy], float]:
+) -> Callable[[TaggerPolicy], float]:
     rows = dev.source.rows(reverse=reverse)
     sentences = dev.source.sentences
     judges = [
@@ -122,7 +123,7 @@ def _scorer(
         for codec, labels in zip(codecs, dev.labels, strict=True)
     ]
 
-    def score(policy: Policy) -> float:
+    def score(policy: TaggerPolicy) -> float:
         found = greedy(policy, rows)
         if reverse:
             found = recode(found, codecs, sentences)
@@ -134,11 +135,15 @@ def _scorer(
 
 
 def learn_sides(
-    plan: Options, source: Source, gold: Integers, log: Log, dev: Development | None
-) -> tuple[Side, ...]:
+    plan: TaggerOptions,
+    source: Source,
+    gold: Integers,
+    log: Log,
+    dev: Development | None,
+) -> tuple[TaggerSide, ...]:
     """Learn every side; an interrupt ends the one and leaves out the others."""
 
-    def side(reverse: bool) -> Side:
+    def side(reverse: bool) -> TaggerSide:
         stage = "right" if reverse else "left"
         return learn_side(plan, source, gold, reverse, log, stage, dev)
 
@@ -146,7 +151,7 @@ def learn_sides(
 
 
 def learn_text(
-    plan: Options,
+    plan: TaggerOptions,
     corpus: Corpus,
     gold: Integers,
     log: Log,
@@ -188,7 +193,7 @@ def learn_text(
 
 
 def _second_pass(
-    plan: Options,
+    plan: TaggerOptions,
     model: TextModel,
     source: Source,
     gold: Integers,
@@ -204,7 +209,7 @@ def _second_pass(
 
 
 def _unseen_labels(
-    plan: Options, source: Source, rows: Rows, gold: Integers, log: Log
+    plan: TaggerOptions, source: Source, rows: FeatureRows, gold: Integers, log: Log
 ) -> Integers:
     """What the policy of the first pass would say of its own sentences.
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from argmetric._input.types import Integers
 from argmetric._text.hashing import Column, reversal
-from argmetric._text.kernels.tagging_layout import Rows
+from argmetric._text.kernels.tagging_layout import FeatureRows
 from argmetric._text.tagging.templates import (
     MEMORY,
     Compiled,
@@ -67,7 +67,9 @@ class Extractor:
         memory = np.zeros((n_tokens, int(self.uses_memory)), dtype=np.uint32)
         return np.concatenate([*blocks, memory], axis=1)
 
-    def rows(self, attributes: npt.NDArray[np.uint32], sentences: Integers) -> Rows:
+    def rows(
+        self, attributes: npt.NDArray[np.uint32], sentences: Integers
+    ) -> FeatureRows:
         """Features of the tokens of all sentences, laid end to end."""
         from argmetric._text.kernels.tagging_features import hash_halves
 
@@ -83,7 +85,7 @@ def hashed_rows(
     sentences: Integers,
     templates: Compiled,
     hash_bits: int,
-) -> Rows:
+) -> FeatureRows:
     """Static features of every decision, hashed to 2**hash_bits rows."""
     from argmetric._text.kernels.tagging_features import hash_rows
 
@@ -93,7 +95,7 @@ def hashed_rows(
     shift = np.uint64(64 - hash_bits)
     used = hash_rows(attributes, sentences, tuple(templates), shift, indptr, indices)
     nothing = np.empty(0, np.float32), np.empty((n * n_tiers, 0), np.uint64)
-    return Rows(indptr, indices[:used], *nothing, sentences * n_tiers)
+    return FeatureRows(indptr, indices[:used], *nothing, sentences * n_tiers)
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +106,7 @@ class TextSource:
     attributes: npt.NDArray[np.uint32]
     sentences: Integers
 
-    def rows(self, *, reverse: bool = False) -> Rows:
+    def rows(self, *, reverse: bool = False) -> FeatureRows:
         """Features of every decision."""
         found = self.attributes
         if reverse:
@@ -112,7 +114,7 @@ class TextSource:
         return self.extractor.rows(found, self.sentences)
 
     def with_memory(self, memory: npt.NDArray[np.uint32]) -> TextSource:
-        """The same with the memory's column filled in."""
+        """These attributes, with the memory's column filled in."""
         attributes = self.attributes.copy()
         attributes[:, -1] = memory
         return TextSource(self.extractor, attributes, self.sentences)
@@ -126,13 +128,13 @@ class MatrixSource:
     sentences: Integers
     salts: npt.NDArray[np.uint64]
 
-    def rows(self, *, reverse: bool = False) -> Rows:
+    def rows(self, *, reverse: bool = False) -> FeatureRows:
         """Features of every decision."""
         X = self.X[reversal(self.sentences)] if reverse else self.X
         ones = bool((X.data == 1).all())
         values = np.empty(0, np.float32) if ones else X.data.astype(np.float32)
         shape = X.shape[0], len(self.salts)
-        return Rows(
+        return FeatureRows(
             X.indptr.astype(np.int64),
             X.indices.astype(np.int32),
             values,

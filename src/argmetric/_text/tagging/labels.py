@@ -18,7 +18,7 @@ from argmetric._text.corpus.labels import (
     INSIDE,
     OUTSIDE,
     ChunkCounts,
-    Labels,
+    CodedLabels,
     repaired,
     roles_and_kinds,
     well_formed,
@@ -202,7 +202,7 @@ def codec_of(
     codec = Codec(Tier(name, tuple(sorted(first)), True))
     numbers = codec.encode(labels)
     roles, kinds = roles_and_kinds(codec.labels)
-    wrong = Labels(roles[numbers], kinds[numbers], corpus.sentences).dangling()
+    wrong = CodedLabels(roles[numbers], kinds[numbers], corpus.sentences).dangling()
     if wrong.size:
         warnings.warn(
             "labels that go on with a chunk which is not open are read as its "
@@ -285,7 +285,7 @@ class Judge:
             # Types that only occur here get numbers of their own: they are missed
             self._types: dict[str, int] = {}
             self._of_labels = roles_and_kinds(codec.labels, self._types)
-            self._gold = Labels.read(labels, sentences, self._types).chunks()
+            self._gold = CodedLabels.read(labels, sentences, self._types).chunks()
 
     def evaluate(self, numbers: Integers) -> Evaluation:
         """Compare with predicted labels."""
@@ -295,7 +295,7 @@ class Judge:
         if not self._codec.tier.spans:
             return Evaluation(accuracy, None, None, None, unknown, n)
         roles, kinds = self._of_labels
-        found = Labels(roles[numbers], kinds[numbers], self._sentences).chunks()
+        found = CodedLabels(roles[numbers], kinds[numbers], self._sentences).chunks()
         each = self._gold.counts(found, len(self._types))
         counts = ChunkCounts(*each.sum(axis=0).tolist())
         return Evaluation(

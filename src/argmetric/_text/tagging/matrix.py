@@ -13,8 +13,8 @@ from argmetric._input.arguments import check_count, shown
 from argmetric._input.sparse import check_features
 from argmetric._input.validation import is_sparse, to_floats, to_numpy
 from argmetric._text.learning import Log
-from argmetric._text.tagging._model import Search, Side, search_lists
-from argmetric._text.tagging._recipes import Options
+from argmetric._text.tagging._model import BeamSearch, TaggerSide, search_lists
+from argmetric._text.tagging._recipes import TaggerOptions
 from argmetric._text.tagging._training import Development, learn_sides
 from argmetric._text.tagging.features import MatrixSource, history_salts
 from argmetric._text.tagging.labels import Codec, Tier
@@ -82,11 +82,11 @@ class MatrixModel:
     """Everything that labelling of feature vectors needs."""
 
     codecs: tuple[Codec, ...]
-    sides: tuple[Side, ...]
+    sides: tuple[TaggerSide, ...]
     templates: tuple[Template, ...]
     n_columns: int
 
-    def predict(self, X: Any, lengths: Any, search: Search) -> npt.NDArray[Any]:
+    def predict(self, X: Any, lengths: Any, search: BeamSearch) -> npt.NDArray[Any]:
         """The label of every row."""
         source = matrix_source(X, lengths, self.templates, self.n_columns)
         labels, _ = search_lists(self.sides, source, self.codecs, search)
@@ -151,7 +151,7 @@ def matrix_labels(y: Any, n: int, name: str = "y") -> npt.NDArray[Any]:
 
 
 def learn_matrix(
-    options: Options,
+    options: TaggerOptions,
     X: Any,
     y: Any,
     lengths: Any,

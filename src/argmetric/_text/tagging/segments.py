@@ -16,7 +16,7 @@ from argmetric._input.arguments import renamed
 from argmetric._input.types import Integers, SingleFloats
 from argmetric._input.validation import check_choice
 from argmetric._results.archives import Arrays
-from argmetric._text.corpus.labels import Labels, roles_and_kinds
+from argmetric._text.corpus.labels import CodedLabels, roles_and_kinds
 from argmetric._text.hashing import (
     Column,
     dense,
@@ -274,7 +274,7 @@ def _starts(
     """Code each start of a chunk as length * K + type, other tokens as -1."""
     K = len(types) + 1
     roles, kinds = roles_and_kinds(labels, {name: n for n, name in enumerate(types)})
-    chunks = Labels(roles[numbers], kinds[numbers], sentences).chunks()
+    chunks = CodedLabels(roles[numbers], kinds[numbers], sentences).chunks()
     found = np.full(len(numbers), -1, dtype=np.int64)
     found[chunks.start] = (chunks.stop - chunks.start) * K + chunks.kind
     return found

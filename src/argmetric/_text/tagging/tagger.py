@@ -17,9 +17,9 @@ from argmetric._text.learning import Costs, Log, RollIn
 from argmetric._text.tagging._base import TextTagger, read_dev, read_training
 from argmetric._text.tagging._model import (
     BeamScores,
-    Policy,
-    Search,
-    Side,
+    BeamSearch,
+    TaggerPolicy,
+    TaggerSide,
     TextModel,
     label_lists,
 )
@@ -27,8 +27,8 @@ from argmetric._text.tagging._recipes import (
     DEFAULTS,
     Direction,
     Learner,
-    Options,
     Tables,
+    TaggerOptions,
     TaggerRecipe,
     TaskName,
     filled,
@@ -261,7 +261,7 @@ class Tagger(TextTagger):
         return self._learned(options, model, log)
 
     def _learned(
-        self, options: Options, model: TextModel | MatrixModel, log: Log
+        self, options: TaggerOptions, model: TextModel | MatrixModel, log: Log
     ) -> Tagger:
         self._options, self._model = options, model
         self.history_ = log.rows
@@ -275,11 +275,11 @@ class Tagger(TextTagger):
             raise ValueError("the tagger learned from a matrix: call predict_matrix")
         return model
 
-    def _search(self) -> Search:
+    def _search(self) -> BeamSearch:
         # Where an interrupt left one side, `combine` and so the weight play no part
         options = self._options
         weight = options.defaults.right_weight
-        return Search(options.beam, options.beam_scores, weight)
+        return BeamSearch(options.beam, options.beam_scores, weight)
 
     def _codecs(self) -> tuple[Codec, ...]:
         return self._text_model().codecs
@@ -367,7 +367,7 @@ class Tagger(TextTagger):
             spans=tuple(tier.spans for tier in tiers),
             right_weight=header["right_weight"],
         )
-        self._options = Options(
+        self._options = TaggerOptions(
             defaults,
             TaggerRecipe(**header["recipe"]),
             tuple(read_templates(table, names) for table in header["tables"]),
@@ -378,7 +378,7 @@ class Tagger(TextTagger):
 
 
 def _unpacked_model(
-    header: Mapping[str, Any], arrays: Arrays, tiers: list[Tier], options: Options
+    header: Mapping[str, Any], arrays: Arrays, tiers: list[Tier], options: TaggerOptions
 ) -> TextModel | MatrixModel:
     codecs = tuple(Codec(tier) for tier in tiers)
     base = header["n_columns"] or 0
@@ -386,7 +386,9 @@ def _unpacked_model(
     if header["n_columns"] is None and not header["first_pass"]:
         tables = plain
 
-    def side(number: int, reverse: bool, own: tuple[tuple[Template, ...], ...]) -> Side:
+    def side(
+        number: int, reverse: bool, own: tuple[tuple[Template, ...], ...]
+    ) -> TaggerSide:
         choices = make_choices(
             tiers,
             own,
@@ -395,7 +397,7 @@ def _unpacked_model(
             value=options.history_value,
         )
         weights = dense(f"side{number}", arrays, size_of(choices))
-        return Side(reverse, Policy(choices, weights))
+        return TaggerSide(reverse, TaggerPolicy(choices, weights))
 
     sides = tuple(side(n, r, tables) for n, r in enumerate(header["reverse"]))
     if header["n_columns"] is not None:

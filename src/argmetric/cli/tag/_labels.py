@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Literal, TypedDict
 
 import numpy as np
 
 from argmetric._input.types import Integers
 from argmetric._results.whole_files import DataError
-from argmetric._text.corpus.labels import BEGIN, Labels, is_label, repaired
+from argmetric._text.corpus.labels import BEGIN, CodedLabels, is_label, repaired
 from argmetric._text.corpus.sentences import Column, ColumnFile
 from argmetric.cli._report import count
 
@@ -33,13 +33,13 @@ class ChunkLabels:
         The file.
     labels : sequence of str
         The labels of all tokens.
-    coded : Labels
+    coded : CodedLabels
         Their roles and types.
     """
 
     text: ColumnFile
     labels: Column
-    coded: Labels
+    coded: CodedLabels
 
     @classmethod
     def read(
@@ -54,7 +54,7 @@ class ChunkLabels:
                 f"{column % text.width + 1} is no label of IOB2 (O, B-TYPE, "
                 f"I-TYPE); {hint}"
             )
-        return cls(text, labels, Labels.read(labels, text.sentences, types))
+        return cls(text, labels, CodedLabels.read(labels, text.sentences, types))
 
     @cached_property
     def wrong(self) -> Integers:
@@ -94,3 +94,14 @@ class ChunkLabels:
         """
         gold = self.coded.chunks(lenient=lenient or self.is_iob1)
         return gold.counts(predicted.coded.chunks(lenient=lenient), n_types)
+
+
+class ChunkScores(TypedDict):
+    """How many chunks were right."""
+
+    gold: int
+    predicted: int
+    correct: int
+    precision: float
+    recall: float
+    f1: float

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from argmetric._results.whole_files import DataError
-from argmetric._text.corpus.labels import Labels
+from argmetric._text.corpus.labels import CodedLabels
 from argmetric._text.corpus.sentences import PlainText, read_text, tokenized
 from argmetric.cli._encoding import OTHER_ENCODING, check_encoding
 from argmetric.cli._progress import reading
@@ -69,7 +69,9 @@ class Marked:
         self.types: list[str] = []
         if labels is not None:
             numbers: dict[str, int] = {}
-            found = Labels.read(labels, plain.sentences, numbers).chunks(lenient=True)
+            found = CodedLabels.read(labels, plain.sentences, numbers).chunks(
+                lenient=True
+            )
             self.start, self.stop = found.start, found.stop
             known = list(numbers)
             self.types = [known[kind] for kind in found.kind.tolist()]

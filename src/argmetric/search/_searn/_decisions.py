@@ -44,7 +44,7 @@ def _joined_ends(parts: Sequence[Integers]) -> Integers:
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class HashedRows:
     """Sparse rows: hashed names and values, one row behind the other."""
 
     indptr: Integers
@@ -52,7 +52,7 @@ class Rows:
     values: Floats
 
     @classmethod
-    def joined(cls, parts: Sequence[Rows]) -> Rows:
+    def joined(cls, parts: Sequence[HashedRows]) -> HashedRows:
         """The rows of all parts, one part behind the other."""
         return cls(
             _joined_ends([part.indptr for part in parts]),
@@ -60,14 +60,14 @@ class Rows:
             _joined([part.values for part in parts], np.float64),
         )
 
-    def take(self, rows: Integers) -> Rows:
+    def take(self, rows: Integers) -> HashedRows:
         """Some of the rows."""
         sizes = np.diff(self.indptr)[rows]
         indptr = np.concatenate([[0], np.cumsum(sizes)])
         where = np.arange(indptr[-1]) + np.repeat(
             self.indptr[rows] - indptr[:-1], sizes
         )
-        return Rows(indptr, self.hashes[where], self.values[where])
+        return HashedRows(indptr, self.hashes[where], self.values[where])
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,10 +78,10 @@ class Decisions:
     `pairs` holds one row of action features for each of them.
     """
 
-    states: Rows
+    states: HashedRows
     indptr: Integers
     codes: Hashes
-    pairs: Rows
+    pairs: HashedRows
 
     def __len__(self) -> int:
         return self.indptr.size - 1
@@ -90,10 +90,10 @@ class Decisions:
     def joined(cls, parts: Sequence[Decisions]) -> Decisions:
         """The decisions of all parts, one part behind the other."""
         return cls(
-            Rows.joined([part.states for part in parts]),
+            HashedRows.joined([part.states for part in parts]),
             _joined_ends([part.indptr for part in parts]),
             _joined([part.codes for part in parts], np.uint64),
-            Rows.joined([part.pairs for part in parts]),
+            HashedRows.joined([part.pairs for part in parts]),
         )
 
     @property
@@ -134,7 +134,7 @@ class Known:
 
 
 def _plain(name: Any) -> Any:
-    """The same name without numpy's types, whose printed form differs."""
+    """A name without numpy's types, whose printed form differs."""
     if isinstance(name, tuple):
         return tuple(_plain(part) for part in name)
     return name.item() if isinstance(name, np.generic) else name
@@ -186,7 +186,7 @@ def read_features(features: Features) -> Iterable[tuple[Any, float]]:
 
 
 def _names_and_values(features: Features) -> tuple[Collection[Any], Iterable[float]]:
-    """The same as two lists; at once, where all features are of one plain kind."""
+    """Names and values of features, at once where all are of one plain kind."""
     names: Collection[Any] = ()
     values: Iterable[Any] = ()
     if type(features) is list and features:
@@ -233,8 +233,8 @@ class _Gatherer:
                 self.values.append(1.0)
         self.ends.append(len(self.hashes))
 
-    def rows(self) -> Rows:
-        return Rows(
+    def rows(self) -> HashedRows:
+        return HashedRows(
             np.array(self.ends, dtype=np.int64),
             np.array(self.hashes, dtype=np.uint64),
             np.array(self.values, dtype=np.float64),

@@ -24,7 +24,7 @@ from argmetric._results.display import Shown
 from argmetric._text.learning import MOST_EPOCHS
 from argmetric.search._searn._decisions import (
     Decisions,
-    Rows,
+    HashedRows,
     cheapest_regrets,
     largest_regrets,
 )
@@ -53,7 +53,7 @@ class CostSensitiveLearner(Protocol):
         ...
 
 
-def with_products(rows: Rows) -> Rows:
+def with_products(rows: HashedRows) -> HashedRows:
     """Rows with the products of every two of their features."""
     from argmetric.search.kernels.cost_sensitive import count_products, fill_products
 
@@ -62,11 +62,11 @@ def with_products(rows: Rows) -> Rows:
     hashes = np.empty(indptr[-1], dtype=np.uint64)
     values = np.empty(indptr[-1])
     fill_products(rows.indptr, rows.hashes, rows.values, hashes, values)
-    return Rows(indptr, hashes, values)
+    return HashedRows(indptr, hashes, values)
 
 
 def expanded(decisions: Decisions, quadratic: bool) -> Decisions:
-    """The same decisions, where asked for with products of features."""
+    """Decisions with products of features added, if `quadratic`, or as they are."""
     if not quadratic:
         return decisions
     return Decisions(
@@ -220,7 +220,7 @@ class Always:
     value: float
 
     def predict(self, X: Any) -> Floats:
-        """The same for every row."""
+        """The constant answer, for every row."""
         return np.full(X.shape[0], self.value)
 
 

@@ -26,7 +26,7 @@ from argmetric.search._searn._task import Task, moves
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
-class Policy(Protocol):
+class ActionPolicy(Protocol):
     """Anything that chooses actions."""
 
     def choose(
@@ -77,7 +77,7 @@ def draw(keys: Hashes, depths: Integers) -> Floats:
 
 def run(
     task: Task,
-    policy: Policy,
+    policy: ActionPolicy,
     walks: Sequence[Walk],
     keys: Hashes,
     visit: Callable[[list[Situation]], Known] | None = None,

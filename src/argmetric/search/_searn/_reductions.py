@@ -15,14 +15,14 @@ from argmetric._input.types import Floats, Hashes, Integers
 from argmetric._results.display import Shown
 from argmetric.search._searn._decisions import (
     Decisions,
-    Rows,
+    HashedRows,
     cheapest_regrets,
     largest_regrets,
 )
 from argmetric.search._searn._learners import Always, check_estimator, expanded, flat
 
 
-def joint_rows(decisions: Decisions) -> Rows:
+def joint_rows(decisions: Decisions) -> HashedRows:
     """One row for each action, from the features of its state and its own."""
     from argmetric.search.kernels.cost_sensitive import fill_joint
 
@@ -31,21 +31,21 @@ def joint_rows(decisions: Decisions) -> Rows:
     ends = np.empty(decisions.codes.size + 1, dtype=np.int64)
     hashes, values = np.empty(size, dtype=np.uint64), np.empty(size)
     fill_joint(flat(decisions), ends, hashes, values)
-    return Rows(ends, hashes, values)
+    return HashedRows(ends, hashes, values)
 
 
 @dataclass(frozen=True, eq=False)
-class Columns:
+class FeatureColumns:
     """The features seen in training, as columns of a sparse matrix."""
 
     hashes: Hashes
 
     @classmethod
-    def of(cls, rows: Rows) -> Columns:
+    def of(cls, rows: HashedRows) -> FeatureColumns:
         """Columns of all features of some rows."""
         return cls(np.unique(rows.hashes))
 
-    def matrix(self, rows: Rows) -> Any:
+    def matrix(self, rows: HashedRows) -> Any:
         """A sparse matrix; features never seen are left out."""
         from scipy.sparse import csr_matrix
 
@@ -146,7 +146,7 @@ def log_odds_of_zero(chance: Floats) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class _PairModels:
-    columns: Columns
+    columns: FeatureColumns
     classes: Hashes
     models: dict[tuple[int, int], Any]
     quadratic: bool
@@ -166,7 +166,7 @@ class _PairModels:
 
 @dataclass(frozen=True, eq=False)
 class _DifferenceModel:
-    columns: Columns
+    columns: FeatureColumns
     model: Any
     quadratic: bool
 
@@ -219,7 +219,7 @@ class AllPairs(Shown):
         values = all_pairs_values(np.asarray(costs, dtype=float), decisions.indptr)
         if has_pairs(decisions):
             return self._fit_differences(decisions, values)
-        columns = Columns.of(decisions.states)
+        columns = FeatureColumns.of(decisions.states)
         X = columns.matrix(decisions.states)
         classes = np.unique(decisions.codes)
         table = class_table(decisions, classes)
@@ -239,7 +239,7 @@ class AllPairs(Shown):
         from scipy.sparse import vstack
 
         rows = joint_rows(decisions)
-        columns = Columns.of(rows)
+        columns = FeatureColumns.of(rows)
         X = columns.matrix(rows)
         i, j = pairs_of(decisions.indptr)
         differences = X[i] - X[j]
@@ -257,7 +257,7 @@ class AllPairs(Shown):
 
 @dataclass(frozen=True, eq=False)
 class _CostModels:
-    columns: Columns
+    columns: FeatureColumns
     classes: Hashes
     models: list[Any]
     quadratic: bool
@@ -339,11 +339,11 @@ class OneAgainstAll(Shown):
         most = largest_regrets(regrets, decisions.indptr)[decisions.owners]
         if has_pairs(decisions):
             joint = joint_rows(decisions)
-            columns = Columns.of(joint)
+            columns = FeatureColumns.of(joint)
             classes = np.zeros(0, dtype=np.uint64)
             models = [self._fit_one(columns.matrix(joint), regrets, most)]
         else:
-            columns = Columns.of(decisions.states)
+            columns = FeatureColumns.of(decisions.states)
             X = columns.matrix(decisions.states)
             classes = np.unique(decisions.codes)
             table = class_table(decisions, classes)

@@ -24,7 +24,7 @@ from argmetric._text.summaries.policies import (
 )
 from argmetric._text.summaries.rouge import rouge_recall, tokens
 from argmetric._text.summaries.weights import (
-    Sums,
+    RidgeSums,
     _features,
     count_rates,
     fit_linear,
@@ -68,7 +68,7 @@ def test_ridge_regression_is_least_squares_with_a_penalty(penalty):
     expected = ridge(x, y, penalty, np.ones(40))(new)
     assert fit_linear(x, y, penalty).predict(new) == pytest.approx(expected, rel=1e-7)
     weights = rng.uniform(0.1, 3.0, 40)
-    sums = Sums(4)
+    sums = RidgeSums(4)
     sums.add(x[:25], y[:25], weights[:25])
     sums.add(x[25:], y[25:], weights[25:])
     expected = ridge(x, y, penalty, weights)(new)
@@ -78,7 +78,7 @@ def test_ridge_regression_is_least_squares_with_a_penalty(penalty):
 def test_a_weight_is_so_many_rows():
     rng = np.random.default_rng(4)
     x, y = rng.normal(size=(8, 2)), rng.normal(size=8)
-    twice, both = Sums(2), Sums(2)
+    twice, both = RidgeSums(2), RidgeSums(2)
     twice.add(x, y, np.full(8, 2.0))
     both.add(x, y, np.ones(8))
     both.add(x, y, np.ones(8))

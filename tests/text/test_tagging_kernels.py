@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from argmetric._text.kernels import tagging_features, tagging_segments, tagging_train
-from argmetric._text.tagging._model import Policy, beam, greedy, score_candidates
+from argmetric._text.tagging._model import TaggerPolicy, beam, greedy, score_candidates
 from argmetric._text.tagging._recipes import TaggerRecipe
 from argmetric._text.tagging._training import make_learning
 from argmetric._text.tagging.features import Extractor
@@ -88,7 +88,7 @@ def test_features_are_hashed_like_the_twin(joint):
 @pytest.mark.parametrize("seed", range(5))
 def test_searches_equal_the_twin(seed, joint):
     rows, choices, weights, *_ = problem(seed, joint=joint)
-    policy = Policy(choices, weights)
+    policy = TaggerPolicy(choices, weights)
     own = split(greedy(policy, rows), rows.sentences)
     assert own == twin.greedy(rows, choices, weights)
     for width, kind in itertools.product((1, 2, 5), ("log", "raw")):
@@ -108,7 +108,7 @@ def test_a_beam_of_width_one_is_greedy_search(seed, joint, coarse):
     rows, choices, weights, *_ = problem(seed, (5, 2, 0, 9), joint=joint)
     if coarse:  # many ties
         weights = np.round(weights * 2)
-    policy = Policy(choices, weights)
+    policy = TaggerPolicy(choices, weights)
     labels = greedy(policy, rows)
     for kind in ("log", "raw"):
         np.testing.assert_array_equal(beam(policy, rows, 1, 1, kind).labels[0], labels)
@@ -118,7 +118,7 @@ def test_a_beam_of_width_one_is_greedy_search(seed, joint, coarse):
 def test_a_wide_beam_is_exhaustive_and_forced_scores_agree(joint):
     lengths = (2,) if joint else (3,)
     rows, choices, weights, *_ = problem(7, lengths, joint=joint)
-    policy = Policy(choices, weights)
+    policy = TaggerPolicy(choices, weights)
     lists = beam(policy, rows, 1000, 200)
     legal = int(np.isfinite(lists.totals).sum())
     assert np.exp(lists.totals[0, :legal]).sum() == pytest.approx(1, abs=1e-6)
@@ -136,7 +136,7 @@ def test_a_wide_beam_is_exhaustive_and_forced_scores_agree(joint):
 
 def test_illegal_sequences_have_no_probability():
     rows, choices, weights, *_ = problem(3, (2,))
-    policy = Policy(choices, weights)
+    policy = TaggerPolicy(choices, weights)
     lists = beam(policy, rows, 2, 2)
     inside = np.array([[2, 2], [0, 3]])  # I-X I-X, and B-X I-Y
     scores = score_candidates(
@@ -237,7 +237,7 @@ def test_regret_margins_teach_what_costs(learner, joint):
     learning = make_learning(choices, recipe, rows, gold, 0)
     for _ in range(30):
         learning.run_epoch()
-    found = greedy(Policy(choices, learning.average()), rows)
+    found = greedy(TaggerPolicy(choices, learning.average()), rows)
     np.testing.assert_array_equal(found, gold)
 
 

@@ -11,7 +11,12 @@ from hypothesis import strategies as st
 
 import search_oracle as oracle
 from argmetric._results.whole_files import DataError
-from argmetric._text.corpus.labels import ChunkCounts, Labels, count_chunks, roles_of
+from argmetric._text.corpus.labels import (
+    ChunkCounts,
+    CodedLabels,
+    count_chunks,
+    roles_of,
+)
 from argmetric._text.corpus.sentences import Sentence, read_columns
 from argmetric.cli import main
 from argmetric.search import Tagger
@@ -44,7 +49,7 @@ def test_counts_equal_those_of_the_oracle(pairs):
 
 def test_dangling_labels_are_found_sentence_by_sentence():
     labels = ["B-X", "I-X", "I-X", "I-Y", "I-Y", "O", "I-X"]
-    coded = Labels.read(labels, np.array([0, 2, 2, 7]))
+    coded = CodedLabels.read(labels, np.array([0, 2, 2, 7]))
     assert coded.dangling().tolist() == [2, 3, 6]
     strict, lenient = coded.chunks(), coded.chunks(lenient=True)
     assert (strict.start.tolist(), strict.stop.tolist()) == ([0], [2])
@@ -56,7 +61,7 @@ def test_dangling_labels_are_found_sentence_by_sentence():
 
 def test_closed_chunks_need_their_end():
     labels = ["B-X", "I-X", "E-X", "S-Y", "B-X", "I-X", "B-X", "E-Y", "E-X"]
-    found = Labels.read(labels, np.array([0, 9]), {}, "BIOES").chunks(closed=True)
+    found = CodedLabels.read(labels, np.array([0, 9]), {}, "BIOES").chunks(closed=True)
     assert (found.start.tolist(), found.stop.tolist()) == ([0, 3], [3, 4])
     table = roles_of(["O", "S-Y", "B-X", "E-X", "I-X"], "BIOES")
     assert table.types == ("Y", "X")
