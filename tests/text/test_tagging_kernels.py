@@ -13,7 +13,7 @@ from argmetric._text.tagging._recipes import TaggerRecipe
 from argmetric._text.tagging._training import make_learning
 from argmetric._text.tagging.features import Extractor
 from argmetric._text.tagging.labels import Tier, make_choices
-from argmetric._text.tagging.matrix import matrix_offsets, pixel_pairs
+from argmetric._text.tagging.matrix import pixel_pairs
 from argmetric._text.tagging.segments import read_span_templates
 from argmetric._text.tagging.templates import read_templates
 from twins import tagging as twin
@@ -256,6 +256,13 @@ def test_memory_equals_the_twin(data):
     tagging_features.remembered(words, order, owners, labels, 3, window, past, memory)
     expected = twin.remembered(words, owners, labels, 3, window, past)
     assert memory.tolist() == expected
+
+
+def matrix_offsets(radius: int) -> list[tuple[int, int]]:
+    """Steps down and across from a pixel to the later one of a pair, in order."""
+    steps = [(0, across) for across in range(1, radius + 1)]
+    sides = range(-radius, radius + 1)
+    return steps + [(d, a) for d in range(1, radius + 1) for a in sides]
 
 
 @pytest.mark.parametrize("radius", [0, 1, 3])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,7 @@ from argmetric._text.kernels.tagging_layout import Choices, FeatureRows
 from argmetric._text.tagging.features import (
     Extractor,
     Memory,
+    Source,
     TextSource,
     memory_of,
     word_numbers,
@@ -190,19 +191,6 @@ def _ranked(
     per_token = np.repeat(order, np.diff(sentences), axis=0)
     ranked = np.take_along_axis(candidates.T, per_token, axis=1).T
     return ranked, np.take_along_axis(totals, order, axis=1)
-
-
-class Source(Protocol):
-    """Where the rows of features come from."""
-
-    @property
-    def sentences(self) -> Integers:
-        """Token numbers where sentences start."""
-        ...
-
-    def rows(self, *, reverse: bool = False) -> FeatureRows:
-        """Features of every decision."""
-        ...
 
 
 @dataclass(frozen=True)

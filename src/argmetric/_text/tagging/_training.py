@@ -12,7 +12,6 @@ from argmetric._input.types import Integers
 from argmetric._text.kernels.tagging_layout import Choices, FeatureRows
 from argmetric._text.learning import Learning, Log, gold_share, learn_directions
 from argmetric._text.tagging._model import (
-    Source,
     TaggerPolicy,
     TaggerSide,
     TextModel,
@@ -21,7 +20,7 @@ from argmetric._text.tagging._model import (
     text_source,
 )
 from argmetric._text.tagging._recipes import TaggerOptions, TaggerRecipe
-from argmetric._text.tagging.features import Extractor, memory_of, word_numbers
+from argmetric._text.tagging.features import Extractor, Source, memory_of, word_numbers
 from argmetric._text.tagging.labels import Codec, Judge, make_choices, size_of
 from argmetric._text.tagging.sentences import Corpus
 from argmetric._text.tagging.templates import MEMORY, Template

@@ -143,6 +143,9 @@ class MatrixSource:
         )
 
 
+Source = TextSource | MatrixSource
+
+
 def history_salts(templates: Sequence[Template]) -> npt.NDArray[np.uint64]:
     """The constant halves of templates that read nothing but labels."""
     for template in templates:

@@ -21,13 +21,6 @@ from argmetric._text.tagging.labels import Codec, Tier
 from argmetric._text.tagging.templates import Template
 
 
-def matrix_offsets(radius: int) -> list[tuple[int, int]]:
-    """Steps down and across from a pixel to the later one of a pair, in order."""
-    steps = [(0, across) for across in range(1, radius + 1)]
-    sides = range(-radius, radius + 1)
-    return steps + [(d, a) for d in range(1, radius + 1) for a in sides]
-
-
 def pixel_pairs(X: Any, shape: tuple[int, int], *, radius: int = 3) -> Any:
     """On-pixels, and pairs of them that are close, as columns of a sparse matrix.
 
