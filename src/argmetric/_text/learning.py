@@ -25,6 +25,9 @@ RollIn = Literal["mixed", "gold", "own", "none"]
 
 _VERSION = 1  # of the files
 MOST_EPOCHS = 100_000  # more passes are a slip of the pen
+_BLOCK = 20_000  # decisions between two looks at the keyboard
+_FIRST_SQUARE = 0.01  # AdaGrad's sum of squares before the first gradient
+Learned = Callable[[bool], Any]
 
 
 @dataclass(frozen=True)
@@ -176,10 +179,6 @@ class SavedEstimator(Parameters):
         found = archives.read_archive(path, f"argmetric {cls._kind}", _VERSION, what)
         with archives.whole(path, what):
             return cls.unpacked(*found)
-
-
-_BLOCK = 20_000  # decisions between two looks at the keyboard
-_FIRST_SQUARE = 0.01  # AdaGrad's sum of squares before the first gradient
 
 
 @dataclass(frozen=True)
@@ -353,9 +352,6 @@ class Log:
                 UserWarning,
                 stacklevel=4,
             )
-
-
-Learned = Callable[[bool], Any]
 
 
 def learn_directions(

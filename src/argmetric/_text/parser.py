@@ -47,6 +47,17 @@ _TAG_FOLDS = 4
 _TASKS = ("pos", "label")
 
 Words = Sequence[list[str]]
+Direction = Literal["left", "right", "both"]
+RollIn = Literal["static", "own", "cross"]
+_SIDES: dict[str, tuple[bool, ...]] = {
+    "left": (False,),
+    "right": (True,),
+    "both": (False, True),
+}
+_LARGEST_STEP = 1e6
+_WIDEST = 1024
+_MOST_SEED = 2**62
+_TAGGER = "tagger_"  # how the names of the tagger's arrays begin
 
 
 class TagsWords(Protocol):
@@ -128,20 +139,6 @@ def _learned_tagger(
     if one.interrupted_:
         raise KeyboardInterrupt
     return one
-
-
-Direction = Literal["left", "right", "both"]
-RollIn = Literal["static", "own", "cross"]
-
-_SIDES: dict[str, tuple[bool, ...]] = {
-    "left": (False,),
-    "right": (True,),
-    "both": (False, True),
-}
-_LARGEST_STEP = 1e6
-_WIDEST = 1024
-_MOST_SEED = 2**62
-_TAGGER = "tagger_"  # how the names of the tagger's arrays begin
 
 
 class Parser(SavedEstimator):

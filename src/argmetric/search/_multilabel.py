@@ -37,6 +37,9 @@ from argmetric._text.learning import (
 from argmetric.metrics import Metric, MetricLike
 
 _LARGEST = 1e150  # squares of larger values overflow
+_ROUNDING = 1e-12
+_FIRST_SQUARE = 0.01  # AdaGrad's sum of squares before the first gradient
+_MOST_DOUBLINGS = 30  # a beam wider than all sequences is cut to their number
 
 
 def sparse_rows(X: Any) -> Any:
@@ -113,9 +116,6 @@ def check_numbers(*, step: Any, **counts: Any) -> None:
         check_count(value, name, high=MOST_EPOCHS if name == "epochs" else MOST)
 
 
-_ROUNDING = 1e-12
-
-
 class LossTable(NamedTuple):
     """Losses by counts, as kernels take them.
 
@@ -156,10 +156,6 @@ def loss_table(metric: Metric, n_labels: int, totals: Integers) -> LossTable:
         parts.append(losses.ravel())
         size += losses.size
     return LossTable(np.concatenate(parts), starts, in_corner)
-
-
-_FIRST_SQUARE = 0.01  # AdaGrad's sum of squares before the first gradient
-_MOST_DOUBLINGS = 30  # a beam wider than all sequences is cut to their number
 
 
 class MultiLabelTagger(ClassifierMixin, BaseEstimator):  # type: ignore[misc]

@@ -12,6 +12,8 @@ from argmetric._input.arguments import check_count, check_items, check_texts, sh
 from argmetric._input.types import AnyArray, Booleans, Integers
 
 NO_HEAD = -1
+_LEAST_WIDTH = 20
+_STEP = 2  # columns for a level
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,10 +171,6 @@ def check_heads(value: Any, name: str) -> Integers:
     if heads.ndim != 1 or heads.dtype.kind not in "iu":
         raise TypeError(f"{name} must be {wanted}, not {shown(value)}")
     return heads.astype(np.int64, copy=False)
-
-
-_LEAST_WIDTH = 20
-_STEP = 2  # columns for a level
 
 
 def draw_tree(

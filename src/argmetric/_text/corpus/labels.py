@@ -20,6 +20,7 @@ ROLES = OUTSIDE, "B", "I", "E", "S"  # a label's prefix; its place is its number
 BEGIN, INSIDE, END, SINGLE = range(1, len(ROLES))
 _PREFIXES = {"IOB2": "BI", "BIOES": "BIES"}
 _IOB2_PREFIXES = {"S": "B", "E": "I"}
+_MOST_TOKENS = 10**8  # of a sentence; more would fill the memory
 
 
 def split_label(label: str, scheme: str) -> tuple[str, str]:
@@ -128,9 +129,6 @@ def well_formed(
         may_follow &= ~is_open[:, None] | (inner[None, :] & same)
         may_end = ~is_open
     return ~inner, may_follow, may_end
-
-
-_MOST_TOKENS = 10**8  # of a sentence; more would fill the memory
 
 
 class Chunk(NamedTuple):

@@ -25,6 +25,40 @@ from argmetric._results.whole_files import DataError
 CorpusFormat = Literal["conll", "jsonl"]
 
 _JSON_EXTENSIONS = (".jsonl", ".ndjson", ".json")
+Column = Sequence[str]
+STREAM = "-"
+DOCUMENT = "-DOCSTART-"
+BYTE_ORDER = "\ufeff"
+ENDS = " \r"
+_BLANKS = re.compile(" +")
+_SHOWN = 40
+CONVERT = "convert it first, for instance with iconv"
+_TEXT_HINT = (
+    "this looks like plain text: one token on a line is needed, its columns behind it, "
+    "and an empty line behind each sentence"
+)
+_TOKEN = re.compile(
+    r"""https?://[^\s<>"]*[^\s<>".,;:!?)\]]  # an address, without the mark behind it
+    | [\w.+-]+@[\w-]+(?:\.[\w-]+)+
+    | (?:[^\W\d_]\.){2,}                     # U.S.
+    | \d+(?:[.,:/-]\d+)*                     # 1,250.50 and 12:30
+    | \w+(?:[-'’&]\w+)*                      # well-known, don't
+    | \.{2,}
+    | \S""",
+    re.VERBOSE,
+)
+# A line ends a sentence, and so does an end mark, unless the text goes on in lower
+# case, or the mark is the point of a title, of the initial of a name, or of an
+# abbreviation with blanks (z. B., i. d. R.)
+_NO_END = "".join(
+    rf"(?<!\b{one})"
+    for one in ("[A-Z]", "Mr", "Mrs", "Ms", "Dr", "Prof", r"d\. h", r"e\. g", "ej")
+)
+_CLOSERS = r"[\"')\]}»”’]*"
+_END = re.compile(
+    rf"(?:{_NO_END}\.(?!(?<=\b[a-z]\.)\s(?:[^\W\d_]|Chr)\.)|[!?…؟۔।])[.!?…]*{_CLOSERS}(?=\s)(?!\s+[a-zà-öø-ÿ])"
+    rf"|[。！？]+{_CLOSERS}|\n"
+)
 
 
 @dataclass(frozen=True)
@@ -72,21 +106,6 @@ def corpus_format(
         return given
     extension = PurePath(path).suffix.lower()
     return "jsonl" if extension in _JSON_EXTENSIONS else "conll"
-
-
-Column = Sequence[str]
-
-STREAM = "-"
-DOCUMENT = "-DOCSTART-"
-BYTE_ORDER = "\ufeff"
-ENDS = " \r"
-_BLANKS = re.compile(" +")
-_SHOWN = 40
-CONVERT = "convert it first, for instance with iconv"
-_TEXT_HINT = (
-    "this looks like plain text: one token on a line is needed, its columns behind it, "
-    "and an empty line behind each sentence"
-)
 
 
 @dataclass(frozen=True, eq=False)
@@ -279,30 +298,6 @@ def read_text(
     except OSError as error:
         raise DataError(f"cannot read {name}: {error.strerror}") from None
     return name, decoded(data, encoding, name, otherwise)
-
-
-_TOKEN = re.compile(
-    r"""https?://[^\s<>"]*[^\s<>".,;:!?)\]]  # an address, without the mark behind it
-    | [\w.+-]+@[\w-]+(?:\.[\w-]+)+
-    | (?:[^\W\d_]\.){2,}                     # U.S.
-    | \d+(?:[.,:/-]\d+)*                     # 1,250.50 and 12:30
-    | \w+(?:[-'’&]\w+)*                      # well-known, don't
-    | \.{2,}
-    | \S""",
-    re.VERBOSE,
-)
-# A line ends a sentence, and so does an end mark, unless the text goes on in lower
-# case, or the mark is the point of a title, of the initial of a name, or of an
-# abbreviation with blanks (z. B., i. d. R.)
-_NO_END = "".join(
-    rf"(?<!\b{one})"
-    for one in ("[A-Z]", "Mr", "Mrs", "Ms", "Dr", "Prof", r"d\. h", r"e\. g", "ej")
-)
-_CLOSERS = r"[\"')\]}»”’]*"
-_END = re.compile(
-    rf"(?:{_NO_END}\.(?!(?<=\b[a-z]\.)\s(?:[^\W\d_]|Chr)\.)|[!?…؟۔।])[.!?…]*{_CLOSERS}(?=\s)(?!\s+[a-zà-öø-ÿ])"
-    rf"|[。！？]+{_CLOSERS}|\n"
-)
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,6 +20,10 @@ from argmetric._text.corpus.heads import NO_HEAD, Heads, check_heads
 from argmetric._text.corpus.trees import Tree, place_of
 
 Roots = Literal["one", "any"]
+PUNCTUATION_TAGS = frozenset([",", ".", ":", "``", "''", "PUNCT"])
+N_WORST = 10
+_BOUNDS = (10, 20, 30, 40)  # longest sentences of all bins but the last
+_BINS = ("1-10", "11-20", "21-30", "31-40", ">40")
 
 
 def check_trees(trees: Sequence[Tree], *, roots: Roots = "one") -> None:
@@ -113,12 +117,6 @@ def _cycle_in_words(cycle: list[int]) -> str:
         return "it is its own head"
     way = " → ".join(map(str, [*cycle[:10], *["..."] * (len(cycle) > 10), cycle[0]]))
     return f"its heads go round: {way}"
-
-
-PUNCTUATION_TAGS = frozenset([",", ".", ":", "``", "''", "PUNCT"])
-N_WORST = 10
-_BOUNDS = (10, 20, 30, 40)  # longest sentences of all bins but the last
-_BINS = ("1-10", "11-20", "21-30", "31-40", ">40")
 
 
 class Share(NamedTuple):

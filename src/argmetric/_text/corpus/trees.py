@@ -37,6 +37,8 @@ _EXTENSIONS: dict[str, TreeFormat] = {".conllu": "conllu", ".dp": "dp"}
 # 1-2 are several tokens, 3.1 is an empty node
 _BESIDE = re.compile(r"[0-9]{1,9}[-.][0-9]{1,9}")
 _WHOLE = re.compile(r"0|[1-9][0-9]{0,8}")
+Column = list[str]
+Parts = tuple[Column, Column | None, Column, Column | None, Integers]
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,10 +215,6 @@ def _format_of_lines(bodies: list[str], filled: Booleans, name: str) -> TreeForm
             )
         return _WIDTHS[width]
     return "conllu"
-
-
-Column = list[str]
-Parts = tuple[Column, Column | None, Column, Column | None, Integers]
 
 
 def _conllu(bodies: list[str], filled: Booleans, name: str) -> Parts:

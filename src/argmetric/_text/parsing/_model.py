@@ -25,6 +25,8 @@ from argmetric._text.parsing.templates import Templates, read_templates
 from argmetric._text.parsing.text import Text, mirror, mirrored_heads
 
 FOLDS = 4
+_NO_PATHS = np.empty(0, dtype=np.int64)
+_BLOCK = 50_000  # words parsed at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,9 +68,6 @@ class TreePolicy:
         return heads, actions
 
 
-_NO_PATHS = np.empty(0, dtype=np.int64)
-
-
 def make_learning(
     scheme: tuple[Any, ...],
     recipe: Recipe,
@@ -95,9 +94,6 @@ def make_learning(
 
     n_weights = 3 << 64 - int(scheme[-1])
     return Learning(n_weights, seed, recipe.epochs, step, sizes, chosen=chosen)
-
-
-_BLOCK = 50_000  # words parsed at a time
 
 
 @dataclass(frozen=True, eq=False)

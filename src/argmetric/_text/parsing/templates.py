@@ -12,6 +12,11 @@ import numpy as np
 from argmetric._input.types import Hashes, Integers
 from argmetric._text.hashing import salt_of, template_texts
 
+_PART = re.compile(r"([sb])([0-9])((?:\.[lr]c2?)*)\.([a-z]+\d*)")
+_ATTRIBUTE = re.compile(r"w|p|lower|norm|shape|case|(?:prefix|suffix)[1-9]\d?")
+_CHILD = {"lc": 2, "lc2": 3, "rc": 4, "rc2": 5}  # as the kernels number them
+_TAG = "p"
+
 
 def _node(node: str) -> str:
     """A node by its word, its tag, and both."""
@@ -125,12 +130,6 @@ s0.p|b0.p|s0.rc.p|s0.rc2.p
 s0.p|s0.lc.p|s0.rc.p|b0.p
 s0.rc.rc.p|s0.rc.p|s0.p
 """
-
-
-_PART = re.compile(r"([sb])([0-9])((?:\.[lr]c2?)*)\.([a-z]+\d*)")
-_ATTRIBUTE = re.compile(r"w|p|lower|norm|shape|case|(?:prefix|suffix)[1-9]\d?")
-_CHILD = {"lc": 2, "lc2": 3, "rc": 4, "rc2": 5}  # as the kernels number them
-_TAG = "p"
 
 
 @dataclass(frozen=True, eq=False)

@@ -39,6 +39,20 @@ _INLINE = tuple(
         ),
     )
 )
+_MARKS = ".!?…。！？؟۔।"
+_CLOSERS = "\"')]}»”’"
+_OPENERS = "\"'([{«“‘*_–—•-"
+_EACH_MARK = tuple(_MARKS)
+_LIST_NUMBER = re.compile(r"[0-9]{1,2}\.\Z")
+_ACRONYM = re.compile(r"[^\W\d_]{1,2}(?:\.[^\W\d_])+\Z")
+_SPACED = re.compile(r"[^\W\d_]\. (?:[^\W\d_]|ej|Chr)\.")
+_INITIAL = re.compile(r"[^\W\d_]\Z")
+_NARROWEST = 40  # characters of a line; nobody wraps text by hand at less
+# Of the lines of a wrapped text that end inside of a sentence
+_MOST = 0.8  # are full,
+_FULL = 0.9  # that is, with the next word they would be longer than this of the width
+_SOME = 1 / 3  # go on in lower case
+_SHORT = 0.6  # of the width; a shorter line of a wrapped text ends a paragraph
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,16 +160,6 @@ def _left_out(bodies: list[str]) -> Booleans:
     return out
 
 
-_MARKS = ".!?…。！？؟۔।"
-_CLOSERS = "\"')]}»”’"
-_OPENERS = "\"'([{«“‘*_–—•-"
-_EACH_MARK = tuple(_MARKS)
-_LIST_NUMBER = re.compile(r"[0-9]{1,2}\.\Z")
-_ACRONYM = re.compile(r"[^\W\d_]{1,2}(?:\.[^\W\d_])+\Z")
-_SPACED = re.compile(r"[^\W\d_]\. (?:[^\W\d_]|ej|Chr)\.")
-_INITIAL = re.compile(r"[^\W\d_]\Z")
-
-
 def _set_of(words: str) -> frozenset[str]:
     return frozenset(words.split())
 
@@ -178,13 +182,6 @@ _STARTERS = _set_of(
     "that the their then there these they this those to very was we were what when "
     "while who why will with would you your"
 )
-
-_NARROWEST = 40  # characters of a line; nobody wraps text by hand at less
-# Of the lines of a wrapped text that end inside of a sentence
-_MOST = 0.8  # are full,
-_FULL = 0.9  # that is, with the next word they would be longer than this of the width
-_SOME = 1 / 3  # go on in lower case
-_SHORT = 0.6  # of the width; a shorter line of a wrapped text ends a paragraph
 
 
 def cut_sentences(

@@ -26,6 +26,9 @@ from argmetric._text.summaries.pieces import (
 from argmetric._text.summaries.rouge import tokens
 from argmetric._text.summaries.rouge import tokens as tokens_of
 
+Mode = Literal["sentences", "compressed"]
+_TIMES = 8  # a word is repeated, so that counts that are rounded tell its share
+
 
 @dataclass(frozen=True, eq=False)
 class Grams:
@@ -150,11 +153,6 @@ def recall_steps(grams: Grams, references: Sequence[Sequence[str]]) -> Floats:
             seen = counts[:, None] > np.arange(steps.shape[2])
             steps[0] += seen / total / len(found)
     return steps
-
-
-Mode = Literal["sentences", "compressed"]
-
-_TIMES = 8  # a word is repeated, so that counts that are rounded tell its share
 
 
 @dataclass(frozen=True, eq=False)

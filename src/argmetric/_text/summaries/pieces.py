@@ -20,6 +20,15 @@ from argmetric._text.corpus.tree_scores import check_trees
 from argmetric._text.corpus.trees import Tree
 from argmetric._text.summaries.cluster import Cluster
 
+_WORD = re.compile(r"(\W*?)([$€£#]?)(\w(?:.*\w)?)(\W*)")
+_CLITIC = re.compile(r"(.+)(n't|'(?:s|re|ve|ll|d|m))", re.IGNORECASE)
+_MARK = re.compile(r"\.{2,}|-{2,}|\S")
+_SHORT = re.compile(r"(?:[a-z]\.){2,}|(?:mr|mrs|ms|dr|prof|st|jr|sr|vs)\.", re.I)
+_BRACKETS = {"(": "-LRB-", ")": "-RRB-", "[": "-LRB-", "]": "-RRB-"}
+Parse = Callable[[Sequence[Sequence[str]]], Sequence[Tree]]
+_NEAR = 4  # words between a helping verb and its verb: "has not yet really been"
+LONGEST = 5  # words of a span: one word makes no bigram, hence brings nothing
+
 
 def words(text: str) -> frozenset[str]:
     """The words of a text, as a set."""
@@ -59,13 +68,6 @@ HELPERS = BE | words(
 )
 
 
-_WORD = re.compile(r"(\W*?)([$€£#]?)(\w(?:.*\w)?)(\W*)")
-_CLITIC = re.compile(r"(.+)(n't|'(?:s|re|ve|ll|d|m))", re.IGNORECASE)
-_MARK = re.compile(r"\.{2,}|-{2,}|\S")
-_SHORT = re.compile(r"(?:[a-z]\.){2,}|(?:mr|mrs|ms|dr|prof|st|jr|sr|vs)\.", re.I)
-_BRACKETS = {"(": "-LRB-", ")": "-RRB-", "[": "-LRB-", "]": "-RRB-"}
-
-
 def parts_of(word: str) -> list[str]:
     """The parts of a white-space word as the Penn Treebank has them.
 
@@ -99,8 +101,6 @@ def _written(mark: str, side: int) -> str:
     return _BRACKETS.get(mark, mark)
 
 
-Parse = Callable[[Sequence[Sequence[str]]], Sequence[Tree]]
-
 # Tags of the Penn Treebank, and those of Universal Dependencies.
 _VERBS = words("VB VBD VBG VBN VBP VBZ MD VERB AUX")
 _NOUNS = words("NN NNS NNP NNPS PRP EX CD WP NOUN PROPN PRON NUM")
@@ -119,7 +119,6 @@ _RELATIONS = words(
     """nsubj csubj obj iobj ccomp xcomp aux cop det case mark expl fixed flat nummod neg
     dobj nsubjpass csubjpass auxpass"""
 )
-_NEAR = 4  # words between a helping verb and its verb: "has not yet really been"
 
 
 @dataclass(frozen=True, eq=False)
@@ -294,9 +293,6 @@ def _each(values: Iterable[str]) -> AnyArray:
 
 def _among(values: AnyArray, known: frozenset[str]) -> Booleans:
     return np.isin(values, np.array(sorted(known)))
-
-
-LONGEST = 5  # words of a span: one word makes no bigram, hence brings nothing
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,6 +26,13 @@ from argmetric._text.summaries.pieces import (
 from argmetric._text.summaries.weights import Linear, Rates, RidgeSums, Shares, Weights
 
 _TOKEN_SHARE = 0.3  # what a token counts where a pair counts 1
+N_VALUES = 4
+_NEARLY_FULL = 0.08  # of the budget is left
+Start = Callable[[Material, Floats], Growth]
+_COUNTS = ("clusters", "shares", "references")  # of `Rates`, in files
+_MOST_BEST = 150  # pieces that count as much as all others of a state
+_PENALTY = 1000.0
+_PERCENT = 100.0
 
 
 class ByFrequency:
@@ -80,10 +87,6 @@ class ByReferences:
         """Gain in recall, by cost."""
         steps = recall_steps(material.grams, material.references)
         return Chooser(steps, gain_per_unit)
-
-
-N_VALUES = 4
-_NEARLY_FULL = 0.08  # of the budget is left
 
 
 def value_steps(material: Material, weights: Weights, own: Shares | None) -> Floats:
@@ -180,14 +183,6 @@ def features(growth: Growth, fixed: Floats) -> Floats:
     return np.concatenate(
         [columns, fixed, fixed * first[:, None], fixed[:, :6] * (used == 0.0)], axis=1
     )
-
-
-Start = Callable[[Material, Floats], Growth]
-
-_COUNTS = ("clusters", "shares", "references")  # of `Rates`, in files
-_MOST_BEST = 150  # pieces that count as much as all others of a state
-_PENALTY = 1000.0
-_PERCENT = 100.0
 
 
 @dataclass(frozen=True, eq=False)

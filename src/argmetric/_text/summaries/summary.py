@@ -20,6 +20,8 @@ _WIDTH = 86
 _PLACE = np.dtype(
     [(name, np.int64) for name in ("document", "sentence", "start", "end")]
 )
+_DROPPED, _UNTOUCHED = -1, -2
+_HUES = 7  # colours of the page; steps take turns
 
 
 class Step(NamedTuple):
@@ -227,8 +229,6 @@ class Summary(Result):
         return ax
 
 
-_DROPPED, _UNTOUCHED = -1, -2
-_HUES = 7  # colours of the page; steps take turns
 _STYLE = """
 :root { color-scheme: light dark; --ink: #1c1d21; --paper: #fbfbf9; --dim: #73757d;
   --line: #dcdcd6; --card: #ffffff; --light: 88%; --edge: 55%; --chroma: 70%; }

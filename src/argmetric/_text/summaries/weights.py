@@ -13,6 +13,10 @@ from argmetric._input.types import AnyArray, Floats, Integers
 from argmetric._text.summaries.material import Material
 from argmetric._text.summaries.pieces import FIRST_PERSON
 
+_SMOOTHING = 3.0  # clusters that a token or pair of which nothing is known is worth
+_PENALTY = 30.0
+_PERCENT = 100.0
+
 
 @dataclass(frozen=True, eq=False)
 class Linear:
@@ -71,9 +75,6 @@ def fit_linear(features: Floats, targets: Floats, penalty: float) -> Linear:
     sums = RidgeSums(features.shape[1])
     sums.add(features, targets, np.ones(len(targets)))
     return sums.fit(penalty)
-
-
-_SMOOTHING = 3.0  # clusters that a token or pair of which nothing is known is worth
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,10 +221,6 @@ def count_rates(materials: Sequence[Material], shares: Sequence[Shares]) -> Rate
 
 def _sums(codes: Integers, values: Floats, n: int) -> Floats:
     return np.bincount(codes, values, n).astype(np.float64)
-
-
-_PENALTY = 30.0
-_PERCENT = 100.0
 
 
 @dataclass(frozen=True, eq=False)

@@ -24,6 +24,7 @@ from argmetric._text.tagging.labels import Codec
 from argmetric._text.tagging.sentences import Corpus
 
 BeamScores = Literal["log", "raw"]
+Recode = Callable[[Integers], Integers]
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,9 +110,6 @@ def score_candidates(
     totals = totals.copy()
     forced(*policy.on(rows), static, candidates, known, totals)
     return totals
-
-
-Recode = Callable[[Integers], Integers]
 
 
 def combine(

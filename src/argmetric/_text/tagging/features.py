@@ -20,6 +20,9 @@ from argmetric._text.tagging.templates import (
     compile_templates,
 )
 
+Memory = Literal["none", "past", "both"]
+_WINDOW = 2000
+
 
 class Extractor:
     """Rows of features for texts.
@@ -155,10 +158,6 @@ def history_salts(templates: Sequence[Template]) -> npt.NDArray[np.uint64]:
                 "labels only, such as 't[-1]|t[-2]'"
             )
     return compile_templates([templates], []).salts | np.uint64(1)
-
-
-Memory = Literal["none", "past", "both"]
-_WINDOW = 2000
 
 
 def word_numbers(words: Sequence[str]) -> Integers:

@@ -13,6 +13,27 @@ import numpy.typing as npt
 from argmetric._input.arguments import check_count, shown
 from argmetric._text.hashing import salt_of, template_texts
 
+_WORD_PAIRS = """\
+w[-2]|w[-1]
+w[-1]|w[0]
+w[0]|w[1]
+w[1]|w[2]
+w[-1]|w[1]"""
+_ENDS_BESIDE = """\
+suffix2[-1]
+suffix3[-1]
+suffix2[1]
+suffix3[1]"""
+_LABEL_AND_WORD = """\
+t[-1]|w[0]
+t[-1]|w[-1]
+t[-1]|w[1]"""
+_PART = re.compile(r"([a-z]+)(\d*)\[([+-]?\d+)\]")
+_WORD = ("w", "lower", "norm", "shape", "case")
+_AFFIX = ("prefix", "suffix")
+_FARTHEST = 20
+MEMORY = "memory"
+
 
 def _near(part: str, reach: int) -> str:
     """A part of the tokens up to `reach` away: w[-1], w[0], w[1]."""
@@ -29,24 +50,6 @@ def _labels(most: int) -> str:
     back = [f"t[-{n}]" for n in range(most, 0, -1)]
     return "\n".join("|".join(back[-n:]) for n in range(1, most + 1))
 
-
-_WORD_PAIRS = """\
-w[-2]|w[-1]
-w[-1]|w[0]
-w[0]|w[1]
-w[1]|w[2]
-w[-1]|w[1]"""
-
-_ENDS_BESIDE = """\
-suffix2[-1]
-suffix3[-1]
-suffix2[1]
-suffix3[1]"""
-
-_LABEL_AND_WORD = """\
-t[-1]|w[0]
-t[-1]|w[-1]
-t[-1]|w[1]"""
 
 _CHUNK = f"""
 bias
@@ -256,13 +259,6 @@ TABLES = {
     "joint tag": _JOINT_TAG,
     "joint chunk": _JOINT_CHUNK,
 }
-
-
-_PART = re.compile(r"([a-z]+)(\d*)\[([+-]?\d+)\]")
-_WORD = ("w", "lower", "norm", "shape", "case")
-_AFFIX = ("prefix", "suffix")
-_FARTHEST = 20
-MEMORY = "memory"
 
 
 @dataclass(frozen=True)

@@ -29,6 +29,8 @@ _MOST_LISTS = 200_000  # of features that are kept
 _MOST_INPUTS = 100_000  # whose least losses are kept
 
 _Named = list[tuple[Any, float]]
+Prediction = Literal["draw", "mean"]
+_GRID = (1.0, 0.7, 0.5, 0.3, 0.2, 0.1, 0.05)  # values of β that are tried
 
 
 class _Member(NamedTuple):
@@ -299,10 +301,6 @@ def _grown(task: Task, x: Any, chosen: list[Any]) -> list[_Hypothesis]:
         own = state if last[id(state)] == number else task.copy(state)
         beam.append(_Hypothesis(total, task.step(x, own, action)))
     return beam
-
-
-Prediction = Literal["draw", "mean"]
-_GRID = (1.0, 0.7, 0.5, 0.3, 0.2, 0.1, 0.05)  # values of β that are tried
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,12 @@ import numpy as np
 from argmetric.search._searn._decisions import hash_name, read_features
 from argmetric.search._searn._task import Task, shown
 
+_SMALL = 1e-9  # losses and costs that differ by less are equal
+_SHARES = (
+    "copy() shares parts with the state: a step from the copy changes it; copy what "
+    "step() changes"
+)
+
 
 def same(one: Any, other: Any, *, inside: bool = False) -> bool:
     """Equality that also holds for arrays and nan.
@@ -60,13 +66,6 @@ def _parts(value: Any) -> dict[str, Any]:
             if hasattr(value, name):
                 found[name] = getattr(value, name)
     return found
-
-
-_SMALL = 1e-9  # losses and costs that differ by less are equal
-_SHARES = (
-    "copy() shares parts with the state: a step from the copy changes it; copy what "
-    "step() changes"
-)
 
 
 @dataclass(frozen=True)

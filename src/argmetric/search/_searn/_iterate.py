@@ -44,6 +44,12 @@ from argmetric.search._searn._task import Task
 CostKind = Literal["optimal", "rollout", "tied"]
 COSTS: tuple[str, ...] = get_args(CostKind)
 _BLOCK = 20_000  # roll-outs that run together
+Data = tuple[Sequence[Any], Sequence[Any]]
+NO_REGRET = 1e-9  # costs that differ by less are equal
+_FOLDS = 4
+_MOST_SEEN = 0.1  # a policy with more mistakes has enough to learn from
+_LEAST_MISTAKES = 20  # on inputs not seen; fewer are no evidence
+_SMALL_RATIO = 0.25  # of mistakes on inputs seen to those on others
 
 
 def optimal_costs(
@@ -109,10 +115,6 @@ def _block_costs(
         check_costs(part, situation)
         for part, situation in zip(np.split(means, ends[:-1]), situations, strict=True)
     ]
-
-
-Data = tuple[Sequence[Any], Sequence[Any]]
-NO_REGRET = 1e-9  # costs that differ by less are equal
 
 
 def folds_of(n: int, n_folds: int | None, seed: int) -> Integers | None:
@@ -297,12 +299,6 @@ def split(
         ([X[i] for i in rest], [Y[i] for i in rest]),
         ([X[i] for i in held], [Y[i] for i in held]),
     )
-
-
-_FOLDS = 4
-_MOST_SEEN = 0.1  # a policy with more mistakes has enough to learn from
-_LEAST_MISTAKES = 20  # on inputs not seen; fewer are no evidence
-_SMALL_RATIO = 0.25  # of mistakes on inputs seen to those on others
 
 
 def unseen_mistakes(

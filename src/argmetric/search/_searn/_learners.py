@@ -33,6 +33,7 @@ from argmetric.search._searn._task import TARGETS, Target
 Kind = Literal["logistic", "perceptron", "svm"]
 KINDS: tuple[str, ...] = get_args(Kind)
 _CODES = {"perceptron": 0, "logistic": 1, "svm": 2}
+_MOST_DRAWS = 100_000
 
 
 class Scorer(Protocol):
@@ -208,9 +209,6 @@ def importance_scale(regrets: Floats, decisions: Decisions) -> float:
     """One over the mean of the largest regrets, where there is one."""
     largest = largest_regrets(regrets, decisions.indptr)
     return float(1.0 / largest[largest > 0].mean()) if largest.any() else 1.0
-
-
-_MOST_DRAWS = 100_000
 
 
 @dataclass(frozen=True)

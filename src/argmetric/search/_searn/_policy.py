@@ -24,6 +24,7 @@ from argmetric.search._searn._reference import InitialPolicy, endless, final_los
 from argmetric.search._searn._task import Task, moves
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+BeamScores = Literal["log", "raw"]
 
 
 class ActionPolicy(Protocol):
@@ -152,9 +153,6 @@ def final_losses(task: Task, walks: Sequence[Walk], states: Sequence[Any]) -> Fl
     for i, (walk, state) in enumerate(zip(walks, states, strict=True)):
         losses[i] = final_loss(task, walk.place, walk.x, walk.y, state)
     return losses
-
-
-BeamScores = Literal["log", "raw"]
 
 
 def mixture_weights(betas: Sequence[Any]) -> list[Any]:

@@ -21,6 +21,8 @@ from argmetric.search._searn._decisions import (
 )
 from argmetric.search._searn._learners import Always, check_estimator, expanded, flat
 
+_LEAST_CHANCE, _MOST_CHANCE = 1e-300, 1 - 1e-16
+
 
 def joint_rows(decisions: Decisions) -> HashedRows:
     """One row for each action, from the features of its state and its own."""
@@ -87,9 +89,6 @@ def pairs_of(indptr: Integers) -> tuple[Integers, Integers]:
         first.append((starts[:, None] + i).ravel())
         second.append((starts[:, None] + j).ravel())
     return np.concatenate(first), np.concatenate(second)
-
-
-_LEAST_CHANCE, _MOST_CHANCE = 1e-300, 1 - 1e-16
 
 
 def all_pairs_values(costs: Floats, indptr: Integers) -> Floats:

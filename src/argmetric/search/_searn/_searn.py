@@ -58,6 +58,8 @@ _CHOICES = {
     "prediction": ("draw", "mean"),
     "beam_scores": ("log", "raw"),
 }
+_NEGLIGIBLE = 0.05  # chance that the initial policy still decides on a path
+_MOST_ITERATIONS = 10_000
 
 
 def check_options(options: Mapping[str, Any]) -> None:
@@ -95,10 +97,6 @@ def _check_learner(learner: Any) -> None:
             f"{name} does not learn from costs: pass AllPairs({name}(...)) or "
             f"OneAgainstAll({name}(...))"
         )
-
-
-_NEGLIGIBLE = 0.05  # chance that the initial policy still decides on a path
-_MOST_ITERATIONS = 10_000
 
 
 @dataclass(frozen=True, eq=False)
