@@ -81,7 +81,7 @@ HELD_BY = {
         "test_atoms_are_merged_and_binned_as_by_numpy": "bin_atoms merge_atoms",
     },
     "automata": {
-        "test_expectation_equals_enumeration": "additive_mean layered propagate",
+        "test_expectation_equals_enumeration": "additive_mean propagate",
         "test_bounds_of_a_beam_hold": "beam_run",
     },
     "cells": {
@@ -111,7 +111,7 @@ HELD_BY = {
         "test_joint_rows_and_matrices": "fill_joint",
     },
     "counts": {
-        "test_every_metric_of_short_chains": "count_joint window_laws",
+        "test_every_metric_of_short_chains": "count_joint",
         "test_f_of_two_hundred_random_chains": "tilted_joint",
         "test_long_sequences_need_no_table_of_hits": "hit_counts",
     },

@@ -42,6 +42,11 @@ class ChainBatch:
     indptr: Integers
 
     @property
+    def arrays(self) -> tuple[Floats, Integers, Floats, Integers]:
+        """In the order in which the kernels take them."""
+        return self.unary, self.pair_of, self.pairs, self.indptr
+
+    @property
     def n_sentences(self) -> int:
         """Number of sentences."""
         return int(self.indptr.size - 1)
@@ -53,15 +58,7 @@ class ChainBatch:
 
         log_z = np.empty(self.n_sentences)
         forward, backward = np.empty_like(self.unary), np.empty_like(self.unary)
-        forward_backward(
-            self.unary,
-            self.pair_of,
-            self.pairs,
-            self.indptr,
-            log_z,
-            forward,
-            backward,
-        )
+        forward_backward(*self.arrays, log_z, forward, backward)
         _check_possible(log_z)
         return log_z, forward, backward
 
@@ -81,9 +78,7 @@ class ChainBatch:
 
         n_labels = self.unary.shape[1]
         out = np.empty((self.unary.shape[0], n_labels, n_labels))
-        pair_marginals(
-            self.unary, self.pair_of, self.pairs, self.indptr, *self.messages, out
-        )
+        pair_marginals(*self.arrays, *self.messages, out)
         return out
 
     def viterbi(self) -> tuple[Integers, Floats]:
@@ -92,7 +87,7 @@ class ChainBatch:
 
         labels = np.zeros(self.unary.shape[0], dtype=np.int64)
         scores = np.empty(self.n_sentences)
-        viterbi(self.unary, self.pair_of, self.pairs, self.indptr, labels, scores)
+        viterbi(*self.arrays, labels, scores)
         _check_possible(scores)
         return labels, scores
 
@@ -102,17 +97,8 @@ class ChainBatch:
 
         chance = np.empty((self.unary.shape[0], sources.size))
         other = np.empty_like(chance)
-        link_chances(
-            self.unary,
-            self.pair_of,
-            self.pairs,
-            self.indptr,
-            self.messages[2],
-            sources,
-            targets,
-            chance,
-            other,
-        )
+        backward = self.messages[2]
+        link_chances(*self.arrays, backward, sources, targets, chance, other)
         return chance, other
 
 

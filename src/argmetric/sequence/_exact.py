@@ -279,11 +279,8 @@ def shortest_path(costs: Floats, window: int) -> Integers:
 
 def _window_costs(function: WindowDiff | WindowUtility, chain: Chain) -> Floats:
     """Expected cost of every window of z at every position, 0 before the first."""
-    from argmetric.sequence.kernels.counts import window_laws
-
     w = function.window
-    laws = np.zeros((chain.n, 1 << w))
-    window_laws(chain.steps, w, laws)
+    laws = chain.windows(w)
     codes = np.arange(1 << w)
     if isinstance(function, WindowDiff):
         ones = count_ones(codes)

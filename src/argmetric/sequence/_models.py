@@ -50,6 +50,14 @@ class Chain:
             laws[i + 1] = _shifted(laws[i][:, None] * step)
         return laws
 
+    def windows(self, length: int) -> Floats:
+        """P(the last `length` labels up to i are the bits of v) at [i, v].
+
+        The latest label is the lowest bit; labels before the first are 0.
+        """
+        laws = self.at_least(length).histories()[1:]
+        return np.asarray(laws.reshape(self.n, -1, 1 << length).sum(axis=1))
+
     def marginals(self) -> Floats:
         """P(y_i = 1) of every label."""
         return np.asarray((self.histories()[:-1] * self.steps[:, :, 1]).sum(axis=1))
@@ -57,11 +65,11 @@ class Chain:
 
 def _shifted(joint: Floats) -> Floats:
     """Law of the next history from that of (history, label)."""
-    rows = joint.shape[0]
-    if rows == 1:
+    half = joint.shape[0] // 2
+    if not half:
         return np.asarray(joint.sum(axis=1))
     # (oldest label, the others, new label): the oldest one is forgotten
-    return np.asarray(joint.reshape(2, rows // 2, 2).sum(axis=0).ravel())
+    return np.asarray((joint[:half] + joint[half:]).ravel())
 
 
 @runtime_checkable

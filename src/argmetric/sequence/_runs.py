@@ -1,9 +1,9 @@
 """Algorithm 4: the automaton along the model, layer by layer.
 
-Four ways of running it, all with the same result: tables of the catalogue in compiled
-code, without their counter where a mean is all that is asked for; a user's automaton
-compiled to a layered graph; and the same in plain Python, for beams and for automata
-with too many states to keep.
+Three ways of running it, all with the same result: tables in compiled code, those of
+the catalogue or made from a user's automaton; tables without their counter, where a
+mean is all that is asked for; and plain Python, for beams of a user's automaton and for
+automata with too many states to keep.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from argmetric.sequence._utilities import SimpleFunction, Tables
 
 MAX_STATES = 50_000_000  # (history, state) pairs of a layer, in arrays
 MAX_PLAIN_STATES = 1_000_000  # and in a dict
+MAX_CELLS = 16_000_000  # of the tables of a user's automaton
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,17 +136,16 @@ def run_beam(
 def run_layers(
     utility: SimpleFunction, z: Integers, chain: Chain, max_states: int | None = None
 ) -> Outcome:
-    """A user's automaton as a layered graph, run in compiled code."""
-    from argmetric.sequence.kernels.automata import layered
-
+    """A user's automaton as tables, one for each position, run in compiled code."""
     limit = MAX_PLAIN_STATES if max_states is None else max_states
     key = _key_of(utility.start())
     if key is None:
         return run_plain(utility, z, chain, None, max_states)
-    layer, offset, rows = [utility.start()], [0, 1], []
+    layer, tables, widest, total = [utility.start()], [], 1, 0
     for i in range(z.size):
         index: dict[Any, int] = {}
         following: list[Any] = []
+        rows = []
         for state in layer:
             row = []
             for y in (0, 1):
@@ -160,13 +160,18 @@ def run_layers(
             rows.append(row)
         if len(following) > limit:
             raise too_many(utility.name, len(following), i + 1, limit)
-        if len(rows) > MAX_PLAIN_STATES:  # too many for a table: keep one layer only
-            return run_plain(utility, z, chain, None, max_states)
+        total, widest = total + len(rows), max(widest, len(following))
+        if total > MAX_PLAIN_STATES or widest * z.size > MAX_CELLS:
+            return run_plain(utility, z, chain, None, max_states)  # keeps one layer
         layer = following
-        offset.append(offset[-1] + len(layer))
-    final, total = layered(chain.steps, np.array(offset), np.array(rows))
-    values = np.array([float(utility.value(state, z)) for state in layer])
-    return Outcome(values, final.sum(axis=0)[: values.size], int(total))
+        tables.append(rows)
+    follow = np.zeros((z.size, widest, 2), dtype=np.int64)
+    for table, rows in zip(follow, tables, strict=True):
+        table[: len(rows)] = rows
+    values = np.zeros((widest, 1))  # states that the last layer lacks have no mass
+    values[: len(layer), 0] = [float(utility.value(state, z)) for state in layer]
+    kind, none = np.arange(z.size), np.zeros_like(follow)
+    return run_tables(utility, chain, Tables(kind, follow, none, 1, table=values))
 
 
 def run_plain(

@@ -119,18 +119,16 @@ class _Judge:
 def _all_counts(metric: Metric, chain: Chain) -> Found:
     """Every hypothesis against every outcome, as tables of counts."""
     from argmetric.sequence._segmentation import count_ones
-    from argmetric.sequence.kernels.counts import window_laws
 
     n = chain.n
     sign = 1.0 if metric.greater_is_better else -1.0
-    laws = np.zeros((n, 1 << n))
-    window_laws(chain.steps, n, laws)
+    law = chain.windows(n)[-1]
     codes = np.arange(1 << n)
     ones = count_ones(codes)
     best, value = 0, -math.inf
     for code in codes[np.argsort(ones, kind="stable")].tolist():
         hits, k = ones[codes & code], int(ones[code])
-        joint = np.bincount(hits * (n + 1) + ones, laws[-1], minlength=(n + 1) ** 2)
+        joint = np.bincount(hits * (n + 1) + ones, law, minlength=(n + 1) ** 2)
         cells = np.flatnonzero(joint)
         values = metric.value(cells // (n + 1), k, cells % (n + 1), n)
         known = ~np.isnan(values)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from argmetric._files.blocks._base import (
 )
 from argmetric._files.blocks._columns import with_header
 from argmetric._files.blocks._text import PIECE, ByteSource, TextReader, exact
+from argmetric._input.types import Floats, Integers
 
 
 def chosen_columns(
@@ -87,46 +89,86 @@ def delimited_layout(
     return layout, end, head.count(b"\n", 0, end)
 
 
-class DelimitedReader(TextReader):
+class CompiledReader(TextReader):
+    """Rows that a compiled loop parses; see `kernels.text_rows`."""
+
+    @property
+    def _kernels(self) -> Any:
+        from argmetric._files.kernels import text_rows
+
+        return text_rows
+
+    def _given(self, limit: int, values: Floats) -> tuple[Any, Any, Any]:
+        """What every loop takes: text, classes and labels, and numbers left as text."""
+        size, classes = self._stop - self._next, self._position.classes
+        text = self._text, self._next, self._stop, limit
+        y, found = np.empty(limit, np.uint8), np.zeros(8, np.int64)
+        labels = classes.worths(), *classes.words(), classes.rest, y
+        ends, targets = np.empty(values.size + 1, np.int64), np.empty(values.size, int)
+        return text, labels, (np.empty(size, np.uint8), ends, targets, found)
+
+    def _finished(
+        self, values: Floats, left: Any
+    ) -> tuple[Integers, BadRowError | None]:
+        """Round what was left, and move on; numbers of the rows, and what is wrong."""
+        kernels, (later, ends, targets, found) = self._kernels, left
+        exact(values, later, ends, targets, int(found[kernels.LATER]))
+        first, rows = self._position.rows + 1, int(found[kernels.ROWS])
+        self._consumed(int(found[kernels.NEXT]), int(found[kernels.LINES]), rows)
+        return np.arange(first, first + rows), self._problem(kernels, found)
+
+    def _problem(self, kernels: Any, found: Any) -> BadRowError | None:
+        status, where = int(found[kernels.STATUS]), int(found[kernels.WHERE])
+        if status == kernels.DONE:
+            return None
+        if status == kernels.OPEN_QUOTE:
+            return self._open_quote()
+        token = self._token(where, self._stops(where))
+        if status == kernels.LABEL:
+            message = self._unknown_label(token)
+            if message is None:
+                return None
+        else:
+            column = int(found[kernels.COLUMN])
+            message = self._message(kernels, status, column, shown(token))
+        end = self._buffer.find(b"\n", where) + 1
+        lines = self._buffer.count(b"\n", self._next, end)
+        return self._bad(message, lines=lines, end=end)
+
+    def _open_quote(self) -> BadRowError | None:
+        """Read on, where a quoted cell goes on behind the buffer."""
+        if not self._ended and len(self._buffer) - self._next < MAX_LINE_BYTES // 4:
+            self._stop = self._next  # forces a longer buffer
+            return None
+        end = self._buffer.find(b"\n", self._next) + 1
+        return self._bad("it opens a quote that never closes", end=end)
+
+    @abstractmethod
+    def _stops(self, where: int) -> bytes:
+        """Bytes that end what stands at a place."""
+
+    @abstractmethod
+    def _message(self, kernels: Any, status: int, column: int, token: str) -> str:
+        """What is wrong with a row."""
+
+
+class DelimitedReader(CompiledReader):
     """Blocks of dense matrices."""
 
     # Not pyarrow.csv: on pieces of the same size it takes 1.1 to 1.2 times the CPU
     # seconds, and tells neither the place of a row nor which cell is wrong (10^6 rows
     # of ten numbers: `python benchmarks/files.py csv`)
     def _parsed(self, limit: int) -> tuple[Block | None, BadRowError | None]:
-        from argmetric._files.kernels import text_rows as kernels
-
-        layout = self.layout
-        size = self._stop - self._next
+        kernels = self._kernels
+        layout, size = self.layout, self._stop - self._next
         limit = min(limit, size // (2 * len(layout.columns)) + 1)  # "1,1\n"
-        X, y = np.empty((limit, layout.n_features)), np.empty(limit, np.uint8)
-        later, ends = np.empty(size, np.uint8), np.empty(X.size + 1, np.int64)
-        targets, found = np.empty(X.size, np.int64), np.zeros(8, np.int64)
-        classes = self._position.classes
-        kernels.delimited(
-            self._text,
-            self._next,
-            self._stop,
-            limit,
-            ord(layout.delimiter),
-            self._roles(kernels),
-            classes.worths(),
-            *classes.words(),
-            classes.rest,
-            y,
-            X,
-            later,
-            ends,
-            targets,
-            found,
-        )
-        rows = int(found[kernels.ROWS])
-        exact(X, later, ends, targets, int(found[kernels.LATER]))
-        first = self._position.rows + 1
-        self._consumed(int(found[kernels.NEXT]), int(found[kernels.LINES]), rows)
-        problem = self._problem(kernels, found)
-        numbers = np.arange(first, first + rows)
-        return Block(X[:rows], y[:rows], numbers, self._position), problem
+        X = np.empty((limit, layout.n_features))
+        text, labels, left = self._given(limit, X)
+        delimiter, roles = ord(layout.delimiter), self._roles(kernels)
+        kernels.delimited(*text, delimiter, roles, *labels, X, *left)
+        numbers, problem = self._finished(X, left)
+        rows = numbers.size
+        return Block(X[:rows], labels[-1][:rows], numbers, self._position), problem
 
     def _roles(self, kernels: Any) -> Any:
         features, target = set(self.layout.names), self.layout.target
@@ -142,36 +184,11 @@ class DelimitedReader(TextReader):
             dtype=np.int8,
         )
 
-    def _problem(self, kernels: Any, found: Any) -> BadRowError | None:
-        status, where = int(found[kernels.STATUS]), int(found[kernels.WHERE])
-        if status == kernels.DONE:
-            return None
-        if status == kernels.OPEN_QUOTE:
-            return self._open_quote()
-        column = int(found[kernels.COLUMN])
+    def _stops(self, where: int) -> bytes:
         quoted = self._buffer[where - 1 : where] == b'"'
-        stops = b'"' if quoted else self.layout.delimiter.encode() + b"\r\n"
-        cell = self._token(where, stops)
-        if status == kernels.LABEL:
-            message = self._unknown_label(cell)
-            if message is None:
-                return None
-        else:
-            message = self._message(kernels, status, column, shown(cell))
-        begin = self._next
-        end = self._buffer.find(b"\n", where) + 1
-        lines = self._buffer.count(b"\n", begin, end)
-        return self._bad(message, lines=lines, end=end)
+        return b'"' if quoted else self.layout.delimiter.encode() + b"\r\n"
 
-    def _open_quote(self) -> BadRowError | None:
-        """Read on, where a quoted cell goes on behind the buffer."""
-        if not self._ended and len(self._buffer) - self._next < MAX_LINE_BYTES // 4:
-            self._stop = self._next  # forces a longer buffer
-            return None
-        end = self._buffer.find(b"\n", self._next) + 1
-        return self._bad("it opens a quote that never closes", end=end)
-
-    def _message(self, kernels: Any, status: int, column: int, cell: str) -> str:
+    def _message(self, kernels: Any, status: int, column: int, token: str) -> str:
         columns = self.layout.columns
         if status == kernels.CELLS:
             if column >= len(columns):
@@ -181,16 +198,15 @@ class DelimitedReader(TextReader):
         return {
             kernels.NO_LABEL: "it has no label",
             kernels.EMPTY: f"{place} is empty; fill it in, or pass {marked('drop')}",
-            kernels.NUMBER: f"{place}: {cell} is not a number; pass "
+            kernels.NUMBER: f"{place}: {token} is not a number; pass "
             f"{marked('drop')} for columns that are no features",
-            kernels.NOT_FINITE: f"{place}: {cell} is not finite; fill it in",
-            kernels.TOO_LARGE: f"{place}: {cell} is beyond 1e308",
+            kernels.NOT_FINITE: f"{place}: {token} is not finite; fill it in",
+            kernels.TOO_LARGE: f"{place}: {token} is beyond 1e308",
         }[status]
 
 
 _MOST_FEATURES = 1 << 24  # found in a file rather than asked for
 _INDEX_LIMIT = 2**31 - 1
-_STOPS = b" \t\r\n"
 _HASHED = marked("hash_bits", "18")
 
 
@@ -237,7 +253,7 @@ def _largest_index(path: str) -> int:
     return largest
 
 
-class SvmlightReader(TextReader):
+class SvmlightReader(CompiledReader):
     """Blocks of CSR matrices."""
 
     # pyarrow has no such reader, and that of scikit-learn takes 7.8 times the CPU
@@ -245,62 +261,23 @@ class SvmlightReader(TextReader):
     def _parsed(self, limit: int) -> tuple[Block | None, BadRowError | None]:
         from scipy.sparse import csr_matrix
 
-        from argmetric._files.kernels import text_rows as kernels
+        kernels = self._kernels
+        size, width = self._stop - self._next, self.layout.n_features
+        limit, room = min(limit, size // 2 + 1), size // 4 + 2  # "1:1 " is the shortest
+        indptr, indices = np.empty(limit + 1, np.int64), np.empty(room, np.int32)
+        data, base = np.empty(room), 0 if self.request.zero_based else 1
+        text, labels, left = self._given(limit, data)
+        kernels.svmlight(*text, width, base, *labels, indptr, indices, data, *left)
+        numbers, problem = self._finished(data, left)
+        rows, n = numbers.size, int(left[-1][kernels.VALUES])
+        filled = (data[:n], indices[:n], indptr[: rows + 1])
+        matrix = csr_matrix(filled, shape=(rows, width))
+        return Block(matrix, labels[-1][:rows], numbers, self._position), problem
 
-        size = self._stop - self._next
-        limit = min(limit, size // 2 + 1)
-        room = size // 4 + 2  # "1:1 " is the shortest feature
-        y, indptr = np.empty(limit, np.uint8), np.empty(limit + 1, np.int64)
-        indices, data = np.empty(room, np.int32), np.empty(room)
-        later, ends = np.empty(size, np.uint8), np.empty(room + 1, np.int64)
-        targets, found = np.empty(room, np.int64), np.zeros(8, np.int64)
-        classes = self._position.classes
-        kernels.svmlight(
-            self._text,
-            self._next,
-            self._stop,
-            limit,
-            self.layout.n_features,
-            0 if self.request.zero_based else 1,
-            classes.worths(),
-            *classes.words(),
-            classes.rest,
-            y,
-            indptr,
-            indices,
-            data,
-            later,
-            ends,
-            targets,
-            found,
-        )
-        rows, values = int(found[kernels.ROWS]), int(found[kernels.VALUES])
-        exact(data, later, ends, targets, int(found[kernels.LATER]))
-        first = self._position.rows + 1
-        self._consumed(int(found[kernels.NEXT]), int(found[kernels.LINES]), rows)
-        problem = self._problem(kernels, found)
-        matrix = csr_matrix(
-            (data[:values], indices[:values], indptr[: rows + 1]),
-            shape=(rows, self.layout.n_features),
-        )
-        numbers = np.arange(first, first + rows)
-        return Block(matrix, y[:rows], numbers, self._position), problem
+    def _stops(self, where: int) -> bytes:
+        return b" \t\r\n"
 
-    def _problem(self, kernels: Any, found: Any) -> BadRowError | None:
-        status, where = int(found[kernels.STATUS]), int(found[kernels.WHERE])
-        if status == kernels.DONE:
-            return None
-        token = self._token(where, _STOPS)
-        if status == kernels.LABEL:
-            message = self._unknown_label(token)
-            if message is None:
-                return None
-        else:
-            message = self._message(kernels, status, shown(token))
-        end = self._buffer.find(b"\n", where) + 1
-        return self._bad(message, end=end)
-
-    def _message(self, kernels: Any, status: int, token: str) -> str:
+    def _message(self, kernels: Any, status: int, column: int, token: str) -> str:
         width = self.layout.n_features
         largest = width - 1 if self.request.zero_based else width
         more = marked("features", "N")

@@ -88,39 +88,6 @@ def additive_mean(steps, kind, follow, worth, start):
 
 
 @kernel
-def layered(steps, offset, follow):
-    """Probability of every (history, state) of the last layer of a layered graph.
-
-    `follow[offset[i] + s, y]` is the state of layer i+1 that state s of layer i goes
-    to.
-    """
-    n, histories = steps.shape[0], steps.shape[1]
-    widest = 0
-    for i in range(n + 1):
-        widest = max(widest, offset[i + 1] - offset[i])
-    now, then = np.zeros((histories, widest)), np.zeros((histories, widest))
-    now[0, 0] = 1.0
-    total = 1
-    for i in range(n):
-        then[:] = 0.0
-        for h in range(histories):
-            for s in range(offset[i + 1] - offset[i]):
-                mass = now[h, s]
-                if mass == 0.0:
-                    continue
-                for y in range(2):
-                    target = follow[offset[i] + s, y]
-                    then[((h << 1) | y) & (histories - 1), target] += (
-                        mass * steps[i, h, y]
-                    )
-        for h in range(histories):
-            for s in range(widest):
-                total += then[h, s] > 0.0
-        now, then = then, now
-    return now, total
-
-
-@kernel
 def nth_largest(values, count, rank):
     """The value of the given rank, 0 for the largest; `values` is shuffled. O(count).
 

@@ -1,4 +1,4 @@
-"""Laws of counts and windows along a Markov chain, for decoding.
+"""Laws of counts along a Markov chain, for decoding.
 
 `steps[i, h, y]` is the probability of label y at position i after the history h, whose
 lowest bit is the latest label. S is the number of ones.
@@ -148,29 +148,3 @@ def tilted_joint(steps, tilt, joint):
                 log_total += np.log(size)
             else:
                 log_total = -np.inf
-
-
-@kernel
-def window_laws(steps, length, laws):
-    """laws[i, v] = P(the last `length` labels up to i are the bits of v).
-
-    The latest label is the lowest bit; before position length-1 the bits that are
-    missing are 0.
-    """
-    n, histories = steps.shape[0], steps.shape[1]
-    size = 1 << length
-    wide = max(size, histories)
-    now, then = np.zeros(wide), np.zeros(wide)
-    now[0] = 1.0
-    for i in range(n):
-        then[:] = 0.0
-        for h in range(wide):
-            if now[h] == 0.0:
-                continue
-            for y in range(2):
-                then[((h << 1) | y) & (wide - 1)] += (
-                    now[h] * steps[i, h & (histories - 1), y]
-                )
-        for h in range(wide):
-            laws[i, h & (size - 1)] += then[h]
-        now, then = then, now
