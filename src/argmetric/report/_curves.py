@@ -18,8 +18,8 @@ from argmetric._results.pictures import reach
 from argmetric.metrics import Metric, Recall, get_metric
 from argmetric.report._asked import Asked
 from argmetric.report._knots import candidates, choose_knots, nearest
+from argmetric.report._numbers import count_text, nice_ticks
 from argmetric.report._summary import Choice, Curves, View
-from argmetric.report._ticks import count_text, nice_ticks
 
 METRICS = (
     "f1",

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from argmetric.report._numbers import number
+from argmetric.report._numbers import count_text, nice_ticks, number
 from argmetric.report._summary import (
     Calibration,
     Mass,
@@ -15,7 +15,6 @@ from argmetric.report._summary import (
     Thresholds,
     View,
 )
-from argmetric.report._ticks import count_text, nice_ticks
 
 WIDTH, HEIGHT = 720, 340
 LEFT, RIGHT, TOP, BOTTOM = 62, 18, 34, 54

@@ -13,10 +13,9 @@ from typing import Any
 
 from argmetric.report import _figures as figures
 from argmetric.report._curves import BETAS, FLOORS
-from argmetric.report._document import SIGNS, probability
 from argmetric.report._report import require_page
 from argmetric.report._summary import Summary
-from argmetric.report._words import document
+from argmetric.report._words import SIGNS, document, probability
 
 UNIT = 1e9  # scores travel as whole numbers: shorter, and exact to what is shown
 _LONGEST_TITLE = 120

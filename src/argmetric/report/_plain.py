@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from argmetric.report._document import Document, Table, marked
 from argmetric.report._summary import Row, Summary
-from argmetric.report._words import document
+from argmetric.report._words import Document, Table, document, marked
 
 # What Markdown, and HTML within it, would take for a sign of its own
 _SIGNS = re.compile(r"([\\`*_\[\]<>#|~&$])")

@@ -320,7 +320,7 @@ class Summary:
     over: Over | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as plain lists, texts and numbers, for JSON."""
+        """All that it says as plain lists, texts and numbers, for JSON."""
         from argmetric._results.saving import plain
 
         values: dict[str, Any] = plain(asdict(self), "summary")
