@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import argmetric as am
-from argmetric.cli._summary import short_threshold
+from argmetric.cli._report import short_threshold
 from argmetric.report._curves import BETAS
 from argmetric.report._numbers import number
 

@@ -210,7 +210,7 @@ def test_train_and_use(run: Run) -> None:
     assert ended.code == 0
     sizes = "4 clusters, 12 documents, 8 references of data.jsonl"
     assert re.search(rf"learned +{sizes}", ended.out)
-    assert re.search(r"written: m \(.* MB\)", ended.out)
+    assert re.search(r"written: m \(.* kB\)", ended.out)
     ended = run("reviews", "--words", "12", "--model", "m")
     assert ended.code == 0
     assert 0 < len(ended.out.split()) <= 12

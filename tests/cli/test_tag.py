@@ -17,9 +17,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from argmetric.cli import _learning, main
-from argmetric.cli.tag._file import read_tags
-from argmetric.cli.tag._labels import ChunkLabels
+from argmetric.cli import _learning, _report, main
+from argmetric.cli.tag._labels import ChunkLabels, read_tags
 from argmetric.search import Tagger, default_templates
 from argmetric.sequence import read_chunks, read_sentences
 from command import Run
@@ -448,7 +447,8 @@ def test_counts_equal_the_slow_ones(
     ],
 )
 def test_sizes_of_models_are_never_nought(n_bytes: int, text: str) -> None:
-    assert _learning.written_model("m.tag", n_bytes) == f"m.tag ({text})"
+    told = _report.written({"model": "m.tag", "bytes": n_bytes})
+    assert told == [f"m.tag ({text})"]
 
 
 # -- bad input -----------------------------------------------------------------

@@ -42,7 +42,7 @@ NOT_FOR_FEW_ROWS = {
     "argmetric._results.archives",
     "argmetric.cli.scores._apply",
     "argmetric.cli.scores._page",
-    "argmetric.cli.scores.wide._decide",
+    "argmetric.cli.scores._wide",
 }
 
 

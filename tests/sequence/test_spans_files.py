@@ -9,7 +9,7 @@ import pytest
 
 from argmetric._files import DataError
 from argmetric.cli import main
-from argmetric.cli.tag._file import read_tags
+from argmetric.cli.tag._labels import read_tags
 from argmetric.sequence import (
     LinearChainCRF,
     Recalibration,

@@ -1,11 +1,16 @@
-"""How a command ends, and how its errors name its flags."""
+"""How a command ends: exit codes, messages, and a score that must be reached."""
 
 from __future__ import annotations
 
+import math
 import re
 import sys
+from typing import TYPE_CHECKING, Any
 
 from argmetric._files import ROLES
+
+if TYPE_CHECKING:
+    from argmetric.metrics import Metric
 
 DONE = 0
 FAILURE = 1
@@ -14,10 +19,31 @@ GATE_NOT_MET = 3
 INTERRUPTED = 130  # 128 + SIGINT, as shells have it
 PIPE_CLOSED = 141  # 128 + SIGPIPE
 TERMINATED = 143  # 128 + SIGTERM
+_FLAGS: dict[str, str] = {role: f"--{role.replace('_', '-')}" for role in ROLES}
+_MARKED = re.compile(rf"`({'|'.join(ROLES)})(?:=([^`]*))?`")
 
 
 class UsageError(Exception):
     """The command line itself is wrong, whatever the data may be."""
+
+
+def refuse(why: str, **given: Any) -> None:
+    """Refuse the first option that is given.
+
+    Parameters
+    ----------
+    why : str
+        The message, in which {} stands for the option.
+    **given
+        Options by their names; None, False and 0 are not given.
+
+    Examples
+    --------
+    >>> refuse("{} is about one file", report=None, prior=0.0)
+    """
+    for name, value in given.items():
+        if value not in (None, False):
+            raise UsageError(why.format(f"--{name.replace('_', '-')}"))
 
 
 def say(message: str) -> None:
@@ -25,9 +51,7 @@ def say(message: str) -> None:
     print(f"argmetric: {message}", file=sys.stderr)
 
 
-_FLAGS: dict[str, str] = {role: f"--{role.replace('_', '-')}" for role in ROLES}
 _FLAGS["output"] = "-o"
-_MARKED = re.compile(rf"`({'|'.join(ROLES)})(?:=([^`]*))?`")
 
 
 def with_flags(message: str) -> str:
@@ -44,3 +68,32 @@ def with_flags(message: str) -> str:
         return _FLAGS[role] if value is None else f"{_FLAGS[role]} {value}"
 
     return _MARKED.sub(flag, message)
+
+
+def passed(score: float, bound: float, metric: Metric) -> bool:
+    """Whether a score is as good as a bound or better; an undefined one never is."""
+    if math.isnan(score):
+        return False
+    return score >= bound if metric.greater_is_better else score <= bound
+
+
+def gate(score: float, bound: float | None, metric: Metric, what: str) -> int:
+    """Return the exit code for a score and a bound, and say why on standard error.
+
+    Parameters
+    ----------
+    score : float
+        The score that is judged.
+    bound : float or None
+        What it must reach; None asks for nothing.
+    metric : Metric
+        Says whether more is better.
+    what : str
+        What the score is, for the message.
+    """
+    if bound is None or passed(score, bound, metric):
+        return DONE
+    side = "under" if metric.greater_is_better else "over"
+    shown = "undefined" if math.isnan(score) else f"{score:.6g}, {side} {bound:g}"
+    say(f"gate not met: {what} is {shown}")
+    return GATE_NOT_MET

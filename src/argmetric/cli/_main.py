@@ -13,17 +13,7 @@ from types import FrameType
 from typing import TYPE_CHECKING
 
 from argmetric import __version__
-from argmetric.cli._errors import (
-    DONE,
-    FAILURE,
-    INTERRUPTED,
-    PIPE_CLOSED,
-    TERMINATED,
-    USAGE,
-    UsageError,
-    say,
-    with_flags,
-)
+from argmetric.cli import _errors as errors
 
 if TYPE_CHECKING:
     from cyclopts import CycloptsError
@@ -59,23 +49,23 @@ def _ended(tokens: list[str]) -> int:
         code = _run(tokens, force=force)
         sys.stdout.flush()
     except BrokenPipeError:
-        code = PIPE_CLOSED  # whoever was reading has seen enough
+        code = errors.PIPE_CLOSED  # whoever was reading has seen enough
     except SystemExit as stop:
         if stop.code != _RICH_PIPE_CLOSED:
             raise
-        code = PIPE_CLOSED
+        code = errors.PIPE_CLOSED
     except KeyboardInterrupt:
-        code = INTERRUPTED
+        code = errors.INTERRUPTED
     except Exception as error:
         if _interrupts:  # what an import made of it
-            return INTERRUPTED
+            return errors.INTERRUPTED
         if debug:
             import traceback
 
             traceback.print_exc()
         code, message = _explained(error)
         with contextlib.suppress(OSError):
-            say(message)
+            errors.say(message)
     _settle_stdout()
     return code
 
@@ -116,7 +106,7 @@ def _debug_variable_is_set() -> bool:
 def _run(tokens: list[str], *, force: bool) -> int:
     if tokens == ["--version"]:
         print(__version__)
-        return DONE
+        return errors.DONE
     from cyclopts import CycloptsError
 
     from argmetric.cli._app import app, make_app
@@ -124,7 +114,7 @@ def _run(tokens: list[str], *, force: bool) -> int:
 
     if not tokens or (len(tokens) == 1 and tokens[0] in app.help_flags):
         make_app(listed=True).help_print([])
-        return DONE
+        return errors.DONE
     if tokens[0] in app.help_flags:
         app.resolved_commands()  # the list of commands shows their first lines
     app.config = () if force else (refuse_overwriting,)
@@ -138,7 +128,7 @@ def _run(tokens: list[str], *, force: bool) -> int:
     except CycloptsError as error:
         command = next((token for token in tokens if token in app), "")
         help_ = " ".join(word for word in ("argmetric", command, "--help") if word)
-        raise UsageError(f"{_parser_message(error)} See {help_}.") from error
+        raise errors.UsageError(f"{_parser_message(error)} See {help_}.") from error
     return result if isinstance(result, int) else 0
 
 
@@ -155,18 +145,19 @@ def _parser_message(error: CycloptsError) -> str:
 
 def _explained(error: Exception) -> tuple[int, str]:
     """Return the exit code and one line for an error."""
-    message = with_flags(" ".join(str(error).split()))
-    if isinstance(error, UsageError):
-        return USAGE, message
+    message = errors.with_flags(" ".join(str(error).split()))
+    if isinstance(error, errors.UsageError):
+        return errors.USAGE, message
     if isinstance(error, MemoryError):
-        return FAILURE, f"not enough memory {message}".strip()
+        return errors.FAILURE, f"not enough memory {message}".strip()
     if isinstance(error, OSError):
         where = error.filename or "standard output"
-        return FAILURE, f"{where}: {error.strerror or message}"
+        return errors.FAILURE, f"{where}: {error.strerror or message}"
     if isinstance(error, (ValueError, TypeError)):
-        return FAILURE, message
+        return errors.FAILURE, message
     name = type(error).__name__
-    return FAILURE, f"unexpected {name}: {message} (run again with {_DEBUG_FLAG})"
+    again = f"(run again with {_DEBUG_FLAG})"
+    return errors.FAILURE, f"unexpected {name}: {message} {again}"
 
 
 def _settle_stdout() -> None:
@@ -188,4 +179,4 @@ def _interrupt(signal_number: int, frame: FrameType | None) -> None:
 
 def _terminate(signal_number: int, frame: FrameType | None) -> None:
     """Leave by way of the clean-up code, so that no temporary file stays."""
-    raise SystemExit(TERMINATED)
+    raise SystemExit(errors.TERMINATED)

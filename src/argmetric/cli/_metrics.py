@@ -5,7 +5,7 @@ from __future__ import annotations
 from argmetric.cli import _report
 from argmetric.cli._errors import DONE
 from argmetric.cli._options import Json
-from argmetric.cli._summary import Values
+from argmetric.cli._report import Values
 from argmetric.metrics import Metric, get_metric, metric_names
 
 _SIZE_ASKED_FOR = 100

@@ -7,33 +7,12 @@ from typing import Annotated, Any, cast
 
 from cyclopts import Parameter
 
+from argmetric.cli import _options as opt
 from argmetric.cli._errors import UsageError
-from argmetric.cli._options import (
-    CALIBRATION,
-    IN_FILE,
-    MAX_LINE,
-    METRICS,
-    NAMED_METRIC,
-    Average,
-    AverageOver,
-    Column,
-    ColumnName,
-    FilePath,
-    Flag,
-    GroupColumn,
-    InputEncoding,
-    InputFormat,
-    MaxLine,
-    PosLabel,
-    WideAverage,
-    WideAverageOver,
-    ZeroDivision,
-    ZeroOverZero,
-    told,
-)
 from argmetric.metrics import Metric, get_metric
 
-_MAPPED = Parameter(group=CALIBRATION)
+_MAPPED = Parameter(group=opt.CALIBRATION)
+_Pattern = Annotated[str | None, opt.IN_FILE, Parameter(metavar="PATTERN")]
 
 
 @Parameter(name="*")
@@ -50,8 +29,8 @@ class Scores:
         The scores are logits (log-odds), not probabilities.
     """
 
-    score: Column = None
-    logits: Annotated[bool, Flag, IN_FILE] = False
+    score: opt.Column = None
+    logits: Annotated[bool, opt.Flag, opt.IN_FILE] = False
 
 
 @Parameter(name="*")
@@ -66,12 +45,12 @@ class Columns:
         label, y, y_true or target.
     """
 
-    group: GroupColumn = None
-    label: Column = None
-    pos_label: PosLabel = None
-    format: InputFormat = None
-    encoding: InputEncoding = "utf-8"
-    max_line: MaxLine = MAX_LINE
+    group: opt.GroupColumn = None
+    label: opt.Column = None
+    pos_label: opt.PosLabel = None
+    format: opt.InputFormat = None
+    encoding: opt.InputEncoding = "utf-8"
+    max_line: opt.MaxLine = opt.MAX_LINE
 
     @property
     def reading(self) -> dict[str, Any]:
@@ -80,7 +59,32 @@ class Columns:
         return {name: getattr(self, name) for name in names}
 
 
-def metric_named(name: str, zero_division: ZeroDivision | None) -> Metric:
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Wide:
+    """Which columns hold the scores and labels of several labels.
+
+    Parameters
+    ----------
+    scores
+        With a column for each of several labels: the columns of their scores, as in
+        'p_*'. What * stands for is the name of the label.
+    labels
+        With --scores: the columns of their true labels, as in 'y_*'.
+    """
+
+    scores: _Pattern = None
+    labels: _Pattern = None
+
+    @property
+    def asked(self) -> bool:
+        """Whether rows have several labels."""
+        if self.labels is not None and self.scores is None:
+            raise UsageError("--labels goes with --scores: pass the pattern of both")
+        return self.scores is not None
+
+
+def metric_named(name: str, zero_division: opt.ZeroDivision | None) -> Metric:
     """Return a metric with its convention; an unknown name is wrong usage."""
     try:
         chosen = get_metric(name)
@@ -96,15 +100,17 @@ def metric_named(name: str, zero_division: ZeroDivision | None) -> Metric:
 class Judge:
     """What decisions are judged by."""
 
-    metric: Annotated[str | None, NAMED_METRIC, told(f"{METRICS} [default: f1]")] = None
-    average: WideAverageOver = None
-    zero_division: ZeroOverZero = None
+    metric: Annotated[
+        str | None, opt.NAMED_METRIC, opt.with_help(f"{opt.METRICS} [default: f1]")
+    ] = None
+    average: opt.WideAverageOver = None
+    zero_division: opt.ZeroOverZero = None
 
     def resolved(self) -> Metric:
         """Return the metric with its convention."""
         return metric_named(self.metric or "f1", self.zero_division)
 
-    def average_for(self, group: str | None) -> Average | None:
+    def average_for(self, group: str | None) -> opt.Average | None:
         """Return how groups are averaged, None without groups."""
         if self.average in ("macro", "micro", "samples"):
             raise UsageError(
@@ -116,14 +122,14 @@ class Judge:
             return None
         return "pooled" if self.average == "pooled" else "groups"
 
-    def wide_average(self) -> WideAverage:
+    def wide_average(self) -> opt.WideAverage:
         """Return how several labels are averaged."""
         if self.average in ("groups", "pooled"):
             raise UsageError(
                 f"--average {self.average} is about groups; several labels have macro, "
                 "micro and samples"
             )
-        return cast("WideAverage", self.average or "macro")
+        return cast("opt.WideAverage", self.average or "macro")
 
 
 @Parameter(name="*")
@@ -131,7 +137,7 @@ class Judge:
 class GroupJudge(Judge):
     """What decisions on one column of scores are judged by."""
 
-    average: AverageOver = None
+    average: opt.AverageOver = None
 
 
 @Parameter(name="*")
@@ -154,10 +160,10 @@ class Recalibration:
         called label, y, y_true or target.
     """
 
-    calibrator: Annotated[FilePath | None, _MAPPED] = None
-    reference: Annotated[FilePath | None, _MAPPED] = None
-    reference_score: Annotated[ColumnName | None, _MAPPED] = None
-    reference_label: Annotated[ColumnName | None, _MAPPED] = None
+    calibrator: Annotated[opt.FilePath | None, _MAPPED] = None
+    reference: Annotated[opt.FilePath | None, _MAPPED] = None
+    reference_score: Annotated[opt.ColumnName | None, _MAPPED] = None
+    reference_label: Annotated[opt.ColumnName | None, _MAPPED] = None
 
     @property
     def wanted(self) -> bool:
@@ -181,6 +187,7 @@ class Recalibration:
 
 DEFAULT_SCORES = Scores()
 DEFAULT_COLUMNS = Columns()
+NOT_WIDE = Wide()
 DEFAULT_JUDGE = Judge()
 DEFAULT_GROUP_JUDGE = GroupJudge()
 NO_RECALIBRATION = Recalibration()

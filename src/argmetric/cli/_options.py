@@ -13,7 +13,6 @@ from cyclopts import App, ArgumentCollection, Group, Parameter, Token
 from cyclopts.validators import Number
 
 from argmetric._files import Format, Written
-from argmetric.cli._encoding import Encoding
 from argmetric.cli._errors import UsageError
 
 Average = Literal["groups", "pooled"]
@@ -48,7 +47,7 @@ def _jobs(type_: Any, value: Any) -> None:
         raise ValueError(f"Must be at most {_MOST_JOBS:,}.")
 
 
-def told(help: str) -> Parameter:
+def with_help(help: str) -> Parameter:
     """What an option is for, in the words that every command has for it."""
     return Parameter(help=help)
 
@@ -68,7 +67,7 @@ def _path(type_: Any, tokens: Sequence[Token]) -> str:
 
 
 def _written_path(type_: Any, tokens: Sequence[Token]) -> str:
-    """As `_path`; `refuse_overwriting` knows by it which files are written."""
+    """Return the path; `refuse_overwriting` knows written files by this function."""
     return unmarked(tokens[0].value)
 
 
@@ -160,40 +159,54 @@ IN_FILE = Parameter(group=COLUMNS)
 _WRITTEN = Parameter(group=OUTPUT)
 _MAPPED = Parameter(group=CALIBRATION)
 
+Encoding = Annotated[str, Parameter(metavar="NAME", help="How the text is written.")]
+OTHER_ENCODING = "pass --encoding, for instance latin-1"
+
+
+def check_encoding(encoding: str) -> None:
+    """Refuse an encoding that nobody knows."""
+    try:
+        "a".encode(encoding)
+    except LookupError:
+        raise UsageError(f"--encoding {encoding}: there is no such encoding") from None
+
+
 # What is read
 RowsFile = Annotated[
     FilePath,
-    told(
+    with_help(
         "One row for each item: CSV, TSV, JSONL (also .gz or .zst), Parquet, Arrow or "
         "Excel; - is standard input. A pattern such as 'part-*.csv' is several files, "
         "taken one after the other."
     ),
 ]
-MoreFiles = Annotated[FilePath, told("More files with the same columns.")]
+MoreFiles = Annotated[FilePath, with_help("More files with the same columns.")]
 Column = Annotated[ColumnName | None, IN_FILE]
 LabelValue = Annotated[str | None, IN_FILE, Parameter(metavar="VALUE")]
-Weight = Annotated[Column, told("The column of weights of the rows.")]
+Weight = Annotated[Column, with_help("The column of weights of the rows.")]
 GroupColumn = Annotated[
     Column,
     Parameter(alias="--groups"),
-    told(
+    with_help(
         "The column of group ids (orders, queries, topics), in any order. The metric "
         "is then taken in each group and averaged as --average says."
     ),
 ]
 PosLabel = Annotated[
     LabelValue,
-    told('The value that means "positive" where labels are not 0/1 or true/false.'),
+    with_help(
+        'The value that means "positive" where labels are not 0/1 or true/false.'
+    ),
 ]
 Drop = Annotated[
     list[str] | None,
     IN_FILE,
     Parameter(metavar="COLUMN", negative=""),
-    told("A column that is no feature, such as an id; repeat it for several."),
+    with_help("A column that is no feature, such as an id; repeat it for several."),
 ]
 Decisions = Annotated[
     Column,
-    told(
+    with_help(
         "The column of decisions. By default the one called decision, prediction, "
         "predicted, pred or y_pred."
     ),
@@ -206,19 +219,21 @@ InputFormat = Annotated[Format | None, INPUT_FORMAT]
 InputEncoding = Annotated[
     Encoding,
     IN_FILE,
-    told("How the text of the input is written; what is written is UTF-8."),
+    with_help("How the text of the input is written; what is written is UTF-8."),
 ]
 MaxLine = Annotated[
     str,
     IN_FILE,
     Parameter(metavar="SIZE"),
-    told("The longest line of text; a longer one is refused before it takes memory."),
+    with_help(
+        "The longest line of text; a longer one is refused before it takes memory."
+    ),
 ]
 MAX_LINE = "64MiB"
 RuleFile = Annotated[
     FilePath | None,
     Parameter(group=RULE),
-    told(
+    with_help(
         "A file of `argmetric tune`: its threshold decides, and its metric is forecast."
     ),
 ]
@@ -233,7 +248,7 @@ MetricName = Annotated[str, NAMED_METRIC]
 AverageOver = Annotated[
     Average | None,
     Parameter(group=METRIC),
-    told(
+    with_help(
         'With --group: "groups" is the mean of the metric over groups, "pooled" is the '
         "metric of all rows together. [default: groups]"
     ),
@@ -241,7 +256,7 @@ AverageOver = Annotated[
 WideAverageOver = Annotated[
     Average | WideAverage | None,
     Parameter(group=METRIC),
-    told(
+    with_help(
         'With --group: "groups" is the mean of the metric over groups (default), '
         '"pooled" is the metric of all rows together. With --scores: "macro" is the '
         'mean over labels (default), "samples" the mean over rows, "micro" the metric '
@@ -251,7 +266,7 @@ WideAverageOver = Annotated[
 ZeroOverZero = Annotated[
     ZeroDivision | None,
     Parameter(group=METRIC),
-    told(
+    with_help(
         "What an empty answer counts where nothing is positive (0/0): 0, 1, or nan to "
         "leave the case out. [default: 0]"
     ),
@@ -259,7 +274,7 @@ ZeroOverZero = Annotated[
 Choice = Annotated[
     Literal["best", "one-se"],
     Parameter(group=METRIC),
-    told(
+    with_help(
         '"best" is the threshold with the best score, "one-se" the one with the fewest '
         "positives whose score is within a standard error of it."
     ),
@@ -270,7 +285,7 @@ _MOST = Parameter(
 Most = Annotated[
     int | float | None,
     _MOST,
-    told(
+    with_help(
         "Choose at most this many (500), or this share of all rows (5%); with --group, "
         "this many in each group."
     ),
@@ -278,21 +293,23 @@ Most = Annotated[
 MostTuned = Annotated[
     int | float | None,
     _MOST,
-    told("Choose at most this many of these rows, or this share of them: 500, or 5%."),
+    with_help(
+        "Choose at most this many of these rows, or this share of them: 500, or 5%."
+    ),
 ]
 Least = Annotated[int, Parameter(converter=_whole, group=LIMITS, validator=COUNT)]
 Share = Annotated[float | None, Parameter(group=LIMITS, validator=FRACTION)]
 Coverage = Annotated[
     float,
     Parameter(group=FORECAST, validator=INNER_FRACTION),
-    told("The probability with which the interval holds the score."),
+    with_help("The probability with which the interval holds the score."),
 ]
 PriorShare = Annotated[
     float | Literal["estimate"] | None,
     Parameter(
         converter=_share_or_estimate, metavar="SHARE|estimate", group=CALIBRATION
     ),
-    told(
+    with_help(
         "The share of positives now, if it differs from the one that the probabilities "
         'stand for; "estimate" finds it by comparing the scores with those of '
         "--reference, if each class still looks as it did there."
@@ -301,7 +318,7 @@ PriorShare = Annotated[
 FailUnder = Annotated[
     float | None,
     Parameter(group=OUTPUT, validator=FINITE),
-    told(
+    with_help(
         "Exit with 3 if the score is worse than this: under it, or over it for a "
         "metric that is minimised."
     ),
@@ -311,12 +328,12 @@ FailUnder = Annotated[
 Seed = Annotated[
     int,
     Parameter(converter=_whole, validator=_SEED),
-    told("The seed of all that is drawn."),
+    with_help("The seed of all that is drawn."),
 ]
 Jobs = Annotated[
     int | None,
     Parameter(alias="-j", converter=_whole, validator=_jobs),
-    told(
+    with_help(
         "The number of threads for groups, -1 for one on each core; results do not "
         "depend on it."
     ),
@@ -326,21 +343,21 @@ Jobs = Annotated[
 Target = Annotated[WrittenPath | None, _WRITTEN, Parameter(alias="-o")]
 RowsTarget = Annotated[
     Target,
-    told(
+    with_help(
         "The file to write, replaced whole or not at all. By default, or for -, the "
         "rows go to standard output in the format of the input."
     ),
 ]
 TextTarget = Annotated[
     Target,
-    told(
+    with_help(
         "The file to write, replaced whole or not at all. By default standard output."
     ),
 ]
 ReportTarget = Annotated[
     WrittenPath | None,
     _WRITTEN,
-    told(
+    with_help(
         "Also write a report: a page (.html), or the same as Markdown (.md), JSON "
         "(.json) or text (.txt)."
     ),
@@ -351,12 +368,12 @@ OUTPUT_FORMAT = Parameter(
 OutputFormat = Annotated[Written | None, OUTPUT_FORMAT]
 NewColumn = Annotated[ColumnName, _WRITTEN]
 NewDecisions = Annotated[
-    NewColumn, told("The name of the column of decisions that is added.")
+    NewColumn, with_help("The name of the column of decisions that is added.")
 ]
-Json = Annotated[bool, Flag, _WRITTEN, told("Print the answer as JSON.")]
+Json = Annotated[bool, Flag, _WRITTEN, with_help("Print the answer as JSON.")]
 JsonSummary = Annotated[
     Json,
-    told(
+    with_help(
         "Print the summary as JSON to standard output; all else is then written only "
         "where --output names a file."
     ),

@@ -62,19 +62,19 @@ def stages() -> Iterator[Callable[[Progress], None] | None]:
 
     def show(at: Progress) -> None:
         seconds = time.monotonic() - begun.setdefault(at.stage, time.monotonic())
-        status.update(told(at, seconds))
+        status.update(stage_line(at, seconds))
 
     with _after_a_while(status):
         yield show
 
 
-def told(at: Progress, seconds: float) -> str:
+def stage_line(at: Progress, seconds: float) -> str:
     """One line on a stage that has run for so long.
 
     Examples
     --------
     >>> from argmetric.scale import Progress
-    >>> told(Progress("decide", 2_000_000, 8_000_000), 4.0)
+    >>> stage_line(Progress("decide", 2_000_000, 8_000_000), 4.0)
     'decide: 2,000,000 of 8,000,000 rows, 500,000 rows/s, 12 s left'
     """
     line = f"{at.stage}: {at.done:,} of {at.rows:,} rows"

@@ -1,21 +1,184 @@
-"""Summaries as tables for people."""
+"""What a command found, as plain values for ``--json`` and as lines for people.
+
+docs/json.rst lists the keys of every command with their types and meanings; a test
+holds what is printed to it.
+"""
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from argmetric.cli._summary import Values, as_json
-from argmetric.metrics import convention_in_words
+import numpy as np
+import numpy.typing as npt
+
+from argmetric import _files as files
+from argmetric._input.types import Floats
+from argmetric._results.display import shortest_cut
+from argmetric.cli._errors import DONE, say
+from argmetric.cli.scores._load import Batch, Groups
+from argmetric.cli.scores._rows import Input, shown_input
+from argmetric.metrics import Metric, convention_in_words
 
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from argmetric import Forecast
+
+Values = dict[str, Any]  # what a command found, by the keys of docs/json.rst
 _SMALL = 0.001  # four decimals would leave nothing of it
+Facts = list[tuple[str, str]]
+Table = tuple[Any, ...]
 _WIDTH_OF_FILES = 200  # where nobody sees a wrapped line, none is wrapped
+
+
+def rows_described(table: files.Table, **columns: str | None) -> Values:
+    """Return which rows, and the columns used."""
+    return {
+        "file": table.source,
+        "format": table.format,
+        "rows": table.n_rows,
+        "columns": {role: name for role, name in columns.items() if name is not None},
+    }
+
+
+def pieces_described(
+    file: Input, rows: int, groups: int | None, average: Any, **columns: str | None
+) -> Values:
+    """Return which rows of files that were read in pieces, and the columns used."""
+    return {
+        "file": shown_input(file),
+        "format": "parquet",
+        "rows": rows,
+        "columns": {role: name for role, name in columns.items() if name is not None},
+        "groups": groups,
+        "average": average,
+    }
+
+
+def described(
+    table: files.Table, metric: Metric, groups: Groups | None, **columns: str | None
+) -> Values:
+    """Return what was asked: file, rows, columns used, groups, metric, convention."""
+    used = {**columns, "group": None if groups is None else groups.column}
+    return {
+        **rows_described(table, **used),
+        "groups": None if groups is None else len(groups.ids),
+        "average": None if groups is None else groups.average,
+        **metric_described(metric),
+    }
+
+
+def metric_described(metric: Metric) -> Values:
+    """Return the metric and its convention."""
+    zero_division = metric.zero_division
+    return {
+        "metric": metric.name,
+        "greater_is_better": metric.greater_is_better,
+        "zero_division": "nan" if math.isnan(zero_division) else zero_division,
+        "convention": metric.convention,
+    }
+
+
+def batch_described(batch: Batch) -> Values:
+    """Return what was asked of scored rows."""
+    label = batch.labels.column
+    return described(
+        batch.table, batch.metric, batch.groups, score=batch.score, label=label
+    )
+
+
+def forecast_values(forecast: Forecast) -> Values:
+    """Return the expected score of a decision, with its interval."""
+    share = None if forecast.share is None else forecast.share._asdict()
+    return {
+        "mean": forecast.mean,
+        "interval": forecast.interval,
+        "coverage": forecast.coverage,
+        "interval_given_map": forecast.interval_given_map,
+        "share_of_map": forecast.share_of_map,
+        "std": forecast.std,
+        "probability_undefined": forecast.p_undefined,
+        "share": share,
+        "assumptions": list(forecast.assumptions),
+    }
+
+
+def confusion(true: npt.NDArray[Any], predicted: npt.NDArray[Any]) -> Values:
+    """Count rows, or cells, by what they are (0 or 1) and were called."""
+    positive, chosen = true != 0, predicted != 0
+    return {
+        "tp": int((positive & chosen).sum()),
+        "fp": int((~positive & chosen).sum()),
+        "fn": int((positive & ~chosen).sum()),
+        "tn": int((~positive & ~chosen).sum()),
+    }
+
+
+def surprises(forecast: Forecast, real: float | None) -> list[str]:
+    """Return a note where the interval does not hold the real score."""
+    said = None if real is None else forecast.surprise(real)
+    if said is None:
+        return []
+    return [said.replace("calibration_check(y, p)", "argmetric calibrate")]
+
+
+def as_flags(notes: Iterable[str]) -> list[str]:
+    """Return notes in which an argument is the flag that stands for it."""
+    return [note.replace('prior="estimate"', "--prior estimate") for note in notes]
+
+
+def split_ties(batch: Batch, labels: npt.NDArray[Any]) -> Values:
+    """Count ties that the decision cuts through.
+
+    Returns
+    -------
+    dict
+        ``rows``: rows left out although they score as high as one that was chosen;
+        ``groups``: how many groups they are in, 1 at most without groups.
+    """
+    p, groups = batch.scale, batch.groups
+    chosen = np.asarray(labels) != 0
+    if groups is None:
+        codes, n_groups = np.zeros(p.size, dtype=np.int64), 1
+    else:
+        codes, n_groups = groups.codes, len(groups.ids)
+    lowest = np.full(n_groups, np.inf)
+    np.minimum.at(lowest, codes[chosen], p[chosen])
+    left_out = ~chosen & (p == lowest[codes])
+    return {
+        "rows": int(left_out.sum()),
+        "groups": int(np.count_nonzero(np.bincount(codes[left_out]))),
+    }
+
+
+def short_threshold(p: Floats, threshold: float) -> str:
+    """Return a threshold with as few digits as still cut in the same place."""
+    above = p >= threshold
+    low = p[~above].max(initial=-np.inf)
+    high = p[above].min(initial=np.inf)
+    return shortest_cut(threshold, float(low), float(high))
+
+
+def as_json(summary: Mapping[str, object] | list[Any]) -> str:
+    """Return a summary as JSON, in which what is not finite is null."""
+    return json.dumps(_finite(summary), indent=2, allow_nan=False)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(item) for item in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
 
 
 def console(*, stderr: bool) -> Console:
@@ -26,6 +189,72 @@ def console(*, stderr: bool) -> Console:
     if not target.is_terminal and "COLUMNS" not in os.environ:
         target.width = _WIDTH_OF_FILES
     return target
+
+
+def tell(
+    command: str,
+    values: Values,
+    facts: Callable[[Values], Facts],
+    *,
+    json: bool,
+    stderr: bool = False,
+    unwritten: str = "",
+    table: Callable[[Values], Table] | None = None,
+    notes: Facts | None = None,
+) -> int:
+    """Print an answer: its values with --json, else its lines; return the exit code.
+
+    The lines are facts, a table, the assumptions of a forecast, notes, and what was
+    written.
+
+    Parameters
+    ----------
+    command : str
+        The command that answers.
+    values : dict
+        What it found.
+    facts : callable
+        From the values to names and texts.
+    json : bool
+        Whether the values are printed.
+    stderr : bool, optional
+        Whether standard output is left to rows.
+    unwritten : str, optional
+        What went nowhere, with --json, if there is no output.
+    table : callable, optional
+        From the values to what `print_table` takes.
+    notes : list of tuple, optional
+        Sentences, each behind its kind; by default the notes of the values.
+    """
+    if json:
+        print_json(values)
+        if unwritten and values["output"] is None:
+            say(f"{unwritten} not written: no --output")
+        return DONE
+    target = console(stderr=stderr)
+    print_facts(target, f"argmetric {command}", facts(values))
+    if table is not None:
+        print_table(target, *table(values))
+    forecast = values.get("forecast") or {"assumptions": ()}
+    print_notes(target, "assumes", forecast["assumptions"])
+    if notes is None:
+        notes = [("note", note) for note in values.get("notes", ())]
+    for kind, note in notes:
+        print_notes(target, kind, [note])
+    print_notes(target, "written", written(values))
+    return DONE
+
+
+def written(values: Values) -> list[str]:
+    """Which files were written; of standard output there is nothing to tell."""
+    if "bytes" in values:
+        kilobytes = max(1, round(values["bytes"] / 1e3))
+        megabytes = f"{values['bytes'] / 1e6:.1f} MB"
+        size = f"{kilobytes} kB" if kilobytes < 1000 else megabytes
+        return [f"{values['model']} ({size})"]
+    output = values.get("output")
+    given = output if isinstance(output, list) else [output, values.get("html")]
+    return [path for path in given if path not in (None, "-")]
 
 
 def print_json(summary: Mapping[str, object] | list[Any]) -> None:
@@ -48,7 +277,7 @@ def count(value: int, noun: str = "") -> str:
     return f"{value:,} {plural}".rstrip()
 
 
-def asked(summary: Values) -> list[tuple[str, str]]:
+def asked(summary: Values) -> Facts:
     """Return the first lines of every summary: what was asked of which rows."""
     rows = "rows", rows_asked(summary)
     return [rows, *groups_asked(summary), metric_asked(summary)]
@@ -79,7 +308,7 @@ def sentences_asked(summary: Values) -> tuple[str, str]:
     return "sentences", f"{', '.join(sizes)} of {summary['file']}"
 
 
-def groups_asked(summary: Values) -> list[tuple[str, str]]:
+def groups_asked(summary: Values) -> Facts:
     """Return the line on groups, none without groups."""
     if summary["groups"] is None or summary["average"] is None:
         return []
@@ -95,7 +324,19 @@ def expectation(mean: float, forecast: Values) -> str:
     return f"{number(mean)}, {coverage} interval {number(low)} to {number(high)}"
 
 
-def share(forecast: Values) -> list[tuple[str, str]]:
+def positives(summary: Values) -> tuple[str, str]:
+    """Return the line on the rows that were chosen."""
+    share = 100 * summary["positives"] / summary["rows"]
+    return "positives", f"{summary['positives']:,} ({share:.1f} % of the rows)"
+
+
+def real(summary: Values) -> Facts:
+    """Return the line on the score by the labels, none without labels."""
+    score = summary["real"]
+    return [] if score is None else [("real score", number(score))]
+
+
+def share(forecast: Values) -> Facts:
     """Return the line of an estimated share of positives, if there is one."""
     found = forecast["share"]
     if found is None:
@@ -105,7 +346,7 @@ def share(forecast: Values) -> list[tuple[str, str]]:
     return [("share", str(Share(**found)))]
 
 
-def print_facts(target: Console, title: str, facts: Iterable[tuple[str, str]]) -> None:
+def print_facts(target: Console, title: str, facts: Facts) -> None:
     """Print a title and lines of a name and what it is."""
     from rich.table import Table
     from rich.text import Text
@@ -123,10 +364,13 @@ def print_table(
     target: Console,
     header: Sequence[str],
     rows: Iterable[Sequence[str]],
-    *,
     numbers_from: int = 1,
+    more: str = "",
 ) -> None:
-    """Print rows under a header, columns of numbers to the right."""
+    """Print rows under a header, columns of numbers to the right.
+
+    `more` tells of rows that are left out.
+    """
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -141,6 +385,8 @@ def print_table(
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))
     target.print(table)
+    if more:
+        print_notes(target, "and", [more])
 
 
 def print_notes(target: Console, kind: str, notes: Iterable[Any]) -> None:
@@ -149,9 +395,3 @@ def print_notes(target: Console, kind: str, notes: Iterable[Any]) -> None:
 
     for note in notes:
         target.print(Text.assemble((f"{kind}: ", "dim"), str(note)))
-
-
-def print_written(target: Console, output: str | None) -> None:
-    """Print which file was written; of standard output there is nothing to tell."""
-    if output not in (None, "-"):
-        print_notes(target, "written", [output])

@@ -10,20 +10,12 @@ from argmetric._results.whole_files import DataError
 from argmetric._text.corpus.files import HasLabels, read_sentences, write_sentences
 from argmetric._text.corpus.labels import count_chunks
 from argmetric._text.corpus.sentences import CorpusFormat, Sentence
+from argmetric.cli import _options as opt
 from argmetric.cli import _report
-from argmetric.cli._errors import DONE, UsageError
+from argmetric.cli._errors import UsageError
 from argmetric.cli._option_sets import Judge
-from argmetric.cli._options import (
-    METRIC,
-    OUTPUT_FORMAT,
-    FilePath,
-    Flag,
-    JsonSummary,
-    MetricName,
-    TextTarget,
-)
 from argmetric.cli._progress import progress, reading
-from argmetric.cli._summary import Values
+from argmetric.cli._report import Values
 
 if TYPE_CHECKING:
     from argmetric.sequence import LinearChainCRF
@@ -33,27 +25,29 @@ ZeroDivision = Literal["0", "1"]
 
 
 def spans(
-    file: FilePath,
+    file: opt.FilePath,
     /,
     *,
-    model: Annotated[FilePath | None, Parameter(group=_MODEL)] = None,
-    dev: Annotated[FilePath | None, Parameter(group=_MODEL)] = None,
+    model: Annotated[opt.FilePath | None, Parameter(group=_MODEL)] = None,
+    dev: Annotated[opt.FilePath | None, Parameter(group=_MODEL)] = None,
     scheme: Annotated[Literal["IOB2", "BIOES"], Parameter(group=_MODEL)] = "IOB2",
     names: Annotated[
         str | None, Parameter(group=_MODEL, metavar="LABEL,LABEL,...")
     ] = None,
     labels: Annotated[HasLabels, Parameter(group=_MODEL)] = "auto",
     metric: Annotated[
-        MetricName,
+        opt.MetricName,
         Parameter(help="The F-measure: f1, f2, f0.5 (f with any beta)."),
     ] = "f1",
-    zero_division: Annotated[ZeroDivision | None, Parameter(group=METRIC)] = None,
-    level: Annotated[Literal["corpus", "document"], Parameter(group=METRIC)] = "corpus",
-    per_type: Annotated[bool, Flag, Parameter(group=METRIC)] = False,
+    zero_division: Annotated[ZeroDivision | None, Parameter(group=opt.METRIC)] = None,
+    level: Annotated[
+        Literal["corpus", "document"], Parameter(group=opt.METRIC)
+    ] = "corpus",
+    per_type: Annotated[bool, opt.Flag, Parameter(group=opt.METRIC)] = False,
     format: CorpusFormat | None = None,
-    output: TextTarget = None,
-    output_format: Annotated[CorpusFormat | None, OUTPUT_FORMAT] = None,
-    json: JsonSummary = False,
+    output: opt.TextTarget = None,
+    output_format: Annotated[CorpusFormat | None, opt.OUTPUT_FORMAT] = None,
+    json: opt.JsonSummary = False,
 ) -> int:
     """Choose the spans (entities, chunks) with the best expected F-measure.
 
@@ -147,11 +141,8 @@ def spans(
             format=output_format or (format if target == "-" else None),
         )
         summary["output"] = target
-    if json:
-        _report.print_json(summary)
-    else:
-        _print(summary)
-    return DONE
+    notes = [("note", note) for note in _cut_notes(summary)]
+    return _report.tell("spans", summary, _facts, json=json, stderr=True, notes=notes)
 
 
 def _chains(
@@ -228,8 +219,7 @@ def _cut_notes(summary: Values) -> list[str]:
     ]
 
 
-def _print(summary: Values) -> None:
-    target = _report.console(stderr=True)
+def _facts(summary: Values) -> _report.Facts:
     how = "one measure per type" if summary["per_type"] else "all types together"
     what = "E[F]" if summary["method"] == "exact" else "F of expected counts"
     sure = "" if summary["proven"] else f", at most {_report.number(summary['upper'])}"
@@ -257,6 +247,4 @@ def _print(summary: Values) -> None:
         facts.append(
             ("real", f"{_report.number(summary['real'])} (all spans together)")
         )
-    _report.print_facts(target, "argmetric spans", facts)
-    _report.print_notes(target, "note", _cut_notes(summary))
-    _report.print_written(target, summary["output"])
+    return facts

@@ -9,42 +9,22 @@ import numpy.typing as npt
 from cyclopts import Parameter
 
 from argmetric import _files as files
+from argmetric.cli import _options as opt
 from argmetric.cli import _report
-from argmetric.cli._errors import DONE, UsageError, with_flags
-from argmetric.cli._options import (
-    MAX_LINE,
-    METRIC,
-    AverageOver,
-    Coverage,
-    FilePath,
-    Flag,
-    GroupColumn,
-    InputEncoding,
-    InputFormat,
-    Jobs,
-    JsonSummary,
-    MaxLine,
-    MoreFiles,
-    Most,
-    NewColumn,
-    NewDecisions,
-    OutputFormat,
-    RowsFile,
-    RowsTarget,
-    as_count,
-)
+from argmetric.cli._errors import UsageError, with_flags
+from argmetric.cli._option_sets import Columns, GroupJudge
 from argmetric.cli._progress import progress, reading
-from argmetric.cli._summary import Values, described, forecast_values, surprises
-from argmetric.cli.models._features import check_columns
+from argmetric.cli._report import Values, described, forecast_values, surprises
+from argmetric.cli.models._learners import check_columns
 from argmetric.cli.models._saved import SavedModel, load_model, sklearn_version
-from argmetric.cli.scores._inputs import gathered
 from argmetric.cli.scores._load import (
     Groups,
     Labels,
     grouping,
+    load_groups,
     read_rows,
 )
-from argmetric.cli.scores._rows_out import refuse_shared_output, rows_out
+from argmetric.cli.scores._rows import gathered, refuse_shared_output, rows_out
 from argmetric.cli.scores._rules import rule_text
 from argmetric.metrics import Metric
 
@@ -53,31 +33,31 @@ if TYPE_CHECKING:
 
 
 def predict(
-    model: FilePath,
-    file: RowsFile,
+    model: opt.FilePath,
+    file: opt.RowsFile,
     /,
-    *more: MoreFiles,
-    group: GroupColumn = None,
-    format: InputFormat = None,
-    encoding: InputEncoding = "utf-8",
-    max_line: MaxLine = MAX_LINE,
-    average: AverageOver = None,
-    joint: Annotated[bool, Flag, Parameter(group=METRIC)] = False,
+    *more: opt.MoreFiles,
+    group: opt.GroupColumn = None,
+    format: opt.InputFormat = None,
+    encoding: opt.InputEncoding = "utf-8",
+    max_line: opt.MaxLine = opt.MAX_LINE,
+    average: opt.AverageOver = None,
+    joint: Annotated[bool, opt.Flag, Parameter(group=opt.METRIC)] = False,
     max_positives: Annotated[
-        Most,
+        opt.Most,
         Parameter(
             help="With --joint: choose at most this many (500), or this share of all "
             "rows (5%); with --group, this many in each group."
         ),
     ] = None,
-    coverage: Coverage = 0.9,
-    output: RowsTarget = None,
-    output_format: OutputFormat = None,
-    score_column: NewColumn = "score",
-    decision_column: NewDecisions = "decision",
-    json: JsonSummary = False,
+    coverage: opt.Coverage = 0.9,
+    output: opt.RowsTarget = None,
+    output_format: opt.OutputFormat = None,
+    score_column: opt.NewColumn = "score",
+    decision_column: opt.NewDecisions = "decision",
+    json: opt.JsonSummary = False,
     jobs: Annotated[
-        Jobs,
+        opt.Jobs,
         Parameter(
             help="The number of threads for groups with --joint, -1 for one on each "
             "core."
@@ -105,8 +85,8 @@ def predict(
     """
     source = gathered(file, more)
     refuse_shared_output(output, json=json)
-    if average is not None and group is None:
-        raise UsageError("--average is about groups: pass --group COLUMN too")
+    judge = GroupJudge(average=average)
+    judge.average_for(group)  # wrong usage comes before the file is read
     if max_positives is not None and not joint:
         raise UsageError("--max-positives is about the whole batch: pass --joint too")
     if model == "-":
@@ -117,10 +97,7 @@ def predict(
         saved = load_model(model)
     table = read_rows(source, format, encoding, max_line)
     check_columns(table, saved.features)
-    groups = None
-    if group is not None:
-        codes, ids = files.groups(table, files.named_column(table, group))
-        groups = Groups(group, codes, ids, average or "groups")
+    groups = load_groups(table, Columns(group=group), judge)
     new = {score_column: "--score-column", decision_column: "--decision-column"}
     out = rows_out(table, output, output_format, json=json, new=new)
     metric = saved.model.rule_.metric
@@ -130,7 +107,7 @@ def predict(
         p = saved.model.predict_proba(X)[:, place]
         if joint:
             how = grouping(groups)
-            most = as_count(max_positives, table.n_rows, how["average"])
+            most = opt.as_count(max_positives, table.n_rows, how["average"])
             limits: dict[str, Any] = {"max_positives": most, "n_jobs": jobs}
             decision = saved.model.decide(X, **how, **limits)
             chosen = np.asarray(decision.labels).astype(np.bool_)
@@ -150,11 +127,9 @@ def predict(
     }
     decided = saved.model.rule_.named(chosen)
     out.write(table, {score_column: p, decision_column: decided})
-    if json:
-        out.print_json(summary)
-    else:
-        _print(summary)
-    return DONE
+    return _report.tell(
+        "predict", summary, _facts, json=json, stderr=True, unwritten="rows"
+    )
 
 
 def _predicted(
@@ -215,25 +190,18 @@ def _age(saved: SavedModel) -> list[str]:
     return [f"trained with scikit-learn {saved.made_by}, read with {here}"]
 
 
-def _print(summary: Values) -> None:
-    target = _report.console(stderr=True)
-    share = summary["positives"] / summary["rows"]
+def _facts(summary: Values) -> _report.Facts:
     how = "all rows jointly" if summary["joint"] else summary["rule"]
     if summary["joint"] and summary["average"] == "groups":
         how = "each group jointly"
-    facts = [
+    return [
         *_report.asked(summary),
         ("model", summary["model"]),
         ("decided", how),
-        ("positives", f"{summary['positives']:,} ({100 * share:.1f} % of the rows)"),
+        _report.positives(summary),
         (
             "expected",
             _report.expectation(summary["forecast"]["mean"], summary["forecast"]),
         ),
+        *_report.real(summary),
     ]
-    if summary["real"] is not None:
-        facts.append(("real score", _report.number(summary["real"])))
-    _report.print_facts(target, "argmetric predict", facts)
-    _report.print_notes(target, "assumes", summary["forecast"]["assumptions"])
-    _report.print_notes(target, "note", summary["notes"])
-    _report.print_written(target, summary["output"])

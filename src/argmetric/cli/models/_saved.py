@@ -22,7 +22,7 @@ from argmetric import __version__
 from argmetric import _files as files
 from argmetric._results.saving import check_version, parsed
 from argmetric._results.whole_files import written_whole
-from argmetric.cli.models._features import Features
+from argmetric.cli.models._learners import Features
 
 if TYPE_CHECKING:
     from argmetric import MetricClassifier

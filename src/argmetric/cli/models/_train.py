@@ -11,41 +11,26 @@ from cyclopts import Parameter
 
 from argmetric import _files as files
 from argmetric._input.types import Floats
+from argmetric.cli import _options as opt
 from argmetric.cli import _report
-from argmetric.cli._errors import DONE, UsageError
+from argmetric.cli._errors import UsageError
+from argmetric.cli._learning import warnings_in
 from argmetric.cli._option_sets import DEFAULT_GROUP_JUDGE, Columns, GroupJudge
-from argmetric.cli._options import (
-    MAX_LINE,
-    METRIC,
-    Choice,
-    Column,
-    Drop,
-    GroupColumn,
-    InputEncoding,
-    InputFormat,
-    Jobs,
-    Json,
-    MaxLine,
-    MoreFiles,
-    MostTuned,
-    PosLabel,
-    RowsFile,
-    Seed,
-    Share,
-    Target,
-    Weight,
-)
 from argmetric.cli._progress import progress
-from argmetric.cli._summary import Values, described
-from argmetric.cli.models._features import Features, learn_features
-from argmetric.cli.models._learners import STEP, Learner, build_model
+from argmetric.cli._report import Values, described
+from argmetric.cli.models._learners import (
+    STEP,
+    Features,
+    Learner,
+    build_model,
+    learn_features,
+)
 from argmetric.cli.models._saved import (
     SavedModel,
     save_model,
     sklearn_version,
     skops_io,
 )
-from argmetric.cli.scores._inputs import gathered
 from argmetric.cli.scores._load import (
     Groups,
     find_label,
@@ -54,6 +39,7 @@ from argmetric.cli.scores._load import (
     read_rows,
     refuse_shared,
 )
+from argmetric.cli.scores._rows import gathered
 from argmetric.cli.scores._rules import refuse_bad_target, rule_facts, rule_values
 
 if TYPE_CHECKING:
@@ -63,38 +49,38 @@ _MANY_ROWS = 10_000
 
 
 def train(
-    file: RowsFile,
+    file: opt.RowsFile,
     /,
-    *more: MoreFiles,
-    target: Column = None,
-    pos_label: PosLabel = None,
-    drop: Drop = None,
+    *more: opt.MoreFiles,
+    target: opt.Column = None,
+    pos_label: opt.PosLabel = None,
+    drop: opt.Drop = None,
     group: Annotated[
-        GroupColumn,
+        opt.GroupColumn,
         Parameter(
             help="The column of group ids (orders, queries, customers). Rows of a "
             "group stay together when rows are held out, and the metric is averaged as "
             "--average says."
         ),
     ] = None,
-    weight: Weight = None,
-    format: InputFormat = None,
-    encoding: InputEncoding = "utf-8",
-    max_line: MaxLine = MAX_LINE,
+    weight: opt.Weight = None,
+    format: opt.InputFormat = None,
+    encoding: opt.InputEncoding = "utf-8",
+    max_line: opt.MaxLine = opt.MAX_LINE,
     judge: GroupJudge = DEFAULT_GROUP_JUDGE,
     route: Annotated[
-        Literal["tune", "decide", "half", "auto"], Parameter(group=METRIC)
+        Literal["tune", "decide", "half", "auto"], Parameter(group=opt.METRIC)
     ] = "tune",
-    choice: Choice = "best",
-    max_positives: MostTuned = None,
-    min_precision: Share = None,
-    min_recall: Share = None,
+    choice: opt.Choice = "best",
+    max_positives: opt.MostTuned = None,
+    min_precision: opt.Share = None,
+    min_recall: opt.Share = None,
     model: Learner = "boosting",
-    seed: Seed = 0,
-    output: Target = None,
-    json: Json = False,
+    seed: opt.Seed = 0,
+    output: opt.Target = None,
+    json: opt.Json = False,
     jobs: Annotated[
-        Jobs,
+        opt.Jobs,
         Parameter(
             help="The number of folds trained at a time, -1 for one on each core."
         ),
@@ -172,11 +158,10 @@ def train(
         **_found(saved, notes),
         "output": output,
     }
-    if json:
-        _report.print_json(summary)
-    else:
-        _print(summary)
-    return DONE
+    told = [("note", note) for note in summary["notes"]]
+    if output is None:
+        told.append(("note", "the model is not kept: pass -o FILE"))
+    return _report.tell("train", summary, _facts, json=json, notes=told)
 
 
 def _fit(
@@ -194,13 +179,12 @@ def _fit(
     if groups is not None:
         options["groups"] = groups.codes
     X = features.matrix(table)
-    with warnings.catch_warnings(record=True) as caught, _threads(table.n_rows):
-        warnings.simplefilter("always")
+    notes: list[str] = []
+    with warnings_in(notes), _threads(table.n_rows):
         # The pipeline has no weights of its own; its last step gets them by name
         warnings.filterwarnings("ignore", message=".* takes no sample_weight")
         learner.fit(X, y, **options)
-    said = (" ".join(str(warning.message).split()) for warning in caught)
-    return list(dict.fromkeys(said))
+    return notes
 
 
 @contextlib.contextmanager
@@ -231,13 +215,12 @@ def _found(saved: SavedModel, notes: list[str]) -> Values:
     }
 
 
-def _print(summary: Values) -> None:
-    target = _report.console(stderr=False)
+def _facts(summary: Values) -> _report.Facts:
     negative, positive = summary["classes"]
     rule = summary["rule"]
     numbers = _report.count(summary["numbers"], "column")
     words = _report.count(summary["categories"], "column")
-    facts = [
+    return [
         *_report.asked(summary),
         ("features", f"{numbers} of numbers, {words} of words"),
         ("model", summary["model"]),
@@ -248,9 +231,3 @@ def _print(summary: Values) -> None:
         ),
         *rule_facts(rule, rows="held-out rows"),
     ]
-    _report.print_facts(target, "argmetric train", facts)
-    _report.print_notes(target, "note", summary["notes"])
-    if summary["output"] is None:
-        _report.print_notes(target, "note", ["the model is not kept: pass -o FILE"])
-    else:
-        _report.print_notes(target, "written", [summary["output"]])

@@ -18,7 +18,7 @@ from argmetric.cli import _report
 from argmetric.cli._errors import DONE, FAILURE, UsageError, say
 from argmetric.cli._examples import epilogue
 from argmetric.cli._options import Flag, Json
-from argmetric.cli._summary import Values
+from argmetric.cli._report import Values
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -1,28 +1,121 @@
-"""``argmetric parse evaluate``."""
+"""``argmetric parse evaluate``: files of trees, and their scores."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import zip_longest
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from cyclopts import Parameter
 from cyclopts.validators import Number
 
+from argmetric._results.whole_files import DataError
 from argmetric._text.corpus.heads import draw_tree
 from argmetric._text.corpus.tree_scores import N_WORST, score_trees
-from argmetric._text.corpus.trees import Tree
+from argmetric._text.corpus.trees import Tree, TreeFormat, read_trees
 from argmetric.cli import _report
-from argmetric.cli._errors import UsageError
-from argmetric.cli._gate import gate
+from argmetric.cli._errors import gate
+from argmetric.cli._learning import load_learned, refuse_two_streams
 from argmetric.cli._options import FRACTION, FailUnder, FilePath, Json
-from argmetric.cli._progress import progress
-from argmetric.cli._summary import Values
-from argmetric.cli.parse._file import InputFormat, read_file, sentences_described
-from argmetric.cli.parse._scores import attachment, right_of, score_facts
+from argmetric.cli._progress import progress, reading
+from argmetric.cli._report import Values, count, number
 from argmetric.metrics import get_metric
 
+if TYPE_CHECKING:
+    from argmetric._text.corpus.tree_scores import Share
+    from argmetric.search import Tagger, TreeScores
+
+InputFormat = Annotated[
+    TreeFormat | None,
+    Parameter(
+        help="The format of the input, where neither its name nor its content says it."
+    ),
+]
+TaggerFile = Annotated[
+    FilePath | None,
+    Parameter(
+        help="A tagger of `argmetric tag train --task pos`: its tags take the place of "
+        "those of the file."
+    ),
+]
+
+
 _BETWEEN = "   "
+
+
+def read_file(path: str, format: TreeFormat | None) -> list[Tree]:
+    """Read trees; what is wrong with them is told with the line."""
+    with reading(path):
+        return read_trees(path, format=format)
+
+
+def refuse_untagged(trees: Sequence[Tree], what_to_do: str) -> None:
+    """Refuse sentences without parts of speech."""
+    bare = next((tree for tree in trees if tree.tags is None), None)
+    if bare is not None:
+        raise DataError(f"{bare.file} has no parts of speech: {what_to_do}")
+
+
+def read_tagger(path: str | None) -> Tagger | None:
+    """Read a tagger of parts of speech, where one is named."""
+    from argmetric.search import Tagger
+
+    if path is None:
+        return None
+    tagger: Tagger = load_learned(Tagger, "tagger", path)
+    if tagger.task != "pos":
+        raise DataError(
+            f"{path} is a tagger of the task {tagger.task}: parts of speech are needed "
+            "(--task pos)"
+        )
+    return tagger
+
+
+def sentences_described(trees: Sequence[Tree]) -> Values:
+    """Return which sentences of which file."""
+    return {
+        "file": trees[0].file,
+        "sentences": len(trees),
+        "tokens": sum(map(len, trees)),
+    }
+
+
+def right_of(share: Share) -> Values:
+    """A share with its counts."""
+    return {"share": share.value, "right": share.right, "total": share.total}
+
+
+def attachment(found: TreeScores) -> Values:
+    """All scores that are no table."""
+    return {
+        "uas": right_of(found.heads),
+        "uas_without_punctuation": right_of(found.without_punctuation),
+        "las": None if found.labelled is None else right_of(found.labelled),
+        "exact_match": right_of(found.sentences),
+        "roots": right_of(found.roots),
+    }
+
+
+def score_facts(scores: Values) -> list[tuple[str, str]]:
+    """Lines of a name and a score."""
+    las = scores["las"]
+    labelled = [] if las is None else [("LAS", _words(las))]
+    return [
+        ("UAS", _words(scores["uas"])),
+        ("without punctuation", _words(scores["uas_without_punctuation"])),
+        *labelled,
+        ("exact match", _sentences(scores["exact_match"])),
+        ("roots", _sentences(scores["roots"])),
+    ]
+
+
+def _words(found: Values) -> str:
+    return f"{number(found['share'])}, {found['right']:,} of {found['total']:,} words"
+
+
+def _sentences(found: Values) -> str:
+    total = count(found["total"], "sentence")
+    return f"{number(found['share'])}, {found['right']:,} of {total}"
 
 
 def evaluate(
@@ -55,8 +148,7 @@ def evaluate(
     worst
         How many of the worst sentences are drawn.
     """
-    if file == predicted == "-":
-        raise UsageError("only one of the files can be standard input")
+    refuse_two_streams(file, predicted)
     gold, found = read_file(file, format), read_file(predicted, format)
     with progress(f"comparing {len(gold):,} sentences"):
         scores = score_trees(gold, found)
@@ -76,10 +168,9 @@ def evaluate(
         ],
         "worst": [_described(i, gold[i], found[i]) for i in chosen],
     }
-    if json:
-        _report.print_json(summary)
-    else:
-        _print(summary, [(gold[i], found[i]) for i in chosen])
+    _report.tell("parse evaluate", summary, _facts, json=json, table=_lengths)
+    if not json:
+        _draw_worst(summary, [(gold[i], found[i]) for i in chosen])
     return gate(scores.uas, fail_under, get_metric("accuracy"), "the UAS")
 
 
@@ -94,15 +185,15 @@ def _described(number: int, gold: Tree, found: Tree) -> Values:
     }
 
 
-def _print(summary: Values, worst: Sequence[tuple[Tree, Tree]]) -> None:
-    target = _report.console(stderr=False)
-    facts = [
+def _facts(summary: Values) -> _report.Facts:
+    return [
         _report.sentences_asked(summary),
         ("predicted", summary["predicted"]),
         *score_facts(summary["scores"]),
     ]
-    _report.print_facts(target, "argmetric parse evaluate", facts)
-    header = "words", "sentences", "UAS", "exact match"
+
+
+def _lengths(summary: Values) -> _report.Table:
     rows = [
         [
             one["length"],
@@ -112,9 +203,13 @@ def _print(summary: Values, worst: Sequence[tuple[Tree, Tree]]) -> None:
         ]
         for one in summary["lengths"]
     ]
-    _report.print_table(target, header, rows)
+    return ("words", "sentences", "UAS", "exact match"), rows
+
+
+def _draw_worst(summary: Values, worst: Sequence[tuple[Tree, Tree]]) -> None:
     from rich.text import Text
 
+    target = _report.console(stderr=False)
     for one, (gold, found) in zip(summary["worst"], worst, strict=True):
         wrong = f"{one['wrong']} of {_report.count(len(gold), 'head')} wrong"
         title = f"\nsentence {one['sentence']}, line {one['line']}: {wrong}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,16 +12,9 @@ import numpy.typing as npt
 from argmetric import _files as files
 from argmetric._files import Format
 from argmetric.cli import _report
-from argmetric.cli._errors import DONE, UsageError
-from argmetric.cli._option_sets import Columns, Judge, Recalibration, Scores
+from argmetric.cli._errors import UsageError, refuse
+from argmetric.cli._option_sets import Columns, Judge, Recalibration, Scores, Wide
 from argmetric.cli._progress import progress
-from argmetric.cli._summary import (
-    Values,
-    batch_described,
-    forecast_values,
-    surprises,
-)
-from argmetric.cli.scores._inputs import Input
 from argmetric.cli.scores._load import (
     Batch,
     find_score,
@@ -29,8 +23,10 @@ from argmetric.cli.scores._load import (
     read_rows,
     refuse_shared,
 )
-from argmetric.cli.scores._rows_out import rows_out
-from argmetric.cli.scores._rules import load_rule, rule_text, tuned_on
+from argmetric.cli.scores._rows import Input, rows_out
+from argmetric.cli.scores._rules import load_rule, load_wide_rule, rule_text, tuned_on
+from argmetric.cli.scores._wide import WideBatch, load_wide
+from argmetric.cli.scores._wide_summary import label_table, wide_facts, wide_summary
 
 if TYPE_CHECKING:
     from argmetric import Rule
@@ -43,28 +39,21 @@ def refuse_beside_rule(
     report: str | None = None,
 ) -> None:
     """Refuse options that a frozen rule would ignore."""
-    given: dict[str, Any] = {
-        "metric": judge.metric,
-        "zero_division": judge.zero_division,
-        **(limits or {}),
-    }
     if report is not None:
         raise UsageError(
             "with --rule there is no joint decision to report on: argmetric forecast "
             "--rule FILE --report FILE shows what the rule is worth on these rows"
         )
+    given: dict[str, Any] = limits or {}
     if recalibration is not None:
-        given |= {
-            "calibrator": recalibration.calibrator,
-            "reference": recalibration.reference,
-        }
-    for option, value in given.items():
-        if value:
-            shown = option.replace("_", "-")
-            raise UsageError(
-                f"--rule brings its own threshold and metric; --{shown} has no "
-                "effect beside it"
-            )
+        names = "calibrator", "reference"
+        given = given | {name: getattr(recalibration, name) for name in names}
+    refuse(
+        "--rule brings its own threshold and metric; {} has no effect beside it",
+        metric=judge.metric,
+        zero_division=judge.zero_division,
+        **given,
+    )
 
 
 def load_rule_batch(
@@ -122,6 +111,7 @@ def has_probabilities(batch: Batch, rule: Rule) -> bool:
 def apply_rule(
     file: Input,
     path: str,
+    wide: Wide,
     scores: Scores,
     columns: Columns,
     judge: Judge,
@@ -133,21 +123,49 @@ def apply_rule(
     json: bool,
 ) -> int:
     """Do what ``argmetric decide --rule`` is asked for."""
-    rule = load_rule(path)
-    batch = load_rule_batch(file, rule, scores, columns, judge)
-    new = {decision_column: "--decision-column"}
+    batch, rule = load_ruled(file, path, wide, scores, columns, judge)
+    names = batch.named(decision_column)
+    new = dict.fromkeys(names, "--decision-column")
     out = rows_out(batch.table, output, output_format, json=json, new=new)
     with progress(f"deciding {batch.table.n_rows:,} rows"):
-        chosen = rule.applies(batch.p)
-        summary = rule_summary(batch, rule, chosen, coverage, out.target)
-    summary["rule_file"] = path
-    added = {decision_column: rule.named(chosen)}
-    out.write(batch.table, added, numeric=frozenset({batch.score}))
-    if json:
-        out.print_json(summary)
-    else:
-        print_rule(summary, f"{path}, {tuned_on(rule)}")
-    return DONE
+        if isinstance(batch, WideBatch):
+            labels = rule.apply(batch.p)
+            likely = rule.rules[0].probabilities
+            expected = batch.forecast(labels, coverage) if likely else None
+            source = f"the rule of {path}"
+            told: dict[str, Any] = {"rule": rule, "output": out.target}
+            summary = wide_summary(batch, source, labels, expected, **told)
+        else:
+            chosen = rule.applies(batch.p)
+            labels = rule.named(chosen)
+            summary = rule_summary(batch, rule, chosen, coverage, out.target)
+            summary["rule_file"] = path
+    added = dict(zip(names, np.atleast_2d(labels.T), strict=True))
+    out.write(batch.table, added, numeric=batch.score_columns)
+    how: dict[str, Any] = {"facts": wide_facts, "table": label_table}
+    if not wide.asked:
+        how = {"facts": partial(rule_lines, origin=f"{path}, {tuned_on(rule)}")}
+    return _report.tell(
+        "decide", summary, json=json, stderr=True, unwritten="rows", **how
+    )
+
+
+def load_ruled(
+    file: Input,
+    path: str,
+    wide: Wide,
+    scores: Scores,
+    columns: Columns,
+    judge: Judge,
+    *,
+    taken: tuple[str | None, ...] = (),
+) -> tuple[Batch, Any]:
+    """Read a rule, and the rows that it is to decide on."""
+    if wide.asked:
+        rule = load_wide_rule(path)
+        return load_wide(file, wide, scores, columns, judge, rule=rule), rule
+    one = load_rule(path)
+    return load_rule_batch(file, one, scores, columns, judge, taken=taken), one
 
 
 def rule_summary(
@@ -156,29 +174,20 @@ def rule_summary(
     chosen: npt.NDArray[np.bool_],
     coverage: float,
     output: str | None,
-) -> Values:
+) -> _report.Values:
     """Return what a rule gives for a batch, with the score to expect."""
     labels = batch.labels
     notes = [labels.note] if labels.note else []
     real = batch.real_score(chosen)
-    forecast_: Values | None = None
+    forecast_: _report.Values | None = None
     if has_probabilities(batch, rule):
-        from argmetric import forecast
-
-        result = forecast(
-            batch.p,
-            chosen,
-            batch.metric,
-            coverage,
-            **batch.grouping,
-            **batch.scoring,
-        )
-        forecast_ = forecast_values(result)
-        notes += surprises(result, real)
+        result = batch.forecast(chosen, coverage)
+        forecast_ = _report.forecast_values(result)
+        notes += _report.surprises(result, real)
     else:
         notes.append("no forecast: the rule was tuned on scores, not on probabilities")
     return {
-        **batch_described(batch),
+        **_report.batch_described(batch),
         "positives": int(chosen.sum()),
         "expected": None if forecast_ is None else forecast_["mean"],
         "forecast": forecast_,
@@ -194,22 +203,13 @@ def rule_summary(
     }
 
 
-def print_rule(summary: Values, origin: str) -> None:
-    """Print what a rule gives."""
-    target = _report.console(stderr=True)
-    share = summary["positives"] / summary["rows"]
-    forecast = summary["forecast"]
+def rule_lines(summary: _report.Values, origin: str) -> _report.Facts:
+    """Return the lines on what a rule gives."""
     facts = [
         *_report.asked(summary),
         ("rule", f"{summary['rule']} ({origin})"),
-        ("positives", f"{summary['positives']:,} ({100 * share:.1f} % of the rows)"),
+        _report.positives(summary),
     ]
-    if forecast is not None:
+    if (forecast := summary["forecast"]) is not None:
         facts.append(("expected", _report.expectation(forecast["mean"], forecast)))
-    if summary["real"] is not None:
-        facts.append(("real score", _report.number(summary["real"])))
-    _report.print_facts(target, "argmetric decide", facts)
-    if forecast is not None:
-        _report.print_notes(target, "assumes", forecast["assumptions"])
-    _report.print_notes(target, "note", summary["notes"])
-    _report.print_written(target, summary["output"])
+    return [*facts, *_report.real(summary)]

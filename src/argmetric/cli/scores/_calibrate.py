@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
@@ -11,39 +12,12 @@ from argmetric._calibrate.calibrate import DEFAULT
 from argmetric._calibrate.fit import METHOD_WORDS, Method
 from argmetric._files import Format
 from argmetric._input.label_words import Spelled
-from argmetric._input.validation import Probabilities
 from argmetric._results.whole_files import writing
+from argmetric.cli import _option_sets as sets
+from argmetric.cli import _options as opt
 from argmetric.cli import _report
-from argmetric.cli._errors import DONE, UsageError
-from argmetric.cli._option_sets import (
-    DEFAULT_COLUMNS,
-    DEFAULT_GROUP_JUDGE,
-    DEFAULT_SCORES,
-    Columns,
-    GroupJudge,
-    Judge,
-    Scores,
-)
-from argmetric.cli._options import (
-    CALIBRATION,
-    FilePath,
-    Json,
-    MoreFiles,
-    NewColumn,
-    OutputFormat,
-    RowsFile,
-    Seed,
-    Target,
-    Weight,
-)
+from argmetric.cli._errors import UsageError, refuse
 from argmetric.cli._progress import progress
-from argmetric.cli._summary import (
-    Values,
-    described,
-    metric_described,
-    rows_described,
-)
-from argmetric.cli.scores._inputs import Input, gathered, shown_input
 from argmetric.cli.scores._load import (
     find_score,
     grouping,
@@ -53,9 +27,14 @@ from argmetric.cli.scores._load import (
     read_rows,
     refuse_shared,
 )
-from argmetric.cli.scores._many import NO_PIECES, Pieces, refuse_beside_pieces
+from argmetric.cli.scores._many import IN_MEMORY, NO_PIECES, Pieces
 from argmetric.cli.scores._recalibrate import read_calibrator
-from argmetric.cli.scores._rows_out import refuse_shared_output, rows_out
+from argmetric.cli.scores._rows import (
+    Input,
+    gathered,
+    refuse_shared_output,
+    rows_out,
+)
 from argmetric.cli.scores._rules import refuse_bad_target
 
 if TYPE_CHECKING:
@@ -67,32 +46,32 @@ _MAPS = ", ".join(f"{name} ({words})" for name, words in METHOD_WORDS.items())
 
 
 def calibrate(
-    file: RowsFile,
+    file: opt.RowsFile,
     /,
-    *more: MoreFiles,
-    scores: Scores = DEFAULT_SCORES,
-    columns: Columns = DEFAULT_COLUMNS,
-    weight: Weight = None,
-    judge: GroupJudge = DEFAULT_GROUP_JUDGE,
+    *more: opt.MoreFiles,
+    scores: sets.Scores = sets.DEFAULT_SCORES,
+    columns: sets.Columns = sets.DEFAULT_COLUMNS,
+    weight: opt.Weight = None,
+    judge: sets.GroupJudge = sets.DEFAULT_GROUP_JUDGE,
     method: Annotated[
         Method | None,
         Parameter(
-            group=CALIBRATION,
+            group=opt.CALIBRATION,
             help=f"The kind of map: {_MAPS}. [default: {DEFAULT}]",
         ),
     ] = None,
-    map: Annotated[FilePath | None, Parameter(group=CALIBRATION)] = None,
-    seed: Seed = 0,
-    output: Target = None,
+    map: Annotated[opt.FilePath | None, Parameter(group=opt.CALIBRATION)] = None,
+    seed: opt.Seed = 0,
+    output: opt.Target = None,
     output_format: Annotated[
-        OutputFormat,
+        opt.OutputFormat,
         Parameter(
             help="With --map: the format of the rows, where the name of the file does "
             "not say it."
         ),
     ] = None,
-    calibrated_column: NewColumn = "calibrated",
-    json: Json = False,
+    calibrated_column: opt.NewColumn = "calibrated",
+    json: opt.Json = False,
     pieces: Pieces = NO_PIECES,
 ) -> int:
     """Check probabilities against labels and fit a map that mends them, or apply one.
@@ -121,8 +100,18 @@ def calibrate(
     source = gathered(file, more)
     in_pieces = pieces.asked_for(source)
     if map is not None:
-        refuse_beside_pieces(map=in_pieces)
-        _refuse_beside_map(columns, judge, weight, method)
+        refuse(IN_MEMORY, map=in_pieces)
+        refuse(
+            "--map is applied as it is; {} has no effect beside it",
+            method=method,
+            weight=weight,
+            label=columns.label,
+            pos_label=columns.pos_label,
+            group=columns.group,
+            metric=judge.metric,
+            average=judge.average,
+            zero_division=judge.zero_division,
+        )
         refuse_shared_output(output, json=json)
         return _apply(
             source, map, scores, columns, output, output_format, calibrated_column, json
@@ -134,7 +123,7 @@ def calibrate(
     if output is not None:
         refuse_bad_target(output)
     if in_pieces:
-        refuse_beside_pieces(format=columns.format is not None)
+        refuse(IN_MEMORY, format=columns.format)
         summary, check = _in_pieces(
             source,
             scores,
@@ -159,31 +148,31 @@ def calibrate(
         from argmetric import calibrate as fitted
         from argmetric import calibration_check
 
-        labels, checked = y.astype(bool), Probabilities(p, scores.logits)
+        labels = y.astype(bool)
         how: dict[str, Any] = {"sample_weight": weights, "logits": scores.logits}
         how["method"] = method or DEFAULT
-        calibrator = fitted(labels, checked, **how)
+        calibrator = fitted(labels, p, **how)
         check = calibration_check(
-            labels, checked, metric, **grouping(groups), **how, random_state=seed
+            labels, p, metric, **grouping(groups), **how, random_state=seed
         )
     used = {"score": score, "label": label, "weight": weight}
-    asked = described(table, metric, groups, **used)
+    asked = _report.described(table, metric, groups, **used)
     summary = _summary(asked, calibrator, check, output)
     return _tell(summary, check, json=json)
 
 
 def _in_pieces(
     file: Input,
-    scores: Scores,
-    columns: Columns,
-    judge: Judge,
+    scores: sets.Scores,
+    columns: sets.Columns,
+    judge: sets.Judge,
     pieces: Pieces,
     output: str | None,
     seed: int,
     *,
     weight: str | None,
     method: Method,
-) -> tuple[Values, CalibrationCheck]:
+) -> tuple[_report.Values, CalibrationCheck]:
     """Fit a map on files of any size, and check as many of their rows as may be."""
     from argmetric import scale
 
@@ -208,21 +197,17 @@ def _in_pieces(
             **how,
         )
     used["group"] = columns.group
-    asked: Values = {
-        "file": shown_input(file),
-        "format": "parquet",
-        "rows": calibrator.n,
-        "columns": {role: name for role, name in used.items() if name is not None},
-        "groups": None,
-        "average": average,
-        **metric_described(metric),
-    }
+    asked = _report.pieces_described(file, calibrator.n, None, average, **used)
+    asked |= _report.metric_described(metric)
     return _summary(asked, calibrator, check, output), check
 
 
 def _summary(
-    asked: Values, calibrator: Calibrator, check: CalibrationCheck, output: str | None
-) -> Values:
+    asked: _report.Values,
+    calibrator: Calibrator,
+    check: CalibrationCheck,
+    output: str | None,
+) -> _report.Values:
     """What was found; the map is written first."""
     if output is not None:
         with writing(output):
@@ -236,39 +221,17 @@ def _summary(
     }
 
 
-def _tell(summary: Values, check: CalibrationCheck, *, json: bool) -> int:
-    if json:
-        _report.print_json(summary)
-    else:
-        _print_check(summary, check)
-    return DONE
-
-
-def _refuse_beside_map(
-    columns: Columns, judge: Judge, weight: str | None, method: str | None
-) -> None:
-    given = {
-        "--method": method,
-        "--weight": weight,
-        "--label": columns.label,
-        "--pos-label": columns.pos_label,
-        "--group": columns.group,
-        "--metric": judge.metric,
-        "--average": judge.average,
-        "--zero-division": judge.zero_division,
-    }
-    for option, value in given.items():
-        if value is not None:
-            raise UsageError(
-                f"--map is applied as it is; {option} has no effect beside it"
-            )
+def _tell(summary: _report.Values, check: CalibrationCheck, *, json: bool) -> int:
+    facts = partial(_check_facts, check=check)
+    notes = [("note", note) for note in check.notes]
+    return _report.tell("calibrate", summary, facts, json=json, notes=notes)
 
 
 def _apply(
     file: Input,
     path: str,
-    scores: Scores,
-    columns: Columns,
+    scores: sets.Scores,
+    columns: sets.Columns,
     output: str | None,
     output_format: Format | None,
     name: str,
@@ -282,8 +245,8 @@ def _apply(
     out = rows_out(table, output, output_format, json=json, new=new)
     with progress(f"calibrating {table.n_rows:,} rows"):
         mended = calibrator.apply(p, logits=scores.logits)
-    summary: Values = {
-        **rows_described(table, score=score),
+    summary: _report.Values = {
+        **_report.rows_described(table, score=score),
         "calibrator": calibrator.to_dict(),
         "formula": calibrator.formula,
         "mean_before": None if scores.logits else float(p.mean()),
@@ -291,32 +254,31 @@ def _apply(
         "output": out.target,
     }
     out.write(table, {name: mended}, numeric=frozenset({score}))
-    if json:
-        out.print_json(summary)
-        return DONE
-    target = _report.console(stderr=True)
+    facts = partial(_map_facts, map=f"{calibrator.formula} ({calibrator.summary})")
+    return _report.tell(
+        "calibrate", summary, facts, json=json, stderr=True, unwritten="rows"
+    )
+
+
+def _map_facts(summary: _report.Values, map: str) -> _report.Facts:
     before = summary["mean_before"]
     was = "" if before is None else f", was {_report.number(before)}"
-    facts = [
+    return [
         ("rows", _report.rows_asked(summary)),
-        ("map", f"{calibrator.formula} ({calibrator.summary})"),
+        ("map", map),
         ("mean", f"{_report.number(summary['mean'])}{was}"),
     ]
-    _report.print_facts(target, "argmetric calibrate", facts)
-    _report.print_written(target, summary["output"])
-    return DONE
 
 
-def _print_check(summary: Values, check: CalibrationCheck) -> None:
+def _check_facts(summary: _report.Values, check: CalibrationCheck) -> _report.Facts:
     from argmetric._calibration_check import reworded
 
-    target = _report.console(stderr=False)
     share = check.n_positives / check.n
     decides, forecasts = reworded(
         check.advice, "pass the map as --calibrator", "take the cut of argmetric tune"
     )
     expected = {"decide": check.expected, "recalibrate": check.expected_recalibrated}
-    facts = [
+    return [
         *_report.asked(summary),
         ("truth", f"{check.n_positives:,} positive ({100 * share:.1f} % of the rows)"),
         ("fit to decide with?", f"{check.fit_to_decide}: {decides}"),
@@ -333,10 +295,6 @@ def _print_check(summary: Values, check: CalibrationCheck) -> None:
         ("ECE", f"{check.ece:.4f}, recalibrated {check.recalibrated.ece:.4f}"),
         ("map", summary["formula"]),
     ]
-    _report.print_facts(target, "argmetric calibrate", facts)
-    _report.print_notes(target, "note", check.notes)
-    if summary["output"] is not None:
-        _report.print_notes(target, "written", [summary["output"]])
 
 
 def _scored(route: Route, expected: float | None, mark: str) -> str:

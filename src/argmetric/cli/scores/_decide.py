@@ -2,83 +2,65 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from dataclasses import replace
 from functools import partial
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import numpy as np
 from cyclopts import Parameter
 
-from argmetric.cli._errors import DONE, UsageError
-from argmetric.cli._option_sets import (
-    DEFAULT_COLUMNS,
-    DEFAULT_JUDGE,
-    DEFAULT_SCORES,
-    NO_RECALIBRATION,
-    Columns,
-    Judge,
-    Recalibration,
-    Scores,
-)
-from argmetric.cli._options import (
-    CALIBRATION,
-    Coverage,
-    Jobs,
-    JsonSummary,
-    Least,
-    MoreFiles,
-    Most,
-    NewDecisions,
-    OutputFormat,
-    PriorShare,
-    ReportTarget,
-    RowsFile,
-    RowsTarget,
-    RuleFile,
-    Share,
-    as_count,
-    refuse_percent,
-)
+from argmetric.cli import _option_sets as sets
+from argmetric.cli import _options as opt
+from argmetric.cli import _report
+from argmetric.cli._errors import UsageError, refuse
 from argmetric.cli._progress import progress
-from argmetric.cli._summary import Values
-from argmetric.cli.scores._decided import decision_summary, print_decision
-from argmetric.cli.scores._inputs import gathered
-from argmetric.cli.scores._load import load_batch
+from argmetric.cli._report import (
+    Values,
+    as_flags,
+    batch_described,
+    forecast_values,
+    short_threshold,
+    split_ties,
+    surprises,
+)
+from argmetric.cli.scores._load import Batch, load_batch
 from argmetric.cli.scores._many import (
+    IN_MEMORY,
     NOT_MANY,
     Many,
     decide_many,
-    refuse_beside_pieces,
 )
-from argmetric.cli.scores._recalibrate import recalibrated
-from argmetric.cli.scores._route import Route, take_route
-from argmetric.cli.scores._rows_out import refuse_shared_output, rows_out
-from argmetric.cli.scores.wide._columns import NOT_WIDE, Wide, refuse_beside_wide
+from argmetric.cli.scores._recalibrate import Route, recalibrated, take_route
+from argmetric.cli.scores._rows import gathered, refuse_shared_output, rows_out
+
+if TYPE_CHECKING:
+    from argmetric import Decision
 
 
 def decide(
-    file: RowsFile,
+    file: opt.RowsFile,
     /,
-    *more: MoreFiles,
-    scores: Scores = DEFAULT_SCORES,
-    wide: Wide = NOT_WIDE,
-    columns: Columns = DEFAULT_COLUMNS,
-    judge: Judge = DEFAULT_JUDGE,
-    recalibration: Recalibration = NO_RECALIBRATION,
-    route: Annotated[Route, Parameter(group=CALIBRATION)] = "recalibrate",
-    prior: PriorShare = None,
-    rule: RuleFile = None,
-    max_positives: Most = None,
-    min_positives: Least = 0,
-    min_precision: Share = None,
-    min_recall: Share = None,
-    coverage: Coverage = 0.9,
-    output: RowsTarget = None,
-    output_format: OutputFormat = None,
-    decision_column: NewDecisions = "decision",
-    report: ReportTarget = None,
-    json: JsonSummary = False,
-    jobs: Jobs = None,
+    *more: opt.MoreFiles,
+    scores: sets.Scores = sets.DEFAULT_SCORES,
+    wide: sets.Wide = sets.NOT_WIDE,
+    columns: sets.Columns = sets.DEFAULT_COLUMNS,
+    judge: sets.Judge = sets.DEFAULT_JUDGE,
+    recalibration: sets.Recalibration = sets.NO_RECALIBRATION,
+    route: Annotated[Route, Parameter(group=opt.CALIBRATION)] = "recalibrate",
+    prior: opt.PriorShare = None,
+    rule: opt.RuleFile = None,
+    max_positives: opt.Most = None,
+    min_positives: opt.Least = 0,
+    min_precision: opt.Share = None,
+    min_recall: opt.Share = None,
+    coverage: opt.Coverage = 0.9,
+    output: opt.RowsTarget = None,
+    output_format: opt.OutputFormat = None,
+    decision_column: opt.NewDecisions = "decision",
+    report: opt.ReportTarget = None,
+    json: opt.JsonSummary = False,
+    jobs: opt.Jobs = None,
     many: Many = NOT_MANY,
 ) -> int:
     """Choose the labels that maximise the expected metric, and write them to the rows.
@@ -123,17 +105,19 @@ def decide(
     if route != "recalibrate":
         _refuse_beside_route(route, recalibration, limits, rule)
     if prior is not None:
-        _refuse_beside_prior(route=route != "recalibrate", rule=rule, report=report)
+        told = "{} knows nothing of --prior: leave one out"
+        refuse(told, route=route != "recalibrate", rule=rule, report=report)
     if many.asked_for(source):
-        refuse_percent(max_positives, "work in pieces")
-        refuse_beside_pieces(
+        opt.refuse_percent(max_positives, "work in pieces")
+        refuse(
+            IN_MEMORY,
             route=route != "recalibrate",
-            rule=rule is not None,
-            output_format=output_format is not None,
-            format=columns.format is not None,
-            report=report is not None,
-            prior=prior is not None,
-            scores=wide.scores is not None,
+            rule=rule,
+            output_format=output_format,
+            format=columns.format,
+            report=report,
+            prior=prior,
+            scores=wide.scores,
         )
         return decide_many(
             source,
@@ -149,29 +133,15 @@ def decide(
             jobs=jobs,
         )
     if wide.asked:
-        from argmetric.cli.scores.wide._decide import decide_wide
+        from argmetric.cli.scores import _wide
 
-        refuse_percent(max_positives, "a decision on several labels")
-        refuse_beside_wide(
+        opt.refuse_percent(max_positives, "a decision on several labels")
+        refuse(
+            _wide.ONE_COLUMN,
             route=route != "recalibrate",
-            report=report is not None,
-            prior=prior is not None,
-        )
-        return decide_wide(
-            source,
-            wide,
-            scores,
-            columns,
-            judge,
-            recalibration,
-            limits,
-            rule=rule,
-            coverage=coverage,
-            output=output,
-            output_format=output_format,
-            decision_column=decision_column,
-            json=json,
-            jobs=jobs,
+            report=report,
+            prior=prior,
+            reference=recalibration.reference,
         )
     if rule is not None:
         from argmetric.cli.scores._apply import apply_rule, refuse_beside_rule
@@ -180,6 +150,7 @@ def decide(
         return apply_rule(
             source,
             rule,
+            wide,
             scores,
             columns,
             judge,
@@ -193,18 +164,19 @@ def decide(
         from argmetric.cli.scores._page import require
 
         require(report)
-    shared = recalibration.reference is not None
-    batch = load_batch(source, scores, columns, judge, shared=shared)
+    batch: Batch
+    if wide.asked:
+        batch = _wide.load_wide(source, wide, scores, columns, judge)
+    else:
+        shared = recalibration.reference is not None
+        batch = load_batch(source, scores, columns, judge, shared=shared)
     table = batch.table
     average = batch.grouping["average"]
-    limits["max_positives"] = as_count(max_positives, table.n_rows, average)
-    new = {decision_column: "--decision-column"}
+    limits["max_positives"] = opt.as_count(max_positives, table.n_rows, average)
+    names = batch.named(decision_column)
+    new = dict.fromkeys(names, "--decision-column")
     out = rows_out(table, output, output_format, json=json, new=new)
-    summary: Values | Values
-    show: Callable[[], None]
     with progress(f"deciding {table.n_rows:,} rows"):
-        from argmetric import decide as decide_labels
-
         taken, decision = None, None
         if route == "recalibrate":
             batch = recalibrated(batch, recalibration, columns)
@@ -212,31 +184,28 @@ def decide(
             taken = take_route(batch, route, recalibration, columns, judge)
             batch = taken.batch
         if taken is not None and taken.rule is not None:
-            from argmetric.cli.scores._apply import print_rule, rule_summary
+            from argmetric.cli.scores import _apply
 
             chosen = taken.rule.applies(batch.p)
-            by_rule = rule_summary(batch, taken.rule, chosen, coverage, out.target)
             labels = chosen.astype(np.int64)
+            rule_ = taken.rule
+            summary = _apply.rule_summary(batch, rule_, chosen, coverage, out.target)
             origin = f"{recalibration.reference}, route {taken.name}"
-            summary, show = by_rule, partial(print_rule, by_rule, origin)
+            how: dict[str, Any] = {"facts": partial(_apply.rule_lines, origin=origin)}
         else:
-            decision = decide_labels(
-                batch.checked,
-                batch.metric,
-                **batch.grouping,
-                **batch.compared,
-                **limits,
-                prior=prior,
-                n_jobs=jobs,
-            )
-            jointly = decision_summary(batch, decision, coverage, out.target, prior)
+            decision = batch.decide(**limits, prior=prior, n_jobs=jobs)
             labels = decision.labels
-            summary, show = jointly, partial(print_decision, jointly)
+            if wide.asked:
+                summary, how = _of_labels(batch, decision, coverage, out.target)
+            else:
+                summary = decision_summary(batch, decision, coverage, out.target, prior)
+                how = {"facts": decision_facts, "table": cut_table}
     if taken is not None:
         summary["route"] = taken.name
         summary["check"] = None if taken.check is None else taken.check.to_dict()
         summary["notes"] = [taken.note, *summary["notes"]]
-    out.write(table, {decision_column: labels}, numeric=frozenset({batch.score}))
+    added = dict(zip(names, np.atleast_2d(labels.T), strict=True))
+    out.write(table, added, numeric=batch.score_columns)
     if report is not None:
         from argmetric.cli.scores import _page
 
@@ -247,27 +216,149 @@ def decide(
                 _page.report_labels(batch, labels, report, **options)
             else:
                 _page.report_decision(batch, decision, report, **options)
-    if json:
-        out.print_json(summary)
-    else:
-        show()
-    return DONE
+    return _report.tell(
+        "decide", summary, json=json, stderr=True, unwritten="rows", **how
+    )
 
 
-def _refuse_beside_prior(**given: Any) -> None:
-    for option, value in given.items():
-        if value:
-            raise UsageError(f"--{option} knows nothing of --prior: leave one out")
+def _of_labels(
+    batch: Any, decision: Decision, coverage: float, output: str | None
+) -> tuple[Values, dict[str, Any]]:
+    """Return what was decided of several labels, and how it is shown."""
+    from argmetric.cli.scores import _wide_summary as told
+
+    expected = batch.forecast(decision.labels, coverage)
+    source = f"optimal for {batch.metric.name}"
+    given: dict[str, Any] = {"notes": decision.notes, "output": output}
+    summary = told.wide_summary(batch, source, decision.labels, expected, **given)
+    return summary, {"facts": told.wide_facts, "table": told.label_table}
 
 
 def _refuse_beside_route(
-    route: str, recalibration: Recalibration, limits: dict[str, Any], rule: str | None
+    route: str,
+    recalibration: sets.Recalibration,
+    limits: dict[str, Any],
+    rule: str | None,
 ) -> None:
     if recalibration.reference is None:
         raise UsageError(f"--route {route} needs labelled rows: pass --reference FILE")
     if rule is not None:
         raise UsageError("--rule brings its own threshold; --route has no effect then")
-    given = [name for name, value in limits.items() if value]
-    if route != "decide" and given:
-        option = given[0].replace("_", "-")
-        raise UsageError(f"--{option} bounds a decision: pass --route decide with it")
+    if route != "decide":
+        refuse("{} bounds a decision: pass --route decide with it", **limits)
+
+
+def decision_summary(
+    batch: Batch,
+    decision: Decision,
+    coverage: float,
+    output: str | None,
+    prior: float | Literal["estimate"] | None,
+) -> Values:
+    """Return what was decided for a batch, with the score to expect."""
+    forecast_ = batch.forecast(decision.labels, coverage, prior=prior)
+    # Thresholds are those of the scores that were decided on
+    batch = replace(batch, calibrator=decision._asked["calibrator"])
+    labels = batch.labels
+    # That scores were recalibrated is said among the assumptions
+    said = tuple(forecast_.assumptions)
+    notes = as_flags(note for note in decision.notes if not note.startswith(said))
+    real = batch.real_score(decision.labels)
+    notes += surprises(forecast_, real)
+    return {
+        **batch_described(batch),
+        "positives": decision.n_positives,
+        "expected": decision.expected,
+        "error": decision.error,
+        "forecast": forecast_values(forecast_),
+        "threshold": decision.threshold,
+        "rule": _rule(batch, decision.threshold),
+        "threshold_raw": decision.threshold_raw,
+        "rule_raw": _raw_rule(batch, decision.threshold_raw),
+        "ties": split_ties(batch, decision.labels),
+        "best_cut": _cut(batch, decision.best_cut),
+        "cut_half": _cut(batch, decision.cut_half),
+        "real": real,
+        "prior": prior,
+        "calibrator": None if batch.calibrator is None else batch.calibrator.to_dict(),
+        "notes": [*notes, *([labels.note] if labels.note else [])],
+        "output": output,
+        "route": None,
+        "check": None,
+    }
+
+
+def _rule(batch: Batch, threshold: float | None) -> str | None:
+    """Return a cut as people write it down, None where there is none."""
+    if threshold is None or not math.isfinite(threshold):
+        return None
+    return f"{batch.scale_name} >= {short_threshold(batch.scale, threshold)}"
+
+
+def _raw_rule(batch: Batch, threshold: float | None) -> str | None:
+    """Return the same cut on the scores as they are in the file."""
+    if threshold is None or not math.isfinite(threshold):
+        return None
+    return f"{batch.score} >= {short_threshold(batch.p, threshold)}"
+
+
+def _cut(batch: Batch, cut: Any) -> Values:
+    return {
+        "threshold": cut.threshold,
+        "rule": _rule(batch, cut.threshold),
+        "positives": cut.n_positives,
+        "expected": cut.expected,
+        "real": batch.real_score((batch.scale >= cut.threshold).astype(np.int64)),
+    }
+
+
+def decision_facts(summary: Values) -> _report.Facts:
+    """Return the lines on what was decided."""
+    return [
+        *_report.asked(summary),
+        _report.positives(summary),
+        ("expected", _report.expectation(summary["expected"], summary["forecast"])),
+        *_report.share(summary["forecast"]),
+        ("threshold", _threshold(summary)),
+        ("ties", _ties(summary)),
+        *_report.real(summary),
+    ]
+
+
+def cut_table(summary: Values) -> _report.Table:
+    """Return the decision, the best single cut and the cut at one half in rows."""
+    rows = [("this decision", summary)]
+    for name, key in (("best single cut", "best_cut"), ("cut at 0.5", "cut_half")):
+        cut = summary[key]
+        nothing = "a tie is split" if cut["positives"] else "nothing"
+        rows.append((f"{name}: {cut['rule'] or nothing}", cut))
+    shown = "expected", *(() if summary["real"] is None else ("real",))
+    table = [
+        [rule, f"{cut['positives']:,}", *(_report.number(cut[key]) for key in shown)]
+        for rule, cut in rows
+    ]
+    return ["rule", "positives", *shown], table
+
+
+def _threshold(summary: Values) -> str:
+    rules = [summary["rule"], summary["rule_raw"]]
+    if any(rules):
+        shown = dict.fromkeys(rule for rule in rules if rule is not None)
+        return f"{', or '.join(shown)} gives the same labels"
+    if summary["positives"] == 0:
+        return "none: nothing is predicted positive"
+    if summary["average"] == "groups":
+        return "none: each group has its own cut"
+    return "none: a tie is split"
+
+
+def _ties(summary: Values) -> str:
+    ties = summary["ties"]
+    if not ties["rows"]:
+        return "no tie is split"
+    where = f" in {_report.count(ties['groups'], 'group')}" if summary["groups"] else ""
+    first = "earlier rows" if summary["calibrator"] is None else "higher scores"
+    return (
+        f"{_report.count(ties['rows'], 'row')}{where} left out with the same score as "
+        f"a row that was chosen ({first} come first)"
+    )

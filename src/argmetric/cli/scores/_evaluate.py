@@ -9,27 +9,11 @@ import numpy as np
 from argmetric import _files as files
 from argmetric._input.label_words import Spelled
 from argmetric._input.types import Booleans
+from argmetric.cli import _option_sets as sets
+from argmetric.cli import _options as opt
 from argmetric.cli import _report
-from argmetric.cli._errors import UsageError
-from argmetric.cli._gate import gate
-from argmetric.cli._option_sets import DEFAULT_COLUMNS, DEFAULT_JUDGE, Columns, Judge
-from argmetric.cli._options import (
-    Column,
-    Decisions,
-    FailUnder,
-    Json,
-    MoreFiles,
-    RowsFile,
-)
+from argmetric.cli._errors import UsageError, gate, refuse
 from argmetric.cli._progress import progress
-from argmetric.cli._summary import (
-    Values,
-    confusion,
-    described,
-    metric_described,
-    surprises,
-)
-from argmetric.cli.scores._inputs import Input, gathered, shown_input
 from argmetric.cli.scores._load import (
     Groups,
     grouping,
@@ -40,26 +24,25 @@ from argmetric.cli.scores._load import (
     refuse_shared,
 )
 from argmetric.cli.scores._many import (
+    IN_MEMORY,
     NO_GROUPED_PIECES,
     GroupedPieces,
-    refuse_beside_pieces,
 )
-from argmetric.cli.scores.wide._columns import NOT_WIDE, Wide, refuse_beside_wide
-from argmetric.cli.scores.wide._evaluate import evaluate_wide
+from argmetric.cli.scores._rows import Input, gathered
 from argmetric.metrics import Metric
 
 
 def evaluate(
-    file: RowsFile,
+    file: opt.RowsFile,
     /,
-    *more: MoreFiles,
-    columns: Columns = DEFAULT_COLUMNS,
-    wide: Wide = NOT_WIDE,
-    judge: Judge = DEFAULT_JUDGE,
-    decision_column: Decisions = None,
-    score: Column = None,
-    fail_under: FailUnder = None,
-    json: Json = False,
+    *more: opt.MoreFiles,
+    columns: sets.Columns = sets.DEFAULT_COLUMNS,
+    wide: sets.Wide = sets.NOT_WIDE,
+    judge: sets.Judge = sets.DEFAULT_JUDGE,
+    decision_column: opt.Decisions = None,
+    score: opt.Column = None,
+    fail_under: opt.FailUnder = None,
+    json: opt.Json = False,
     pieces: GroupedPieces = NO_GROUPED_PIECES,
 ) -> int:
     """Score a column of decisions against the true labels.
@@ -76,66 +59,105 @@ def evaluate(
         that they led to expect is not the one that came true.
     """
     source = gathered(file, more)
-    if wide.labels is not None:
-        refuse_beside_wide(score=score is not None)
-        if pieces.asked_for(source):
-            refuse_beside_pieces(labels=True)
-        told, metric = evaluate_wide(
-            source, wide, columns, judge, decision_column, json=json
-        )
-        return gate(told["score"], fail_under, metric, metric.name)
-    if wide.scores is not None:
+    several = wide.labels is not None
+    if several:
+        from argmetric.cli.scores import _wide
+
+        given = {"score": score, "label": columns.label, "group": columns.group}
+        refuse(_wide.ONE_COLUMN, **given)
+    elif wide.scores is not None:
         raise UsageError("--scores goes with --labels: pass the pattern of both")
     metric = judge.resolved()
-    average = judge.average_for(columns.group)
+    average = None if several else judge.average_for(columns.group)
     if pieces.asked_for(source):
-        refuse_beside_pieces(format=columns.format is not None, score=score is not None)
+        refuse(IN_MEMORY, labels=several, format=columns.format, score=score)
         summary = _in_pieces(source, columns, decision_column, metric, average, pieces)
         return _told(summary, metric, fail_under, json=json)
+    if several:
+        return _of_labels(
+            source, wide, columns, judge, decision_column, fail_under, json=json
+        )
     table = read_rows(source, **columns.reading)
     decision, predicted = load_decisions(table, decision_column, columns.pos_label)
     groups = load_groups(table, columns, judge)
     taken = [name for name in (decision, columns.group) if name is not None]
     label, y = load_labels(table, columns, taken=taken)
     refuse_shared(decision_column=decision, label=label, group=columns.group)
-
-    with progress(f"evaluating {table.n_rows:,} rows"):
-        from argmetric import evaluate as score_of
-        from argmetric import forecast
-
-        real = float(score_of(y, predicted, metric, **grouping(groups)))
-        notes = []
-        if score is not None:
-            p = files.probabilities(table, files.named_column(table, score))
-            notes = surprises(forecast(p, predicted, metric, **grouping(groups)), real)
+    p = None
+    if score is not None:
+        p = files.probabilities(table, files.named_column(table, score))
+    real, notes = _scored(table, y, predicted, p, metric, **grouping(groups))
     summary = {
-        **described(table, metric, groups, decision=decision, label=label),
+        **_report.described(table, metric, groups, decision=decision, label=label),
         "score": real,
         "notes": notes,
-        "counts": confusion(y, predicted),
+        "counts": _report.confusion(y, predicted),
         "groups_without_positives": None if groups is None else _empty(groups, y != 0),
     }
     return _told(summary, metric, fail_under, json=json)
 
 
-def _told(
-    summary: Values, metric: Metric, fail_under: float | None, *, json: bool
+def _of_labels(
+    file: Input,
+    wide: sets.Wide,
+    columns: sets.Columns,
+    judge: sets.Judge,
+    decision_column: str | None,
+    fail_under: float | None,
+    *,
+    json: bool,
 ) -> int:
-    if json:
-        _report.print_json(summary)
-    else:
-        _print(summary)
+    """Score the decisions on several labels."""
+    from argmetric.cli.scores import _wide_summary as told
+    from argmetric.cli.scores._wide import load_judged
+
+    metric, average = judge.resolved(), judge.wide_average()
+    table = read_rows(file, **columns.reading)
+    found = load_judged(table, wide, decision_column, columns.pos_label)
+    y, labels = found.y, found.decisions
+    real, notes = _scored(table, y, labels, found.p, metric, average=average)
+    summary = {
+        **told.wide_described(table, metric, found.names, average, **found.patterns),
+        "score": real,
+        "counts": _report.confusion(y, labels),
+        "by_label": told.by_label(found.names, metric, y, labels),
+        "notes": notes,
+    }
+    return _told(summary, metric, fail_under, json=json)
+
+
+def _scored(
+    table: files.Table, y: Any, decisions: Any, p: Any, metric: Metric, **averaged: Any
+) -> tuple[float, list[str]]:
+    """Return the score, and a note where scores led to expect another one."""
+    with progress(f"evaluating {table.n_rows:,} rows"):
+        from argmetric import evaluate as score_of
+        from argmetric import forecast
+
+        real = float(score_of(y, decisions, metric, **averaged))
+        if p is None:
+            return real, []
+        return real, _report.surprises(forecast(p, decisions, metric, **averaged), real)
+
+
+def _told(
+    summary: _report.Values, metric: Metric, fail_under: float | None, *, json: bool
+) -> int:
+    table: Any = None
+    if "by_label" in summary:
+        from argmetric.cli.scores._wide_summary import label_table as table
+    _report.tell("evaluate", summary, _facts, json=json, table=table)
     return gate(summary["score"], fail_under, metric, metric.name)
 
 
 def _in_pieces(
     file: Input,
-    columns: Columns,
+    columns: sets.Columns,
     decision: str | None,
     metric: Metric,
     average: Any,
     pieces: GroupedPieces,
-) -> Values:
+) -> _report.Values:
     from argmetric.scale import evaluate as score_of
 
     with pieces.running() as how:
@@ -151,18 +173,12 @@ def _in_pieces(
             **how,
         )
     used = {"decision": found.decision, "label": found.label, "group": found.group}
-    counts: Any = found.counts
     return {
-        "file": shown_input(file),
-        "format": "parquet",
-        "rows": found.n,
-        "columns": {role: name for role, name in used.items() if name is not None},
-        "groups": found.n_groups,
-        "average": average,
-        **metric_described(metric),
+        **_report.pieces_described(file, found.n, found.n_groups, average, **used),
+        **_report.metric_described(metric),
         "score": found.score,
         "notes": [pieces.note(found.n_files), *found.skipped],
-        "counts": counts,
+        "counts": found.counts,
         "groups_without_positives": found.n_groups_without_positives,
     }
 
@@ -171,12 +187,11 @@ def _empty(groups: Groups, true: Booleans) -> int:
     return len(groups.ids) - int(np.unique(groups.codes[true]).size)
 
 
-def _print(summary: Values) -> None:
-    target = _report.console(stderr=False)
-    counts = _report.counts(summary["counts"])
-    facts = [*_report.asked(summary), ("counts", counts)]
-    if empty := summary["groups_without_positives"]:
+def _facts(summary: _report.Values) -> _report.Facts:
+    asked = _report.asked
+    if "by_label" in summary:
+        from argmetric.cli.scores._wide_summary import wide_asked as asked
+    facts = [*asked(summary), ("counts", _report.counts(summary["counts"]))]
+    if empty := summary.get("groups_without_positives"):
         facts.append(("empty", f"{_report.count(empty, 'group')} without a positive"))
-    facts.append(("score", _report.number(summary["score"])))
-    _report.print_facts(target, "argmetric evaluate", facts)
-    _report.print_notes(target, "note", summary["notes"])
+    return [*facts, ("score", _report.number(summary["score"]))]

@@ -13,8 +13,8 @@ from argmetric.cli._errors import UsageError
 from argmetric.cli._option_sets import DEFAULT_SCORES, Scores
 from argmetric.cli._options import OUTPUT, Column, FilePath, Flag, Json, ZeroDivision
 from argmetric.cli._progress import progress
-from argmetric.cli._summary import Values
-from argmetric.cli.scores._load import read_rows
+from argmetric.cli._report import Values
+from argmetric.cli.scores._load import find_score, read_rows
 
 _QUANTILES = (0.05, 0.5, 0.95)
 _REFERENCE_NAMES = (*files.LABEL_NAMES, *files.DECISION_NAMES, "reference", "boundary")
@@ -66,13 +66,7 @@ def expect(
     chosen = _utility(utility, window, zero_division)
     width = _width(beam)
     table = read_rows(probabilities)
-    score = files.find_column(
-        table,
-        scores.score,
-        files.SCORE_NAMES + (files.LOGIT_NAMES if scores.logits else ()),
-        what="score",
-        role="score",
-    )
+    score = find_score(table, scores)
     p = files.probabilities(table, score, logits=scores.logits)
     other = read_rows(reference)
     column, z = _labels(other, label)
@@ -104,11 +98,7 @@ def expect(
         if law is None
         else {f"{q:g}": law.quantile(q) for q in _QUANTILES},
     }
-    if json:
-        _report.print_json(summary)
-    else:
-        _print(summary)
-    return 0
+    return _report.tell("expect", summary, _facts, json=json)
 
 
 def _utility(name: str, window: int | None, zero_division: str | None) -> Any:
@@ -164,8 +154,7 @@ def _labels(table: files.Table, name: str | None) -> tuple[str, Any]:
     return column, files.labels(table, column).astype(np.int64)
 
 
-def _print(summary: Values) -> None:
-    target = _report.console(stderr=False)
+def _facts(summary: Values) -> _report.Facts:
     columns = summary["columns"]
     better = "" if summary["greater_is_better"] else ", smaller is better"
     window = "" if summary["window"] is None else f", window {summary['window']}"
@@ -186,4 +175,4 @@ def _print(summary: Values) -> None:
             for q, x in summary["quantiles"].items()
         ]
         facts.append(("quantiles", ", ".join(texts)))
-    _report.print_facts(target, "argmetric expect", facts)
+    return facts

@@ -10,89 +10,64 @@ from cyclopts import Parameter, validators
 from argmetric import _files as files
 from argmetric._input.label_words import Spelled
 from argmetric._input.types import Integers
-from argmetric.cli._errors import UsageError
+from argmetric.cli import _option_sets as sets
+from argmetric.cli import _options as opt
+from argmetric.cli import _report
+from argmetric.cli._errors import UsageError, gate, refuse
 from argmetric.cli._learning import warnings_in
-from argmetric.cli._option_sets import (
-    DEFAULT_COLUMNS,
-    DEFAULT_JUDGE,
-    DEFAULT_SCORES,
-    NO_RECALIBRATION,
-    Columns,
-    Judge,
-    Recalibration,
-    Scores,
-)
-from argmetric.cli._options import (
-    FINITE,
-    FORECAST,
-    OUTPUT,
-    ColumnName,
-    Coverage,
-    Decisions,
-    FailUnder,
-    Jobs,
-    Json,
-    MoreFiles,
-    PriorShare,
-    ReportTarget,
-    RowsFile,
-    RuleFile,
-)
 from argmetric.cli._progress import progress
-from argmetric.cli._summary import (
-    Values,
-    as_flags,
-    described,
-    forecast_values,
-    metric_described,
-    surprises,
-)
 from argmetric.cli.scores._apply import (
     has_probabilities,
-    load_rule_batch,
+    load_ruled,
     refuse_beside_rule,
 )
-from argmetric.cli.scores._forecasted import forecast_gate, tell
-from argmetric.cli.scores._inputs import Input, gathered, shown_input
 from argmetric.cli.scores._load import Batch, load_batch, load_decisions, refuse_shared
 from argmetric.cli.scores._many import (
+    IN_MEMORY,
     NO_GROUPED_PIECES,
     GroupedPieces,
-    refuse_beside_pieces,
 )
 from argmetric.cli.scores._page import reference_of, report_labels, require
 from argmetric.cli.scores._recalibrate import recalibrated
-from argmetric.cli.scores._rules import load_rule, rule_text
-from argmetric.cli.scores.wide._columns import NOT_WIDE, Wide, refuse_beside_wide
-from argmetric.cli.scores.wide._forecast import forecast_wide
+from argmetric.cli.scores._rows import Input, gathered
+from argmetric.cli.scores._rules import rule_text
+from argmetric.cli.scores._wide import (
+    ONE_COLUMN,
+    WideBatch,
+    load_wide,
+    wide_decisions,
+)
+from argmetric.cli.scores._wide_summary import label_table, wide_facts, wide_summary
 from argmetric.metrics import Metric
 
 
 def forecast(
-    file: RowsFile,
+    file: opt.RowsFile,
     /,
-    *more: MoreFiles,
-    scores: Scores = DEFAULT_SCORES,
-    wide: Wide = NOT_WIDE,
-    columns: Columns = DEFAULT_COLUMNS,
-    judge: Judge = DEFAULT_JUDGE,
-    recalibration: Recalibration = NO_RECALIBRATION,
-    rule: RuleFile = None,
-    decision_column: Decisions = None,
+    *more: opt.MoreFiles,
+    scores: sets.Scores = sets.DEFAULT_SCORES,
+    wide: sets.Wide = sets.NOT_WIDE,
+    columns: sets.Columns = sets.DEFAULT_COLUMNS,
+    judge: sets.Judge = sets.DEFAULT_JUDGE,
+    recalibration: sets.Recalibration = sets.NO_RECALIBRATION,
+    rule: opt.RuleFile = None,
+    decision_column: opt.Decisions = None,
     threshold: Annotated[
-        float | None, Parameter(group=FORECAST, validator=FINITE)
+        float | None, Parameter(group=opt.FORECAST, validator=opt.FINITE)
     ] = None,
-    coverage: Coverage = 0.9,
-    known: Annotated[ColumnName | None, Parameter(group=FORECAST)] = None,
-    prior: PriorShare = None,
+    coverage: opt.Coverage = 0.9,
+    known: Annotated[opt.ColumnName | None, Parameter(group=opt.FORECAST)] = None,
+    prior: opt.PriorShare = None,
     overdispersion: Annotated[
-        float, Parameter(group=FORECAST, validator=validators.Number(gte=0, lte=5))
+        float, Parameter(group=opt.FORECAST, validator=validators.Number(gte=0, lte=5))
     ] = 0.0,
-    fail_under: FailUnder = None,
-    fail_on: Annotated[Literal["mean", "interval"], Parameter(group=OUTPUT)] = "mean",
-    report: ReportTarget = None,
-    json: Json = False,
-    jobs: Jobs = None,
+    fail_under: opt.FailUnder = None,
+    fail_on: Annotated[
+        Literal["mean", "interval"], Parameter(group=opt.OUTPUT)
+    ] = "mean",
+    report: opt.ReportTarget = None,
+    json: opt.Json = False,
+    jobs: opt.Jobs = None,
     pieces: GroupedPieces = NO_GROUPED_PIECES,
 ) -> int:
     """Forecast the score of a decision before its labels are known.
@@ -122,92 +97,78 @@ def forecast(
     _refuse_two(decision_column=decision_column, threshold=threshold, rule=rule)
     recalibration.check(prior)
     if pieces.asked_for(source):
-        refuse_beside_pieces(
-            format=columns.format is not None,
+        refuse(
+            IN_MEMORY,
+            format=columns.format,
             logits=scores.logits,
-            rule=rule is not None,
+            rule=rule,
             threshold=threshold is not None,
-            known=known is not None,
-            prior=prior is not None,
-            overdispersion=overdispersion > 0,
-            reference=recalibration.reference is not None,
-            calibrator=recalibration.calibrator is not None,
-            label=columns.label is not None,
-            report=report is not None,
-            scores=wide.scores is not None,
+            known=known,
+            prior=prior,
+            overdispersion=overdispersion,
+            reference=recalibration.reference,
+            calibrator=recalibration.calibrator,
+            label=columns.label,
+            report=report,
+            scores=wide.scores,
         )
         metric = judge.resolved()
         average = judge.average_for(columns.group)
         found = _in_pieces(
             source, scores, columns, decision_column, metric, average, coverage, pieces
         )
-        return tell(found, metric, fail_under, fail_on, json=json)
+        return _tell(found, metric, fail_under, fail_on, json=json)
     if wide.asked:
-        refuse_beside_wide(
-            known=known is not None,
-            prior=prior is not None,
-            overdispersion=overdispersion > 0,
-            report=report is not None,
-        )
-        forecast_, metric = forecast_wide(
-            source,
-            wide,
-            scores,
-            columns,
-            judge,
-            recalibration,
-            rule=rule,
-            decision_column=decision_column,
-            threshold=threshold,
-            coverage=coverage,
-            json=json,
-            jobs=jobs,
-        )
-        return forecast_gate(forecast_, metric, fail_under, fail_on)
-    if report is not None:
-        _refuse_beside_report(known, prior, overdispersion)
-        require(report)
-    frozen = None
-    if rule is None:
-        shared = known is not None or recalibration.reference is not None
-        batch = load_batch(source, scores, columns, judge, taken=[known], shared=shared)
-    else:
-        refuse_beside_rule(judge)
-        frozen = load_rule(rule)
-        batch = load_rule_batch(source, frozen, scores, columns, judge, taken=(known,))
-    refuse_shared(score=batch.score, known=known, decision_column=decision_column)
-    arrived = _arrived(batch.table, known, columns.pos_label)
-    with progress(f"forecasting {batch.table.n_rows:,} rows"):
-        from argmetric import forecast as forecast_score
-
-        if recalibration.wanted:
-            batch = recalibrated(batch, recalibration, columns)
-        if frozen is not None:
-            if not has_probabilities(batch, frozen):
-                raise files.DataError(
-                    f"{rule} was tuned on scores, not on probabilities: pass "
-                    "--reference to make them probabilities, or --logits"
-                )
-            source = f"{rule_text(frozen, batch.score)} ({rule})"
-            column, labels = None, frozen.applies(batch.p).astype(np.int64)
-        else:
-            source, column, labels = _decided(
-                batch, decision_column, threshold, prior, jobs
-            )
-        result = forecast_score(
-            batch.checked,
-            labels,
-            batch.metric,
-            coverage,
-            **batch.grouping,
-            known=arrived,
+        refuse(
+            ONE_COLUMN,
+            known=known,
             prior=prior,
             overdispersion=overdispersion,
-            **batch.compared,
+            report=report,
+            reference=recalibration.reference,
         )
+    if report is not None:
+        told = "--report knows nothing of {}: leave one out"
+        refuse(told, known=known, prior=prior, overdispersion=overdispersion)
+        require(report)
+    frozen, shared = None, known is not None or recalibration.reference is not None
+    batch: Batch
+    if rule is not None:
+        refuse_beside_rule(judge, recalibration if wide.asked else None)
+        options = wide, scores, columns, judge
+        batch, frozen = load_ruled(source, rule, *options, taken=(known,))
+    elif wide.asked:
+        batch = load_wide(source, wide, scores, columns, judge)
+    else:
+        batch = load_batch(source, scores, columns, judge, taken=[known], shared=shared)
+    if not wide.asked:
+        refuse_shared(score=batch.score, known=known, decision_column=decision_column)
+    arrived = _arrived(batch.table, known, columns.pos_label)
+    with progress(f"forecasting {batch.table.n_rows:,} rows"):
+        if recalibration.wanted:
+            batch = recalibrated(batch, recalibration, columns)
+        notes: tuple[str, ...] = ()
+        if frozen is not None:
+            where, labels = _ruled(batch, frozen, rule)
+            column = None
+        elif threshold is not None:
+            labels = (batch.p >= threshold).astype(np.int64)
+            where, column = f"{batch.score} >= {threshold:g}", None
+        elif given := _given(batch, decision_column, columns):
+            where, column, labels = given
+        else:
+            decision = batch.decide(prior=prior, n_jobs=jobs)
+            labels, notes = np.asarray(decision.labels), decision.notes
+            where, column = f"optimal for {batch.metric.name}", None
+        result = batch.forecast(
+            labels, coverage, known=arrived, prior=prior, overdispersion=overdispersion
+        )
+    if isinstance(batch, WideBatch):
+        summary = wide_summary(batch, where, labels, result, rule=frozen, notes=notes)
+        return _tell(summary, batch.metric, fail_under, fail_on, json=json)
     real = batch.real_score(labels)
-    summary: Values = {
-        **described(
+    summary = {
+        **_report.described(
             batch.table,
             batch.metric,
             batch.groups,
@@ -216,38 +177,69 @@ def forecast(
             label=batch.labels.column,
             known=known,
         ),
-        "decision": source,
+        "decision": where,
         "positives": int(labels.sum()),
         "expected_positives": result.expected_positives,
         "known": None if arrived is None else int(np.isfinite(arrived).sum()),
         "prior": prior,
         "overdispersion": overdispersion,
         "calibrator": None if batch.calibrator is None else batch.calibrator.to_dict(),
-        "forecast": forecast_values(result),
+        "forecast": _report.forecast_values(result),
         "real": real,
         "notes": [
             *([batch.labels.note] if batch.labels.note else []),
-            *as_flags(result.notes),
-            *surprises(result, real),
+            *_report.as_flags(result.notes),
+            *_report.surprises(result, real),
         ],
     }
     if report is not None:
         with progress("reporting"):
             reference = reference_of(batch, recalibration, columns)
             report_labels(batch, labels, report, coverage=coverage, reference=reference)
-    return tell(summary, batch.metric, fail_under, fail_on, json=json)
+    return _tell(summary, batch.metric, fail_under, fail_on, json=json)
+
+
+def _ruled(batch: Batch, rule: Any, path: str | None) -> tuple[str, Any]:
+    """Return what decides, in words, and the labels that it gives."""
+    if isinstance(batch, WideBatch):
+        if not rule.rules[0].probabilities:
+            raise files.DataError(
+                f"{path} was tuned on scores, not on probabilities: there is no "
+                "forecast"
+            )
+        return f"the rule of {path}", rule.apply(batch.p)
+    if not has_probabilities(batch, rule):
+        raise files.DataError(
+            f"{path} was tuned on scores, not on probabilities: pass --reference to "
+            "make them probabilities, or --logits"
+        )
+    source = f"{rule_text(rule, batch.score)} ({path})"
+    return source, rule.applies(batch.p).astype(np.int64)
+
+
+def _given(
+    batch: Batch, column: str | None, columns: sets.Columns
+) -> tuple[str, str | None, Integers] | None:
+    """Return decisions that are in the file: in words, their column, their values."""
+    if isinstance(batch, WideBatch):
+        found = wide_decisions(batch, column, columns.pos_label)
+        return None if found is None else (f"columns {found[0]!r}", None, found[1])
+    if column is None and not files.default_columns(batch.table, files.DECISION_NAMES):
+        return None
+    column, labels = load_decisions(batch.table, column, None)
+    return f"column {column!r}", column, labels
 
 
 def _in_pieces(
     file: Input,
-    scores: Scores,
-    columns: Columns,
+    scores: sets.Scores,
+    columns: sets.Columns,
     decision: str | None,
     metric: Metric,
     average: Any,
     coverage: float,
     pieces: GroupedPieces,
-) -> Values:
+) -> _report.Values:
     from argmetric.scale import columns_of
     from argmetric.scale import forecast as forecast_score
 
@@ -272,13 +264,8 @@ def _in_pieces(
         )
     used = {"score": score, "decision": decision, "group": columns.group}
     return {
-        "file": shown_input(file),
-        "format": "parquet",
-        "rows": result.n,
-        "columns": {role: name for role, name in used.items() if name is not None},
-        "groups": result.n_groups,
-        "average": average,
-        **metric_described(metric),
+        **_report.pieces_described(file, result.n, result.n_groups, average, **used),
+        **_report.metric_described(metric),
         "decision": f"column {decision!r}",
         "positives": result.n_positives,
         "expected_positives": result.expected_positives,
@@ -286,7 +273,7 @@ def _in_pieces(
         "prior": None,
         "overdispersion": 0.0,
         "calibrator": None,
-        "forecast": forecast_values(result),
+        "forecast": _report.forecast_values(result),
         "real": None,
         "notes": notes,
     }
@@ -300,15 +287,6 @@ def _refuse_two(**chosen: Any) -> None:
         raise UsageError(f"{given[0]} and {given[1]} exclude each other")
 
 
-def _refuse_beside_report(
-    known: str | None, prior: float | str | None, overdispersion: float
-) -> None:
-    given = {"known": known, "prior": prior, "overdispersion": overdispersion or None}
-    for option, value in given.items():
-        if value is not None:
-            raise UsageError(f"--report knows nothing of --{option}: leave one out")
-
-
 def _arrived(table: files.Table, known: str | None, pos_label: str | None) -> Any:
     if known is None:
         return None
@@ -316,29 +294,50 @@ def _arrived(table: files.Table, known: str | None, pos_label: str | None) -> An
     return files.labels(table, name, pos_label=pos_label, missing=True)
 
 
-def _decided(
-    batch: Batch,
-    column: str | None,
-    threshold: float | None,
-    prior: float | Literal["estimate"] | None,
-    jobs: int | None,
-) -> tuple[str, str | None, Integers]:
-    """Return where the decision is from, in words and as a column, and its labels."""
-    if threshold is not None:
-        labels = (batch.p >= threshold).astype(np.int64)
-        return f"{batch.score} >= {threshold:g}", None, labels
-    if column is not None or files.default_columns(batch.table, files.DECISION_NAMES):
-        column, labels = load_decisions(batch.table, column, None)
-        return f"column {column!r}", column, labels
+def _tell(
+    summary: _report.Values,
+    metric: Metric,
+    fail_under: float | None,
+    fail_on: Literal["mean", "interval"],
+    *,
+    json: bool,
+) -> int:
+    """Print a forecast; return the exit code, which is that of the gate."""
+    how: dict[str, Any] = {"facts": _facts}
+    if "by_label" in summary:
+        how = {"facts": wide_facts, "table": label_table}
+    _report.tell("forecast", summary, json=json, **how)
+    return _gate(summary["forecast"], metric, fail_under, fail_on)
 
-    from argmetric import decide
 
-    decision = decide(
-        batch.checked,
-        batch.metric,
-        **batch.grouping,
-        **batch.compared,
-        prior=prior,
-        n_jobs=jobs,
-    )
-    return f"optimal for {batch.metric.name}", None, np.asarray(decision.labels)
+def _gate(
+    forecast: _report.Values,
+    metric: Metric,
+    fail_under: float | None,
+    fail_on: Literal["mean", "interval"],
+) -> int:
+    """Return the exit code for a forecast."""
+    low, high = forecast["interval"]
+    worse_end = low if metric.greater_is_better else high
+    judged = {"mean": forecast["mean"], "interval": worse_end}[fail_on]
+    what = {"mean": "the mean", "interval": "the worse end of the interval"}[fail_on]
+    return gate(judged, fail_under, metric, f"{what} of the forecast")
+
+
+def _facts(summary: _report.Values) -> _report.Facts:
+    positives = _report.count(summary["positives"], "positive")
+    facts = [
+        *_report.asked(summary),
+        ("decision", f"{summary['decision']}, {positives}"),
+        ("truth", f"{summary['expected_positives']:,.1f} positives are expected"),
+    ]
+    if summary["known"] is not None:
+        facts.append(("known", f"{_report.count(summary['known'], 'label')} arrived"))
+    forecast_ = summary["forecast"]
+    facts += _report.share(forecast_)
+    facts.append(("forecast", _report.expectation(forecast_["mean"], forecast_)))
+    if chance := forecast_["probability_undefined"]:
+        facts.append(
+            ("left out", f"outcomes without a score, probability {chance:.4g}")
+        )
+    return [*facts, *_report.real(summary)]

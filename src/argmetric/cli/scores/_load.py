@@ -15,16 +15,15 @@ from argmetric._input.arguments import check_bytes
 from argmetric._input.groups import Groups as CodedGroups
 from argmetric._input.types import Floats, Integers
 from argmetric._input.validation import Probabilities
-from argmetric.cli._encoding import check_encoding
 from argmetric.cli._errors import UsageError, with_flags
 from argmetric.cli._option_sets import Columns, Judge, Scores
-from argmetric.cli._options import MAX_LINE, Average
+from argmetric.cli._options import MAX_LINE, Average, check_encoding
 from argmetric.cli._progress import progress, reading
-from argmetric.cli.scores._inputs import Input, listed, shown_input
+from argmetric.cli.scores._rows import Input, listed, shown_input
 from argmetric.metrics import Metric
 
 if TYPE_CHECKING:
-    from argmetric import Calibrator
+    from argmetric import Calibrator, Decision, Forecast
     from argmetric._calibrate.reference import Reference
 
 
@@ -48,7 +47,7 @@ class Labels:
     """True labels, or a note on why a column was not taken for them."""
 
     column: str | None = None
-    values: Floats | None = None
+    values: Floats | Integers | None = None
     note: str | None = None
 
 
@@ -105,7 +104,7 @@ class Batch:
 
     @property
     def compared(self) -> dict[str, Any]:
-        """The same, where scores are to be compared with those of the reference."""
+        """How scores are to be read, compared with those of the reference if any."""
         if self.reference is None:
             return self.scoring
         from argmetric._calibrate.resolve import FittedReference
@@ -117,6 +116,31 @@ class Batch:
     def grouping(self) -> dict[str, Any]:
         """Groups as the functions of the package take them."""
         return grouping(self.groups)
+
+    @property
+    def score_columns(self) -> frozenset[str]:
+        """The columns of scores."""
+        return frozenset({self.score})
+
+    def named(self, decision: str) -> list[str]:
+        """Return the names of the columns that decisions are written to."""
+        return [decision]
+
+    def decide(self, **options: Any) -> Decision:
+        """Return the decision with the highest expected score."""
+        from argmetric import decide
+
+        how = {**self.grouping, **self.compared, **options}
+        return decide(self.checked, self.metric, **how)
+
+    def forecast(
+        self, labels: npt.NDArray[Any], coverage: float, **options: Any
+    ) -> Forecast:
+        """Return the score to expect of a decision."""
+        from argmetric import forecast
+
+        how = {**self.grouping, **self.compared, **options}
+        return forecast(self.checked, labels, self.metric, coverage, **how)
 
     def real_score(self, decision: npt.NDArray[Any]) -> float | None:
         """Return the score of a decision against the labels, None without labels."""

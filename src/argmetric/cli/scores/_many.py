@@ -12,19 +12,18 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Group, Parameter
 
 from argmetric.cli import _report
-from argmetric.cli._errors import DONE, UsageError
+from argmetric.cli._errors import UsageError
 from argmetric.cli._option_sets import Columns, Judge, Recalibration, Scores
 from argmetric.cli._options import FilePath, Flag
 from argmetric.cli._progress import stages
-from argmetric.cli._summary import Values, metric_described
-from argmetric.cli.scores._inputs import (
+from argmetric.cli._report import Values
+from argmetric.cli.scores._recalibrate import load_calibrator
+from argmetric.cli.scores._rows import (
     COLUMNAR,
     Input,
     in_pieces,
     is_pattern,
-    shown_input,
 )
-from argmetric.cli.scores._recalibrate import load_calibrator
 from argmetric.metrics import Metric
 
 if TYPE_CHECKING:
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
 
 MANY = Group("Many files", sort_key=8)
 _MANY = Parameter(group=MANY)
+IN_MEMORY = "{} is about one file that fits in memory"
 
 
 @Parameter(name="*")
@@ -152,14 +152,6 @@ def _quiet() -> Iterator[None]:
         logging.disable(before)
 
 
-def refuse_beside_pieces(**given: Any) -> None:
-    """Refuse options that are about one file in memory."""
-    for name, is_given in given.items():
-        if is_given:
-            option = f"--{name.replace('_', '-')}"
-            raise UsageError(f"{option} is about one file that fits in memory")
-
-
 def is_many(file: str) -> bool:
     """Whether this is a folder, a pattern or an address."""
     return os.path.isdir(file) or "://" in file or is_pattern(file)
@@ -213,11 +205,9 @@ def decide_many(
             **limits,
         )
     summary = _summary(found, file, metric, average, many)
-    if json:
-        _report.print_json(summary)
-    else:
-        _print(summary)
-    return DONE
+    notes = [("note", note) for note in summary["notes"]]
+    notes += [("left out", file) for file in summary["skipped"]]
+    return _report.tell("decide", summary, _facts, json=json, stderr=True, notes=notes)
 
 
 def _summary(
@@ -225,13 +215,8 @@ def _summary(
 ) -> Values:
     used = {"score": found.score, "group": found.group}
     return {
-        "file": shown_input(file),
-        "format": "parquet",
-        "rows": found.n,
-        "columns": {role: name for role, name in used.items() if name is not None},
-        "groups": found.n_groups,
-        "average": average,
-        **metric_described(metric),
+        **_report.pieces_described(file, found.n, found.n_groups, average, **used),
+        **_report.metric_described(metric),
         "files": found.n_files,
         "positives": found.n_positives,
         "expected": found.expected,
@@ -247,20 +232,15 @@ def _summary(
     }
 
 
-def _print(summary: Values) -> None:
-    target = _report.console(stderr=True)
-    share = summary["positives"] / summary["rows"]
+def _facts(summary: Values) -> _report.Facts:
     facts = [
         *_report.asked(summary),
         ("files", _report.count(summary["files"])),
-        ("positives", f"{summary['positives']:,} ({100 * share:.1f} % of the rows)"),
+        _report.positives(summary),
         ("expected", _report.number(summary["expected"])),
     ]
     if summary["expected_half"] is not None:
         half = _report.number(summary["expected_half"])
         facts.append(("cut at 0.5", f"{half}, {summary['positives_half']:,} positives"))
     facts.append(("plan", f"{summary['plan']}, engine {summary['engine']}"))
-    _report.print_facts(target, "argmetric decide", facts)
-    _report.print_notes(target, "note", summary["notes"])
-    _report.print_notes(target, "left out", summary["skipped"])
-    _report.print_written(target, summary["output"])
+    return facts

@@ -9,38 +9,13 @@ import numpy as np
 from cyclopts import Parameter
 
 from argmetric import _files as files
+from argmetric.cli import _option_sets as sets
+from argmetric.cli import _options as opt
 from argmetric.cli._errors import DONE, UsageError, say
-from argmetric.cli._option_sets import (
-    DEFAULT_GROUP_JUDGE,
-    DEFAULT_SCORES,
-    NO_RECALIBRATION,
-    Columns,
-    GroupJudge,
-    Recalibration,
-    Scores,
-)
-from argmetric.cli._options import (
-    INPUT_FORMAT,
-    MAX_LINE,
-    OUTPUT,
-    Column,
-    Coverage,
-    GroupColumn,
-    InputEncoding,
-    Least,
-    MaxLine,
-    MoreFiles,
-    Most,
-    PosLabel,
-    RowsFile,
-    Share,
-    TextTarget,
-    as_count,
-)
 from argmetric.cli._progress import progress
-from argmetric.cli.scores._inputs import gathered
 from argmetric.cli.scores._load import Batch, load_batch
 from argmetric.cli.scores._recalibrate import read_calibrator, read_reference
+from argmetric.cli.scores._rows import gathered
 from argmetric.cli.scores._rules import refuse_bad_target
 
 if TYPE_CHECKING:
@@ -51,25 +26,25 @@ Form = Literal["html", "md", "json", "text"]
 
 
 def report(
-    file: RowsFile,
+    file: opt.RowsFile,
     /,
-    *more: MoreFiles,
-    scores: Scores = DEFAULT_SCORES,
-    group: GroupColumn = None,
-    label: Column = None,
-    pos_label: PosLabel = None,
-    input_format: Annotated[files.Format | None, INPUT_FORMAT] = None,
-    judge: GroupJudge = DEFAULT_GROUP_JUDGE,
-    recalibration: Recalibration = NO_RECALIBRATION,
-    max_positives: Most = None,
-    min_positives: Least = 0,
-    min_precision: Share = None,
-    min_recall: Share = None,
-    coverage: Coverage = 0.9,
-    output: TextTarget = None,
-    format: Annotated[Form | None, Parameter(group=OUTPUT)] = None,
-    encoding: InputEncoding = "utf-8",
-    max_line: MaxLine = MAX_LINE,
+    *more: opt.MoreFiles,
+    scores: sets.Scores = sets.DEFAULT_SCORES,
+    group: opt.GroupColumn = None,
+    label: opt.Column = None,
+    pos_label: opt.PosLabel = None,
+    input_format: Annotated[files.Format | None, opt.INPUT_FORMAT] = None,
+    judge: sets.GroupJudge = sets.DEFAULT_GROUP_JUDGE,
+    recalibration: sets.Recalibration = sets.NO_RECALIBRATION,
+    max_positives: opt.Most = None,
+    min_positives: opt.Least = 0,
+    min_precision: opt.Share = None,
+    min_recall: opt.Share = None,
+    coverage: opt.Coverage = 0.9,
+    output: opt.TextTarget = None,
+    format: Annotated[Form | None, Parameter(group=opt.OUTPUT)] = None,
+    encoding: opt.InputEncoding = "utf-8",
+    max_line: opt.MaxLine = opt.MAX_LINE,
 ) -> int:
     """Show a decision: what to expect of it, and what would change it.
 
@@ -101,7 +76,7 @@ def report(
     recalibration.check()
     target = None if output == "-" else output
     form = require(target, format)
-    columns = Columns(
+    columns = sets.Columns(
         group=group,
         label=label,
         pos_label=pos_label,
@@ -111,7 +86,7 @@ def report(
     )
     shared = recalibration.reference is not None
     batch = load_batch(source, scores, columns, judge, shared=shared)
-    most = as_count(max_positives, batch.table.n_rows, batch.grouping["average"])
+    most = opt.as_count(max_positives, batch.table.n_rows, batch.grouping["average"])
     with progress(f"reporting on {batch.table.n_rows:,} rows"):
         known = reference_of(batch, recalibration, columns)
         path = recalibration.calibrator
@@ -192,7 +167,7 @@ def ids_of(batch: Batch) -> Any:
 
 
 def reference_of(
-    batch: Batch, recalibration: Recalibration, columns: Columns
+    batch: Batch, recalibration: sets.Recalibration, columns: sets.Columns
 ) -> tuple[Any, Any] | None:
     """Labels and scores of --reference."""
     if recalibration.reference is None:

@@ -9,15 +9,18 @@ from typing import TYPE_CHECKING
 
 from argmetric import _files as files
 from argmetric._input.types import Floats
-from argmetric._results.whole_files import writing
 from argmetric.cli._errors import UsageError
-from argmetric.cli._report import count, number
-from argmetric.cli._summary import Values, short_threshold
+from argmetric.cli._report import Values, count, number, short_threshold
 
 if TYPE_CHECKING:
     from argmetric import MultiLabelRule, Rule
 
 _SHOWN_OPTIMA = 5
+_DECIDES = "threshold", "operator", "pos_label", "neg_label"
+_TUNED = (
+    *("n", "prevalence", "positive_rate", "score", "out_of_fold_score", "optimism"),
+    *("score_interval", "coverage", "threshold_interval", "plateau"),
+)
 _KINDS = {"MultiClassRule": "several classes", "MultiLabelRule": "several labels"}
 
 
@@ -30,12 +33,6 @@ def refuse_bad_target(path: str) -> None:
     folder = os.path.dirname(path) or "."
     if not os.path.isdir(folder):
         raise files.DataError(f"cannot write {path}: there is no folder {folder}")
-
-
-def save_rule(rule: Rule | MultiLabelRule, path: str) -> None:
-    """Write a rule to a file."""
-    with writing(path):
-        rule.save(path)
 
 
 def load_rule(path: str) -> Rule:
@@ -96,21 +93,9 @@ def rule_values(rule: Rule, score: str, p: Floats | None) -> Values:
         "metric": rule.metric.name,
         "greater_is_better": rule.metric.greater_is_better,
         "rule": rule_text(rule, score, p),
-        "threshold": rule.threshold,
-        "operator": rule.operator,
-        "pos_label": rule.pos_label,
-        "neg_label": rule.neg_label,
+        **{name: getattr(rule, name) for name in _DECIDES},
         "calibrator": None if rule.calibrator is None else rule.calibrator.summary,
-        "n": rule.n,
-        "prevalence": rule.prevalence,
-        "positive_rate": rule.positive_rate,
-        "score": rule.score,
-        "out_of_fold_score": rule.out_of_fold_score,
-        "optimism": rule.optimism,
-        "score_interval": rule.score_interval,
-        "coverage": rule.coverage,
-        "threshold_interval": rule.threshold_interval,
-        "plateau": rule.plateau,
+        **{name: getattr(rule, name) for name in _TUNED},
         "optimal_thresholds": rule.optimal_thresholds.tolist(),
         "choice": rule.choice,
         "constraints": dict(rule.constraints),
@@ -159,6 +144,19 @@ def rule_facts(values: Values, *, rows: str = "these rows") -> list[tuple[str, s
         limits = [f"{key} {value:g}" for key, value in values["constraints"].items()]
         facts.append(("limits", ", ".join(limits).replace("_", " ")))
     return facts
+
+
+def rule_row(values: Values) -> list[str]:
+    """Return a rule as a row: metric, rule, positives, score, other rows, interval."""
+    interval = values["score_interval"]
+    return [
+        values["metric"],
+        values["rule"],
+        f"{100 * values['positive_rate']:.1f} %",
+        number(values["score"]),
+        number(values["out_of_fold_score"]),
+        "" if interval is None else " to ".join(map(number, interval)),
+    ]
 
 
 def _labels(values: Values) -> str:

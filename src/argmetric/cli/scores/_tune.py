@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
@@ -9,95 +10,75 @@ from cyclopts import Parameter
 from argmetric import _files as files
 from argmetric._input.label_words import Spelled
 from argmetric._input.types import Floats
-from argmetric.cli._errors import UsageError
+from argmetric._results.whole_files import writing
+from argmetric.cli import _option_sets as sets
+from argmetric.cli import _options as opt
+from argmetric.cli import _report
+from argmetric.cli._errors import UsageError, refuse
 from argmetric.cli._learning import warnings_in
-from argmetric.cli._option_sets import (
-    DEFAULT_COLUMNS,
-    DEFAULT_SCORES,
-    Columns,
-    Judge,
-    Scores,
-    metric_named,
-)
-from argmetric.cli._options import (
-    AMOUNT,
-    METRIC,
-    METRICS,
-    NAMED_METRIC,
-    Choice,
-    Coverage,
-    Flag,
-    Json,
-    MoreFiles,
-    MostTuned,
-    ReportTarget,
-    RowsFile,
-    Seed,
-    Share,
-    Target,
-    Weight,
-    WideAverageOver,
-    ZeroOverZero,
-)
 from argmetric.cli._progress import progress
-from argmetric.cli._summary import Values, rows_described
-from argmetric.cli.scores._inputs import Input, gathered, shown_input
+from argmetric.cli._report import Values, rows_described
 from argmetric.cli.scores._load import (
-    Groups,
     find_label,
     find_score,
+    grouping,
+    load_groups,
     load_weights,
     read_rows,
     refuse_shared,
 )
-from argmetric.cli.scores._many import NO_PIECES, Pieces, refuse_beside_pieces
+from argmetric.cli.scores._many import IN_MEMORY, NO_PIECES, Pieces
 from argmetric.cli.scores._page import require, save
+from argmetric.cli.scores._rows import Input, gathered
 from argmetric.cli.scores._rules import (
     refuse_bad_target,
+    rule_facts,
+    rule_row,
     rule_values,
-    save_rule,
 )
-from argmetric.cli.scores._tuned import tell
-from argmetric.cli.scores.wide._columns import NOT_WIDE, Wide, refuse_beside_wide
-from argmetric.cli.scores.wide._tune import tune_wide
+from argmetric.metrics import Metric
 
 if TYPE_CHECKING:
-    from argmetric import Rule
+    from argmetric import MultiLabelRule, Rule
 
 _PLACEHOLDER = "{metric}"
 
 
 def tune(
-    file: RowsFile,
+    file: opt.RowsFile,
     /,
-    *more: MoreFiles,
-    scores: Scores = DEFAULT_SCORES,
-    wide: Wide = NOT_WIDE,
-    columns: Columns = DEFAULT_COLUMNS,
-    weight: Weight = None,
-    no_label: Annotated[bool, Flag, Parameter(group=METRIC)] = False,
+    *more: opt.MoreFiles,
+    scores: sets.Scores = sets.DEFAULT_SCORES,
+    wide: sets.Wide = sets.NOT_WIDE,
+    columns: sets.Columns = sets.DEFAULT_COLUMNS,
+    weight: opt.Weight = None,
+    no_label: Annotated[bool, opt.Flag, Parameter(group=opt.METRIC)] = False,
     metric: Annotated[
         list[str] | None,
-        NAMED_METRIC,
+        opt.NAMED_METRIC,
         Parameter(
             negative="",
-            help=f"{METRICS} Repeat it for several metrics, each with its own rule. "
-            "[default: f1]",
+            help=f"{opt.METRICS} Repeat it for several metrics, each with its own "
+            "rule. [default: f1]",
         ),
     ] = None,
-    zero_division: ZeroOverZero = None,
-    cost_fp: Annotated[float | None, Parameter(group=METRIC, validator=AMOUNT)] = None,
-    cost_fn: Annotated[float | None, Parameter(group=METRIC, validator=AMOUNT)] = None,
-    average: WideAverageOver = None,
-    choice: Choice = "best",
-    max_positives: MostTuned = None,
-    min_precision: Share = None,
-    min_recall: Share = None,
-    coverage: Coverage = 0.9,
-    seed: Seed = 0,
-    output: Target = None,
-    report: ReportTarget = None,
-    json: Json = False,
+    zero_division: opt.ZeroOverZero = None,
+    cost_fp: Annotated[
+        float | None, Parameter(group=opt.METRIC, validator=opt.AMOUNT)
+    ] = None,
+    cost_fn: Annotated[
+        float | None, Parameter(group=opt.METRIC, validator=opt.AMOUNT)
+    ] = None,
+    average: opt.WideAverageOver = None,
+    choice: opt.Choice = "best",
+    max_positives: opt.MostTuned = None,
+    min_precision: opt.Share = None,
+    min_recall: opt.Share = None,
+    coverage: opt.Coverage = 0.9,
+    seed: opt.Seed = 0,
+    output: opt.Target = None,
+    report: opt.ReportTarget = None,
+    json: opt.Json = False,
     pieces: Pieces = NO_PIECES,
 ) -> int:
     """Find the threshold with the best score on labelled rows, and keep it as a rule.
@@ -128,7 +109,7 @@ def tune(
     """
     source = gathered(file, more)
     cost = _cost(cost_fp, cost_fn, metric)
-    metrics = [metric_named(name, zero_division) for name in metric or ["f1"]]
+    metrics = [sets.metric_named(name, zero_division) for name in metric or ["f1"]]
     names = [one.name for one in metrics] if not cost else ["cost"]
     targets, reports = (_targets(path, names) for path in (output, report))
     for path in reports:
@@ -141,35 +122,27 @@ def tune(
         "coverage": coverage,
         "random_state": seed,
     }
-    judge = Judge(average=average)
+    judge = sets.Judge(average=average)
     if wide.asked:
-        refuse_beside_wide(
-            no_label=no_label, cost_fp=cost is not None, report=report is not None
-        )
+        from argmetric.cli.scores._wide import ONE_COLUMN
+
+        refuse(ONE_COLUMN, no_label=no_label, cost_fp=cost, report=report)
         if pieces.asked_for(source):
-            refuse_beside_pieces(scores=True)
-        return tune_wide(
-            source,
-            wide,
-            scores,
-            columns,
-            judge,
-            metrics,
-            weight,
-            targets,
-            json=json,
-            **limits,
-        )
+            refuse(IN_MEMORY, scores=True)
+        options = wide, scores, columns, judge
+        summary = _of_labels(source, *options, metrics, weight, targets, **limits)
+        return _tell(summary, json=json)
     how = judge.average_for(columns.group)
     if no_label and columns.label is not None:
         raise UsageError("--no-label and --label exclude each other")
     if pieces.asked_for(source):
-        refuse_beside_pieces(
-            format=columns.format is not None,
+        refuse(
+            IN_MEMORY,
+            format=columns.format,
             no_label=no_label,
-            group=columns.group is not None,
-            weight=weight is not None,
-            report=report is not None,
+            group=columns.group,
+            weight=weight,
+            report=report,
         )
         summary = _in_pieces(
             source,
@@ -182,7 +155,7 @@ def tune(
             cost=None if cost is None else (cost["fp"], cost["fn"]),
             **limits,
         )
-        return tell(summary, json=json)
+        return _tell(summary, json=json)
     table = read_rows(source, **columns.reading)
     score, p = _scores(table, scores, columns, label_free=no_label)
     label, y, positive = None, None, None
@@ -191,10 +164,7 @@ def tune(
         label = find_label(table, columns.label, taken=taken)
         y, positive = files.classes(table, label, columns.pos_label)
     refuse_shared(score=score, label=label, group=columns.group, weight=weight)
-    groups = None
-    if columns.group is not None and how is not None:
-        name = files.named_column(table, columns.group)
-        groups = Groups(name, *files.groups(table, name), how)
+    groups = load_groups(table, columns, judge)
     weights = load_weights(table, weight)
     with progress(f"tuning on {table.n_rows:,} rows"):
         from argmetric import tune as tuned
@@ -204,15 +174,13 @@ def tune(
             p,
             None if cost else [*metrics],
             sample_weight=weights,
-            groups=None if groups is None else groups.checked,
-            average=how,
+            **grouping(groups),
             cost=None if cost is None else (cost["fp"], cost["fn"]),
             pos_label=positive,
             **limits,
         )
     found: list[Rule] = list(rules.values()) if isinstance(rules, dict) else [rules]
-    for rule, target in zip(found, targets, strict=bool(targets)):
-        save_rule(rule, target)
+    _save(found, targets)
     for rule, target in zip(found, reports, strict=bool(reports)):
         with progress("reporting"):
             save(rule.report(), target)
@@ -226,13 +194,61 @@ def tune(
         "rules": [rule_values(rule, score, p) for rule in found],
         "output": targets,
     }
-    return tell(summary, json=json)
+    return _tell(summary, json=json)
+
+
+def _of_labels(
+    file: Input,
+    wide: sets.Wide,
+    scores: sets.Scores,
+    columns: sets.Columns,
+    judge: sets.Judge,
+    metrics: list[Metric],
+    weight: str | None,
+    targets: list[str],
+    **options: Any,
+) -> Values:
+    """Tune the thresholds of several labels."""
+    from argmetric.cli.scores._wide import load_wide
+    from argmetric.cli.scores._wide_summary import rules_described
+
+    if wide.labels is None:
+        raise UsageError("several labels are tuned on their labels: pass --labels")
+    how: dict[str, Any] = {"any_numbers": True, "metric": metrics[0]}
+    batch = load_wide(file, wide, scores, columns, judge, **how)
+    with progress(f"tuning on {batch.table.n_rows:,} rows"):
+        from argmetric import MultiLabelRule
+        from argmetric import tune as tuned
+
+        weights = load_weights(batch.table, weight)
+        options |= {"sample_weight": weights, **batch.grouping}
+        found: Any = tuned(batch.labels.values, batch.p, [*metrics], **options)
+        names = tuple(batch.names)
+        rules = [
+            MultiLabelRule(one.rules, names, one.average) for one in found.values()
+        ]
+    _save(rules, targets)
+    named = list(batch.columns.values())
+    return {
+        **rows_described(batch.table, **batch.patterns, weight=weight),
+        "labels": batch.names,
+        "average": batch.average,
+        "rules": [rules_described(rule, named, batch.p) for rule in rules],
+        "output": targets,
+    }
+
+
+def _save(rules: Sequence[Rule | MultiLabelRule], targets: list[str]) -> None:
+    """Write each rule to its file, if files were named."""
+    for rule, target in zip(rules, targets, strict=bool(targets)):
+        with writing(target):
+            rule.save(target)
 
 
 def _in_pieces(
     file: Input,
-    scores: Scores,
-    columns: Columns,
+    scores: sets.Scores,
+    columns: sets.Columns,
     metrics: list[Any],
     targets: list[str],
     costs: Values | None,
@@ -262,18 +278,14 @@ def _in_pieces(
             )
             for metric in metrics
         ]
-    for rule, target in zip(found, targets, strict=bool(targets)):
-        save_rule(rule, target)
+    _save(found, targets)
     rules = [rule_values(rule, score, None) for rule in found]
     for one in rules:
         one["notes"] = [*notes, *one["notes"]]
     return {
-        "file": shown_input(file),
-        "format": "parquet",
-        "rows": found[0].n,
-        "columns": {"score": score, "label": label},
-        "groups": None,
-        "average": None,
+        **_report.pieces_described(
+            file, found[0].n, None, None, score=score, label=label
+        ),
         "prevalence": found[0].prevalence,
         "cost": costs,
         "rules": rules,
@@ -311,7 +323,7 @@ def _targets(output: str | None, names: list[str]) -> list[str]:
 
 
 def _scores(
-    table: files.Table, scores: Scores, columns: Columns, *, label_free: bool
+    table: files.Table, scores: sets.Scores, columns: sets.Columns, *, label_free: bool
 ) -> tuple[str, Floats]:
     """Return the column of scores: any numbers, but probabilities without labels."""
     score = find_score(table, scores, taken=[columns.group, columns.label])
@@ -320,3 +332,43 @@ def _scores(
     if scores.logits:
         raise UsageError("--no-label works on probabilities, not on --logits")
     return score, files.probabilities(table, score)
+
+
+def _tell(summary: Values, *, json: bool) -> int:
+    """Print what was tuned; return the exit code."""
+    facts: Any = _facts
+    rules, table = summary["rules"], _table if len(summary["rules"]) > 1 else None
+    if "labels" in summary:
+        from argmetric.cli.scores._wide_summary import tuned_facts as facts
+        from argmetric.cli.scores._wide_summary import tuned_table as table
+
+        rules = [rule for one in rules for rule in one["rules"]]
+    said = dict.fromkeys(note for rule in rules for note in rule["notes"])
+    notes = [("note", note) for note in said]
+    return _report.tell("tune", summary, facts, json=json, table=table, notes=notes)
+
+
+def _facts(summary: Values) -> _report.Facts:
+    rules, known = summary["rules"], "label" in summary["columns"]
+    share = f"{100 * summary['prevalence']:.1f} % positive"
+    facts = [
+        ("rows", _report.rows_asked(summary)),
+        *_report.groups_asked(summary),
+        ("truth", share if known else f"{share}, if the probabilities are right"),
+    ]
+    if len(rules) > 1:
+        return facts
+    cost = summary["cost"]
+    metric = rules[0]["metric"] if cost is None else _costs(cost)
+    rows = "these rows" if known else "such rows, expected"
+    return [*facts, ("metric", metric), *rule_facts(rules[0], rows=rows)]
+
+
+def _table(summary: Values) -> _report.Table:
+    header = ["metric", "rule", "positives", "score", "other rows", "interval"]
+    return header, map(rule_row, summary["rules"]), 2
+
+
+def _costs(cost: Values) -> str:
+    alarm, miss = f"false alarm {cost['fp']:g}", f"miss {cost['fn']:g}"
+    return f"minus the cost of all rows; {alarm}, {miss}"

@@ -1,11 +1,12 @@
-"""Predictions as JSON lines, written in order and cut back to a known length."""
+"""The model of a stream, and the lines of its predictions."""
 
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import sys
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,9 +19,51 @@ from argmetric._files import (
     text_bytes,
     text_scalar,
 )
+from argmetric._files.blocks import RowFormat
+from argmetric._results.saving import parsed
 from argmetric._results.whole_files import writing
+from argmetric.metrics import Metric
+
+if TYPE_CHECKING:
+    from argmetric.stream import OnlineClassifier
 
 STANDARD_STREAM = "-"
+
+
+def new_model(
+    metric: Metric, options: dict[str, Any], format: RowFormat, seed: int
+) -> OnlineClassifier:
+    """Return a model that has learned nothing yet."""
+    from argmetric.stream import OnlineClassifier
+
+    return OnlineClassifier(
+        metric,
+        rule=options["rule"] or "histogram",
+        learner=options["learner"],
+        step=options["step"],
+        memory=options["memory"],
+        # names are hashed by the reader of JSONL
+        hash_bits=options["hash_bits"] if format == "svmlight" else None,
+        random_state=seed,
+    )
+
+
+def class_names(pos_label: str | None, neg_label: str | None) -> tuple[str, str]:
+    """Return the classes as JSON: 0 and 1, unless both were named.
+
+    A class that is found on the way may be needed before it is known.
+    """
+    if pos_label is None or neg_label is None:
+        return "0", "1"
+    return _as_json(neg_label), _as_json(pos_label)
+
+
+def _as_json(label: str) -> str:
+    try:
+        number = parsed(label)
+    except ValueError:
+        number = label
+    return json.dumps(label if isinstance(number, list | dict) else number)
 
 
 class Predictions:

@@ -14,54 +14,41 @@ import numpy as np
 from cyclopts import Parameter
 
 from argmetric import _files as files
-from argmetric._files.blocks import (
-    Classes,
-    Layout,
-    OpenRows,
-    PackedError,
-    Request,
-    RowFormat,
-    open_rows,
-)
+from argmetric._files import blocks
 from argmetric._results.archives import DAMAGE
 from argmetric._results.whole_files import written_whole
+from argmetric.cli import _options as opt
 from argmetric.cli import _report
-from argmetric.cli._errors import DONE, say, with_flags
+from argmetric.cli._errors import with_flags
 from argmetric.cli._option_sets import metric_named
-from argmetric.cli._options import (
-    IN_FILE,
-    INPUT_FORMAT,
-    FilePath,
-    JsonSummary,
-    TextTarget,
-)
 from argmetric.cli._progress import progress
-from argmetric.cli._summary import Values
-from argmetric.cli.scores._rows_out import refuse_shared_output
+from argmetric.cli._report import Values
+from argmetric.cli.scores._rows import refuse_shared_output
 from argmetric.cli.scores._rules import refuse_bad_target
 from argmetric.cli.stream._checkpoint import (
     Checkpoint,
     newest_checkpoint,
     read_checkpoint,
 )
-from argmetric.cli.stream._model import class_names, new_model
-from argmetric.cli.stream._out import prediction_lines
+from argmetric.cli.stream._out import class_names, new_model, prediction_lines
 
 if TYPE_CHECKING:
     from argmetric.stream import OnlineClassifier
 
-_ANY_LABEL = Classes(rest=True)  # of svmlight, where a label stands before each row
+_ANY_LABEL = blocks.Classes(
+    rest=True
+)  # of svmlight, where a label stands before each row
 
 
 def predict(
-    checkpoint: Annotated[FilePath, Parameter(metavar="CHECKPOINT")],
-    file: FilePath,
+    checkpoint: Annotated[opt.FilePath, Parameter(metavar="CHECKPOINT")],
+    file: opt.FilePath,
     /,
     *,
-    format: Annotated[RowFormat | None, INPUT_FORMAT] = None,
-    on_error: Annotated[Literal["stop", "skip"], IN_FILE] = "stop",
-    output: TextTarget = None,
-    json: JsonSummary = False,
+    format: Annotated[blocks.RowFormat | None, opt.INPUT_FORMAT] = None,
+    on_error: Annotated[Literal["stop", "skip"], opt.IN_FILE] = "stop",
+    output: opt.TextTarget = None,
+    json: opt.JsonSummary = False,
 ) -> int:
     """Predict rows without labels by the model of a checkpoint; nothing is learned.
 
@@ -84,7 +71,7 @@ def predict(
         refuse_bad_target(output)
     found = _checkpoint(Path(checkpoint))
     options, known = found.manifest["configuration"], found.manifest["layout"]
-    layout = Layout.from_dict(known)
+    layout = blocks.Layout.from_dict(known)
     metric = metric_named(options["metric"], options["zero_division"])
     model = new_model(metric, options, layout.format, options["seed"] or 0)
     model.set_state(found.arrays)
@@ -94,13 +81,9 @@ def predict(
         summary = _predicted(rows, model, layout, options, out)
     summary["checkpoint"], summary["output"] = found.path, target
     summary["learned"] = _learned(found)
-    if json:
-        _report.print_json(summary)
-        if target is None:
-            say("rows not written: no --output")
-    else:
-        _print(summary)
-    return DONE
+    how: dict[str, Any] = {"json": json, "stderr": True, "unwritten": "rows"}
+    notes = [("skipped", error) for error in summary["errors"]]
+    return _report.tell("stream predict", summary, _facts, notes=notes, **how)
 
 
 def _checkpoint(path: Path) -> Checkpoint:
@@ -129,12 +112,12 @@ def _learned(checkpoint: Checkpoint) -> int:
 def _open(
     file: str,
     options: dict[str, Any],
-    layout: Layout,
-    format: RowFormat | None,
+    layout: blocks.Layout,
+    format: blocks.RowFormat | None,
     on_error: Literal["stop", "skip"],
-) -> OpenRows:
+) -> blocks.OpenRows:
     hashed = options["hash_bits"] is not None and layout.format == "jsonl"
-    request = Request(
+    request = blocks.Request(
         drop=(*options["drop"], str(layout.target)) if hashed else (),
         hash_bits=options["hash_bits"],
         zero_based=options["zero_based"],
@@ -142,8 +125,8 @@ def _open(
         known=layout,
     )
     try:
-        return open_rows(file, request, format=format, classes=_ANY_LABEL)
-    except PackedError as error:
+        return blocks.open_rows(file, request, format=format, classes=_ANY_LABEL)
+    except blocks.PackedError as error:
         raise files.DataError(
             f"{error.name} is compressed: {error.command} FILE | argmetric stream "
             "predict CHECKPOINT -"
@@ -164,9 +147,9 @@ def _written(target: str | None) -> Iterator[IO[bytes] | None]:
 
 
 def _predicted(
-    rows: OpenRows,
+    rows: blocks.OpenRows,
     model: OnlineClassifier,
-    known: Layout,
+    known: blocks.Layout,
     options: dict[str, Any],
     out: IO[bytes] | None,
 ) -> Values:
@@ -204,20 +187,16 @@ def _predicted(
     }
 
 
-def _print(summary: Values) -> None:
-    target = _report.console(stderr=True)
+def _facts(summary: Values) -> _report.Facts:
     rows = _report.count(summary["rows"], "row")
-    share = 100 * summary["positives"] / summary["rows"]
     learned = _report.count(summary["learned"], "row")
     facts = [
         ("rows", f"{rows} of {summary['file']} ({summary['format']})"),
         ("metric", summary["metric"]),
         ("model", f"{summary['checkpoint']}, which has learned from {learned}"),
         ("threshold", _report.number(summary["threshold"])),
-        ("positives", f"{summary['positives']:,} ({share:.1f} % of the rows)"),
+        _report.positives(summary),
     ]
     if summary["skipped"]:
         facts.append(("skipped", _report.count(summary["skipped"], "bad row")))
-    _report.print_facts(target, "argmetric stream predict", facts)
-    _report.print_notes(target, "skipped", summary["errors"])
-    _report.print_written(target, summary["output"])
+    return facts

@@ -6,15 +6,13 @@ from typing import TYPE_CHECKING, Literal
 
 from argmetric.cli import _report
 from argmetric.cli._errors import INTERRUPTED, TERMINATED, with_flags
-from argmetric.cli._summary import Values
+from argmetric.cli._report import Values
 from argmetric.cli.scores._page import save
-from argmetric.cli.stream._run import StreamRun
-from argmetric.cli.stream._status import Interruption
+from argmetric.cli.stream._run import Interruption, StreamRun
 from argmetric.metrics import Metric
 
 if TYPE_CHECKING:
     from argmetric.report import StreamHistory
-
 
 _SIGNALS: dict[int, Literal["SIGINT", "SIGTERM"] | None] = {
     0: None,
@@ -56,23 +54,20 @@ def stream_summary(
     }
 
 
-def print_stream(summary: Values, *, stderr: bool) -> None:
-    """Print the answer for people."""
-    target = _report.console(stderr=stderr)
-    _report.print_facts(
-        target, "argmetric stream", [*_asked(summary), *_found(summary)]
-    )
-    _report.print_notes(target, "skipped", summary["errors"])
-    if summary["skipped"] > len(summary["errors"]):
-        more = summary["skipped"] - len(summary["errors"])
-        _report.print_notes(target, "skipped", [f"{more:,} more"])
+def tell_stream(summary: Values, *, json: bool, stderr: bool) -> None:
+    """Print the answer."""
+    notes = [("skipped", error) for error in summary["errors"]]
+    if summary["skipped"] > len(notes):
+        notes.append(("skipped", f"{summary['skipped'] - len(notes):,} more"))
     if summary["signal"]:
-        _report.print_notes(
-            target, "note", [f"stopped by {summary['signal']} before the end"]
-        )
+        notes.append(("note", f"stopped by {summary['signal']} before the end"))
     if summary["checkpoint"] is not None:
-        _report.print_notes(target, "checkpoint", [summary["checkpoint"]])
-    _report.print_written(target, summary["output"])
+        notes.append(("checkpoint", summary["checkpoint"]))
+    _report.tell("stream", summary, _facts, json=json, stderr=stderr, notes=notes)
+
+
+def _facts(summary: Values) -> _report.Facts:
+    return [*_asked(summary), *_found(summary)]
 
 
 def _asked(summary: Values) -> list[tuple[str, str]]:

@@ -1,37 +1,99 @@
-"""One pass over a stream: predict, learn, write, keep."""
+"""One pass over a stream: its status on the terminal, signals, checkpoints."""
 
 from __future__ import annotations
 
 import base64
 import contextlib
+import signal
+import sys
 import time
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from argmetric import _files as files
-from argmetric._files.blocks import (
-    MOST_ROWS,
-    BadRowError,
-    Block,
-    Classes,
-    Layout,
-    OpenRows,
-    Position,
-    Resumed,
-)
+from argmetric._files import blocks
 from argmetric.cli import _report
-from argmetric.cli._errors import say
+from argmetric.cli._errors import INTERRUPTED, TERMINATED, say
+from argmetric.cli._report import Values
 from argmetric.cli._stop import ends_in_order
-from argmetric.cli._summary import Values
 from argmetric.cli.stream._checkpoint import Checkpoint, CheckpointFolder
 from argmetric.cli.stream._out import Predictions
-from argmetric.cli.stream._status import SIGNALS, Interruption, Status
 
 if TYPE_CHECKING:
     from argmetric.report import StreamHistory
     from argmetric.stream import OnlineClassifier
+
+_SECONDS = 0.25  # between two looks
+SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+class Interruption:
+    """Whether a signal has asked to stop; a second one stops at once.
+
+    Attributes
+    ----------
+    code : int
+        The exit code that tells of the signal, 0 without one.
+    """
+
+    def __init__(self) -> None:
+        self.code = 0
+
+    def __call__(self) -> bool:
+        """Whether to stop."""
+        return self.code != 0
+
+    def _ask(self, number: int, frame: FrameType | None) -> None:
+        if self.code:
+            raise SystemExit(self.code)
+        self.code = INTERRUPTED if number == signal.SIGINT else TERMINATED
+
+    @contextlib.contextmanager
+    def listening(self) -> Iterator[None]:
+        """Take SIGINT and SIGTERM as wishes; only the main thread can."""
+        before: dict[int, Any] = {}
+        with contextlib.suppress(ValueError):
+            for number in SIGNALS:
+                before[number] = signal.signal(number, self._ask)
+        try:
+            yield
+        finally:
+            for caught, handler in before.items():
+                signal.signal(caught, handler)
+
+
+class Status:
+    """One line on standard error, if that is a terminal."""
+
+    def __init__(self) -> None:
+        self._line: Any = None
+        self._next = time.monotonic() + _SECONDS
+        self._wanted = sys.stderr.isatty()
+
+    def due(self) -> bool:
+        """Whether it is time for another look."""
+        return self._wanted and time.monotonic() >= self._next
+
+    def show(self, text: str) -> None:
+        """Replace the line."""
+        if self._line is None:
+            from rich.console import Console
+
+            self._line = Console(stderr=True, highlight=False).status(text)
+            self._line.start()
+        else:
+            self._line.update(text)
+        self._next = time.monotonic() + _SECONDS
+
+    def close(self) -> None:
+        """Remove the line."""
+        if self._line is not None:
+            self._line.stop()
+            self._line = None
 
 
 @dataclass
@@ -81,7 +143,7 @@ class StreamRun:
     """
 
     model: OnlineClassifier
-    rows: OpenRows
+    rows: blocks.OpenRows
     predictions: Predictions
     configuration: dict[str, Any]
     folder: CheckpointFolder | None
@@ -117,7 +179,7 @@ class StreamRun:
                 if not self.seconds:
                     in_order.enter_context(ends_in_order(*SIGNALS))
                 self.seconds = time.monotonic() - started
-                if self.position.rows >= MOST_ROWS and not self._warned:
+                if self.position.rows >= blocks.MOST_ROWS and not self._warned:
                     self._warned = True
                     self._warn(status)
                 if status.due():
@@ -127,7 +189,7 @@ class StreamRun:
                 if self._is_due():
                     self._keep()
             self.finished = not stopped()
-        except BadRowError as error:
+        except blocks.BadRowError as error:
             if self._keep():
                 raise files.DataError(
                     f"{error}. The {self.position.rows:,} rows before it are in "
@@ -139,7 +201,7 @@ class StreamRun:
             status.close()
         self._keep()
 
-    def _take(self, block: Block) -> None:
+    def _take(self, block: blocks.Block) -> None:
         self.position = block.position
         if not block.y.size:
             return
@@ -220,20 +282,22 @@ class StreamRun:
         return True
 
 
-def saved_position(position: Position) -> dict[str, Any]:
+def saved_position(position: blocks.Position) -> dict[str, Any]:
     """Return a position as plain values."""
     tail = base64.b64encode(position.tail).decode()
     return asdict(position) | {"tail": tail, "errors": list(position.errors)}
 
 
-def resumed_rows(checkpoint: Checkpoint) -> Resumed:
+def resumed_rows(checkpoint: Checkpoint) -> blocks.Resumed:
     """Return where a checkpoint stood in its input."""
     values = dict(checkpoint.manifest["position"])
-    values["classes"] = Classes(**values["classes"])
+    values["classes"] = blocks.Classes(**values["classes"])
     values["errors"] = tuple(values["errors"])
     values["tail"] = base64.b64decode(values["tail"])
-    layout = Layout.from_dict(checkpoint.manifest["layout"])
-    return Resumed(Position(**values), layout, checkpoint.manifest["input"])
+    layout = blocks.Layout.from_dict(checkpoint.manifest["layout"])
+    return blocks.Resumed(
+        blocks.Position(**values), layout, checkpoint.manifest["input"]
+    )
 
 
 def refuse_other_options(checkpoint: Checkpoint, configuration: dict[str, Any]) -> None:

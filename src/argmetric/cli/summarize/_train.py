@@ -1,45 +1,184 @@
-"""``argmetric summarize train``."""
+"""``argmetric summarize train``, and what the commands of summaries share."""
 
 from __future__ import annotations
 
 import os
-import signal
-import time
-from typing import TYPE_CHECKING, Annotated, Literal
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from cyclopts import Parameter
+from cyclopts import Group, Parameter
 from cyclopts.validators import Number
 
+from argmetric.cli import _options as opt
 from argmetric.cli import _report
-from argmetric.cli._encoding import Encoding, check_encoding
-from argmetric.cli._errors import DONE, INTERRUPTED, UsageError, say
-from argmetric.cli._options import FilePath, Json, WrittenPath
+from argmetric.cli._errors import DONE, INTERRUPTED, UsageError
+from argmetric.cli._learning import Training, load_learned
 from argmetric.cli._progress import progress
-from argmetric.cli._stop import ends_in_order
-from argmetric.cli._summary import Values
-from argmetric.cli.scores._rules import refuse_bad_target
-from argmetric.cli.summarize._shared import (
-    CHOICE,
-    MinWords,
-    ModeOption,
-    ParserFile,
-    Redundancy,
-    ReferencesFolder,
-    Words,
-    new_summarizer,
-    read_training,
-    warnings_as_notes,
-)
+from argmetric.cli._report import Values
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from argmetric._text.summaries.read import ClusterFiles
+    from argmetric.search import Summarizer, SummaryScores
+
+Mode = Literal["sentences", "compressed"]
+
+BUDGET = Group("Budget", sort_key=1)
+CHOICE = Group("Choice", sort_key=2)
+_AT_LEAST_ONE = Number(gte=1)
+
+ReferencesFolder = Annotated[
+    opt.FilePath | None,
+    Parameter(
+        metavar="FOLDER",
+        help="Where the clusters are a folder: the folder of their references. For the "
+        "cluster NAME it has a folder NAME, or files such as NAME.txt or NAME.1.txt.",
+    ),
+]
+Words = Annotated[int | None, Parameter(group=BUDGET, validator=_AT_LEAST_ONE)]
+ModeOption = Annotated[Mode | None, Parameter(group=CHOICE)]
+MinWords = Annotated[
+    int | None,
+    Parameter(
+        group=CHOICE,
+        validator=_AT_LEAST_ONE,
+        help="No sentence of a summary has fewer words. [default: 1]",
+    ),
+]
+Redundancy = Annotated[
+    float | None,
+    Parameter(
+        group=CHOICE,
+        validator=opt.FRACTION,
+        help="The largest share of a new sentence (words of grammar aside) "
+        "that the summary may have already. [default: 1]",
+    ),
+]
+ParserFile = Annotated[
+    opt.FilePath | None,
+    Parameter(
+        group=CHOICE,
+        help="A parser of `argmetric parse train`; compressed summaries need one.",
+    ),
+]
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Budget:
+    """How long a summary may be.
+
+    Parameters
+    ----------
+    words
+        At most so many words, as `wc -w` counts them. [default: what the model has
+        learned, or 60]
+    chars
+        At most so many characters, in place of words.
+    """
+
+    words: Words = None
+    chars: Annotated[int | None, Parameter(group=BUDGET, validator=_AT_LEAST_ONE)] = (
+        None
+    )
+
+    def arguments(self) -> dict[str, Any]:
+        """What `Summarizer.predict` is to be called with."""
+        if self.chars is None:
+            return {} if self.words is None else {"words": self.words}
+        if self.words is not None:
+            raise UsageError("--words and --chars exclude each other: pass one of them")
+        return {"characters": self.chars}
+
+
+DEFAULT_BUDGET = Budget()
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class Chooser:
+    """What chooses the words.
+
+    Parameters
+    ----------
+    model
+        A summarizer of `argmetric summarize train`; nothing in it is run. By default
+        what many documents say is chosen, which needs no training.
+    mode
+        Whole sentences, or parts of them. [default: sentences]
+    """
+
+    model: Annotated[opt.FilePath | None, Parameter(group=CHOICE, alias="-m")] = None
+    mode: ModeOption = None
+    parser: ParserFile = None
+    min_words: MinWords = None
+    redundancy: Redundancy = None
+
+    def summarizer(self) -> Summarizer:
+        """Load the model, or make a summarizer that has learned nothing."""
+        from argmetric.search import Summarizer
+
+        if self.model is None:
+            return new_summarizer(self.mode, self.parser, **self._given())
+        for option in ("mode", "parser"):
+            if getattr(self, option) is not None:
+                raise UsageError(f"--{option} is part of the model: leave it out")
+        loaded: Summarizer = load_learned(Summarizer, "summarizer", self.model)
+        return loaded.set_params(**self._given())
+
+    def _given(self) -> dict[str, Any]:
+        options = {"min_words": self.min_words, "redundancy": self.redundancy}
+        return {name: value for name, value in options.items() if value is not None}
+
+
+DEFAULT_CHOOSER = Chooser()
+
+
+def new_summarizer(mode: Mode | None, parser: str | None, **options: Any) -> Summarizer:
+    """Make a summarizer that has learned nothing."""
+    from argmetric.search import Parser, Summarizer
+
+    if mode == "compressed" and parser is None:
+        raise UsageError(
+            "--mode compressed cuts sentences along their parses: pass --parser, a "
+            "file of argmetric parse train"
+        )
+    if parser is not None and mode != "compressed":
+        raise UsageError("--parser is about --mode compressed: pass that too")
+    loaded = None if parser is None else load_learned(Parser, "parser", parser)
+    return Summarizer(mode or "sentences", parser=loaded, **options)
+
+
+def read_training(path: str, references: str | None, encoding: str) -> ClusterFiles:
+    """Read clusters with references; options that contradict the file are told."""
+    from argmetric._text.summaries.read import read_labelled
+
+    is_folder = path != "-" and os.path.isdir(path)
+    if is_folder and references is None:
+        raise UsageError(
+            f"{path} is a folder: pass --references, that of the summaries"
+        )
+    if not is_folder and references is not None:
+        raise UsageError(
+            f"--references is about a folder of clusters; {path} is to have JSON lines "
+            "with their references"
+        )
+    with progress(f"reading {path}"):
+        return read_labelled(
+            path, references, encoding=encoding, otherwise=opt.OTHER_ENCODING
+        )
+
+
+def scores_of(scores: SummaryScores) -> dict[str, Values]:
+    """ROUGE-1 and ROUGE-2, by name."""
+    found = scores.to_dict()
+    return {name: found[name] for name in ("rouge_1", "rouge_2")}
 
 
 def train(
-    data: Annotated[FilePath, Parameter(metavar="FILE|FOLDER")],
+    data: Annotated[opt.FilePath, Parameter(metavar="FILE|FOLDER")],
     /,
     *,
-    model: Annotated[WrittenPath, Parameter(alias=("-o", "--out"))],
+    model: Annotated[opt.WrittenPath, Parameter(alias=("-o", "--out"))],
     references: ReferencesFolder = None,
     words: Words = None,
     mode: ModeOption = None,
@@ -53,8 +192,8 @@ def train(
     ] = None,
     min_words: MinWords = None,
     redundancy: Redundancy = None,
-    encoding: Encoding = "utf-8",
-    json: Json = False,
+    encoding: opt.Encoding = "utf-8",
+    json: opt.Json = False,
 ) -> int:
     """Train a summarizer on clusters with summaries by people, and keep it in a file.
 
@@ -81,10 +220,8 @@ def train(
     oracle_beam
         The width of the beam by which "searn" finds what to learn from. [default: 1]
     """
-    if model == "-":
-        raise UsageError("a summarizer is written to a file, not to standard output")
-    refuse_bad_target(model)
-    check_encoding(encoding)
+    training = Training("summarizer", model)
+    opt.check_encoding(encoding)
     of_searn = {"iterations": iterations, "oracle_beam": oracle_beam}
     for name, value in of_searn.items():
         if value is not None and policy != "searn":
@@ -94,19 +231,12 @@ def train(
     given = {name: value for name, value in options.items() if value is not None}
     summarizer = new_summarizer(mode, parser, policy=policy, **given)
     known = read_training(data, references, encoding)
-    notes = known.notes
     length = {} if words is None else {"words": words}
-    started = time.perf_counter()
-    with ends_in_order(signal.SIGINT):
-        try:
-            doing = f"training on {len(known.clusters):,} clusters"
-            with progress(doing), warnings_as_notes(notes):
-                summarizer.fit(known.clusters, known.references, **length)
-        except KeyboardInterrupt:
-            say("interrupted before anything was learned: no summarizer is written")
-            return INTERRUPTED
-        seconds = time.perf_counter() - started
-        summarizer.save(model)
+    doing = f"{len(known.clusters):,} clusters"
+    labelled = known.clusters, known.references
+    learned = training.fit(summarizer, doing, known.notes, *labelled, **length)
+    if learned is None:
+        return INTERRUPTED
     summary: Values = {
         "file": known.name,
         "references": references,
@@ -117,49 +247,35 @@ def train(
         "mode": summarizer.mode,
         "policy": policy,
         "parser": parser,
-        "history": summarizer.history_,
-        "interrupted": summarizer.interrupted_,
-        "seconds": seconds,
-        "notes": notes,
-        "model": model,
-        "bytes": os.stat(model).st_size,
+        **learned,
     }
-    if json:
-        _report.print_json(summary)
-    else:
-        _print(summary)
+    table = _history if summary["history"] else None
+    _report.tell("summarize train", summary, _facts, json=json, table=table)
     return INTERRUPTED if summarizer.interrupted_ else DONE
 
 
-def _print(summary: Values) -> None:
-    target = _report.console(stderr=False)
+def _facts(summary: Values) -> _report.Facts:
     sizes = [
         _report.count(summary["clusters"], "cluster"),
         _report.count(summary["documents"], "document"),
         _report.count(summary["reference_count"], "reference"),
     ]
-    facts = [
+    return [
         ("learned", f"{', '.join(sizes)} of {summary['file']}"),
         ("mode", f"{summary['mode']}, policy {summary['policy']}"),
         ("length", _report.count(summary["words"], "word")),
         ("took", f"{summary['seconds']:.1f} s"),
     ]
-    _report.print_facts(target, "argmetric summarize train", facts)
-    if summary["history"]:
-        _print_history(target, summary["history"])
-    _report.print_notes(target, "note", summary["notes"])
-    size = f"{summary['model']} ({summary['bytes'] / 1e6:.1f} MB)"
-    _report.print_notes(target, "written", [size])
 
 
-def _print_history(target: Console, history: list[Values]) -> None:
+def _history(summary: Values) -> _report.Table:
+    """A row for each policy of the training."""
     rows = [
         (
             f"iteration {row['iteration']}" if row["iteration"] else "initial",
             *map(_report.number, (row["loss"], row["regret"])),
             f"{row['steps']:.1f}",
         )
-        for row in history
+        for row in summary["history"]
     ]
-    header = "policy", "loss (1 - ROUGE-2)", "regret of a step", "steps"
-    _report.print_table(target, header, rows)
+    return ("policy", "loss (1 - ROUGE-2)", "regret of a step", "steps"), rows

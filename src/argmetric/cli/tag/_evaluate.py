@@ -11,21 +11,14 @@ from argmetric._input.types import Integers
 from argmetric._results.whole_files import DataError
 from argmetric._text.corpus.labels import ChunkCounts
 from argmetric._text.corpus.sentences import Column, ColumnFile
+from argmetric.cli import _options as opt
 from argmetric.cli import _report
-from argmetric.cli._encoding import Encoding
-from argmetric.cli._gate import gate
-from argmetric.cli._options import (
-    FRACTION,
-    FailUnder,
-    FilePath,
-    Json,
-    ReportTarget,
-)
+from argmetric.cli._errors import gate
+from argmetric.cli._options import Encoding
 from argmetric.cli._progress import progress
-from argmetric.cli._summary import Values
+from argmetric.cli._report import Values
 from argmetric.cli.scores._page import require, save
-from argmetric.cli.tag._file import read_tags
-from argmetric.cli.tag._labels import ChunkLabels, TagTask, holds_chunks
+from argmetric.cli.tag._labels import ChunkLabels, TagTask, holds_chunks, read_tags
 from argmetric.metrics import get_metric
 
 _HINT = "the last column is predicted, the one before it gold"
@@ -48,21 +41,21 @@ class _Chunks(NamedTuple):
 
 
 def evaluate(
-    file: FilePath,
+    file: opt.FilePath,
     /,
     *,
     task: TagTask | None = None,
     encoding: Encoding = "utf-8",
     fail_under: Annotated[
-        FailUnder,
+        opt.FailUnder,
         Parameter(
-            validator=FRACTION,
+            validator=opt.FRACTION,
             help='Exit with 3 if the strict F1 (or the accuracy, for "pos") is under '
             "this.",
         ),
     ] = None,
-    report: ReportTarget = None,
-    json: Json = False,
+    report: opt.ReportTarget = None,
+    json: opt.Json = False,
 ) -> int:
     """Compare predicted with right labels, the last two columns of a file.
 
@@ -112,10 +105,15 @@ def evaluate(
     }
     if report is not None:
         _save_report(text, summary, gold, report)
-    if json:
-        _report.print_json(summary)
-    else:
-        _print(summary, chunks)
+    notes = [*summary["notes"], *([] if tag is None else tag["notes"])]
+    _report.tell(
+        "tag evaluate",
+        summary,
+        _facts,
+        json=json,
+        table=None if chunks is None else _types,
+        notes=[("note", note) for note in notes],
+    )
     if chunks is None:
         return gate(same["accuracy"], fail_under, get_metric("accuracy"), "accuracy")
     strict = chunks.strict["f1"]
@@ -222,8 +220,7 @@ def _scored(counts: Integers) -> Values:
     }
 
 
-def _print(summary: Values, chunks: _Chunks | None) -> None:
-    target = _report.console(stderr=False)
+def _facts(summary: Values) -> _report.Facts:
     looks = ", by the look of the labels" if summary["guessed"] else ""
     facts = [
         _report.sentences_asked(summary),
@@ -240,21 +237,17 @@ def _print(summary: Values, chunks: _Chunks | None) -> None:
         facts.append(("tags", f"{_report.number(tag['accuracy'])} of the tokens"))
     name = "accuracy" if tag is None else "labels"
     facts.append((name, f"{share} of the tokens, {whole} whole"))
-    _report.print_facts(target, "argmetric tag evaluate", facts)
-    if chunks is not None:
-        _print_types(chunks)
-    notes = [*summary["notes"], *([] if tag is None else tag["notes"])]
-    _report.print_notes(target, "note", notes)
+    return facts
 
 
-def _print_types(chunks: _Chunks) -> None:
+def _types(summary: Values) -> _report.Table:
+    """A row for each type of chunks, and one for all of them."""
     header = "type", "gold", "predicted", "correct", "precision", "recall", "F1"
-    everything: Values = {"strict": chunks.strict, "lenient": chunks.lenient}
     cells = []
-    for name, row in [*chunks.types.items(), ("all", everything)]:
+    for name, row in [*summary["types"].items(), ("all", summary)]:
         strict = row["strict"]
         sizes = strict["gold"], strict["predicted"], strict["correct"]
         shares = strict["precision"], strict["recall"], strict["f1"]
         parts = map(_report.number, (*shares, row["lenient"]["f1"]))
         cells.append([name, *(f"{size:,}" for size in sizes), *parts])
-    _report.print_table(_report.console(stderr=False), [*header, "conlleval F1"], cells)
+    return [*header, "conlleval F1"], cells

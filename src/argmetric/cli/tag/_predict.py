@@ -1,57 +1,55 @@
-"""``argmetric tag predict``."""
+"""``argmetric tag predict``: files with a token on each line, or plain text."""
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import chain
-from typing import TYPE_CHECKING, Annotated
+from itertools import chain, pairwise
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+import numpy as np
 from cyclopts import Parameter
 
 from argmetric._results.whole_files import DataError
 from argmetric._text.corpus.files import write_text
-from argmetric._text.corpus.sentences import ColumnFile, Sentence
+from argmetric._text.corpus.labels import CodedLabels
+from argmetric._text.corpus.sentences import (
+    ColumnFile,
+    PlainText,
+    Sentence,
+    read_text,
+    tokenized,
+)
+from argmetric.cli import _options as opt
 from argmetric.cli import _report
-from argmetric.cli._encoding import Encoding
-from argmetric.cli._errors import DONE, UsageError, say
-from argmetric.cli._options import (
-    OUTPUT,
-    FilePath,
-    Flag,
-    JsonSummary,
-    TextTarget,
-)
+from argmetric.cli._errors import UsageError
+from argmetric.cli._learning import load_learned, text_target
+from argmetric.cli._options import OTHER_ENCODING, Encoding, check_encoding
 from argmetric.cli._progress import progress, reading
-from argmetric.cli._summary import Values
-from argmetric.cli.scores._rows_out import refuse_shared_output
-from argmetric.cli.scores._rules import refuse_bad_target
-from argmetric.cli.tag._file import read_tags
-from argmetric.cli.tag._raw import (
-    Marked,
-    RawFormat,
-    raw_format,
-    read_plain,
-    refuse_other_columns,
-)
+from argmetric.cli._report import Values
+from argmetric.cli.tag._labels import read_tags
 
 if TYPE_CHECKING:
     from argmetric.search import Tagger
 
+RawFormat = Literal["text", "jsonl"]
+_LINES = (".jsonl", ".ndjson", ".json")
+
 
 def predict(
-    model: FilePath,
-    file: FilePath,
+    model: opt.FilePath,
+    file: opt.FilePath,
     /,
     *,
     encoding: Annotated[
         Encoding, Parameter(help="How the text is written, and will be.")
     ] = "utf-8",
-    raw: Annotated[bool, Flag] = False,
-    output: TextTarget = None,
-    output_format: Annotated[RawFormat | None, Parameter(group=OUTPUT)] = None,
-    json: JsonSummary = False,
+    raw: Annotated[bool, opt.Flag] = False,
+    output: opt.TextTarget = None,
+    output_format: Annotated[RawFormat | None, Parameter(group=opt.OUTPUT)] = None,
+    json: opt.JsonSummary = False,
 ) -> int:
     """Tag sentences by a tagger of `argmetric tag train`.
 
@@ -78,18 +76,16 @@ def predict(
         With --raw: "text", or "jsonl" for JSON lines. By default the ending of --output
         tells it; on standard output it is text.
     """
-    refuse_shared_output(output, json=json)
+    target = text_target(output, json=json)
     if output_format is not None and not raw:
         raise UsageError("--output-format is about --raw: pass it too")
-    if model == "-":
-        raise UsageError("a tagger is read from a file, not from standard input")
-    if output not in (None, "-"):
-        refuse_bad_target(output)
-    with reading(model):
-        tagger = load_tagger(model)
+    from argmetric.search import Tagger
+
+    tagger = load_learned(Tagger, "tagger", model)
+    if tagger.task == "label":
+        raise DataError(f"{model} is a tagger of another task, which Python runs")
     read = _of_plain_text if raw else _of_columns
     tagged = read(file, encoding, tagger, model)
-    target = output if output is not None else None if json else "-"
     if target is not None:
         write_text(target, tagged.written(raw_format(output, output_format)), encoding)
     summary: Values = {
@@ -103,13 +99,8 @@ def predict(
         "seconds": tagged.seconds,
         "output": target,
     }
-    if json:
-        _report.print_json(summary)
-        if target is None:
-            say("lines not written: no --output")
-    else:
-        _print(summary)
-    return DONE
+    how: dict[str, Any] = {"json": json, "stderr": True, "unwritten": "lines"}
+    return _report.tell("tag predict", summary, _facts, **how)
 
 
 @dataclass(frozen=True)
@@ -171,16 +162,6 @@ def _labels(
     return list(zip(*flat, strict=True)) if joint else [flat], seconds
 
 
-def load_tagger(path: str) -> Tagger:
-    """Read a tagger of text."""
-    from argmetric.search import Tagger
-
-    tagger = Tagger.load(path)
-    if tagger.task == "label":
-        raise DataError(f"{path} is a tagger of another task, which Python runs")
-    return tagger
-
-
 def _check_columns(text: ColumnFile, tagger: Tagger, model: str) -> None:
     """Refuse a file that lacks a column which the tagger reads."""
     needed = tagger.n_columns_
@@ -199,8 +180,7 @@ def _check_columns(text: ColumnFile, tagger: Tagger, model: str) -> None:
             )
 
 
-def _print(summary: Values) -> None:
-    target = _report.console(stderr=True)
+def _facts(summary: Values) -> _report.Facts:
     facts = [
         _report.sentences_asked(summary),
         ("model", f"{summary['model']}, task {summary['task']}"),
@@ -210,6 +190,104 @@ def _print(summary: Values) -> None:
         facts.append(("added", f"{columns} {' and '.join(map(str, places))}"))
     if summary["entities"] is not None:
         facts.append(("found", f"{summary['entities']:,} entities"))
-    facts.append(("took", f"{summary['seconds']:.1f} s"))
-    _report.print_facts(target, "argmetric tag predict", facts)
-    _report.print_written(target, summary["output"])
+    return [*facts, ("took", f"{summary['seconds']:.1f} s")]
+
+
+def read_plain(path: str, encoding: str) -> PlainText:
+    """Read plain text; one without a word is refused."""
+    check_encoding(encoding)
+    with reading(path):
+        name, text = read_text(path, encoding, OTHER_ENCODING)
+    plain = tokenized(text, name)
+    if not plain.tokens:
+        raise DataError(f"{name} has no words")
+    return plain
+
+
+def refuse_other_columns(tagger: Tagger, model: str) -> None:
+    """Refuse a tagger that reads more than words."""
+    if tagger.n_columns_ > 1:
+        raise DataError(
+            f"{model} reads {tagger.n_columns_} columns, and plain text has words "
+            "alone: train one on a file with words and labels"
+        )
+
+
+def raw_format(output: str | None, format: RawFormat | None) -> RawFormat:
+    """Return what was asked for, else what the name of the output says."""
+    if format is not None:
+        return format
+    return "jsonl" if str(output).lower().endswith(_LINES) else "text"
+
+
+class Marked:
+    """Text with the labels that a tagger found.
+
+    Parameters
+    ----------
+    plain : PlainText
+        The text.
+    labels : list of str or None
+        The label of each token, where there are chunks.
+    tags : list of str or None
+        The part of speech of each token, where there is one.
+    """
+
+    def __init__(
+        self, plain: PlainText, labels: list[str] | None, tags: list[str] | None
+    ) -> None:
+        self.plain, self.tags, self.has_entities = plain, tags, labels is not None
+        self.start = self.stop = np.zeros(0, dtype=np.int64)
+        self.types: list[str] = []
+        if labels is not None:
+            numbers: dict[str, int] = {}
+            found = CodedLabels.read(labels, plain.sentences, numbers).chunks(
+                lenient=True
+            )
+            self.start, self.stop = found.start, found.stop
+            known = list(numbers)
+            self.types = [known[kind] for kind in found.kind.tolist()]
+
+    def as_text(self) -> str:
+        """Return the text with each entity in brackets, or a tag behind each token."""
+        text, spans = self.plain.text, self.plain.spans
+        if self.has_entities:
+            marks = [(f"[{kind} ", "]") for kind in self.types]
+            places = np.column_stack([spans[self.start, 0], spans[self.stop - 1, 1]])
+        else:
+            marks, places = [("", f"/{tag}") for tag in self.tags or ()], spans
+        cuts = [0, *places.ravel().tolist(), len(text)]
+        parts = [text[a:b] for a, b in pairwise(cuts)]
+        between = [mark for pair in marks for mark in pair] + [""]
+        return "".join(part + mark for part, mark in zip(parts, between, strict=True))
+
+    def as_lines(self) -> str:
+        """Return a JSON object for each sentence."""
+        plain = self.plain
+        first = np.searchsorted(self.start, plain.sentences)
+        bounds = zip(
+            pairwise(plain.sentences.tolist()), pairwise(first.tolist()), strict=True
+        )
+        lines = [self._object(a, b, c, d) for (a, b), (c, d) in bounds]
+        return "".join(f"{json.dumps(one, ensure_ascii=False)}\n" for one in lines)
+
+    def _object(self, first: int, end: int, chunk: int, last: int) -> dict[str, Any]:
+        """Return a sentence; places are characters of its own text."""
+        spans = self.plain.spans
+        begin, stop = int(spans[first, 0]), int(spans[end - 1, 1])
+        text = self.plain.text[begin:stop]
+        found: dict[str, Any] = {"text": text, "start": begin}
+        if self.tags is not None:
+            places = (spans[first:end] - begin).tolist()
+            found["tokens"] = [
+                {"text": text[a:b], "start": a, "end": b, "tag": tag}
+                for (a, b), tag in zip(places, self.tags[first:end], strict=True)
+            ]
+        if self.has_entities:
+            from_ = (spans[self.start[chunk:last], 0] - begin).tolist()
+            to = (spans[self.stop[chunk:last] - 1, 1] - begin).tolist()
+            found["entities"] = [
+                {"type": kind, "start": a, "end": b, "text": text[a:b]}
+                for a, b, kind in zip(from_, to, self.types[chunk:last], strict=True)
+            ]
+        return found

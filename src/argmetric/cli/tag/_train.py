@@ -1,35 +1,107 @@
-"""``argmetric tag train``."""
+"""``argmetric tag train`` and ``argmetric tag templates``."""
 
 from __future__ import annotations
 
-import os
-import signal
-import time
-from dataclasses import dataclass
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Group, Parameter
 from cyclopts.validators import Number
 
+from argmetric._results.whole_files import DataError
 from argmetric.cli import _report
-from argmetric.cli._encoding import Encoding
-from argmetric.cli._errors import DONE, INTERRUPTED, UsageError, say
-from argmetric.cli._learning import at_last, tell_epoch, warnings_in, written_model
-from argmetric.cli._options import FilePath, Json, Seed, WrittenPath
-from argmetric.cli._progress import progress
-from argmetric.cli._stop import ends_in_order
-from argmetric.cli._summary import Values
-from argmetric.cli.scores._rules import refuse_bad_target
-from argmetric.cli.tag._corpus import Labelled, development, labelled
-from argmetric.cli.tag._file import read_tags
-from argmetric.cli.tag._labels import TagTask
-from argmetric.cli.tag._templates import left_out, n_templates, read_table
+from argmetric.cli._errors import DONE, INTERRUPTED, UsageError
+from argmetric.cli._learning import Training, at_last, refuse_two_streams, tell_epoch
+from argmetric.cli._options import Encoding, FilePath, Json, Seed, WrittenPath
+from argmetric.cli._report import Values
+from argmetric.cli.tag._labels import (
+    Labelled,
+    TagTask,
+    development,
+    labelled,
+    read_tags,
+)
 
 if TYPE_CHECKING:
     from argmetric.search import Evaluation, Tagger
 
+TIERS = "tag", "chunk"  # of the joint task, in the order of their columns
 _Recipe = Parameter(group=Group("Recipe", sort_key=2))
 _POSITIVE = Parameter(validator=Number(gte=1))
+_RECIPE = "learner", "costs", "roll_in", "epochs", "step", "dropout"
+_DEV_SCORES = "accuracy", "precision", "recall", "f1", "unknown", "tokens"
+
+
+def templates(task: TagTask, /) -> int:
+    """Print the templates of a task, to be extended and passed to `train`.
+
+    Parameters
+    ----------
+    task
+        The task.
+    """
+    from argmetric.search import default_templates
+
+    if task != "joint":
+        sys.stdout.write(default_templates(task).lstrip())
+        return DONE
+    for name in TIERS:
+        sys.stdout.write(f"[{name}]\n{default_templates(f'joint {name}').lstrip()}")
+    return DONE
+
+
+def read_table(path: str, task: TagTask) -> Any:
+    """Read and check a table; that of a joint task has a part for each tier."""
+    from argmetric.search import Tagger
+
+    try:
+        text = Path(path).read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise DataError(f"cannot read {path}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise DataError(f"{path} is not UTF-8 text") from None
+    table = _parts(text.splitlines(), path) if task == "joint" else text
+    try:
+        found = Tagger(task, templates=table).recipe()["templates"]
+    except ValueError as error:
+        raise DataError(f"{path}: {error}") from None
+    if not n_templates(found):
+        raise DataError(f"{path} has no templates")
+    return table
+
+
+def n_templates(tables: Any) -> int:
+    """How many templates a recipe has, in all tiers."""
+    return sum(map(len, tables.values())) if isinstance(tables, dict) else len(tables)
+
+
+def _parts(lines: list[str], path: str) -> dict[str, list[str]]:
+    """Lines under ``[tag]`` and ``[chunk]``; the others empty, to keep the count."""
+    heads = {f"[{name}]": name for name in TIERS}
+    parts: dict[str, list[str]] = {}
+    name = None
+    for number, line in enumerate(lines):
+        text = line.partition("#")[0].strip()
+        if text in heads:
+            name = heads[text]
+            parts.setdefault(name, [""] * number).append("")
+        elif name is not None:
+            part = parts[name]
+            part += [""] * (number - len(part)) + [line]
+        elif text:
+            raise DataError(
+                f"{path}, line {number + 1}: templates of the joint task stand under a "
+                f"line {' or '.join(heads)}"
+            )
+    return parts
+
+
+def left_out(tagger: Tagger) -> list[str]:
+    """A note of the recipe's templates that read a column which was not there."""
+    n = n_templates(type(tagger)(**tagger.get_params()).recipe()["templates"])
+    out = n - n_templates(tagger.recipe()["templates"])
+    return [f"no column of parts of speech: {out} of {n} templates out"] if out else []
 
 
 def train(
@@ -94,11 +166,8 @@ def train(
     hash_bits
         Features are hashed to 2^B rows of weights.
     """
-    if model == "-":
-        raise UsageError("a tagger is written to a file, not to standard output")
-    refuse_bad_target(model)
-    if file == "-" and dev == "-":
-        raise UsageError("only one of the files can be standard input")
+    training = Training("tagger", model)
+    refuse_two_streams(file, dev)
     options: dict[str, Any] = {
         "direction": direction,
         "beam": beam,
@@ -114,21 +183,24 @@ def train(
     table = None if templates is None else read_table(templates, task)
     known = labelled(read_tags(file, encoding), task)
     held = None if dev is None else development(dev, encoding, known, task)
-    notes = [*known.notes, *(() if held is None else held.notes)]
-    run = _Run(known, held, notes)
-    with ends_in_order(signal.SIGINT):
-        try:
-            with progress(f"training on {known.text.n_sentences:,} sentences"):
-                tagger = run.fit(task, table, options)
-        except KeyboardInterrupt:
-            say("interrupted before anything was learned: no tagger is written")
-            return INTERRUPTED
-        tagger.save(model)
-        summary = run.summary(tagger, task, templates, model)
-    if json:
-        _report.print_json(summary)
-    else:
-        _print(summary)
+    from argmetric.search import Tagger
+
+    tagger = Tagger(task, templates=table, **options)
+    learned = training.fit(
+        tagger,
+        f"{known.text.n_sentences:,} sentences",
+        [*known.notes, *(() if held is None else held.notes)],
+        known.sentences,
+        dev=None if held is None else held.sentences,
+        on_epoch=tell_epoch,
+    )
+    if learned is None:
+        return INTERRUPTED
+    learned["notes"] += left_out(tagger)
+    if tagger.interrupted_:
+        learned["notes"].append("interrupted: this is the best tagger so far")
+    summary = _summary(tagger, known, held, templates) | learned
+    _report.tell("tag train", summary, _facts, json=json)
     return INTERRUPTED if tagger.interrupted_ else DONE
 
 
@@ -142,81 +214,38 @@ def _check(task: TagTask, options: dict[str, Any]) -> None:
         raise UsageError(str(error)) from None
 
 
-@dataclass(eq=False)
-class _Run:
-    """A training, told while it runs."""
-
-    known: Labelled
-    held: Labelled | None
-    notes: list[str]
-    seconds: float = 0.0
-
-    def fit(self, task: TagTask, table: Any, options: dict[str, Any]) -> Tagger:
-        from argmetric.search import Tagger
-
-        tagger = Tagger(task, templates=table, **options)
-        started = time.perf_counter()
-        with warnings_in(self.notes):
-            dev = None if self.held is None else self.held.sentences
-            tagger.fit(self.known.sentences, dev=dev, on_epoch=tell_epoch)
-        self.seconds = time.perf_counter() - started
-        self.notes += left_out(tagger)
-        if tagger.interrupted_:
-            self.notes.append("interrupted: this is the best tagger so far")
-        return tagger
-
-    def summary(
-        self, tagger: Tagger, task: TagTask, templates: str | None, model: str
-    ) -> Values:
-        recipe, text = tagger.recipe(), self.known.text
-        judged: dict[str, Values] | None = None
-        if self.held is not None:
-            found = tagger.evaluate(self.held.sentences)
-            judged = {name: _dev_scores(one) for name, one in found.items()}
-        labels = self.known.labels
-        return {
-            "file": text.name,
-            "sentences": text.n_sentences,
-            "tokens": text.n_tokens,
-            "task": task,
-            "labels": [len(kinds) for kinds in labels],
-            "templates": templates,
-            "template_count": n_templates(recipe["templates"]),
-            "direction": tagger.direction_,
-            "beam": recipe["beam"],
-            "memory": recipe["memory"],
-            "hash_bits": recipe["hash_bits"],
-            "seed": recipe["random_state"],
-            "learner": recipe["learner"],
-            "costs": recipe["costs"],
-            "roll_in": recipe["roll_in"],
-            "epochs": recipe["epochs"],
-            "step": recipe["step"],
-            "dropout": recipe["dropout"],
-            "dev": None if self.held is None else self.held.text.name,
-            "dev_scores": judged,
-            "history": tagger.history_,
-            "interrupted": tagger.interrupted_,
-            "seconds": self.seconds,
-            "notes": self.notes,
-            "model": model,
-            "bytes": os.stat(model).st_size,
-        }
-
-
-def _dev_scores(found: Evaluation) -> Values:
+def _summary(
+    tagger: Tagger, known: Labelled, held: Labelled | None, templates: str | None
+) -> Values:
+    recipe, text = tagger.recipe(), known.text
+    judged = None
+    if held is not None:
+        found = tagger.evaluate(held.sentences)
+        judged = {name: _dev_scores(one) for name, one in found.items()}
     return {
-        "accuracy": found.accuracy,
-        "precision": found.precision,
-        "recall": found.recall,
-        "f1": found.f1,
-        "unknown": found.unknown,
-        "tokens": found.tokens,
+        "file": text.name,
+        "sentences": text.n_sentences,
+        "tokens": text.n_tokens,
+        "task": tagger.task,
+        "labels": [len(kinds) for kinds in known.labels],
+        "templates": templates,
+        "template_count": n_templates(recipe["templates"]),
+        "direction": tagger.direction_,
+        "beam": recipe["beam"],
+        "memory": recipe["memory"],
+        "hash_bits": recipe["hash_bits"],
+        "seed": recipe["random_state"],
+        **{key: recipe[key] for key in _RECIPE},
+        "dev": None if held is None else held.text.name,
+        "dev_scores": judged,
     }
 
 
-def _print(summary: Values) -> None:
-    target = _report.console(stderr=False)
+def _dev_scores(found: Evaluation) -> Values:
+    return {name: getattr(found, name) for name in _DEV_SCORES}
+
+
+def _facts(summary: Values) -> _report.Facts:
     kinds = [_report.count(n, "label") for n in summary["labels"]]
     if summary["task"] == "joint":
         kinds[0] = _report.count(summary["labels"][0], "tag")
@@ -242,10 +271,7 @@ def _print(summary: Values) -> None:
     ]
     for name, score in (summary["dev_scores"] or {}).items():
         facts.append(("dev", _dev_text(name, score, summary)))
-    _report.print_facts(target, "argmetric tag train", facts)
-    _report.print_notes(target, "note", summary["notes"])
-    written = written_model(summary["model"], summary["bytes"])
-    _report.print_notes(target, "written", [written])
+    return facts
 
 
 def _dev_text(name: str, score: Values, summary: Values) -> str:

@@ -1,8 +1,10 @@
-"""Rows go to a file or to standard output, with columns added."""
+"""Which files rows are read from, and where they go."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import glob
+import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,9 +12,78 @@ import numpy.typing as npt
 
 from argmetric import _files as files
 from argmetric._files import Format
-from argmetric.cli import _report
-from argmetric.cli._errors import UsageError, say
+from argmetric.cli._errors import UsageError
 from argmetric.cli._progress import progress
+
+COLUMNAR = (".parquet", ".pq", ".arrow", ".feather", ".ipc")
+
+# One path, folder, pattern or address as it was given, or several files
+Input = str | tuple[str, ...]
+
+
+def gathered(file: str, more: Sequence[str]) -> Input:
+    """Return what was given as one input.
+
+    Files of text are listed, those of a pattern in the order of their names. What is
+    columnar stays as it was given: it is read in pieces.
+
+    Parameters
+    ----------
+    file : str
+        A file, a pattern, a folder, an address, or ``"-"``.
+    more : sequence of str
+        Others of them.
+    """
+    given = (file, *more)
+    if "-" in given and more:
+        raise UsageError("- is standard input, which goes alone: leave the files out")
+    found = [path for one in given for path in _expanded(one)]
+    columnar = [one for one in found if in_pieces(one)]
+    if not columnar:
+        return found[0] if len(found) == 1 else tuple(found)
+    if len(columnar) < len(found):
+        other = next(one for one in found if not in_pieces(one))
+        raise UsageError(
+            f"{columnar[0]} and {other} cannot be read together: pass files of one kind"
+        )
+    return file if not more else given
+
+
+def listed(source: Input) -> tuple[str, ...]:
+    """Return the files of an input that is read into memory."""
+    given = (source,) if isinstance(source, str) else source
+    return tuple(path for one in given for path in _expanded(one))
+
+
+def shown_input(source: Input) -> str:
+    """Return an input as people call it."""
+    if isinstance(source, str):
+        return source
+    if len(source) > 2:
+        return f"{source[0]} and {len(source) - 1} other files"
+    return " and ".join(source)
+
+
+def in_pieces(path: str) -> bool:
+    """Whether this is a folder, an address, or a file whose columns stand apart."""
+    return "://" in path or os.path.isdir(path) or path.lower().endswith(COLUMNAR)
+
+
+def is_pattern(path: str) -> bool:
+    """Whether a path stands for all files that match it."""
+    return "://" not in path and glob.has_magic(path) and not os.path.exists(path)
+
+
+def _expanded(path: str) -> list[str]:
+    """Return the files that match a pattern, or the path itself."""
+    if not is_pattern(path):
+        return [path]
+    found = sorted(
+        one for one in glob.glob(path, recursive=True) if os.path.isfile(one)
+    )
+    if not found:
+        raise files.DataError(f"no file matches {path!r}")
+    return found
 
 
 @dataclass(frozen=True)
@@ -25,13 +96,10 @@ class RowsOut:
         A file, ``"-"``, or None where the rows are not wanted.
     format : str
         The format to write.
-    json : bool
-        Whether the summary is printed as JSON instead.
     """
 
     target: str | None
     format: Format
-    json: bool
 
     def write(
         self,
@@ -47,12 +115,6 @@ class RowsOut:
             table = table.with_column(name, values)
         with progress("writing"):
             files.write_table(table, self.target, self.format, numeric=numeric)
-
-    def print_json(self, summary: Mapping[str, object]) -> None:
-        """Print the summary as JSON, and say so if the rows went nowhere."""
-        _report.print_json(summary)
-        if self.target is None:
-            say("rows not written: no --output")
 
 
 def _refuse_repeated_names(table: files.Table, format: Format) -> None:
@@ -104,4 +166,4 @@ def rows_out(
     wanted = output is not None or not json
     if wanted and target == "-":
         files.refuse_terminal(format)
-    return RowsOut(target if wanted else None, format, json)
+    return RowsOut(target if wanted else None, format)
