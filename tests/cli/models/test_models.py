@@ -1,15 +1,9 @@
-"""`train` and `predict`: models in files that run nothing, rows with decisions."""
+"""``argmetric train`` and ``argmetric predict``."""
 
 from __future__ import annotations
 
-import errno
-import io
 import json
 import os
-import pickle
-import sys
-import zipfile
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,97 +11,27 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from threadpoolctl import threadpool_limits
 
 import argmetric as am
 from argmetric import _files as aio
-from argmetric._files import _write
-from argmetric.cli import main
 from argmetric.cli.models._saved import load_model
+from cli_models import (
+    AGE,
+    CITY,
+    GROUP,
+    HOME,
+    INCOME,
+    WEIGHT,
+    N,
+    Y,
+    column,
+    model_of,
+    words,
+    write_csv,
+)
 from command import Ended, Run
 
 skops = pytest.importorskip("skops.io")
-
-N = 160
-RNG = np.random.default_rng(11)
-AGE = RNG.normal(50, 15, N).round(1)
-CITY = RNG.choice(["Rome", "Oslo", "Lima"], N)
-INCOME = RNG.lognormal(3, 1, N).round(2)
-LOGIT = -9 + 0.12 * AGE + 2.5 * (CITY == "Lima") + 0.7 * np.log(INCOME)
-Y = (RNG.random(N) < 1 / (1 + np.exp(-LOGIT))).astype(int)
-HOME = np.where(Y == 1, "spam", "ham")
-GROUP = np.array([f"g{i // 4}" for i in range(N)])
-WEIGHT = RNG.integers(1, 4, N)
-
-
-def write_csv(name: str, rows: slice = slice(None), **columns: Any) -> None:
-    columns = columns or {
-        "id": [f"u{i}" for i in range(N)],
-        "age": ["" if i % 9 == 0 else a for i, a in enumerate(AGE)],
-        "city": CITY,
-        "income": INCOME,
-        "y": Y,
-    }
-    chosen = {key: list(values)[rows] for key, values in columns.items()}
-    lines = [",".join(chosen)]
-    lines += [",".join(map(str, row)) for row in zip(*chosen.values(), strict=True)]
-    Path(name).write_text("\n".join(lines) + "\n")
-
-
-@pytest.fixture(scope="module", autouse=True)
-def one_thread() -> Iterator[None]:
-    """Threads that wait for each other make small work slow on a busy machine."""
-    with threadpool_limits(1):
-        yield
-
-
-@pytest.fixture(scope="module")
-def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Models that are trained once and only read."""
-    folder = tmp_path_factory.mktemp("models")
-    before = os.getcwd()
-    os.chdir(folder)
-    try:
-        write_csv("data.csv")
-        for kind in ("boosting", "logistic"):
-            arguments = ["--model", kind, "--drop", "id", "-o", f"{kind}.skops"]
-            assert main(["train", "data.csv", *arguments]) == 0
-    finally:
-        os.chdir(before)
-    return folder
-
-
-@pytest.fixture
-def run(models: Path, run: Run) -> Run:
-    """Run a command in a folder with the models."""
-    for name in os.listdir(models):
-        Path(name).write_bytes((models / name).read_bytes())
-    return run
-
-
-def column(path: str, name: str) -> list[Any]:
-    values: list[Any] = aio.read_table(path).columns.column(name).to_pylist()
-    return values
-
-
-def words(text: str) -> str:
-    return " ".join(text.split())
-
-
-class model_of:  # noqa: N801
-    """The methods of a saved model on the rows of a file."""
-
-    def __init__(self, path: str, file: str) -> None:
-        self.saved = load_model(path)
-        self.X = self.saved.features.matrix(aio.read_table(file))
-
-    def __getattr__(self, name: str) -> Any:
-        return lambda *given, **how: getattr(self.saved.model, name)(
-            self.X, *given, **how
-        )
-
-
-# train
 
 
 def test_the_route_is_measured_and_told(run: Run) -> None:
@@ -277,9 +201,6 @@ def test_odd_columns(run: Run) -> None:
     ]
 
 
-# predict
-
-
 @pytest.mark.parametrize("kind", ["boosting", "logistic"])
 def test_predict_summary(run: Run, kind: str) -> None:
     ended = run("predict", f"{kind}.skops", "data.csv", "-o", "out.jsonl")
@@ -374,197 +295,6 @@ def test_predict_mistakes(
     assert ended.err.count("\n") == 1
 
 
-# Files of models that are none
-
-
-class Trap:
-    """What a pickle of it would run."""
-
-    def __reduce__(self) -> tuple[Any, tuple[str]]:
-        return os.mkdir, ("trapped",)
-
-
-def contents(path: str) -> dict[str, bytes]:
-    with zipfile.ZipFile(path) as archive:
-        return {name: archive.read(name) for name in archive.namelist()}
-
-
-def rewrite(path: str, change: Callable[[Any], None], **files: bytes) -> None:
-    """Change the description of a model, as someone with bad intent would."""
-    parts = contents(path) | files
-    schema = json.loads(parts["schema.json"])
-    change(schema)
-    parts["schema.json"] = json.dumps(schema).encode()
-    with zipfile.ZipFile("bad.skops", "w") as archive:
-        for name, data in parts.items():
-            archive.writestr(name, data)
-
-
-def nodes_of(schema: Any, name: str) -> list[dict[str, Any]]:
-    found, waiting = [], [schema]
-    while waiting:
-        node = waiting.pop()
-        if isinstance(node, dict):
-            if node.get("__class__") == name:
-                found.append(node)
-            waiting.extend(node.values())
-        elif isinstance(node, list):
-            waiting.extend(node)
-    return found
-
-
-def test_a_pickle_is_refused_unopened(run: Run) -> None:
-    for protocol in (0, 4):
-        Path("bad.skops").write_bytes(pickle.dumps(Trap(), protocol))
-        ended = run("predict", "bad.skops", "data.csv")
-        assert (ended.code, ended.out) == (1, "")
-        assert "A pickle is never opened: that would run whatever code" in ended.err
-        assert not Path("trapped").exists()
-
-
-def test_a_call_hidden_in_a_model_is_refused(run: Run) -> None:
-    """A function of another module, put where the model keeps an object of its own."""
-    text = {
-        "__class__": "str",
-        "__module__": "builtins",
-        "__loader__": "JsonNode",
-        "__id__": 3,
-        "content": '"trapped"',
-        "is_json": True,
-    }
-    call = {
-        "__class__": "mkdir",
-        "__module__": "os",
-        "__loader__": "ConstructorFromReduceNode",
-        "__id__": 1,
-        "content": {
-            "__class__": "tuple",
-            "__module__": "builtins",
-            "__loader__": "TupleNode",
-            "__id__": 2,
-            "content": [text],
-        },
-    }
-
-    def change(schema: Any) -> None:
-        schema["content"]["target"] = call
-
-    rewrite("boosting.skops", change)
-    ended = run("predict", "bad.skops", "data.csv")
-    assert ended == Ended(
-        1,
-        "",
-        "argmetric: bad.skops holds types that no model of argmetric train has: "
-        "os.mkdir; nothing in it was run\n",
-    )
-    assert not Path("trapped").exists()
-    # The same file does make the folder for whoever trusts all that is in it
-    data = Path("bad.skops").read_bytes()
-    skops.loads(data, trusted=skops.get_untrusted_types(data=data))
-    assert Path("trapped").exists()
-
-
-@pytest.mark.parametrize(
-    ("module", "name"),
-    [
-        ("subprocess", "Popen"),
-        ("argmetric.metrics._base", "CustomMetric"),
-        ("sklearn.ensemble._forest", "RandomForestClassifier"),
-        ("sklearn.tree._tree", "Tree"),
-    ],
-)
-def test_foreign_types_are_named(run: Run, module: str, name: str) -> None:
-    def change(schema: Any) -> None:
-        (node,) = nodes_of(schema, "HistGradientBoostingClassifier")[:1]
-        node["__module__"], node["__class__"] = module, name
-
-    rewrite("boosting.skops", change)
-    ended = run("predict", "bad.skops", "data.csv")
-    assert (ended.code, ended.out) == (1, "")
-    assert (
-        f"bad.skops holds types that no model of argmetric train has: {module}.{name}"
-        in (ended.err)
-    )
-
-
-@pytest.mark.parametrize("field", ["left", "right", "feature_idx", "is_categorical"])
-def test_trees_that_lead_astray_are_refused(run: Run, field: str) -> None:
-    """Compiled code follows these numbers without looking, and would crash."""
-    parts = contents("boosting.skops")
-    schema = json.loads(parts["schema.json"])
-    nodes = nodes_of(nodes_of(schema, "TreePredictor")[0], "ndarray")
-    for node in nodes:
-        array = np.load(io.BytesIO(parts[node["file"]]))
-        if array.dtype.names and (array["is_leaf"] == 0).any():
-            break
-    inner = int(np.flatnonzero(array["is_leaf"] == 0)[0])
-    array[field][inner] = {"left": 0, "right": 60_000, "feature_idx": 10**6}.get(
-        field, 1
-    )
-    stream = io.BytesIO()
-    np.save(stream, array)
-    rewrite("boosting.skops", lambda schema: None, **{node["file"]: stream.getvalue()})
-    ended = run("predict", "bad.skops", "data.csv")
-    assert ended == Ended(
-        1,
-        "",
-        "argmetric: bad.skops is not a whole model of argmetric train: its trees are "
-        "damaged\n",
-    )
-
-
-def test_other_files_are_no_models(run: Run) -> None:
-    Path("empty.skops").write_bytes(b"")
-    Path("zip.skops").write_bytes(b"PK\x05\x06" + bytes(18))
-    Path("other.skops").write_bytes(skops.dumps({"a": 1}))
-    whole = Path("boosting.skops").read_bytes()
-    Path("half.skops").write_bytes(whole[: len(whole) // 2])
-    for name in ("empty", "zip", "other", "half"):
-        ended = run("predict", f"{name}.skops", "data.csv")
-        assert (ended.code, ended.out) == (1, "")
-        assert f"{name}.skops is not a " in ended.err
-        assert ended.err.count("\n") == 1
-    ended = run("predict", "none.skops", "data.csv")
-    assert ended.err == "argmetric: cannot read none.skops: No such file or directory\n"
-
-
-def test_without_skops(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "skops.io", None)
-    message = "argmetric: models are kept in files of skops: pip install "
-    for arguments in (
-        ["train", "data.csv", "-o", "m.skops"],
-        ["predict", "boosting.skops", "data.csv"],
-    ):
-        ended = run(*arguments)
-        assert ended == Ended(1, "", f"{message}'argmetric[models]'\n")
-
-
-def test_models_of_other_versions(run: Run) -> None:
-    def older(schema: Any) -> None:
-        versions = [schema["content"]["made_by"]]
-        for node in nodes_of(schema, "Pipeline"):
-            versions.append(node["content"]["content"]["_sklearn_version"])
-        for version in versions:  # equal texts have equal ids, and are read once
-            version |= {"content": '"1.6.0"', "__id__": 1}
-
-    rewrite("logistic.skops", older)
-    ended = run("predict", "bad.skops", "data.csv", "-o", "out.csv")
-    assert ended.code == 0
-    assert "note: trained with scikit-learn 1.6.0, read with " in ended.err
-    assert "Warning" not in ended.err
-
-    def later(schema: Any) -> None:
-        schema["content"]["format"] |= {"content": "2", "__id__": 1}
-
-    rewrite("logistic.skops", later)
-    ended = run("predict", "bad.skops", "data.csv")
-    assert (ended.code, ended.out) == (1, "")
-    assert "it has version 2 of its format: it was written by a newer" in ended.err
-
-
-# Columns of files
-
-
 def test_kinds_of_columns(run: Run) -> None:
     Path("t.csv").write_text("a,b,c,d,e\n1,x,,true,1\n na ,y,NaN,False,x\n2.5,x,,0,2\n")
     table = aio.read_table("t.csv")
@@ -631,52 +361,3 @@ def test_added_columns_survive_bit_for_bit(run: Run, extension: str) -> None:
     assert aio.numbers(aio.read_table(f"more.{extension}"), "t").tolist() == (
         scores.tolist()
     )
-
-
-# Interruptions
-
-
-@pytest.mark.parametrize(
-    ("error", "code", "message"),
-    [
-        (KeyboardInterrupt(), 130, ""),
-        (OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)), 1,
-         "argmetric: cannot write m.skops: No space left on device\n"),
-    ],
-)  # fmt: skip
-def test_a_model_is_replaced_whole_or_not_at_all(
-    run: Run,
-    monkeypatch: pytest.MonkeyPatch,
-    error: BaseException,
-    code: int,
-    message: str,
-) -> None:
-    Path("m.skops").write_text("old")
-    before = sorted(os.listdir())
-
-    def fail(handle: int) -> None:
-        raise error
-
-    monkeypatch.setattr(_write.os, "fsync", fail)
-    ended = run("train", "data.csv", "--model", "logistic", "-o", "m.skops")
-    assert (ended.code, ended.err) == (code, message)
-    assert Path("m.skops").read_text() == "old"
-    assert sorted(os.listdir()) == before
-
-
-@pytest.mark.parametrize("target", ["fit", "decide"])
-def test_interrupted_work_leaves_nothing(
-    run: Run, monkeypatch: pytest.MonkeyPatch, target: str
-) -> None:
-    before = sorted(os.listdir())
-
-    def interrupted(*arguments: Any, **options: Any) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(am.MetricClassifier, target, interrupted)
-    command = {
-        "fit": ["train", "data.csv", "-o", "m.skops"],
-        "decide": ["predict", "boosting.skops", "data.csv", "--joint", "-o", "out.csv"],
-    }[target]
-    assert run(*command) == Ended(130, "", "")
-    assert sorted(os.listdir()) == before

@@ -1,0 +1,45 @@
+"""A table to learn from, and what a saved model says of it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from threadpoolctl import threadpool_limits
+
+from argmetric.cli import main
+from cli_models import write_csv
+from command import Run
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_thread() -> Iterator[None]:
+    """Threads that wait for each other make small work slow on a busy machine."""
+    with threadpool_limits(1):
+        yield
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Models that are trained once and only read."""
+    folder = tmp_path_factory.mktemp("models")
+    before = os.getcwd()
+    os.chdir(folder)
+    try:
+        write_csv("data.csv")
+        for kind in ("boosting", "logistic"):
+            arguments = ["--model", kind, "--drop", "id", "-o", f"{kind}.skops"]
+            assert main(["train", "data.csv", *arguments]) == 0
+    finally:
+        os.chdir(before)
+    return folder
+
+
+@pytest.fixture
+def run(models: Path, run: Run) -> Run:
+    """Run a command in a folder with the models."""
+    for name in os.listdir(models):
+        Path(name).write_bytes((models / name).read_bytes())
+    return run

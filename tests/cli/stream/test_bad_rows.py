@@ -1,0 +1,190 @@
+"""``argmetric stream``: rows that cannot be used."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from cli_stream import read, write, write_all
+from command import Run
+
+GOOD = {
+    "svm": ["0 1:1 3:0.5", "1 2:1"],
+    "csv": ["0,1,2", "1,3,4"],
+    "jsonl": ['{"y":0,"a":1,"b":2}', '{"y":1,"a":3,"b":4}'],
+}
+BAD = [
+    ("svm", "1 2:x", "'2:x': the value is not a number"),
+    ("svm", "1 2:1.5.2", "the value is not a number"),
+    ("svm", "1 2:", "the value is not a number"),
+    ("svm", "1 2", "'2' is not index:value"),
+    ("svm", "1 x:1", "'x:1' is not index:value"),
+    ("svm", "1 2:nan", "not finite"),
+    ("svm", "1 2:-Inf", "not finite"),
+    ("svm", "1 2:1e309", "beyond 1e308"),
+    ("svm", "1 0:1", "indices begin with 1; pass --zero-based"),
+    ("svm", "1 4:1", "'4:1': the largest index is 3"),
+    ("svm", "1 99999999999999999999:1", "the largest index is 3"),
+    ("svm", "1 2:1 2:3", "indices must rise"),
+    ("svm", "1 3:1 2:3", "indices must rise"),
+    ("svm", "2 1:1", "label '2' is neither '1' (positive) nor '0' (negative)"),
+    ("svm", "1:1 2:1", "it begins with '1:1', not with a label"),
+    ("svm", "\x00\xff", "is neither"),
+    ("csv", "1,x,2", "column 'a': 'x' is not a number"),
+    ("csv", "1,1 2,2", "column 'a': '1 2' is not a number"),
+    ("csv", "1,,2", "column 'a' is empty"),
+    ("csv", "1,nan,2", "column 'a': 'nan' is not finite"),
+    ("csv", "1,1e999,2", "beyond 1e308"),
+    ("csv", "1,2", "it has 2 cells, the header has 3"),
+    ("csv", "1,2,3,4", "it has more cells than the 3 of the header"),
+    ("csv", ",2,3", "it has no label"),
+    ("csv", "no,2,3", "label 'no' is neither"),
+    ("csv", '1,"2"x,3', "is not a number"),
+    ("jsonl", '{"y":1,"a":1', "it is not JSON"),
+    ("jsonl", "[1,2]", "not a JSON object"),
+    ("jsonl", '{"y":1,"a":1}', "it lacks the key 'b'"),
+    ("jsonl", '{"y":1,"a":1,"b":2,"c":3}', "key 'c' is not in the first line"),
+    ("jsonl", '{"y":1,"a":"x","b":2}', "key 'a': 'x' is not a number"),
+    ("jsonl", '{"y":1,"a":null,"b":2}', "key 'a' is null"),
+    ("jsonl", '{"y":1,"a":NaN,"b":2}', "key 'a' is nan"),
+    ("jsonl", '{"y":1,"a":1e400,"b":2}', "key 'a' is inf"),
+    ("jsonl", '{"y":1,"a":[1],"b":2}', "key 'a': '[1]' is not a number"),
+    ("jsonl", '{"a":1,"b":2}', "it has no label"),
+    ("jsonl", '{"y":7,"a":1,"b":2}', "label '7' is neither"),
+    ("jsonl", '{"y":1,"a":1,"b":2} {"y":1,"a":1,"b":2}', "it is not JSON"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "line", "message"), BAD)
+def test_bad_rows(run: Run, kind: str, line: str, message: str) -> None:
+    good = GOOD[kind]
+    lines = [*good, "", line, *good, line, *good]
+    header = ["y,a,b"] if kind == "csv" else []
+    number = len(header) + 4
+    Path("rows." + kind).write_bytes("\n".join(header + lines).encode("latin-1"))
+    options = ["--features", "3"] if kind == "svm" else []
+    ended = run(f"rows.{kind}", *options, "-o", "out.jsonl", "--checkpoint", "kept")
+    assert ended.code == 1
+    assert message in ended.err
+    assert f"rows.{kind}, line {number}: " in ended.err
+    assert "--on-error skip" in ended.err
+    assert [row["row"] for row in read()] == [1, 2]  # those before it are not lost
+    # Going on without them is the same as never having stopped
+    ended = run(
+        f"rows.{kind}", *options, "-o", "out.jsonl", "--checkpoint", "kept",
+        "--resume", "--on-error", "skip", "--json",
+    )  # fmt: skip
+    assert ended.code == 0, ended.err
+    summary = json.loads(ended.out)
+    assert (summary["rows"], summary["skipped"]) == (6, 2)
+    assert message in summary["errors"][0]
+    assert [row["row"] for row in read()] == [1, 2, 4, 5, 7, 8]
+    resumed = Path("out.jsonl").read_bytes()
+    ended = run(f"rows.{kind}", *options, "-o", "out.jsonl", "--on-error", "skip")
+    assert "2 bad rows" in ended.out
+    assert message in ended.out
+    assert Path("out.jsonl").read_bytes() == resumed
+
+
+@pytest.mark.parametrize("bad", ["null", '{"a":' * 100_000, "9" * 5000])
+def test_json_that_no_parser_likes(run: Run, bad: str) -> None:
+    write("rows.jsonl", ['{"y":1,"a":1}', bad, '{"y":0,"a":1}'])
+    ended = run("rows.jsonl")
+    assert ended.code == 1
+    assert "rows.jsonl, line 2: it is not" in ended.err
+    ended = run("rows.jsonl", "--on-error", "skip", "--json")
+    assert json.loads(ended.out)["rows"] == 2
+    write("rows.jsonl", [bad])
+    ended = run("rows.jsonl")
+    assert ended.code == 1
+    assert "does not begin with a JSON object" in ended.err
+
+
+@pytest.mark.parametrize("kind", ["svmlight", "csv", "jsonl"])
+def test_other_encodings_are_told(run: Run, kind: str) -> None:
+    name = write_all()[kind]
+    text = Path(name).read_text()
+    Path(name).write_bytes(text.encode("utf-16"))
+    ended = run(name)
+    assert (ended.code, "is UTF-16 text; iconv" in ended.err) == (1, True)
+
+
+def test_bad_rows_of_parquet(run: Run) -> None:
+    table = pa.table(
+        {"y": [0, 1, 3, 1, None, 0], "a": [1.0, None, 2.0, math.nan, 1.0, 2.0]}
+    )
+    pq.write_table(table, "rows.parquet")
+    ended = run("rows.parquet")
+    assert ended.code == 1
+    assert "rows.parquet, row 2: column 'a' is empty" in ended.err
+    ended = run("rows.parquet", "--on-error", "skip", "-o", "out.jsonl", "--json")
+    assert [row["row"] for row in read()] == [1, 6]
+    assert json.loads(ended.out)["skipped"] == 4
+    pq.write_table(pa.table({"y": [0, 1], "a": ["x", "z"]}), "rows.parquet")
+    assert "column 'a' holds string, not numbers" in run("rows.parquet").err
+
+
+def test_more_bad_rows_than_are_shown(run: Run) -> None:
+    write("rows.svm", [*GOOD["svm"], *["oh no"] * 20, *GOOD["svm"]])
+    ended = run("rows.svm", "--features", "3", "--on-error", "skip")
+    assert ended.code == 0
+    assert "20 bad rows" in ended.out
+    assert ended.out.count("rows.svm, line") == 5
+    assert "15 more" in ended.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text", "code", "message"),
+    [
+        (["rows.svm"], "", 1, "rows.svm is empty"),
+        (["rows.svm"], "bad\n", 1, "it holds 'bad', not 0 and 1; name the"),
+        (["rows.svm", "--on-error", "skip"], "bad\n", 1, "no row of rows.svm"),
+        (["row.svm"], "1 1:1\n", 1, "did you mean 'rows.svm'?"),
+        (["rows.svm", "--target", "y"], "1 1:1\n", 1, "svmlight has no columns"),
+        (["rows.svm"], "1 1999999999:1\n", 1, "--hash-bits"),
+        (["rows.csv"], "y,a\n1,2\n", 0, ""),
+        (["rows.csv"], "a,b\n1,2\n", 1, "no label column"),
+        (["rows.csv"], "y,a,a\n1,2,3\n", 1, "2 columns named 'a'"),
+        (["rows.csv", "--drop", "a"], "y,a\n1,2\n", 1, "no column to learn from"),
+        (["rows.csv", "--features", "3"], "y,a\n1,2\n", 1, "--features is for"),
+        (["rows.csv", "--hash-bits", "3"], "y,a\n1,2\n", 1, "--hash-bits is for"),
+        (["rows.csv"], 'y,a\n1,"2\n', 1, "line 2: it opens a quote that never"),
+        (["rows.jsonl"], "[{}]\n", 1, "JSON array"),
+        (["rows.parquet"], "PAR1 no\n", 1, "not a whole parquet file"),
+        (["rows.gz"], "\x1f\x8b", 1, "gzip -dc"),
+        (["rows.svm", "--metric", "f1x"], "", 2, "unknown metric"),
+        (
+            ["rows.svm", "--metric", "recall"],
+            "",
+            2,
+            "recall does not punish false positives",
+        ),
+        (
+            ["rows.svm", "--rule", "ofo", "--learner", "stamp"],
+            "",
+            2,
+            "its own decision",
+        ),
+        (["rows.svm", "--resume"], "", 2, "--checkpoint"),
+        (["rows.svm", "--neg-label", "a"], "", 2, "--pos-label"),
+        (["rows.svm", "--features", "3", "--hash-bits", "3"], "", 2, "exclude"),
+        (["rows.svm", "-o", "-", "--json"], "", 2, "standard output"),
+        (["rows.svm", "-o", "-", "--checkpoint", "k"], "", 2, "cut back"),
+        (["rows.svm", "-o", "no/out.jsonl"], "", 1, "there is no folder"),
+    ],
+)
+def test_refusals(
+    run: Run, arguments: list[str], text: str, code: int, message: str
+) -> None:
+    name = arguments[0].replace("row.", "rows.")
+    Path(name).write_bytes((text or "1 1:1\n").encode("latin-1"))
+    if message.endswith("is empty"):
+        Path(name).write_bytes(b"")
+    ended = run(*arguments)
+    assert ended.code == code
+    assert message in ended.err

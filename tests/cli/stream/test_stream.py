@@ -1,0 +1,355 @@
+"""``argmetric stream``: readers, numbers, labels."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sklearn.datasets import dump_svmlight_file, load_svmlight_file
+
+from argmetric._files.blocks import Classes, Request, _base, open_rows
+from argmetric._files.blocks._jsonl import hashed_name
+from argmetric.cli import main
+from argmetric.cli.stream._out import Predictions
+from argmetric.stream import OnlineClassifier
+from cli_stream import (
+    RNG,
+    N,
+    X,
+    Y,
+    csv_lines,
+    names,
+    newest,
+    read,
+    same_state,
+    svm_lines,
+    write,
+    write_all,
+)
+from command import Run
+
+
+def test_predictions_are_those_of_the_classifier(run: Run) -> None:
+    model = OnlineClassifier("f1")
+    decisions, scores = model.progressive(X, Y, classes=[0, 1], return_proba=True)
+    for format, name in write_all().items():
+        ended = run(name, "-o", "out.jsonl", "--json", "--every", "7")
+        assert ended.code == 0, ended.err
+        summary = json.loads(ended.out)
+        found = read()
+        assert [row["row"] for row in found] == list(range(1, N + 1))
+        assert [row["decision"] for row in found] == decisions.tolist()
+        assert [row["label"] for row in found] == Y.tolist()
+        got = [row["score"] for row in found]
+        if format == "svmlight":  # without its zeros the sums have another order
+            np.testing.assert_allclose(got, scores, rtol=1e-12)
+        else:
+            assert got == scores.tolist()
+        assert summary["format"] == format
+        assert summary["rows"] == N
+        assert summary["features"] == 5
+        assert summary["score"] == pytest.approx(model.score_, rel=1e-12)
+        assert summary["threshold"] == pytest.approx(model.threshold_, rel=1e-12)
+        counts = summary["counts"]
+        assert sum(counts.values()) == N
+        assert counts["tp"] + counts["fn"] == Y.sum()
+
+
+def test_the_answer_and_a_score_that_evaluate_confirms(run: Run) -> None:
+    write("rows.svm", svm_lines())
+    ended = run("rows.svm", "-m", "f2", "-o", "out.jsonl", "--json")
+    score = json.loads(ended.out)["score"]
+    assert (
+        main(["evaluate", "out.jsonl", "-m", "f2", "--fail-under", str(score - 1e-9)])
+        == 0
+    )
+    assert (
+        main(["evaluate", "out.jsonl", "-m", "f2", "--fail-under", str(score + 1e-9)])
+        == 3
+    )
+    ended = run("rows.svm", "-m", "f2")
+    assert "400 rows of rows.svm (svmlight, 5 features)" in ended.out
+    assert "every row predicted before its label was seen" in ended.out
+    ended = run("rows.svm", "-m", "f2", "-o", "-")
+    assert len(ended.out.splitlines()) == N
+    assert "argmetric stream" in ended.err
+
+
+@pytest.mark.parametrize(
+    ("name", "learner"),
+    [
+        *(("rows.svm", one) for one in ("mixture", "sgd", "adagrad", "stamp", "omcsl")),
+        *((f"rows.{one}", "mixture") for one in ("csv", "jsonl", "parquet")),
+    ],
+)
+def test_blocks_do_not_matter(
+    run: Run, monkeypatch: pytest.MonkeyPatch, learner: str, name: str
+) -> None:
+    write_all()
+    options = [name, "--learner", learner, "-o", "out.jsonl", "--checkpoint"]
+    assert run(*options, "one").code == 0
+    whole = Path("out.jsonl").read_bytes()
+    monkeypatch.setattr(_base, "MOST_ROWS", 13)
+    monkeypatch.setattr("argmetric._files.blocks._text.PIECE", 257)
+    monkeypatch.setattr("argmetric._files.blocks._parquet.MOST_ROWS", 13)
+    assert run(*options, "two", "--every", "31").code == 0
+    assert Path("out.jsonl").read_bytes() == whole
+    same_state(newest("one"), newest("two"))
+
+
+def test_standard_input_and_formats_by_content(run: Run) -> None:
+    files = write_all()
+    for format, name in files.items():
+        data = Path(name).read_bytes()
+        extra = ["--features", "5"] if format == "svmlight" else []
+        ended = run("-", *extra, "--json", stdin=data)
+        if format == "parquet":
+            assert ended.code == 1
+            assert "pass the file" in ended.err
+            continue
+        assert json.loads(ended.out)["format"] == format
+        os.replace(name, "rows")
+        assert json.loads(run("rows", "--json").out)["format"] == format
+        os.replace("rows", name)
+    ended = run("-", stdin=Path("rows.svm").read_bytes())
+    assert (ended.code, "--features N" in ended.err) == (1, True)
+    ended = run("-", "--hash-bits", "8", "--json", stdin=Path("rows.svm").read_bytes())
+    assert json.loads(ended.out)["rows"] == N
+
+
+def test_a_byte_order_mark_blank_lines_comments_and_no_last_newline(run: Run) -> None:
+    lines = svm_lines()
+    lines[3:3] = ["", "# a comment", "  "]
+    lines[10] = lines[10].replace(" ", " qid:7 ", 1) + " # more"
+    Path("rows.svm").write_bytes(b"\xef\xbb\xbf" + "\r\n".join(lines).encode())
+    ended = run("rows.svm", "-o", "odd.jsonl", "--json")
+    assert json.loads(ended.out)["rows"] == N
+    write("plain.svm", svm_lines())
+    run("plain.svm", "-o", "plain.jsonl")
+    assert Path("odd.jsonl").read_bytes() == Path("plain.jsonl").read_bytes()
+
+
+def test_quoted_cells_across_pieces(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    header, *rows = csv_lines()
+    quoted = [
+        f'"{i}, and ""so""\non",' + ",".join(f'"{c}"' for c in row.split(","))
+        for i, row in enumerate(rows)
+    ]
+    write("rows.csv", ['"id, or\nso",' + header, *quoted])
+    monkeypatch.setattr("argmetric._files.blocks._text.PIECE", 64)
+    ended = run("rows.csv", "--drop", "id, or\nso", "-o", "out.jsonl")
+    assert ended.code == 0, ended.err
+    write("plain.csv", [header, *rows])
+    run("plain.csv", "-o", "plain.jsonl")
+    assert Path("out.jsonl").read_bytes() == Path("plain.jsonl").read_bytes()
+
+
+def test_hashed_keys_are_those_of_learn_one(run: Run) -> None:
+    rows = [
+        {"y": int(Y[i]), "a": float(X[i, 0]), "b": float(X[i, 1])}
+        | ({"city": ["Rome", "Oslo"][i % 2]} if i % 3 else {"new": 2.5})
+        | ({"odd": None} if i % 5 == 0 else {})
+        for i in range(100)
+    ]
+    write("rows.jsonl", [json.dumps(row) for row in rows])
+    assert run("rows.jsonl", "--hash-bits", "10", "-o", "out.jsonl").code == 0
+    model = OnlineClassifier("f1", hash_bits=10)
+    scores = []
+    for row in rows:
+        y = row.pop("y")
+        x = {name: value for name, value in row.items() if value is not None}
+        scores.append(model.predict_proba_one(x).get(1, 0.5))
+        model.learn_one(x, y)
+    assert [row["score"] for row in read()] == pytest.approx(scores, rel=1e-12)
+    assert hashed_name("a", 10) < 1024
+
+
+DECIMALS = st.one_of(
+    st.floats(min_value=-1e307, max_value=1e307).map(repr),
+    st.from_regex(
+        r"[+-]?[0-9]{1,25}(\.[0-9]{0,25})?([eE][+-]?[0-9]{1,2})?", fullmatch=True
+    ),
+    st.from_regex(r"[+-]?\.[0-9]{1,22}(e-?[0-9]{1,3})?", fullmatch=True),
+    st.sampled_from(
+        ["0", "-0", "0.0000000000000000000001", "9007199254740993", "1e22", "1e23",
+         "5e-324", "2e-324", "3e-324", "1e-400", "123456789012345678", "0e999",
+         "1234567890123456789", "2.2250738585072011e-308", "00000000000000000000001"]
+    ),
+)  # fmt: skip
+
+
+def read_rows(path: str, **options: Any) -> tuple[list[Any], list[int]]:
+    rows = open_rows(path, Request(**options), classes=Classes("1", "-1", True))
+    with closing(rows.source):
+        blocks = list(rows.reader.blocks())
+    parts = [b.X if isinstance(b.X, np.ndarray) else b.X.toarray() for b in blocks]
+    return np.vstack(parts).tolist(), np.concatenate([b.y for b in blocks]).tolist()
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(DECIMALS, min_size=1, max_size=20))
+def test_numbers_are_read_exactly(tmp_path_factory: Any, texts: list[str]) -> None:
+    expected = [float(text) for text in texts]
+    if any(abs(value) >= 1e308 for value in expected):
+        return
+    folder = tmp_path_factory.getbasetemp()
+    lines = [f"1 1:{text} 2:1" for text in texts]
+    svm, csv = folder / "numbers.svm", folder / "numbers.csv"
+    svm.write_text("\n".join(lines))
+    csv.write_text("y,a\n" + "\n".join(f"1,{text}" for text in texts))
+    assert [row[0] for row in read_rows(str(svm))[0]] == expected
+    assert [row[0] for row in read_rows(str(csv))[0]] == expected
+
+
+def test_svmlight_as_scikit_learn_reads_it(tmp_path: Path) -> None:
+    path = str(tmp_path / "rows.svm")
+    values = RNG.normal(size=(50, 7)) * 10.0 ** RNG.integers(-8, 9, (50, 7))
+    values[RNG.random((50, 7)) < 0.5] = 0.0
+    dump_svmlight_file(values, np.where(Y[:50], 1, -1), path, zero_based=False)
+    expected, labels = load_svmlight_file(path, n_features=7, zero_based=False)
+    rows = read_rows(path, features=7)
+    assert rows == (expected.toarray().tolist(), (labels == 1).tolist())
+
+
+@pytest.mark.parametrize(
+    ("labels", "options", "truth", "classes"),
+    [
+        ("1 0 1", [], [1, 0, 1], ["0", "1"]),
+        ("+1 -1 1.0", [], [1, 0, 1], ["-1", "+1"]),
+        ("true false true", [], [1, 0, 1], ["false", "true"]),
+        ("False True False", [], [0, 1, 0], ["False", "True"]),
+        ("2 1 2.0", ["--pos-label", "2"], [1, 0, 1], ["1", "2"]),
+        ("4 1 7 4", ["--pos-label", "4", "--one-vs-rest"], [1, 0, 0, 1], [None, "4"]),
+        ("no yes no", ["--pos-label", "yes"], [0, 1, 0], ["no", "yes"]),
+        (
+            "no yes no",
+            ["--pos-label", "yes", "--neg-label", "no"],
+            ["no", "yes", "no"],
+            ["no", "yes"],
+        ),
+        ("5 2", ["--pos-label", "5", "--neg-label", "2"], [5, 2], ["2", "5"]),
+    ],
+)
+def test_what_labels_mean(
+    run: Run, labels: str, options: list[str], truth: list[Any], classes: list[Any]
+) -> None:
+    words = labels.split()
+    write("rows.svm", [f"{word} 1:1" for word in words])
+    write("rows.csv", ["y,a", *(f"{word},1" for word in words)])
+    write("rows.jsonl", [json.dumps({"y": word, "a": 1}) for word in words])
+    pq.write_table(pa.table({"y": words, "a": [1] * len(words)}), "rows.parquet")
+    for name in ("rows.svm", "rows.csv", "rows.jsonl", "rows.parquet"):
+        ended = run(name, *options, "-o", "out.jsonl", "--json")
+        assert ended.code == 0, ended.err
+        assert [row["label"] for row in read()] == truth
+        assert json.loads(ended.out)["classes"] == classes
+
+
+@pytest.mark.parametrize(
+    ("labels", "options", "seen"),
+    [
+        ("no no", ["--pos-label", "yes"], "'no'"),
+        ("0 0", ["--pos-label", "2"], "'0'"),
+        ("1 1", ["--pos-label", "0"], "'1'"),
+        ("a b c", ["--pos-label", "A", "--one-vs-rest"], "other labels"),
+    ],
+)
+def test_a_positive_label_that_never_comes(
+    run: Run, labels: str, options: list[str], seen: str
+) -> None:
+    write("rows.csv", ["y,a", *(f"{word},1" for word in labels.split())])
+    ended = run("rows.csv", *options)
+    assert ended.code == 1
+    assert (
+        f"none of {len(labels.split())} rows has the label {options[1]!r}, which "
+        f"--pos-label names; they hold {seen}"
+    ) in " ".join(ended.err.split())
+
+
+@pytest.mark.parametrize(
+    ("labels", "options"),
+    [
+        ("0 0", ["--pos-label", "1"]),
+        ("-1 -1", ["--pos-label", "1"]),
+        ("false", ["--pos-label", "true"]),
+        ("no no", ["--pos-label", "yes", "--neg-label", "no"]),
+        ("0 0", []),
+    ],
+)
+def test_rows_of_one_class_may_be_all_there_are(
+    run: Run, labels: str, options: list[str]
+) -> None:
+    write("rows.csv", ["y,a", *(f"{word},1" for word in labels.split())])
+    ended = run("rows.csv", *options)
+    assert (ended.code, ended.err) == (0, "")
+
+
+def test_a_late_positive_label_is_no_error(run: Run) -> None:
+    write("rows.csv", ["y,a", *["no,1"] * _base.MOST_ROWS, "yes,1"])
+    ended = run("rows.csv", "--pos-label", "yes")
+    assert ended.code == 0
+    assert ended.err.startswith("argmetric: so far, rows.csv: none of 8,192 rows has")
+    write("rows.csv", ["y,a", *["no,1"] * (_base.MOST_ROWS - 1), "yes,1"])
+    assert run("rows.csv", "--pos-label", "yes").err == ""
+
+
+def test_a_class_that_is_learned_stays(run: Run) -> None:
+    for name, lines in {
+        "rows.svm": ["1 1:1", "-1 1:1", "0 1:1"],
+        "rows.csv": ["y,a", "1,1", "-1,1", "0,1"],
+        "rows.jsonl": ['{"y":1,"a":1}', '{"y":-1,"a":1}', '{"y":0,"a":1}'],
+    }.items():
+        write(name, lines)
+        ended = run(name)
+        assert ended.code == 1
+        assert "label '0' is neither '1' (positive) nor '-1' (negative)" in ended.err
+        assert f"line {len(lines)}" in ended.err
+    assert Classes().learned("maybe") is None
+    assert "`pos_label`" in Classes().complaint("maybe")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")
+def test_a_full_disk_is_blamed_on_the_file(run: Run) -> None:
+    ended = run(write("rows.svm", svm_lines()), "-o", "/dev/full")
+    assert ended.code == 1
+    assert ended.err == "argmetric: cannot write /dev/full: No space left on device\n"
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_a_reader_that_leaves_is_blamed_on_the_pipe(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    os.mkfifo("pipe")
+    reading = os.open("pipe", os.O_RDONLY | os.O_NONBLOCK)
+    written = Predictions.write
+
+    def leave(self: Predictions, *arrays: Any) -> None:
+        os.close(reading)
+        written(self, *arrays)
+
+    monkeypatch.setattr(Predictions, "write", leave)
+    ended = run(write("rows.svm", svm_lines()), "-o", "pipe")
+    assert (ended.code, ended.err) == (1, "argmetric: cannot write pipe: Broken pipe\n")
+
+
+def test_a_checkpoint_that_cannot_be_written_is_named(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(handle: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    ended = run(write("rows.svm", svm_lines()), "--checkpoint", "kept")
+    assert ended.code == 1
+    assert f"cannot write kept/checkpoint-{N:015d}.npz: No space left" in ended.err
+    assert names() == []

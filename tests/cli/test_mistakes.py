@@ -1,0 +1,329 @@
+"""Wrong usage and bad input: messages and exit codes."""
+
+from __future__ import annotations
+
+import errno
+import io
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import argmetric as am
+from argmetric._files import _write
+from argmetric.cli._options import as_count
+from cli_scores import DECIDED, ORDER, P, Y, decisions, write_csv
+from command import Ended, Run
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["decid"], 'Unknown command "decid". Did you mean "decide"? Available '
+         "commands: decide, forecast, report, evaluate, tune, calibrate, train, "
+         "predict, ... See argmetric --help."),
+        (["decide"], 'Command "decide" parameter FILE requires an argument. '
+         "See argmetric decide --help."),
+        (["decide", "--scor", "x", "scores.csv"],
+         "Unknown option: --scor. Did you mean --score? See argmetric decide --help."),
+        (["decide", "scores.csv", "--metric", "jacard"],
+         "unknown metric 'jacard'; did you mean 'jaccard'"),
+        (["decide", "scores.csv", "--average", "groups"],
+         "--average is about groups: pass --group COLUMN too"),
+        (["decide", "scores.csv", "--zero-division", "2"],
+         'Invalid value "2" for --zero-division. Choose from: "0", "1", "nan". '
+         "See argmetric decide --help."),
+        (["decide", "scores.csv", "--min-recall", "1.5"],
+         'Invalid value "1.5" for --min-recall. Must be <= 1. '
+         "See argmetric decide --help."),
+        (["decide", "scores.csv", "--max-positives", "1", "--min-positives", "2"],
+         "--max-positives 1 is below --min-positives 2"),
+        (["decide", "scores.csv", "-"],
+         "- is standard input, which goes alone: leave the files out"),
+        (["decide", "scores.csv", "--jobs", "0"],
+         'Invalid value "0" for --jobs. Must not be 0. See argmetric decide --help.'),
+        (["decide", "scores.csv", "--score", "id", "--group", "id"],
+         "--score and --group both name column 'id'"),
+        (["forecast", "scores.csv", "--coverage", "90"],
+         'Invalid value "90.0" for --coverage. Must be < 1. '
+         "See argmetric forecast --help."),
+        (["forecast", "scores.csv", "--fail-under", "high"],
+         'Invalid value for --fail-under: unable to convert "high" into float. '
+         "See argmetric forecast --help."),
+    ],
+)  # fmt: skip
+def test_wrong_usage(run: Run, arguments: list[str], message: str) -> None:
+    write_csv()
+    ended = run(*arguments)
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err.startswith(f"argmetric: {message}")
+    assert ended.err.count("\n") == 1
+
+
+ROWS = "; rows are counted from 1, without the header"
+
+
+@pytest.mark.parametrize(
+    ("content", "arguments", "message"),
+    [
+        ("", [], "s.csv is empty"),
+        ("score\n", [], "s.csv has no rows"),
+        ("score\n0.5\nnan\n", [],
+         f"s.csv: column 'score', row 2: 'nan' is not a finite number{ROWS}"),
+        ("score\n0.5\n-inf\n", [],
+         f"s.csv: column 'score', row 2: '-inf' is not a finite number{ROWS}"),
+        ("score\n2.31\n-4.1\n", [],
+         "s.csv: column 'score' is 2.31 at row 1, outside of [0, 1] (range seen: -4.1 "
+         f"to 2.31); looks like logits: pass --logits{ROWS}"),
+        ("score\n0.5\nhigh\n", [],
+         f"s.csv: column 'score', row 2: 'high' is not a number{ROWS}"),
+        ("a,b\n1,2\n", [], "s.csv has no score column (looked for score, scores, prob"),
+        ("prob,score\n0.1,0.2\n", [], "s.csv: which column is the score? Candidates: "
+         "'prob', 'score'; choose with --score"),
+        ("score,x\n0.5,1\n", ["--score", "scor"],
+         "no column 'scor' in s.csv; did you mean 'score'? (columns: score, x)"),
+        ("score,x\n0.5,1\n", ["--group", "xx"],
+         "no column 'xx' in s.csv; did you mean 'x'? (columns: score, x)"),
+        ("score,g\n0.5,\n", ["--group", "g"],
+         f"s.csv: column 'g', row 1: is empty; every row needs a group{ROWS}"),
+        ("score,decision\n0.5,1\n", [], "s.csv already has a column 'decision'; name "
+         "the new one with --decision-column"),
+        ("score,l\n0.5,a\n0.2,b\n", ["--label", "l"], "s.csv: column 'l' holds 'a', "
+         "'b', not 0 and 1; pass --pos-label b or --pos-label a"),
+        ("score\n0.5\n", ["-o", "nowhere/out.csv"],
+         "cannot write nowhere/out.csv: there is no folder nowhere"),
+        ("score\n0.5\n", ["-o", ".."], "cannot write ..: it is a folder"),
+        ("score\n0.5\n", ["-o", "out.xls"], "out.xls: unknown extension '.xls'; "),
+    ],
+)  # fmt: skip
+def test_bad_input(run: Run, content: str, arguments: list[str], message: str) -> None:
+    Path("s.csv").write_text(content)
+    ended = run("decide", "s.csv", *arguments)
+    assert (ended.code, ended.out) == (1, "")
+    assert ended.err.startswith(f"argmetric: {message}")
+    assert ended.err.count("\n") == 1
+    assert os.listdir() == ["s.csv"]
+
+
+def test_limits_are_whole_numbers_or_percentages(run: Run) -> None:
+    write_csv(label=Y, order=ORDER)
+    for command in ("decide", "report"):
+        for value in ("0.1", "2.9", "3.0", "-1", "0%", "101%", "%", "1e1"):
+            ended = run(command, "scores.csv", "--max-positives", value)
+            assert (ended.code, ended.out) == (2, "")
+            assert f"(500) or a percentage (5%) is needed, not {value!r}" in ended.err
+    for option in ("--min-positives", "--jobs"):
+        ended = run("decide", "scores.csv", option, "2.9")
+        assert (ended.code, ended.out) == (2, "")
+        assert "A whole number is needed, not '2.9'" in ended.err
+    for value, count in (("5%", 3), ("+5%", 3), ("4.99%", 2), ("100%", 60), ("3", 3)):
+        call = ("decide", "scores.csv", "--max-positives", value, "--json", "-m", "f2")
+        wanted = am.decide(P, "f2", max_positives=count)
+        assert json.loads(run(*call).out)["positives"] == wanted.n_positives
+    assert as_count(0.29, 100, None) == 29  # 0.29 * 100 is a little less
+    grouped = ("--group", "order", "--max-positives", "10%")
+    assert run("decide", "scores.csv", *grouped, "--average", "pooled").code == 0
+    for command in ("decide", "report"):
+        ended = run(command, "scores.csv", *grouped)
+        assert (ended.code, ended.out) == (2, "")
+        assert "is a number of rows in each group" in ended.err
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        ["decide", "scores.csv", "-o", "./scores.csv"],
+        ["decide", "scores.csv", "--output=link.csv"],
+        ["decide", "scores.csv", "-o", "same.csv"],
+        ["decide", "sc*.csv", "-o", "scores.csv"],
+        ["decide", "past.csv", "--reference", "scores.csv", "-o", "scores.csv"],
+        ["decide", "scores.csv", "--report", "scores.csv"],
+        ["report", "scores.csv", "--format", "text", "-o", "scores.csv"],
+        ["tune", "scores.csv", "-o", "scores.csv"],
+        ["calibrate", "scores.csv", "-o", "scores.csv"],
+        ["train", "scores.csv", "--target", "label", "-o", "scores.csv"],
+        ["predict", "scores.csv", "past.csv", "-o", "scores.csv"],
+        ["stream", "scores.csv", "--target", "label", "-o", "scores.csv"],
+        ["spans", "scores.csv", "-o", "scores.csv"],
+        ["tag", "train", "scores.csv", "--task", "ner", "--model", "scores.csv"],
+        ["tag", "predict", "past.csv", "scores.csv", "-o", "scores.csv"],
+        ["parse", "train", "scores.csv", "--model", "scores.csv"],
+        ["parse", "predict", "past.csv", "scores.csv", "-o", "scores.csv"],
+        ["summarize", "scores.csv", "--html", "scores.csv"],
+        ["summarize", "scores.csv", "-o", "scores.csv"],
+        ["summarize", "train", "scores.csv", "--out", "scores.csv"],
+    ],
+)
+def test_no_output_overwrites_a_file_that_is_read(run: Run, call: list[str]) -> None:
+    write_csv(label=Y)
+    write_csv("past.csv", label=Y)
+    Path("link.csv").symlink_to("scores.csv")
+    Path("same.csv").hardlink_to("scores.csv")
+    before = Path("scores.csv").read_bytes()
+    ended = run(*call)
+    assert (ended.code, ended.out) == (2, "")
+    assert "is a file that is read: pass another name, or --force" in ended.err
+    assert Path("scores.csv").read_bytes() == before
+
+
+def test_a_file_that_is_read_is_overwritten_by_force(run: Run) -> None:
+    write_csv(label=Y)
+    ended = run("decide", "scores.csv", "-o", "scores.csv", "--force")
+    assert ended.code == 0
+    assert decisions(Path("scores.csv").read_text()) == DECIDED.tolist()
+    # Another file may be there, and force changes nothing else
+    write_csv("new.csv")
+    assert run("decide", "new.csv", "-o", "scores.csv").code == 0
+    assert run("decide", "new.csv", "-o", "none/x.csv", "--force").code == 1
+    assert run("decide", "new.csv", "-o", "new.csv").code == 2
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["decide", "--max-positives"],
+        ["decide", "--min-positives"],
+        ["decide", "--coverage"],
+        ["decide", "--jobs"],
+        ["forecast", "--threshold"],
+        ["forecast", "--overdispersion"],
+        ["forecast", "--fail-under"],
+        ["evaluate", "--fail-under"],
+        ["tune", "--cost-fn", "1", "--cost-fp"],
+        ["tune", "--seed"],
+        ["train", "--seed"],
+        ["train", "--jobs"],
+        ["stream", "--features"],
+        ["stream", "--step"],
+        ["stream", "--memory"],
+    ],
+)
+def test_numbers_that_are_none(run: Run, arguments: list[str]) -> None:
+    write_csv(label=Y)
+    command, *options = arguments
+    option = options[-1]
+    values = ["many", "inf", "nan", "1e400"]
+    is_count = option in ("--max-positives", "--min-positives", "--jobs", "--seed")
+    for value in [*values, "9" * 30] if is_count else values:
+        ended = run(command, "scores.csv", *options, value)
+        assert (ended.code, ended.out) == (2, ""), value
+        assert ended.err.count("\n") == 1
+        assert option in ended.err
+
+
+def test_a_name_twice_is_kept_in_csv_and_nowhere_else(run: Run) -> None:
+    Path("t.csv").write_text("x,score,x\n1,0.9,2\n")
+    assert run("decide", "t.csv").out == "x,score,x,decision\n1,0.9,2,1\n"
+    for name in ("o.jsonl", "o.parquet", "o.arrow"):
+        ended = run("decide", "t.csv", "-o", name)
+        assert ended.code == 1
+        assert "t.csv has 2 columns named 'x': columns 1 and 3; rename" in ended.err
+        assert not Path(name).exists()
+
+
+def test_missing_and_truncated_files(run: Run) -> None:
+    for name in ("scores.parquet", "scores.xyz"):
+        ended = run("decide", name)
+        assert ended == Ended(1, "", f"argmetric: {name}: no such file\n")
+    pq.write_table(pa.table({"score": P}), "scores.parquet")
+    whole = Path("scores.parquet").read_bytes()
+    Path("scores.parquet").write_bytes(whole[: len(whole) // 2])
+    ended = run("decide", "scores.parquet", "-o", "out.parquet")
+    assert ended.code == 1
+    assert ended.err.startswith("argmetric: scores.parquet is not a whole parquet file")
+    assert ended.err.count("\n") == 1
+    assert os.listdir() == ["scores.parquet"]
+
+
+def test_another_name_for_the_decision(run: Run) -> None:
+    write_csv(decision=1 - DECIDED)
+    ended = run("decide", "scores.csv", "--decision-column", "mine")
+    assert ended.out.splitlines()[0] == "id,score,decision,mine"
+    assert decisions(ended.out) == DECIDED.tolist()
+
+
+def test_full_disk_leaves_the_old_file(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_csv()
+    Path("out.csv").write_text("old")
+
+    def full(stream: Any, lines: Any) -> None:
+        stream.write(b"half")
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(_write, "_write_lines", full)
+    ended = run("decide", "scores.csv", "-o", "out.csv")
+    assert ended == Ended(
+        1, "", "argmetric: cannot write out.csv: No space left on device\n"
+    )
+    assert Path("out.csv").read_text() == "old"
+    assert sorted(os.listdir()) == ["out.csv", "scores.csv"]
+
+
+def test_binary_rows_are_not_for_a_terminal(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pq.write_table(pa.table({"score": P}), "scores.parquet")
+
+    class Terminal(io.BytesIO):
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(Terminal()))
+    ended = run("decide", "scores.parquet")
+    assert ended.code == 1
+    assert ended.err == (
+        "argmetric: parquet is not for a terminal; pass -o FILE or use a pipe\n"
+    )
+
+
+def test_bugs_show_a_traceback_only_on_demand(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_csv()
+
+    def broken(*args: Any, **options: Any) -> None:
+        raise KeyError("oops")
+
+    monkeypatch.setattr(am, "decide", broken)
+    ended = run("decide", "scores.csv")
+    assert ended.code == 1
+    assert ended.err == (
+        "argmetric: unexpected KeyError: 'oops' (run again with --debug)\n"
+    )
+    assert "Traceback" in run("decide", "scores.csv", "--debug").err
+    monkeypatch.setenv("ARGMETRIC_DEBUG", "1")
+    assert "Traceback" in run("decide", "scores.csv").err
+    monkeypatch.setenv("ARGMETRIC_DEBUG", "0")
+    assert "Traceback" not in run("decide", "scores.csv").err
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "message"),
+    [
+        (MemoryError(), 1, "argmetric: not enough memory\n"),
+        (KeyboardInterrupt(), 130, ""),
+        (BrokenPipeError(), 141, ""),
+    ],
+)
+def test_other_ends(
+    run: Run,
+    monkeypatch: pytest.MonkeyPatch,
+    error: BaseException,
+    code: int,
+    message: str,
+) -> None:
+    write_csv()
+
+    def fail(*args: Any, **options: Any) -> None:
+        raise error
+
+    monkeypatch.setattr(am, "decide", fail)
+    ended = run("decide", "scores.csv")
+    assert (ended.code, ended.err) == (code, message)
