@@ -43,7 +43,7 @@ from sklearn.svm import LinearSVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import argmetric as am
-from argmetric.estimators._distance import distance
+from argmetric.estimators._folds import distance
 
 BY_NATURE = {
     "check_classifiers_train": (

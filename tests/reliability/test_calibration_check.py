@@ -20,17 +20,24 @@ import argmetric as am
 import strategies as nasty
 from argmetric._calibrate.calibrate import calibrate_out_of_fold, fold_numbers
 from argmetric._calibrate.reference import Reference
-from argmetric._calibration_check._bins import reliability_bins, wilson
-from argmetric._calibration_check._judge import Case, Judged, judge, units_of
+from argmetric._calibration_check._bins import (
+    Line,
+    calibration_line,
+    reliability_bins,
+    wilson,
+)
 from argmetric._calibration_check._result import Quality
 from argmetric._calibration_check._routes import (
+    Case,
+    Judged,
     Route,
     _auc,
     best_route,
+    judge,
     loses_ranking,
     routes_of,
+    units_of,
 )
-from argmetric._calibration_check._slope import Line, calibration_line
 from argmetric._input.layout import lay_out
 
 few = settings(deadline=None, max_examples=40)

@@ -17,8 +17,8 @@ from sklearn.metrics import balanced_accuracy_score, f1_score, matthews_corrcoef
 import argmetric as am
 from argmetric import tune
 from argmetric._tune import _multiclass
+from argmetric._tune._limits import objective_of
 from argmetric._tune._multiclass import ClassRows, climb, scan_class
-from argmetric._tune._objective import objective_of
 
 QUICK = {"n_bootstrap": 0, "cv": None}
 INF, NAN = math.inf, math.nan

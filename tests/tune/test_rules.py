@@ -20,9 +20,9 @@ from hypothesis import strategies as st
 
 import argmetric as am
 from argmetric import tune
-from argmetric._tune._saved_rule import FORMAT
+from argmetric._tune._rule import FORMAT
 from argmetric._tune._scan import Cuts
-from argmetric.metrics._saved import metric_from_dict, metric_to_dict
+from argmetric.metrics._names import metric_from_dict, metric_to_dict
 
 INF, NAN = math.inf, math.nan
 QUICK = {"n_bootstrap": 0, "cv": None}

@@ -642,7 +642,7 @@ def test_tuning_flatters_and_the_interval_knows(name):
 
 def test_new_rows_have_the_spread_of_two_samples():
     """Dirichlet and multinomial noise of one cell, by their moments."""
-    from argmetric._tune._new_rows import new_tables
+    from argmetric._tune._uncertainty import new_tables
 
     table = np.array([[500.0, 100.0], [150.0, 250.0]])
     rng = np.random.default_rng(0)

@@ -3,9 +3,8 @@
 from argmetric._calibration_check._bins import ReliabilityBins
 from argmetric._calibration_check._check import calibration_check
 from argmetric._calibration_check._plot import CalibrationCostDisplay
-from argmetric._calibration_check._result import CalibrationCheck
+from argmetric._calibration_check._result import CalibrationCheck, reworded
 from argmetric._calibration_check._routes import Route, RouteName
-from argmetric._calibration_check._verdict import reworded
 
 __all__ = [
     "CalibrationCheck",

@@ -11,21 +11,26 @@ from argmetric._calibrate.calibrator import Calibrator
 from argmetric._calibrate.fit import METHODS, Method, fit_map
 from argmetric._calibrate.logistic import row_blocks
 from argmetric._calibrate.reference import Reference, check_reference, check_score_array
-from argmetric._calibration_check._bins import ReliabilityBins, reliability_bins
-from argmetric._calibration_check._judge import Case, judge, units_of
+from argmetric._calibration_check._bins import (
+    ReliabilityBins,
+    calibration_line,
+    reliability_bins,
+)
 from argmetric._calibration_check._result import CalibrationCheck, Quality
 from argmetric._calibration_check._routes import (
     ROUTES,
+    Case,
     Decided,
     Problem,
     RouteName,
     best_route,
     decisions,
+    judge,
     loses_ranking,
     routes_of,
     tuned_labels,
+    units_of,
 )
-from argmetric._calibration_check._slope import calibration_line
 from argmetric._forecast.forecast import forecast
 from argmetric._forecast.result import Forecast
 from argmetric._input.arguments import check_count, check_flag, check_seed

@@ -1,11 +1,10 @@
 """Which threshold, given labelled rows?"""
 
-from argmetric._tune._binary import Settings
+from argmetric._tune._binary import Settings, can_hold_the_best, tune_cuts
 from argmetric._tune._checks import Cost, one_metric
-from argmetric._tune._counted import can_hold_the_best, tune_cuts
 from argmetric._tune._limits import Limits, check_tune_limits
-from argmetric._tune._multiclass_rule import MultiClassRule
-from argmetric._tune._multilabel_rule import MultiLabelRule
+from argmetric._tune._matrix import MultiLabelRule
+from argmetric._tune._multiclass import MultiClassRule
 from argmetric._tune._plot import ThresholdDisplay
 from argmetric._tune._rule import Rule
 from argmetric._tune._scan import Cuts, count_cuts, curve_of, sort_rows

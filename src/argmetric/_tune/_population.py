@@ -15,9 +15,8 @@ import numpy as np
 
 from argmetric._input.types import Floats
 from argmetric._tune._binary import FEW_ROWS, Settings, within_range
-from argmetric._tune._new_rows import N_DRAWS, confusion_of, mean_worth
 from argmetric._tune._rule import Rule
-from argmetric._tune._uncertainty import quantiles
+from argmetric._tune._uncertainty import N_DRAWS, confusion_of, mean_worth, quantiles
 from argmetric.metrics import MeanForm, Metric
 
 STEPS = 100  # of Dinkelbach's iteration: superlinear, a handful are needed

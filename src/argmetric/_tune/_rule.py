@@ -1,7 +1,8 @@
-"""A rule is a value: which scores are positive, for which metric, and how sure."""
+"""Rules that were tuned: what they hold, say and save."""
 
 from __future__ import annotations
 
+import json
 import math
 import warnings
 from dataclasses import dataclass, field, fields
@@ -14,8 +15,8 @@ from argmetric._input.labels import plain_label
 from argmetric._input.types import Booleans, Floats
 from argmetric._input.validation import check_choice, read_scores, same_kind, to_floats
 from argmetric._lazy import room_above
-from argmetric._results.display import Lines
-from argmetric._results.saving import plain
+from argmetric._results.display import Lines, Result
+from argmetric._results.saving import Saved, check_version, plain
 from argmetric._tune import _files
 from argmetric._tune._files import (
     FrozenDict,
@@ -23,7 +24,6 @@ from argmetric._tune._files import (
     current_versions,
     read_only,
 )
-from argmetric._tune._saved_rule import CURVE, SavedRule
 from argmetric.metrics import (
     Metric,
     MetricLike,
@@ -31,6 +31,114 @@ from argmetric.metrics import (
     metric_from_dict,
     metric_to_dict,
 )
+
+FORMAT = 1  # of the saved form
+NAME = "argmetric rule"
+CURVE = ("thresholds", "scores")  # not saved: as long as the rows
+
+
+class SavedRule(Saved[Any], Result):
+    """A frozen rule that can be written to a file and read back.
+
+    A new kind of rule is a class below this one with a `kind`, `to_dict` and
+    `_from_plain`, that the face of the room imports.
+    """
+
+    _what: ClassVar[str] = "rule"
+
+    def _header(self) -> dict[str, Any]:
+        return {"file": NAME, "format": FORMAT, "kind": self.kind}
+
+    @classmethod
+    def _kind_of(cls, values: Any) -> str:
+        # A sparse matrix of keys is a dict with a `get` of its own.
+        if not isinstance(values, dict) or dict.get(values, "file") != NAME:
+            raise ValueError(f"this is no saved rule: it does not say {NAME!r}")
+        made = values.get("versions")
+        by = made.get("argmetric", "") if isinstance(made, dict) else ""
+        check_version(values.get("format"), FORMAT, "this rule", by)
+        return str(values.get("kind"))
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Plain dicts for pickles and the like, which fill a mapping item by item."""
+        state = dict(vars(self))
+        for name, value in state.items():
+            if isinstance(value, FrozenDict):
+                state[name] = dict(value)
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, value in state.items():
+            if isinstance(value, dict):
+                value = FrozenDict(value)
+            elif isinstance(value, np.ndarray):
+                value = read_only(value)
+            object.__setattr__(self, name, value)
+
+    def __eq__(self, other: object) -> bool:
+        if type(other) is not type(self):
+            return NotImplemented
+        assert isinstance(other, SavedRule)
+        return self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def _key(self) -> str:
+        """All that is saved, as text: nan equals itself there."""
+        try:
+            return json.dumps(self.to_dict(), sort_keys=True)
+        except TypeError:  # a function as calibrator, or labels of a kind of their own
+            kept = {name: x for name, x in vars(self).items() if name not in CURVE}
+            return repr(kept)
+
+
+def interval_text(interval: tuple[float, float] | None, digits: str = ".4g") -> str:
+    if interval is None:
+        return "unknown"
+    return f"{interval[0]:{digits}} to {interval[1]:{digits}}"
+
+
+def score_lines(rule: Rule) -> Lines:
+    """The score on the rows, its interval, and how much it flatters."""
+    lines = [("score", f"{rule.score:.4f}")]
+    if not math.isnan(rule.out_of_fold_score):
+        text = f"{rule.out_of_fold_score:.4f} (optimism {rule.optimism:+.4f})"
+        lines.append(("out of fold", text))
+    if rule.score_interval is not None:
+        text = f"{interval_text(rule.score_interval, '.4f')} ({rule.coverage:.0%})"
+        lines.append((f"on {rule.n:,} new rows", text))
+    return lines
+
+
+def rule_lines(rule: Rule) -> Lines:
+    lines = score_lines(rule) if rule.n else []
+    if rule.threshold_interval is not None:
+        text = f"{interval_text(rule.threshold_interval)} ({rule.coverage:.0%})"
+        lines.append(("best threshold", text))
+    if rule.plateau is not None:
+        best = rule.choice == "best"
+        count = len(rule.optimal_thresholds)
+        more = f", one of {count:,} such intervals" if best and count > 1 else ""
+        what = "as good" if best else "within one SE"
+        lines.append((what, f"({rule.plateau[0]:.4g}, {rule.plateau[1]:.4g}]{more}"))
+    if rule.constraints:
+        limits = ", ".join(f"{name}={x:g}" for name, x in rule.constraints.items())
+        lines.append(("limits", limits))
+    if rule.n:
+        text = f"{rule.n:,}, {rule.prevalence:.3g} positive"
+        if not math.isnan(rule.positive_rate):
+            text += f", {rule.positive_rate:.3g} predicted so"
+        lines.append(("rows", text))
+    if rule.average is not None:
+        lines.append(("average", rule.average))
+    if rule.calibrator is not None:
+        how = getattr(rule.calibrator, "summary", type(rule.calibrator).__name__)
+        lines.append(("calibrator", str(how)))
+    if (rule.neg_label, rule.pos_label) != (0, 1):
+        lines.append(("labels", f"{rule.pos_label!r}, else {rule.neg_label!r}"))
+    return lines or [("threshold", repr(rule.threshold))]
+
 
 Operator = Literal[">=", "<"]
 KEPT_POINTS = 2000  # of the curve, in a pickle
@@ -268,7 +376,6 @@ class Rule(SavedRule):
         return "p" if self.probabilities else "score"
 
     def _lines(self) -> Lines:
-        from argmetric._tune._show import rule_lines
 
         return rule_lines(self)
 

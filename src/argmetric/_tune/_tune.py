@@ -12,13 +12,7 @@ from argmetric._input.labels import Labels, binary_labels
 from argmetric._input.likely_slips import warn_of_scale
 from argmetric._input.types import Floats
 from argmetric._input.validation import check_choice, is_sparse
-from argmetric._tune._binary import (
-    Group,
-    Settings,
-    finish,
-    search_rows,
-    tune_metrics,
-)
+from argmetric._tune._binary import Group, Settings, finish, search_rows, tune_metrics
 from argmetric._tune._checks import (
     Cost,
     check_folds,
@@ -32,8 +26,8 @@ from argmetric._tune._checks import (
     seed_of,
 )
 from argmetric._tune._limits import Limits, check_tune_limits
-from argmetric._tune._multiclass_rule import MultiClassRule
-from argmetric._tune._multilabel_rule import MultiLabelRule
+from argmetric._tune._matrix import MultiLabelRule
+from argmetric._tune._multiclass import MultiClassRule
 from argmetric._tune._rule import Rule
 from argmetric._tune._uncertainty import Choice
 from argmetric.metrics import Metric, MetricLike, get_metric, require_defined

@@ -18,8 +18,6 @@ from argmetric._input.likely_slips import scores_of_a_model, warn_of_common_clas
 from argmetric._input.responses import response_method, scores_of
 from argmetric._input.sparse import check_features
 from argmetric._input.types import AnyArray, Floats
-from argmetric.estimators._batches import BatchDecisions
-from argmetric.estimators._distance import distance
 from argmetric.estimators._fitting import (
     base_estimator,
     calibrate_and_tune,
@@ -28,7 +26,8 @@ from argmetric.estimators._fitting import (
     pose,
     routed,
 )
-from argmetric.estimators._folds import out_of_fold, score_all, split_rows
+from argmetric.estimators._folds import distance, out_of_fold, score_all, split_rows
+from argmetric.estimators._rows import BatchDecisions
 from argmetric.metrics import MetricLike
 
 

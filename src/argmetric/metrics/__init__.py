@@ -33,6 +33,9 @@ from argmetric.metrics._fractional import (
     Tversky,
 )
 from argmetric.metrics._names import MetricLike, get_metric, metric_names
+from argmetric.metrics._names import convention_in_words as convention_in_words
+from argmetric.metrics._names import metric_from_dict as metric_from_dict
+from argmetric.metrics._names import metric_to_dict as metric_to_dict
 from argmetric.metrics._ranking import RankingPrinciple
 from argmetric.metrics._rates import (
     BalancedAccuracy,
@@ -43,9 +46,6 @@ from argmetric.metrics._rates import (
     Specificity,
     Youden,
 )
-from argmetric.metrics._saved import metric_from_dict as metric_from_dict
-from argmetric.metrics._saved import metric_to_dict as metric_to_dict
-from argmetric.metrics._words import convention_in_words as convention_in_words
 
 __all__ = [
     "MCC",

@@ -1,18 +1,151 @@
-"""Names of the metrics."""
+"""Names of the metrics: ours, those of other libraries, and those in files."""
 
 from __future__ import annotations
 
 import math
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, NoReturn
 
 from argmetric._input.arguments import shown
+from argmetric.metrics import _counts, _fractional, _rates
 from argmetric.metrics._base import CustomMetric, Metric
-from argmetric.metrics._catalogue import ALIASES, NAMED
-from argmetric.metrics._foreign import refuse_foreign_function, refuse_foreign_name
 from argmetric.metrics._fractional import FBeta
+
+# By what the convention of a metric begins with
+_CASES = {
+    "k = t = 0": "an empty answer that is right",
+    "k = 0": "an empty answer",
+    "t = 0": "a truth without positives",
+}
+
+
+def convention_in_words(convention: str, zero_division: float) -> str:
+    """Say what a metric counts where it divides nothing by nothing.
+
+    Parameters
+    ----------
+    convention : str
+        As `Metric.convention` has it.
+    zero_division : float
+        As `Metric.zero_division` has it.
+
+    Examples
+    --------
+    >>> convention_in_words("k = t = 0: zero_division", 1.0)
+    'an empty answer that is right counts 1'
+    """
+    if convention == "none needed":
+        return "always defined"
+    if convention and "zero_division" not in convention:
+        return convention
+    cases = (case for start, case in _CASES.items() if convention.startswith(start))
+    case = next(cases, "0/0")
+    if math.isnan(zero_division):
+        return f"{case} is left out"
+    return f"{case} counts {zero_division:g}"
+
+
+# Names of scikit-learn, without "_score", and what they are called here.
+_OURS = {
+    "f1": '"f1"',
+    "fbeta": 'FBeta(beta), or a name such as "f2"',
+    "jaccard": '"jaccard"',
+    "matthews_corrcoef": '"mcc"',
+    "balanced_accuracy": '"balanced_accuracy"',
+    "cohen_kappa": '"kappa"',
+    "accuracy": '"accuracy"',
+    "precision": '"precision"',
+    "recall": '"recall"',
+    "zero_one_loss": '"accuracy"',
+    "hamming_loss": '"accuracy"',
+}
+_RANKINGS = {
+    *("auc", "roc_auc", "auroc", "pr_auc", "auc_pr", "auprc", "average_precision"),
+    *("ap", "map", "ndcg", "dcg", "mrr", "top_k_accuracy", "gini"),
+    *("label_ranking_average_precision", "label_ranking", "coverage_error"),
+    *("roc_curve", "precision_recall_curve"),
+}
+_PROBABILITIES = {
+    *("log_loss", "logloss", "cross_entropy", "binary_crossentropy", "deviance"),
+    *("brier", "d2_log_loss", "d2_brier", "ece", "calibration_error"),
+    *("mse", "rmse", "mae", "r2", "mean_squared_error", "mean_absolute_error"),
+}
+_AVERAGED = re.compile(r"(f1|jaccard|precision|recall)_(macro|micro|samples)")
+
+
+def refuse_foreign_name(name: str) -> None:
+    """Refuse the name of a score that has no labels to choose, or of an average."""
+    plain = re.sub(r"[\s-]+", "_", name.strip().lower()).removeprefix("neg_")
+    refuse_ranking(re.sub(r"_(ovr|ovo)(_weighted)?$", "", plain), name)
+    averaged = _AVERAGED.fullmatch(plain)
+    if averaged:
+        raise ValueError(
+            f"unknown metric {name!r}: pass metric={averaged[1]!r} and "
+            f"average={averaged[2]!r}"
+        )
+
+
+def refuse_ranking(plain: str, name: str) -> None:
+    """Refuse a score of the order or of the probabilities, `_score` or `_loss` too."""
+    stems = {plain, plain.removesuffix("_score"), plain.removesuffix("_loss")}
+    stems.add(plain.removesuffix("_loss").removesuffix("_score"))
+    for names, judged in (
+        (_RANKINGS, "the order of the scores"),
+        (_PROBABILITIES, "the probabilities themselves"),
+    ):
+        if not stems.isdisjoint(names):
+            raise ValueError(
+                f"the metric {name!r} judges {judged}: there are no labels to choose "
+                "for it. Name the metric of the labels, such as 'f1' or 'mcc'"
+            )
+
+
+def refuse_foreign_function(metric: Any) -> None:
+    """Refuse a metric or scorer of scikit-learn, with what it is called here."""
+    function = getattr(metric, "func", metric)  # of a partial
+    function = getattr(function, "_score_func", function)  # of a scorer
+    library = (getattr(function, "__module__", None) or "").partition(".")[0]
+    if library == "argmetric" and hasattr(metric, "metric"):
+        raise TypeError(
+            f"metric is a scorer, {type(metric).__name__}: pass the metric that it was "
+            "made with"
+        )
+    if library != "sklearn":
+        return
+    name = str(getattr(function, "__name__", type(function).__name__))
+    refuse_ranking(name, name)
+    ours = _OURS.get(name.removesuffix("_score"))
+    way_out = f"pass metric={ours}" if ours else "pass a name, such as 'f1'"
+    raise TypeError(
+        f"metric is {name} of scikit-learn, a function of labels; here a metric is a "
+        f"function of counts: {way_out}"
+    )
+
+
+CLASSES: dict[str, type[Metric]] = {
+    name: kind
+    for module in (_fractional, _rates, _counts)
+    for name, kind in vars(module).items()
+    if isinstance(kind, type)
+    and issubclass(kind, Metric)
+    and kind.__module__ == module.__name__
+    and not name.startswith("_")
+}
+_PLAIN = {kind.short_name: kind for kind in CLASSES.values() if kind.short_name}
+
+NAMED: dict[str, Callable[[], Metric]] = {
+    "f1": lambda: FBeta(1.0),
+    "f2": lambda: FBeta(2.0),
+    "f0.5": lambda: FBeta(0.5),
+    **_PLAIN,
+}
+ALIASES = {"f": "f1"} | {
+    alias: name for name, kind in _PLAIN.items() for alias in kind.aliases
+}
+
 
 MetricLike = str | Metric | Callable[..., Any]
 
@@ -72,3 +205,78 @@ def _from_name(name: str) -> Metric:
         f"unknown metric {shown(name)}{hint} Known names: {', '.join(NAMED)}, "
         'and "f<beta>" for any positive beta'
     )
+
+
+@dataclass(frozen=True)
+class MissingFunction:
+    """Stands for a function of the user's own, of which a file holds the name."""
+
+    name: str
+
+    def __call__(self, *_: Any) -> NoReturn:
+        raise RuntimeError(
+            f"the metric {self.name!r} is a function that a file cannot hold: the rule "
+            "applies without it, but to evaluate the metric pass the function again"
+        )
+
+
+def metric_to_dict(metric: Metric) -> dict[str, Any]:
+    """The class and its parameters; of a function of the user's own, the name.
+
+    Parameters
+    ----------
+    metric : Metric
+        Any metric.
+
+    Examples
+    --------
+    >>> from argmetric.metrics._names import metric_to_dict
+    >>> import argmetric as am
+    >>> metric_to_dict(am.FBeta(2))
+    {'class': 'FBeta', 'name': 'f2', 'beta': 2.0, 'zero_division': 0.0}
+    """
+    from argmetric._results.saving import plain
+
+    head = {"class": type(metric).__name__, "name": metric.name}
+    if CLASSES.get(type(metric).__name__) is not type(metric):
+        return {
+            "class": "CustomMetric",
+            "name": metric.name,
+            "greater_is_better": metric.greater_is_better,
+            "zero_division": plain(metric.zero_division),
+        }
+    return head | {name: plain(x) for name, x in metric._parameters().items()}
+
+
+def metric_from_dict(values: dict[str, Any]) -> Metric:
+    """The metric that `metric_to_dict` described.
+
+    A function of the user's own comes back as a metric that says so when it is
+    evaluated.
+
+    Parameters
+    ----------
+    values : dict
+        What `metric_to_dict` gave.
+    """
+    if not isinstance(values, dict) or not {"class", "name"} <= set(values):
+        raise ValueError(f"this is no saved metric: {values!r}")
+    from argmetric._results.saving import restored
+
+    known = {key: restored(x) for key, x in values.items() if key != "class"}
+    kind = values["class"]
+    if kind == "CustomMetric":
+        function = MissingFunction(str(known["name"]))
+        return CustomMetric(function, **known)
+    if kind not in CLASSES:
+        raise ValueError(
+            f"no metric of the class {kind!r} is known here: was the file written by a "
+            "later version?"
+        )
+    del known["name"]
+    try:
+        return CLASSES[kind](**known)
+    except TypeError as error:
+        raise ValueError(
+            f"the saved metric {kind} has odd parameters: {error}"
+        ) from None
