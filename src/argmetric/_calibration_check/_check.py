@@ -141,7 +141,10 @@ def calibration_check(
     if groups is not None and scores.ndim == 1:
         groups = code_groups(groups, scores.size)
     layout = lay_out(checked, groups=groups, average=average, logits=logits)
-    problem = Problem(scores, positive, weight, groups, layout, metric, logits)
+    is_known = isinstance(p, Probabilities) and p.scale_is_known
+    problem = Problem(
+        scores, positive, weight, groups, layout, metric, logits, is_known
+    )
     chosen = choose_method(reference, method)
     mended = calibrate_out_of_fold(
         positive,

@@ -12,7 +12,6 @@ from argmetric._calibrate.calibrate import fold_numbers
 from argmetric._decide import decide
 from argmetric._input.groups import Groups, code_groups
 from argmetric._input.layout import Layout
-from argmetric._input.likely_slips import scores_of_a_model
 from argmetric._input.types import Booleans, Floats, Integers
 from argmetric._input.validation import Probabilities
 from argmetric._tune import tune
@@ -221,6 +220,7 @@ class Problem:
     layout: Layout
     metric: Metric
     logits: bool
+    scale_is_known: bool
 
     def folds(self, n_folds: int, seed: int | None) -> Integers:
         """Number of the fold of every row: whole groups, and rows of a matrix, whole.
@@ -235,7 +235,7 @@ class Problem:
 
     def checked(self, rows: Booleans | slice = slice(None)) -> Probabilities:
         """Scores of some rows, which nobody has to check again."""
-        return Probabilities(self.scores[rows], self.logits)
+        return Probabilities(self.scores[rows], self.logits, self.scale_is_known)
 
     def options(self) -> dict[str, Any]:
         """How `decide` lays these scores out."""
@@ -271,7 +271,7 @@ def tuned_labels(problem: Problem, folds: Integers) -> Booleans | None:
     """
     labels = np.zeros(problem.scores.shape, dtype=bool)
     # What is odd about the scores is said of all of them, not of every fold.
-    with scores_of_a_model(), warnings.catch_warnings():
+    with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for number in range(int(folds.max()) + 1):
             inside = folds == number

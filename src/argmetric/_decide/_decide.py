@@ -153,7 +153,7 @@ def decide(
     n, sparse = layout.largest, layout.sparse
     raw = None
     if fitted.calibrator is None:
-        warn_of_scale(layout.scores, logits=logits, zeros=sparse)
+        warn_of_scale(layout.scores, logits=logits, given=p, zeros=sparse)
     found, share, moved = at_share(prior, fitted, layout, logits=logits)
     if found is not None:
         raw, layout = layout.scores, recalibrated(layout, found, logits=logits)

@@ -116,7 +116,8 @@ def forecast(
     layout = lay_out(p, groups=groups, average=average, logits=logits)
     fitted = resolve_reference(calibrator, reference, logits=logits)
     if fitted.calibrator is None:
-        warn_of_scale(layout.scores, logits=logits, zeros=layout.sparse)
+        zeros = layout.sparse
+        warn_of_scale(layout.scores, logits=logits, given=p, zeros=zeros)
         if prior is None:
             warn_of_lost_map(p, labels)
     known_share = None if prior == "estimate" else prior

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
@@ -14,31 +11,20 @@ import numpy as np
 import numpy.typing as npt
 
 from argmetric._input.types import Floats
-from argmetric._input.validation import ROUNDING
+from argmetric._input.validation import ROUNDING, Probabilities
 
 ENOUGH = 20  # values of which none is a fraction by accident
 MAJORITY = 0.7  # share of the rows from which a class is plainly the common one
 # Names that say themselves that they are the positive class.
 _POSITIVE = frozenset({"1", "t", "true", "y", "yes", "p", "pos", "positive"})
 ENOUGH_ROWS = 3  # rows of two columns that do not sum to 1 by accident
-_HERE = str(Path(__file__).parent)
-_of_a_model: ContextVar[bool] = ContextVar("_of_a_model", default=False)
-
-
-@contextmanager
-def scores_of_a_model() -> Iterator[None]:
-    """Within, scores come from a model itself: a tree that gives 0 and 1 may."""
-    token = _of_a_model.set(True)
-    try:
-        yield
-    finally:
-        _of_a_model.reset(token)
+_PACKAGE = str(Path(__file__).parents[1])
 
 
 def warn_user(message: str) -> None:
     """A warning that points at the line outside of the package that is to blame."""
     frame, level = sys._getframe(1), 2
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_HERE):
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         frame, level = frame.f_back, level + 1
     warnings.warn(message, UserWarning, stacklevel=level)
 
@@ -67,17 +53,20 @@ def warn_of_scale(
     scores: Floats,
     *,
     logits: bool,
+    given: Any = None,
     name: str = "p",
     zeros: bool = False,
     rows: int | None = None,
 ) -> None:
     """Warn of labels among probabilities, and of probabilities among log-odds.
 
-    `zeros` says that there are zeros besides these scores, as in a sparse matrix;
-    `rows`, how many there are, where the scores are the distinct ones of them.
+    Nothing is said where `given`, which the scores come from, are `Probabilities` whose
+    scale is known. `zeros` says that there are zeros besides these scores, as in a
+    sparse matrix; `rows`, how many there are, where the scores are distinct.
     """
     n = scores.size if rows is None else rows
-    if _of_a_model.get() or n < ENOUGH:
+    is_known = isinstance(given, Probabilities) and given.scale_is_known
+    if is_known or n < ENOUGH:
         return
     few = scores.ravel()[:ENOUGH]  # tell of nearly all scores that nothing is wrong
     if few.min() < 0.0 or few.max() > 1.0 or not (logits or np.isin(few, (0, 1)).all()):

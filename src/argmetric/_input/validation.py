@@ -294,10 +294,14 @@ class Probabilities:
         Finite; between 0 and 1 unless they are log-odds.
     logits : bool
         Whether they are.
+    scale_is_known : bool
+        Whether nobody has to ask if they are labels, even where all are 0 or 1: a tree
+        gave them, or they are a part of more rows.
     """
 
     values: Floats
     logits: bool = False
+    scale_is_known: bool = False
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -167,7 +167,7 @@ def tune(
     if is_sparse(p):
         raise TypeError("p must be dense: pass p.toarray()")
     scores = check_p(p, calibrator)
-    warn_of_scale(scores, logits=False)
+    warn_of_scale(scores, logits=False, given=p)
     weight = check_row_weight(sample_weight, scores.shape[0])
     for one in metrics:
         require_defined(one, scores.shape[0])

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from argmetric._calibrate.fit import Method
 from argmetric._input.arguments import check_jobs, check_label, check_seed, shown
-from argmetric._input.likely_slips import scores_of_a_model, warn_of_common_class
+from argmetric._input.likely_slips import warn_of_common_class
 from argmetric._input.responses import response_method, scores_of
 from argmetric._input.sparse import check_features
 from argmetric._input.types import AnyArray, Floats
@@ -230,8 +230,7 @@ class MetricClassifier(
         else:
             splits = split_rows(self.cv, problem, split_params)
             held_out = out_of_fold(estimator, problem, splits, fit_params, self.n_jobs)
-        with scores_of_a_model():
-            fitted = calibrate_and_tune(self, metric, problem, held_out)
+        fitted = calibrate_and_tune(self, metric, problem, held_out)
         if not frozen:
             estimator = clone(estimator).fit(problem.X, problem.y, **fit_params)
         self.estimator_ = estimator

@@ -27,7 +27,7 @@ from argmetric._input.arguments import shown
 from argmetric._input.groups import check_groups
 from argmetric._input.responses import class_number
 from argmetric._input.types import AnyArray, Floats
-from argmetric._input.validation import check_choice, check_scores
+from argmetric._input.validation import Probabilities, check_choice, check_scores
 from argmetric._tune import tune
 from argmetric.estimators._folds import HeldOut, Problem
 from argmetric.estimators._rows import check_rows, check_weights, code_classes
@@ -235,7 +235,7 @@ def calibrate_and_tune(
     if problem.groups is not None:
         rows["average"] = classifier.average or "pooled"
     y = problem.y[held_out.rows]
-    rule: Any = tune(y, held_out.scores, metric, **options, **rows)
+    rule: Any = tune(y, held_out.checked, metric, **options, **rows)
     if held_out.margins:
         rule = replace(rule, probabilities=False)  # even if all lie between 0 and 1
     route: str = classifier.route
@@ -248,7 +248,7 @@ def calibrate_and_tune(
     if route == "auto":
         check = calibration_check(
             y == problem.classes[problem.positive],
-            held_out.scores,
+            held_out.checked,
             metric,
             **rows,
             method=_method_of(calibrator),
@@ -281,7 +281,7 @@ def _decided_rule(
 ) -> Any:
     """The best single cut in expectation, on the scores as the estimator gives them."""
     found = decide(
-        held_out.scores,
+        held_out.checked,
         metric,
         groups=rows["groups"],
         average=rows.get("average"),
@@ -340,7 +340,8 @@ def _fit_classes(
         )
     weight = problem.part(held_out.rows)["sample_weight"]
     y = problem.y[held_out.rows]
-    rule = tune(y, scores, metric, sample_weight=weight, random_state=seed)
+    checked = Probabilities(check_scores(scores, "p", logits=True), scale_is_known=True)
+    rule = tune(y, checked, metric, sample_weight=weight, random_state=seed)
     return Fitted(calibrator, rule, "tune", None)
 
 

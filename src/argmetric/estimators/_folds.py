@@ -19,6 +19,7 @@ from argmetric._input.groups import factorize
 from argmetric._input.odds import log_odds
 from argmetric._input.responses import Method, response_method, scores_of
 from argmetric._input.types import AnyArray, Floats, Integers
+from argmetric._input.validation import Probabilities, check_scores
 from argmetric.estimators._rows import take_parameters, take_rows
 
 # Log-odds of the smallest positive double are -744: beyond lie 0 and 1 alone.
@@ -105,6 +106,12 @@ class HeldOut:
     @property
     def margins(self) -> bool:
         return self.method == "decision_function"
+
+    @property
+    def checked(self) -> Probabilities:
+        """The scores, without NaN; a model that gives 0 and 1 alone may."""
+        scores = check_scores(self.scores, "p", logits=self.margins)
+        return Probabilities(scores, self.margins, scale_is_known=True)
 
 
 def split_rows(

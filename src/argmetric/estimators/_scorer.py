@@ -9,7 +9,6 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.metadata_routing import UNUSED
 
 from argmetric._input.arguments import check_label
-from argmetric._input.likely_slips import scores_of_a_model
 from argmetric._input.responses import (
     class_number,
     estimator_labels,
@@ -18,6 +17,7 @@ from argmetric._input.responses import (
 )
 from argmetric._input.types import Floats
 from argmetric._input.validation import (
+    Probabilities,
     check_length,
     check_scores,
     check_weight,
@@ -117,10 +117,10 @@ def _best_of_many(
 ) -> float:
     if limits.given:
         raise ValueError(f"{next(iter(limits.given))} is for two classes")
-    with scores_of_a_model():
-        rule: Any = tune(
-            y, scores, metric, sample_weight=sample_weight, n_bootstrap=0, cv=0
-        )
+    checked = Probabilities(check_scores(scores, "p", logits=True), scale_is_known=True)
+    rule: Any = tune(
+        y, checked, metric, sample_weight=sample_weight, n_bootstrap=0, cv=0
+    )
     return float(rule.score)
 
 

@@ -14,7 +14,6 @@ import numpy.typing as npt
 
 from argmetric._decide import decide, part_of_a_whole
 from argmetric._files import DataError
-from argmetric._input.likely_slips import scores_of_a_model
 from argmetric._input.types import Floats
 from argmetric._input.validation import Probabilities
 from argmetric._results.whole_files import replaced_whole
@@ -91,9 +90,9 @@ def decide_bucket(
     if columns.group is not None:
         groups = {"groups": bucket.groups(), "average": "groups"}
     # a bucket may be all 0 and 1, or never defined, where the whole is not
-    with scores_of_a_model(), part_of_a_whole():
+    with part_of_a_whole():
         decision = decide(
-            Probabilities(bucket.values, columns.logits),
+            Probabilities(bucket.values, columns.logits, scale_is_known=True),
             metric,
             logits=columns.logits,
             **groups,

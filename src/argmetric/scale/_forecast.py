@@ -18,8 +18,8 @@ from argmetric._forecast.laws import law_of_count, law_of_counts, sum_of_laws
 from argmetric._forecast.result import Forecast
 from argmetric._forecast.shares import Share, law_of_shares, mean_of_shares, share_of
 from argmetric._input.arguments import check_choice, check_share
-from argmetric._input.likely_slips import scores_of_a_model
 from argmetric._input.segments import Segments
+from argmetric._input.validation import Probabilities
 from argmetric.metrics import Metric, MetricLike, get_metric, require_defined
 from argmetric.scale._columns import FileBatch, MissingGroups, WantedColumns
 from argmetric.scale._memory import bucket_rows
@@ -180,8 +180,8 @@ def forecast_at_once(run: Run, metric: Metric, coverage: float) -> Forecast:
 def forecast_bucket(bucket: Bucket, metric: Metric, coverage: float) -> Found:
     """All rows at once, in memory."""
     p, chosen = np.abs(bucket.values), np.signbit(bucket.values)
-    with scores_of_a_model():
-        found = forecast_rows(p, chosen, metric, coverage, groups=bucket.groups())
+    known = Probabilities(p, scale_is_known=True)
+    found = forecast_rows(known, chosen, metric, coverage, groups=bucket.groups())
     return {"forecast": found}
 
 

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from argmetric.cli.stream._checkpoint import CheckpointFolder, _bytes, packed
+from argmetric.cli.stream._checkpoint import CheckpointFolder, packed
 from cli_stream import (
     N,
     X,
@@ -369,7 +369,7 @@ def test_a_signal_before_the_first_byte(
         os.kill(os.getpid(), signal.SIGINT)
         return False
 
-    monkeypatch.setattr(_bytes.ByteSource, "_ready", nothing_comes)
+    monkeypatch.setattr(_text.ByteSource, "_ready", nothing_comes)
     before = signal.getsignal(signal.SIGINT)  # ignored, where tests run in background
     reading, writing = os.pipe()
     with open(reading) as file, open(writing, "w"):
