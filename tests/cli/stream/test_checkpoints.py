@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from argmetric._files.blocks import _text
 from argmetric.cli.stream._checkpoint import CheckpointFolder, packed
 from cli_stream import (
     N,
