@@ -11,7 +11,7 @@ from train_parts.gradients import slope_error_of
 
 import argmetric as am
 from argmetric.train._objectives import SoftMetric
-from argmetric.train._rows import TrainingRows as Rows
+from argmetric.train._rows import TrainingRows
 from papers_parts.claim import (
     Claim,
     Estimate,
@@ -33,7 +33,7 @@ DRAWS = "20 draws of rows and columns (fast: 8)"
 
 def _soft(X: Any, y: np.ndarray, alpha: float, gamma: float = 1.0) -> SoftMetric:
     beta = (alpha / (1 - alpha)) ** 0.5
-    return SoftMetric(Rows(X, y, np.ones(y.size)), am.FBeta(beta), gamma=gamma)
+    return SoftMetric(TrainingRows(X, y, np.ones(y.size)), am.FBeta(beta), gamma=gamma)
 
 
 def _toy(alpha: float, first: float, slope: float) -> float:

@@ -18,7 +18,7 @@ from threadpoolctl import threadpool_limits
 
 import argmetric as am
 from argmetric.train._objectives import SoftMetric
-from argmetric.train._rows import TrainingRows as Rows
+from argmetric.train._rows import TrainingRows
 
 SETS = {"a9a": 1, "covtype": 3}  # and the class that is the positive one
 STARTS = 5
@@ -70,7 +70,10 @@ def _passes(name: str, X: Any, y: np.ndarray, repeats: int, limit: int | None) -
     loss = LinearModelLoss(HalfBinomialLoss(), fit_intercept=True)
     target = y.astype(np.float64)
     metric = am.get_metric("f1")
-    soft = {n: SoftMetric(Rows(X, y == 1, np.ones(y.size), n), metric) for n in (1, 2)}
+    soft = {
+        n: SoftMetric(TrainingRows(X, y == 1, np.ones(y.size), n), metric)
+        for n in (1, 2)
+    }
     for objective in soft.values():
         objective.value_and_gradient(theta)  # compiles
     calls: dict[str, Callable[[], Any]] = {

@@ -281,7 +281,6 @@ NAMESAKES = {
         ("decisions", "multilabel", "stream"),
     ),
     "search": ("over labels, and over segments", ("multilabel", "tagging_segments")),
-    "sigmoid": ("without a branch, for the rows of a stream", ("rules",)),
     "train": (
         "over labels, over segments and over tokens",
         ("multilabel", "tagging_segments", "tagging_train"),

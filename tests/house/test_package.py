@@ -36,7 +36,7 @@ NOT_FOR_FEW_ROWS = {
     "argmetric._results.pictures",
     "argmetric._expected._long",
     "argmetric._expected._screen",
-    "argmetric._files._values",
+    "argmetric._files._features",
     "argmetric._forecast.means",
     "argmetric._forecast.over_maps",
     "argmetric._results.archives",

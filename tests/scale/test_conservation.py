@@ -14,7 +14,7 @@ from argmetric.scale import _labelled as labelled_stage
 from argmetric.scale import _reading as reading_stage
 from argmetric.scale import _train as train_stage
 from argmetric.scale import _tune as tune_stage
-from argmetric.scale._conservation import Tally, tally, tally_of
+from argmetric.scale._tasks import Tally, tally, tally_of
 from scale_data import write_parts
 
 N = 900

@@ -18,12 +18,12 @@ from argmetric.sequence import (
     WindowDiff,
     WindowUtility,
     ZeroOne,
-    _search,
+    _decode,
     decode,
     expectation,
 )
+from argmetric.sequence._decode import size_bounds
 from argmetric.sequence._exact import _by_counts, count_laws, maximise
-from argmetric.sequence._search import size_bounds
 
 
 def law_of(initial, transitions, n):
@@ -252,8 +252,8 @@ def test_search_says_what_it_knows(monkeypatch):
         model = MarkovChain(*oracle.random_chain(rng, 10, 1, sharp=0.3))
         best = decode("jaccard", model)
         with monkeypatch.context() as patch:
-            patch.setattr(_search, "ALL_COUNTS", 0)
-            patch.setattr(_search, "ALL_OTHERS", 0)
+            patch.setattr(_decode, "ALL_COUNTS", 0)
+            patch.setattr(_decode, "ALL_OTHERS", 0)
             found = decode("jaccard", model)
         assert found.expected <= best.expected + 1e-12
         assert found.bound >= best.expected - 1e-9

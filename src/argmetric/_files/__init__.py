@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from argmetric._files._arrow import text_array as text_array
     from argmetric._files._arrow import text_bytes as text_bytes
     from argmetric._files._arrow import text_scalar as text_scalar
+    from argmetric._files._features import Kind as Kind
+    from argmetric._files._features import categories as categories
+    from argmetric._files._features import kind_of as kind_of
+    from argmetric._files._features import sparse_numbers as sparse_numbers
     from argmetric._files._formats import DELIMITERS as DELIMITERS
     from argmetric._files._formats import FORMATS as FORMATS
     from argmetric._files._formats import ROLES as ROLES
@@ -38,13 +42,9 @@ if TYPE_CHECKING:
     from argmetric._files._table import find_column as find_column
     from argmetric._files._table import named_column as named_column
     from argmetric._files._table import repeated as repeated
-    from argmetric._files._values import Kind as Kind
-    from argmetric._files._values import categories as categories
     from argmetric._files._values import groups as groups
-    from argmetric._files._values import kind_of as kind_of
     from argmetric._files._values import numbers as numbers
     from argmetric._files._values import probabilities as probabilities
-    from argmetric._files._values import sparse_numbers as sparse_numbers
     from argmetric._files._values import weights as weights
     from argmetric._files._write import output_format as output_format
     from argmetric._files._write import refuse_terminal as refuse_terminal
@@ -60,6 +60,7 @@ __getattr__, __dir__, __all__ = lazy_names(
             "text_bytes",
             "text_scalar",
         ),
+        "_features": ("Kind", "categories", "kind_of", "sparse_numbers"),
         "_formats": (
             "DELIMITERS",
             "FORMATS",
@@ -83,16 +84,7 @@ __getattr__, __dir__, __all__ = lazy_names(
             "named_column",
             "repeated",
         ),
-        "_values": (
-            "Kind",
-            "categories",
-            "groups",
-            "kind_of",
-            "numbers",
-            "probabilities",
-            "sparse_numbers",
-            "weights",
-        ),
+        "_values": ("groups", "numbers", "probabilities", "weights"),
         "_write": ("output_format", "refuse_terminal", "write_table"),
     },
 )

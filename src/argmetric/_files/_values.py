@@ -1,26 +1,17 @@
-"""What a column holds: numbers, probabilities, weights, groups, or features."""
+"""What a column holds: numbers, probabilities, weights or groups."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from argmetric._files._arrow import (
-    call,
-    cast,
-    flat,
-    mask_to_numpy,
-    text_scalar,
-    to_numpy,
-)
+from argmetric._files._arrow import call, cast, flat, mask_to_numpy, to_numpy
 from argmetric._files._formats import DataError, marked
 from argmetric._files._table import Table
-from argmetric._input.label_words import NO_LABEL as MISSING
-from argmetric._input.label_words import TRUTHS
 from argmetric._input.validation import check_scores
 
 _NUMBER = r"(?i)^[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|nan|inf|infinity)$"
@@ -204,129 +195,3 @@ def _clipped(value: Any) -> str:
 
 def _place(table: Table, name: str) -> str:
     return f"{table.source}: column {name!r}"
-
-
-Kind = Literal["number", "category", "other", "empty"]
-
-
-def kind_of(table: Table, name: str) -> Kind:
-    """Return what a model can make of a column.
-
-    Parameters
-    ----------
-    table : Table
-        The rows.
-    name : str
-        The column.
-
-    Returns
-    -------
-    str
-        ``"number"`` where every cell is a number, true, false or missing;
-        ``"category"`` for other text; ``"other"`` for dates, lists and the like;
-        ``"empty"`` where no cell has a value.
-    """
-    import pyarrow as pa
-
-    column = _plain(table, name)
-    if column.null_count == len(column):
-        return "empty"
-    if _is_numeric(column.type):
-        return "number"
-    if not pa.types.is_large_string(column.type):
-        return "other"
-    is_number, is_missing = _legible(column)
-    if is_missing.all():
-        return "empty"
-    return "number" if (is_number | is_missing).all() else "category"
-
-
-def sparse_numbers(table: Table, name: str) -> npt.NDArray[np.float64]:
-    """Return a column as floats, NaN where a cell is empty, na, nan, null or none.
-
-    Raises
-    ------
-    DataError
-        With row, column and value of the first cell that is neither.
-    """
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    column = _plain(table, name)
-    if pa.types.is_large_string(column.type):
-        is_number, is_missing = _legible(column)
-        _refuse(table, name, ~(is_number | is_missing), "is not a number")
-        return _read(table, name, _truths_as_numbers(column), is_missing)
-    if not _is_numeric(column.type):
-        everything = np.ones(len(column), dtype=np.bool_)
-        _refuse(table, name, everything, "is not a number")
-    is_missing = mask_to_numpy(pc.is_null(column, nan_is_null=True))
-    return _read(table, name, column, is_missing)
-
-
-def categories(table: Table, name: str) -> tuple[npt.NDArray[np.int64], list[str]]:
-    """Return a column as numbers of distinct texts.
-
-    Returns
-    -------
-    codes : ndarray of int64
-        For each row the place of its text in the list, -1 where it has none.
-    texts : list of str
-        The texts without the space around them, sorted; numbers as Python writes
-        them, truth values as true and false.
-    """
-    coded = _coded(table, name)
-    known = [_text(value) for value in coded.values]
-    texts = sorted({text for text in known if text is not None})
-    place = {text: i for i, text in enumerate(texts)}
-    of_value = np.array([place.get(text or "", -1) for text in known], dtype=np.int64)
-    return coded.spread(of_value, of_null=-1), texts
-
-
-def _text(value: Any) -> str | None:
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, float) and math.isnan(value):
-        return None
-    text = str(value).strip()
-    return None if text.lower() in MISSING else text
-
-
-def _legible(column: Any) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
-    """Tell numbers and missing values among texts."""
-    import pyarrow.compute as pc
-
-    trimmed = pc.utf8_trim_whitespace(column)
-    gaps = "|".join(sorted(MISSING))
-    missing = pc.match_substring_regex(trimmed, pattern=f"(?i)^({gaps})$")
-    is_missing = mask_to_numpy(pc.is_null(column)) | mask_to_numpy(missing)
-    pattern = f"{_NUMBER}|(?i)^(true|false)$"
-    is_number = mask_to_numpy(pc.match_substring_regex(trimmed, pattern=pattern))
-    return is_number & ~is_missing, is_missing
-
-
-def _truths_as_numbers(column: Any) -> Any:
-    import pyarrow.compute as pc
-
-    column = pc.utf8_trim_whitespace(column)
-    for word in ("true", "false"):
-        pattern, number = f"(?i)^{word}$", f"{TRUTHS[word]:g}"
-        column = pc.replace_substring_regex(column, pattern, number)
-    return column
-
-
-def _read(
-    table: Table, name: str, column: Any, is_missing: npt.NDArray[np.bool_]
-) -> npt.NDArray[np.float64]:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    if pa.types.is_large_string(column.type) and is_missing.any():
-        pattern = f"(?i)^({'|'.join(sorted(MISSING))})$"
-        column = pc.replace_substring_regex(
-            pc.fill_null(column, text_scalar("")), pattern, "nan"
-        )
-    values = to_numpy(pc.cast(column, pa.float64(), safe=False), np.float64)
-    values = np.where(is_missing, np.nan, values)
-    _refuse(table, name, np.isinf(values), "is not a finite number")
-    return values

@@ -19,12 +19,11 @@ from argmetric._input.validation import Probabilities
 from argmetric._results.whole_files import replaced_whole
 from argmetric.metrics import Metric
 from argmetric.scale._columns import UsedColumns, as_floats
-from argmetric.scale._conservation import Tally, require_same, tally
 from argmetric.scale._folders import temporary
 from argmetric.scale._pieces import Bucket, Piece, PieceReader, read_row_numbers
 from argmetric.scale._run import PieceTuple, Run, counted, n_rows, read_whole
 from argmetric.scale._sources import Source, batches_of, is_arrow, opened, told_of
-from argmetric.scale._tasks import Found, Task
+from argmetric.scale._tasks import Found, Tally, Task, require_same, tally
 from argmetric.scale._vector import VectorCut, VectorFound
 
 MOST_ROWS = 1 << 20  # of a row group

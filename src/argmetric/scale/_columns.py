@@ -25,8 +25,8 @@ from argmetric._input.arguments import shown
 from argmetric._input.labels import Labels
 from argmetric._input.types import Booleans, Floats, Integers
 from argmetric._input.validation import check_scores
-from argmetric.scale._conservation import Tally, tally, tally_of
 from argmetric.scale._sources import BATCH_ROWS, Source, batches_of
+from argmetric.scale._tasks import Tally, tally, tally_of
 
 MissingGroups = Literal["error", "own"]
 ScoreKind = Literal["probabilities", "logits", "finite"]

@@ -16,13 +16,12 @@ from argmetric._input.types import Integers
 from argmetric.metrics import Metric, MetricLike, get_metric, require_defined
 from argmetric.scale._buckets import defined_sum
 from argmetric.scale._columns import FileBatch, MissingGroups, WantedColumns
-from argmetric.scale._conservation import require_all
 from argmetric.scale._pieces import Bucket
 from argmetric.scale._reading import How, reading
 from argmetric.scale._result import ScaledScore
 from argmetric.scale._run import Run
 from argmetric.scale._sources import OnError, find_input
-from argmetric.scale._tasks import Found, Progress
+from argmetric.scale._tasks import Found, Progress, require_all
 
 CELLS = ("tn", "fn", "fp", "tp")  # by 2·decision + truth
 

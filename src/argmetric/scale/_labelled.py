@@ -12,10 +12,9 @@ from argmetric._calibrate.cells import Counted
 from argmetric._calibrate.reference import Reference
 from argmetric._input.odds import logit
 from argmetric._input.types import Floats, Hashes, Integers
-from argmetric.scale._conservation import require_all, tickets
 from argmetric.scale._pieces import PieceReader
 from argmetric.scale._run import Run
-from argmetric.scale._tasks import Found
+from argmetric.scale._tasks import Found, require_all, tickets
 
 BINS = 1 << 12  # to a unit of log-odds
 MOST_PARTS = 32  # batches, or files, that wait to become one

@@ -21,10 +21,9 @@ from argmetric._input.groups import Groups, code_groups
 from argmetric._input.types import Floats, Hashes, Integers
 from argmetric._results.whole_files import replaced_whole
 from argmetric.scale._columns import FileBatch, UsedColumns, arrow_type, read_batches
-from argmetric.scale._conservation import Tally, mixed, require_same
 from argmetric.scale._folders import moved_folder, temporary
 from argmetric.scale._sources import BATCH_ROWS, Source, told_of
-from argmetric.scale._tasks import Found
+from argmetric.scale._tasks import Found, Tally, mixed, require_same
 
 CHUNK_BYTES = 120  # of a row while its chunk is put in order
 LEAST_ROWS, MOST_ROWS = 1 << 17, 1 << 20  # of a chunk; shorter ones are mere headers

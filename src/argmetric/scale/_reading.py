@@ -36,7 +36,6 @@ from argmetric.scale._columns import (
     find_columns,
     plain_labels,
 )
-from argmetric.scale._conservation import Tally, require_read
 from argmetric.scale._executors import as_executor
 from argmetric.scale._folders import Places
 from argmetric.scale._memory import check_memory
@@ -49,7 +48,7 @@ from argmetric.scale._sources import (
     find_files,
     look,
 )
-from argmetric.scale._tasks import Found, Progress, Refused, Task
+from argmetric.scale._tasks import Found, Progress, Refused, Tally, Task, require_read
 
 MOST_LABELS = 16  # of a file; two are needed, and a few make a good message
 FILES_OF_A_LOOK = 64

@@ -11,7 +11,6 @@ from typing import Any
 
 from argmetric._files import DataError
 from argmetric.scale._columns import UsedColumns
-from argmetric.scale._conservation import Tally, require_read, require_same
 from argmetric.scale._executors import Executor
 from argmetric.scale._folders import Places
 from argmetric.scale._memory import bucket_rows, n_buckets
@@ -29,9 +28,12 @@ from argmetric.scale._tasks import (
     Found,
     Progress,
     Refused,
+    Tally,
     Task,
     accepted,
     refuse,
+    require_read,
+    require_same,
     run_stage,
 )
 

@@ -13,12 +13,11 @@ import numpy as np
 from argmetric._input.arguments import shown
 from argmetric._input.types import Booleans, Floats, Integers
 from argmetric.scale._columns import FileBatch, WantedColumns
-from argmetric.scale._conservation import require_all
 from argmetric.scale._frames import blocks_of, is_array
 from argmetric.scale._reading import How, reading
 from argmetric.scale._run import Run
 from argmetric.scale._sources import OnError, find_input
-from argmetric.scale._tasks import Found, Progress
+from argmetric.scale._tasks import Found, Progress, require_all
 from argmetric.scale._vector import packed, unpacked
 from argmetric.train import TrainingRows
 

@@ -26,12 +26,11 @@ from argmetric._tune import (
 )
 from argmetric.metrics import Metric, MetricLike, require_defined
 from argmetric.scale._columns import FileBatch, WantedColumns
-from argmetric.scale._conservation import require_all
 from argmetric.scale._labelled import keys_of
 from argmetric.scale._reading import How, reading
 from argmetric.scale._run import Run
 from argmetric.scale._sources import OnError, find_input
-from argmetric.scale._tasks import Found, Progress
+from argmetric.scale._tasks import Found, Progress, require_all
 
 FEW = 1 << 22  # rows whose scores are all looked at
 MOST_CELLS = 1 << 18  # with rows in them, into which a range is divided at a time

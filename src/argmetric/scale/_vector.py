@@ -37,10 +37,9 @@ from argmetric._input.types import Floats, Integers
 from argmetric._input.validation import check_scores
 from argmetric.metrics import Metric
 from argmetric.scale._columns import UsedColumns
-from argmetric.scale._conservation import Tally, require_same
 from argmetric.scale._pieces import Piece, PieceReader
 from argmetric.scale._run import PieceTuple, Run, n_rows
-from argmetric.scale._tasks import Found, Task
+from argmetric.scale._tasks import Found, Tally, Task, require_same
 
 FEW = 1 << 21  # scores near the cut that are looked at in this process
 MOST_DISTINCT = 1 << 22  # values near the cut that are held at once

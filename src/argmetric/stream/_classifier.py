@@ -25,7 +25,13 @@ from argmetric.stream._input import (
     read_rows,
     two_classes,
 )
-from argmetric.stream._learners import AverageName, FeatureRows, LearnerName, count_rows
+from argmetric.stream._learners import (
+    AverageName,
+    FeatureRows,
+    LearnerName,
+    check_weight,
+    count_rows,
+)
 from argmetric.stream._model import Detector, StreamModel
 from argmetric.stream._parameters import (
     StateHeader,
@@ -33,7 +39,7 @@ from argmetric.stream._parameters import (
     new_model,
     undamaged,
 )
-from argmetric.stream._rules import RuleName, ThresholdRule, check_weight, undecided
+from argmetric.stream._rules import RuleName, ThresholdRule, undecided
 
 
 class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]

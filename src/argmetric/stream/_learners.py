@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from argmetric._input.arguments import check_choice, check_flag, check_number
 from argmetric._input.types import Floats
+from argmetric._input.validation import check_length, to_floats
 from argmetric.metrics import Metric
 from argmetric.stream._metric import coefficients, level_form
 
@@ -21,6 +22,10 @@ LEARNERS = ("mixture", "sgd", "adagrad", "stamp", "omcsl")
 OWN_DECISION = ("stamp", "omcsl")
 _EXPERTS = (0.1, 1.0, 10.0, 1.0, 0.3, 3.0)  # AdaGrad ×3, its average, SGD ×2
 _ROOM = 1 << 16  # entries of dense rows that are compressed at a time: they stay near
+
+
+Weights = tuple[Floats, int]  # and the pace at which they are read
+UNWEIGHTED: Weights = (np.ones(1), 0)
 
 
 @dataclass(frozen=True)
@@ -54,6 +59,23 @@ def part_of(rows: FeatureRows, start: int, stop: int) -> FeatureRows:
     if isinstance(rows, SparseRows):
         return rows.part(start, stop)
     return rows[start:stop]
+
+
+def check_weight(weights: npt.ArrayLike | None, n: int) -> Weights:
+    """Weights and the pace at which they are read: 0 where all of them are 1."""
+    if weights is None:
+        return UNWEIGHTED
+    values = to_floats(weights, "sample_weight")
+    if values.ndim == 0 or values.ndim > 1:
+        raise ValueError("sample_weight must have one dimension")
+    check_length(values, "sample_weight", n, "X")
+    wrong = np.flatnonzero(~(np.isfinite(values) & (values >= 0.0)))
+    if wrong.size:
+        raise ValueError(
+            f"sample_weight is {values[wrong[0]]:g} at row {wrong[0]}; weights are "
+            "finite and not negative"
+        )
+    return values, 1
 
 
 def to_sparse(rows: Floats, room: SparseRows | None = None) -> SparseRows:

@@ -11,14 +11,16 @@ import numpy.typing as npt
 from argmetric._input.types import BinaryLabels, Floats
 from argmetric.metrics import Metric
 from argmetric.stream._learners import (
+    UNWEIGHTED,
     FeatureRows,
     Learner,
     ModelState,
     SparseRows,
+    Weights,
     part_of,
     to_sparse,
 )
-from argmetric.stream._rules import UNWEIGHTED, ThresholdRule, Weights
+from argmetric.stream._rules import ThresholdRule
 
 _Row = tuple[npt.NDArray[np.int32], Floats, int]
 

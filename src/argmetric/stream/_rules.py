@@ -15,17 +15,15 @@ from argmetric._input.labels import clear_labels
 from argmetric._input.odds import expit
 from argmetric._input.types import Floats
 from argmetric._input.validation import (
-    check_length,
     check_scores,
     to_floats,
 )
 from argmetric._results.display import Shown, table
 from argmetric.metrics import MetricLike, get_metric
+from argmetric.stream._learners import check_weight
 from argmetric.stream._metric import LevelForm, level_form
 
 RuleName = Literal["histogram", "newton", "ofo", "fofo", "fixed"]
-Weights = tuple[Floats, int]  # and the pace at which they are read
-UNWEIGHTED: Weights = (np.ones(1), 0)
 
 
 class RuleRun(NamedTuple):
@@ -206,23 +204,6 @@ def _check_state(state: Any) -> None:
             "the state must be the array that init_state gave, not "
             f"{type(state).__name__}"
         )
-
-
-def check_weight(weights: npt.ArrayLike | None, n: int) -> Weights:
-    """Weights and the pace at which they are read: 0 where all of them are 1."""
-    if weights is None:
-        return UNWEIGHTED
-    values = to_floats(weights, "sample_weight")
-    if values.ndim == 0 or values.ndim > 1:
-        raise ValueError("sample_weight must have one dimension")
-    check_length(values, "sample_weight", n, "X")
-    wrong = np.flatnonzero(~(np.isfinite(values) & (values >= 0.0)))
-    if wrong.size:
-        raise ValueError(
-            f"sample_weight is {values[wrong[0]]:g} at row {wrong[0]}; weights are "
-            "finite and not negative"
-        )
-    return values, 1
 
 
 @dataclass(frozen=True)
