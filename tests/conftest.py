@@ -7,11 +7,13 @@ import pytest
 from hypothesis import settings
 
 from argmetric._expected import PREFERENCE
+from argmetric._jit import NOTICE
 from command import Ended
 
 # The first example compiles kernels, and machines are noisy: no time limits.
 settings.register_profile("argmetric", deadline=None, max_examples=60)
 settings.load_profile("argmetric")
+NOTICE.given = True  # what tests read on stderr does not depend on the cache
 
 
 def pytest_collection_modifyitems(items):

@@ -184,22 +184,20 @@ def harmonic_curves(
     p: Floats,
     q: Floats,
     indptr: Integers,
-    longest: int,
+    chosen: Integers,
     jk: int,
     jt: int,
     scale: float,
     empty: float,
     out: Floats,
 ) -> None:
-    """E[scale·tp / (jk·k + jt·t)] for every k of segments up to `longest` items.
+    """E[scale·tp / (jk·k + jt·t)] for every k of the chosen segments.
 
     From k = m down `inverse` at i becomes E[scale / (i + jt·misses)].
     """
-    for g in range(indptr.size - 1):
+    for g in chosen:
         part = slice(indptr[g], indptr[g + 1])
         m = indptr[g + 1] - indptr[g]
-        if m > longest:
-            continue
         hits = both_laws(p[part], q[part])[0] * np.arange(m + 1)
         out[indptr[g] + g] = empty * q[part].prod()
         inverse = scale / np.maximum(np.arange((jk + jt) * m + 1), 1)

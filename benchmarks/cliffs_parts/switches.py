@@ -10,15 +10,7 @@ from typing import Any
 import numpy as np
 
 import argmetric as am
-from argmetric._expected import (
-    _affine,
-    _curves,
-    _exponential,
-    _items,
-    _powers,
-    _search,
-    _sums,
-)
+from argmetric._expected import plan
 from argmetric._forecast import effects as _effects
 from argmetric._forecast import groups as forecast_groups
 from argmetric._forecast import laws as _laws
@@ -58,47 +50,37 @@ def at_variance(limit: float, positives: str) -> tuple[int, int]:
 
 
 def all_switches() -> list[Switch]:
-    tables = [
-        Switch("TABLE_LIMIT", "decide", name, "groups", at_rows(_curves.TABLE_LIMIT))
-        for name in ("jaccard", "mcc", "balanced_accuracy")
-    ]
-    tables += [
-        Switch(limit, "decide", name, layout, at_rows(rows))
-        for limit, rows, name in (
-            ("RATES_TABLE_LIMIT", _search.RATES_TABLE_LIMIT, "gmean"),
-            ("RATES_TABLE_LIMIT", _search.RATES_TABLE_LIMIT, "qmean"),
-            ("GENERAL_TABLE_LIMIT", _curves.GENERAL_TABLE_LIMIT, "custom"),
+    groups = [
+        Switch(name, "decide", metric, "groups", at_rows(getattr(plan, name)))
+        for name, metrics in (
+            ("TABLE_ROWS", ("jaccard", "mcc", "balanced_accuracy", "gmean", "qmean")),
+            ("SHORT_ROWS", ("custom",)),
+            ("SHARED_TABLE_ROWS", ("custom",)),
+            ("QUADRATIC_ROWS", ("f1", "balanced_accuracy", "fowlkes_mallows")),
         )
-        for layout in ("groups", "one vector")
+        for metric in metrics
     ]
-    tables += [
-        Switch("TABLE_LIMIT", "decide", name, "one vector", at_rows(32))
-        for name in ("f1", "mcc")
-    ]
-    limit = at_rows(_exponential.BY_LAWS)
-    tables += [
-        Switch("BY_LAWS", "decide", name, "groups", limit)
-        for name in ("balanced_accuracy", "fowlkes_mallows")
-    ]
-    limit = at_rows(_curves.HARMONIC_LIMIT)
-    tables.append(Switch("HARMONIC_LIMIT", "decide", "f1", "groups", limit))
-    limit = at_rows(_curves.SHARED_TABLE_LIMIT)
-    tables.append(Switch("SHARED_TABLE_LIMIT", "decide", "custom", "groups", limit))
     by_variance = [
         Switch(name, "decide", metric, "groups", at_variance(value, "10%"))
         for name, value, metric in (
-            ("SWITCH", _sums.SWITCH, "custom"),
-            ("NARROW", _exponential.NARROW, "jaccard"),
-            ("_affine.SWITCH", _affine.SWITCH, "mcc"),
+            ("MISS_LAW_VARIANCE", plan.MISS_LAW_VARIANCE, "jaccard"),
+            ("QUADRATURE_VARIANCE", plan.QUADRATURE_VARIANCE, "custom"),
+            ("AFFINE_QUADRATURE_VARIANCE", plan.AFFINE_QUADRATURE_VARIANCE, "mcc"),
         )
     ]
-    by_length = [
-        Switch("SMALL", "decide", name, "one vector", at_rows(_curves.SMALL))
-        for name in ("f1", "jaccard", "mcc", "kappa", "gmean", "custom")
-    ]
-    by_length += [
-        Switch("LONG", "decide", name, "one vector", (_items.LONG - 1, _items.LONG))
-        for name in ("f1", "mcc", "gmean", "custom")
+    vectors = [
+        Switch(name, "decide", metric, "one vector", sides)
+        for name, sides, metrics in (
+            ("SHORT_ROWS", at_rows(plan.SHORT_ROWS), ("f1", "mcc", "gmean", "custom")),
+            ("NUMPY_ROWS", at_rows(plan.NUMPY_ROWS), ("f1", "jaccard", "mcc", "kappa")),
+            (
+                "HISTOGRAM_ROWS",
+                at_rows(plan.HISTOGRAM_ROWS - 1),
+                ("f1", "mcc", "gmean", "custom"),
+            ),
+            ("WHOLE_LAW_ROWS", at_rows(plan.WHOLE_LAW_ROWS), ("custom",)),
+        )
+        for metric in metrics
     ]
     ids = [
         Switch("FEW_IDS", "decide", "f1", kind, at_rows(_groups.FEW_IDS))
@@ -106,9 +88,10 @@ def all_switches() -> list[Switch]:
     ]
     many = (_groups.MANY_GROUPS - 1, _groups.MANY_GROUPS)
     ids.append(Switch("MANY_GROUPS", "decide", "f1", "shuffled groups", many))
-    means = (int(0.95 * _powers.LEAST_MEAN), int(1.05 * _powers.LEAST_MEAN))
-    by_length += [
-        Switch("LEAST_MEAN", "decide", name, "positives of one vector", means)
+    least = plan.HISTOGRAM_POSITIVES
+    means = (int(0.95 * least), int(1.05 * least))
+    vectors += [
+        Switch("HISTOGRAM_POSITIVES", "decide", name, "positives of one vector", means)
         for name in ("f1", "mcc", "gmean")
     ]
     forecasts = [
@@ -118,23 +101,26 @@ def all_switches() -> list[Switch]:
     ]
     forecasts += [
         Switch(name, "forecast", "f1", "one vector", at_rows(limit))
-        for name, limit in (("UNTRIMMED", _laws.UNTRIMMED), ("SMALL", _curves.SMALL))
+        for name, limit in (
+            ("UNTRIMMED", _laws.UNTRIMMED),
+            ("NUMPY_ROWS", plan.NUMPY_ROWS),
+        )
     ]
     spread = (("overdispersion", 0.5),)
     few = at_rows(_effects.FEW_ROWS)
     forecasts.append(
         Switch("FEW_ROWS", "forecast", "f1", "one vector", few, "50%", spread)
     )
-    small = at_rows(_curves.SMALL)
+    small = at_rows(plan.NUMPY_ROWS)
     forecasts.append(
-        Switch("SMALL", "forecast", "f1", "one vector", small, "10%", spread)
+        Switch("NUMPY_ROWS", "forecast", "f1", "one vector", small, "10%", spread)
     )
     few = at_rows(_means.FEW_GROUPS)
     forecasts += [
         Switch("FEW_GROUPS", "forecast", name, "count of groups", few)
         for name in ("f1", "gmean")
     ]
-    return tables + by_variance + by_length + ids + forecasts
+    return groups + by_variance + vectors + ids + forecasts
 
 
 def call_of(switch: Switch, side: int) -> tuple[Callable[[], Any], int]:

@@ -10,7 +10,7 @@ import numpy as np
 from harness import emit
 
 import argmetric as am
-from argmetric._expected import _curves, _exponential, _search, _tables
+from argmetric._expected import plan
 from argmetric.metrics import Metric, metric_names
 
 DECISIONS = 60_000
@@ -20,12 +20,10 @@ AT_SWITCHES = 600
 SLACK = 1e-11  # of E|value|: twice the rounding of either sum
 TINY = 1e-320
 SWITCHES = (
-    _tables.REMEMBERED,
-    _search.RATES_TABLE_LIMIT,
-    _curves.GENERAL_TABLE_LIMIT,
-    _curves.SHARED_TABLE_LIMIT,
-    _exponential.BY_LAWS,
-    _curves.HARMONIC_LIMIT,
+    plan.TABLE_ROWS,
+    plan.SHORT_ROWS,
+    plan.SHARED_TABLE_ROWS,
+    plan.QUADRATIC_ROWS,
 )
 
 

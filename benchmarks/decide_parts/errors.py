@@ -9,7 +9,7 @@ import numpy as np
 from harness import emit, longdouble_name
 
 import argmetric as am
-from argmetric._expected import _curves
+from argmetric._expected import PREFERENCE
 from decide_parts.references import Reference
 from decide_parts.references_long import sampled_curves
 
@@ -107,12 +107,12 @@ def run(*, quick: bool) -> None:
 @contextmanager
 def using(backend: str) -> Iterator[None]:
     """Have single vectors of any size worked on by numpy or by the compiled kernels."""
-    kept = _curves.SMALL
-    _curves.SMALL = {"numpy": kept, "compiled": 0}[backend]
+    kept = PREFERENCE.kernels
+    PREFERENCE.kernels = backend == "compiled"
     try:
         yield
     finally:
-        _curves.SMALL = kept
+        PREFERENCE.kernels = kept
 
 
 def _compare(

@@ -52,12 +52,3 @@ def lazy_face(
             names = (alias.name for alias in node.names)
             modules[node.module] = (*modules.get(node.module, ()), *names)
     return lazy_names(package, modules)
-
-
-def room_above(name: str) -> Any:
-    """A room of this library that stands above the caller, for a method of a result.
-
-    Results know of their reports as the package knows of its names: by name, when they
-    are first asked for, so that no import points up.
-    """
-    return importlib.import_module(f"argmetric.{name}")

@@ -13,17 +13,7 @@ import pytest
 
 import argmetric as am
 import oracle
-from argmetric._expected import (
-    _affine,
-    _curves,
-    _edges,
-    _exponential,
-    _items,
-    _powers,
-    _search,
-    _sums,
-    _tables,
-)
+from argmetric._expected import _sums, plan
 
 SLOW = "ARGMETRIC_SLOW" in os.environ
 PLACES = 200 if SLOW else 20
@@ -52,27 +42,27 @@ MEANS = ("accuracy", "precision", "markedness", "utility", "sec")
 EVERY = (*RATIO, *AFFINE, *RATES, *ITEMS, *MEANS, "custom")
 
 BY_SIZE = {
-    "REMEMBERED": (_tables.REMEMBERED, EVERY),
-    "TABLE_LIMIT": (_curves.TABLE_LIMIT, EVERY),
-    "RATES_TABLE_LIMIT": (_search.RATES_TABLE_LIMIT, RATES),
-    "GENERAL_TABLE_LIMIT": (_curves.GENERAL_TABLE_LIMIT, (*RATES, "custom")),
-    "SHARED_TABLE_LIMIT": (_curves.SHARED_TABLE_LIMIT, (*RATES, "custom")),
-    "BY_LAWS": (_exponential.BY_LAWS, ITEMS),
-    "HARMONIC_LIMIT": (_curves.HARMONIC_LIMIT, RATIO),
-    "SHORT": (_edges.SHORT, EVERY),
-    "SMALL": (_curves.SMALL, EVERY),
-    "LONG": (_items.LONG, EVERY),
+    "TABLE_ROWS": (plan.TABLE_ROWS, EVERY),
+    "SHORT_ROWS": (plan.SHORT_ROWS, EVERY),
+    "SHARED_TABLE_ROWS": (plan.SHARED_TABLE_ROWS, (*RATES, "custom")),
+    "QUADRATIC_ROWS": (plan.QUADRATIC_ROWS, EVERY),
+    "NUMPY_ROWS": (plan.NUMPY_ROWS, EVERY),
+    "HISTOGRAM_ROWS": (plan.HISTOGRAM_ROWS, EVERY),
 }
 BY_VARIANCE = {
-    "NARROW": (_exponential.NARROW, RATIO),
-    "SWITCH": (_sums.SWITCH, (*RATES, "custom")),
-    "_affine.SWITCH": (_affine.SWITCH, (*AFFINE, *ITEMS)),
-    "both sides of a rate": (2 * _powers.RATES_SWITCH, RATES),
+    "MISS_LAW_VARIANCE": (plan.MISS_LAW_VARIANCE, RATIO),
+    "QUADRATURE_VARIANCE": (plan.QUADRATURE_VARIANCE, (*RATES, "custom")),
+    "AFFINE_QUADRATURE_VARIANCE": (
+        plan.AFFINE_QUADRATURE_VARIANCE,
+        (*AFFINE, *ITEMS),
+    ),
+    "both sides of a rate": (2 * plan.QUADRATURE_VARIANCE, RATES),
     "five points": (_sums.N_NODES[-2][0], (*RATES, "custom")),
+    "wide laws": (2000.0, (*RATES, *AFFINE, "f1", "custom")),
 }
 BY_MEAN = {
     "one positive": (1.0, EVERY),
-    "LEAST_MEAN": (_powers.LEAST_MEAN, (*RATIO, *AFFINE, *MEANS)),
+    "HISTOGRAM_POSITIVES": (plan.HISTOGRAM_POSITIVES, (*RATIO, *AFFINE, *MEANS)),
 }
 
 
@@ -213,7 +203,7 @@ RARE = {"rare positives": lambda x: x, "rare negatives": lambda x: 1 - x}
 def test_rare_labels_on_both_sides_of_the_switch(metric, rare, side):
     """Eight points erred by 1e-10 here, and by more where terms cancel."""
     p = np.random.default_rng(0).exponential(1, 60_000)
-    p = RARE[rare](p * (side * _affine.SWITCH / p.sum()))
+    p = RARE[rare](p * (side * plan.AFFINE_QUADRATURE_VARIANCE / p.sum()))
     found = am.decide(p, metric, min_positives=1, max_positives=p.size // 2)
     wanted = true_value(metric, [p], [found.n_positives], 0.0)
     stated = found.error if rare == "rare negatives" else 1e-13 * max(1.0, wanted)
@@ -223,16 +213,23 @@ def test_rare_labels_on_both_sides_of_the_switch(metric, rare, side):
         assert other.expected == pytest.approx(am.decide(p, metric).expected, rel=1e-11)
 
 
-@pytest.mark.parametrize("rows", [_items.LONG - 1, _items.LONG, 4 * _items.LONG])
+@pytest.mark.parametrize(
+    "rows", [plan.HISTOGRAM_ROWS - 1, plan.HISTOGRAM_ROWS, 4 * plan.HISTOGRAM_ROWS]
+)
 def test_the_recall_of_all_rows_is_one(rows):
     p = np.random.default_rng(1).exponential(1, rows)
-    p *= 1.01 * _affine.SWITCH / p.sum()
+    p *= 1.01 * plan.AFFINE_QUADRATURE_VARIANCE / p.sum()
     found = am.decide(p, "recall", min_positives=rows)
     assert found.expected == pytest.approx(1.0, abs=1e-14)
 
 
 @pytest.mark.parametrize(
-    "rows", [n + more for n in (32, _curves.SMALL, _items.LONG - 1) for more in (0, 1)]
+    "rows",
+    [
+        n + more
+        for n in (32, plan.NUMPY_ROWS, plan.HISTOGRAM_ROWS - 1)
+        for more in (0, 1)
+    ],
 )
 @pytest.mark.parametrize("shape", ["uniform", "one low", "high"])
 def test_markedness_near_all_rows(rows, shape):
@@ -252,7 +249,7 @@ def test_markedness_near_all_rows(rows, shape):
     assert true[found.n_positives - 1] >= true.max() - 2e-12
 
 
-@pytest.mark.parametrize("rows", [40, _items.LONG + 1])
+@pytest.mark.parametrize("rows", [40, plan.HISTOGRAM_ROWS + 1])
 def test_what_cancels_everywhere_has_an_error(rows):
     """Markedness of equal rows is 0 at every k, but for rounding."""
     found = am.decide(np.full(rows, 0.37), "markedness", zero_division=NAN)

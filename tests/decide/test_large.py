@@ -7,7 +7,7 @@ import pytest
 
 import argmetric as am
 import oracle
-from argmetric._expected import _affine, _curves
+from argmetric._expected import plan
 
 SMOOTH = {
     "uniform": lambda rng, n: rng.random(n),
@@ -56,7 +56,7 @@ def test_curves_equal_windowed_sums(law, name):
 def test_compiled_routes_equal_the_numpy_ones(law, name, monkeypatch):
     p = draw(law, 3000)
     numpy_route = am.decide(p, name)
-    monkeypatch.setattr(_curves, "SMALL", 0)
+    monkeypatch.setattr(plan.PREFERENCE, "kernels", True)
     compiled_route = am.decide(p, name)
     np.testing.assert_allclose(
         compiled_route.curve, numpy_route.curve, rtol=1e-11, atol=1e-13
@@ -66,7 +66,7 @@ def test_compiled_routes_equal_the_numpy_ones(law, name, monkeypatch):
 @pytest.mark.parametrize("law", SMOOTH)
 @pytest.mark.parametrize("name", TWO_D)
 def test_quadrature_keeps_within_its_own_estimate(law, name, monkeypatch):
-    monkeypatch.setattr(_curves, "SMALL", 0)
+    monkeypatch.setattr(plan.PREFERENCE, "kernels", True)
     p = draw(law, 1500)
     fast = am.decide(p, name)
     slow = am.decide(p, name, method="windows")
@@ -81,8 +81,8 @@ def test_quadrature_and_windows_meet_at_the_switch(name, monkeypatch):
     """Var T ≈ 100, where the affine route changes from one to the other."""
     p = draw("uniform", 640)
     smooth = am.decide(p, name)
-    assert float(p @ (1 - p)) > _affine.SWITCH
-    monkeypatch.setattr(_affine, "SWITCH", 1e9)
+    assert float(p @ (1 - p)) > plan.AFFINE_QUADRATURE_VARIANCE
+    monkeypatch.setattr(plan, "AFFINE_QUADRATURE_VARIANCE", 1e9)
     windows = am.decide(p, name)
     np.testing.assert_allclose(smooth.curve, windows.curve, rtol=1e-11, atol=1e-14)
 

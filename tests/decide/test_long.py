@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import argmetric as am
-from argmetric._expected import _items, _long, _powers
+from argmetric._expected import _items, _long, _powers, plan
 from argmetric._expected.kernels import powers, reference
 
 N = 60_000
@@ -93,7 +93,7 @@ def test_limits_and_conventions_hold_without_a_sort(metric, options, monkeypatch
 
 @pytest.mark.parametrize("metric", ["f1", "kappa", "hmean"])
 def test_the_switch_to_no_sort_moves_nothing(metric, monkeypatch):
-    p = np.random.default_rng(7).beta(0.3, 2, _items.LONG)
+    p = np.random.default_rng(7).beta(0.3, 2, plan.HISTOGRAM_ROWS)
     taken, choose_in_long = [], _long.choose_in_long
 
     def watched(some, *rest):
@@ -115,12 +115,12 @@ def test_the_switch_by_positives_moves_nothing(metric, zero_division, monkeypatc
     """A vector without any positive: forgotten from a mean of 45 on, e^-45 of all."""
     rng = np.random.default_rng(11)
     p = rng.beta(0.3, 2, N)
-    for mean in (0.98 * _powers.LEAST_MEAN, 1.001 * _powers.LEAST_MEAN):
+    for mean in (0.98 * plan.HISTOGRAM_POSITIVES, 1.001 * plan.HISTOGRAM_POSITIVES):
         some = p * (mean / p.sum())
         wanted = by_sorting(monkeypatch, some, metric, zero_division=zero_division)
         assert_same(am.decide(some, metric, zero_division=zero_division), wanted)
         if metric in RATIOS:
-            beyond = mean > _powers.LEAST_MEAN
+            beyond = mean > plan.HISTOGRAM_POSITIVES
             assert (without_sort(some, metric) is not None) == beyond
 
 

@@ -6,17 +6,7 @@ import numpy as np
 import pytest
 
 import argmetric as am
-from argmetric._expected import (
-    _affine,
-    _curves,
-    _edges,
-    _exponential,
-    _items,
-    _search,
-    _sums,
-    _tables,
-    expected_curves,
-)
+from argmetric._expected import expected_curves, plan
 from argmetric._expected.kernels import reference
 from argmetric._input import groups as _groups
 from argmetric._input.segments import Segments
@@ -37,13 +27,10 @@ def law_value(metric, p, k, n):
 
 
 LIMITS = (
-    _tables.REMEMBERED,
-    _curves.TABLE_LIMIT,
-    _curves.GENERAL_TABLE_LIMIT,
-    _search.RATES_TABLE_LIMIT,
-    _exponential.BY_LAWS,
-    _curves.HARMONIC_LIMIT,
-    _curves.SHARED_TABLE_LIMIT,
+    plan.TABLE_ROWS,
+    plan.SHORT_ROWS,
+    plan.QUADRATIC_ROWS,
+    plan.SHARED_TABLE_ROWS,
 )
 METRICS = ("f1", "f0.7", "jaccard", "mcc", "kappa", "gmean", "qmean")
 METRICS += ("balanced_accuracy", "fowlkes_mallows", own)
@@ -51,7 +38,7 @@ METRICS += ("balanced_accuracy", "fowlkes_mallows", own)
 
 @pytest.mark.parametrize("size", sorted({m + d for m in LIMITS for d in (0, 1)}))
 @pytest.mark.parametrize("metric", METRICS)
-@pytest.mark.parametrize("copies", [1, 3, LIMITS[-1] ** 2 // _tables.SHARING + 3])
+@pytest.mark.parametrize("copies", [1, 3, LIMITS[-1] ** 2 // plan.SHARING + 3])
 def test_curves_at_the_limits_of_tables(metric, size, copies):
     rng = np.random.default_rng(size)
     p = rng.beta(0.5, 2, (copies, size))
@@ -84,7 +71,7 @@ def test_what_0_by_0_adds_is_shared_by_segments_of_a_size(metric, zero_division)
     """Alone, of one size, of many, with certain negatives; likely, rare and never."""
     metric = am.get_metric(metric).with_zero_division(zero_division)
     rng = np.random.default_rng(0)
-    short, long = _edges.SHORT, _edges.SHORT + 1
+    short, long = 200, 201
     lengths = np.array([33, 60, 33, 33, short, long, long, 33, 40, long, short, 60])
     sizes = lengths + 5 * (np.arange(lengths.size) % 3)
     rates = [1e-9, 0.01, 0.3, 0.9, 0.3, 0.01, 0.6, 1 - 1e-9, 0.5, 1e-9, 0.999, 0.3]
@@ -107,10 +94,10 @@ def test_what_0_by_0_adds_is_shared_by_segments_of_a_size(metric, zero_division)
 @pytest.mark.parametrize(
     ("metric", "variance"),
     [
-        ("jaccard", _exponential.NARROW),
-        ("mcc", _affine.SWITCH),
-        ("kappa", _affine.SWITCH),
-        (own, _sums.SWITCH),
+        ("jaccard", plan.MISS_LAW_VARIANCE),
+        ("mcc", plan.AFFINE_QUADRATURE_VARIANCE),
+        ("kappa", plan.AFFINE_QUADRATURE_VARIANCE),
+        (own, plan.QUADRATURE_VARIANCE),
     ],
 )
 @pytest.mark.parametrize("side", [0.97, 1.03])
@@ -146,7 +133,7 @@ def test_groups_on_both_sides_of_the_limits_of_variance(metric):
 
 
 @pytest.mark.parametrize("metric", ["f1", "jaccard", "mcc", "kappa", "gmean", own])
-@pytest.mark.parametrize("size", [_items.LONG - 1, _items.LONG])
+@pytest.mark.parametrize("size", [plan.HISTOGRAM_ROWS - 1, plan.HISTOGRAM_ROWS])
 def test_sorted_and_unsorted_vectors_meet(metric, size):
     p = np.random.default_rng(5).beta(0.1, 5, size)
     decision = am.decide(p, metric, check=False)
@@ -158,7 +145,7 @@ def test_sorted_and_unsorted_vectors_meet(metric, size):
 
 
 @pytest.mark.parametrize("metric", ["f1", "jaccard", "mcc", "gmean", "hmean", own])
-@pytest.mark.parametrize("size", [_curves.SMALL, _curves.SMALL + 1])
+@pytest.mark.parametrize("size", [plan.NUMPY_ROWS, plan.NUMPY_ROWS + 1])
 def test_numpy_and_compiled_kernels_meet(metric, size):
     p = np.random.default_rng(2).beta(0.5, 8, size)
     decision = am.decide(p, metric)

@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 
 import argmetric as am
 import plain_kernels as reference
-from argmetric._expected import _affine
+from argmetric._expected import _affine, plan
 from argmetric._expected.kernels import compiled
 from argmetric._expected.kernels.nodes import exponential_sum
 from argmetric._input.segments import Segments
+from argmetric._jit.laws import PAD, add_labels, law_room
 from strategies import probability_vectors
 
 LAWS = {
@@ -138,6 +139,26 @@ def test_laws_of_short_vectors_are_the_same_to_the_bit(p):
         np.testing.assert_allclose(rows, padded, rtol=1e-14, atol=1e-300)
 
 
+@settings(deadline=None, max_examples=40)
+@given(probability_vectors(max_size=40), st.integers(0, 40), st.sampled_from([0, 1e-3]))
+def test_a_law_grows_by_labels(p, first, tolerance):
+    """In two steps, in a room as wide as its variance asks; trimmed mass is told."""
+    q, first = 1 - p, min(first, p.size)
+    law, spare = np.zeros((2, law_room(float(p @ q), p.size)))
+    law[PAD] = 1.0
+    low, length, lost = add_labels(p, q, 0, first, tolerance, 0, 1, law, spare)
+    low, length, more = add_labels(
+        p, q, first, p.size, tolerance, low, length, law, spare
+    )
+    wanted = reference.laws(p, q)[-1]
+    found = np.zeros(p.size + 1)
+    found[low : low + length] = law[PAD : PAD + length]
+    assert found.sum() + lost + more == pytest.approx(1.0, abs=1e-13)
+    np.testing.assert_allclose(found, wanted, rtol=1e-12, atol=lost + more + 1e-300)
+    assert not law[:PAD].any()
+    assert not law[PAD + length : 2 * PAD + length].any()
+
+
 def test_laws_outlive_those_of_the_next_vector_of_their_size():
     """The twin works in arrays that it keeps."""
     p = np.array([0.9, 0.5, 0.2])
@@ -239,7 +260,7 @@ def test_smooth_curves_equal_those_of_the_whole_law(form, implicit, monkeypatch)
     some = Segments(p, 1 - p, indptr, sizes)
     found = []
     for backend, switch in ((compiled, 0.0), (reference, 0.0), (compiled, 1e9)):
-        monkeypatch.setattr(_affine, "SWITCH", switch)
+        monkeypatch.setattr(plan, "AFFINE_QUADRATURE_VARIANCE", switch)
         found.append(np.full(p.size + len(lengths), np.nan))
         _affine.affine_curves(some, form, found[-1], backend)
     np.testing.assert_allclose(found[0], found[1], rtol=1e-12, atol=1e-13)
@@ -272,7 +293,8 @@ def test_harmonic_curves(law, steps):
     p, q, indptr = segments(law, [1, 2, 33, 90, 3])
 
     def arguments():
-        return (p, q, indptr, 60, *steps, 2.5, 0.7, np.zeros(p.size + 5))
+        chosen = np.array([0, 1, 4, 2])  # up to 60 items, the shortest first
+        return (p, q, indptr, chosen, *steps, 2.5, 0.7, np.zeros(p.size + 5))
 
     both("harmonic_curves", arguments, -1)
 
@@ -283,8 +305,10 @@ def test_moments_of_segments(law):
     both("segment_moments", lambda: (p, q, indptr, np.zeros((5, 2))), -1)
     both("edge_logs", lambda: (p, q, indptr, np.zeros((5, 2))), -1)
     both("prefix_means", lambda: (p, indptr, np.zeros(p.size + 5)), -1)
-    none = np.zeros(5)
-    compiled.chance_of_none(q, indptr, none)
+    none, counts = np.zeros(5), np.zeros(5, dtype=np.int64)
+    compiled.count_and_chance(p, q, indptr, 0.5, counts, none)
+    sums = [(p[a:b] >= 0.5).sum() for a, b in itertools.pairwise(indptr)]
+    np.testing.assert_array_equal(counts, sums)
     expected = [np.prod(q[a:b]) for a, b in itertools.pairwise(indptr)]
     np.testing.assert_allclose(none, expected, rtol=1e-12)
 
@@ -318,7 +342,12 @@ def test_scores_alike_in_their_first_digits_are_sorted(length, sign):
 
 def check_sorted(scores, rows, indptr):
     key, order = np.empty(indptr[-1]), np.empty(indptr[-1], dtype=np.int64)
-    compiled.sort_segments(scores, rows, indptr, key, order)
+    longest = int(np.diff(indptr).max())
+    values, counts = np.empty(longest), np.empty((4, 256), dtype=np.int64)
+    words = np.empty((2, longest), dtype=np.int64)
+    room = values, values.view(np.int64), *words, counts
+    compiled.sort_short(scores, rows, indptr, key, order)
+    compiled.sort_long(scores, rows, indptr, *room, key, order)
     for start, stop in itertools.pairwise(indptr):
         part = rows[start:stop]
         expected = part[np.argsort(-scores[part], kind="stable")]
@@ -364,7 +393,8 @@ def test_choice_marks_and_counts():
     labels = np.zeros(5, dtype=np.int64)
     compiled.mark(np.array([2, 0, 1, 4, 3]), indptr, np.array([2, 0, 1]), labels)
     np.testing.assert_array_equal(labels, [1, 0, 1, 0, 1])
-    counts = np.zeros(3, dtype=np.int64)
+    counts, none = np.zeros(3, dtype=np.int64), np.zeros(3)
     key = np.array([0.9, 0.5, 0.4, 0.5, 0.5])
-    compiled.count_at_least(key, indptr, 0.5, counts)
+    compiled.count_and_chance(key, 1 - key, indptr, 0.5, counts, none)
     np.testing.assert_array_equal(counts, [2, 0, 2])
+    np.testing.assert_allclose(none, [0.1 * 0.5 * 0.6, 1.0, 0.25])

@@ -18,7 +18,7 @@ from scipy.special import expit
 import argmetric as am
 import oracle
 from argmetric import forecast
-from argmetric._expected._curves import SMALL
+from argmetric._expected.plan import NUMPY_ROWS
 from argmetric._forecast import effects as _effects
 from argmetric._forecast import means as _means
 from argmetric._forecast.counts import summed_cumulants
@@ -233,7 +233,7 @@ def test_margins_of_many_rows_are_those_of_few(rows, loaded, deviation):
 
 
 def test_margins_on_both_sides_of_the_kernel():
-    p = np.random.default_rng(1).beta(0.5, 1, SMALL + 1)
+    p = np.random.default_rng(1).beta(0.5, 1, NUMPY_ROWS + 1)
     above = centre_log_odds(p, 1 - p, 0.7)
     below = centre_log_odds(p[1:], 1 - p[1:], 0.7)
     np.testing.assert_allclose(above[1:], below, rtol=1e-11, atol=1e-11)

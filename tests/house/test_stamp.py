@@ -1,4 +1,4 @@
-"""A cached kernel is recompiled when one that it calls changes in another file."""
+"""Compiling: a changed callee makes cached code old, and a long wait is explained."""
 
 import os
 import subprocess
@@ -63,3 +63,28 @@ def test_nothing_is_cached_where_numba_cannot_be_told(call, tmp_path):
     assert call(1, NO_STAMP) == (4, 0)
     assert call(5, NO_STAMP) == (12, 0)
     assert not list(tmp_path.rglob("*.nbi"))
+
+
+@pytest.mark.parametrize("patience", [0.0, 1e9])
+def test_a_line_says_once_that_kernels_are_compiled(tmp_path, patience):
+    """Not where nothing is compiled, nor where it is quick."""
+    (tmp_path / "callee.py").write_text(CALLEE.format(step=1))
+    (tmp_path / "caller.py").write_text(CALLER)
+    program = (
+        f"import argmetric._jit\nargmetric._jit._PATIENCE = {patience}\n"
+        "from caller import outer\nouter(1), outer(1.5)"
+    )
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    errors = [
+        subprocess.run(
+            [sys.executable, "-c", program],
+            cwd=tmp_path,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stderr
+        for _ in range(2)
+    ]
+    said = "argmetric: compiling for this machine, once; later runs start at once\n"
+    assert errors == ["" if patience else said, ""]

@@ -12,7 +12,6 @@ from argmetric._calibration_check._bins import Line, ReliabilityBins
 from argmetric._calibration_check._routes import Route, RouteName
 from argmetric._forecast.result import Forecast
 from argmetric._input.types import Floats
-from argmetric._lazy import room_above
 from argmetric._results.discrete import dot
 from argmetric._results.display import Lines, Result
 from argmetric._results.saving import shown_number
@@ -457,7 +456,9 @@ class CalibrationCheck(Result):
         argmetric.report.Report
             `save("report.html")` writes it; Markdown, JSON and text are its twins.
         """
-        return room_above("report").report_check(self)
+        from argmetric.report import report_check
+
+        return report_check(self)
 
 
 def _error_line(check: CalibrationCheck) -> str:

@@ -12,14 +12,13 @@ if TYPE_CHECKING:
     from argmetric._decide._calibrated import calibration_note as calibration_note
     from argmetric._decide._calibrated import recalibrated as recalibrated
     from argmetric._decide._calibrated import warn_of_lost_map as warn_of_lost_map
+    from argmetric._decide._decide import NeverDefinedError as NeverDefinedError
     from argmetric._decide._decide import decide as decide
-    from argmetric._decide._decide import part_of_a_whole as part_of_a_whole
     from argmetric._decide._decide import refuse_never_defined as refuse_never_defined
     from argmetric._decide._evaluate import evaluate as evaluate
     from argmetric._decide._one import decide_items as decide_items
     from argmetric._decide._one import tie_note as tie_note
     from argmetric._decide._plot import ExpectedMetricDisplay as ExpectedMetricDisplay
-    from argmetric._decide._question import TIE as TIE
     from argmetric._decide._question import Limits as Limits
     from argmetric._decide._question import check_limits as check_limits
     from argmetric._decide._question import cut_between as cut_between
@@ -40,8 +39,8 @@ __getattr__, __dir__, __all__ = lazy_names(
             "warn_of_lost_map",
         ),
         "_decide": (
+            "NeverDefinedError",
             "decide",
-            "part_of_a_whole",
             "refuse_never_defined",
         ),
         "_evaluate": ("evaluate",),
@@ -51,7 +50,6 @@ __getattr__, __dir__, __all__ = lazy_names(
         ),
         "_plot": ("ExpectedMetricDisplay",),
         "_question": (
-            "TIE",
             "Limits",
             "check_limits",
             "cut_between",

@@ -7,7 +7,6 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from argmetric._expected import compiled
 from argmetric._input.layout import Layout
 from argmetric._input.likely_slips import warn_user
 from argmetric._input.odds import logit
@@ -72,7 +71,7 @@ def at_share(
 
 
 def recalibrated(layout: Layout, calibrator: Calibrator, *, logits: bool) -> Layout:
-    """The same layout with calibrated scores.
+    """A layout with calibrated scores in place of those given.
 
     Only explicit items are mapped: an absent cell stays a certain negative. A map with
     steps makes ties, in which the higher score before the map goes first.
@@ -86,10 +85,9 @@ def recalibrated(layout: Layout, calibrator: Calibrator, *, logits: bool) -> Lay
     if layout.single:
         order = rows[np.argsort(-layout.scores[rows], kind="stable")]
     else:
-        key, order = np.empty(rows.size), np.empty(rows.size, dtype=np.int64)
-        raw = layout.scores.view()
-        raw.flags.writeable = False  # as `sort_segments` is called elsewhere
-        compiled().sort_segments(raw, rows, layout.indptr, key, order)
+        from argmetric._decide._groups import sort_rows
+
+        _, order = sort_rows(layout.scores, rows, layout.indptr)
     return layout._replace(scores=scores, rows=order)
 
 

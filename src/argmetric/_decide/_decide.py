@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from contextlib import contextmanager
-from contextvars import ContextVar
 from dataclasses import replace
 from typing import Any, Literal
 
@@ -31,25 +28,31 @@ from argmetric._input.likely_slips import warn_of_scale
 from argmetric._input.segments import Method
 from argmetric.metrics import Metric, MetricLike, get_metric, require_defined
 
-_of_a_whole: ContextVar[bool] = ContextVar("_of_a_whole", default=False)
 
+class NeverDefinedError(ValueError):
+    """The metric is undefined on all rows; `decision` holds if they are some of many.
 
-@contextmanager
-def part_of_a_whole() -> Iterator[None]:
-    """Within, rows are some of many: the metric may be undefined on all of them."""
-    token = _of_a_whole.set(True)
-    try:
-        yield
-    finally:
-        _of_a_whole.reset(token)
+    Other processes get it as a plain ValueError.
+    """
+
+    def __init__(self, metric: Metric, decision: Decision) -> None:
+        super().__init__(_never_defined(metric))
+        self.decision = decision
+
+    def __reduce__(self) -> tuple[type[ValueError], tuple[Any, ...]]:
+        return ValueError, self.args
 
 
 def refuse_never_defined(expected: float, metric: Metric) -> None:
     if math.isnan(expected):
-        raise ValueError(
-            f"{metric.name} is undefined for every number of positives that is allowed "
-            "here; zero_division=0 or 1 gives it a value"
-        )
+        raise ValueError(_never_defined(metric))
+
+
+def _never_defined(metric: Metric) -> str:
+    return (
+        f"{metric.name} is undefined for every number of positives that is allowed "
+        "here; zero_division=0 or 1 gives it a value"
+    )
 
 
 def decide(
@@ -185,13 +188,12 @@ def decide(
 
         decision = decide_groups(question, n_threads)
     # Without any chance of a positive "none" is right, whatever it is worth.
-    undefined = math.isnan(decision.expected) and not _of_a_whole.get()
-    if undefined and layout.scores.max(initial=0.0) > 0.0:
-        refuse_never_defined(decision.expected, metric)
-    if found is None:
-        return decision
-    note = f"{calibration_note(found)}; thresholds refer to these"
-    notes = (note, *moved, *decision.notes)
-    decision = replace(decision, notes=notes, share=share)
-    remember_map(decision)
+    undefined = math.isnan(decision.expected) and layout.scores.max(initial=0.0) > 0.0
+    if found is not None:
+        note = f"{calibration_note(found)}; thresholds refer to these"
+        notes = (note, *moved, *decision.notes)
+        decision = replace(decision, notes=notes, share=share)
+        remember_map(decision)
+    if undefined:
+        raise NeverDefinedError(metric, decision)
     return decision

@@ -114,7 +114,7 @@ def _count(
 def _count_sparse(
     y_true: Any, y_pred: Any, groups: Any, average: Average | None
 ) -> tuple[Floats, Floats, Floats, Integers]:
-    """The same of two sparse matrices, from their entries alone."""
+    """Counts of two sparse matrices, from their entries alone."""
     check_structure(y_true, "y_true")
     check_structure(y_pred, "y_pred")
     if 0 in y_true.shape:

@@ -19,7 +19,7 @@ from argmetric._decide._question import (
     threshold_between,
 )
 from argmetric._decide._result import Cut, Decision
-from argmetric._expected import compiled
+from argmetric._expected import Plan, compiled, plan_of
 from argmetric._input.segments import Segments
 from argmetric._input.types import Floats, Integers
 
@@ -54,6 +54,25 @@ def block_ranges(indptr: Integers) -> Iterator[tuple[int, int]]:
         first = last
 
 
+def sort_rows(
+    scores: Floats, rows: Integers, indptr: Integers
+) -> tuple[Floats, Integers]:
+    """Scores of every segment in descending order and their rows, ties by position."""
+    from argmetric._expected.kernels.segments import RUN
+
+    key, order = np.empty(rows.size), np.empty(rows.size, dtype=np.int64)
+    scores = scores.view()
+    scores.flags.writeable = False  # as frames hand them out: one compiled version
+    compiled().sort_short(scores, rows, indptr, key, order)
+    longest = int(np.diff(indptr).max(initial=0))
+    if longest > RUN:
+        values, counts = np.empty(longest), np.empty((4, 256), dtype=np.int64)
+        words = np.empty((2, longest), dtype=np.int64)
+        room = values, values.view(np.int64), *words, counts
+        compiled().sort_long(scores, rows, indptr, *room, key, order)
+    return key, order
+
+
 def sorted_block(
     question: Question, first: int, last: int
 ) -> tuple[Segments, Floats, Integers]:
@@ -61,10 +80,7 @@ def sorted_block(
     layout = question.layout
     rows = layout.segment_rows(first, last)
     offsets = layout.indptr[first : last + 1] - layout.indptr[first]
-    key, order = np.empty(rows.size), np.empty(rows.size, dtype=np.int64)
-    scores = layout.scores.view()
-    scores.flags.writeable = False  # as frames hand them out: one compiled version
-    compiled().sort_segments(scores, rows, offsets, key, order)
+    key, order = sort_rows(layout.scores, rows, offsets)
     return question.segments(key, offsets, layout.sizes[first:last]), key, order
 
 
@@ -81,10 +97,11 @@ def decide_groups(question: Question, n_threads: int) -> Decision:
         refuse_empty_range(question, low, high, segments, first)
         part = slice(first, last)
         n_half = totals.n_half[part]
-        kernels.count_at_least(key, segments.indptr, question.half, n_half)
+        none = totals.none[part]
+        bounds = segments.indptr, question.half
+        kernels.count_and_chance(key, segments.q, *bounds, n_half, none)
         choice, _ = question.choose(segments, low, high, n_half)
         kernels.mark(order, segments.indptr, choice.best, labels)
-        kernels.chance_of_none(segments.q, segments.indptr, totals.none[part])
         totals.best[part], totals.expected[part] = choice.best, choice.expected
         totals.at_half[part], totals.error[part] = choice.at_extra, choice.errors
 
@@ -121,6 +138,7 @@ def decide_groups(question: Question, n_threads: int) -> Decision:
         _best_cut=lambda: _best_single_cut(question),
         _curve_of=_curve_of(question),
         _cuts=lambda: _single_cuts(question),
+        _plan=lambda: _planned(question),
         _asked=question.asked,
     )
 
@@ -129,6 +147,27 @@ def mean_defined(values: Floats) -> float:
     """Mean over the segments in which the metric can be defined."""
     values = values[~np.isnan(values)]
     return float(values.mean()) if values.size else math.nan
+
+
+def _planned(question: Question) -> Plan:
+    """The routes of the shortest and of the longest group."""
+    lengths = np.diff(question.layout.indptr)
+    ends = [int(lengths.argmin()), int(lengths.argmax())]
+    first, last = (
+        plan_of(
+            sorted_block(question, g, g + 1)[0],
+            question.metric,
+            question.method,
+            lengths.size,
+        )
+        for g in ends
+    )
+    if lengths[ends[0]] == lengths[ends[1]]:
+        return first
+    name = first.name
+    if last.name != name:
+        name += f"; the longest by {last.name}"
+    return Plan(name, first.why.replace(" rows", f" to {lengths[ends[1]]:,} rows"))
 
 
 def _curve_of(question: Question) -> Callable[[int], Floats]:

@@ -30,13 +30,15 @@ from argmetric._decide._question import (
 )
 from argmetric._decide._result import Cut, Decision
 from argmetric._expected import (
-    LONG,
     MOST_COUNTS,
     Array,
     BestCount,
     Items,
+    Plan,
     error_of,
+    is_long,
     is_short,
+    plan_of,
     short_curve,
 )
 from argmetric._input.segments import Segments
@@ -45,17 +47,22 @@ from argmetric.metrics import Metric, require_defined
 
 
 class Found(NamedTuple):
-    """The best count, the chance of no positive, and what makes scores and curve."""
+    """The best count, the chance of no positive, what makes scores and curve, and
+    which route was taken.
+    """
 
     choice: BestCount
     chance_of_none: float
     key: Callable[[], Floats]
     curve: Callable[[], Floats]
+    plan: Callable[[], Plan]
 
 
 def decide_one(question: Question) -> Decision:
     found = (
-        found_at_once(question) or found_unsorted(question) or found_sorted(question)
+        decide_short(question)
+        or decide_by_histogram(question)
+        or decide_sorted(question)
     )
     layout, count = question.layout, found.choice
     threshold = cut_between(count.upper, count.lower)
@@ -99,6 +106,7 @@ def decide_one(question: Question) -> Decision:
         _best_cut=best_cut,
         _curve_of=lambda g: found.curve(),
         _cuts=lambda: (found.key(), found.curve()),
+        _plan=found.plan,
         _asked=question.asked,
     )
 
@@ -118,8 +126,8 @@ def sorted_segment(question: Question) -> tuple[Floats, Segments]:
     return key, question.segments(key, layout.indptr, layout.sizes)
 
 
-def found_sorted(question: Question) -> Found:
-    """By the curve, or by what is known of it, over the sorted scores."""
+def decide_sorted(question: Question) -> Found:
+    """Decide by the curve over the sorted scores, or by a search that needs none."""
     key, segments = sorted_segment(question)
     low, high = allowed_range(question, segments)
     refuse_empty_range(question, low, high, segments, 0)
@@ -134,14 +142,21 @@ def found_sorted(question: Question) -> Found:
         float(choice.at_extra[0]),
         *scores_at(key, k),
     )
-    return Found(count, chance_of_none(segments), lambda: key, curve_of)
+    none = chance_of_none(segments)
+    return Found(
+        count, none, lambda: key, curve_of, lambda: planned(question, segments)
+    )
 
 
-def found_at_once(question: Question) -> Found | None:
-    """Of a short vector, without what long ones need: services decide per request."""
+def planned(question: Question, segments: Segments) -> Plan:
+    return plan_of(segments, question.metric, question.method, 1)
+
+
+def decide_short(question: Question) -> Found | None:
+    """Decide a short vector without what long ones need: services ask for many."""
     layout, limits = question.layout, question.limits
     scores, metric = layout.scores, question.metric
-    if question.method != "auto" or not is_short(scores):
+    if question.method != "auto" or not is_short(scores.size):
         return None
     if limits.min_precision > 0 or limits.min_recall > 0 or limits.least > scores.size:
         return None
@@ -162,7 +177,11 @@ def found_at_once(question: Question) -> Found | None:
     count = BestCount(
         k, values[k], error_of(values), n_half, values[n_half], *scores_at(key, k)
     )
-    return Found(count, math.prod(q.tolist()), lambda: key, lambda: curve)
+    none = math.prod(q.tolist())
+    segments = Segments(p, q, layout.indptr, layout.sizes)
+    return Found(
+        count, none, lambda: key, lambda: curve, lambda: planned(question, segments)
+    )
 
 
 def highest_count(
@@ -204,11 +223,11 @@ def best_of_items(
     return choose_in_long(items, metric, limits.least, high, floor, most)
 
 
-def found_unsorted(question: Question) -> Found | None:
-    """Of a long vector, without a sort."""
+def decide_by_histogram(question: Question) -> Found | None:
+    """Decide a long vector from a histogram of its scores, without a sort."""
     layout = question.layout
     plain = question.method == "auto" and not question.logits and not layout.sparse
-    if not plain or layout.scores.size < LONG:
+    if not plain or not is_long(layout.scores.size):
         return None
     count = best_of_items(Array(layout.scores), question.metric, question.limits)
     if count is None:
@@ -219,7 +238,10 @@ def found_unsorted(question: Question) -> Found | None:
         return sorted_segment(question)
 
     curve = cache(lambda: question.curves(in_order()[1])[0])
-    return Found(count, 0.0, lambda: in_order()[0], curve)
+    route = Plan(
+        "histogram of the scores, without a sort", f"{layout.scores.size:,} rows"
+    )
+    return Found(count, 0.0, lambda: in_order()[0], curve, lambda: route)
 
 
 def split_tie(question: Question, count: BestCount) -> tuple[Integers, int]:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from argmetric._expected import (
+    TIE,
     Choice,
     Tables,
     choose_counts,
@@ -25,7 +26,6 @@ from argmetric._input.segments import Method, Segments
 from argmetric._input.types import Floats, Integers
 from argmetric.metrics import Metric, Recall, is_lasting
 
-TIE = 1e-12  # values this close, relatively, are ties: the smaller k wins
 MANY_SIZES = 40  # sizes of groups at which a metric of the user's own is checked
 UNLIMITED = 2**63 - 1
 OFTEN_EMPTY = 0.05  # chance of no positive from which the 0/0 convention matters

@@ -13,12 +13,12 @@ import numpy.typing as npt
 
 from argmetric._input.arguments import check_label, shown
 from argmetric._input.types import Floats, Integers
-from argmetric._lazy import room_above
 from argmetric._results.display import Result, as_frame
 from argmetric.metrics import Metric, RatesForm
 
 if TYPE_CHECKING:
     from argmetric._calibrate.share import Share
+    from argmetric._expected import Plan
 
 
 @dataclass(frozen=True)
@@ -88,13 +88,15 @@ class Decision(Result):
     _best_cut: Callable[[], Cut]
     _curve_of: Callable[[int], Floats]
     _cuts: Callable[[], tuple[Floats, Floats]]
+    _plan: Callable[[], Plan]
     _asked: dict[str, Any] = field(default_factory=dict)
     share: Share | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         """Pickle what is known by now; curves of segments need the input again."""
-        known = {"best_cut": self.best_cut, "curve": self.curve}
-        forgotten = dict.fromkeys(("_best_cut", "_curve_of", "_cuts"), _forgotten)
+        known = {"best_cut": self.best_cut, "curve": self.curve, "plan": self.plan}
+        makers = ("_best_cut", "_curve_of", "_cuts", "_plan")
+        forgotten = dict.fromkeys(makers, _forgotten)
         return self.__dict__ | known | forgotten | {"_asked": {}}
 
     @property
@@ -110,6 +112,21 @@ class Decision(Result):
         long vector, it is made when it is first asked for, as the best k needs none.
         """
         return self._curve_of(0) if self.group_ids is None else None
+
+    @cached_property
+    def plan(self) -> str:
+        """How the expected metric was computed, and why this way, in words.
+
+        All ways give the same values up to `error`; they differ in time. With segments
+        it names the way of the shortest, and that of the longest where it is another.
+
+        Examples
+        --------
+        >>> import argmetric as am
+        >>> am.decide([0.9, 0.45, 0.4, 0.1]).plan
+        '4 rows, 64 or fewer: table of all counts'
+        """
+        return str(self._plan())
 
     @cached_property
     def best_cut(self) -> Cut:
@@ -286,7 +303,9 @@ class Decision(Result):
                 "a decision that was pickled or copied has no forecast: it needs the "
                 "input again, as argmetric.forecast(p, labels) takes it"
             )
-        return room_above("_forecast.forecast").forecast(
+        from argmetric._forecast.forecast import forecast
+
+        return forecast(
             asked["p"],
             self.labels,
             self.metric,
@@ -320,20 +339,21 @@ class Decision(Result):
         argmetric.report.Report
             `save("report.html")` writes it; Markdown, JSON and text are its twins.
         """
-        return room_above("report").report_decision(
-            self, y, pos_label=pos_label, coverage=coverage
-        )
+        from argmetric.report import report_decision
+
+        return report_decision(self, y, pos_label=pos_label, coverage=coverage)
 
 
 def without_rows(decision: Decision) -> Decision:
-    """The same without its labels and curves, which are as long as the rows."""
-    best = decision.best_cut
+    """A copy without the labels and curves, which are as long as the rows."""
+    best, route = decision.best_cut, decision._plan()
     return replace(
         decision,
         labels=None,
         _best_cut=lambda: best,
         _curve_of=_forgotten,
         _cuts=_forgotten,
+        _plan=lambda: route,
     )
 
 

@@ -7,15 +7,11 @@ from typing import TYPE_CHECKING
 from argmetric._lazy import lazy_names
 
 if TYPE_CHECKING:
-    from argmetric._expected._curves import PREFERENCE as PREFERENCE
     from argmetric._expected._curves import compiled as compiled
     from argmetric._expected._curves import error_of as error_of
     from argmetric._expected._curves import expected_curves as expected_curves
-    from argmetric._expected._curves import is_short as is_short
-    from argmetric._expected._curves import numpy_twins as numpy_twins
-    from argmetric._expected._curves import runs_in_numpy as runs_in_numpy
+    from argmetric._expected._curves import plan_of as plan_of
     from argmetric._expected._hermite import bernoulli_cumulants as bernoulli_cumulants
-    from argmetric._expected._items import LONG as LONG
     from argmetric._expected._items import MOST_COUNTS as MOST_COUNTS
     from argmetric._expected._items import Array as Array
     from argmetric._expected._items import BestCount as BestCount
@@ -25,31 +21,33 @@ if TYPE_CHECKING:
     from argmetric._expected._items import sums_in_bins as sums_in_bins
     from argmetric._expected._long import FIRST_BINS as FIRST_BINS
     from argmetric._expected._long import choose_in_long as choose_in_long
-    from argmetric._expected._placed import PlacedSums as PlacedSums
+    from argmetric._expected._powers import PlacedSums as PlacedSums
     from argmetric._expected._search import Choice as Choice
     from argmetric._expected._search import choose_counts as choose_counts
     from argmetric._expected._search import choose_on_curves as choose_on_curves
     from argmetric._expected._search import has_search as has_search
-    from argmetric._expected._sums import TOLERANCE as TOLERANCE
     from argmetric._expected._tables import Tables as Tables
     from argmetric._expected._tables import by_size as by_size
     from argmetric._expected._tables import short_curve as short_curve
+    from argmetric._expected.kernels.tolerances import TIE as TIE
+    from argmetric._expected.kernels.tolerances import TOLERANCE as TOLERANCE
+    from argmetric._expected.plan import PREFERENCE as PREFERENCE
+    from argmetric._expected.plan import Plan as Plan
+    from argmetric._expected.plan import is_long as is_long
+    from argmetric._expected.plan import is_short as is_short
+    from argmetric._expected.plan import runs_in_numpy as runs_in_numpy
 
 __getattr__, __dir__, __all__ = lazy_names(
     __name__,
     {
         "_curves": (
-            "PREFERENCE",
             "compiled",
             "error_of",
             "expected_curves",
-            "is_short",
-            "numpy_twins",
-            "runs_in_numpy",
+            "plan_of",
         ),
         "_hermite": ("bernoulli_cumulants",),
         "_items": (
-            "LONG",
             "MOST_COUNTS",
             "Array",
             "BestCount",
@@ -62,18 +60,28 @@ __getattr__, __dir__, __all__ = lazy_names(
             "FIRST_BINS",
             "choose_in_long",
         ),
-        "_placed": ("PlacedSums",),
+        "_powers": ("PlacedSums",),
         "_search": (
             "Choice",
             "choose_counts",
             "choose_on_curves",
             "has_search",
         ),
-        "_sums": ("TOLERANCE",),
         "_tables": (
             "Tables",
             "by_size",
             "short_curve",
+        ),
+        "kernels.tolerances": (
+            "TIE",
+            "TOLERANCE",
+        ),
+        "plan": (
+            "PREFERENCE",
+            "Plan",
+            "is_long",
+            "is_short",
+            "runs_in_numpy",
         ),
     },
 )

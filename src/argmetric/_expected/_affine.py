@@ -13,14 +13,14 @@ from types import ModuleType
 import numpy as np
 
 from argmetric._expected._hermite import cumulants_of, points_and_weights, without_one
+from argmetric._expected.plan import by_affine_quadrature
 from argmetric._input.segments import Segments, SizeCounts
 from argmetric._input.types import Floats, Integers
 from argmetric.metrics import AffineFactors, AffineForm
 
 Factor = Callable[[Floats, Floats], Floats]
 
-SWITCH = 100.0  # variance of T from which so many points err by less than 1e-14
-NODES = 16
+NODES = 16  # of a law that `plan` finds wide enough
 ROWS = 8192  # counts whose factors are made at a time
 ALONE = 1 << 17  # products of numbers that BLAS leaves to one thread
 # E[weight] is a polynomial in p whose coefficients fall like deviation^-degree; this
@@ -65,7 +65,7 @@ def affine_curves(
     """Curves over 0 < k < n of the outcomes with 0 < T < n; 0 at other k."""
     moments = np.empty((segments.n_segments, 2))
     backend.segment_moments(segments.p, segments.q, segments.indptr, moments)
-    smooth = moments[:, 1] >= SWITCH
+    smooth = by_affine_quadrature(moments[:, 1])
     for chosen in (np.flatnonzero(smooth), np.flatnonzero(~smooth)):
         if chosen.size:
             part = segments.take(chosen)
@@ -79,41 +79,33 @@ def affine_curves(
             segments.put(chosen, curves, out)
 
 
-def laid_out(
-    counts: SizeCounts,
-    function: Factor,
-    *,
-    outside: float = 0.0,
-    with_all: bool = False,
-) -> Floats:
-    """A factor at every count 0 < k < n of every size, or of n too."""
+def laid_out(counts: SizeCounts, function: Factor, outside: float = 0.0) -> Floats:
+    """A factor at every count 0 < k < n of every size."""
     flat = np.full(counts.size, outside)
     for first in range(0, counts.size, ROWS):
         part = slice(first, min(first + ROWS, counts.size))
         k, n = counts.at(part)
-        inner = (k > 0) & (k < n + with_all)
+        inner = (k > 0) & (k < n)
         flat[part][inner] = function(k[inner], n[inner])
     return flat
 
 
-def divisors(
-    counts: SizeCounts, factors: AffineFactors, *, with_all: bool = False
-) -> tuple[Floats, Floats]:
+def divisors(counts: SizeCounts, factors: AffineFactors) -> tuple[Floats, Floats]:
     """Floor and rate for every k, empty where the form has none."""
     if factors.floor is None or factors.rate is None:
         return np.zeros(0), np.zeros(0)
-    floor = laid_out(counts, factors.floor, outside=1.0, with_all=with_all)
-    return floor, laid_out(counts, factors.rate, with_all=with_all)
+    floor = laid_out(counts, factors.floor, outside=1.0)
+    return floor, laid_out(counts, factors.rate)
 
 
 def shared_factors(
-    segments: Segments, factors: AffineFactors, *, with_all: bool = False
+    segments: Segments, factors: AffineFactors
 ) -> tuple[Integers | Floats, ...]:
     """Places of the segments, and the factors for k and for t; else 0."""
     counts = segments.counts_by_size()
     four = (factors.hits_k, factors.hits_t, factors.rest_k, factors.rest_t)
-    flat = (laid_out(counts, one, with_all=with_all) for one in four)
-    return (counts.places, *flat, *divisors(counts, factors, with_all=with_all))
+    flat = (laid_out(counts, one) for one in four)
+    return (counts.places, *flat, *divisors(counts, factors))
 
 
 def smooth_curves(

@@ -7,24 +7,30 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from types import ModuleType
 
 import numpy as np
 
 from argmetric._expected._affine import affine_curves
-from argmetric._expected._edges import edge_chances, settle_edges
+from argmetric._expected._edges import prob_none_or_all_positive, settle_edges
 from argmetric._expected._exponential import item_curves, ratio_curves
 from argmetric._expected._pieces import value_curves
-from argmetric._expected._sums import SWITCH
 from argmetric._expected._tables import (
-    REMEMBERED,
     Tables,
     harmonic_curves,
     sharing_sizes,
     short_curve,
     small_fraction,
     table_curves,
+)
+from argmetric._expected.plan import (
+    QUADRATURE_VARIANCE,
+    SHARED_TABLE_ROWS,
+    Plan,
+    is_short,
+    plan,
+    runs_in_numpy,
+    table_rows,
 )
 from argmetric._input.segments import Method, Segments
 from argmetric._input.types import Booleans, Floats, Integers
@@ -38,13 +44,7 @@ from argmetric.metrics import (
     RatioForm,
 )
 
-RELATIVE_ERROR = 1e-12  # of all algorithms but the general one, generously
-# Up to these sizes a table of all cells is quickest: cubic, but a handful of products.
-TABLE_LIMIT = 32
-GENERAL_TABLE_LIMIT = 64
-SHARED_TABLE_LIMIT = 80  # where many segments of one size share it
-HARMONIC_LIMIT = 200  # quadratic sums, for F_β with a simple β
-SMALL = 4096  # one segment of so few items runs in numpy, without loading numba
+RELATIVE_ERROR = 1e-12  # of all algorithms but quadratures, generously
 
 
 def compiled() -> ModuleType:
@@ -59,21 +59,6 @@ def numpy_twins() -> ModuleType:
     from argmetric._expected.kernels import reference
 
     return reference
-
-
-@dataclass
-class Preference:
-    """What a process that has been warmed up asks for: kernels for all sizes."""
-
-    kernels: bool = False
-
-
-PREFERENCE = Preference()
-
-
-def runs_in_numpy(n_items: int) -> bool:
-    """Whether so few items do without kernels: by size, not by what is loaded."""
-    return n_items <= SMALL and not PREFERENCE.kernels
 
 
 def choose_backend(segments: Segments) -> ModuleType:
@@ -111,8 +96,9 @@ def loses_digits(metric: Metric, form: Form | None, segments: Segments) -> bool:
         return False
     if not math.isnan(metric.zero_division):
         return False
-    none, every, *_ = edge_chances(segments, choose_backend(segments))
-    return bool((np.maximum(none, every)[segments.lengths > TABLE_LIMIT] > 0.9).any())
+    none, every, *_ = prob_none_or_all_positive(segments, choose_backend(segments))
+    long = segments.lengths > table_rows(form)
+    return bool((np.maximum(none, every)[long] > 0.9).any())
 
 
 def harmonic_steps(metric: Metric) -> tuple[int, int] | None:
@@ -125,9 +111,18 @@ def harmonic_steps(metric: Metric) -> tuple[int, int] | None:
     return small_fraction(metric.form)
 
 
-def is_short(p: Floats) -> bool:
-    """Whether the table of one vector tells all, whatever the form of the metric."""
-    return p.size <= REMEMBERED
+def plan_of(segment: Segments, metric: Metric, method: Method, groups: int) -> Plan:
+    """The route of one segment, which is the only one or stands for many groups."""
+    form = usable_form(metric, segment)
+    return plan(
+        metric,
+        form,
+        segment.p.size,
+        float(segment.p @ segment.q),
+        groups=groups,
+        harmonic=form is not None and harmonic_steps(metric) is not None,
+        method=method,
+    )
 
 
 def error_of(curve: list[float]) -> float:
@@ -155,7 +150,7 @@ def expected_curves(
     """
     tables = tables or Tables(metric)
     alone = segments.n_segments == 1
-    if method != "reference" and alone and is_short(segments.p):
+    if method != "reference" and alone and is_short(segments.p.size):
         curve = short_curve(tables, segments.p, segments.q, int(segments.sizes[0]))
         return curve, np.full(1, error_of(curve.tolist()))
     backend = choose_backend(segments)
@@ -180,16 +175,14 @@ def expected_curves(
     steps = None
     if form is not None and method == "auto" and backend is not numpy_twins():
         steps = harmonic_steps(metric)
-    limit = GENERAL_TABLE_LIMIT if form is None else TABLE_LIMIT
-    if steps:
-        limit = HARMONIC_LIMIT
+    limit = table_rows(form, harmonic=steps is not None)
     errors[:] = RELATIVE_ERROR  # of a metric of size 1; scaled below
     tabled = segments.lengths <= limit
     if form is None and method == "auto" and not alone:
-        tabled |= shared_table_curves(segments, metric, limit, out, backend)
+        tabled |= shared_table_curves(segments, metric, out, backend)
     long = np.flatnonzero(~tabled)
     if long.size and (form is None or method == "windows"):
-        switch = math.inf if method == "windows" else SWITCH
+        switch = math.inf if method == "windows" else QUADRATURE_VARIANCE
         part = segments.take(long)
         curves, errors[long] = value_curves(part, metric, backend, switch=switch)
         segments.put(long, curves, out)
@@ -208,13 +201,13 @@ def expected_curves(
 
 
 def shared_table_curves(
-    segments: Segments, metric: Metric, limit: int, out: Floats, backend: ModuleType
+    segments: Segments, metric: Metric, out: Floats, backend: ModuleType
 ) -> Booleans:
     """Curves of longer segments by tables that some share; which those are."""
     done = np.zeros(segments.n_segments, dtype=bool)
-    for chosen in sharing_sizes(segments, limit, SHARED_TABLE_LIMIT):
+    for chosen in sharing_sizes(segments):
         tables = Tables(metric)  # large: gone before the next one is made
-        table_curves(segments, tables, SHARED_TABLE_LIMIT, out, backend, chosen)
+        table_curves(segments, tables, SHARED_TABLE_ROWS, out, backend, chosen)
         done[chosen] = True
     return done
 
@@ -231,7 +224,9 @@ def regular_curves(
         item_curves(segments, form, out, backend)
     elif isinstance(form, AffineForm):
         affine_curves(segments, form, out, backend)
-    settle_edges(segments, metric, form, out, edge_chances(segments, backend))
+    settle_edges(
+        segments, metric, form, out, prob_none_or_all_positive(segments, backend)
+    )
     return out
 
 

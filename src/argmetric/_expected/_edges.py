@@ -13,11 +13,12 @@ from argmetric._input.types import Booleans, Floats, Integers
 from argmetric.metrics import AffineForm, Form, ItemForm, Metric, RatioForm
 
 ROWS = 1 << 14  # places of curves that are settled at a time: they stay in the cache
-UNSEEN = 1e-40  # a chance that is left out, but in short segments,
-SHORT = 200  # where a mean that has nothing else keeps its digits
+UNSEEN = 1e-40  # chances below it, relative to the largest value, are left out
 
 
-def edge_chances(segments: Segments, backend: ModuleType) -> tuple[Floats, ...]:
+def prob_none_or_all_positive(
+    segments: Segments, backend: ModuleType
+) -> tuple[Floats, ...]:
     """P(T = 0), P(T = n), P(T > 0), P(T < n), P(0 < T < n) of segments, accurately."""
     logs = np.empty((segments.n_segments, 2))
     backend.edge_logs(segments.p, segments.q, segments.indptr, logs)
@@ -42,7 +43,8 @@ def settle_edges(
     """
     none, every, *_ = chances
     chance = np.maximum(none, every)
-    seen = chance > np.where(segments.lengths > SHORT, UNSEEN, 0.0)
+    first = segments.indptr[:-1] + np.arange(segments.n_segments)
+    seen = chance > UNSEEN * np.maximum.reduceat(np.abs(out), first)
     if seen.any():
         edges = EdgeTerms.of(segments, metric, form)
         for begin in range(0, out.size, ROWS):
@@ -51,7 +53,6 @@ def settle_edges(
                 settle_part(segments, edges, out, chances, part)
     if isinstance(form, RatioForm) and not form.counts_hits_only:
         return
-    first = segments.indptr[:-1] + np.arange(segments.n_segments)
     sizes = segments.sizes.astype(np.float64)
     out[first] = edge_values(metric, np.zeros_like(sizes), sizes, chances)
     if isinstance(form, AffineForm):
@@ -108,7 +109,7 @@ def settle_part(
     chances: tuple[Floats, ...],
     part: slice,
 ) -> None:
-    """The same for some places of the curves, by what T = 0 and T = n are worth."""
+    """Add to some places of the curves what T = 0 and T = n are worth."""
     g, k = segments.counts_at(part)
     add_none, add_all, no_none, no_all = edges.of_places(g, k, segments.sizes)
     none, every, some, not_every, inside = chances

@@ -8,12 +8,10 @@ from types import ModuleType
 import numpy as np
 
 from argmetric._expected.kernels.nodes import exponential_sum
+from argmetric._expected.plan import as_jaccard_like, by_item_law, by_miss_law
 from argmetric._input.segments import Segments
 from argmetric._input.types import Floats, Integers
 from argmetric.metrics import ItemForm, RatioForm
-
-NARROW = 40.0  # variance up to which the law of the misses is the quicker way
-BY_LAWS = 128  # items up to which the law of T is quicker than exponential sums
 
 
 @cache
@@ -45,14 +43,13 @@ def ratio_curves(
 
     `item_by_item` allows what is slow in numpy.
     """
-    d0, d1, d2, d3 = form.d
-    of_misses = form.counts_hits_only and d1 + d3 == 0 and d2 > 0 and d3 > 0
-    if not (of_misses and item_by_item):
+    d0, _, d2, d3 = form.d
+    if not (as_jaccard_like(form) and item_by_item):
         ratio_sums(segments, form, out, backend)
         return
     moments = np.empty((segments.n_segments, 2))
     backend.segment_moments(segments.p, segments.q, segments.indptr, moments)
-    narrow = moments[:, 1] < NARROW
+    narrow = by_miss_law(moments[:, 1])
     for chosen in (np.flatnonzero(narrow), np.flatnonzero(~narrow)):
         if chosen.size:
             part = segments.take(chosen)
@@ -69,7 +66,7 @@ def ratio_curves(
 def ratio_sums(
     segments: Segments, form: RatioForm, out: Floats, backend: ModuleType
 ) -> None:
-    """The same by exponential sums."""
+    """Curves of (c·counts)/(d·counts) by exponential sums."""
     low, high = form.denominator_range(segments.lengths, segments.sizes)
     chosen, ends, nodes, weights = choose_nodes(1.0, low, high)
     d0, d1, d2, d3 = form.d
@@ -92,7 +89,7 @@ def weight_sums(segments: Segments, exponent: float, backend: ModuleType) -> Flo
     """
     out = segments.empty_curves()
     base = segments.sizes - segments.lengths
-    short = (segments.lengths <= BY_LAWS) & (base == 0)
+    short = by_item_law(segments.lengths) & (base == 0)
     if segments.n_segments == 1 or not short.any():
         exponential_weights(segments, exponent, out, backend)
         return out
@@ -111,7 +108,7 @@ def weight_sums(segments: Segments, exponent: float, backend: ModuleType) -> Flo
 def law_weights(
     segments: Segments, exponent: float, out: Floats, backend: ModuleType
 ) -> None:
-    """The same of short segments, by the law of T without one item."""
+    """E[tp / t^exponent] of short segments, by the law of T without one item."""
     t = np.arange(float(segments.lengths.max()) + 1.0)
     worth = np.append(0.0, t[1:] ** -exponent)
     one, nothing, absent = np.ones(t.size), np.zeros(t.size), np.zeros(0)
@@ -134,7 +131,7 @@ def law_weights(
 def exponential_weights(
     segments: Segments, exponent: float, out: Floats, backend: ModuleType
 ) -> None:
-    """The same by exponential sums."""
+    """E[tp / t^exponent] by exponential sums."""
     base = (segments.sizes - segments.lengths).astype(np.float64)
     low, high = base + 1.0, base + np.maximum(segments.lengths, 1)
     chosen, ends, nodes, weights = choose_nodes(exponent, low, high)

@@ -12,7 +12,6 @@ from argmetric._input.types import Floats, Integers
 
 N_SUMS = 5  # that are kept of a bin
 MOST_AT_ONCE = 1 << 31  # items whose sums are whole numbers of 64 bits
-LONG = 50_000  # items from which it pays to go without a sort
 MOST_COUNTS = 1 << 15  # looked at one by one; with more the curve is no slower
 
 
@@ -42,11 +41,11 @@ class Items(ABC):
 
     @abstractmethod
     def within(self, low: float, high: float, count: int) -> Items:
-        """Those with low ≤ p < high, of which there are `count`."""
+        """Items in [low, high); `count` is their known number."""
 
     @abstractmethod
     def counted(self, low: float, high: float, count: int) -> Ranked:
-        """The same by their distinct values."""
+        """Items in [low, high) by value, each once; `count` is their known number."""
 
     @abstractmethod
     def largest_below(self, edge: float) -> float:

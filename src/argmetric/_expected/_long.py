@@ -28,6 +28,7 @@ from argmetric._expected._powers import (
     Evaluator,
     evaluator_of,
 )
+from argmetric._expected.kernels.tolerances import TIE
 from argmetric._input.types import Floats
 from argmetric.metrics import Metric
 
@@ -35,11 +36,10 @@ BINS = 4096
 FIRST_BINS = 0.0, float(BINS), BINS + 1  # p = 1 has one for itself
 STRIDE = 32  # bins taken together in a first look
 PIECES = 1024  # into which the bins that are left are cut for a last look
-ENOUGH = 1 << 14  # items that are sorted; with more finer bins come first
-AT_ONCE = 1 << 16  # of these
+MAX_SORTED_ITEMS = 1 << 14  # with more, finer bins come first
+MAX_ITEMS_IN_BLOCK = 1 << 16  # sorted items that are evaluated at a time
 APART = 16  # counts of which one bounds the others, before they are looked at
 LEVELS = 4
-TIE = 1e-12  # values this close, relatively, are ties: the smaller k wins
 SLACK = 1e-11  # rounding of a bound
 
 
@@ -86,7 +86,7 @@ def choose_in_long(
         count = int(last.k - first.k)
         items = items.within(last.at, first.at, count)
         bins = round((first.at - last.at) * scale)
-        if count <= ENOUGH or 2 * bins > BINS:
+        if count <= MAX_SORTED_ITEMS or 2 * bins > BINS:
             break
         finer = 2 ** int(math.log2(BINS / bins))
         scale, bins = scale * finer, bins * finer
@@ -123,7 +123,7 @@ def bin_edges(moments: Floats, low: float, scale: float, terms: int) -> Edges:
 
 @dataclass(frozen=True)
 class Edge:
-    """One of them."""
+    """One place between two bins."""
 
     at: float
     k: float
@@ -131,7 +131,7 @@ class Edge:
 
 
 @dataclass(frozen=True)
-class Left:
+class CandidateRange:
     """The k that can be the best: least < k ≤ most, between two edges."""
 
     first: Edge
@@ -158,7 +158,7 @@ class Search:
             return self.top
         return self.top - max(TIE * abs(self.top), self.floor)
 
-    def narrow(self, edges: Edges) -> Left:
+    def narrow(self, edges: Edges) -> CandidateRange:
         """Look at few bins, at all of those that are left, and at pieces of these."""
         fresh = np.flatnonzero(np.diff(edges.k, prepend=-1.0))
         valid = self.evaluator.valid(edges.k[fresh], edges.sums[:, fresh])
@@ -182,10 +182,10 @@ class Search:
             Edge(float(edges.at[e]), float(edges.k[e]), edges.sums[:, [e]])
             for e in kept
         ]
-        return Left(ends[0], ends[1], least, most)
+        return CandidateRange(ends[0], ends[1], least, most)
 
     def _pieces(self, edges: Edges, least: float, most: float) -> tuple[float, float]:
-        """The same between counts within the bins, the closer the nearer to an end.
+        """Narrow down between counts within the bins, the closer the nearer to an end.
 
         The first items of a bin have no less than their share of its sums, and no more
         than if each had the p of the upper edge, nor than the others leave them at the
@@ -241,15 +241,19 @@ class Search:
         return None if items is None else self.evaluator.at_few(k, items, sums[:, 0])
 
     def finish(
-        self, items: Items, ranked: Ranked, left: Left, half: tuple[int, float]
+        self,
+        items: Items,
+        ranked: Ranked,
+        left: CandidateRange,
+        half: tuple[int, float],
     ) -> BestCount | None:
         """The best of all k that are left, and of none and all."""
         begin = int(left.first.k)
         skip, stop = (int(k) - begin for k in (left.least, left.most))
         value = np.full(stop - skip, -np.inf)
         sums = left.first.sums + ranked.sums_before(skip, self.evaluator.terms)
-        for first in range(skip, stop, AT_ONCE):
-            last = min(first + AT_ONCE, stop)
+        for first in range(skip, stop, MAX_ITEMS_IN_BLOCK):
+            last = min(first + MAX_ITEMS_IN_BLOCK, stop)
             powers = powers_of(ranked.part(first, last), self.evaluator.terms)
             rows = sums + running_sums(powers)
             sums = rows[:, -1:]

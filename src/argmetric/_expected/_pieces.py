@@ -14,13 +14,13 @@ from types import ModuleType
 
 import numpy as np
 
-from argmetric._expected._sums import ROUGH, SAFETY, SWITCH, Pairs, Sums
+from argmetric._expected._sums import ROUGH, SAFETY, Pairs, Sums
+from argmetric._expected.plan import QUADRATURE_VARIANCE, is_affordable
 from argmetric._input.segments import Segments
 from argmetric._input.types import Floats, Integers
 from argmetric.metrics import Metric
 
 PIECE = 128  # counts
-AFFORDABLE = 5000  # items; a rough metric on more keeps its error and says so
 N_PROBES = 24  # places at which the error of the quadrature is looked at
 ROOM = 1 << 20  # points of laws that are kept at a time
 
@@ -102,7 +102,11 @@ class Pieces:
 
 
 def value_curves(
-    segments: Segments, metric: Metric, backend: ModuleType, *, switch: float = SWITCH
+    segments: Segments,
+    metric: Metric,
+    backend: ModuleType,
+    *,
+    switch: float = QUADRATURE_VARIANCE,
 ) -> tuple[Floats, Floats]:
     """Expected metric for every k of segments, flat, and the error to reckon with.
 
@@ -124,7 +128,7 @@ def value_curves(
     estimate = quadrature_errors(sums, curves, starts)
     lengths = segments.lengths
     errors = scale * (np.maximum.reduceat(lost, starts) + lengths * 2.0**-53) + estimate
-    rough = np.flatnonzero((estimate > ROUGH * scale) & (lengths <= AFFORDABLE))
+    rough = np.flatnonzero((estimate > ROUGH * scale) & is_affordable(lengths))
     if rough.size and switch < math.inf:
         few = segments.take(rough)
         again, errors[rough] = value_curves(few, metric, backend, switch=math.inf)

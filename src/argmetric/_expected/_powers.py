@@ -22,13 +22,16 @@ from argmetric._expected._affine import (
     product,
     weight_polynomials,
 )
-from argmetric._expected._affine import SWITCH as AFFINE_SWITCH
 from argmetric._expected._exponential import choose_nodes
 from argmetric._expected._hermite import MAX_NODES, points_and_weights
 from argmetric._expected._sums import N_NODES, SAFETY
-from argmetric._expected._sums import SWITCH as RATES_SWITCH
 from argmetric._expected.kernels.reference import law_of_items, rates_on_counts
-from argmetric._input.types import Booleans, Floats
+from argmetric._expected.plan import (
+    AFFINE_QUADRATURE_VARIANCE,
+    QUADRATURE_VARIANCE,
+    can_use_histogram,
+)
+from argmetric._input.types import Booleans, Floats, Integers
 from argmetric.metrics import (
     AffineForm,
     ItemForm,
@@ -45,7 +48,6 @@ PRUNE = 34.0  # -log of the tolerance of exponential sums, and a little
 TOTAL_TERMS = NODES - 1
 MOST_TERMS = 12  # of the series in p: a longer one is slower than the items themselves
 N_CUMULANTS = MAX_NODES - 1
-LEAST_MEAN = 45.0  # from here on a vector has no positive with chance e^-45: never
 FEW_HITS = 20_000  # items whose law is added up where it is too short for quadrature
 
 
@@ -67,7 +69,7 @@ class Evaluator(ABC):
         """E of the metric with k predicted and the hits of `sums`."""
 
     def bounds(self, first: Floats, last: Floats, sums: Floats) -> Floats:
-        """The same, or more, whatever the sums and for all k from first to last."""
+        """A bound on `values` with these sums for all k from first to last."""
         return self.values(first, sums)
 
     def valid(self, k: Floats, sums: Floats) -> Booleans:
@@ -75,11 +77,11 @@ class Evaluator(ABC):
         return np.ones(k.size, dtype=bool)
 
     def none_chosen(self) -> float:
-        """E where nothing is predicted: the same for every number of positives."""
+        """E where nothing is predicted, which does not depend on the positives."""
         return float(self.metric.value(0, 0, 1, self.n))
 
     def all_chosen(self) -> float:
-        """E where everything is predicted: the same for every number of positives."""
+        """E where everything is predicted, which does not depend on the positives."""
         return float(self.metric.value(1, self.n, 1, self.n))
 
     def at_few(self, k: int, items: Floats, sums: Floats) -> float | None:
@@ -97,22 +99,18 @@ def evaluator_of(
     """What evaluates a metric on n items; None where no short series does."""
     form = metric.form
     if isinstance(form, MeanForm):
-        certain = min(mean, n - mean) < LEAST_MEAN
-        return (
-            None
-            if certain or not gains_from_hits(metric, n)
-            else MeanValues(metric, form, n)
-        )
+        usable = can_use_histogram(mean, n) and gains_from_hits(metric, n)
+        return MeanValues(metric, form, n) if usable else None
     if not metric.greater_is_better:
         return None
     if isinstance(form, RatioForm):
         ratio = RatioValues(metric, form, n, mean, largest)
         return ratio if ratio.usable else None
     if isinstance(form, RatesForm):
-        if variance < 2 * RATES_SWITCH:
+        if variance < 2 * QUADRATURE_VARIANCE:
             return None
         return RatesValues(metric, form, n)
-    if variance < AFFINE_SWITCH:
+    if variance < AFFINE_QUADRATURE_VARIANCE:
         return None
     if isinstance(form, ItemForm):
         return ItemValues(metric, form, n)
@@ -195,9 +193,8 @@ class RatioValues(Evaluator):
         self.form = form
         # Only then a false alarm never helps, and a hit never hurts.
         signs = form.counts_hits_only and form.c[1] > 0
-        self.usable = (
-            signs and min(d0, d2, d3, d1 + d3) >= 0 and d2 > 0 and mean >= LEAST_MEAN
-        )
+        rising = min(d0, d2, d3, d1 + d3) >= 0 and d2 > 0
+        self.usable = signs and rising and can_use_histogram(mean)
         low, high = (float(x) for x in form.denominator_range(n, n))
         if not self.usable or low <= 0:
             self.usable = False
@@ -307,7 +304,7 @@ class RatesValues(Evaluator):
         self.total = cumulants_of(total)
 
     def valid(self, k: Floats, sums: Floats) -> Booleans:
-        return np.asarray(self._least_variance(sums) >= RATES_SWITCH)
+        return np.asarray(self._least_variance(sums) >= QUADRATURE_VARIANCE)
 
     def _least_variance(self, sums: Floats) -> Floats:
         variance = cumulants_of(sums)[1]
@@ -351,7 +348,7 @@ class RatesValues(Evaluator):
 
     def at_few(self, k: int, items: Floats, sums: Floats) -> float | None:
         misses = self.total - cumulants_of(sums[:, None])
-        if k > FEW_HITS or misses[1, 0] < RATES_SWITCH:
+        if k > FEW_HITS or misses[1, 0] < QUADRATURE_VARIANCE:
             return None
         low, law = law_of_items(items, 1.0 - items, 1e-18)
         points, weights = points_and_weights(misses, MAX_NODES)
@@ -386,3 +383,41 @@ def cumulants_of(sums: Floats, orders: int = N_CUMULANTS) -> Floats:
     """Cumulants of sums of labels from their sums of powers, by columns."""
     columns = sums.reshape(sums.shape[0], -1)
     return product(cumulant_polynomials(orders), columns[:orders])
+
+
+class PlacedSums:
+    """E at some k of one long vector, for any metric, from sums of powers.
+
+    Parameters
+    ----------
+    p : ndarray
+        Probabilities in descending order.
+    k : ndarray
+        Ascending counts, 0 and p.size among them.
+    """
+
+    def __init__(self, p: Floats, k: Integers) -> None:
+        self.n, self.k, self.largest = p.size, k, float(p[0])
+        self.sums = np.zeros((TOTAL_TERMS, k.size))
+        power = p.copy()
+        for row in self.sums:
+            np.cumsum(np.add.reduceat(power, k[:-1]), out=row[1:])
+            power *= p
+
+    def expected(self, metric: Metric) -> Floats | None:
+        """The metric at all k; None where that takes the whole curve."""
+        mean, squares = self.sums[:2, -1].tolist()
+        spread = mean - squares
+        evaluator = evaluator_of(metric, self.n, mean, spread, self.largest)
+        if evaluator is None:
+            return None
+        sums = self.sums[: evaluator.terms]
+        evaluator.begin(self.sums[:, -1])
+        inner = slice(1, -1)
+        k = self.k[inner].astype(float)
+        if not evaluator.valid(k, sums[:, inner]).all():
+            return None
+        values = np.empty(self.k.size)
+        values[inner] = evaluator.values(k, sums[:, inner])
+        values[0], values[-1] = evaluator.none_chosen(), evaluator.all_chosen()
+        return evaluator.sign * values

@@ -14,18 +14,18 @@ from types import ModuleType
 import numpy as np
 
 from argmetric._expected._sums import ROUGH, SAFETY, Pairs, Sums
+from argmetric._expected.kernels.tolerances import TIE
 from argmetric._input.segments import Segments
 from argmetric._input.types import Booleans, Floats, Integers
 from argmetric.metrics import Metric
 
-TIE = 1e-12  # values this close, relatively, are ties: the smaller k wins
 PROBES = 1  # counts of a segment at which the error is looked at, besides the ends
 FEWEST = 12  # of all segments
 PLACES = 4097  # whose rough values are made at a time: all of one small vector
 RULES = 9 + 4  # cells of three points on either side, and of two
-NEAR = 1  # counts on either side of the best that are always looked at
+NEIGHBOURS = 1  # counts on either side of the best that are always looked at
 SPREAD = (math.sqrt(5) - 1) / 2  # of the probes over the groups
-OPEN = 0.5  # share of the counts past which the whole curve is quicker
+MAX_OPEN_SHARE = 0.5  # share of the counts past which the whole curve is quicker
 
 
 def rough_values(sums: Sums) -> tuple[Floats, Floats]:
@@ -97,7 +97,7 @@ class Search:
             wanted[self.around(self.best(self.exact))] = True
             wanted &= self.open
             count = np.add.reduceat(wanted, self.starts, dtype=np.int64)
-            self.settled &= count <= OPEN * lengths
+            self.settled &= count <= MAX_OPEN_SHARE * lengths
             wanted &= self.settled[self.owner]
             if not wanted.any():
                 break
@@ -119,7 +119,7 @@ class Search:
 
     def around(self, k: Integers) -> Integers:
         """Places of counts and their neighbours, a row per segment."""
-        near = k[:, None] + np.arange(-NEAR, NEAR + 1)
+        near = k[:, None] + np.arange(-NEIGHBOURS, NEIGHBOURS + 1)
         last = self.sums.segments.lengths[:, None]
         return np.asarray(self.starts[:, None] + np.clip(near, 0, last))
 

@@ -9,21 +9,17 @@ from types import ModuleType
 import numpy as np
 
 from argmetric._expected._curves import (
-    GENERAL_TABLE_LIMIT,
-    SHARED_TABLE_LIMIT,
     choose_backend,
     compiled,
     expected_curves,
 )
-from argmetric._expected._edges import edge_chances
+from argmetric._expected._edges import prob_none_or_all_positive
 from argmetric._expected._tables import Tables, refuse_infinite, sharing_sizes
+from argmetric._expected.plan import is_smooth, table_rows
 from argmetric._input.segments import Method, Segments
 from argmetric._input.types import Booleans, Floats, Integers
-from argmetric.metrics import CustomMetric, Metric, RatesForm
+from argmetric.metrics import Metric, RatesForm
 
-RATES_TABLE_LIMIT = (
-    40  # items up to which a table of all cells is quicker than a search
-)
 KINDS = {"geometric": 0, "harmonic": 1, "quadratic": 2}
 
 
@@ -45,18 +41,13 @@ def has_search(metric: Metric, method: Method, segments: Segments) -> bool:
 def searched(metric: Metric, segments: Segments) -> Booleans:
     """Segments whose best k is looked for; the others are short, or need curves."""
     if is_smooth(metric):
-        long = segments.lengths > GENERAL_TABLE_LIMIT
-        for shared in sharing_sizes(segments, GENERAL_TABLE_LIMIT, SHARED_TABLE_LIMIT):
+        long = segments.lengths > table_rows(None)
+        for shared in sharing_sizes(segments):
             long[shared] = False
         return long
     if isinstance(metric.form, RatesForm):
-        return segments.lengths > RATES_TABLE_LIMIT
+        return segments.lengths > table_rows(metric.form)
     return np.zeros(segments.n_segments, dtype=bool)
-
-
-def is_smooth(metric: Metric) -> bool:
-    """Whether a rough curve tells where the best k can be."""
-    return isinstance(metric, CustomMetric) and metric.smooth
 
 
 def choose_counts(
@@ -117,7 +108,7 @@ def search_rates(
     backend = compiled()
     mass = np.ones(segments.n_segments)
     if math.isnan(metric.zero_division):
-        mass = edge_chances(segments, backend)[-1]
+        mass = prob_none_or_all_positive(segments, backend)[-1]
     chosen = np.flatnonzero(wanted & (mass > 0.0))
     part = segments.take(chosen)
     out = np.zeros((4, chosen.size))

@@ -16,14 +16,14 @@ import numpy as np
 
 from argmetric._expected._hermite import MAX_NODES, cumulants_of, points_and_weights
 from argmetric._expected._tables import refuse_infinite
+from argmetric._expected.kernels.tolerances import TOLERANCE
+from argmetric._expected.plan import QUADRATURE_VARIANCE
 from argmetric._input.segments import Segments
 from argmetric._input.types import Booleans, Floats, Integers
 from argmetric.metrics import Metric
 
-SWITCH = 60.0  # variance from which eight points err by less than 1e-10
 # From these variances on so many points err by less than about 1e-12.
 N_NODES = ((2e5, 3), (2e4, 4), (400.0, 5), (0.0, 8))
-TOLERANCE = 1e-18  # entries of a law below it are trimmed, their mass is counted
 RARE = 1e-280  # for outcomes that are rare and yet the only ones that count
 ROUGH = 1e-7  # an error from which a metric is too rough for quadrature
 SAFETY = 4.0  # between the probes the error can be larger than at them
@@ -136,7 +136,7 @@ class Sums:
     variance: Floats
     first: Integers
     seeds: tuple[Laws, Laws]
-    switch: float = SWITCH
+    switch: float = QUADRATURE_VARIANCE
 
     @classmethod
     def of(
@@ -144,7 +144,7 @@ class Sums:
         segments: Segments,
         metric: Metric,
         backend: ModuleType,
-        switch: float = SWITCH,
+        switch: float = QUADRATURE_VARIANCE,
     ) -> Sums:
         count = segments.n_segments
         moments = np.empty((count, 4))
@@ -245,7 +245,7 @@ class Sums:
         return out[0], out[1] + hits.dropped + misses.dropped
 
     def probed_values(self, pairs: Pairs) -> tuple[Floats, Floats, Floats]:
-        """The same, and how much the values change with other quadratures."""
+        """E_k of all pairs, the mass left out, and how far other quadratures differ."""
         hits, misses = self.both_laws(pairs)
         change = np.zeros(pairs.count.size)
         smooth = np.flatnonzero(hits.smooth | misses.smooth)

@@ -3,22 +3,39 @@
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Iterator
 from fractions import Fraction
 from functools import lru_cache
 from types import ModuleType
+from typing import NamedTuple
 
 import numpy as np
 
 from argmetric._expected.kernels import reference
+from argmetric._expected.plan import (
+    SHARED_TABLE_ROWS,
+    SHARING,
+    loaded,
+    table_rows,
+)
 from argmetric._input.segments import Segments
 from argmetric._input.types import Floats, Integers
 from argmetric.metrics import Metric, RatioForm, is_lasting
 
-SHARING = 40  # a large table pays for as many segments as its squared size over this
-REMEMBERED = 32  # sizes whose tables outlive a call
+BLOCK = 8  # counts whose cells stand in one array
 MAX_STEPS = 6  # jk + jt of the quadratic sums: F1, F2 and F0.5
+
+
+class Block(NamedTuple):
+    """Values at [k - first, a, r] of the counts k in `part`; see `Tables.of`.
+
+    Only a ≤ k and r ≤ m - k are possible: blocks of few counts hold a quarter of the
+    cells of one array for all counts.
+    """
+
+    part: slice
+    values: Floats
+    defined: Floats | None
 
 
 class Tables:
@@ -28,12 +45,17 @@ class Tables:
         self.metric = metric
         self._kept: dict[tuple[int, int], tuple[Floats, Floats | None]] = {}
 
+    def blocks(self, m: int, n: int) -> tuple[Block, ...]:
+        """The table of one short vector in blocks of counts."""
+        made = remembered_blocks if is_lasting(self.metric) else make_blocks
+        return made(self.metric, m, n)
+
     def of(self, m: int, n: int) -> tuple[Floats, Floats | None]:
         """value(a, k, a+r, n) at [k, a, r], 0 where undefined; and 1 where defined.
 
         The second is None where every cell is defined.
         """
-        if m <= REMEMBERED and is_lasting(self.metric):
+        if m <= table_rows(self.metric.form) and is_lasting(self.metric):
             return remembered_table(self.metric, m, n)
         if (m, n) not in self._kept:
             self._kept[m, n] = make_table(self.metric, m, n)
@@ -41,17 +63,29 @@ class Tables:
 
 
 def make_table(metric: Metric, m: int, n: int) -> tuple[Floats, Floats | None]:
-    k, a, r = np.ogrid[: m + 1, : m + 1, : m + 1]
-    cells = np.nonzero((a <= k) & (r <= m - k))
-    values = metric.value(cells[1], cells[0], cells[1] + cells[2], n)
-    refuse_infinite(values, metric)
-    table = np.zeros((m + 1, m + 1, m + 1))
-    table[cells] = np.nan_to_num(values, nan=0.0)
-    defined = None
-    if np.isnan(values).any():
-        defined = np.zeros_like(table)
-        defined[cells] = ~np.isnan(values)
+    (_, table, defined), *_ = make_blocks(metric, m, n, m + 1)
     return table, defined
+
+
+def make_blocks(
+    metric: Metric, m: int, n: int, counts: int = BLOCK
+) -> tuple[Block, ...]:
+    """Values on all possible cells, so many counts in a block."""
+    blocks = []
+    for first in range(0, m + 1, counts):
+        last = min(first + counts, m + 1)
+        k, a, r = np.ogrid[first:last, :last, : m - first + 1]
+        cells = np.nonzero((a <= k) & (r <= m - k))
+        values = metric.value(cells[1], first + cells[0], cells[1] + cells[2], n)
+        refuse_infinite(values, metric)
+        table = np.zeros((last - first, last, m - first + 1))
+        table[cells] = np.nan_to_num(values, nan=0.0)
+        defined = None
+        if np.isnan(values).any():
+            defined = np.zeros_like(table)
+            defined[cells] = ~np.isnan(values)
+        blocks.append(Block(slice(first, last), table, defined))
+    return tuple(blocks)
 
 
 def refuse_infinite(values: Floats, metric: Metric) -> None:
@@ -59,8 +93,10 @@ def refuse_infinite(values: Floats, metric: Metric) -> None:
         raise ValueError(f"{metric.name} is infinite on some counts: see check_metric")
 
 
-# A service asks for the same sizes again and again: at most 18 MB are kept for it.
+# A service asks for the same sizes again and again: at most 18 MB are kept of groups,
+# and 33 MB of single vectors.
 remembered_table = lru_cache(maxsize=64)(make_table)
+remembered_blocks = lru_cache(maxsize=64)(make_blocks)
 
 
 def by_size(segments: Segments, longest: int) -> Iterator[tuple[int, int, Integers]]:
@@ -82,10 +118,10 @@ def by_size(segments: Segments, longest: int) -> Iterator[tuple[int, int, Intege
         yield int(m), int(n), chosen[group]
 
 
-def sharing_sizes(segments: Segments, above: int, longest: int) -> Iterator[Integers]:
-    """Segments of one size, enough for a table that they share."""
-    for m, _, chosen in by_size(segments, longest):
-        if m > above and chosen.size * SHARING >= m * m:
+def sharing_sizes(segments: Segments) -> Iterator[Integers]:
+    """Segments of one size, enough for a larger table that they share."""
+    for m, _, chosen in by_size(segments, SHARED_TABLE_ROWS):
+        if m > table_rows(None) and chosen.size * SHARING >= m * m:
             yield chosen
 
 
@@ -120,15 +156,16 @@ def table_curves(
 
 def short_curve(tables: Tables, p: Floats, q: Floats, n: int) -> Floats:
     """E[value | defined] for every k of one short vector in descending order."""
-    # The kernel, once it is loaded: it gives the same bits, a short vector no reason to
-    # load it.
-    kernels = sys.modules.get("argmetric._expected.kernels.laws", reference)
-    hits, misses = kernels.both_laws(p, q)
-    table, defined = tables.of(p.size, n)
-    rows, columns = hits[:, None, :], misses[:, :, None]
-    curve: Floats = (rows @ (table @ columns))[:, 0, 0]
-    if defined is not None:
-        divide_defined(curve, (rows @ (defined @ columns))[:, 0, 0])
+    hits, misses = loaded("tables", reference).both_laws(p, q)
+    curve, mass, whole = np.empty(p.size + 1), np.ones(p.size + 1), True
+    for part, table, defined in tables.blocks(p.size, n):
+        rows = hits[part, None, : table.shape[1]]
+        columns = misses[part, : table.shape[2], None]
+        curve[part] = (rows @ (table @ columns))[:, 0, 0]
+        if defined is not None:
+            mass[part], whole = (rows @ (defined @ columns))[:, 0, 0], False
+    if not whole:
+        divide_defined(curve, mass)
     return curve
 
 
@@ -164,6 +201,9 @@ def harmonic_curves(
     """E[value] of c1·tp / (d2·k + d3·t) for short segments, quadratic."""
     scale = form.c[1] * steps[0] / form.d[2]
     empty = float(metric.value(0, 0, 0, 1))
+    chosen = np.flatnonzero(segments.lengths <= longest)
+    short = segments.lengths[chosen].astype(np.uint16)
+    chosen = chosen[np.argsort(short, kind="stable")]
     backend.harmonic_curves(
-        segments.p, segments.q, segments.indptr, longest, *steps, scale, empty, out
+        segments.p, segments.q, segments.indptr, chosen, *steps, scale, empty, out
     )

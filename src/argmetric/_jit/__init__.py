@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import inspect
+import sys
+import time
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numba
+from numba.core import event
 from numba.core.options import DefaultOptions
 
 Function = TypeVar("Function", bound=Callable[..., object])
 _OPTIONS = {"nogil": True, "fastmath": {"contract"}}
 _UNCOUNTED = {"_nrt": False} if hasattr(DefaultOptions, "_nrt") else {}
 _SHARED = Path(__file__).parent
+_PATIENCE = 2.0  # seconds of compiling after which a line says why it takes so long
 
 
 def kernel(function: Function) -> Function:
@@ -80,3 +84,38 @@ def _text_hash(folder: Path) -> str:
     """A hash of the kernel files of a folder and of what all folders share."""
     files = sorted({*folder.glob("*.py"), *_SHARED.glob("*.py")})
     return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()
+
+
+class _Notice(event.Listener):  # type: ignore[misc]
+    """Says once on stderr that kernels are being compiled, if that takes long.
+
+    Kernels compile those that they call: the time is that of the outermost ones.
+    """
+
+    def __init__(self) -> None:
+        self.spent, self.depth, self.began, self.given = 0.0, 0, 0.0, False
+
+    def on_start(self, event: Any) -> None:
+        if self.depth == 0:
+            self.began = time.perf_counter()
+        self.depth += 1
+        self._look(time.perf_counter() - self.began)
+
+    def on_end(self, event: Any) -> None:
+        self.depth -= 1
+        now = time.perf_counter() - self.began
+        self._look(now)
+        if self.depth == 0:
+            self.spent += now
+
+    def _look(self, now: float) -> None:
+        if not self.given and self.spent + now > _PATIENCE:
+            self.given = True
+            print(
+                "argmetric: compiling for this machine, once; later runs start at once",
+                file=sys.stderr,
+            )
+
+
+NOTICE = _Notice()
+event.register("numba:compile", NOTICE)

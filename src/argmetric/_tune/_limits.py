@@ -8,7 +8,7 @@ from typing import Any, NoReturn, Protocol
 
 import numpy as np
 
-from argmetric._decide import TIE
+from argmetric._expected import TIE
 from argmetric._input.arguments import check_fraction, check_number
 from argmetric._input.types import Booleans, Floats, Integers
 from argmetric._tune._scan import Cuts, means

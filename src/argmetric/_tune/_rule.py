@@ -14,7 +14,6 @@ import numpy.typing as npt
 from argmetric._input.labels import plain_label
 from argmetric._input.types import Booleans, Floats
 from argmetric._input.validation import check_choice, read_scores, same_kind, to_floats
-from argmetric._lazy import room_above
 from argmetric._results.display import Lines, Result
 from argmetric._results.saving import Saved, check_version, plain
 from argmetric._tune import _files
@@ -406,7 +405,9 @@ class Rule(SavedRule):
         argmetric.report.Report
             `save("report.html")` writes it; Markdown, JSON and text are its twins.
         """
-        return room_above("report").report_rule(self)
+        from argmetric.report import report_rule
+
+        return report_rule(self)
 
 
 def _warn_outside(scores: Floats) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from argmetric._decide import Decision, threshold_between
-from argmetric._expected import LONG, PlacedSums
+from argmetric._expected import PlacedSums, is_long
 from argmetric._input.types import Booleans, Floats, Integers
 from argmetric._results.display import shortest_cut
 from argmetric._results.pictures import reach
@@ -53,7 +53,7 @@ class Family:
         self.asked, self.metrics = asked, metrics_for(asked.metric)
         self.key, curve = decision._cuts()
         self.size, self.single = self.key.size, decision.group_ids is None
-        self.long = self.single and self.size >= LONG and not asked.logits
+        self.long = self.single and is_long(self.size) and not asked.logits
         self._ascending = self.key[::-1]
         self.choices: dict[str, Choice] = {}
         self.best: dict[str, int] = {}

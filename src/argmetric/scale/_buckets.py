@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from argmetric._decide import decide, part_of_a_whole
+from argmetric._decide import NeverDefinedError, decide
 from argmetric._files import DataError
 from argmetric._input.types import Floats
 from argmetric._input.validation import Probabilities
@@ -89,7 +89,7 @@ def decide_bucket(
     if columns.group is not None:
         groups = {"groups": bucket.groups(), "average": "groups"}
     # a bucket may be all 0 and 1, or never defined, where the whole is not
-    with part_of_a_whole():
+    try:
         decision = decide(
             Probabilities(bucket.values, columns.logits, scale_is_known=True),
             metric,
@@ -97,6 +97,8 @@ def decide_bucket(
             **groups,
             **options,
         )
+    except NeverDefinedError as refused:
+        decision = refused.decision
     write_labels(path, decision.labels.astype(np.int8))
     expected = decision.group_expected
     if expected is None:

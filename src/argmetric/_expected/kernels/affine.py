@@ -12,53 +12,16 @@ counts 0…m of segment g begin at places[g], which segments of one size share.
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
+from argmetric._expected.kernels.tolerances import TOLERANCE
 from argmetric._jit import kernel
+from argmetric._jit.laws import PAD, add_labels, law_room
 
 LANES = 8  # items side by side
 # Rows of the lanes, in one flat array: their distances are known to the compiler.
 CHANCE, SCALE, RATIO, CARRY, TOTAL, JOINT = 0, 8, 16, 24, 32, 40
 HITS, REST, FLOOR, RATE, ROWS = 48, 56, 64, 72, 80
-PAD = 2
-TOLERANCE = 1e-18  # entries of a law below it, relative to the mean, are trimmed
-
-
-@kernel
-def add_items(p, q, first, last, tolerance, low, length, law, spare):
-    """Add items first…last-1 to a law, two at a time; returns its low and length."""
-    start, source, target = PAD, law, spare
-    i = first
-    while i < last:
-        step = min(2, last - i)
-        if step == 2:
-            none, both = q[i] * q[i + 1], p[i] * p[i + 1]
-            one = q[i] * p[i + 1] + p[i] * q[i + 1]
-        else:
-            none, one, both = q[i], p[i], 0.0
-        i += step
-        old = source[start - PAD : start + length + step]
-        new = target[PAD : PAD + length + step]
-        for a in range(new.shape[0]):
-            new[a] = none * old[a + 2] + one * old[a + 1] + both * old[a]
-        length += step
-        start = PAD
-        while length > 1 and target[start + length - 1] <= tolerance:
-            length -= 1
-        while length > 1 and target[start] <= tolerance:
-            start += 1
-            length -= 1
-            low += 1
-        target[start - 1] = target[start - 2] = 0.0
-        target[start + length] = target[start + length + 1] = 0.0
-        source, target = target, source
-    if first < last:
-        for a in range(length):
-            law[PAD + a] = source[start + a]
-        law[0] = law[1] = law[PAD + length] = law[PAD + length + 1] = 0.0
-    return low, length
 
 
 @kernel
@@ -154,11 +117,13 @@ def affine_curves(
             mean += items[i]
             variance += items[i] * others[i]
         out[offset] = 0.0
-        width = min(m + 1, int(20.0 * math.sqrt(variance)) + 64) + 2 * PAD + 2
+        width = law_room(variance, m)
         laws = np.zeros((2, width))
         laws[0, PAD] = 1.0
         tolerance = TOLERANCE * min(1.0, mean)
-        low, length = add_items(items, others, 0, m, tolerance, 0, 1, laws[0], laws[1])
+        low, length, _ = add_labels(
+            items, others, 0, m, tolerance, 0, 1, laws[0], laws[1]
+        )
         begin = PAD
         if low > 0:  # without an item T can be one lower
             low, length, begin = low - 1, length + 1, PAD - 1
@@ -311,7 +276,7 @@ def miss_curves(p, q, indptr, base, dk, dt, out):
         for i in range(start, stop):
             variance += p[i] * q[i]
         running_sums(p[start:stop], out[offset : offset + m + 1])
-        width = min(m + 1, int(20.0 * math.sqrt(variance)) + 64) + 2 * PAD + 2
+        width = law_room(variance, m)
         source, target = np.zeros(width), np.zeros(width)
         source[PAD] = 1.0
         begin, low, length = PAD, 0, 1
@@ -326,6 +291,7 @@ def miss_curves(p, q, indptr, base, dk, dt, out):
             if length % 2:
                 even += law[length - 1] / (floor + dt * (length - 1))
             out[offset + k] *= even + odd
+            # One label for every count: `add_labels` would copy the law each time.
             pi, qi = p[start + k - 1], q[start + k - 1]
             old = source[begin - 1 : begin + length + 1]
             new = target[PAD : PAD + length + 1]

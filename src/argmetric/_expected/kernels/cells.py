@@ -12,45 +12,10 @@ import math
 import numpy as np
 
 from argmetric._jit import kernel
+from argmetric._jit.laws import PAD, add_labels
 
-PAD = 2
 LANES = 16  # frequencies side by side
 PATIENCE = 4  # laws after which it is asked what is left of them
-
-
-@kernel
-def add_items(p, q, first, last, tolerance, low, length, law, spare):
-    """Add items first…last-1 to a law, two at a time; returns its low and length."""
-    start, source, target = PAD, law, spare
-    i = first
-    while i < last:
-        step = min(2, last - i)
-        if step == 2:
-            none, both = q[i] * q[i + 1], p[i] * p[i + 1]
-            one = q[i] * p[i + 1] + p[i] * q[i + 1]
-        else:
-            none, one, both = q[i], p[i], 0.0
-        i += step
-        old = source[start - PAD : start + length + step]
-        new = target[PAD : PAD + length + step]
-        for a in range(new.shape[0]):
-            new[a] = none * old[a + 2] + one * old[a + 1] + both * old[a]
-        length += step
-        start = PAD
-        while length > 1 and target[start + length - 1] <= tolerance:
-            length -= 1
-        while length > 1 and target[start] <= tolerance:
-            start += 1
-            length -= 1
-            low += 1
-        target[start - 1] = target[start - 2] = 0.0
-        target[start + length] = target[start + length + 1] = 0.0
-        source, target = target, source
-    if first < last:
-        for a in range(length):
-            law[PAD + a] = source[start + a]
-        law[0] = law[1] = law[PAD + length] = law[PAD + length + 1] = 0.0
-    return low, length
 
 
 @kernel
@@ -81,7 +46,7 @@ def law_boxes(p, q, indptr, selected, tolerance, box, laws):
         for side in range(2):
             law[0] = law[1] = law[PAD + 1] = law[PAD + 2] = 0.0
             law[PAD] = 1.0
-            low, length = add_items(
+            low, length, _ = add_labels(
                 part_p[side], part_q[side], 0, count[side], least, 0, 1, law, spare
             )
             for a in range(length):
@@ -278,9 +243,10 @@ def multiply_spectrum(mass, cosines, sines, rare, gone, real, imaginary):
     """
     laws, width = mass.shape
     mask = cosines.shape[0] - 1
-    number, used = np.full(width, -1), np.empty(width, dtype=np.int64)
-    starts = np.zeros(laws + 1, dtype=np.int64)
-    cells, masses = np.empty(mass.size, dtype=np.int64), np.empty(mass.size)
+    number, used = np.empty(width, np.int64), np.empty(width, np.int64)
+    number[:] = -1
+    starts = np.zeros(laws + 1, np.int64)
+    cells, masses = np.empty(mass.size, np.int64), np.empty(mass.size)
     count = distinct = 0
     for g in range(laws):
         for cell in range(width):
@@ -296,9 +262,9 @@ def multiply_spectrum(mass, cosines, sines, rare, gone, real, imaginary):
     turn_x, turn_y = np.zeros((distinct, LANES)), np.zeros((distinct, LANES))
     for first in range(0, real.shape[0], LANES):
         size = min(LANES, real.shape[0] - first)
-        a[:], b[:] = 0.0, 0.0
-        a[:size] = real[first : first + size]
-        b[:size] = imaginary[first : first + size]
+        for j in range(LANES):  # slices would take seconds to compile
+            a[j] = real[first + j] if j < size else 0.0
+            b[j] = imaginary[first + j] if j < size else 0.0
         for g in range(laws):
             if g % PATIENCE == 0:
                 left = 0
@@ -314,7 +280,8 @@ def multiply_spectrum(mass, cosines, sines, rare, gone, real, imaginary):
                     for j in range(LANES):
                         place = (used[i] * (first + j)) & mask
                         turn_x[i, j], turn_y[i, j] = cosines[place], sines[place]
-            x[:], y[:] = 0.0, 0.0
+            for j in range(LANES):
+                x[j] = y[j] = 0.0
             for i in range(starts[g], starts[g + 1]):
                 more, cell = masses[i], cells[i]
                 for j in range(LANES):
@@ -324,5 +291,5 @@ def multiply_spectrum(mass, cosines, sines, rare, gone, real, imaginary):
                 old = a[j]
                 a[j] = old * x[j] - b[j] * y[j]
                 b[j] = old * y[j] + b[j] * x[j]
-        real[first : first + size] = a[:size]
-        imaginary[first : first + size] = b[:size]
+        for j in range(size):
+            real[first + j], imaginary[first + j] = a[j], b[j]

@@ -13,7 +13,6 @@ from argmetric._expected.kernels.cells import (
 )
 from argmetric._expected.kernels.exponential import hit_curves, ratio_curves
 from argmetric._expected.kernels.harmonic import harmonic_curves
-from argmetric._expected.kernels.laws import both_laws
 from argmetric._expected.kernels.margins import solve_margins
 from argmetric._expected.kernels.rates import best_of_rates
 from argmetric._expected.kernels.screen import (
@@ -25,17 +24,18 @@ from argmetric._expected.kernels.screen import (
 )
 from argmetric._expected.kernels.segments import (
     bounded_counts,
-    chance_of_none,
     choose,
-    count_at_least,
+    count_and_chance,
     edge_logs,
     mark,
     prefix_means,
     segment_moments,
-    sort_segments,
+    sort_long,
+    sort_short,
 )
 from argmetric._expected.kernels.sums import fill_cells, sum_cells, widest_key
 from argmetric._expected.kernels.tables import (
+    both_laws,
     table_curves,
     table_laws,
     table_moments,
@@ -49,9 +49,8 @@ __all__ = [
     "both_laws",
     "bounded_counts",
     "cell_moments",
-    "chance_of_none",
     "choose",
-    "count_at_least",
+    "count_and_chance",
     "edge_logs",
     "fill_cells",
     "fill_counts",
@@ -73,7 +72,8 @@ __all__ = [
     "segment_moments",
     "smooth_curves",
     "solve_margins",
-    "sort_segments",
+    "sort_long",
+    "sort_short",
     "sum_cells",
     "table_curves",
     "table_laws",

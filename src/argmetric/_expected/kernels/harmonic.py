@@ -15,14 +15,13 @@ LANES = 8
 
 
 @kernel
-def harmonic_curves(p, q, indptr, longest, jk, jt, scale, empty, out):
-    """E[scale·tp / (jk·k + jt·t)] for every k of every segment up to `longest` items.
+def harmonic_curves(p, q, indptr, chosen, jk, jt, scale, empty, out):
+    """E[scale·tp / (jk·k + jt·t)] for every k of the chosen segments, shortest first.
 
     Natarajan's Algorithm 2: s[i] = E[scale / (i + jt·misses)], whose index i is
     jk·k + jt·hits; from k to k-1 an item joins the misses. `empty` is the value at
     k = t = 0. O((jk+jt)·m²), sums of positive terms throughout.
     """
-    chosen = by_length(indptr, longest)
     if chosen.shape[0] == 0:
         return
     last = chosen[-1]
@@ -58,25 +57,6 @@ def harmonic_curves(p, q, indptr, longest, jk, jt, scale, empty, out):
             g = chosen[begin + j]
             for k in range(indptr[g + 1] - indptr[g] + 1):
                 out[indptr[g] + g + k] = totals[LANES * k + j]
-
-
-@kernel
-def by_length(indptr, longest):
-    """Segments of at most `longest` items, the shortest first."""
-    starts = np.zeros(longest + 2, np.int64)
-    for g in range(indptr.shape[0] - 1):
-        m = indptr[g + 1] - indptr[g]
-        if m <= longest:
-            starts[m + 1] += 1
-    for m in range(longest + 1):
-        starts[m + 1] += starts[m]
-    chosen = np.empty(starts[longest + 1], np.int64)
-    for g in range(indptr.shape[0] - 1):
-        m = indptr[g + 1] - indptr[g]
-        if m <= longest:
-            chosen[starts[m]] = g
-            starts[m] += 1
-    return chosen
 
 
 @kernel

@@ -10,8 +10,6 @@ what the first one is: for k' > k
 
 and likewise for k' < k with the last hit and the last false alarm. h falls with p_i, so
 that few terms tell where the best k can be; only there E_k is summed.
-
-A law lies in an array from PAD on, with zeros before and behind it.
 """
 
 from __future__ import annotations
@@ -20,49 +18,13 @@ import math
 
 import numpy as np
 
+from argmetric._expected.kernels.tolerances import TIE, TOLERANCE
 from argmetric._jit import kernel
+from argmetric._jit.laws import PAD, add_labels, law_room
 
-PAD = 2
-TOLERANCE = 1e-18  # entries of a law below it, relative to the mean, are trimmed
-TIE = 1e-12  # values this close, relatively, are ties: the smaller k wins
 SLACK = 1e-13  # rounding of a bound
-NEAR = 6  # items on either side of the first k whose laws are one step away
-MOST = 48  # sums of one segment; past them its whole curve is quicker
-
-
-@kernel
-def add_items(p, q, first, last, tolerance, low, length, law, spare):
-    """Add items first…last-1 to a law, two at a time; returns its low and length."""
-    start, source, target = PAD, law, spare
-    i = first
-    while i < last:
-        step = min(2, last - i)
-        if step == 2:
-            none, both = q[i] * q[i + 1], p[i] * p[i + 1]
-            one = q[i] * p[i + 1] + p[i] * q[i + 1]
-        else:
-            none, one, both = q[i], p[i], 0.0
-        i += step
-        old = source[start - PAD : start + length + step]
-        new = target[PAD : PAD + length + step]
-        for a in range(new.shape[0]):
-            new[a] = none * old[a + 2] + one * old[a + 1] + both * old[a]
-        length += step
-        start = PAD
-        while length > 1 and target[start + length - 1] <= tolerance:
-            length -= 1
-        while length > 1 and target[start] <= tolerance:
-            start += 1
-            length -= 1
-            low += 1
-        target[start - 1] = target[start - 2] = 0.0
-        target[start + length] = target[start + length + 1] = 0.0
-        source, target = target, source
-    if first < last:
-        for a in range(length):
-            law[PAD + a] = source[start + a]
-        law[0] = law[1] = law[PAD + length] = law[PAD + length + 1] = 0.0
-    return low, length
+NEIGHBOURS = 6  # items on either side of the first k whose laws are one step away
+MAX_SUMS = 48  # of one segment; past them its whole curve is quicker
 
 
 @kernel
@@ -248,7 +210,7 @@ def best_of_rates(p, q, indptr, sizes, kind, zero, low, high, floor, extra, out)
             rest += others[i]
             variance += items[i] * others[i]
         tolerance = TOLERANCE * min(1.0, mean, rest)
-        width = min(m + 1, int(20.0 * math.sqrt(variance)) + 64) + 2 * PAD + 2
+        width = law_room(variance, m)
         laws = np.zeros((6, width))
         work = np.empty((3, 2 * width))
         slopes = np.empty((4, width))
@@ -256,15 +218,15 @@ def best_of_rates(p, q, indptr, sizes, kind, zero, low, high, floor, extra, out)
         bound = np.full(m + 1, np.inf)
         middle = plausible_count(items, 0, m, n, kind, low[g], high[g])
         # Laws of the hits of the first `left` and of the misses from `right` on.
-        near_left, near_right = max(middle - NEAR, 0), min(middle + NEAR, m)
+        near_left, near_right = max(middle - NEIGHBOURS, 0), min(middle + NEIGHBOURS, m)
         left, right = min(near_left, extra[g]), max(near_right, extra[g])
         hit, spare_hit, hit_now = laws[0], laws[1], laws[2]
         miss, spare_miss, miss_now = laws[3], laws[4], laws[5]
         hit[PAD] = miss[PAD] = 1.0
-        hit_low, hit_length = add_items(
+        hit_low, hit_length, _ = add_labels(
             items, others, 0, left, tolerance, 0, 1, hit, spare_hit
         )
-        miss_low, miss_length = add_items(
+        miss_low, miss_length, _ = add_labels(
             items, others, right, m, tolerance, 0, 1, miss, spare_miss
         )
         first, last = low[g], high[g]
@@ -272,18 +234,20 @@ def best_of_rates(p, q, indptr, sizes, kind, zero, low, high, floor, extra, out)
         at_extra = 0.0
         while True:
             if k < left or k > right:
-                left, right = max(k - NEAR, 0), min(k + NEAR, m)
+                left, right = max(k - NEIGHBOURS, 0), min(k + NEIGHBOURS, m)
                 hit[:], miss[:] = 0.0, 0.0
                 hit[PAD] = miss[PAD] = 1.0
-                hit_low, hit_length = add_items(
+                hit_low, hit_length, _ = add_labels(
                     items, others, 0, left, tolerance, 0, 1, hit, spare_hit
                 )
-                miss_low, miss_length = add_items(
+                miss_low, miss_length, _ = add_labels(
                     items, others, right, m, tolerance, 0, 1, miss, spare_miss
                 )
-            hit_now[: hit_length + 2 * PAD] = hit[: hit_length + 2 * PAD]
-            miss_now[: miss_length + 2 * PAD] = miss[: miss_length + 2 * PAD]
-            now_low, now_length = add_items(
+            for a in range(hit_length + 2 * PAD):
+                hit_now[a] = hit[a]
+            for a in range(miss_length + 2 * PAD):
+                miss_now[a] = miss[a]
+            now_low, now_length, _ = add_labels(
                 items,
                 others,
                 left,
@@ -294,7 +258,7 @@ def best_of_rates(p, q, indptr, sizes, kind, zero, low, high, floor, extra, out)
                 hit_now,
                 spare_hit,
             )
-            rest_low, rest_length = add_items(
+            rest_low, rest_length, _ = add_labels(
                 items,
                 others,
                 k,
@@ -315,7 +279,7 @@ def best_of_rates(p, q, indptr, sizes, kind, zero, low, high, floor, extra, out)
                 # The first sum was at `extra`; now to where the best may be.
                 at_extra, asked = value[k], False
                 if k < near_left:
-                    hit_low, hit_length = add_items(
+                    hit_low, hit_length, _ = add_labels(
                         items,
                         others,
                         left,
@@ -328,7 +292,7 @@ def best_of_rates(p, q, indptr, sizes, kind, zero, low, high, floor, extra, out)
                     )
                     left = near_left
                 if k > near_right:
-                    miss_low, miss_length = add_items(
+                    miss_low, miss_length, _ = add_labels(
                         items,
                         others,
                         near_right,
@@ -389,7 +353,7 @@ def best_of_rates(p, q, indptr, sizes, kind, zero, low, high, floor, extra, out)
             k, open_ = next_count(value, bound, first, last, best, top, bar)
             if open_ == 0:
                 break
-            if sums == MOST:
+            if sums == MAX_SUMS:
                 sums = 0
                 break
             wide = open_ > 2
@@ -424,7 +388,7 @@ def bounds_above(p, q, k, last, top, law, gain, loss, value, bound):
 
 @kernel
 def bounds_below(p, q, k, first, bar, law, gain, loss, value, bound):
-    """The same below k, as far down as a bound reaches the bar."""
+    """Bound E below k, as far down as a bound reaches the bar."""
     level, i, run = value[k], k, 1
     while i > first:
         worth, cost = both_worths(law, 0, p[i - 1], q[i - 1], gain, loss)

@@ -9,11 +9,11 @@ import threading
 
 import numpy as np
 
+from argmetric._expected.plan import is_short
 from argmetric._input.types import Floats, Integers
 
 BLOCK = 64  # items of a law that is made beside others
 NEVER = -760.0  # a logarithm whose exponential is 0
-MOST_KEPT = 32  # items of a vector whose arrays are kept: at most 50 kB each
 
 
 def label_powers(p: Floats, q: Floats, orders: int) -> Floats:
@@ -189,13 +189,13 @@ class _Room:
 
 
 class _Rooms(threading.local):
-    """Those of a thread; of short vectors, which services ask for again and again."""
+    """Rooms of a thread for short vectors: at most 0.2 MB each."""
 
     def __init__(self) -> None:
         self.kept: dict[int, _Room] = {}
 
     def of(self, m: int) -> _Room:
-        if m > MOST_KEPT:
+        if not is_short(m):
             return _Room(m)
         if m not in self.kept:
             self.kept[m] = _Room(m)
@@ -254,7 +254,7 @@ def smooth_curves(
     rate: Floats,
     out: Floats,
 ) -> None:
-    """The same by quadrature over T: see the compiled twin for `powers` and `rows`."""
+    """Affine curves by quadrature over T; the compiled twin says what `rows` hold."""
     if not rate.size:
         floor, rate = np.ones(hits_k.size), np.zeros(hits_k.size)
     degrees = np.arange(1, powers.shape[1] + 1)

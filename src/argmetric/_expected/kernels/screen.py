@@ -13,8 +13,8 @@ import math
 import numpy as np
 
 from argmetric._jit import kernel
+from argmetric._jit.laws import PAD, add_labels
 
-PAD = 2
 SURE = 1e-12  # variance of a law that is one point
 FOLD = 63  # partial sums of so many items and one: equal items do not drift
 ORDERS = 5
@@ -219,7 +219,8 @@ def power_sums_at(p, q, indptr, group, count, out):
                     total[r] = larger
                 partial[:] = 0.0
         done = count[i]
-        out[:, i] = total + partial
+        for r in range(out.shape[0]):
+            out[r, i] = total[r] + partial[r]
 
 
 @kernel
@@ -248,43 +249,22 @@ def laws_at(
     room = 0
     for i in range(count.shape[0]):
         room = max(room, count[i] + seed_length[group[i]])
-    laws = np.zeros((2, room + 2 * PAD + 2))
+    law, spare = np.zeros(room + 2 * PAD + 2), np.zeros(room + 2 * PAD + 2)
     now, done, low, length, lost = -1, 0, 0, 1, 0.0
-    source, target, begin = laws[0], laws[1], PAD
     for i in range(group.shape[0]):
         if group[i] != now:
-            now, done, lost, begin = group[i], 0, 0.0, PAD
+            now, done, lost = group[i], 0, 0.0
             length = seed_length[now]
             low = int(seeds[seed_start[now]])
-            source[: length + 2 * PAD] = 0.0
+            law[: length + 2 * PAD] = 0.0
             for a in range(length):
-                source[PAD + a] = seed_weights[seed_start[now] + a]
-        limit, last = tolerance[now], indptr[now] + count[i]
-        j = indptr[now] + done
-        while j < last:
-            step = min(2, last - j)
-            if step == 2:
-                none, both = q[j] * q[j + 1], p[j] * p[j + 1]
-                one = q[j] * p[j + 1] + p[j] * q[j + 1]
-            else:
-                none, one, both = q[j], p[j], 0.0
-            j += step
-            old = source[begin - PAD : begin + length + step]
-            new = target[PAD : PAD + length + step]
-            for a in range(new.shape[0]):
-                new[a] = none * old[a + 2] + one * old[a + 1] + both * old[a]
-            begin, length = PAD, length + step
-            while length > 1 and target[begin + length - 1] < limit:
-                length -= 1
-                lost += target[begin + length]
-            while length > 1 and target[begin] < limit:
-                lost += target[begin]
-                begin, length, low = begin + 1, length - 1, low + 1
-            target[begin - 1] = target[begin - 2] = 0.0
-            target[begin + length] = target[begin + length + 1] = 0.0
-            source, target = target, source
-        done = count[i]
+                law[PAD + a] = seed_weights[seed_start[now] + a]
+        first, last = indptr[now] + done, indptr[now] + count[i]
+        low, length, more = add_labels(
+            p, q, first, last, tolerance[now], low, length, law, spare
+        )
+        done, lost = count[i], lost + more
         lengths[i], dropped[i] = length, lost
         for a in range(length):
             points[start[i] + a] = low + a
-            weights[start[i] + a] = source[begin + a]
+            weights[start[i] + a] = law[PAD + a]

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 
+from argmetric._expected.kernels.tolerances import TIE
 from argmetric._jit import kernel
 from argmetric._jit.lanes import above, alike, eight, put
 
@@ -15,7 +16,6 @@ MOVES = 8  # of an item, on the mean, past which insertion is given up
 PLACE = 0xFFFFFFFF  # lower half of a word: the place of an item in its segment
 DESCENDING = 0x7FFFFFFFFFFFFFFF  # bits that turn the order of positive numbers
 NEVER = -760.0  # a logarithm whose exponential is 0
-TIE = 1e-12  # values this close, relatively, are ties: the smaller k wins
 
 
 @kernel
@@ -109,63 +109,48 @@ def put_in_order(values, words, rows, most_moves, key, order):
 
 
 @kernel
-def sort_long(score, rows, values, words, spare, counts, key, order):
-    """Sort one segment of any length: by the upper halves, or by both."""
-    length = rows.shape[0]
-    for i in range(length):
-        values[i] = score[rows[i]] + 0.0  # no -0.0, which has other bits
-        words[i] = i
-    bits = values.view(np.int64)
-    for halves in (1, 2):
-        if halves == 2:
-            pack(bits, 32, words, spare)
-            if not sort_words(spare, words, counts):
-                words, spare = spare, words
-        pack(bits, 0, words, spare)
-        if not sort_words(spare, words, counts):
-            words, spare = spare, words
-        if put_in_order(values, words, rows, MOVES * length, key, order):
-            return
-
-
-@kernel
-def sort_segments(score, rows, indptr, key, order):
-    """Sort every segment by descending score, ties by position.
+def sort_short(score, rows, indptr, key, order):
+    """Sort every segment of at most RUN rows by descending score, ties by position.
 
     `rows` lists the row numbers of the segments, one segment behind the other;
     `key` and `order` receive the scores and the row numbers.
     """
-    longest = lanes = 0
+    lanes, count = 0, indptr.shape[0] - 1
     firsts, lasts = np.empty(LANES, np.int64), np.empty(LANES, np.int64)
-    for g in range(indptr.shape[0] - 1):
-        length = indptr[g + 1] - indptr[g]
-        longest = max(longest, length)
-        if length <= RUN:
+    for g in range(count):
+        if indptr[g + 1] - indptr[g] <= RUN:
             firsts[lanes], lasts[lanes] = indptr[g], indptr[g + 1]
             lanes += 1
-            if lanes == LANES:
-                sort_runs(score, rows, firsts, lasts, lanes, key, order)
-                lanes = 0
-    sort_runs(score, rows, firsts, lasts, lanes, key, order)
-    if longest <= RUN:
-        return
-    values = np.empty(longest)
-    words, spare = np.empty(longest, np.int64), np.empty(longest, np.int64)
-    counts = np.empty((4, 256), np.int64)
+        if lanes == LANES or g == count - 1:
+            sort_runs(score, rows, firsts, lasts, lanes, key, order)
+            lanes = 0
+
+
+@kernel
+def sort_long(score, rows, indptr, values, bits, words, spare, counts, key, order):
+    """Sort every segment of more than RUN rows: by the upper halves, or by both.
+
+    `bits` are those of `values`; both, `words` and `spare` have a place for each row of
+    the longest segment.
+    """
     for g in range(indptr.shape[0] - 1):
-        part = slice(indptr[g], indptr[g + 1])
-        m = part.stop - part.start
-        if m > RUN:
-            sort_long(
-                score,
-                rows[part],
-                values[:m],
-                words[:m],
-                spare[:m],
-                counts,
-                key[part],
-                order[part],
-            )
+        start, length = indptr[g], indptr[g + 1] - indptr[g]
+        if length <= RUN:
+            continue
+        for i in range(length):
+            values[i] = score[rows[start + i]] + 0.0  # no -0.0, which has other bits
+            words[i] = i
+        source, target = words[:length], spare[:length]
+        own = rows[start : start + length]
+        own_key, own_order = key[start : start + length], order[start : start + length]
+        for halves in (1, 2):
+            for half in range(2 - halves, 2):
+                pack(bits, 32 * (1 - half), source, target)
+                if not sort_words(target, source, counts):
+                    source, target = target, source
+            most = MOVES * length
+            if put_in_order(values, source, own, most, own_key, own_order):
+                break
 
 
 @kernel
@@ -217,19 +202,6 @@ def log_of_none(p, q):
         if total < NEVER:
             return -np.inf
     return total
-
-
-@kernel
-def chance_of_none(q, indptr, out):
-    """P(no positive) of every segment, to 300 places after the point."""
-    for g in range(indptr.shape[0] - 1):
-        product = 1.0
-        for i in range(indptr[g], indptr[g + 1]):
-            product *= q[i]
-            if product < 1e-300:  # smaller numbers are slow
-                product = 0.0
-                break
-        out[g] = product
 
 
 @kernel
@@ -305,10 +277,14 @@ def mark(order, indptr, best, labels):
 
 
 @kernel
-def count_at_least(key, indptr, cut, out):
-    """Number of items of every segment with key ≥ cut, key descending."""
+def count_and_chance(key, q, indptr, cut, count, none):
+    """Per segment: items with key ≥ cut, key descending; and P(no positive).
+
+    The chance to 300 places after the point: smaller numbers are slow.
+    """
     for g in range(indptr.shape[0] - 1):
-        k = 0
-        while k < indptr[g + 1] - indptr[g] and key[indptr[g] + k] >= cut:
-            k += 1
-        out[g] = k
+        k, product = 0, 1.0
+        for i in range(indptr[g], indptr[g + 1]):
+            k += key[i] >= cut
+            product = product * q[i] if product >= 1e-300 else 0.0
+        count[g], none[g] = k, product

@@ -1,0 +1,4 @@
+"""Tolerances that kernels and their drivers share."""
+
+TIE = 1e-12  # values this close, relatively, are ties: the smaller count wins
+TOLERANCE = 1e-18  # entries of a law below it are trimmed, their mass is counted

@@ -1,0 +1,217 @@
+"""The route table: which algorithm computes an expectation, and why.
+
+All routes give the same values up to rounding; a limit decides about time alone, or
+says from where on an approximation is exact to rounding. Every limit of the engine
+stands here with what was measured on both sides of it (one core, a warm cache);
+drivers ask the functions below and never compare sizes themselves.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from argmetric._input.types import Booleans, Floats, Integers
+from argmetric.metrics import (
+    AffineForm,
+    CustomMetric,
+    Form,
+    ItemForm,
+    MeanForm,
+    Metric,
+    RatesForm,
+    RatioForm,
+)
+
+# -- by rows ------------------------------------------------------------------------
+# One vector of so few rows is summed over a remembered table of the metric's values;
+# so are groups of a metric of which nothing but its values is known. At 64 rows F1
+# takes 0.49 ms a call by its table and 1.6 ms by exponential sums in numpy, MCC 0.49
+# and 2.6 ms. At 96 rows the table would still win, but takes 1.5 MB of each size.
+SHORT_ROWS = 64
+# Groups of so few rows share the table of their size, if the metric has a form. At 32
+# rows: Jaccard 220 ns a row by tables, 440 without; G-mean 210 and 400; MCC 220 and
+# 290. At 64 rows: Jaccard 440 and 430; G-mean 430 and 360; MCC 450 and 290.
+TABLE_ROWS = 32
+# Many groups of one size share a larger table of a function. At 80 rows: 0.7 µs a row
+# by the table, 2.8 µs by sums over laws; at 100 rows 1.0 and 2.8 µs, but 8 MB.
+SHARED_TABLE_ROWS = 80
+SHARING = 40  # such a table pays for as many groups as its squared size over this
+# Groups of so few rows are summed in quadratic time, exponential sums come above. F1:
+# 200 ns a row and 480 at 100 rows, 320 and 460 at 200, 480 and 450 at 300. Balanced
+# accuracy, by the law of T without one item: 380 and 670 at 128 rows, 410 and 650 at
+# 200.
+QUADRATIC_ROWS = 200
+# One vector of so few rows runs in numpy, so that numba is not loaded: 0.35 s. F1 at
+# 1,000 rows: 3.8 ms a call in numpy, 1.4 by kernels; 12 and 2.2 ms at 4,096 rows.
+NUMPY_ROWS = 4096
+# One vector of as many rows is decided from a histogram. F1: 7.5 ms by the histogram
+# and 12 sorted at 50,000 rows, 6.2 and 5.8 at 20,000. MCC: 10 and 12; 8.4 and 6.8.
+HISTOGRAM_ROWS = 50_000
+# A function on which quadratures disagree is summed again over whole laws: 0.04 s by
+# quadrature and 1 s by whole laws at 5,000 rows. Longer vectors keep their error.
+WHOLE_LAW_ROWS = 5000
+# -- by the variance of the number of positives -------------------------------------
+# Jaccard: 290 ns a row by the law of the misses and 510 by exponential sums at 10, 340
+# and 390 at 40, 330 and 320 at 80.
+MISS_LAW_VARIANCE = 40.0
+# Functions of the counts: from here on eight points err by less than 1e-10. At a
+# variance of 60: 5 µs a row by quadrature, 11 by whole laws; 4 and 42 at 200.
+QUADRATURE_VARIANCE = 60.0
+# Metrics affine in tp: from here on 16 points err by less than 1e-14. MCC at a variance
+# of 100: 310 ns a row by quadrature, 410 by the law; 310 and 490 at 200.
+AFFINE_QUADRATURE_VARIANCE = 100.0
+# -- by expected positives ----------------------------------------------------------
+# The histogram leaves out the chance that no row is positive: at most e^-45 from here
+# on, which rounds away. With fewer the rows are sorted.
+HISTOGRAM_POSITIVES = 45.0
+
+
+class Plan(NamedTuple):
+    """The route that was taken, and why."""
+
+    name: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.why}: {self.name}"
+
+
+@dataclass
+class Preference:
+    """What a process that has been warmed up asks for: kernels for all sizes."""
+
+    kernels: bool = False
+
+
+PREFERENCE = Preference()
+
+
+def runs_in_numpy(rows: int) -> bool:
+    """Whether one vector does without kernels: by its size, and by `warmup`."""
+    return rows <= NUMPY_ROWS and not PREFERENCE.kernels
+
+
+def loaded(kernels: str, otherwise: Any) -> Any:
+    """A module of kernels if this process has it, else its twin of the same bits."""
+    return sys.modules.get(f"argmetric._expected.kernels.{kernels}", otherwise)
+
+
+def is_short(rows: int) -> bool:
+    """Whether one vector is summed over a remembered table, whatever its metric."""
+    return rows <= SHORT_ROWS
+
+
+def is_long(rows: int) -> bool:
+    """Whether one vector is decided from a histogram, without a sort."""
+    return rows >= HISTOGRAM_ROWS
+
+
+def is_smooth(metric: Metric) -> bool:
+    """Whether a rough curve tells where the best count can be."""
+    return isinstance(metric, CustomMetric) and metric.smooth
+
+
+def table_rows(form: Form | None, *, harmonic: bool = False) -> int:
+    """Rows up to which a group is summed over the table of its size."""
+    if harmonic:
+        return QUADRATIC_ROWS
+    return SHORT_ROWS if form is None else TABLE_ROWS
+
+
+def by_item_law(rows: Integers) -> Booleans:
+    """Groups whose item weights come from the law of T without one item."""
+    return rows <= QUADRATIC_ROWS
+
+
+def by_miss_law(variance: Floats) -> Booleans:
+    """Segments whose misses have so narrow a law that it is summed item by item."""
+    return variance < MISS_LAW_VARIANCE
+
+
+def by_affine_quadrature(variance: Floats) -> Booleans:
+    """Segments whose law of T is replaced by the points of a quadrature."""
+    return variance >= AFFINE_QUADRATURE_VARIANCE
+
+
+def plan(
+    metric: Metric,
+    form: Form | None,
+    rows: int,
+    variance: float,
+    *,
+    groups: int = 1,
+    harmonic: bool = False,
+    method: str = "auto",
+) -> Plan:
+    """The route of one sorted vector, or of groups of so many rows each.
+
+    `form` is the form that the engine can use on these rows; `harmonic` says whether
+    it has whole steps. Vectors that need no sort are planned where they are decided.
+    """
+    alone = groups == 1
+    known = form is not None and method == "auto"
+    in_numpy = alone and known and runs_in_numpy(rows)
+    size = f"{rows:,} rows" if alone else f"{groups:,} groups of {rows:,} rows"
+    why = f"{'numpy' if in_numpy else 'kernels'}; {size}"
+    if method == "reference":
+        return Plan("the published algorithm", f"method='reference'; {size}")
+    if method == "windows":
+        return Plan("sums over whole laws", f"method='windows'; {size}")
+    if alone and is_short(rows):
+        return Plan("table of all counts", f"{size}, {SHORT_ROWS} or fewer")
+    if isinstance(form, MeanForm):
+        return Plan("exact curve from means", why)
+    if rows <= TABLE_ROWS and not alone:
+        return Plan("table of all counts", why)
+    if isinstance(metric.form, RatesForm):
+        return Plan("bounds, and exact sums where the best can be", why)
+    if form is None:
+        return _plan_of_function(metric, rows, variance, why)
+    return Plan(_known_route(form, rows, variance, alone, in_numpy, harmonic), why)
+
+
+def _plan_of_function(metric: Metric, rows: int, variance: float, why: str) -> Plan:
+    if rows <= SHORT_ROWS:
+        return Plan("table of all counts", why)
+    if is_smooth(metric):
+        return Plan("rough curve, and exact sums at its top", why)
+    if variance < QUADRATURE_VARIANCE:
+        return Plan("exact curve by sums over whole laws", why)
+    return Plan("curve by quadrature over both laws, its error estimated", why)
+
+
+def _known_route(
+    form: Form, rows: int, variance: float, alone: bool, in_numpy: bool, harmonic: bool
+) -> str:
+    if isinstance(form, AffineForm):
+        if variance >= AFFINE_QUADRATURE_VARIANCE:
+            return "exact curve by quadrature over the positives"
+        return "exact curve by the law of the positives without one item"
+    if harmonic and not in_numpy and rows <= QUADRATIC_ROWS:
+        return "exact curve by quadratic sums"
+    if isinstance(form, ItemForm) and not alone and rows <= QUADRATIC_ROWS:
+        return "exact curve by the law of the positives without one item"
+    if not in_numpy and as_jaccard_like(form) and variance < MISS_LAW_VARIANCE:
+        return "exact curve by the law of the misses"
+    return "exact curve by exponential sums"
+
+
+def as_jaccard_like(form: Form) -> bool:
+    """Whether the denominator grows with k and the misses alone: as of Jaccard."""
+    if not (isinstance(form, RatioForm) and form.counts_hits_only):
+        return False
+    _, d1, d2, d3 = form.d
+    return d1 + d3 == 0 and d2 > 0 and d3 > 0
+
+
+def is_affordable(rows: Integers) -> Booleans:
+    """Vectors that may be summed again over whole laws where quadratures disagree."""
+    return rows <= WHOLE_LAW_ROWS
+
+
+def can_use_histogram(mean: float, n: int | float = math.inf) -> bool:
+    """Whether there are surely positives, and negatives where `n` is given."""
+    return min(mean, n - mean) >= HISTOGRAM_POSITIVES
