@@ -123,9 +123,6 @@ HELD_BY = {
         "test_hit_curves": "hit_curves",
         "test_ratio_curves": "ratio_curves",
     },
-    "harmonic": {
-        "test_harmonic_curves": "harmonic_curves",
-    },
     "grouping": {
         "test_ids_that_lie_close_are_numbered_by_counting": (
             "count_codes number_close_ids"
@@ -204,6 +201,7 @@ HELD_BY = {
         "test_cells_and_sums_are_those_of_both_laws": "fill_cells sum_cells widest_key",
     },
     "tables": {
+        "test_harmonic_curves": "harmonic_curves",
         "test_laws_of_short_vectors_are_the_same_to_the_bit": "both_laws",
         "test_table_kernels": "table_curves table_laws table_moments",
     },

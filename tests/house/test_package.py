@@ -237,8 +237,10 @@ def test_warmup_leaves_nothing_to_compile():
     from argmetric._expected.kernels import compiled
     from argmetric.stream.kernels import rules, stream
 
-    for name in compiled.__all__:
-        assert getattr(compiled, name).signatures, name
+    kernels = {name: one for name, one in vars(compiled).items() if callable(one)}
+    assert len(kernels) > 30
+    for name, one in kernels.items():
+        assert one.signatures, name
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(50, 3)), rng.integers(0, 2, 50)
     used = [getattr(stream, name) for name in ("mixture_sparse", "compress")]

@@ -12,6 +12,7 @@ import numpy as np
 from argmetric._expected import (
     TIE,
     Choice,
+    CountRange,
     Tables,
     choose_counts,
     choose_on_curves,
@@ -131,12 +132,12 @@ class Question(NamedTuple):
         self, segments: Segments, low: Integers, high: Integers, extra: Integers
     ) -> tuple[Choice, Callable[[], Floats]]:
         """Best counts of segments, values at `extra`, and what makes the curves."""
-        limits = low, high, self.tie_floor(segments), extra
+        asked = CountRange(low, high, self.tie_floor(segments), extra)
         if has_search(self.metric, self.method, segments):
-            choice = choose_counts(segments, self.metric, *limits, tables=self.tables)
+            choice = choose_counts(segments, self.metric, asked, tables=self.tables)
             return choice, cache(lambda: self.curves(segments)[0])
         curves, errors = self.curves(segments)
-        return choose_on_curves(segments, self.metric, curves, errors, *limits), (
+        return choose_on_curves(segments, self.metric, curves, errors, asked), (
             lambda: curves
         )
 

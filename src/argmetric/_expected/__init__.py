@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from argmetric._expected._long import choose_in_long as choose_in_long
     from argmetric._expected._powers import PlacedSums as PlacedSums
     from argmetric._expected._search import Choice as Choice
+    from argmetric._expected._search import CountRange as CountRange
     from argmetric._expected._search import choose_counts as choose_counts
     from argmetric._expected._search import choose_on_curves as choose_on_curves
     from argmetric._expected._search import has_search as has_search
@@ -62,6 +63,7 @@ __getattr__, __dir__, __all__ = lazy_names(
         ),
         "_powers": ("PlacedSums",),
         "_search": (
+            "CountRange",
             "Choice",
             "choose_counts",
             "choose_on_curves",

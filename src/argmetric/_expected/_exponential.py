@@ -113,19 +113,9 @@ def law_weights(
     worth = np.append(0.0, t[1:] ** -exponent)
     one, nothing, absent = np.ones(t.size), np.zeros(t.size), np.zeros(0)
     places = np.zeros(segments.n_segments, dtype=np.int64)  # all read the same powers
-    backend.affine_curves(
-        segments.p,
-        segments.q,
-        segments.indptr,
-        places,
-        one,
-        worth,
-        nothing,
-        nothing,
-        absent,
-        absent,
-        out,
-    )
+    common = segments.p, segments.q, segments.indptr, places
+    factors = one, worth, nothing, nothing, absent, absent
+    backend.affine_curves(*common, *factors, out)
 
 
 def exponential_weights(
@@ -135,22 +125,8 @@ def exponential_weights(
     base = (segments.sizes - segments.lengths).astype(np.float64)
     low, high = base + 1.0, base + np.maximum(segments.lengths, 1)
     chosen, ends, nodes, weights = choose_nodes(exponent, low, high)
-    backend.hit_curves(
-        segments.p,
-        segments.q,
-        segments.indptr,
-        chosen,
-        ends,
-        nodes,
-        weights,
-        exponent,
-        base,
-        0.0,
-        1.0,
-        low,
-        high,
-        out,
-    )
+    common = (segments.p, segments.q, segments.indptr, chosen, ends, nodes, weights)
+    backend.hit_curves(*common, exponent, base, 0.0, 1.0, low, high, out)
 
 
 def item_curves(

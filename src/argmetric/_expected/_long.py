@@ -75,7 +75,7 @@ def choose_in_long(
         return None
     evaluator.begin(total)
     edges = replace(edges, sums=edges.sums[: evaluator.terms])
-    search = Search(evaluator, n, low, high, floor)
+    search = HistogramSearch(evaluator, n, low, high, floor)
     half = value_at_half(search, items, edges)
     if half is None:
         return None
@@ -140,7 +140,7 @@ class CandidateRange:
     most: float
 
 
-class Search:
+class HistogramSearch:
     """What is known of the best k so far."""
 
     def __init__(
@@ -289,7 +289,7 @@ class Search:
 
 
 def value_at_half(
-    search: Search, items: Items, edges: Edges
+    search: HistogramSearch, items: Items, edges: Edges
 ) -> tuple[int, float] | None:
     """How many p are one half or more, and what it is worth to choose these."""
     at = int(np.flatnonzero(edges.at == 0.5)[0])

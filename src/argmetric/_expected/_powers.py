@@ -25,7 +25,7 @@ from argmetric._expected._affine import (
 from argmetric._expected._exponential import choose_nodes
 from argmetric._expected._hermite import MAX_NODES, points_and_weights
 from argmetric._expected._sums import N_NODES, SAFETY
-from argmetric._expected.kernels.reference import law_of_items, rates_on_counts
+from argmetric._expected.kernels.reference import KINDS, law_of_items, rates_on_counts
 from argmetric._expected.plan import (
     AFFINE_QUADRATURE_VARIANCE,
     QUADRATURE_VARIANCE,
@@ -41,7 +41,6 @@ from argmetric.metrics import (
     RatioForm,
 )
 
-KINDS = {"geometric": 0, "harmonic": 1, "quadratic": 2}
 RELATIVE_ERROR = 1e-12
 ROUNDING = 4 * 2.0**-53  # of sums of powers, relatively
 PRUNE = 34.0  # -log of the tolerance of exponential sums, and a little

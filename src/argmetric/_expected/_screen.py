@@ -54,7 +54,7 @@ def rough_values(sums: Sums) -> tuple[Floats, Floats]:
     return out, other
 
 
-class Search:
+class ScreenedSearch:
     """What is known of the curves while the best counts are looked for.
 
     All values have the sign with which more is better.
@@ -160,7 +160,7 @@ def search_any(
     And the error of every segment, and which segments were settled. The value at
     `extra` is known too.
     """
-    search = Search(Sums.of(segments, metric, backend), low, high, floor)
+    search = ScreenedSearch(Sums.of(segments, metric, backend), low, high, floor)
     search.run(extra)
     if math.isnan(metric.zero_division):
         # The outcomes that count may be rare: their laws need more than is kept here.

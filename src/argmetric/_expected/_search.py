@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from types import ModuleType
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,12 +16,24 @@ from argmetric._expected._curves import (
 )
 from argmetric._expected._edges import prob_none_or_all_positive
 from argmetric._expected._tables import Tables, refuse_infinite, sharing_sizes
+from argmetric._expected.kernels.reference import KINDS
 from argmetric._expected.plan import is_smooth, table_rows
 from argmetric._input.segments import Method, Segments
 from argmetric._input.types import Booleans, Floats, Integers
 from argmetric.metrics import Metric, RatesForm
 
-KINDS = {"geometric": 0, "harmonic": 1, "quadratic": 2}
+
+class CountRange(NamedTuple):
+    """Per segment: the allowed k, what is a tie, and a k whose value is asked for."""
+
+    low: Integers
+    high: Integers
+    floor: Floats
+    extra: Integers
+
+    def take(self, chosen: Integers) -> CountRange:
+        low, high, floor, extra = self
+        return CountRange(low[chosen], high[chosen], floor[chosen], extra[chosen])
 
 
 @dataclass(frozen=True)
@@ -53,19 +66,14 @@ def searched(metric: Metric, segments: Segments) -> Booleans:
 def choose_counts(
     segments: Segments,
     metric: Metric,
-    low: Integers,
-    high: Integers,
-    floor: Floats,
-    extra: Integers,
+    asked: CountRange,
     *,
     tables: Tables | None = None,
 ) -> Choice:
-    """Best k of every segment within low…high; ties go to the smaller k.
+    """Best k of every segment within its range; ties go to the smaller k.
 
-    Values within 1e-12, relatively, or within the floor of the best are ties. The
-    value at `extra` is wanted too.
+    Values within 1e-12, relatively, or within the floor of the best are ties.
     """
-    arguments = low, high, floor, extra
     count = segments.n_segments
     real = [np.zeros(count) for _ in range(3)]
     choice = Choice(np.zeros(count, dtype=np.int64), *real)
@@ -78,15 +86,15 @@ def choose_counts(
     search = search_values if is_smooth(metric) else search_rates
     settled = np.zeros(count, dtype=bool)
     if long.any():
-        found, settled = search(segments, metric, long, *arguments)
+        found, settled = search(segments, metric, long, asked)
         put(np.flatnonzero(settled), found)
     for chosen in (np.flatnonzero(~long), np.flatnonzero(long & ~settled)):
         if chosen.size:
             part = segments.take(chosen)
             curves, errors = expected_curves(part, metric, tables=tables)
             refuse_infinite(curves, metric)
-            some = low[chosen], high[chosen], floor[chosen], extra[chosen]
-            put(chosen, choose_on_curves(part, metric, curves, errors, *some))
+            found = choose_on_curves(part, metric, curves, errors, asked.take(chosen))
+            put(chosen, found)
     return choice
 
 
@@ -94,10 +102,7 @@ def search_rates(
     segments: Segments,
     metric: Metric,
     wanted: Booleans,
-    low: Integers,
-    high: Integers,
-    floor: Floats,
-    extra: Integers,
+    asked: CountRange,
 ) -> tuple[Choice, Booleans]:
     """Choices of the segments that were settled, and which those are.
 
@@ -113,16 +118,10 @@ def search_rates(
     part = segments.take(chosen)
     out = np.zeros((4, chosen.size))
     backend.best_of_rates(
-        part.p,
-        part.q,
-        part.indptr,
-        part.sizes,
+        *(part.p, part.q, part.indptr, part.sizes),
         KINDS[form.mean],
         metric.zero_division,
-        low[chosen],
-        high[chosen],
-        floor[chosen],
-        extra[chosen],
+        *asked.take(chosen),
         out,
     )
     settled = np.zeros(segments.n_segments, dtype=bool)
@@ -140,10 +139,7 @@ def search_values(
     segments: Segments,
     metric: Metric,
     wanted: Booleans,
-    low: Integers,
-    high: Integers,
-    floor: Floats,
-    extra: Integers,
+    asked: CountRange,
 ) -> tuple[Choice, Booleans]:
     """Choices for a metric of which nothing is known but its values.
 
@@ -153,11 +149,11 @@ def search_values(
 
     chosen = np.flatnonzero(wanted)
     part = segments.take(chosen)
-    some = low[chosen], high[chosen], floor[chosen], extra[chosen]
+    some = asked.take(chosen)
     curves, errors, found = search_any(part, metric, *some, compiled())
     settled = np.zeros(segments.n_segments, dtype=bool)
     settled[chosen] = found
-    choice = choose_on_curves(part, metric, curves, errors, *some)
+    choice = choose_on_curves(part, metric, curves, errors, some)
     return Choice(
         choice.best[found],
         choice.expected[found],
@@ -171,15 +167,13 @@ def choose_on_curves(
     metric: Metric,
     curves: Floats,
     errors: Floats,
-    low: Integers,
-    high: Integers,
-    floor: Floats,
-    extra: Integers,
+    asked: CountRange,
 ) -> Choice:
     """Best counts from the curves of all segments."""
     backend: ModuleType = choose_backend(segments)
     best = np.zeros(segments.n_segments, dtype=np.int64)
     sign = 1.0 if metric.greater_is_better else -1.0
+    low, high, floor, extra = asked
     backend.choose(curves, segments.indptr, low, high, sign, floor, best)
     start = segments.indptr[:-1] + np.arange(segments.n_segments)
     return Choice(best, curves[start + best], curves[start + extra], errors)

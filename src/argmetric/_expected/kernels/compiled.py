@@ -1,4 +1,5 @@
 """The compiled kernels under one name, beside their numpy twins in `reference`."""
+# ruff: noqa: F401
 
 from argmetric._expected.kernels.affine import affine_curves, miss_curves, smooth_curves
 from argmetric._expected.kernels.atoms import bin_atoms, merge_atoms
@@ -12,7 +13,6 @@ from argmetric._expected.kernels.cells import (
     trim_boxes,
 )
 from argmetric._expected.kernels.exponential import hit_curves, ratio_curves
-from argmetric._expected.kernels.harmonic import harmonic_curves
 from argmetric._expected.kernels.margins import solve_margins
 from argmetric._expected.kernels.rates import best_of_rates
 from argmetric._expected.kernels.screen import (
@@ -36,48 +36,8 @@ from argmetric._expected.kernels.segments import (
 from argmetric._expected.kernels.sums import fill_cells, sum_cells, widest_key
 from argmetric._expected.kernels.tables import (
     both_laws,
+    harmonic_curves,
     table_curves,
     table_laws,
     table_moments,
 )
-
-__all__ = [
-    "add_cells",
-    "affine_curves",
-    "best_of_rates",
-    "bin_atoms",
-    "both_laws",
-    "bounded_counts",
-    "cell_moments",
-    "choose",
-    "count_and_chance",
-    "edge_logs",
-    "fill_cells",
-    "fill_counts",
-    "harmonic_curves",
-    "hit_curves",
-    "law_boxes",
-    "laws_at",
-    "mark",
-    "merge_atoms",
-    "miss_curves",
-    "multiply_spectrum",
-    "place_cells",
-    "power_sums_at",
-    "prefix_means",
-    "ratio_curves",
-    "rough_cells",
-    "rough_laws",
-    "rough_sums",
-    "segment_moments",
-    "smooth_curves",
-    "solve_margins",
-    "sort_long",
-    "sort_short",
-    "sum_cells",
-    "table_curves",
-    "table_laws",
-    "table_moments",
-    "trim_boxes",
-    "widest_key",
-]

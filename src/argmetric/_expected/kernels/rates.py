@@ -193,6 +193,31 @@ def plausible_count(p, start, stop, n, kind, low, high):
 
 
 @kernel
+def extend(p, q, first, last, tolerance, box, law, spare):
+    """Add labels first…last-1 to a law; `box` has its low and its length."""
+    box[0], box[1], _ = add_labels(
+        p, q, first, last, tolerance, box[0], box[1], law, spare
+    )
+
+
+@kernel
+def begin(p, q, first, last, tolerance, box, law, spare):
+    """The law of labels first…last-1 alone."""
+    law[:] = 0.0
+    law[PAD] = 1.0
+    box[0], box[1] = 0, 1
+    extend(p, q, first, last, tolerance, box, law, spare)
+
+
+@kernel
+def copy_law(box, law, other_box, other):
+    """Copy a law with the zeros around it."""
+    other_box[0], other_box[1] = box[0], box[1]
+    for a in range(box[1] + 2 * PAD):
+        other[a] = law[a]
+
+
+@kernel
 def best_of_rates(p, q, indptr, sizes, kind, zero, low, high, floor, extra, out):
     """Best k of every segment within low…high, and its value; the value at `extra`.
 
@@ -211,7 +236,7 @@ def best_of_rates(p, q, indptr, sizes, kind, zero, low, high, floor, extra, out)
             variance += items[i] * others[i]
         tolerance = TOLERANCE * min(1.0, mean, rest)
         width = law_room(variance, m)
-        laws = np.zeros((6, width))
+        laws, boxes = np.zeros((5, width)), np.zeros((4, 2), np.int64)
         work = np.empty((3, 2 * width))
         slopes = np.empty((4, width))
         value = np.full(m + 1, np.nan)
@@ -220,89 +245,36 @@ def best_of_rates(p, q, indptr, sizes, kind, zero, low, high, floor, extra, out)
         # Laws of the hits of the first `left` and of the misses from `right` on.
         near_left, near_right = max(middle - NEIGHBOURS, 0), min(middle + NEIGHBOURS, m)
         left, right = min(near_left, extra[g]), max(near_right, extra[g])
-        hit, spare_hit, hit_now = laws[0], laws[1], laws[2]
-        miss, spare_miss, miss_now = laws[3], laws[4], laws[5]
-        hit[PAD] = miss[PAD] = 1.0
-        hit_low, hit_length, _ = add_labels(
-            items, others, 0, left, tolerance, 0, 1, hit, spare_hit
-        )
-        miss_low, miss_length, _ = add_labels(
-            items, others, right, m, tolerance, 0, 1, miss, spare_miss
-        )
+        labels, spare = (items, others), laws[4]
+        hit, miss, hit_now, miss_now = laws[0], laws[1], laws[2], laws[3]
+        hit_box, miss_box, now, rest_now = boxes[0], boxes[1], boxes[2], boxes[3]
+        begin(*labels, 0, left, tolerance, hit_box, hit, spare)
+        begin(*labels, right, m, tolerance, miss_box, miss, spare)
         first, last = low[g], high[g]
         top, best, sums, k, wide, asked = -np.inf, low[g], 0, extra[g], False, True
         at_extra = 0.0
         while True:
             if k < left or k > right:
                 left, right = max(k - NEIGHBOURS, 0), min(k + NEIGHBOURS, m)
-                hit[:], miss[:] = 0.0, 0.0
-                hit[PAD] = miss[PAD] = 1.0
-                hit_low, hit_length, _ = add_labels(
-                    items, others, 0, left, tolerance, 0, 1, hit, spare_hit
-                )
-                miss_low, miss_length, _ = add_labels(
-                    items, others, right, m, tolerance, 0, 1, miss, spare_miss
-                )
-            for a in range(hit_length + 2 * PAD):
-                hit_now[a] = hit[a]
-            for a in range(miss_length + 2 * PAD):
-                miss_now[a] = miss[a]
-            now_low, now_length, _ = add_labels(
-                items,
-                others,
-                left,
-                k,
-                tolerance,
-                hit_low,
-                hit_length,
-                hit_now,
-                spare_hit,
-            )
-            rest_low, rest_length, _ = add_labels(
-                items,
-                others,
-                k,
-                right,
-                tolerance,
-                miss_low,
-                miss_length,
-                miss_now,
-                spare_miss,
-            )
-            hits = hit_now[PAD : PAD + now_length]
-            misses = miss_now[PAD : PAD + rest_length]
-            value[k] = expected_value(
-                kind, zero, n, k, hits, now_low, misses, rest_low, work
-            )
+                begin(*labels, 0, left, tolerance, hit_box, hit, spare)
+                begin(*labels, right, m, tolerance, miss_box, miss, spare)
+            copy_law(hit_box, hit, now, hit_now)
+            copy_law(miss_box, miss, rest_now, miss_now)
+            extend(*labels, left, k, tolerance, now, hit_now, spare)
+            extend(*labels, k, right, tolerance, rest_now, miss_now, spare)
+            hits = hit_now[PAD : PAD + now[1]]
+            misses = miss_now[PAD : PAD + rest_now[1]]
+            sides = hits, now[0], misses, rest_now[0]
+            value[k] = expected_value(kind, zero, n, k, *sides, work)
             sums += 1
             if asked:
                 # The first sum was at `extra`; now to where the best may be.
                 at_extra, asked = value[k], False
                 if k < near_left:
-                    hit_low, hit_length, _ = add_labels(
-                        items,
-                        others,
-                        left,
-                        near_left,
-                        tolerance,
-                        hit_low,
-                        hit_length,
-                        hit,
-                        spare_hit,
-                    )
+                    extend(*labels, left, near_left, tolerance, hit_box, hit, spare)
                     left = near_left
                 if k > near_right:
-                    miss_low, miss_length, _ = add_labels(
-                        items,
-                        others,
-                        near_right,
-                        right,
-                        tolerance,
-                        miss_low,
-                        miss_length,
-                        miss,
-                        spare_miss,
-                    )
+                    extend(*labels, near_right, right, tolerance, miss_box, miss, spare)
                     right = near_right
                 if low[g] <= k <= high[g]:
                     top, best = value[k], k
@@ -315,36 +287,12 @@ def best_of_rates(p, q, indptr, sizes, kind, zero, low, high, floor, extra, out)
             if wide:
                 gain, loss = slopes[0], slopes[1]
                 if k < last:
-                    fill_more(
-                        kind,
-                        zero,
-                        n,
-                        k,
-                        hits,
-                        now_low,
-                        misses,
-                        rest_low,
-                        work,
-                        gain,
-                        loss,
-                    )
+                    fill_more(kind, zero, n, k, *sides, work, gain, loss)
                     last = bounds_above(
                         items, others, k, last, top, misses, gain, loss, value, bound
                     )
                 if k > first:
-                    fill_fewer(
-                        kind,
-                        zero,
-                        n,
-                        k,
-                        hits,
-                        now_low,
-                        misses,
-                        rest_low,
-                        work,
-                        gain,
-                        loss,
-                    )
+                    fill_fewer(kind, zero, n, k, *sides, work, gain, loss)
                     bar = top - max(TIE * abs(top), floor[g]) - SLACK * abs(top)
                     first = bounds_below(
                         items, others, k, first, bar, hits, gain, loss, value, bound

@@ -13,6 +13,7 @@ from argmetric._expected.plan import is_short
 from argmetric._input.types import Floats, Integers
 
 BLOCK = 64  # items of a law that is made beside others
+KINDS = {"geometric": 0, "harmonic": 1, "quadratic": 2}  # means of two rates
 NEVER = -760.0  # a logarithm whose exponential is 0
 
 

@@ -1,7 +1,8 @@
-"""Small segments: every metric by its table of values, summed over both laws.
+"""Short segments: every metric by its table of values, F-measures by quadratic sums.
 
-The table of size m holds value(a, k, a+r) at [k, a, r]: a hits and r misses. It
-serves all segments of that size, eight side by side.
+The table of size m holds value(a, k, a+r) at [k, a, r]: a hits and r misses. It serves
+all segments of that size. Segments lie side by side in eight lanes; shorter ones are
+filled up with certain negatives, which change neither the hits nor the positives.
 """
 
 from __future__ import annotations
@@ -9,105 +10,129 @@ from __future__ import annotations
 import numpy as np
 
 from argmetric._jit import kernel, unfused
+from argmetric._jit.lanes import alike, eight, put
 
 LANES = 8
-
-
-@kernel
-def suffix_laws(p, q, laws):
-    """laws[k, r, lane] = P(r positives among the items after the first k)."""
-    m = p.shape[0]
-    for j in range(LANES):
-        laws[m, 0, j] = 1.0
-    for step in range(m):
-        k = m - 1 - step
-        for j in range(LANES):
-            laws[k, 0, j] = q[k, j] * laws[k + 1, 0, j]
-            laws[k, m - k, j] = p[k, j] * laws[k + 1, m - k - 1, j]
-        for r in range(1, m - k):
-            for j in range(LANES):
-                laws[k, r, j] = (
-                    q[k, j] * laws[k + 1, r, j] + p[k, j] * laws[k + 1, r - 1, j]
-                )
-
-
-@kernel
-def add_item(p, q, k, hits):
-    """From the law of the hits among k items to that among k+1."""
-    for j in range(LANES):
-        hits[k + 1, j] = p[k, j] * hits[k, j]
-    for step in range(k):
-        a = k - step
-        for j in range(LANES):
-            hits[a, j] = q[k, j] * hits[a, j] + p[k, j] * hits[a - 1, j]
-    for j in range(LANES):
-        hits[0, j] *= q[k, j]
 
 
 @kernel
 def table_curves(p, q, indptr, chosen, table, out):
     """E[table] for every k of the chosen segments, which all have the table's size.
 
-    O(m³/6) per segment. The eight sums are scalars because numba keeps those, and
-    not small arrays, in registers: it halves the time.
+    O(m³/6) for eight segments.
     """
     m = table.shape[0] - 1
-    lane_p, lane_q = np.zeros((m, LANES)), np.zeros((m, LANES))
-    laws = np.zeros((m + 1, m + 1, LANES))
-    hits = np.zeros((m + 1, LANES))
-    total = np.zeros(LANES)
+    width = LANES * (m + 1)
+    lane_p, lane_q = np.empty(LANES * m), np.empty(LANES * m)
+    back_p, back_q = np.empty(LANES * m), np.empty(LANES * m)
+    hits, misses = np.empty(width * (m + 1)), np.empty(width * (m + 1))
+    totals = np.empty(LANES)
     live = np.zeros((m + 1, m + 1), np.bool_)  # without hits most tables are 0
     for k in range(m + 1):
         for a in range(k + 1):
             for r in range(m - k + 1):
                 live[k, a] |= table[k, a, r] != 0.0
     for first in range(0, chosen.shape[0], LANES):
-        lanes = load_lanes(p, q, indptr, chosen, first, lane_p, lane_q)
-        suffix_laws(lane_p, lane_q, laws)
-        for j in range(LANES):
-            hits[0, j] = 1.0
+        some = chosen[first : min(first + LANES, chosen.shape[0])]
+        fill_lanes(p, q, indptr, some, lane_p, lane_q)
+        for i in range(m):
+            put(back_p, LANES * i, eight(lane_p, LANES * (m - 1 - i)))
+            put(back_q, LANES * i, eight(lane_q, LANES * (m - 1 - i)))
+        lane_laws(lane_p, lane_q, m, hits)
+        lane_laws(back_p, back_q, m, misses)
         for k in range(m + 1):
-            for j in range(LANES):
-                total[j] = 0.0
+            total = alike(eight(hits, 0), 0.0)
             for a in range(k + 1):
-                if not live[k, a]:
-                    continue
-                s0 = s1 = s2 = s3 = s4 = s5 = s6 = s7 = 0.0
-                for r in range(m - k + 1):
-                    value = table[k, a, r]
-                    s0 += value * laws[k, r, 0]
-                    s1 += value * laws[k, r, 1]
-                    s2 += value * laws[k, r, 2]
-                    s3 += value * laws[k, r, 3]
-                    s4 += value * laws[k, r, 4]
-                    s5 += value * laws[k, r, 5]
-                    s6 += value * laws[k, r, 6]
-                    s7 += value * laws[k, r, 7]
-                total[0] += hits[a, 0] * s0
-                total[1] += hits[a, 1] * s1
-                total[2] += hits[a, 2] * s2
-                total[3] += hits[a, 3] * s3
-                total[4] += hits[a, 4] * s4
-                total[5] += hits[a, 5] * s5
-                total[6] += hits[a, 6] * s6
-                total[7] += hits[a, 7] * s7
-            for j in range(lanes):
-                g = chosen[first + j]
-                out[indptr[g] + g + k] = total[j]
-            if k < m:
-                add_item(lane_p, lane_q, k, hits)
+                if live[k, a]:
+                    part = alike(total, 0.0)
+                    for r in range(m - k + 1):
+                        law = eight(misses, (m - k) * width + LANES * r)
+                        part = part + table[k, a, r] * law
+                    total = total + eight(hits, k * width + LANES * a) * part
+            put(totals, 0, total)
+            for j in range(some.shape[0]):
+                out[indptr[some[j]] + some[j] + k] = totals[j]
 
 
 @kernel
-def load_lanes(p, q, indptr, chosen, first, lane_p, lane_q):
-    """Items of segments side by side; returns how many segments there are."""
-    lanes = min(lane_p.shape[1], chosen.shape[0] - first)
-    for j in range(lanes):
-        start = indptr[chosen[first + j]]
-        for i in range(lane_p.shape[0]):
-            lane_p[i, j] = p[start + i]
-            lane_q[i, j] = q[start + i]
-    return lanes
+def harmonic_curves(p, q, indptr, chosen, jk, jt, scale, empty, out):
+    """E[scale·tp / (jk·k + jt·t)] for every k of the chosen segments, shortest first.
+
+    Natarajan's Algorithm 2: s[i] = E[scale / (i + jt·misses)], whose index i is
+    jk·k + jt·hits; from k to k-1 an item joins the misses. `empty` is the value at
+    k = t = 0. O((jk+jt)·m²), sums of positive terms throughout.
+    """
+    if chosen.shape[0] == 0:
+        return
+    last = chosen[-1]
+    most = indptr[last + 1] - indptr[last]
+    lane_p, lane_q = np.empty(LANES * most), np.empty(LANES * most)
+    laws = np.empty(LANES * (most + 1) * (most + 1))
+    s = np.empty(LANES * ((jk + jt) * most + jt + 1))
+    totals = np.empty(LANES * (most + 1))
+    inverse = np.empty((jk + jt) * most + 1)
+    for i in range(1, inverse.shape[0]):
+        inverse[i] = scale / i
+    for begin in range(0, chosen.shape[0], LANES):
+        end = min(begin + LANES, chosen.shape[0])
+        m = fill_lanes(p, q, indptr, chosen[begin:end], lane_p, lane_q)
+        width = LANES * (m + 1)
+        lane_laws(lane_p, lane_q, m, laws)
+        one = alike(eight(laws, 0), 1.0)
+        for i in range(1, (jk + jt) * m + 1):
+            put(s, LANES * i, one * inverse[i])
+        put(totals, 0, empty * eight(laws, m * width))
+        for step in range(m):
+            k = m - step
+            total = 0.0 * one
+            for a in range(1, k + 1):
+                law = eight(laws, k * width + LANES * a)
+                total = total + float(a) * law * eight(s, LANES * (jk * k + jt * a))
+            put(totals, LANES * k, total)
+            hit, miss = eight(lane_p, LANES * (k - 1)), eight(lane_q, LANES * (k - 1))
+            for i in range(1, (jk + jt) * (k - 1) + 1):
+                later = eight(s, LANES * (i + jt))
+                put(s, LANES * i, miss * eight(s, LANES * i) + hit * later)
+        for j in range(end - begin):
+            g = chosen[begin + j]
+            for k in range(indptr[g + 1] - indptr[g] + 1):
+                out[indptr[g] + g + k] = totals[LANES * k + j]
+
+
+@kernel
+def fill_lanes(p, q, indptr, chosen, lane_p, lane_q):
+    """Items of segments side by side; returns how many the longest, the last, has."""
+    last = chosen[-1]
+    m = indptr[last + 1] - indptr[last]
+    for j in range(LANES):
+        length = 0
+        if j < chosen.shape[0]:
+            start = indptr[chosen[j]]
+            length = indptr[chosen[j] + 1] - start
+            for i in range(length):
+                lane_p[LANES * i + j] = p[start + i]
+                lane_q[LANES * i + j] = q[start + i]
+        for i in range(length, m):
+            lane_p[LANES * i + j], lane_q[LANES * i + j] = 0.0, 1.0
+    return m
+
+
+@kernel
+def lane_laws(p, q, m, laws):
+    """laws[k, a, lane] = P(a positives among the first k items), flat."""
+    width = LANES * (m + 1)
+    for j in range(LANES):
+        laws[j] = 1.0
+    for k in range(m):
+        hit, miss = eight(p, LANES * k), eight(q, LANES * k)
+        old, new = k * width, (k + 1) * width
+        left = eight(laws, old)
+        put(laws, new, miss * left)
+        for a in range(1, k + 1):
+            here = eight(laws, old + LANES * a)
+            put(laws, new + LANES * a, miss * here + hit * left)
+            left = here
+        put(laws, new + LANES * (k + 1), hit * left)
 
 
 @kernel
