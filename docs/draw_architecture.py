@@ -42,18 +42,22 @@ Links = list[tuple[Node, Node]]
 
 def read_layers(root: Path) -> list[list[str]]:
     """Rooms by layer, the topmost first."""
-    text = (root / "pyproject.toml").read_text(encoding="utf-8")
-    contracts = tomllib.loads(text)["tool"]["importlinter"]["contracts"]
-    layers = next(
-        c["layers"]
-        for c in contracts
-        if c["type"] == "layers" and c["containers"] == [PACKAGE]
-    )
+    layers = _contract(root)["layers"]
     return [[name.strip(" ()") for name in re.split("[|:]", one)] for one in layers]
 
 
+def _contract(root: Path) -> dict[str, list[str]]:
+    """The contract on the layers of the package."""
+    text = (root / "pyproject.toml").read_text(encoding="utf-8")
+    contracts = tomllib.loads(text)["tool"]["importlinter"]["contracts"]
+    found: dict[str, list[str]] = next(
+        c for c in contracts if c["type"] == "layers" and c["containers"] == [PACKAGE]
+    )
+    return found
+
+
 def read_imports(root: Path) -> Graph:
-    """For each room, the rooms that its files import."""
+    """For each room, the rooms that its files import, where the contract counts it."""
     folder = root / "src" / PACKAGE
     home = _rooms_of_names(folder / "__init__.py")
     graph: Graph = defaultdict(set)
@@ -61,6 +65,9 @@ def read_imports(root: Path) -> Graph:
         room = path.relative_to(folder).parts[0].removesuffix(".py")
         if not room.startswith("__"):
             graph[room] |= {home.get(name, name) for name in _imported(path)}
+    for line in _contract(root).get("ignore_imports", []):
+        room, other = (name.split(".")[1] for name in line.split(" -> "))
+        graph[room].discard(other)
     return {
         room: {other for other in found if other in graph and other != room}
         for room, found in sorted(graph.items())
