@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Literal
 
 import numpy as np
 from cyclopts import Parameter
@@ -31,13 +31,6 @@ _COUNTS: tuple[Literal["correct", "gold", "predicted"], ...] = (
     "gold",
     "predicted",
 )
-
-
-class _Chunks(NamedTuple):
-    strict: Values
-    lenient: Values
-    types: dict[str, Values]
-    notes: list[str]
 
 
 def evaluate(
@@ -86,7 +79,10 @@ def evaluate(
     gold = -3 if kind == "joint" else -2
     with progress(f"comparing {text.n_tokens:,} tokens"):
         same = _accuracy(text, gold, -1, "tag" if kind == "pos" else "label")
-        chunks = None if kind == "pos" else _chunk_scores(text, gold)
+        chunks = None
+        if kind != "pos":
+            chunks, read = _chunk_scores(text, gold)
+            same["notes"] = [*read, *same["notes"]]
         tag = _accuracy(text, -4, -2) if kind == "joint" else None
     summary: Values = {
         "file": text.name,
@@ -97,10 +93,7 @@ def evaluate(
         "gold_column": text.width - (2 if kind == "joint" else 1),
         "predicted_column": text.width,
         **same,
-        "notes": same["notes"] if chunks is None else [*chunks.notes, *same["notes"]],
-        "strict": None if chunks is None else chunks.strict,
-        "lenient": None if chunks is None else chunks.lenient,
-        "types": None if chunks is None else chunks.types,
+        **(chunks or dict.fromkeys(("strict", "lenient", "types"))),
         "tag": tag,
     }
     if report is not None:
@@ -116,7 +109,7 @@ def evaluate(
     )
     if chunks is None:
         return gate(same["accuracy"], fail_under, get_metric("accuracy"), "accuracy")
-    strict = chunks.strict["f1"]
+    strict = chunks["strict"]["f1"]
     return gate(strict, fail_under, get_metric("f1"), "the strict F1 of chunks")
 
 
@@ -186,26 +179,26 @@ def _never(right: Column, found: Column, what: str) -> list[str]:
     ]
 
 
-def _chunk_scores(text: ColumnFile, gold: int) -> _Chunks:
+def _chunk_scores(text: ColumnFile, gold: int) -> tuple[Values, list[str]]:
+    """The scores of chunks, in all and by type, and notes on their labels."""
     types: dict[str, int] = {}
     right = ChunkLabels.read(text, gold, types, _HINT)
     found = ChunkLabels.read(text, -1, types, _HINT)
-    names = sorted(types)
-    order = [types[name] for name in names]
     strict, lenient = (
         right.counts(found, len(types), lenient=kind) for kind in (False, True)
     )
-    rows: dict[str, Values] = {
-        name: {"strict": _scored(strict[i]), "lenient": _scored(lenient[i])}
-        for name, i in zip(names, order, strict=True)
+    scores = {
+        "strict": _scored(strict.sum(axis=0)),
+        "lenient": _scored(lenient.sum(axis=0)),
+        "types": {
+            name: {"strict": _scored(strict[i]), "lenient": _scored(lenient[i])}
+            for name, i in sorted(types.items())
+        },
     }
-    notes = [
+    return scores, [
         *right.note(_CONVERTED if right.is_iob1 else f"gold: {_LOOSE}"),
         *found.note(f"predicted: {_LOOSE}"),
     ]
-    return _Chunks(
-        _scored(strict.sum(axis=0)), _scored(lenient.sum(axis=0)), rows, notes
-    )
 
 
 def _scored(counts: Integers) -> Values:
