@@ -5,7 +5,6 @@ from __future__ import annotations
 from argmetric.cli import _report
 from argmetric.cli._errors import DONE
 from argmetric.cli._options import Json
-from argmetric.cli._report import Values
 from argmetric.metrics import Metric, get_metric, metric_names
 
 _SIZE_ASKED_FOR = 100
@@ -40,7 +39,7 @@ def metrics(*, json: Json = False) -> int:
     return DONE
 
 
-def _entry(name: str, metric: Metric) -> Values:
+def _entry(name: str, metric: Metric) -> _report.Values:
     principle = metric.ranking_principle(_SIZE_ASKED_FOR)
     return {
         "name": name,

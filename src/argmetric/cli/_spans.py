@@ -15,7 +15,6 @@ from argmetric.cli import _report
 from argmetric.cli._errors import UsageError
 from argmetric.cli._option_sets import Judge
 from argmetric.cli._progress import progress, reading
-from argmetric.cli._report import Values
 
 if TYPE_CHECKING:
     from argmetric.sequence import LinearChainCRF
@@ -110,7 +109,7 @@ def spans(
             per_type=per_type,
             recalibration=recalibration,
         )
-    summary: Values = {
+    summary: _report.Values = {
         "file": file,
         "sentences": len(sentences),
         "tokens": sum(len(sentence) for sentence in sentences),
@@ -208,7 +207,7 @@ def _real_score(
     return float(metric.value(hits, chosen, there, max(chosen, there)))
 
 
-def _cut_notes(summary: Values) -> list[str]:
+def _cut_notes(summary: _report.Values) -> list[str]:
     if summary["cut_length"] is None:
         return []
     many = _report.count(summary["cut_sentences"], "sentence")
@@ -219,7 +218,7 @@ def _cut_notes(summary: Values) -> list[str]:
     ]
 
 
-def _facts(summary: Values) -> _report.Facts:
+def _facts(summary: _report.Values) -> _report.Facts:
     how = "one measure per type" if summary["per_type"] else "all types together"
     what = "E[F]" if summary["method"] == "exact" else "F of expected counts"
     sure = "" if summary["proven"] else f", at most {_report.number(summary['upper'])}"

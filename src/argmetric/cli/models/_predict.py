@@ -14,7 +14,6 @@ from argmetric.cli import _report
 from argmetric.cli._errors import UsageError, with_flags
 from argmetric.cli._option_sets import Columns, GroupJudge
 from argmetric.cli._progress import progress, reading
-from argmetric.cli._report import Values, described, forecast_values, surprises
 from argmetric.cli.models._learners import check_columns
 from argmetric.cli.models._saved import SavedModel, load_model, sklearn_version
 from argmetric.cli.scores._load import (
@@ -118,8 +117,8 @@ def predict(
         forecast = saved.model.forecast(X, chosen, **how)
         found = _predicted(saved, metric, forecast, chosen, groups, labels)
     found["notes"] += [*_unknown_columns(table, saved, group), *_age(saved)]
-    summary: Values = {
-        **described(table, metric, groups, target=labels.column),
+    summary: _report.Values = {
+        **_report.described(table, metric, groups, target=labels.column),
         **found,
         "model": model,
         "joint": joint,
@@ -139,7 +138,7 @@ def _predicted(
     chosen: npt.NDArray[np.bool_],
     groups: Groups | None,
     labels: Labels,
-) -> Values:
+) -> _report.Values:
     from argmetric import evaluate
 
     real = None
@@ -150,11 +149,11 @@ def _predicted(
         "expected_positives": forecast.expected_positives,
         "rule": rule_text(saved.model.rule_, "model score"),
         "classes": list(saved.classes),
-        "forecast": forecast_values(forecast),
+        "forecast": _report.forecast_values(forecast),
         "real": real,
         "notes": [
             *([labels.note] if labels.note else []),
-            *surprises(forecast, real),
+            *_report.surprises(forecast, real),
         ],
     }
 
@@ -190,7 +189,7 @@ def _age(saved: SavedModel) -> list[str]:
     return [f"trained with scikit-learn {saved.made_by}, read with {here}"]
 
 
-def _facts(summary: Values) -> _report.Facts:
+def _facts(summary: _report.Values) -> _report.Facts:
     how = "all rows jointly" if summary["joint"] else summary["rule"]
     if summary["joint"] and summary["average"] == "groups":
         how = "each group jointly"

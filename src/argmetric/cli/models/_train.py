@@ -17,7 +17,6 @@ from argmetric.cli._errors import UsageError
 from argmetric.cli._learning import warnings_in
 from argmetric.cli._option_sets import DEFAULT_GROUP_JUDGE, Columns, GroupJudge
 from argmetric.cli._progress import progress
-from argmetric.cli._report import Values, described
 from argmetric.cli.models._learners import (
     STEP,
     Features,
@@ -153,8 +152,8 @@ def train(
     if output is not None:
         with progress("writing"):
             save_model(saved, output)
-    summary: Values = {
-        **described(table, metric, groups, target=label, weight=weight),
+    summary: _report.Values = {
+        **_report.described(table, metric, groups, target=label, weight=weight),
         **_found(saved, notes),
         "output": output,
     }
@@ -196,7 +195,7 @@ def _threads(n_rows: int) -> Iterator[None]:
         yield
 
 
-def _found(saved: SavedModel, notes: list[str]) -> Values:
+def _found(saved: SavedModel, notes: list[str]) -> _report.Values:
     rule: Any = saved.model.rule_
     calibrator: Any = saved.model.calibrator_
     check: Any = saved.model.check_
@@ -215,7 +214,7 @@ def _found(saved: SavedModel, notes: list[str]) -> Values:
     }
 
 
-def _facts(summary: Values) -> _report.Facts:
+def _facts(summary: _report.Values) -> _report.Facts:
     negative, positive = summary["classes"]
     rule = summary["rule"]
     numbers = _report.count(summary["numbers"], "column")

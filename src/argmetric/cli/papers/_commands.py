@@ -18,7 +18,6 @@ from argmetric.cli import _report
 from argmetric.cli._errors import DONE, FAILURE, UsageError, say
 from argmetric.cli._examples import epilogue
 from argmetric.cli._options import Flag, Json
-from argmetric.cli._report import Values
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -95,7 +94,7 @@ def run(
 
 
 def _told(
-    asked: list[str], results: Iterator[Values], kept: _Kept, *, json: bool
+    asked: list[str], results: Iterator[_report.Values], kept: _Kept, *, json: bool
 ) -> dict[str, int]:
     """Tell every result as it comes, and return how many there are of each verdict."""
     target = _report.console(stderr=False)
@@ -113,15 +112,15 @@ def _told(
     return counts
 
 
-def _entries(experiments: Any, names: tuple[str, ...]) -> list[Values]:
+def _entries(experiments: Any, names: tuple[str, ...]) -> list[_report.Values]:
     try:
-        entries: list[Values] = experiments.entries(names)
+        entries: list[_report.Values] = experiments.entries(names)
     except ValueError as unknown:
         raise UsageError(f"{unknown} (argmetric papers list)") from None
     return entries
 
 
-def _print(target: Console, found: Values) -> None:
+def _print(target: Console, found: _report.Values) -> None:
     facts = [("claim", f"{found['says']} ({found['place']})")]
     if found["ours"] and found["verdict"] != "failed":
         facts += [_answered(part) for part in found["why"].split("; ")]
@@ -139,7 +138,7 @@ def _answered(part: str) -> tuple[str, str]:
     return answer, figures
 
 
-def _figure(name: str, one: Values) -> str:
+def _figure(name: str, one: _report.Values) -> str:
     value = "not finite" if one["value"] is None else f"{one['value']:.4g}"
     if one["interval"] is not None:
         low, high = ("?" if end is None else f"{end:.4g}" for end in one["interval"])
@@ -157,7 +156,7 @@ class _Kept:
             for line in path.read_text(encoding="utf-8").splitlines():
                 self._lines[json_.loads(line)["name"]] = line
 
-    def add(self, found: Values) -> None:
+    def add(self, found: _report.Values) -> None:
         if self._path is None:
             return
         self._lines[found["name"]] = json_.dumps(found, ensure_ascii=False)

@@ -25,7 +25,6 @@ from argmetric.cli._learning import (
     text_target,
 )
 from argmetric.cli._progress import progress
-from argmetric.cli._report import Values
 from argmetric.cli.parse._evaluate import (
     InputFormat,
     TaggerFile,
@@ -154,7 +153,7 @@ def _learnable(trees: list[Tree], tagged: bool) -> list[Tree]:
     return trees
 
 
-def _train_facts(summary: Values) -> _report.Facts:
+def _train_facts(summary: _report.Values) -> _report.Facts:
     tags = {
         "file": "of the file",
         "tagger": f"by {summary['tagger']}, which the parser keeps",
@@ -220,7 +219,7 @@ def predict(
     if target is not None:
         write_trees(target, found)
     own = "file" if parser.tagger_ is None else "parser"
-    summary: Values = {
+    summary: _report.Values = {
         **sentences_described(trees),
         "model": model,
         "tags": own if tagger is None else "tagger",
@@ -233,7 +232,7 @@ def predict(
     return _report.tell("parse predict", summary, _predict_facts, **how)
 
 
-def _predict_facts(summary: Values) -> _report.Facts:
+def _predict_facts(summary: _report.Values) -> _report.Facts:
     labels = "heads and relations" if summary["relations"] else "heads"
     tags = {
         "file": "of the file",

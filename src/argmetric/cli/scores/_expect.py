@@ -13,7 +13,6 @@ from argmetric.cli._errors import UsageError
 from argmetric.cli._option_sets import DEFAULT_SCORES, Scores
 from argmetric.cli._options import OUTPUT, Column, FilePath, Flag, Json, ZeroDivision
 from argmetric.cli._progress import progress
-from argmetric.cli._report import Values
 from argmetric.cli.scores._load import find_score, read_rows
 
 _QUANTILES = (0.05, 0.5, 0.95)
@@ -81,7 +80,7 @@ def expect(
     with progress(f"expecting {chosen.name} of {p.size:,} labels"):
         found = expectation(chosen, z, model, width)
         law = distribution(chosen, z, model) if quantiles else None
-    summary: Values = {
+    summary: _report.Values = {
         "probabilities": table.source,
         "reference": other.source,
         "columns": {"score": score, "label": column},
@@ -154,7 +153,7 @@ def _labels(table: files.Table, name: str | None) -> tuple[str, Any]:
     return column, files.labels(table, column).astype(np.int64)
 
 
-def _facts(summary: Values) -> _report.Facts:
+def _facts(summary: _report.Values) -> _report.Facts:
     columns = summary["columns"]
     better = "" if summary["greater_is_better"] else ", smaller is better"
     window = "" if summary["window"] is None else f", window {summary['window']}"

@@ -16,7 +16,6 @@ from argmetric.cli._errors import UsageError
 from argmetric.cli._option_sets import Columns, Judge, Recalibration, Scores
 from argmetric.cli._options import FilePath, Flag
 from argmetric.cli._progress import stages
-from argmetric.cli._report import Values
 from argmetric.cli.scores._recalibrate import load_calibrator
 from argmetric.cli.scores._rows import (
     COLUMNAR,
@@ -212,7 +211,7 @@ def decide_many(
 
 def _summary(
     found: ScaledDecision, file: Input, metric: Metric, average: Any, many: Many
-) -> Values:
+) -> _report.Values:
     used = {"score": found.score, "group": found.group}
     return {
         **_report.pieces_described(file, found.n, found.n_groups, average, **used),
@@ -232,7 +231,7 @@ def _summary(
     }
 
 
-def _facts(summary: Values) -> _report.Facts:
+def _facts(summary: _report.Values) -> _report.Facts:
     facts = [
         *_report.asked(summary),
         ("files", _report.count(summary["files"])),

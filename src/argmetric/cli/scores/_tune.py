@@ -17,7 +17,6 @@ from argmetric.cli import _report
 from argmetric.cli._errors import UsageError, refuse
 from argmetric.cli._learning import warnings_in
 from argmetric.cli._progress import progress
-from argmetric.cli._report import Values, rows_described
 from argmetric.cli.scores._load import (
     find_label,
     find_score,
@@ -186,7 +185,7 @@ def tune(
             save(rule.report(), target)
     used = {"score": score, "label": label, "group": columns.group, "weight": weight}
     summary = {
-        **rows_described(table, **used),
+        **_report.rows_described(table, **used),
         "groups": None if groups is None else len(groups.ids),
         "average": how,
         "prevalence": found[0].prevalence,
@@ -207,7 +206,7 @@ def _of_labels(
     weight: str | None,
     targets: list[str],
     **options: Any,
-) -> Values:
+) -> _report.Values:
     """Tune the thresholds of several labels."""
     from argmetric.cli.scores._wide import load_wide
     from argmetric.cli.scores._wide_summary import rules_described
@@ -230,7 +229,7 @@ def _of_labels(
     _save(rules, targets)
     named = list(batch.columns.values())
     return {
-        **rows_described(batch.table, **batch.patterns, weight=weight),
+        **_report.rows_described(batch.table, **batch.patterns, weight=weight),
         "labels": batch.names,
         "average": batch.average,
         "rules": [rules_described(rule, named, batch.p) for rule in rules],
@@ -251,10 +250,10 @@ def _in_pieces(
     columns: sets.Columns,
     metrics: list[Any],
     targets: list[str],
-    costs: Values | None,
+    costs: _report.Values | None,
     pieces: Pieces,
     **options: Any,
-) -> Values:
+) -> _report.Values:
     """Tune on files of any size, each metric for itself."""
     from argmetric.scale import columns_of
     from argmetric.scale import tune as tuned
@@ -295,7 +294,7 @@ def _in_pieces(
 
 def _cost(
     fp: float | None, fn: float | None, metric: list[str] | None
-) -> Values | None:
+) -> _report.Values | None:
     if fp is None and fn is None:
         return None
     if fp is None or fn is None:
@@ -334,7 +333,7 @@ def _scores(
     return score, files.probabilities(table, score)
 
 
-def _tell(summary: Values, *, json: bool) -> int:
+def _tell(summary: _report.Values, *, json: bool) -> int:
     """Print what was tuned; return the exit code."""
     facts: Any = _facts
     rules, table = summary["rules"], _table if len(summary["rules"]) > 1 else None
@@ -348,7 +347,7 @@ def _tell(summary: Values, *, json: bool) -> int:
     return _report.tell("tune", summary, facts, json=json, table=table, notes=notes)
 
 
-def _facts(summary: Values) -> _report.Facts:
+def _facts(summary: _report.Values) -> _report.Facts:
     rules, known = summary["rules"], "label" in summary["columns"]
     share = f"{100 * summary['prevalence']:.1f} % positive"
     facts = [
@@ -364,11 +363,11 @@ def _facts(summary: Values) -> _report.Facts:
     return [*facts, ("metric", metric), *rule_facts(rules[0], rows=rows)]
 
 
-def _table(summary: Values) -> _report.Table:
+def _table(summary: _report.Values) -> _report.Table:
     header = ["metric", "rule", "positives", "score", "other rows", "interval"]
     return header, map(rule_row, summary["rules"]), 2
 
 
-def _costs(cost: Values) -> str:
+def _costs(cost: _report.Values) -> str:
     alarm, miss = f"false alarm {cost['fp']:g}", f"miss {cost['fn']:g}"
     return f"minus the cost of all rows; {alarm}, {miss}"

@@ -22,7 +22,6 @@ from argmetric.cli import _report
 from argmetric.cli._errors import with_flags
 from argmetric.cli._option_sets import metric_named
 from argmetric.cli._progress import progress
-from argmetric.cli._report import Values
 from argmetric.cli.scores._rows import refuse_shared_output
 from argmetric.cli.scores._rules import refuse_bad_target
 from argmetric.cli.stream._checkpoint import (
@@ -152,7 +151,7 @@ def _predicted(
     known: blocks.Layout,
     options: dict[str, Any],
     out: IO[bytes] | None,
-) -> Values:
+) -> _report.Values:
     """Predict all rows, block by block."""
     layout, position = rows.reader.layout, rows.start
     order = [layout.names.index(name) for name in known.names]
@@ -187,7 +186,7 @@ def _predicted(
     }
 
 
-def _facts(summary: Values) -> _report.Facts:
+def _facts(summary: _report.Values) -> _report.Facts:
     rows = _report.count(summary["rows"], "row")
     learned = _report.count(summary["learned"], "row")
     facts = [

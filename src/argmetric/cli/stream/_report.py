@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Literal
 
 from argmetric.cli import _report
 from argmetric.cli._errors import INTERRUPTED, TERMINATED, with_flags
-from argmetric.cli._report import Values
 from argmetric.cli.scores._page import save
 from argmetric.cli.stream._run import Interruption, StreamRun
 from argmetric.metrics import Metric
@@ -23,7 +22,7 @@ _SIGNALS: dict[int, Literal["SIGINT", "SIGTERM"] | None] = {
 
 def stream_summary(
     run: StreamRun, metric: Metric, stopped: Interruption, output: str | None
-) -> Values:
+) -> _report.Values:
     """Return the answer as plain values."""
     layout, position, counts = run.rows.reader.layout, run.position, run.counts
     classes = position.classes
@@ -54,7 +53,7 @@ def stream_summary(
     }
 
 
-def tell_stream(summary: Values, *, json: bool, stderr: bool) -> None:
+def tell_stream(summary: _report.Values, *, json: bool, stderr: bool) -> None:
     """Print the answer."""
     notes = [("skipped", error) for error in summary["errors"]]
     if summary["skipped"] > len(notes):
@@ -66,11 +65,11 @@ def tell_stream(summary: Values, *, json: bool, stderr: bool) -> None:
     _report.tell("stream", summary, _facts, json=json, stderr=stderr, notes=notes)
 
 
-def _facts(summary: Values) -> _report.Facts:
+def _facts(summary: _report.Values) -> _report.Facts:
     return [*_asked(summary), *_found(summary)]
 
 
-def _asked(summary: Values) -> list[tuple[str, str]]:
+def _asked(summary: _report.Values) -> list[tuple[str, str]]:
     how = summary["learner"]
     if summary["rule"] is not None:
         how += f", threshold by {summary['rule']}"
@@ -86,7 +85,7 @@ def _asked(summary: Values) -> list[tuple[str, str]]:
     ]
 
 
-def _found(summary: Values) -> list[tuple[str, str]]:
+def _found(summary: _report.Values) -> list[tuple[str, str]]:
     counts, rows, facts = summary["counts"], summary["rows"], []
     if rows:
         share = 100 / rows
@@ -106,7 +105,7 @@ def _found(summary: Values) -> list[tuple[str, str]]:
 
 
 def save_report(
-    summary: Values, metric: Metric, history: StreamHistory, path: str
+    summary: _report.Values, metric: Metric, history: StreamHistory, path: str
 ) -> None:
     """Write the report of a stream."""
     from argmetric.report import Report, summarize_stream

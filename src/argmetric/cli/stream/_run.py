@@ -18,7 +18,6 @@ from argmetric import _files as files
 from argmetric._files import blocks
 from argmetric.cli import _report
 from argmetric.cli._errors import INTERRUPTED, TERMINATED, say
-from argmetric.cli._report import Values
 from argmetric.cli._stop import ends_in_order
 from argmetric.cli.stream._checkpoint import Checkpoint, CheckpointFolder
 from argmetric.cli.stream._out import Predictions
@@ -112,7 +111,7 @@ class Counts:
         self.tp, self.fp = self.tp + tp, self.fp + fp
         self.fn, self.tn = self.fn + fn, self.tn + tn
 
-    def to_dict(self) -> Values:
+    def to_dict(self) -> _report.Values:
         """Return plain values."""
         return {"tp": self.tp, "fp": self.fp, "fn": self.fn, "tn": self.tn}
 

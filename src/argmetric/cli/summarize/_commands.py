@@ -16,9 +16,7 @@ from argmetric.cli import _report
 from argmetric.cli._errors import UsageError, gate
 from argmetric.cli._examples import ENDINGS
 from argmetric.cli._learning import command_group, warnings_in
-from argmetric.cli._options import OTHER_ENCODING, Encoding, check_encoding
 from argmetric.cli._progress import progress
-from argmetric.cli._report import Values
 from argmetric.cli.scores._rules import refuse_bad_target
 from argmetric.cli.summarize._train import (
     CHOICE,
@@ -56,7 +54,7 @@ def summarize_files(
             help="Summaries by people, each a file, to score this one by.",
         ),
     ] = None,
-    encoding: Encoding = "utf-8",
+    encoding: opt.Encoding = "utf-8",
     html: Annotated[opt.WrittenPath | None, Parameter(group=opt.OUTPUT)] = None,
     output: opt.TextTarget = None,
     json: opt.Json = False,
@@ -95,17 +93,17 @@ def summarize_files(
     for target in (html, output):
         if target is not None and not (target is output and target == "-"):
             refuse_bad_target(target)
-    check_encoding(encoding)
+    opt.check_encoding(encoding)
     summarizer = chooser.summarizer()
     with progress("reading"):
-        sources = read_sources(files, encoding=encoding, otherwise=OTHER_ENCODING)
+        sources = read_sources(files, encoding=encoding, otherwise=opt.OTHER_ENCODING)
     cluster, notes = sources.clusters[0], sources.notes
     wanted = None if must is None else [_with_text(cluster, must, "must")]
     unwanted = None if never is None else [_with_text(cluster, never, "never")]
     gold = None
     if references is not None:
         found = read_sources(
-            [references], encoding=encoding, otherwise=OTHER_ENCODING
+            [references], encoding=encoding, otherwise=opt.OTHER_ENCODING
         ).clusters[0]
         gold = found.documents
     started = time.perf_counter()
@@ -120,7 +118,7 @@ def summarize_files(
     if target is not None:
         parts = [summary.text] if summary.mode == "sentences" else summary.sentences
         write_text(target, "\n".join([*parts, ""]))
-    answer: Values = {
+    answer: _report.Values = {
         **summary.to_dict(),
         "model": chooser.model,
         "scores": scores,
@@ -162,7 +160,7 @@ def _with_text(
     return [(documents[i], i - first[documents[i]]) for i in sorted(found)]
 
 
-def _facts(answer: Values, lines: _report.Facts) -> _report.Facts:
+def _facts(answer: _report.Values, lines: _report.Facts) -> _report.Facts:
     facts = [("of", answer["name"]), *lines]
     if answer["model"] is not None:
         facts.append(("model", answer["model"]))
@@ -180,7 +178,7 @@ def evaluate(
     references: ReferencesFolder = None,
     words: Words = None,
     chooser: Chooser = DEFAULT_CHOOSER,
-    encoding: Encoding = "utf-8",
+    encoding: opt.Encoding = "utf-8",
     fail_under: Annotated[
         opt.FailUnder,
         Parameter(
@@ -206,7 +204,7 @@ def evaluate(
     """
     from argmetric.search import score_summaries
 
-    check_encoding(encoding)
+    opt.check_encoding(encoding)
     summarizer = chooser.summarizer()
     known = read_training(data, references, encoding)
     notes = known.notes
@@ -214,7 +212,7 @@ def evaluate(
     with progress(doing), warnings_in(notes):
         summaries = summarizer.predict(known.clusters, words=words)
     scores = score_summaries(summaries, known.references)
-    summary: Values = {
+    summary: _report.Values = {
         "file": known.name,
         "references": references,
         "model": chooser.model,
@@ -233,7 +231,7 @@ def evaluate(
     )
 
 
-def _clusters(summary: Values) -> _report.Table:
+def _clusters(summary: _report.Values) -> _report.Table:
     rows = [
         (
             one["name"],
@@ -248,7 +246,7 @@ def _clusters(summary: Values) -> _report.Table:
     return ("cluster", "ROUGE-2", "best", "ROUGE-1", "best", "words"), rows
 
 
-def _evaluated(summary: Values) -> _report.Facts:
+def _evaluated(summary: _report.Values) -> _report.Facts:
     return [
         ("clusters", f"{len(summary['clusters']):,} of {summary['file']}"),
         ("model", summary["model"] or "none"),
@@ -260,7 +258,7 @@ def _evaluated(summary: Values) -> _report.Facts:
     ]
 
 
-def _in_words(score: Values, coverage: float) -> str:
+def _in_words(score: _report.Values, coverage: float) -> str:
     mean, best = _report.number(score["mean"]), _report.number(score["best"])
     low, high = map(_report.number, score["interval"])
     interval = f"{100 * coverage:g} % interval {low} to {high}"

@@ -14,7 +14,6 @@ from argmetric.cli import _report
 from argmetric.cli._errors import DONE, INTERRUPTED, UsageError
 from argmetric.cli._learning import Training, load_learned
 from argmetric.cli._progress import progress
-from argmetric.cli._report import Values
 
 if TYPE_CHECKING:
     from argmetric._text.summaries.read import ClusterFiles
@@ -168,7 +167,7 @@ def read_training(path: str, references: str | None, encoding: str) -> ClusterFi
         )
 
 
-def scores_of(scores: SummaryScores) -> dict[str, Values]:
+def scores_of(scores: SummaryScores) -> dict[str, _report.Values]:
     """ROUGE-1 and ROUGE-2, by name."""
     found = scores.to_dict()
     return {name: found[name] for name in ("rouge_1", "rouge_2")}
@@ -237,7 +236,7 @@ def train(
     learned = training.fit(summarizer, doing, known.notes, *labelled, **length)
     if learned is None:
         return INTERRUPTED
-    summary: Values = {
+    summary: _report.Values = {
         "file": known.name,
         "references": references,
         "clusters": len(known.clusters),
@@ -254,7 +253,7 @@ def train(
     return INTERRUPTED if summarizer.interrupted_ else DONE
 
 
-def _facts(summary: Values) -> _report.Facts:
+def _facts(summary: _report.Values) -> _report.Facts:
     sizes = [
         _report.count(summary["clusters"], "cluster"),
         _report.count(summary["documents"], "document"),
@@ -268,7 +267,7 @@ def _facts(summary: Values) -> _report.Facts:
     ]
 
 
-def _history(summary: Values) -> _report.Table:
+def _history(summary: _report.Values) -> _report.Table:
     """A row for each policy of the training."""
     rows = [
         (

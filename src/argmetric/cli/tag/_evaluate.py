@@ -14,9 +14,7 @@ from argmetric._text.corpus.sentences import Column, ColumnFile
 from argmetric.cli import _options as opt
 from argmetric.cli import _report
 from argmetric.cli._errors import gate
-from argmetric.cli._options import Encoding
 from argmetric.cli._progress import progress
-from argmetric.cli._report import Values
 from argmetric.cli.scores._page import require, save
 from argmetric.cli.tag._labels import ChunkLabels, TagTask, holds_chunks, read_tags
 from argmetric.metrics import get_metric
@@ -38,7 +36,7 @@ def evaluate(
     /,
     *,
     task: TagTask | None = None,
-    encoding: Encoding = "utf-8",
+    encoding: opt.Encoding = "utf-8",
     fail_under: Annotated[
         opt.FailUnder,
         Parameter(
@@ -84,7 +82,7 @@ def evaluate(
             chunks, read = _chunk_scores(text, gold)
             same["notes"] = [*read, *same["notes"]]
         tag = _accuracy(text, -4, -2) if kind == "joint" else None
-    summary: Values = {
+    summary: _report.Values = {
         "file": text.name,
         "sentences": text.n_sentences,
         "tokens": text.n_tokens,
@@ -113,7 +111,9 @@ def evaluate(
     return gate(strict, fail_under, get_metric("f1"), "the strict F1 of chunks")
 
 
-def _save_report(text: ColumnFile, summary: Values, gold: int, path: str) -> None:
+def _save_report(
+    text: ColumnFile, summary: _report.Values, gold: int, path: str
+) -> None:
     from argmetric.report import Report, summarize_tags
 
     strict, types = summary["strict"], summary["types"]
@@ -140,7 +140,7 @@ def _save_report(text: ColumnFile, summary: Values, gold: int, path: str) -> Non
     save(Report(page), path)
 
 
-def _cells(scores: Values) -> tuple[str, ...]:
+def _cells(scores: _report.Values) -> tuple[str, ...]:
     shares = (_report.number(scores[name]) for name in _SHARES)
     return *shares, *(f"{scores[name]:,}" for name in _COUNTS)
 
@@ -154,7 +154,9 @@ def _looks(text: ColumnFile) -> TagTask:
     return "chunk" if any(like[-2:]) or outside else "pos"
 
 
-def _accuracy(text: ColumnFile, gold: int, predicted: int, what: str = "tag") -> Values:
+def _accuracy(
+    text: ColumnFile, gold: int, predicted: int, what: str = "tag"
+) -> _report.Values:
     right, found = text.columns[gold], text.columns[predicted]
     same = np.fromiter(map(str.__eq__, right, found), np.bool_, text.n_tokens)
     whole = np.logical_and.reduceat(same, text.sentences[:-1])
@@ -179,7 +181,7 @@ def _never(right: Column, found: Column, what: str) -> list[str]:
     ]
 
 
-def _chunk_scores(text: ColumnFile, gold: int) -> tuple[Values, list[str]]:
+def _chunk_scores(text: ColumnFile, gold: int) -> tuple[_report.Values, list[str]]:
     """The scores of chunks, in all and by type, and notes on their labels."""
     types: dict[str, int] = {}
     right = ChunkLabels.read(text, gold, types, _HINT)
@@ -201,7 +203,7 @@ def _chunk_scores(text: ColumnFile, gold: int) -> tuple[Values, list[str]]:
     ]
 
 
-def _scored(counts: Integers) -> Values:
+def _scored(counts: Integers) -> _report.Values:
     found = ChunkCounts(*counts.tolist())
     return {
         "gold": found.gold,
@@ -213,7 +215,7 @@ def _scored(counts: Integers) -> Values:
     }
 
 
-def _facts(summary: Values) -> _report.Facts:
+def _facts(summary: _report.Values) -> _report.Facts:
     looks = ", by the look of the labels" if summary["guessed"] else ""
     facts = [
         _report.sentences_asked(summary),
@@ -233,7 +235,7 @@ def _facts(summary: Values) -> _report.Facts:
     return facts
 
 
-def _types(summary: Values) -> _report.Table:
+def _types(summary: _report.Values) -> _report.Table:
     """A row for each type of chunks, and one for all of them."""
     header = "type", "gold", "predicted", "correct", "precision", "recall", "F1"
     cells = []

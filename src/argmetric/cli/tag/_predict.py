@@ -26,9 +26,7 @@ from argmetric.cli import _options as opt
 from argmetric.cli import _report
 from argmetric.cli._errors import UsageError
 from argmetric.cli._learning import load_learned, text_target
-from argmetric.cli._options import OTHER_ENCODING, Encoding, check_encoding
 from argmetric.cli._progress import progress, reading
-from argmetric.cli._report import Values
 from argmetric.cli.tag._labels import read_tags
 
 if TYPE_CHECKING:
@@ -44,7 +42,7 @@ def predict(
     /,
     *,
     encoding: Annotated[
-        Encoding, Parameter(help="How the text is written, and will be.")
+        opt.Encoding, Parameter(help="How the text is written, and will be.")
     ] = "utf-8",
     raw: Annotated[bool, opt.Flag] = False,
     output: opt.TextTarget = None,
@@ -88,7 +86,7 @@ def predict(
     tagged = read(file, encoding, tagger, model)
     if target is not None:
         write_text(target, tagged.written(raw_format(output, output_format)), encoding)
-    summary: Values = {
+    summary: _report.Values = {
         "file": tagged.name,
         "sentences": tagged.n_sentences,
         "tokens": tagged.n_tokens,
@@ -180,7 +178,7 @@ def _check_columns(text: ColumnFile, tagger: Tagger, model: str) -> None:
             )
 
 
-def _facts(summary: Values) -> _report.Facts:
+def _facts(summary: _report.Values) -> _report.Facts:
     facts = [
         _report.sentences_asked(summary),
         ("model", f"{summary['model']}, task {summary['task']}"),
@@ -195,9 +193,9 @@ def _facts(summary: Values) -> _report.Facts:
 
 def read_plain(path: str, encoding: str) -> PlainText:
     """Read plain text; one without a word is refused."""
-    check_encoding(encoding)
+    opt.check_encoding(encoding)
     with reading(path):
-        name, text = read_text(path, encoding, OTHER_ENCODING)
+        name, text = read_text(path, encoding, opt.OTHER_ENCODING)
     plain = tokenized(text, name)
     if not plain.tokens:
         raise DataError(f"{name} has no words")

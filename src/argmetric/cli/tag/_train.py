@@ -14,7 +14,6 @@ from argmetric.cli import _report
 from argmetric.cli._errors import DONE, INTERRUPTED, UsageError
 from argmetric.cli._learning import Training, at_last, refuse_two_streams, tell_epoch
 from argmetric.cli._options import Encoding, FilePath, Json, Seed, WrittenPath
-from argmetric.cli._report import Values
 from argmetric.cli.tag._labels import (
     Labelled,
     TagTask,
@@ -216,7 +215,7 @@ def _check(task: TagTask, options: dict[str, Any]) -> None:
 
 def _summary(
     tagger: Tagger, known: Labelled, held: Labelled | None, templates: str | None
-) -> Values:
+) -> _report.Values:
     recipe, text = tagger.recipe(), known.text
     judged = None
     if held is not None:
@@ -241,11 +240,11 @@ def _summary(
     }
 
 
-def _dev_scores(found: Evaluation) -> Values:
+def _dev_scores(found: Evaluation) -> _report.Values:
     return {name: getattr(found, name) for name in _DEV_SCORES}
 
 
-def _facts(summary: Values) -> _report.Facts:
+def _facts(summary: _report.Values) -> _report.Facts:
     kinds = [_report.count(n, "label") for n in summary["labels"]]
     if summary["task"] == "joint":
         kinds[0] = _report.count(summary["labels"][0], "tag")
@@ -274,7 +273,7 @@ def _facts(summary: Values) -> _report.Facts:
     return facts
 
 
-def _dev_text(name: str, score: Values, summary: Values) -> str:
+def _dev_text(name: str, score: _report.Values, summary: _report.Values) -> str:
     what = f"{name} " if summary["task"] == "joint" else ""
     if score["f1"] is None:
         found = f"{what}accuracy {_report.number(score['accuracy'])}"
