@@ -118,17 +118,21 @@ def test_relations_that_are_not_those_of_the_words():
 
 @pytest.mark.parametrize("learned", [False, True])
 def test_an_interrupt_keeps_the_trees(monkeypatch, learned):
-    run = _relations.Learning.run_epoch
+    make = _relations.make_learning
 
-    def interrupted(self):
-        if self.epoch == int(learned):
-            raise KeyboardInterrupt
-        return run(self)
+    def make_interrupted(*arguments):
+        learning = make(*arguments)
+        run = learning.run_epoch
 
-    class Interrupted(_relations.Learning):
-        run_epoch = interrupted
+        def run_epoch():
+            if learning.epoch == int(learned):
+                raise KeyboardInterrupt
+            return run()
 
-    monkeypatch.setattr(_relations, "Learning", Interrupted)
+        learning.run_epoch = run_epoch
+        return learning
+
+    monkeypatch.setattr(_relations, "make_learning", make_interrupted)
     parser = small(direction="left")
     with pytest.warns(UserWarning, match="learning was interrupted"):
         parser.fit(TRAIN)
