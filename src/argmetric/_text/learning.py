@@ -136,15 +136,15 @@ class SavedEstimator(Parameters):
     def _unpack(self, header: Mapping[str, Any], arrays: Arrays) -> None:
         raise NotImplementedError
 
-    def packed(self) -> tuple[dict[str, Any], Arrays]:
+    def _packed(self) -> tuple[dict[str, Any], Arrays]:
         """All of it as a header and arrays."""
         header, arrays = self._pack()
         own = {"arguments": self.get_params(), "history": self.history_}
         return {**own, "interrupted": self.interrupted_, **header}, arrays
 
     @classmethod
-    def unpacked(cls, header: Mapping[str, Any], arrays: Arrays) -> Self:
-        """What `packed` took apart."""
+    def _unpacked(cls, header: Mapping[str, Any], arrays: Arrays) -> Self:
+        """What `_packed` took apart."""
         found = cls(**header["arguments"])
         found.history_ = header["history"]
         found.interrupted_ = header["interrupted"]
@@ -163,7 +163,7 @@ class SavedEstimator(Parameters):
             The file.
         """
         archives.write_archive(
-            path, f"argmetric {self._kind}", _VERSION, *self.packed()
+            path, f"argmetric {self._kind}", _VERSION, *self._packed()
         )
 
     @classmethod
@@ -178,7 +178,7 @@ class SavedEstimator(Parameters):
         what = cls._kind.split()[-1]
         found = archives.read_archive(path, f"argmetric {cls._kind}", _VERSION, what)
         with archives.whole(path, what):
-            return cls.unpacked(*found)
+            return cls._unpacked(*found)
 
 
 @dataclass(frozen=True)

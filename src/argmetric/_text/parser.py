@@ -436,7 +436,7 @@ class Parser(SavedEstimator):
         model, arrays = packed(self._learned_model())
         tagger, header = self.tagger_, None
         if isinstance(tagger, Tagger):
-            header, own = tagger.packed()
+            header, own = tagger._packed()
             arrays |= {f"{_TAGGER}{name}": array for name, array in own.items()}
         elif tagger is not None:
             raise TypeError(
@@ -455,7 +455,7 @@ class Parser(SavedEstimator):
                 for name, array in arrays.items()
                 if name.startswith(_TAGGER)
             }
-            self.tagger_ = Tagger.unpacked(header["tagger"], own)
+            self.tagger_ = Tagger._unpacked(header["tagger"], own)
 
 
 def _items(sentences: Any) -> list[Any]:
