@@ -77,9 +77,6 @@ HELD_BY = {
         "test_miss_curves": "miss_curves",
         "test_smooth_curves_equal_those_of_the_whole_law": "smooth_curves",
     },
-    "atoms": {
-        "test_atoms_are_merged_and_binned_as_by_numpy": "bin_atoms merge_atoms",
-    },
     "automata": {
         "test_expectation_equals_enumeration": "additive_mean propagate",
         "test_bounds_of_a_beam_hold": "beam_run",
@@ -144,9 +141,6 @@ HELD_BY = {
             "dense_combine dense_margins dense_pass "
             "sparse_combine sparse_margins sparse_pass"
         ),
-    },
-    "margins": {
-        "test_margins_of_many_rows_are_those_of_few": "solve_margins",
     },
     "multilabel": {
         "test_training_equals_its_twin": "train",

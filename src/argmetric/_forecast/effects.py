@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 
-from argmetric._expected import compiled, runs_in_numpy
 from argmetric._forecast.counts import CELLS, CountLaws
 from argmetric._forecast.laws import ValueLaw, combine
 from argmetric._input.odds import log_odds
@@ -20,8 +18,6 @@ ROWS = 1 << 10  # rows times effects that stay in cache
 APART = 0.01  # log-odds between which a spline errs by less than 1e-11
 GAP = 1e-7  # in log-odds; squared by the step that is then taken
 FAR = 300.0  # log-odds from which a label follows the effect like e^x
-
-Solver = Callable[[Floats, float], Floats]
 
 
 def effect_step(deviation: float) -> float:
@@ -45,51 +41,31 @@ def effects(deviation: float, step: float | None = None) -> tuple[Floats, Floats
     return points, weights / weights.sum()
 
 
-def centre_log_odds(
-    p: Floats, q: Floats, deviation: float, *, loaded: bool = False
-) -> Floats:
-    """Log-odds a with E[expit(a + deviation·z)] = p, so that margins stay as given.
-
-    Few rows are solved in numpy, unless the kernels are loaded for what follows.
-    """
+def centre_log_odds(p: Floats, q: Floats, deviation: float) -> Floats:
+    """Log-odds a with E[expit(a + deviation·z)] = p, so that margins stay as given."""
     x = log_odds(p, q)
     # There E[e^(a + deviation·z)] = e^(a + deviation²/2), and so for 1-p.
     result = x + np.sign(x) * deviation**2 / 2
     near = np.flatnonzero(np.abs(x) < FAR)
     if near.size:
-        plain = runs_in_numpy(near.size) and not loaded
-        solve = _solve_in_numpy if plain else _solve_compiled
-        result[near] = _margins(x[near], deviation, solve)
+        result[near] = _margins(x[near], deviation)
     return result
 
 
-def _margins(target: Floats, deviation: float, solve: Solver) -> Floats:
-    """The same for some log-odds; many lie between knots at which they are solved."""
+def _margins(target: Floats, deviation: float) -> Floats:
+    """Centres of log-odds that are not far; of many, between knots that are solved."""
     low, high = float(target.min()), float(target.max())
     knots = np.linspace(low, high, max(math.ceil((high - low) / APART) + 1, 4))
     if target.size > 2 * knots.size and high > low:
         from scipy.interpolate import CubicSpline
 
-        return np.asarray(CubicSpline(knots, solve(knots, deviation))(target))
+        return np.asarray(CubicSpline(knots, _solved(knots, deviation))(target))
     distinct, place = np.unique(target, return_inverse=True)
-    return solve(distinct, deviation)[place]
+    return _solved(distinct, deviation)[place]
 
 
-def _first_guess(target: Floats, deviation: float) -> Floats:
-    """The start of Newton's method: the logistic-normal mean, nearly (MacKay)."""
-    return np.asarray(target * math.sqrt(1.0 + math.pi * deviation**2 / 8.0))
-
-
-def _solve_compiled(target: Floats, deviation: float) -> Floats:
-    """For ascending log-odds."""
-    points, weights = effects(deviation)
-    result, factors = _first_guess(target, deviation), np.exp(deviation * points)
-    compiled().solve_margins(target, factors, weights, GAP, result)
-    return result
-
-
-def _solve_in_numpy(target: Floats, deviation: float) -> Floats:
-    """The same without the kernel."""
+def _solved(target: Floats, deviation: float) -> Floats:
+    """Centres of all these log-odds, ROWS at a time."""
     out = np.empty(target.size)
     for first in range(0, target.size, ROWS):
         part = slice(first, first + ROWS)
@@ -98,8 +74,11 @@ def _solve_in_numpy(target: Floats, deviation: float) -> Floats:
 
 
 def _solve_margins(target: Floats, deviation: float) -> Floats:
-    """Newton's method for the log-odds of E[expit(a + deviation·z)]."""
-    a = _first_guess(target, deviation)
+    """Newton's method for the log-odds of E[expit(a + deviation·z)].
+
+    It starts from the logistic-normal mean, nearly (MacKay).
+    """
+    a = target * math.sqrt(1.0 + math.pi * deviation**2 / 8.0)
     points, weights = effects(deviation)
     factors = np.exp(deviation * points)
     for _ in range(50):
@@ -269,8 +248,7 @@ def _from_points(
         chances = chances * r_weights[rows][:, None, miss_cells]
         possible = chances > 0.0
         parts.append((values[possible], chances[possible]))
-    law = combine(parts, loaded=not runs_in_numpy(n))
-    return law, dot(weights, means)
+    return combine(parts), dot(weights, means)
 
 
 def blocks_of_pairs(

@@ -124,7 +124,7 @@ class Groups:
             yield self.certain(), np.zeros(1), np.ones((1, self.size))
             return
         rows, known = self.rows, self.known
-        centre = centre_log_odds(rows.p, rows.q, self.deviation, loaded=True)
+        centre = centre_log_odds(rows.p, rows.q, self.deviation)
         longest = int(rows.lengths.max(initial=1))
         step = 2.0 / (self.deviation * math.sqrt(longest))
         points, weights = effects(

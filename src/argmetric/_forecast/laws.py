@@ -10,7 +10,7 @@ import numpy as np
 
 from argmetric._expected import TOLERANCE, compiled, runs_in_numpy
 from argmetric._input.types import Floats
-from argmetric._results.discrete import SAME, distinct, dot
+from argmetric._results.discrete import distinct, dot
 from argmetric.metrics import Metric
 
 BLOCK = 512  # rows of a long vector whose law is made at once, compiled
@@ -115,8 +115,8 @@ def law_of_counts(
     if hits.size * misses.size <= MAX_ATOMS:
         trim = hits.size + misses.size > UNTRIMMED
         blocks = pairs.blocks() if trim else [pairs.block(0, hits.size, 0.0)]
-        return combine(list(blocks), loaded=not runs_in_numpy(n))
-    return _law_of_pairs(pairs, loaded=not runs_in_numpy(n))
+        return combine(list(blocks))
+    return _law_of_pairs(pairs)
 
 
 @dataclass(frozen=True)
@@ -159,14 +159,14 @@ class _Pairs:
         return self.metric.value(tp, self.k, tp + self.miss_low + r, self.n)
 
 
-def _law_of_pairs(pairs: _Pairs, *, loaded: bool) -> ValueLaw:
+def _law_of_pairs(pairs: _Pairs) -> ValueLaw:
     """The law in bins. Their range is that of some values, or else that of all."""
     sampled = pairs.sampled_values()
-    bins = Bins(sampled[~np.isnan(sampled)], loaded=loaded)
+    bins = Bins(sampled[~np.isnan(sampled)])
     for values, weights in pairs.blocks():
         bins.add(values, weights)
     if bins.beyond > BEYOND:
-        bins = Bins(np.array([bins.least, bins.most]), loaded=loaded)
+        bins = Bins(np.array([bins.least, bins.most]))
         for values, weights in pairs.blocks():
             bins.add(values, weights)
     values, weights = bins.atoms()
@@ -175,11 +175,8 @@ def _law_of_pairs(pairs: _Pairs, *, loaded: bool) -> ValueLaw:
     return law_of_atoms(values, weights / weights.sum(), bins.undefined)
 
 
-def combine(parts: list[tuple[Floats, Floats]], *, loaded: bool = False) -> ValueLaw:
-    """One law from values and their weights, which add up to one over all parts.
-
-    By kernels where these are loaded for as many rows anyway.
-    """
+def combine(parts: list[tuple[Floats, Floats]]) -> ValueLaw:
+    """One law from values and their weights, which add up to one over all parts."""
     total = undefined = 0.0
     for values, weights in parts:
         defined = ~np.isnan(values)
@@ -187,7 +184,7 @@ def combine(parts: list[tuple[Floats, Floats]], *, loaded: bool = False) -> Valu
         total += float(weights[defined].sum())
     if total <= 0.0:
         return NOTHING
-    values, weights = compress(parts, loaded=loaded)
+    values, weights = compress(parts)
     return law_of_atoms(values, weights / total, undefined)
 
 
@@ -198,18 +195,11 @@ def law_of_atoms(values: Floats, probabilities: Floats, undefined: float) -> Val
     return ValueLaw(values, probabilities, undefined, mean, variance)
 
 
-def compress(
-    parts: list[tuple[Floats, Floats]], *, loaded: bool = False
-) -> tuple[Floats, Floats]:
+def compress(parts: list[tuple[Floats, Floats]]) -> tuple[Floats, Floats]:
     """Distinct values in ascending order with their weights; binned if too many."""
     if sum(values.size for values, _ in parts) <= 4 * MAX_ATOMS:
         values = np.concatenate([values for values, _ in parts])
         weights = np.concatenate([weights for _, weights in parts])
-        if loaded:
-            merged, mass = np.empty((2, values.size))
-            count = compiled().merge_atoms(values, weights, SAME, merged, mass)
-            if count >= 0:
-                return merged[:count], mass[:count]
         keep = ~np.isnan(values) & (weights > 0)
         return distinct(values[keep], weights[keep])
     ends = [
@@ -218,7 +208,7 @@ def compress(
         for end in (np.min, np.max)
         if not np.isnan(values).all()
     ]
-    bins = Bins(np.array(ends), loaded=loaded)
+    bins = Bins(np.array(ends))
     for values, weights in parts:
         bins.add(values, weights)
     return bins.atoms()
@@ -232,12 +222,9 @@ class Bins:
     values : ndarray
         The cells reach from the least of them to the largest; what lies beyond falls
         into the cells at the ends, and `beyond` counts its chance.
-    loaded : bool
-        Whether kernels are at hand, which add values faster.
     """
 
-    def __init__(self, values: Floats, *, loaded: bool = False) -> None:
-        self.loaded = loaded
+    def __init__(self, values: Floats) -> None:
         self.low = float(values.min(initial=math.inf))
         self.high = float(values.max(initial=-math.inf))
         self.least, self.most = self.low, self.high
@@ -245,14 +232,6 @@ class Bins:
         self.beyond = self.undefined = 0.0
 
     def add(self, values: Floats, weights: Floats) -> None:
-        if self.loaded:
-            undefined, beyond, least, most = compiled().bin_atoms(
-                values, weights, self.low, self.high, self.mass, self.moment
-            )
-            self.undefined += undefined
-            self.beyond += beyond
-            self.least, self.most = min(self.least, least), max(self.most, most)
-            return
         least, most = float(values.min()), float(values.max())
         if math.isnan(least):
             defined = ~np.isnan(values)
