@@ -68,10 +68,8 @@ def law_of_mean(groups: Groups) -> tuple[ValueLaw, float]:
             mean_positives
         )
     rest, tables = groups.take(np.flatnonzero(unsure)), Tables(groups.metric)
-    if rest.size == 1:
-        law, more = rest.law(0)
-        return _beside(law, sure, count), mean_positives + more
-    if rest.size <= FEW_GROUPS and _pairs_of_two(rest) <= MAX_ATOMS:
+    few = rest.size <= FEW_GROUPS and _pairs_of_two(rest) <= MAX_ATOMS
+    if rest.size == 1 or few:
         found, more = convolved(rest, sure, count)
         if found is not None:
             return found, mean_positives + more
@@ -79,16 +77,6 @@ def law_of_mean(groups: Groups) -> tuple[ValueLaw, float]:
     sure, count, kept = fixed_of(parts, sure, count)
     rest, parts = rest.take(kept), parts.take(kept)
     return _Sum(rest, parts, tables, sure, count).law(), mean_positives + more
-
-
-def _beside(law: ValueLaw, sure: float, count: int) -> ValueLaw:
-    """Law of the mean of one value, if it is defined, and of sure ones."""
-    values = (sure + law.values) / (count + 1)
-    if not count or not law.p_undefined:
-        return law_of_atoms(values, law.probabilities, law.p_undefined)
-    chances = (1 - law.p_undefined) * law.probabilities
-    alone = np.array([sure / count]), np.array([law.p_undefined])
-    return combine([(values, chances), alone])
 
 
 def _pairs_of_two(groups: Groups) -> float:
