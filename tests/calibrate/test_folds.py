@@ -1,0 +1,303 @@
+"""The choice of a method, labels and weights, and maps out of fold."""
+
+from __future__ import annotations
+
+import math
+import warnings
+
+import numpy as np
+import pytest
+
+import argmetric as am
+from argmetric._calibrate import calibrate as _calibrate
+from argmetric._calibrate.calibrate import (
+    calibrate_out_of_fold,
+    choose_method,
+    fold_numbers,
+)
+from argmetric._calibrate.reference import Reference, row_count
+from calibrated import METHODS, NEW, expit, logit, sample, within
+
+
+def test_auto_takes_the_simplest_map_that_will_do():
+    for n, intercept in ((999, -1), (8000, -1), (6000, -6)):
+        y, x = sample(n=n, intercept=intercept)
+        assert am.calibrate(y, expit(x), "auto").method == "platt"
+    rng = np.random.default_rng(7)
+    p = rng.uniform(0.001, 0.999, 8000)
+    one_sided = rng.random(p.size) < expit(3 * np.log(p) - 0.3 * np.log1p(-p) + 2)
+    assert am.calibrate(one_sided, p, "auto").method == "beta"
+    steps = rng.random(p.size) < np.where(p < 0.3, 0.05, np.where(p < 0.6, 0.5, 0.55))
+    assert am.calibrate(steps, p, "auto").method == "isotonic"
+    x = logit(p)
+    bent = rng.random(p.size) < expit(x + 0.8 * np.sin(1.2 * x))
+    assert am.calibrate(bent, p, "auto").method == "spline"
+    coarse = np.where(p < 0.5, 0.25, 0.75)
+    assert am.calibrate(rng.random(p.size) < coarse, coarse, "auto").method == (
+        "identity"
+    )
+    for seed in range(3):
+        for slope, intercept, method in (
+            (1.0, 0.0, "identity"),
+            (0.4, 0.0, "temperature"),
+            (0.4, -1.0, "platt"),
+        ):
+            y, x = sample(2000, slope, intercept, seed)
+            assert am.calibrate(y, expit(x), "auto").method == method
+
+
+def out_of_fold_loss(y, p, method):
+    """Mean log-loss of maps that were fitted on the other four folds."""
+    fold, mapped = fold_numbers(y, 5), np.empty(y.size)
+    for number in range(fold.max() + 1):
+        rest = fold != number
+        fitted = am.calibrate(y[rest], p[rest], method)
+        mapped[~rest] = fitted.apply(p[~rest])
+    mapped = np.clip(mapped, 1 / (2 * y.size), 1 - 1 / (2 * y.size))
+    return -np.where(y, np.log(mapped), np.log1p(-mapped)).mean()
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_auto_takes_no_map_that_did_worse_than_none(seed):
+    """Few rows of scores that are nearly right: most maps do harm."""
+    rng = np.random.default_rng(seed)
+    p = rng.beta(2, 2, 60)
+    y = rng.random(60) < np.round(p, 1)
+    reference = Reference(p, y, None, False)
+    chosen = choose_method(reference, "auto")
+    assert choose_method(reference, "platt") == "platt"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        loss = {name: out_of_fold_loss(y, p, name) for name in (*METHODS, "identity")}
+    assert loss[chosen] <= loss["identity"] + 1e-12
+    assert any(one > loss["identity"] for one in loss.values())
+
+
+def test_auto_by_hand(monkeypatch):
+    """A noisy map within its error of the least is not taken if none did better."""
+    rng = np.random.default_rng(0)
+    y, x = sample(n=400)
+    reference = Reference(x, y == 1, None, True)
+    noise = rng.normal(0, 1, 400)
+    noise -= noise.mean()
+    losses = {
+        "identity": np.full(400, 0.61),
+        "temperature": 0.62 + noise,  # its standard error is 0.05
+        "platt": np.full(400, 0.605),
+        "beta": 0.604 + noise,
+        "spline": np.full(400, 0.60),
+        "isotonic": np.full(400, 0.59),
+    }
+    monkeypatch.setattr(
+        _calibrate, "_log_losses", lambda reference, name, fold: losses[name]
+    )
+    assert choose_method(reference, "auto") == "beta"
+    losses["beta"] = np.full(400, 0.7)
+    assert choose_method(reference, "auto") == "isotonic"
+    losses["temperature"] = 0.61 + noise - 1e-9
+    assert choose_method(reference, "auto") == "temperature"
+    losses["identity"] = 0.61 + noise
+    assert choose_method(reference, "auto") == "identity"
+
+
+def test_auto_compares_on_a_thinned_reference_that_stands_for_the_whole():
+    from argmetric._calibrate.calibrate import thinned
+
+    y, x = sample(n=5000, intercept=-3)
+    whole = Reference(x, y == 1, None, True)
+    part = thinned(whole, 700)
+    assert (part.y.sum(), (~part.y).sum()) == (min(700, y.sum()), 700)
+    np.testing.assert_allclose(part.masses, whole.masses)
+    assert thinned(whole, 5000) is whole
+
+
+# Labels and weights
+
+
+def test_labels_of_every_kind_give_the_same_map():
+    y, x = sample(n=200)
+    p = expit(x)
+    words = np.where(y == 1, "spam", "ham")
+    expected = am.calibrate(y, p)
+    for labels, pos_label in (
+        (y == 1, None),
+        (2 * y - 1, None),
+        (y.astype(float), None),
+        (words, "spam"),
+        (words.tolist(), "spam"),
+        (y + 1, 2),
+        (y.astype(object), None),
+    ):
+        assert am.calibrate(labels, p, pos_label=pos_label) == expected
+    expected = am.calibrate(y, p, "platt")
+    flipped = am.calibrate(words, 1 - p, "platt", pos_label="ham")
+    np.testing.assert_allclose(flipped.apply(1 - p), 1 - expected.apply(p), rtol=1e-9)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_whole_weights_are_repeated_rows(method):
+    y, x = sample(n=300, intercept=0.0)
+    w = np.random.default_rng(8).integers(0, 4, y.size)
+    ours = am.calibrate(y, x, method, sample_weight=w, logits=True)
+    rows = np.repeat(np.arange(y.size), w)
+    repeated = am.calibrate(y[rows], x[rows], method, logits=True)
+    assert ours.n == (w > 0).sum()
+    np.testing.assert_allclose(ours.apply(expit(NEW)), repeated.apply(expit(NEW)))
+    if method != "isotonic":  # whose draws are counts, drawn again
+        np.testing.assert_allclose(ours.draws, repeated.draws, rtol=1e-5, atol=1e-5)
+
+
+def test_a_matrix_gets_one_map_for_all_its_cells():
+    y, x = sample(n=600)
+    fitted = am.calibrate(y.reshape(200, 3), expit(x).reshape(200, 3))
+    assert fitted == am.calibrate(y, expit(x))
+    w = np.random.default_rng(9).uniform(1, 2, 200)
+    rows = am.calibrate(y.reshape(200, 3), expit(x).reshape(200, 3), sample_weight=w)
+    assert rows == am.calibrate(y, expit(x), sample_weight=np.repeat(w, 3))
+
+
+def test_certain_scores_in_the_reference_stand_at_a_distance():
+    y = np.array([0, 1, 0, 1, 0, 1])
+    p = np.array([0.0, 0.2, 0.3, 0.6, 1.0, 1.0])
+    fitted = am.calibrate(y, p, "platt")
+    assert fitted.reach == pytest.approx(math.log(0.9 / 0.1))  # half of 0.2
+    away = logit(np.clip(p, 0.1, 0.9))
+    same = am.calibrate(y, away, "platt", logits=True)
+    assert (fitted.slope, fitted.intercept) == pytest.approx(
+        (same.slope, same.intercept), rel=1e-12
+    )
+    assert fitted.apply(0.0) == fitted.apply(0.05)
+    assert fitted.apply(0.0) == pytest.approx(same.apply(0.1), rel=1e-12)
+    assert same.reach is None  # log-odds stand as they are
+    for far in (-20.0, -100.0):
+        x = np.array([-np.inf, far, -0.8, 0.4, np.inf, np.inf])
+        reach = max(36.7, -far)
+        infinite = am.calibrate(y, x, "platt", logits=True)
+        assert infinite.reach == reach
+        finite = am.calibrate(y, np.clip(x, -reach, reach), "platt", logits=True)
+        assert (infinite.slope, infinite.intercept) == (finite.slope, finite.intercept)
+        assert infinite.apply_logits(-np.inf) == finite.apply_logits(-reach)
+
+
+@pytest.mark.parametrize(
+    ("p", "weight", "nearest"),
+    [
+        ([0.2, 0.97], None, 0.015),  # half the least distance
+        ([0.2, 0.9999], None, 1 / 400),  # few rows count as 100
+        ([0.0, 1.0], None, 0.25),
+        ([1e-9, 0.5], 1000.0, 1 / 8000),  # 2,000 rows by weight
+        ([1e-4, 0.5], 10_000.0, 5e-5),
+    ],
+)
+def test_how_far_scores_are_believed(p, weight, nearest):
+    weights = None if weight is None else np.full(2, weight)
+    reference = Reference(np.array(p), np.array([False, True]), weights, False)
+    assert expit(-reference.reach) == pytest.approx(nearest, rel=1e-12)
+    np.testing.assert_allclose(reference.x, within(np.array(p), reference.reach))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_scores_of_0_and_1_that_were_wrong_do_not_stay_certain(method):
+    # A forest of few trees: many rows get 0 or 1, and some of them the wrong one.
+    rng = np.random.default_rng(5)
+    p = rng.binomial(4, rng.beta(0.5, 1.5, 4000)) / 4
+    y = rng.random(p.size) < 0.04 + 0.9 * p
+    mapped = am.calibrate(y, p, method).apply([0.0, 0.5, 1.0])
+    assert 0.01 < mapped[0] < mapped[1] < mapped[2] < 0.99
+    if method != "temperature":  # which has no constant to meet the mean with
+        whole = am.calibrate(y, p, method).apply(p)
+        assert whole.mean() == pytest.approx(y.mean(), abs=1e-3)
+    out = calibrate_out_of_fold(y, p, method)
+    assert 0.0 < out.min() < out.max() < 1.0
+
+
+def test_weights_count_rows_only_where_they_can():
+    rng = np.random.default_rng(6)
+    x = rng.normal(size=40)
+    y = rng.random(40) < expit(2 * x)
+    plain, curve = (am.calibrate(y, expit(x), one) for one in ("platt", "spline"))
+    for size in (1 / 40, 1e-300):  # scaled to a sum of 1, or smaller still
+        options = {"sample_weight": np.full(40, size)}
+        same = am.calibrate(y, expit(x), "spline", **options)
+        np.testing.assert_allclose(same.values, curve.values, rtol=1e-7, atol=1e-9)
+        scaled = am.calibrate(y, expit(x), "platt", **options)
+        assert scaled.slope == pytest.approx(plain.slope, rel=1e-9)
+        assert scaled.intercept == pytest.approx(plain.intercept, rel=1e-9)
+    assert row_count(np.array([2.0, 3.0, 1.0])) == 6.0  # copies of rows
+    assert row_count(np.array([0.5, 0.25, 0.25])) == pytest.approx(1 / 0.375)
+
+
+def test_a_rule_is_no_calibrator(tmp_path):
+    path = tmp_path / "rule.json"
+    am.tune([0, 1, 0, 1], [0.1, 0.9, 0.3, 0.6]).save(path)
+    with pytest.raises(ValueError, match="no saved calibrator, but 'argmetric rule'"):
+        am.Calibrator.load(path)
+    with pytest.raises(FileNotFoundError, match=r"/no'$"):
+        am.calibrate([0, 1, 0, 1], [0.1, 0.9, 0.3, 0.6]).save(tmp_path / "no" / "x")
+
+
+# Out of fold
+
+
+def test_out_of_fold_is_a_fit_on_the_other_folds():
+    y, x = sample(n=101)
+    p = expit(x)
+    for method in METHODS:
+        if method == "temperature":
+            continue
+        ours = calibrate_out_of_fold(y, p, method, cv=4, random_state=3)
+        fold = fold_numbers(y == 1, 4, random_state=3)
+        for number in range(4):
+            inside = fold == number
+            fitted = am.calibrate(y[~inside], p[~inside], method)
+            np.testing.assert_allclose(ours[inside], fitted.apply(p[inside]))
+
+
+def test_folds_spread_classes_and_keep_groups_whole():
+    y, _ = sample(n=203, intercept=-2)
+    fold = fold_numbers(y == 1, 5)
+    assert np.ptp(np.bincount(fold)) <= 1
+    assert np.ptp(np.bincount(fold, y)) <= 1
+    np.testing.assert_array_equal(fold, fold_numbers(y == 1, 5))
+    assert (fold != fold_numbers(y == 1, 5, random_state=1)).any()
+    groups = np.random.default_rng(0).integers(0, 40, y.size)
+    fold = fold_numbers(y == 1, 5, groups)
+    for group in np.unique(groups):
+        assert np.unique(fold[groups == group]).size == 1
+    assert np.ptp(np.bincount(fold, y)) <= 8
+    y = np.array([1, 1, 1] + [0] * 20)
+    assert fold_numbers(y == 1, 10).max() == 2
+
+
+def test_out_of_fold_with_weights_groups_matrices_and_log_odds():
+    y, x = sample(n=240)
+    p, w = expit(x), np.random.default_rng(1).integers(0, 3, 240)
+    ours = calibrate_out_of_fold(y, p, sample_weight=w)
+    part = w > 0
+    np.testing.assert_allclose(
+        ours[part], calibrate_out_of_fold(y[part], p[part], sample_weight=w[part])
+    )
+    whole = am.calibrate(y, p, sample_weight=w)
+    np.testing.assert_allclose(ours[~part], whole.apply(p[~part]))
+    rows = np.arange(80)
+    matrix = calibrate_out_of_fold(y.reshape(80, 3), p.reshape(80, 3), groups=rows)
+    np.testing.assert_array_equal(
+        matrix.ravel(), calibrate_out_of_fold(y, p, groups=np.repeat(rows, 3))
+    )
+    near = np.clip(p, 0.02, 0.98)
+    at_hand = calibrate_out_of_fold(y, near, "platt")
+    np.testing.assert_allclose(
+        calibrate_out_of_fold(y, logit(near), "platt", logits=True), at_hand
+    )
+
+
+def test_out_of_fold_refuses_what_leaves_a_fold_without_a_class():
+    with pytest.raises(ValueError, match="two rows or more of each class"):
+        calibrate_out_of_fold([0, 0, 1], [0.1, 0.2, 0.3])
+    with pytest.raises(ValueError, match="two groups"):
+        calibrate_out_of_fold([0, 1, 1, 0], [0.1, 0.2, 0.3, 0.1], groups=[0, 1, 1, 2])
+    with pytest.raises(ValueError, match="cv must be"):
+        calibrate_out_of_fold([0, 1], [0.1, 0.2], cv=1)
+
+
+# Prior shift

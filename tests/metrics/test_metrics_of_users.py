@@ -1,0 +1,299 @@
+"""Functions of the counts and metrics of other libraries, passed as a metric."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn.metrics
+from hypothesis import given
+from hypothesis import strategies as st
+
+import argmetric as am
+from argmetric._input.validation import (
+    check_scores,
+    is_within_unit,
+)
+
+NAN = math.nan
+
+
+P = [0.9, 0.6, 0.2, 0.1]
+
+
+# ----------------------------------------------------------- custom metrics
+
+
+def squared(tp, k, t, n):
+    return tp * tp / (k * t)
+
+
+def nothing(tp, k, t, n):
+    tp / (k + t)
+
+
+def test_a_custom_metric_is_a_value():
+    metric = am.CustomMetric(squared, "g2", False, zero_division=1)
+    assert metric.name == "g2"
+    assert not metric.greater_is_better
+    assert am.CustomMetric(squared) == am.CustomMetric(squared, name="squared")
+    assert metric != am.CustomMetric(squared, "g2", zero_division=1)
+    assert repr(metric) == (
+        f"CustomMetric(function={squared!r}, name='g2', greater_is_better=False, "
+        "smooth=False, zero_division=1.0)"
+    )
+    for same in (
+        pickle.loads(pickle.dumps(metric)),
+        dataclasses.replace(metric),
+        metric.with_zero_division(0).with_zero_division(1),
+    ):
+        assert same == metric
+        assert hash(same) == hash(metric)
+        assert (same.name, same.greater_is_better) == ("g2", False)
+
+
+def test_a_custom_metric_needs_a_function_and_a_text():
+    with pytest.raises(TypeError, match="function must be callable"):
+        am.CustomMetric(3)
+    with pytest.raises(TypeError, match="name must be text, not True"):
+        am.CustomMetric(squared, True)
+
+
+def test_a_function_without_return():
+    with pytest.raises(TypeError, match="nothing returns None"):
+        am.decide(P, nothing)
+    with pytest.raises(TypeError, match="nothing returns None"):
+        am.CustomMetric(nothing).value(1, 2, 2, 4)
+
+
+def test_values_are_an_array_of_their_own():
+    tp = np.arange(3.0)
+    values = am.CustomMetric(lambda tp, k, t, n: tp).value(tp, 3, 3, 6)
+    values += 1
+    assert tp.tolist() == [0, 1, 2]
+    assert values.tolist() == [1, 2, 3]
+
+
+def test_division_by_zero_at_the_margins_is_undefined():
+    lift = am.CustomMetric(lambda tp, k, t, n: (tp + 1) / (k * t), zero_division=1)
+    assert lift.value([0, 0, 1], [0, 1, 1], [2, 0, 2], 4).tolist() == [1, 1, 1]
+    assert lift.value(0, 0, 2, 4) == 1
+    bare = lift.with_zero_division(NAN)
+    assert np.isnan(bare.value(0, 0, 2, 4))
+    assert am.CustomMetric(lambda tp, k, t, n: 1 / (k - t)).value(1, 2, 2, 4) == np.inf
+
+
+def test_check_metric_finds_what_is_undefined_inside():
+    with pytest.raises(ValueError, match="at tp=0, k=1, t=1, n=12 is nan: only cells"):
+        am.check_metric(lambda tp, k, t, n: tp / tp)
+    with pytest.raises(ValueError, match="at tp=0, k=1, t=1, n=12 is inf: a metric"):
+        am.check_metric(lambda tp, k, t, n: 1 / (k - t))
+    assert am.check_metric(lambda tp, k, t, n: (tp + 1) / (k * t))
+
+
+def test_check_metric_takes_what_get_metric_takes():
+    for metric in ("f0.3", am.MCC, am.MCC(), am.FBeta(2, zero_division=1)):
+        assert am.check_metric(metric)
+    with pytest.raises(ValueError, match="did you mean 'kappa'"):
+        am.check_metric("kapa")
+
+
+def always_nan(tp, k, t, n):
+    return tp * NAN
+
+
+def test_a_function_that_is_always_nan_is_said_to_be():
+    for call in (
+        lambda: am.decide(P, always_nan),
+        lambda: am.decide(P, always_nan, check=False),
+        lambda: am.forecast(P, [1, 1, 0, 0], always_nan),
+        lambda: am.evaluate([0, 1, 1, 0], [1, 1, 0, 0], always_nan),
+        lambda: am.tune([0, 1, 1, 0], P, always_nan),
+    ):
+        with pytest.raises(ValueError, match="metric always_nan gives nan for all cou"):
+            call()
+    margins = am.CustomMetric(lambda tp, k, t, n: tp / (k * t * (n - k) * (n - t)))
+    assert am.decide([0.4, 0.6], margins).n_positives == 1
+    assert am.decide([0.4], always_nan).expected == 0.0  # n = 1 is all margin
+
+
+def test_a_metric_that_is_undefined_throughout():
+    with pytest.raises(ValueError, match="precision is undefined for every number of"):
+        am.decide(P, "precision", max_positives=0, zero_division=NAN)
+    with pytest.raises(ValueError, match="mcc is undefined for every number of"):
+        am.decide(P, "mcc", groups=range(4), average="groups", zero_division=NAN)
+    with pytest.raises(ValueError, match=r"f1 is undefined \(0/0\) on these labels"):
+        am.evaluate([0, 0], [0, 0], zero_division=NAN)
+    with pytest.raises(ValueError, match=r"precision is undefined \(0/0\) for these"):
+        am.forecast(P, [0, 0, 0, 0], "precision", zero_division=NAN)
+    nothing = am.decide([0.0, 0.0], zero_division=NAN)
+    assert (nothing.n_positives, math.isnan(nothing.expected)) == (0, True)
+
+
+# ------------------------------------------------------ metrics of other libraries
+
+
+@pytest.mark.parametrize(
+    ("name", "ours"),
+    [
+        ("f1_score", "f1"),
+        ("matthews_corrcoef", "mcc"),
+        ("balanced_accuracy_score", "balanced_accuracy"),
+        ("jaccard_score", "jaccard"),
+        ("cohen_kappa_score", "kappa"),
+        ("precision_score", "precision"),
+        ("recall_score", "recall"),
+        ("accuracy_score", "accuracy"),
+    ],
+)
+def test_a_function_of_scikit_learn_is_named_as_ours(name, ours):
+    function = getattr(sklearn.metrics, name)
+    message = f'metric is {name} of scikit-learn, .* counts: pass metric="{ours}"'
+    made = sklearn.metrics.make_scorer(function), functools.partial(function)
+    for metric in (function, *made):
+        with pytest.raises(TypeError, match=message):
+            am.decide(P, metric)
+    assert am.get_metric(ours).name == ours
+
+
+def test_other_functions_of_scikit_learn():
+    with pytest.raises(TypeError, match=r"fbeta_score .* pass metric=FBeta\(beta\)"):
+        am.get_metric(sklearn.metrics.fbeta_score)
+    with pytest.raises(TypeError, match=r"metric is hinge_loss of .* such as 'f1'"):
+        am.get_metric(sklearn.metrics.hinge_loss)
+    with pytest.raises(ValueError, match="'roc_auc_score' judges the order"):
+        am.get_metric(sklearn.metrics.roc_auc_score)
+    with pytest.raises(ValueError, match="'log_loss' judges the probabilities"):
+        am.get_metric(sklearn.metrics.get_scorer("neg_log_loss"))
+    with pytest.raises(TypeError, match="metric is a scorer, OptimalScorer: pass the"):
+        am.get_metric(am.optimal_scorer("f1"))
+
+
+@pytest.mark.parametrize(
+    ("name", "judged"),
+    [
+        *((name, "order") for name in ("auc", "AUC", "roc_auc", "roc-auc", "auroc")),
+        *((name, "order") for name in ("average_precision", "pr_auc", "ndcg_score")),
+        *((name, "order") for name in ("roc_auc_ovr_weighted", "roc_auc_score")),
+        *((name, "probabilities") for name in ("log_loss", "neg_log_loss", "logloss")),
+        *((name, "probabilities") for name in ("brier", "neg_brier_score")),
+        ("brier_score_loss", "probabilities"),
+    ],
+)
+def test_scores_without_labels_to_choose(name, judged):
+    with pytest.raises(ValueError, match=f"judges the {judged}.* no labels to choose"):
+        am.decide(P, name)
+
+
+def test_names_with_an_average():
+    with pytest.raises(ValueError, match="pass metric='f1' and average='macro'"):
+        am.get_metric("f1_macro")
+    for name in (*am.metric_names(), "f3", "bacc", "am", "iou"):
+        assert am.get_metric(name).name
+
+
+# ---------------------------------------------------------- names and values
+
+
+def test_metrics_with_nan_are_equal():
+    one, other = (am.FBeta(zero_division=float("nan")) for _ in range(2))
+    assert one == other == pickle.loads(pickle.dumps(one))
+    assert hash(one) == hash(other) == hash(pickle.loads(pickle.dumps(one)))
+    assert one != am.FBeta()
+    assert one != am.Jaccard(zero_division=NAN)
+    assert am.MCC() != "mcc"
+
+
+def test_repr_has_the_parameters_first():
+    assert repr(am.FBeta(2)) == "FBeta(beta=2.0, zero_division=0.0)"
+    assert repr(am.MCC(zero_division=NAN)) == "MCC(zero_division=nan)"
+    assert repr(am.Tversky(1, 0.5)) == "Tversky(alpha=1.0, beta=0.5, zero_division=0.0)"
+
+
+def test_parameters_are_numbers():
+    assert isinstance(am.FBeta(2).beta, float)
+    assert am.FBeta(np.float32(2)) == am.FBeta(2)
+    with pytest.raises(TypeError, match="beta must be a number, not '2'"):
+        am.FBeta("2")
+    with pytest.raises(TypeError, match="fp must be a number, not None"):
+        am.Utility(1, None)
+    with pytest.raises(TypeError, match="c must be four numbers, not '1234'"):
+        am.LinearFractional("1234", (1, 0, 0, 0))
+    for wrong in ("warn", None, "1", 2):
+        with pytest.raises(ValueError, match="zero_division must be 0, 1 or nan, not"):
+            am.FBeta(zero_division=wrong)
+
+
+@pytest.mark.parametrize("beta", [1 / 3, math.sqrt(2), 1e-7, 2.5e20, 1.0, 1234567.0])
+def test_the_name_of_f_reads_back(beta):
+    metric = am.FBeta(beta)
+    assert am.get_metric(metric.name) == metric
+
+
+def test_names_of_f():
+    assert [am.FBeta(b).name for b in (1, 2.0, 0.5)] == ["f1", "f2", "f0.5"]
+    for wrong in ("f1e999", "f1e-999", "fe5"):
+        with pytest.raises(ValueError, match="unknown metric"):
+            am.get_metric(wrong)
+
+
+def test_tversky_has_parameters_and_so_no_name():
+    assert "tversky" not in am.metric_names()
+    with pytest.raises(ValueError, match="unknown metric 'tversky'"):
+        am.get_metric("tversky")
+
+
+@given(
+    st.lists(
+        st.sampled_from([0.0, 1.0, 5e-324, 0.5, 1 - 2**-53, -0.0])
+        | st.sampled_from([1 + 2**-52, -5e-324, -1.0, math.nan, math.inf, -math.inf])
+        | st.floats(width=64),
+        min_size=1,
+        max_size=4,
+    ),
+    st.sampled_from([1, -1, 2]),
+)
+def test_one_pass_tells_what_is_no_probability(values, step):
+    values = np.array(values)[::step]
+    inside = ((values >= 0) & (values <= 1) & ~np.signbit(values)).all()
+    assert is_within_unit(values) == inside
+    if inside:
+        assert check_scores(values, "p", logits=False) is values
+
+
+def test_floats_of_more_than_64_bits_become_infinite_without_a_warning():
+    longest = np.array([0.5, np.finfo(np.longdouble).max])
+    with pytest.raises(ValueError, match="p is inf at row 1"):
+        am.decide(longest)
+
+
+def test_a_missing_time_of_pandas_is_no_array():
+    for nothing in (pd.NaT, np.ma.masked):
+        with pytest.raises(TypeError, match="p must be an array of numbers, not"):
+            am.decide(nothing)
+
+
+@pytest.mark.parametrize("weight", [1e-101, 1e101, 5e-324, 1e308, -1.0, np.nan, np.inf])
+def test_weights_that_cannot_be_squared_beside_the_others_are_refused(weight):
+    y, p = [1, 0, 1, 0], [0.8, 0.3, 0.6, 0.4]
+    for verb in (am.tune, am.calibrate, am.calibration_check):
+        with pytest.raises(ValueError, match=r"sample_weight is .* at row \d; weights"):
+            verb(y, p, sample_weight=[1.0, weight, 1.0, 1.0])
+
+
+@pytest.mark.parametrize("size", [1e-320, 1e-300, 1e-101, 1e-100, 1e-99])
+def test_weights_that_are_all_tiny_do_as_others_do(size):
+    rng = np.random.default_rng(0)
+    p = rng.random(40)
+    y = rng.random(40) < p
+    weights = np.full(40, size)
+    for verb in (am.tune, am.calibration_check):
+        tiny = verb(y, p, sample_weight=weights, n_bootstrap=20).to_dict()
+        usual = verb(y, p, sample_weight=weights * 0 + 1e-9, n_bootstrap=20).to_dict()
+        for name in ("threshold", "score", "loss", "expected"):
+            assert tiny.get(name) == pytest.approx(usual.get(name), nan_ok=True)

@@ -1,0 +1,373 @@
+"""Rules in files: they come back equal, and damaged ones are refused."""
+
+from __future__ import annotations
+
+import copy
+import json
+import math
+import pickle
+import subprocess
+import sys
+from dataclasses import FrozenInstanceError
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import argmetric as am
+from argmetric import tune
+from argmetric._tune._rule import FORMAT
+from argmetric.metrics._names import metric_from_dict, metric_to_dict
+
+INF, NAN = math.inf, math.nan
+
+
+QUICK = {"n_bootstrap": 0, "cv": None}
+
+
+Y = np.array([0, 0, 1, 0, 1, 1, 0, 1])
+
+
+P = np.array([0.1, 0.2, 0.3, 0.4, 0.6, 0.9, 0.35, 0.8])
+
+
+def many(n=400, seed=0):
+    rng = np.random.default_rng(seed)
+    y = (rng.random(n) < 0.3).astype(int)
+    return y, 1 / (1 + np.exp(-(2 * y - 1 + rng.normal(0, 1, n))))
+
+
+# ------------------------------------------------------------------ files
+
+
+@pytest.fixture(scope="module")
+def all_rules():
+    y, p = many()
+    matrix = np.stack([p, 1 - p, p**2], axis=1)
+    labels = np.stack([y, 1 - y, y], axis=1)
+    classes = np.array(["a", "b", "c"])[(y + (p > 0.6)).astype(int)]
+    shares = matrix / matrix.sum(axis=1, keepdims=True)
+    return {
+        "f1": tune(y, p),
+        "empty": tune(y, p, "precision", zero_division=1.0),
+        "left out": tune(y, p, "precision", zero_division=NAN),
+        "limits": tune(y, p, "mcc", min_recall=0.5, max_positives=0.4),
+        "one_se": tune(y, p, am.Tversky(0.2, 0.9), choice="one_se"),
+        "fractional": tune(None, p, am.LinearFractional((0, 2, 0, 0), (0, 0, 1, 1))),
+        "cost": tune(y, p, cost=(1, 5), cv=None),
+        "strings": tune(np.where(y == 1, "jä", "nein"), p, pos_label="jä"),
+        "labels": tune(labels, matrix),
+        "micro": tune(labels, matrix, average="micro"),
+        "classes": tune(classes, shares, "mcc"),
+        "margins": tune(y, 7 * p - 3),
+    }
+
+
+NAMES = (
+    *("f1", "empty", "left out", "limits", "one_se", "fractional"),
+    *("cost", "strings", "labels", "micro", "classes", "margins"),
+)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_files_give_the_same_rule_back(name, all_rules, tmp_path):
+    rule = all_rules[name]
+    path = tmp_path / "rule.json"
+    rule.save(path)
+    for loaded in (
+        am.Rule.load(path),
+        am.MultiClassRule.load(str(path)),
+        am.Rule.from_dict(rule.to_dict()),
+        pickle.loads(pickle.dumps(rule)),
+        copy.deepcopy(rule),
+    ):
+        assert type(loaded) is type(rule)
+        assert loaded == rule
+        assert hash(loaded) == hash(rule)
+        assert repr(loaded) == repr(rule)
+        assert loaded._repr_html_() == rule._repr_html_()
+        assert loaded.to_dict() == rule.to_dict()
+    assert rule != all_rules["f1" if name != "f1" else "empty"]
+    assert rule != "a rule"
+    saved = json.loads(path.read_text(encoding="utf-8"))
+    assert saved["format"] == FORMAT
+    if "versions" in saved:
+        expected = {"argmetric": am.__version__, "numpy": np.__version__}
+        assert saved["versions"] == expected
+
+
+def test_numbers_are_saved_to_the_last_bit(all_rules, tmp_path):
+    rule = all_rules["f1"]
+    rule.save(tmp_path / "a.json")
+    loaded = am.Rule.load(tmp_path / "a.json")
+    for name in ("threshold", "score", "prevalence", "optimism", "plateau"):
+        assert getattr(loaded, name) == getattr(rule, name)
+    np.testing.assert_array_equal(loaded.optimal_thresholds, rule.optimal_thresholds)
+    assert loaded.thresholds is None
+    empty = all_rules["empty"].to_dict()
+    assert empty["threshold"] == "inf"
+    assert all_rules["left out"].to_dict()["metric"]["zero_division"] == "nan"
+
+
+def test_a_file_reads_the_same_in_another_process(all_rules, tmp_path):
+    rule = all_rules["strings"]
+    rule.save(tmp_path / "rule.json")
+    code = (
+        "import sys, argmetric as am; rule = am.Rule.load(sys.argv[1]);"
+        "print(rule.apply([.1, .9]).tolist(), repr(rule.threshold));"
+        "print([m for m in ('scipy', 'sklearn', 'numba') if m in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "rule.json")],
+        capture_output=True,
+        text=True,
+        check=True,
+        encoding="utf-8",
+        env={"PYTHONIOENCODING": "utf-8"},
+    )
+    first, second = done.stdout.strip().splitlines()
+    assert first == f"['nein', 'jä'] {rule.threshold!r}"
+    assert second == "[]"
+
+
+@pytest.mark.parametrize("kept", [0, 1, 10, 200, -3])
+def test_a_file_cut_short_says_so(kept, all_rules, tmp_path):
+    path = tmp_path / "rule.json"
+    all_rules["f1"].save(path)
+    path.write_bytes(path.read_bytes()[:kept])
+    with pytest.raises(ValueError, match=r"rule\.json is no rule, or was cut short"):
+        am.Rule.load(path)
+
+
+def damaged(rule, **changes):
+    return {k: v for k, v in (rule.to_dict() | changes).items() if v != "gone"}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"format": FORMAT + 1}, "update argmetric"),
+        ({"format": "1"}, "odd format"),
+        ({"file": "something"}, "no saved rule"),
+        ({"kind": "tree"}, "no rule of the kind 'tree'"),
+        ({"threshold": "gone"}, "lacks threshold"),
+        ({"threshold": None}, "where a number belongs"),
+        ({"threshold": "nan"}, "threshold must be a number"),
+        ({"threshold": "high"}, "'high' where a number belongs"),
+        ({"n": "many"}, "'many' where a number belongs"),
+        ({"n": 1.5}, "1.5 where a count belongs"),
+        ({"coverage": "most"}, "'most' where a number belongs"),
+        ({"operator": ">"}, "operator must be one of"),
+        ({"metric": {"class": "Nothing", "name": "x"}}, "no metric of the class"),
+        ({"metric": {"class": "FBeta", "name": "f1", "b": 1}}, "odd parameters"),
+        ({"metric": "f1"}, "no saved metric"),
+        ({"optimal_thresholds": 3}, "damaged"),
+        ({"plateau": [1]}, "where two numbers belong"),
+    ],
+)
+def test_damaged_files_are_refused(changes, message, all_rules, tmp_path):
+    path = tmp_path / "rule.json"
+    path.write_text(json.dumps(damaged(all_rules["f1"], **changes)))
+    with pytest.raises(ValueError, match=message) as error:
+        am.Rule.load(path)
+    assert "rule.json" in str(error.value)
+
+
+def test_other_kinds_of_damage(all_rules, tmp_path):
+    for content in ("[]", "3", "null", '"rule"'):
+        (tmp_path / "a.json").write_text(content)
+        with pytest.raises(ValueError, match="no saved rule"):
+            am.Rule.load(tmp_path / "a.json")
+    (tmp_path / "a.json").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(ValueError, match="no rule"):
+        am.Rule.load(tmp_path / "a.json")
+    with pytest.raises(ValueError, match="lacks"):
+        am.Rule.from_dict(damaged(all_rules["classes"], weights="gone"))
+    inner = [all_rules["labels"].to_dict()] * 3
+    with pytest.raises(ValueError, match="odd rules"):
+        am.Rule.from_dict(damaged(all_rules["labels"], rules=inner))
+    with pytest.raises(FileNotFoundError):
+        am.Rule.load(tmp_path / "nowhere.json")
+
+
+def test_a_failed_save_leaves_the_old_file(all_rules, tmp_path):
+    path = tmp_path / "rule.json"
+    all_rules["f1"].save(path)
+    before = path.read_bytes()
+    odd = am.Rule("f1", 0.5, pos_label=(1, 2), neg_label=object())
+    with pytest.raises(TypeError, match="neg_label of type object cannot be saved"):
+        odd.save(path)
+    assert path.read_bytes() == before
+    assert odd == odd
+    assert [one.name for one in tmp_path.iterdir()] == ["rule.json"]
+
+
+# ------------------------------------------------------------------ metrics in files
+
+
+@pytest.mark.parametrize("name", am.metric_names())
+@pytest.mark.parametrize("zd", [0.0, 1.0, NAN])
+def test_every_metric_of_the_catalogue_comes_back(name, zd):
+    metric = am.get_metric(name, zero_division=zd)
+    values = json.loads(json.dumps(metric_to_dict(metric), allow_nan=False))
+    assert metric_from_dict(values) == metric
+
+
+@pytest.mark.parametrize(
+    "metric",
+    [
+        am.FBeta(0.7),
+        am.Tversky(0.2, 1 / 3),
+        am.LinearFractional((0, 2, 0, 0.1), (0, 0, 1, 1)),
+        am.Utility(1, -2, 0.5, 0),
+    ],
+)
+def test_metrics_with_parameters_come_back(metric):
+    values = json.loads(json.dumps(metric_to_dict(metric), allow_nan=False))
+    assert metric_from_dict(values) == metric
+
+
+def test_a_function_is_saved_by_name_and_says_so_when_asked(tmp_path):
+    def squared(tp, k, t, n):
+        return tp * tp / (k * t)
+
+    rule = tune(Y, P, squared)
+    rule.save(tmp_path / "rule.json")
+    loaded = am.Rule.load(tmp_path / "rule.json")
+    assert loaded == rule
+    assert loaded.metric.name == "squared"
+    assert loaded.apply(P).tolist() == rule.apply(P).tolist()
+    with pytest.raises(
+        RuntimeError, match="'squared' is a function that a file cannot"
+    ):
+        loaded.metric.value(1, 2, 2, 4)
+
+
+def test_a_metric_class_of_the_users_own_is_saved_by_name():
+    class Odd(am.Accuracy):
+        @property
+        def greater_is_better(self):
+            return False
+
+    loaded = metric_from_dict(metric_to_dict(Odd()))
+    assert loaded.name == "accuracy"
+    assert not loaded.greater_is_better
+
+
+# ------------------------------------------------------------------ values
+
+
+def test_rules_cannot_be_changed(all_rules):
+    rule = all_rules["limits"]
+    with pytest.raises(FrozenInstanceError):
+        rule.threshold = 0.1
+    with pytest.raises(TypeError, match="read-only"):
+        rule.constraints["min_recall"] = 0.9
+    with pytest.raises(TypeError, match="read-only"):
+        rule.versions.update(numpy="1")
+    with pytest.raises(ValueError, match="read-only"):
+        rule.optimal_thresholds[0] = 0
+    with pytest.raises(ValueError, match="read-only"):
+        rule.scores[0] = 0
+    with pytest.raises(ValueError, match="read-only"):
+        all_rules["classes"].weights[0] = 3
+
+
+def test_copies_cannot_be_changed_either(all_rules):
+    copied = pickle.loads(pickle.dumps(all_rules["limits"]))
+    with pytest.raises(TypeError, match="read-only"):
+        copied.constraints.clear()
+    with pytest.raises(ValueError, match="read-only"):
+        copied.optimal_thresholds[0] = 0
+    mine = np.array([1.0, 2.0])
+    am.MultiClassRule((0, 1), mine, am.FBeta(1))
+    mine[0] = 3.0  # an array that was handed in stays writable
+
+
+def test_rules_inside_models_survive_skops(all_rules):
+    import skops.io
+
+    for name in ("limits", "labels", "classes"):
+        data = skops.io.dumps(all_rules[name])
+        trusted = skops.io.get_untrusted_types(data=data)
+        assert all(one.startswith("argmetric.") for one in trusted)
+        assert skops.io.loads(data, trusted=trusted) == all_rules[name]
+
+
+def test_a_rule_by_hand():
+    rule = am.Rule("f2", 0.3)
+    assert rule.metric == am.FBeta(2)
+    assert rule.apply([0.2, 0.3]).tolist() == [0, 1]
+    assert repr(rule).startswith("Rule(p >= 0.3, metric=f2)")
+    assert am.Rule("f1", 0.3, "<").apply([0.2, 0.3]).tolist() == [1, 0]
+    with pytest.raises(ValueError, match="operator must be"):
+        am.Rule("f1", 0.3, ">")
+    with pytest.raises(ValueError, match="not nan"):
+        am.Rule("f1", NAN)
+    mixed = am.Rule("f1", 0.3, pos_label="yes", neg_label=0)
+    assert mixed.apply([0.1, 0.9]).tolist() == [0, "yes"]
+
+
+def test_the_printed_form_fits_one_screen(all_rules):
+    for rule in all_rules.values():
+        lines = repr(rule).splitlines()
+        assert len(lines) <= 16
+        assert max(map(len, lines)) <= 88
+    shown = repr(all_rules["limits"])
+    for part in ("min_recall=0.5", "out of fold", "as good", "400, 0.", "(90%)"):
+        assert part in shown
+    assert "'jä', else 'nein'" in repr(all_rules["strings"])
+    assert "within one SE" in repr(all_rules["one_se"])
+
+
+def test_a_pickle_of_many_rows_is_small():
+    y, p = many(50_000)
+    rule = tune(y, p, **QUICK)
+    assert rule.scores.size > 49_000
+    data = pickle.dumps(rule)
+    assert len(data) < 60_000
+    assert pickle.loads(data).scores.size == 2000
+
+
+def test_the_curve_is_that_of_the_rows():
+    rule = tune(Y, P, **QUICK)
+    for threshold, score in zip(rule.thresholds, rule.scores, strict=True):
+        predicted = (threshold <= P).astype(int)
+        assert am.FBeta(1).score(Y, predicted) == pytest.approx(score, rel=1e-15)
+
+
+def test_plots_show_the_curve_the_plateau_and_the_interval(all_rules):
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    import matplotlib.pyplot as plt
+
+    for name in ("f1", "one_se", "empty", "margins"):
+        ax = all_rules[name].plot()
+        assert ax.get_ylabel() == all_rules[name].metric.name
+        assert len(ax.get_legend().get_texts()) >= 3
+        plt.close(ax.figure)
+    figure, ax = plt.subplots()
+    assert tune(*many(9000)).plot(ax) is ax
+    plt.close(figure)
+    with pytest.raises(ValueError, match="no curve to draw"):
+        am.Rule("f1", 0.3).plot()
+
+
+def test_importing_and_tuning_loads_nothing_heavy():
+    code = (
+        "import sys, argmetric as am\n"
+        "rule = am.tune([0, 1, 0, 1], [.1, .9, .2, .4], 'f1', groups=[0, 0, 1, 1])\n"
+        "rule = am.tune([0, 1, 2, 1], [[.8, .1, .1]] * 2 + [[.1, .1, .8]] * 2, 'mcc')\n"
+        "print([m for m in ('scipy', 'sklearn', 'numba', 'pandas', 'matplotlib') "
+        "if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.stdout.strip() == "[]", done.stderr
+
+
+def test_keys_of_costs_that_are_no_text_are_named():
+    with pytest.raises(ValueError, match="cost has keys among fp, fn, tp, tn, not"):
+        am.tune([1, 0], [0.8, 0.3], cost=sp.dok_array(np.eye(2)))
+    with pytest.raises(ValueError, match=r"cost has keys among .*, not \[1, 'a'\]"):
+        am.tune([1, 0], [0.8, 0.3], cost={1: 2, "a": 3, "fp": 1})
