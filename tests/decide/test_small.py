@@ -313,7 +313,7 @@ def test_few_values_are_chosen_from_as_many_are(data, greater, floor):
     low = data.draw(st.integers(0, len(values) - 1))
     high = data.draw(st.integers(low, len(values) - 1))
     metric = am.CustomMetric(own, greater_is_better=greater)
-    question = _question.Question(None, metric, "auto", None, False, None, {})
+    question = _question.Question(None, 0, metric, "auto", None, False, None, {})
     wanted = _question.choose(question, np.array(values), low, high, floor)
     assert _question.choose_of_few(question, values, low, high, floor) == wanted
 

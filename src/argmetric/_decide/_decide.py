@@ -22,7 +22,7 @@ from argmetric._decide._question import (
 )
 from argmetric._decide._result import Decision
 from argmetric._expected import Tables
-from argmetric._input.arguments import check_choice, check_flag, check_jobs
+from argmetric._input.arguments import check_choice, check_flags, check_jobs
 from argmetric._input.layout import Average, lay_out
 from argmetric._input.likely_slips import warn_of_scale
 from argmetric._input.segments import Method
@@ -147,11 +147,12 @@ def decide(
     """
     metric = get_metric(metric, zero_division=zero_division)
     check_choice(method, "method", ("auto", "windows", "reference"))
-    logits, check = check_flag(logits, "logits"), check_flag(check, "check")
+    logits, check = check_flags(logits=logits, check=check)
     n_threads = check_jobs(n_jobs)
     limits = check_limits(min_positives, max_positives, min_precision, min_recall)
     layout = lay_out(p, groups=groups, average=average, logits=logits)
-    prior = check_prior(prior, with_reference=reference is not None)
+    if prior is not None:
+        prior = check_prior(prior, with_reference=reference is not None)
     fitted = resolve_reference(calibrator, reference, logits=logits)
     n, sparse = layout.largest, layout.sparse
     raw = None
@@ -180,8 +181,8 @@ def decide(
         },
     }
     tables = Tables(metric)
-    question = Question(layout, metric, method, limits, logits, tables, asked, raw)
-    if layout.single:
+    question = Question(layout, n, metric, method, limits, logits, tables, asked, raw)
+    if layout.ids is None:
         decision = decide_one(question)
     else:
         from argmetric._decide._groups import decide_groups

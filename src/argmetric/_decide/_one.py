@@ -25,7 +25,6 @@ from argmetric._decide._question import (
     refuse_more_than_all,
     require_ranking,
     scores_at,
-    size_facts,
     threshold_between,
 )
 from argmetric._decide._result import Cut, Decision
@@ -43,7 +42,7 @@ from argmetric._expected import (
 )
 from argmetric._input.segments import Segments
 from argmetric._input.types import Floats, Integers
-from argmetric.metrics import Metric, require_defined
+from argmetric.metrics import Metric, require_defined, size_facts
 
 
 class Found(NamedTuple):
@@ -96,7 +95,7 @@ def decide_one(question: Question) -> Decision:
         expected=count.expected,
         error=count.error,
         metric=question.metric,
-        n=layout.largest,
+        n=question.n,
         average=layout.average,
         group_ids=None,
         group_n_positives=None,
@@ -164,7 +163,7 @@ def decide_short(question: Question) -> Found | None:
     ascending.sort()
     key = ascending[::-1]
     p, q = question.chances(key)
-    n = layout.largest
+    n = question.n
     high = highest_count(metric, limits, p.size, lambda: int(np.count_nonzero(p)))
     curve = short_curve(question.tables, p, q, n)
     floor = size_facts(metric, n).floor

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import cache, lru_cache
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,7 +25,7 @@ from argmetric._input.layout import Layout
 from argmetric._input.odds import from_log_odds
 from argmetric._input.segments import Method, Segments
 from argmetric._input.types import Floats, Integers
-from argmetric.metrics import Metric, Recall, is_lasting
+from argmetric.metrics import Metric, Recall, size_facts
 
 MANY_SIZES = 40  # sizes of groups at which a metric of the user's own is checked
 UNLIMITED = 2**63 - 1
@@ -50,34 +50,11 @@ class Limits(NamedTuple):
         return (self.least, self.min_precision, self.min_recall) == (0, 0.0, 0.0)
 
 
-class SizeFacts(NamedTuple):
-    """Of a metric on n items: rounding, and what none and one are worth at 0/0.
-
-    `empty` has a pair for zero_division 0 and for 1.
-    """
-
-    floor: float
-    empty: tuple[tuple[float, float], tuple[float, float]]
-
-
-def size_facts(metric: Metric, n: int) -> SizeFacts:
-    return _kept_facts(metric, n) if is_lasting(metric) else _facts(metric, n)
-
-
-def _facts(metric: Metric, n: int) -> SizeFacts:
-    k = np.array([0.0, 1.0])
-    values = [metric.with_zero_division(zero).value(0, k, 0, n) for zero in (0.0, 1.0)]
-    first, second = (tuple(value.tolist()) for value in values)
-    return SizeFacts(float(metric.tie_floor(n)), (first, second))
-
-
-_kept_facts = lru_cache(maxsize=256)(_facts)  # services ask for the same sizes again
-
-
 class Question(NamedTuple):
     """One call of `decide`: its data, its metric and its limits."""
 
     layout: Layout
+    n: int  # members of the largest segment
     metric: Metric
     method: Method
     limits: Limits
@@ -341,7 +318,7 @@ def convention_note(question: Question, none: float, often: float) -> list[str]:
     """
     if often == 0.0:
         return []
-    values = size_facts(question.metric, question.layout.largest).empty
+    values = size_facts(question.metric, question.n).empty
     if values[0] == values[1]:
         return []
     zero = question.metric.zero_division

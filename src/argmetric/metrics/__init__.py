@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argmetric.metrics._base import CustomMetric, Metric
 from argmetric.metrics._base import is_lasting as is_lasting
+from argmetric.metrics._base import size_facts as size_facts
 from argmetric.metrics._check import check_metric, feasible_counts, require_defined
 from argmetric.metrics._counts import (
     MCC,

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, lru_cache
 from numbers import Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -300,3 +300,27 @@ def is_lasting(metric: Metric) -> bool:
     """Whether values may be kept after a call: nobody knows what users' code reads."""
     own = type(metric).__module__.startswith("argmetric.metrics.")
     return own and not isinstance(metric, CustomMetric)
+
+
+class SizeFacts(NamedTuple):
+    """Of a metric on n items: rounding, and what none and one are worth at 0/0.
+
+    `empty` has a pair for zero_division 0 and for 1.
+    """
+
+    floor: float
+    empty: tuple[tuple[float, float], tuple[float, float]]
+
+
+def size_facts(metric: Metric, n: int) -> SizeFacts:
+    return _kept_facts(metric, n) if is_lasting(metric) else _facts(metric, n)
+
+
+def _facts(metric: Metric, n: int) -> SizeFacts:
+    k = np.array([0.0, 1.0])
+    values = [metric.with_zero_division(zero).value(0, k, 0, n) for zero in (0.0, 1.0)]
+    first, second = (tuple(value.tolist()) for value in values)
+    return SizeFacts(float(metric.tie_floor(n)), (first, second))
+
+
+_kept_facts = lru_cache(maxsize=256)(_facts)  # services ask for the same sizes again
