@@ -12,7 +12,7 @@ import argmetric as am
 from argmetric._expected import Tables
 from argmetric._forecast import groups as _cells
 from argmetric._forecast import parts as _parts
-from argmetric._forecast.groups import Groups
+from argmetric._forecast.groups import JudgedGroups
 from argmetric._input.segments import Segments
 from argmetric.metrics import get_metric
 from strategies import probability_vectors
@@ -25,7 +25,7 @@ def groups_of(vectors, metric, seed=0, deviation=0.0, known=0.0, extra=0):
     indptr = np.concatenate([[0], np.cumsum(lengths)])
     labels = np.where(rng.random(p.size) < known, rng.random(p.size) < p, np.nan)
     rows = Segments(p, 1 - p, indptr, lengths + extra)
-    return Groups(metric, rows, labels, rng.random(p.size) < 0.4, deviation)
+    return JudgedGroups(metric, rows, labels, rng.random(p.size) < 0.4, deviation)
 
 
 def moments_by_hand(groups, g):

@@ -17,7 +17,7 @@ from argmetric.scale import _sources as sources_stage
 from argmetric.scale import _tasks as tasks_stage
 from argmetric.scale._memory import LEAST_MEMORY, check_memory
 from argmetric.scale._sources import batches_of
-from argmetric.scale._tasks import Refused, Task, perform, run_stage, together
+from argmetric.scale._tasks import PieceTask, Refused, perform, run_stage, together
 from scale_data import SMALL, decisions, read_back, scored, write_parts
 
 
@@ -43,7 +43,9 @@ def wanted(table):
 
 
 def task(rows, kept=""):
-    return Task(function=lambda item: {"item": item}, item=rows, kept=kept, rows=rows)
+    return PieceTask(
+        function=lambda item: {"item": item}, item=rows, kept=kept, rows=rows
+    )
 
 
 @pytest.mark.parametrize(
@@ -78,7 +80,7 @@ def test_one_of_several_that_is_refused_is_told_of_alone(tmp_path):
             raise ValueError("it is even")
         return {"item": item}
 
-    tasks = [Task(odd, i, str(tmp_path / f"{i}.json"), 1) for i in (1, 2, 3)]
+    tasks = [PieceTask(odd, i, str(tmp_path / f"{i}.json"), 1) for i in (1, 2, 3)]
     told = []
     found = run_stage("stage", Threads(1), tasks, None, told.append)
     assert found == [{"item": 1}, Refused("it is even"), {"item": 3}]

@@ -52,11 +52,11 @@ def test_out_of_fold_scores_equal_a_loop_over_folds():
     assert np.ptp(fp[:, -1]) <= 1
     fold = np.empty(120, int)
     fold[order] = np.argmax(np.diff(tp + fp, axis=1), axis=0)
-    from argmetric._tune._limits import Limits
+    from argmetric._tune._limits import RuleLimits
     from argmetric._tune._uncertainty import Procedure
 
     for name in ("f1", "mcc"):
-        procedure = Procedure(am.get_metric(name), Limits(), 0.0)
+        procedure = Procedure(am.get_metric(name), RuleLimits(), 0.0)
         (cuts,) = procedure.held_out_cuts([found[0]], 0)
         score = found[0].at(cuts).score(am.get_metric(name))[0, 0]
         assert score == pytest.approx(naive_fold_score(y, p, fold, name), abs=1e-12)
@@ -64,10 +64,10 @@ def test_out_of_fold_scores_equal_a_loop_over_folds():
 
 def _sampler_of(y, p, weight=None, limits=None):
     from argmetric._tune._binary import Settings, search_rows
-    from argmetric._tune._limits import Limits
+    from argmetric._tune._limits import RuleLimits
 
     options = Settings(
-        limits or Limits(), "best", 200, 0.9, 5, np.random.SeedSequence(0)
+        limits or RuleLimits(), "best", 200, 0.9, 5, np.random.SeedSequence(0)
     )
     return search_rows(np.asarray(p, float), np.asarray(y, bool), weight, None, options)
 

@@ -13,7 +13,7 @@ from argmetric._input.types import Booleans, Floats, Integers
 
 
 @dataclass(frozen=True)
-class Counted(Reference):
+class CountedScores(Reference):
     """Sums over rows of one class and about the same score, by rising score.
 
     `scores` and `known_odds` are means of the rows, `weight` is the sum of theirs.
@@ -74,7 +74,7 @@ MOST_COUNTED = 128  # cells that are kept with a map
 
 
 @dataclass(frozen=True)
-class Cells:
+class MapCells:
     """Rows with nearly the same score, from low to high.
 
     Attributes
@@ -94,7 +94,7 @@ class Cells:
     ends: tuple[float, float] | None
 
 
-def cells_of(reference: Reference, most: int = MOST_CELLS) -> Cells:
+def cells_of(reference: Reference, most: int = MOST_CELLS) -> MapCells:
     """One cell for each distinct score; about `most` of equal mass if there are more.
 
     Equal scores stay in one cell: a lump at 0 or 1 has one of its own.
@@ -115,7 +115,7 @@ def cells_of(reference: Reference, most: int = MOST_CELLS) -> Cells:
     # standing at one of the ends.
     off = np.repeat(lowest, np.diff(first, append=x.size))
     np.subtract(x, off, out=off)
-    return Cells(
+    return MapCells(
         lowest + _sums(w, first, off) / total,
         _sums(w, first, reference.scores) / total,
         _sums(w, first, reference.y) / unit,

@@ -122,7 +122,7 @@ def likeliest(
 
 
 @dataclass(frozen=True)
-class Fit:
+class LogisticFit:
     """Coefficients, the intercept last, and their covariance."""
 
     coefficients: Floats
@@ -134,7 +134,7 @@ def fit_logistic(
     target: Floats,
     weight: Floats | None = None,
     near: Floats | None = None,
-) -> Fit:
+) -> LogisticFit:
     """The coefficients of the largest likelihood, η = columns·coefficients + intercept.
 
     Targets may lie anywhere in [0, 1]. Columns are centred and scaled first. Targets
@@ -160,7 +160,7 @@ def fit_logistic(
     back = np.diag(np.append(1 / scale, 1.0))
     back[-1, :-1] = -centre / scale
     covariance = back @ np.linalg.pinv(mode.curvature, hermitian=True) @ back.T
-    return Fit(back @ mode.theta, covariance)
+    return LogisticFit(back @ mode.theta, covariance)
 
 
 N_DRAWS = 48

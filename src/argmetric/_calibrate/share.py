@@ -42,7 +42,7 @@ CRITICAL = 6.63  # of 2·ℓ: exceeded in 1 % of the cases in which nothing move
 LEAST_THETA = 0.1  # F1 moves by about one point: less is not worth a note
 
 
-class Share(NamedTuple):
+class EstimatedShare(NamedTuple):
     """An estimated share of positives.
 
     Attributes
@@ -217,7 +217,7 @@ def estimate_share(
     scores: Floats,
     n: int,
     coverage: float = 0.9,
-) -> tuple[MatchedShare, Share]:
+) -> tuple[MatchedShare, EstimatedShare]:
     """The shift that goes after a map of the reference, and the share it stands for.
 
     The share is the posterior mean over θ and over the map's alternatives, each as
@@ -256,14 +256,14 @@ def _from_table(
     table: ScoreTable,
     n: int,
     coverage: float,
-) -> tuple[Share, Floats]:
+) -> tuple[EstimatedShare, Floats]:
     """The share among n rows of which a table has some, and a θ for every map."""
     maps = calibrator.alternatives or (calibrator,)
     likelihood = ShareLikelihood.of(table, maps)
     theta, weight = likelihood.posterior()
     found = _share_of(*likelihood.shares(theta), weight, coverage)
     mean, low, high = (float(table.new.sum()) / n * one for one in found)
-    share = Share(mean, low, high, coverage, reference.prevalence)
+    share = EstimatedShare(mean, low, high, coverage, reference.prevalence)
     return share, _drawn(theta, weight)
 
 

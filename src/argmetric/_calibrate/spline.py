@@ -31,7 +31,7 @@ from argmetric._calibrate.calibrator import (
     check_finite,
     check_not_negative,
 )
-from argmetric._calibrate.cells import Cells, cells_of
+from argmetric._calibrate.cells import MapCells, cells_of
 from argmetric._calibrate.logistic import (
     N_DRAWS,
     Mode,
@@ -185,7 +185,7 @@ class Basis:
     mass: Floats
 
     @classmethod
-    def of(cls, cells: Cells, line: Floats) -> Basis:
+    def of(cls, cells: MapCells, line: Floats) -> Basis:
         """Knots in the middle of equal shares of the information of the line."""
         c = expit(line[0] * cells.x + line[1])
         weight = cells.total * c * (1 - c)
@@ -356,7 +356,7 @@ def _centred(draws: Floats, centre: Floats) -> Floats:
     return np.asarray(draws - (low + high) / 2)
 
 
-def _smoothed(cells: Cells) -> Floats:
+def _smoothed(cells: MapCells) -> Floats:
     """Mean of Platt's targets in every cell: no line separates them."""
     positive, all_ = float(cells.positive.sum()), float(cells.total.sum())
     high, low = (positive + 1) / (positive + 2), 1 / (all_ - positive + 2)

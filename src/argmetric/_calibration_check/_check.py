@@ -20,8 +20,8 @@ from argmetric._calibration_check._result import CalibrationCheck, Quality
 from argmetric._calibration_check._routes import (
     ROUTES,
     Case,
-    Decided,
-    Problem,
+    LabelledScores,
+    RouteDecision,
     RouteName,
     best_route,
     decisions,
@@ -142,7 +142,7 @@ def calibration_check(
         groups = code_groups(groups, scores.size)
     layout = lay_out(checked, groups=groups, average=average, logits=logits)
     is_known = isinstance(p, Probabilities) and p.scale_is_known
-    problem = Problem(
+    problem = LabelledScores(
         scores, positive, weight, groups, layout, metric, logits, is_known
     )
     chosen = choose_method(reference, method)
@@ -225,7 +225,9 @@ def calibration_check(
     )
 
 
-def _forecast(problem: Problem, decided: Decided, calibrator: Calibrator) -> Forecast:
+def _forecast(
+    problem: LabelledScores, decided: RouteDecision, calibrator: Calibrator
+) -> Forecast:
     """The law of the score of labels by maps of other folds, through the map of all."""
     return forecast(
         problem.checked(),

@@ -210,7 +210,7 @@ class Route:
 
 
 @dataclass(frozen=True)
-class Problem:
+class LabelledScores:
     """Labelled scores in the shape they were given in, and how they are judged."""
 
     scores: Floats
@@ -243,7 +243,7 @@ class Problem:
         return {"groups": self.groups, "average": average, "logits": self.logits}
 
 
-class Decided(NamedTuple):
+class RouteDecision(NamedTuple):
     """Labels of `decide`, item by item and as given, and what it expected of them."""
 
     labels: Booleans
@@ -252,19 +252,21 @@ class Decided(NamedTuple):
     threshold: float | None
 
 
-def decisions(problem: Problem, mended: Floats) -> tuple[Decided, Decided]:
+def decisions(
+    problem: LabelledScores, mended: Floats
+) -> tuple[RouteDecision, RouteDecision]:
     """`decide` with the scores as they stand, and with those mended out of fold."""
     ready = problem.layout.select(mended)  # in the order in which `decide` asks for it
     return _decided(problem), _decided(problem, calibrator=lambda p: ready)
 
 
-def _decided(problem: Problem, **given: Any) -> Decided:
+def _decided(problem: LabelledScores, **given: Any) -> RouteDecision:
     found = decide(problem.checked(), problem.metric, **problem.options(), **given)
     labels = problem.layout.select(np.asarray(found.labels)) == 1
-    return Decided(labels, found.labels, found.expected, found.threshold)
+    return RouteDecision(labels, found.labels, found.expected, found.threshold)
 
 
-def tuned_labels(problem: Problem, folds: Integers) -> Booleans | None:
+def tuned_labels(problem: LabelledScores, folds: Integers) -> Booleans | None:
     """Labels by cuts that were tuned on the other folds, item by item.
 
     None where a label of a matrix has one class only and so no cut.
@@ -283,7 +285,7 @@ def tuned_labels(problem: Problem, folds: Integers) -> Booleans | None:
     return problem.layout.select(labels)
 
 
-def tuned_rule(problem: Problem, rows: Booleans) -> Any:
+def tuned_rule(problem: LabelledScores, rows: Booleans) -> Any:
     """The best cut on some rows, without its uncertainty."""
     weight = None if problem.weight is None else problem.weight[rows]
     if weight is not None and weight.ndim == 2:
@@ -338,7 +340,7 @@ def best_route(
     return names[best]
 
 
-def loses_ranking(problem: Problem, mended: Floats, folds: Integers) -> bool:
+def loses_ranking(problem: LabelledScores, mended: Floats, folds: Integers) -> bool:
     """Whether maps that were fitted on other folds lower the AUC within the folds."""
     lost = []
     for number in range(int(folds.max()) + 1):

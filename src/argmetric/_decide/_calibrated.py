@@ -16,7 +16,7 @@ from argmetric._input.validation import is_sparse, to_numpy
 if TYPE_CHECKING:
     from argmetric._calibrate.calibrator import Calibrator
     from argmetric._calibrate.resolve import FittedReference, PriorShare
-    from argmetric._calibrate.share import Share
+    from argmetric._calibrate.share import EstimatedShare
     from argmetric._decide._result import Decision
 
 # Decisions that went through a map and are still held, by the id of their labels
@@ -27,7 +27,7 @@ class AtShare(NamedTuple):
     """The map for a share of positives, the share if estimated, and notes on it."""
 
     calibrator: Calibrator | None
-    share: Share | None
+    share: EstimatedShare | None
     notes: tuple[str, ...]
 
 

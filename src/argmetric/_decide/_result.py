@@ -17,7 +17,7 @@ from argmetric._results.display import Result, as_frame
 from argmetric.metrics import Metric, RatesForm
 
 if TYPE_CHECKING:
-    from argmetric._calibrate.share import Share
+    from argmetric._calibrate.share import EstimatedShare
     from argmetric._expected import Plan
 
 
@@ -65,7 +65,7 @@ class Decision(Result):
         The cut at one half.
     notes : tuple of str
         What the reader should know: split ties, conventions that matter here.
-    share : Share or None
+    share : EstimatedShare or None
         The share of positives that `prior="estimate"` found: `mean`, the 90 % interval
         from `low` to `high`, and the share in the `reference`.
     """
@@ -90,7 +90,7 @@ class Decision(Result):
     _cuts: Callable[[], tuple[Floats, Floats]]
     _plan: Callable[[], Plan]
     _asked: dict[str, Any] = field(default_factory=dict)
-    share: Share | None = None
+    share: EstimatedShare | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         """Pickle what is known by now; curves of segments need the input again."""

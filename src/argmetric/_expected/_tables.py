@@ -26,7 +26,7 @@ BLOCK = 8  # counts whose cells stand in one array
 MAX_STEPS = 6  # jk + jt of the quadratic sums: F1, F2 and F0.5
 
 
-class Block(NamedTuple):
+class TableBlock(NamedTuple):
     """Values at [k - first, a, r] of the counts k in `part`; see `Tables.of`.
 
     Only a ≤ k and r ≤ m - k are possible: blocks of few counts hold a quarter of the
@@ -45,7 +45,7 @@ class Tables:
         self.metric = metric
         self._kept: dict[tuple[int, int], tuple[Floats, Floats | None]] = {}
 
-    def blocks(self, m: int, n: int) -> tuple[Block, ...]:
+    def blocks(self, m: int, n: int) -> tuple[TableBlock, ...]:
         """The table of one short vector in blocks of counts."""
         made = remembered_blocks if is_lasting(self.metric) else make_blocks
         return made(self.metric, m, n)
@@ -69,7 +69,7 @@ def make_table(metric: Metric, m: int, n: int) -> tuple[Floats, Floats | None]:
 
 def make_blocks(
     metric: Metric, m: int, n: int, counts: int = BLOCK
-) -> tuple[Block, ...]:
+) -> tuple[TableBlock, ...]:
     """Values on all possible cells, so many counts in a block."""
     blocks = []
     for first in range(0, m + 1, counts):
@@ -84,7 +84,7 @@ def make_blocks(
         if np.isnan(values).any():
             defined = np.zeros_like(table)
             defined[cells] = ~np.isnan(values)
-        blocks.append(Block(slice(first, last), table, defined))
+        blocks.append(TableBlock(slice(first, last), table, defined))
     return tuple(blocks)
 
 

@@ -16,7 +16,7 @@ from argmetric._decide import (
     warn_of_lost_map,
 )
 from argmetric._forecast.effects import LARGEST_EFFECT
-from argmetric._forecast.groups import Groups, law_of_one
+from argmetric._forecast.groups import JudgedGroups, law_of_one
 from argmetric._forecast.laws import ValueLaw
 from argmetric._forecast.result import Forecast
 from argmetric._input.arguments import check_flag, check_number, check_share
@@ -146,11 +146,11 @@ def forecast(
     refuse_undefined(law, metric)
     given_map = None
     if found is not None and found.alternatives:
-        from argmetric._forecast.over_maps import Batch, law_over_maps
+        from argmetric._forecast.over_maps import MappedBatch, law_over_maps
 
         given_map = central_interval(law.values, law.probabilities, coverage)
         how = known_share, overdispersion, logits
-        batch = Batch(metric, before, known_, selected, *how)
+        batch = MappedBatch(metric, before, known_, selected, *how)
         law = law_over_maps(law, batch, found)
     return forecast_of(
         law,
@@ -263,4 +263,4 @@ def law_of_score(
         p, q, known = (one[layout.rows] for one in (p, q, known))
         selected = selected[layout.rows]
     rows = Segments(p, q, layout.indptr, layout.sizes)
-    return law_of_mean(Groups(metric, rows, known, selected, deviation))
+    return law_of_mean(JudgedGroups(metric, rows, known, selected, deviation))

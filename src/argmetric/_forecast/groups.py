@@ -31,7 +31,7 @@ LONGEST_TILT = 6.0  # standard deviations of a count by which its law is tilted
 
 
 @dataclass(frozen=True)
-class Groups:
+class JudgedGroups:
     """Rows group by group, with the metric that judges every group.
 
     Attributes
@@ -74,7 +74,7 @@ class Groups:
         unsure = np.isnan(self.known) & (rows.p > 0.0) & (rows.q > 0.0)
         return self.per_group(unsure) > 0
 
-    def take(self, chosen: Integers) -> Groups:
+    def take(self, chosen: Integers) -> JudgedGroups:
         """Some of the groups."""
         if chosen.size == self.size:
             return self
@@ -241,7 +241,7 @@ class CellLaws:
         return mass, moment
 
 
-def lies_in_cells(groups: Groups) -> Booleans:
+def lies_in_cells(groups: JudgedGroups) -> Booleans:
     """Groups whose laws are made many at a time, but not from tables."""
     lengths = groups.rows.lengths
     if groups.deviation:
@@ -249,7 +249,9 @@ def lies_in_cells(groups: Groups) -> Booleans:
     return (lengths > TABLE_LIMIT) & (lengths <= LONGEST)
 
 
-def in_blocks(groups: Groups, chosen: Integers) -> Iterator[tuple[Integers, CellLaws]]:
+def in_blocks(
+    groups: JudgedGroups, chosen: Integers
+) -> Iterator[tuple[Integers, CellLaws]]:
     """Numbers of groups, about ROWS rows at a time, and their laws."""
     ends = np.cumsum(groups.rows.lengths[chosen])
     block = (ends - 1) // ROWS
@@ -258,7 +260,7 @@ def in_blocks(groups: Groups, chosen: Integers) -> Iterator[tuple[Integers, Cell
             yield part, cell_laws(groups.take(part))
 
 
-def cell_laws(groups: Groups) -> CellLaws:
+def cell_laws(groups: JudgedGroups) -> CellLaws:
     """Values and chances of all groups, mixed over the effects that they share."""
     kernels = compiled()
     rows, selected = groups.rows, groups.selected

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from argmetric._expected import Tables
-from argmetric._forecast.groups import TABLE_LIMIT, Groups
+from argmetric._forecast.groups import TABLE_LIMIT, JudgedGroups
 from argmetric._forecast.laws import (
     MAX_ATOMS,
     NOTHING,
@@ -18,7 +18,7 @@ from argmetric._forecast.laws import (
     law_of_atoms,
 )
 from argmetric._forecast.parts import (
-    Cells,
+    GroupCells,
     Parts,
     divisions_of,
     laws_on_grid,
@@ -55,7 +55,7 @@ BLOCK = 1 << 19  # cells of groups that are laid out at once
 TAIL = 32.0  # e^-32 is beyond the grid
 
 
-def law_of_mean(groups: Groups) -> tuple[ValueLaw, float]:
+def law_of_mean(groups: JudgedGroups) -> tuple[ValueLaw, float]:
     """Law of the mean over the groups that are defined, and the expected positives."""
     unsure = groups.open()
     values, positives = groups.take(np.flatnonzero(~unsure)).settled()
@@ -79,7 +79,7 @@ def law_of_mean(groups: Groups) -> tuple[ValueLaw, float]:
     return _Sum(rest, parts, tables, sure, count).law(), mean_positives + more
 
 
-def _pairs_of_two(groups: Groups) -> float:
+def _pairs_of_two(groups: JudgedGroups) -> float:
     """Pairs of counts that are likely in the widest group, times those of the next."""
     spread = groups.rows.p * groups.rows.q * np.isnan(groups.known)
     if groups.deviation:
@@ -91,7 +91,9 @@ def _pairs_of_two(groups: Groups) -> float:
     return float(np.sort(hits * misses)[-2:].prod())
 
 
-def convolved(groups: Groups, sure: float, count: int) -> tuple[ValueLaw | None, float]:
+def convolved(
+    groups: JudgedGroups, sure: float, count: int
+) -> tuple[ValueLaw | None, float]:
     """Law of the mean over the groups that are defined, and the expected positives.
 
     Sums are kept apart by how many values went in. None where they are too many.
@@ -130,7 +132,12 @@ class _Sum(Moments):
     """The sum over open groups, beside `count` sure values that add up to `sure`."""
 
     def __init__(
-        self, groups: Groups, parts: Parts, tables: Tables, sure: float, count: int
+        self,
+        groups: JudgedGroups,
+        parts: Parts,
+        tables: Tables,
+        sure: float,
+        count: int,
     ) -> None:
         self.groups, self.parts, self.tables = groups, parts, tables
         self.sure, self.count = sure, count
@@ -187,14 +194,14 @@ class _Sum(Moments):
             return self._ratio(self._on_grid(cells), cells)
         lattice = divisions_of(self.groups, self.tables, width, lowest)
         if lattice is not None and lattice < cells.count:
-            cells = Cells(width / lattice, lattice + 1, None, lowest)
+            cells = GroupCells(width / lattice, lattice + 1, None, lowest)
         return self._of_counts(self._on_grid(cells), cells)
 
-    def _cells(self, width: float, most: float, lowest: float | None) -> Cells:
+    def _cells(self, width: float, most: float, lowest: float | None) -> GroupCells:
         """At most so many cells of a range, and at least a few."""
         count = next((d for d in DIVISIONS if d <= most), DIVISIONS[-1])
         filled = None if self.apart else self.mean
-        return Cells(width / count, count + 1, filled, lowest)
+        return GroupCells(width / count, count + 1, filled, lowest)
 
     def _range(self, width: float, support: float) -> float:
         """Likely range of the sum of values in so wide ranges (Bernstein)."""
@@ -209,7 +216,9 @@ class _Sum(Moments):
         if self.missing.max() < CERTAIN:
             lattice = divisions_of(self.groups, self.tables, width, None)
             if lattice is not None:
-                law = self._on_lattice(Cells(width / lattice, lattice + 1), support)
+                law = self._on_lattice(
+                    GroupCells(width / lattice, lattice + 1), support
+                )
                 if law is not None:
                     return law
         short = int(self.groups.rows.lengths.max()) <= TABLE_LIMIT
@@ -217,7 +226,7 @@ class _Sum(Moments):
             count = max(math.ceil(fine * width / deviation), DIVISIONS[-1])
             if fine == FINER:
                 count = next((d for d in DIVISIONS[::-1] if d >= count), count)
-            cells = Cells(width / count, count + 1, self.mean)
+            cells = GroupCells(width / count, count + 1, self.mean)
             spectrum = self._spectrum(cells, self._range(width, support))
             if spectrum is None:
                 return None
@@ -229,7 +238,7 @@ class _Sum(Moments):
                 return self.fitted(values, weights)
         return None
 
-    def _on_lattice(self, cells: Cells, support: float) -> ValueLaw | None:
+    def _on_lattice(self, cells: GroupCells, support: float) -> ValueLaw | None:
         """The law of a sum of values on the edges of cells."""
         spectrum = self._spectrum(cells, self._range(cells.step * cells.count, support))
         if spectrum is None:
@@ -238,7 +247,7 @@ class _Sum(Moments):
         sums = float(self.parts.low.sum()) + cells.step * steps + self.sure
         return law_of_atoms(sums / self.weight, weights, self.undefined)
 
-    def _spectrum(self, cells: Cells, reach: float) -> Spectrum | None:
+    def _spectrum(self, cells: GroupCells, reach: float) -> Spectrum | None:
         """That of the sum; None where it would take too long."""
         period = 1 << math.ceil(math.log2(reach / cells.step + cells.count))
         if period > GRID:
@@ -252,7 +261,7 @@ class _Sum(Moments):
                 return None
         return spectrum
 
-    def _on_grid(self, cells: Cells) -> GridLaws:
+    def _on_grid(self, cells: GroupCells) -> GridLaws:
         block = max(2, BLOCK // (2 * cells.count * (2 if self.apart else 1)))
         result = None
         for first in range(0, self.groups.size, block):
@@ -263,7 +272,7 @@ class _Sum(Moments):
         assert result is not None
         return result
 
-    def _ratio(self, laws: GridLaws, cells: Cells) -> ValueLaw:
+    def _ratio(self, laws: GridLaws, cells: GroupCells) -> ValueLaw:
         """The sum over the expected number of values: nearly all, or always as many."""
         used = laws.mass[0, 0] > 0
         weights = laws.mass[0, 0, used]
@@ -277,7 +286,7 @@ class _Sum(Moments):
         values, weights = compress([((sums + self.sure - rest) / self.weight, weights)])
         return law_of_atoms(values, weights, self.undefined)
 
-    def _of_counts(self, laws: GridLaws, cells: Cells) -> ValueLaw:
+    def _of_counts(self, laws: GridLaws, cells: GroupCells) -> ValueLaw:
         """Every sum over the number of values that went in."""
         parts, total_mass = [], float(laws.mass.sum())
         for more, (mass, moment) in enumerate(

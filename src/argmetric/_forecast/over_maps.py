@@ -80,7 +80,7 @@ def _by_fourier(
 
 
 @dataclass(frozen=True)
-class Batch:
+class MappedBatch:
     """Scores as they were before the map, and all that a forecast is given besides."""
 
     metric: Metric
@@ -114,7 +114,9 @@ class Batch:
         return p, q
 
 
-def law_over_maps(base: ValueLaw, batch: Batch, calibrator: Calibrator) -> ValueLaw:
+def law_over_maps(
+    base: ValueLaw, batch: MappedBatch, calibrator: Calibrator
+) -> ValueLaw:
     """The law of the score, mixed over the calibrator's alternatives.
 
     Under every map the share of positives among the rows of either label is as
@@ -130,7 +132,7 @@ def law_over_maps(base: ValueLaw, batch: Batch, calibrator: Calibrator) -> Value
 
 
 def _laws_of_one(
-    batch: Batch, calibrator: Calibrator, others: tuple[Calibrator, ...]
+    batch: MappedBatch, calibrator: Calibrator, others: tuple[Calibrator, ...]
 ) -> Iterator[tuple[Floats, Floats]]:
     """Values and chances under every map, from the laws of hits and misses."""
     known, selected, k = batch.known, batch.selected, int(batch.selected.sum())
@@ -148,7 +150,7 @@ def _laws_of_one(
 
 def _moved_laws(
     base: ValueLaw,
-    batch: Batch,
+    batch: MappedBatch,
     calibrator: Calibrator,
     others: tuple[Calibrator, ...],
 ) -> Iterator[tuple[Floats, Floats]]:
@@ -174,12 +176,12 @@ class Sample:
     `weight` is how many segments each of them stands for.
     """
 
-    batch: Batch
+    batch: MappedBatch
     weight: Floats
     tables: Tables
 
     @classmethod
-    def of(cls, batch: Batch) -> Sample:
+    def of(cls, batch: MappedBatch) -> Sample:
         layout, rng = batch.layout, np.random.default_rng(0)
         lengths = np.diff(layout.indptr)
         chosen, weight = [], []

@@ -13,7 +13,7 @@ from argmetric._expected import Tables, compiled
 from argmetric._forecast.groups import (
     TABLE_LIMIT,
     CellLaws,
-    Groups,
+    JudgedGroups,
     Size,
     in_blocks,
     lies_in_cells,
@@ -80,7 +80,7 @@ def _ends(law: ValueLaw) -> tuple[float, float]:
     return float(law.values[0]), float(law.values[-1])
 
 
-def parts_of(groups: Groups, tables: Tables) -> tuple[Parts, float]:
+def parts_of(groups: JudgedGroups, tables: Tables) -> tuple[Parts, float]:
     """From tables where groups are short; and the expected positives."""
     parts = Parts(
         np.zeros((groups.size, 4)), np.zeros(groups.size), np.zeros(groups.size), {}
@@ -113,7 +113,7 @@ def parts_of(groups: Groups, tables: Tables) -> tuple[Parts, float]:
     return replace(parts, cells=tuple(kept)), positives
 
 
-def lies_in_tables(groups: Groups) -> Booleans:
+def lies_in_tables(groups: JudgedGroups) -> Booleans:
     """Groups that are short, without a shared effect."""
     return (groups.rows.lengths <= TABLE_LIMIT) & (groups.deviation == 0.0)
 
@@ -146,7 +146,7 @@ def _reached(tables: Tables, m: int, n: int, used: Integers) -> tuple[Floats, Bo
     return table[used], possible if defined is None else possible & (defined[used] > 0)
 
 
-def _table_ends(groups: Groups, tables: Tables) -> tuple[Floats, Floats]:
+def _table_ends(groups: JudgedGroups, tables: Tables) -> tuple[Floats, Floats]:
     low, high = np.zeros((2, groups.size))
     least, most = np.empty((2, TABLE_LIMIT + 1))
     for m, n, chosen in groups.short_sizes:
@@ -160,7 +160,7 @@ def _table_ends(groups: Groups, tables: Tables) -> tuple[Floats, Floats]:
 
 
 def divisions_of(
-    groups: Groups, tables: Tables, width: float, lowest: float | None
+    groups: JudgedGroups, tables: Tables, width: float, lowest: float | None
 ) -> int | None:
     """Cells of the width on whose edges the values of all groups lie, if so few.
 
@@ -200,7 +200,7 @@ def _coarser(law: ValueLaw) -> ValueLaw:
 
 
 @dataclass(frozen=True)
-class Cells:
+class GroupCells:
     """Cells of one width, counted from the least value of each group.
 
     Attributes
@@ -228,7 +228,7 @@ class Cells:
 
 
 def laws_on_grid(
-    groups: Groups, first: int, parts: Parts, cells: Cells, tables: Tables
+    groups: JudgedGroups, first: int, parts: Parts, cells: GroupCells, tables: Tables
 ) -> GridLaws:
     """Laws of these groups, which are first, first+1, … among the parts."""
     mass, moment = placed(groups, first, parts, cells, tables)
@@ -237,7 +237,7 @@ def laws_on_grid(
 
 
 def placed(
-    groups: Groups, first: int, parts: Parts, cells: Cells, tables: Tables
+    groups: JudgedGroups, first: int, parts: Parts, cells: GroupCells, tables: Tables
 ) -> tuple[Floats, Floats]:
     """Mass of every cell and what lies between, and last what is left out."""
     mass, moment = np.zeros((2, groups.size, cells.count + 1))
@@ -257,7 +257,7 @@ def placed(
     return mass, moment
 
 
-def _place_law(law: ValueLaw, cells: Cells, mass: Floats, moment: Floats) -> None:
+def _place_law(law: ValueLaw, cells: GroupCells, mass: Floats, moment: Floats) -> None:
     values, weights = law.values, (1 - law.p_undefined) * law.probabilities
     if law.p_undefined > 0:
         if cells.filled is None:
@@ -271,7 +271,9 @@ def _place_law(law: ValueLaw, cells: Cells, mass: Floats, moment: Floats) -> Non
         moment[: cells.count] = np.bincount(cell, weights * rest, cells.count)
 
 
-def _place_cells(laws: CellLaws, least: Floats, cells: Cells) -> tuple[Floats, Floats]:
+def _place_cells(
+    laws: CellLaws, least: Floats, cells: GroupCells
+) -> tuple[Floats, Floats]:
     filled = math.nan if cells.filled is None else cells.filled
     if cells.base is not None:
         least = np.full_like(least, cells.base)
@@ -281,7 +283,7 @@ def _place_cells(laws: CellLaws, least: Floats, cells: Cells) -> tuple[Floats, F
 
 
 def _place_tables(
-    groups: Groups, cells: Cells, tables: Tables
+    groups: JudgedGroups, cells: GroupCells, tables: Tables
 ) -> tuple[Floats, Floats]:
     mass, moment = np.zeros((2, groups.size, cells.count + 1))
     rows, weight = groups.certain(), np.ones(groups.size)
@@ -304,7 +306,7 @@ def _place_tables(
 
 
 def _table_cells(
-    tables: Tables, m: int, n: int, used: Integers, cells: Cells
+    tables: Tables, m: int, n: int, used: Integers, cells: GroupCells
 ) -> tuple[Integers, Floats]:
     """Cell and rest at [k, a, r], for the numbers of predictions that are used."""
     table, defined = _reached(tables, m, n, used)

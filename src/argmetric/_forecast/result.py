@@ -13,7 +13,7 @@ from argmetric._results.display import Result
 from argmetric.metrics import Metric
 
 if TYPE_CHECKING:
-    from argmetric._calibrate.share import Share
+    from argmetric._calibrate.share import EstimatedShare
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -50,7 +50,7 @@ class Forecast(Result, DiscreteLaw):
         Expected number of actual positives.
     assumptions : tuple of str
         What has to hold for the forecast to hold.
-    share : Share or None
+    share : EstimatedShare or None
         The share of positives that `prior="estimate"` found: `mean`, an interval from
         `low` to `high` of the same coverage, and the share in the `reference`.
     notes : tuple of str
@@ -71,7 +71,7 @@ class Forecast(Result, DiscreteLaw):
     expected_positives: float
     assumptions: tuple[str, ...]
     interval_given_map: tuple[float, float] | None = None
-    share: Share | None = None
+    share: EstimatedShare | None = None
     notes: tuple[str, ...] = ()
 
     @property

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from argmetric._expected import Tables
-from argmetric._forecast.groups import Groups
+from argmetric._forecast.groups import JudgedGroups
 from argmetric._forecast.laws import ValueLaw, compress, law_of_atoms
 from argmetric._forecast.parts import Parts, parts_of
 from argmetric._input.types import Floats, Integers
@@ -33,7 +33,7 @@ def fixed_of(parts: Parts, sure: float, count: int) -> tuple[float, int, Integer
 
 
 @dataclass(frozen=True)
-class Share:
+class GroupShare:
     """What some of very many groups add to the sum over all of them.
 
     Attributes
@@ -67,7 +67,7 @@ class Share:
     transforms: Floats
 
 
-def share_of(groups: Groups, mean: float, weight: float) -> Share:
+def share_of(groups: JudgedGroups, mean: float, weight: float) -> GroupShare:
     """The share of some groups, around the mean over the `weight` groups of all.
 
     Both are nan as long as they are not known.
@@ -79,7 +79,7 @@ def share_of(groups: Groups, mean: float, weight: float) -> Share:
     if not unsure.any():
         nothing = (0.0, 0.0)
         total = float(positives.sum())
-        return Share(0, count, sure, total, nothing, nothing, 0.0, 0.0, none)
+        return GroupShare(0, count, sure, total, nothing, nothing, 0.0, 0.0, none)
     parts, more = parts_of(groups.take(np.flatnonzero(unsure)), Tables(groups.metric))
     sure, count, kept = fixed_of(parts, sure, count)
     parts = parts.take(kept)
@@ -90,7 +90,7 @@ def share_of(groups: Groups, mean: float, weight: float) -> Share:
         low, high = np.minimum(low, mean), np.maximum(high, mean)
     with np.errstate(divide="ignore"):
         log_missing = float(np.log(missing).sum())
-    return Share(
+    return GroupShare(
         kept.size,
         count,
         sure,
@@ -103,7 +103,7 @@ def share_of(groups: Groups, mean: float, weight: float) -> Share:
     )
 
 
-def mean_of_shares(shares: list[Share]) -> tuple[float, float]:
+def mean_of_shares(shares: list[GroupShare]) -> tuple[float, float]:
     """The mean over all groups that are defined, and their expected number."""
     weight = math.fsum(one.raw[0] + one.count for one in shares)
     return math.fsum(one.raw[1] + one.sure for one in shares) / max(weight, 1e-300), (
@@ -111,7 +111,7 @@ def mean_of_shares(shares: list[Share]) -> tuple[float, float]:
     )
 
 
-def law_of_shares(shares: list[Share]) -> ValueLaw | None:
+def law_of_shares(shares: list[GroupShare]) -> ValueLaw | None:
     """Law of the mean over very many groups; None where they are too few for it."""
     mean, weight = mean_of_shares(shares)
     variance = max(math.fsum(one.central[0] for one in shares), 0.0)

@@ -95,7 +95,7 @@ class Side:
     positives: float
     trust: float
 
-    def share(self, calibrator: Calibrator) -> Share:
+    def share(self, calibrator: Calibrator) -> BetaShare:
         """The law of the share of positives among the rows, under a map."""
         chance, spread = self.rows.chances(calibrator)
         known = self.reference.total
@@ -106,10 +106,10 @@ class Side:
         part = spread / (chance * (1.0 - chance)) if 0.0 < chance < 1.0 else 1.0
         down, up = _factors(says, seen)
         mean = chance * down + (1.0 - chance) * (1.0 - up)
-        return Share(chance, mean, weight, part)
+        return BetaShare(chance, mean, weight, part)
 
 
-class Share(NamedTuple):
+class BetaShare(NamedTuple):
     """A beta law of a share of positives.
 
     Attributes

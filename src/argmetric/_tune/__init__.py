@@ -2,7 +2,7 @@
 
 from argmetric._tune._binary import Settings, can_hold_the_best, tune_cuts
 from argmetric._tune._checks import Cost, one_metric
-from argmetric._tune._limits import Limits, check_tune_limits
+from argmetric._tune._limits import RuleLimits, check_tune_limits
 from argmetric._tune._matrix import MultiLabelRule
 from argmetric._tune._multiclass import MultiClassRule
 from argmetric._tune._plot import ThresholdDisplay
@@ -15,10 +15,10 @@ __all__ = [
     "Choice",
     "Cost",
     "Cuts",
-    "Limits",
     "MultiClassRule",
     "MultiLabelRule",
     "Rule",
+    "RuleLimits",
     "Settings",
     "ThresholdDisplay",
     "can_hold_the_best",

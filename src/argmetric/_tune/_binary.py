@@ -22,8 +22,8 @@ from argmetric._tune._groups import (
     mean_curve,
     steps_of,
 )
-from argmetric._tune._limits import Limits
-from argmetric._tune._resample import MANY_ROWS, Sampler, Sums, cell_sampler
+from argmetric._tune._limits import RuleLimits
+from argmetric._tune._resample import MANY_ROWS, Sampler, SampleSums, cell_sampler
 from argmetric._tune._rule import Rule
 from argmetric._tune._scan import (
     Curve,
@@ -55,7 +55,7 @@ FEW_ROWS = 50  # below this a note says that a tuned threshold is a guess
 class Settings:
     """How to choose, and how to measure how sure the choice is."""
 
-    limits: Limits
+    limits: RuleLimits
     choice: Choice
     n_bootstrap: int
     coverage: float
@@ -162,8 +162,8 @@ class Draws:
     """
 
     cuts: Integers
-    samples: Iterable[Sums]
-    splits: tuple[Sums, ...]
+    samples: Iterable[SampleSums]
+    splits: tuple[SampleSums, ...]
     groups: GroupSampler | None = None
     dealt: Integers | None = None
 
@@ -183,7 +183,7 @@ def draw(search: Search, keep: Integers, steps: Steps | None, *, once: bool) -> 
     if search.grouped is not None and sampler.n_units < 2:
         return Draws(sampler.cuts, (), ())  # one group, drawn again, is itself
     samples = draw_samples(sampler, settings.n_bootstrap, seeds[0])
-    splits: tuple[Sums, ...] = ()
+    splits: tuple[SampleSums, ...] = ()
     if folds > 1:
         splits = tuple(sampler.splits(np.random.default_rng(seeds[1]), folds))
     groups, dealt = None, None
@@ -365,7 +365,7 @@ SLACK = 1e-9  # rounding of a bound
 
 
 @dataclass(frozen=True)
-class Counted(SortedRows):
+class CountedRows(SortedRows):
     """Rows that are known by their number alone."""
 
     size: int = 0
@@ -393,7 +393,7 @@ def tune_cuts(
 def _search(cuts: Cuts, settings: Settings) -> Search:
     if cuts.n > MANY_ROWS:
         nothing = np.zeros(0)
-        rows = Counted(nothing, nothing > 0, None, None, size=int(cuts.n))
+        rows = CountedRows(nothing, nothing > 0, None, None, size=int(cuts.n))
         return Search(rows, cuts, None, False, settings)
     # few rows are resampled one by one
     counts = np.diff(np.stack([cuts.tp, cuts.fp])).astype(np.int64)
@@ -405,7 +405,9 @@ def _search(cuts: Cuts, settings: Settings) -> Search:
     )
 
 
-def can_hold_the_best(cuts: Cuts, metrics: list[Metric], limits: Limits) -> Booleans:
+def can_hold_the_best(
+    cuts: Cuts, metrics: list[Metric], limits: RuleLimits
+) -> Booleans:
     """Which steps between neighbouring cuts can hide a cut as good as the best.
 
     Between two cuts both counts lie in a rectangle, and a fraction, like any metric
@@ -420,7 +422,7 @@ def can_hold_the_best(cuts: Cuts, metrics: list[Metric], limits: Limits) -> Bool
     return alive
 
 
-def _alive(cuts: Cuts, metric: Metric, limits: Limits) -> Booleans:
+def _alive(cuts: Cuts, metric: Metric, limits: RuleLimits) -> Booleans:
     tp, fp, t, n = cuts.tp, cuts.fp, cuts.t, cuts.n
     sign = 1.0 if metric.greater_is_better else -1.0
     top = -np.inf

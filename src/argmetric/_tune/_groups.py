@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from argmetric._input.groups import narrow_integers
 from argmetric._input.types import Booleans, Floats, Integers
-from argmetric._tune._resample import SPLITS, Sums, some_cuts
+from argmetric._tune._resample import SPLITS, SampleSums, some_cuts
 from argmetric._tune._scan import Cuts, SortedRows, means
 from argmetric.metrics import Metric
 
@@ -169,7 +169,7 @@ class GroupSampler:
     """Draws whole groups. `parts` are the sums of every unit at the cuts."""
 
     cuts: Integers
-    parts: Sums
+    parts: SampleSums
 
     @property
     def n_units(self) -> int:
@@ -179,7 +179,7 @@ class GroupSampler:
     def _matrices(self) -> list[Floats]:
         return [part for part in vars(self.parts).values() if part is not None]
 
-    def bootstrap(self, rng: np.random.Generator, size: int) -> Sums:
+    def bootstrap(self, rng: np.random.Generator, size: int) -> SampleSums:
         """As many units as there are, with replacement."""
         units = self.n_units
         return self._mix(rng.multinomial(units, np.full(units, 1 / units), size=size))
@@ -188,7 +188,7 @@ class GroupSampler:
         """Fold of every unit, for several splits."""
         return np.stack([rng.permutation(self.n_units) % folds for _ in range(SPLITS)])
 
-    def splits(self, rng: np.random.Generator, folds: int) -> Iterator[Sums]:
+    def splits(self, rng: np.random.Generator, folds: int) -> Iterator[SampleSums]:
         """Units dealt to folds at random, several times; one product for all."""
         dealt = self.deal(rng, folds)
         held = dealt[:, None, :] == np.arange(folds)[:, None]
@@ -210,10 +210,10 @@ class GroupSampler:
         drawn = GroupSampler(self.cuts, self.parts.pick(cuts))._mix(times)
         return drawn.score(metric)[:, 0]
 
-    def _mix(self, times: Integers | Booleans) -> Sums:
+    def _mix(self, times: Integers | Booleans) -> SampleSums:
         weight = times.astype(np.float64)
         parts = vars(self.parts).values()
-        return Sums(*(None if part is None else weight @ part for part in parts))
+        return SampleSums(*(None if part is None else weight @ part for part in parts))
 
 
 def group_sampler(
@@ -260,4 +260,4 @@ def group_sampler(
         else:  # defined groups stay so at every cut: one column serves for all
             count = np.bincount(unit, weights=steps.start_defined, minlength=units)
             defined = np.asarray(count, dtype=np.float64)[:, None]
-    return GroupSampler(index, Sums(tp, fp, value, defined))
+    return GroupSampler(index, SampleSums(tp, fp, value, defined))

@@ -18,7 +18,7 @@ Numbers = Floats | float
 
 
 @dataclass(frozen=True)
-class Limits:
+class RuleLimits:
     """`max_positives` is a count where it is an int, a share where it is a float."""
 
     min_precision: float | None = None
@@ -30,7 +30,7 @@ class Limits:
         """The limits that were set."""
         return {name: x for name, x in vars(self).items() if x is not None}
 
-    def of_share(self, n: float) -> Limits:
+    def of_share(self, n: float) -> RuleLimits:
         """The same for any number of rows: a count among n rows is a share of them."""
         most = self.max_positives
         return replace(self, max_positives=most / n) if isinstance(most, int) else self
@@ -64,7 +64,7 @@ class Limits:
     def _refuse(self, cuts: Cuts) -> NoReturn:
         """Only a floor under recall can clash: the empty prediction obeys the rest."""
         assert self.min_recall is not None
-        without = Limits(self.min_precision, None, self.max_positives)
+        without = RuleLimits(self.min_precision, None, self.max_positives)
         others = without.allowed(cuts.tp, cuts.k, cuts.t, cuts.n)
         recall = np.where(others, cuts.tp / cuts.t, -1.0)  # type: ignore[arg-type]
         best = int(np.argmax(recall))
@@ -88,7 +88,7 @@ class Limits:
 
 def check_tune_limits(
     min_precision: float | None, min_recall: float | None, max_positives: Any
-) -> Limits:
+) -> RuleLimits:
     for name, value in (("min_precision", min_precision), ("min_recall", min_recall)):
         if value is not None:
             check_fraction(value, name)
@@ -105,14 +105,14 @@ def check_tune_limits(
             )
         if most > 1:
             most = int(most)
-    return Limits(
+    return RuleLimits(
         None if min_precision is None else float(min_precision),
         None if min_recall is None else float(min_recall),
         most,
     )
 
 
-class Objective(Protocol):
+class ClassObjective(Protocol):
     """`parts` of every class add up; `combine` makes the score of their sums."""
 
     def parts(self, tp: Floats, k: Floats, t: Floats, n: Floats) -> Floats: ...
@@ -156,7 +156,7 @@ class Correlation:
         return np.where(spread > 0, (n * sums[0] - sums[1]) / np.sqrt(safe), 0.0)
 
 
-def objective_of(metric: Metric) -> Objective:
+def objective_of(metric: Metric) -> ClassObjective:
     """The mean of the metric; the correlation has a form for classes of its own."""
     return Correlation() if isinstance(metric, MCC) else Macro(metric)
 
@@ -169,7 +169,7 @@ def confusion(
     return pairs.reshape(classes, classes).astype(np.float64)
 
 
-def score_confusion(objective: Objective, table: Floats) -> Floats:
+def score_confusion(objective: ClassObjective, table: Floats) -> Floats:
     """Score of one confusion matrix, or of a stack of them."""
     tp = np.diagonal(table, axis1=-2, axis2=-1)
     t, k = table.sum(axis=-1), table.sum(axis=-2)

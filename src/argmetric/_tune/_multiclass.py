@@ -26,7 +26,12 @@ from argmetric._tune._files import (
     current_versions,
     read_only,
 )
-from argmetric._tune._limits import Objective, confusion, objective_of, score_confusion
+from argmetric._tune._limits import (
+    ClassObjective,
+    confusion,
+    objective_of,
+    score_confusion,
+)
 from argmetric._tune._rule import SavedRule
 from argmetric._tune._uncertainty import N_DRAWS, mean_worth, new_tables, quantiles
 from argmetric.metrics import Metric, metric_from_dict, metric_to_dict
@@ -226,7 +231,7 @@ class ClassRows:
     p: Floats
     true: Integers
     weight: Floats | None
-    objective: Objective
+    objective: ClassObjective
     sign: float
 
     @property

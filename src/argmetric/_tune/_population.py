@@ -108,7 +108,7 @@ def _probe(metric: Metric, t: float, n: float) -> Ratio | None:
 
 
 @dataclass(frozen=True)
-class Optimum:
+class PopulationOptimum:
     """The best value, and the threshold where the worth of a row changes its sign."""
 
     value: float
@@ -118,7 +118,7 @@ class Optimum:
 
 def best_prediction(
     p: Floats, mass: Floats, weight: Floats, ratio: Ratio
-) -> Optimum | None:
+) -> PopulationOptimum | None:
     """Dinkelbach on ascending p; `mass` and `weight` are running sums from 0.
 
     Each step predicts the rows of positive worth, which are one end of the order, and
@@ -129,7 +129,7 @@ def best_prediction(
         return None
     best, chosen = float(np.nanmax(ends)), int(np.nanargmax(ends))
     # The threshold of the best prediction so far, by its rows: none or all of them.
-    safe = Optimum(best, -math.inf if chosen else math.inf, ">=")
+    safe = PopulationOptimum(best, -math.inf if chosen else math.inf, ">=")
     for _ in range(STEPS):
         slope, level = ratio.slopes(best)
         cut = -level / slope if slope != 0 else math.nan
@@ -147,11 +147,11 @@ def best_prediction(
         value = float(ratio.value(np.asarray(tp), np.asarray(k)))
         if not value > best + 4e-16 * abs(best):
             break
-        best, safe = value, Optimum(value, *by_rows)
+        best, safe = value, PopulationOptimum(value, *by_rows)
     slope, level = ratio.slopes(best)
     if slope == 0:
         return safe
-    found = Optimum(best, float(-level / slope), ">=" if slope > 0 else "<")
+    found = PopulationOptimum(best, float(-level / slope), ">=" if slope > 0 else "<")
     i = int(np.searchsorted(p, found.threshold, side="left"))
     tp, k = mass[i], weight[i]
     if slope > 0:
@@ -186,7 +186,7 @@ def _population_rule(p: Floats, w: Floats, metric: Metric, settings: Settings) -
         raise ValueError(f"{metric.name} has no positive denominator on these rows")
     empty = float(metric.value(0.0, 0.0, t, n))
     if empty > found.value:  # a convention, such as 0/0 = 1
-        found = Optimum(empty, math.inf, ">=")
+        found = PopulationOptimum(empty, math.inf, ">=")
     threshold = found.threshold
     side = p >= threshold if found.operator == ">=" else p < threshold
     intervals = None

@@ -24,7 +24,7 @@ SPLITS = 5  # splits into folds over which the optimism is averaged
 
 
 @dataclass(frozen=True)
-class Sums:
+class SampleSums:
     """Additive statistics of samples (rows) at the cuts (columns).
 
     Either counts, whose metric is taken of their sum; or, with groups, the sum of
@@ -36,11 +36,11 @@ class Sums:
     value: Floats | None = None
     defined: Floats | None = None
 
-    def __sub__(self, other: Sums) -> Sums:
+    def __sub__(self, other: SampleSums) -> SampleSums:
         pairs = zip(vars(self).values(), vars(other).values(), strict=True)
-        return Sums(*(None if a is None else a - b for a, b in pairs))
+        return SampleSums(*(None if a is None else a - b for a, b in pairs))
 
-    def pick(self, cuts: Integers) -> Sums:
+    def pick(self, cuts: Integers) -> SampleSums:
         """One cut per sample, and the totals in a second column."""
         rows = np.arange(cuts.size)
 
@@ -51,21 +51,21 @@ class Sums:
             column = np.minimum(cuts, a.shape[1] - 1)
             return np.stack([a[rows, column], a[:, -1]], axis=1)
 
-        return Sums(*map(two, vars(self).values()))
+        return SampleSums(*map(two, vars(self).values()))
 
-    def at(self, cuts: Integers) -> Sums:
+    def at(self, cuts: Integers) -> SampleSums:
         """One cut per sample, added up; the totals in a second column."""
         return self.pick(cuts).total()
 
-    def rows(self, chosen: slice) -> Sums:
+    def rows(self, chosen: slice) -> SampleSums:
         """Some of the samples."""
         parts = vars(self).values()
-        return Sums(*(None if a is None else a[chosen] for a in parts))
+        return SampleSums(*(None if a is None else a[chosen] for a in parts))
 
-    def total(self) -> Sums:
+    def total(self) -> SampleSums:
         """All samples added up."""
         parts = vars(self).values()
-        return Sums(*(None if a is None else a.sum(axis=0)[None] for a in parts))
+        return SampleSums(*(None if a is None else a.sum(axis=0)[None] for a in parts))
 
     def counts(self) -> tuple[Floats, Floats, Floats, Floats]:
         """Counts tp, k, t, n; the last cut predicts everything."""
@@ -93,9 +93,9 @@ class Sampler(Protocol):
     @property
     def n_units(self) -> int: ...
 
-    def bootstrap(self, rng: np.random.Generator, size: int) -> Sums: ...
+    def bootstrap(self, rng: np.random.Generator, size: int) -> SampleSums: ...
 
-    def splits(self, rng: np.random.Generator, folds: int) -> Iterator[Sums]: ...
+    def splits(self, rng: np.random.Generator, folds: int) -> Iterator[SampleSums]: ...
 
 
 def some_cuts(cuts: Cuts, keep: Integers, most: int) -> Integers:
@@ -142,7 +142,7 @@ class CellSampler:
         positives = int(self.rows[self.positive].sum())
         return min(positives, int(self.rows.sum()) - positives)
 
-    def bootstrap(self, rng: np.random.Generator, size: int) -> Sums:
+    def bootstrap(self, rng: np.random.Generator, size: int) -> SampleSums:
         """Draw as many rows as there are, with replacement."""
         if self.rows.sum() <= MANY_DRAWS and np.array_equal(self.draws, self.rows):
             drawn = self._draw_rows(rng, size)
@@ -164,7 +164,7 @@ class CellSampler:
             part[:] = np.bincount(picks.ravel(), minlength=part.size).reshape(-1, cells)
         return drawn
 
-    def splits(self, rng: np.random.Generator, folds: int) -> Iterator[Sums]:
+    def splits(self, rng: np.random.Generator, folds: int) -> Iterator[SampleSums]:
         """Rows dealt to folds at random, each class evenly; few rows several times."""
         for _ in range(SPLITS if self.rows.max() == 1 else 1):
             held = np.zeros((folds, self.rows.size))
@@ -172,9 +172,9 @@ class CellSampler:
                 held[:, chosen] = _deal(rng, self.rows[chosen], folds)
             yield self._count(held * self.mean_weight)
 
-    def _count(self, weight: Floats) -> Sums:
+    def _count(self, weight: Floats) -> SampleSums:
         classes = (self.positive, ~self.positive)
-        return Sums(*(self._at_cuts(weight, chosen) for chosen in classes))
+        return SampleSums(*(self._at_cuts(weight, chosen) for chosen in classes))
 
     def _at_cuts(self, weight: Floats, chosen: Booleans) -> Floats:
         """Running sums over the cells of one class."""

@@ -25,7 +25,7 @@ from argmetric._tune._checks import (
     refuse_same_names,
     seed_of,
 )
-from argmetric._tune._limits import Limits, check_tune_limits
+from argmetric._tune._limits import RuleLimits, check_tune_limits
 from argmetric._tune._matrix import MultiLabelRule
 from argmetric._tune._multiclass import MultiClassRule
 from argmetric._tune._rule import Rule
@@ -211,7 +211,7 @@ def tune(
 
 
 def check_settings(
-    limits: Limits,
+    limits: RuleLimits,
     choice: Choice,
     n_bootstrap: int,
     coverage: float,

@@ -10,8 +10,8 @@ from typing import Literal
 import numpy as np
 
 from argmetric._input.types import Floats, Integers
-from argmetric._tune._limits import Limits
-from argmetric._tune._resample import Sampler, Sums
+from argmetric._tune._limits import RuleLimits
+from argmetric._tune._resample import Sampler, SampleSums
 from argmetric._tune._scan import gains
 from argmetric.metrics import Metric
 
@@ -115,7 +115,7 @@ def choose_cuts(
 
 def draw_samples(
     sampler: Sampler, size: int, random_state: np.random.SeedSequence
-) -> Iterator[Sums]:
+) -> Iterator[SampleSums]:
     """Bootstrap samples, some at a time."""
     rng = np.random.default_rng(random_state)
     step = max(1, BLOCK // sampler.cuts.size)
@@ -128,17 +128,19 @@ class Procedure:
     """What is done again on every sample: the metric, its limits, and the choice."""
 
     metric: Metric
-    limits: Limits
+    limits: RuleLimits
     tolerance: float
     standard_error: float | None = None
 
-    def values_and_gains(self, sums: Sums) -> tuple[Floats, Floats]:
+    def values_and_gains(self, sums: SampleSums) -> tuple[Floats, Floats]:
         values = sums.score(self.metric)
         limits = self.limits
         allowed = limits.allowed(*sums.counts()) if limits.given else None
         return values, gains(values, self.metric, allowed)
 
-    def bootstrap(self, samples: Iterable[Sums], cuts: Integers, column: int) -> Spread:
+    def bootstrap(
+        self, samples: Iterable[SampleSums], cuts: Integers, column: int
+    ) -> Spread:
         """Tune on every sample, and score one column on all of them.
 
         A sample in which nothing is allowed or defined gives no cut.
@@ -151,7 +153,9 @@ class Procedure:
             scores.append(values[:, column])
         return Spread(np.concatenate(chosen), np.concatenate(scores))
 
-    def held_out_cuts(self, splits: Iterable[Sums], column: int) -> list[Integers]:
+    def held_out_cuts(
+        self, splits: Iterable[SampleSums], column: int
+    ) -> list[Integers]:
         """Cut of every fold that was tuned on the other folds, for every split.
 
         Where the other folds allow nothing, the cut of all rows is taken.

@@ -142,7 +142,7 @@ class GroupJudge(Judge):
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
-class Recalibration:
+class RecalibrationOptions:
     """How scores become probabilities that can be believed.
 
     Parameters
@@ -190,4 +190,4 @@ DEFAULT_COLUMNS = Columns()
 NOT_WIDE = Wide()
 DEFAULT_JUDGE = Judge()
 DEFAULT_GROUP_JUDGE = GroupJudge()
-NO_RECALIBRATION = Recalibration()
+NO_RECALIBRATION = RecalibrationOptions()

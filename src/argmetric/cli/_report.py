@@ -20,7 +20,7 @@ from argmetric import _files as files
 from argmetric._input.types import Floats
 from argmetric._results.display import shortest_cut
 from argmetric.cli._errors import DONE, say
-from argmetric.cli.scores._load import Batch, Groups
+from argmetric.cli.scores._load import GroupColumns, ScoreBatch
 from argmetric.cli.scores._rows import Input, shown_input
 from argmetric.metrics import Metric, convention_in_words
 
@@ -61,7 +61,10 @@ def pieces_described(
 
 
 def described(
-    table: files.Table, metric: Metric, groups: Groups | None, **columns: str | None
+    table: files.Table,
+    metric: Metric,
+    groups: GroupColumns | None,
+    **columns: str | None,
 ) -> Values:
     """Return what was asked: file, rows, columns used, groups, metric, convention."""
     used = {**columns, "group": None if groups is None else groups.column}
@@ -84,7 +87,7 @@ def metric_described(metric: Metric) -> Values:
     }
 
 
-def batch_described(batch: Batch) -> Values:
+def batch_described(batch: ScoreBatch) -> Values:
     """Return what was asked of scored rows."""
     label = batch.labels.column
     return described(
@@ -132,7 +135,7 @@ def as_flags(notes: Iterable[str]) -> list[str]:
     return [note.replace('prior="estimate"', "--prior estimate") for note in notes]
 
 
-def split_ties(batch: Batch, labels: npt.NDArray[Any]) -> Values:
+def split_ties(batch: ScoreBatch, labels: npt.NDArray[Any]) -> Values:
     """Count ties that the decision cuts through.
 
     Returns
@@ -341,9 +344,9 @@ def share(forecast: Values) -> Facts:
     found = forecast["share"]
     if found is None:
         return []
-    from argmetric._calibrate.share import Share
+    from argmetric._calibrate.share import EstimatedShare
 
-    return [("share", str(Share(**found)))]
+    return [("share", str(EstimatedShare(**found)))]
 
 
 def print_facts(target: Console, title: str, facts: Facts) -> None:

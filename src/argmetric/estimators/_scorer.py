@@ -24,7 +24,7 @@ from argmetric._input.validation import (
     to_numpy,
 )
 from argmetric._tune import (
-    Limits,
+    RuleLimits,
     check_tune_limits,
     count_cuts,
     curve_of,
@@ -101,7 +101,7 @@ class OptimalScorer(BaseEstimator):  # type: ignore[misc]
 
 
 def _best_of_two(
-    y: Any, scores: Floats, metric: Metric, limits: Limits, sample_weight: Any
+    y: Any, scores: Floats, metric: Metric, limits: RuleLimits, sample_weight: Any
 ) -> float:
     """The best of all cuts; a fold without a positive has a value here too."""
     weights = check_weight(sample_weight, y.shape, "y")
@@ -113,7 +113,7 @@ def _best_of_two(
 
 
 def _best_of_many(
-    y: Any, scores: Floats, metric: Metric, limits: Limits, sample_weight: Any
+    y: Any, scores: Floats, metric: Metric, limits: RuleLimits, sample_weight: Any
 ) -> float:
     if limits.given:
         raise ValueError(f"{next(iter(limits.given))} is for two classes")

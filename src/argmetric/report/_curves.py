@@ -19,7 +19,7 @@ from argmetric.metrics import Metric, Recall, get_metric
 from argmetric.report._asked import Asked
 from argmetric.report._knots import candidates, choose_knots, nearest
 from argmetric.report._numbers import count_text, nice_ticks
-from argmetric.report._summary import Choice, Curves, View
+from argmetric.report._summary import Curves, OtherMetric, View
 
 METRICS = (
     "f1",
@@ -55,7 +55,7 @@ class Family:
         self.size, self.single = self.key.size, decision.group_ids is None
         self.long = self.single and is_long(self.size) and not asked.logits
         self._ascending = self.key[::-1]
-        self.choices: dict[str, Choice] = {}
+        self.choices: dict[str, OtherMetric] = {}
         self.best: dict[str, int] = {}
         self._held: dict[str, Callable[[], tuple[Floats, Floats]]] = {}
         for metric in self.metrics:
@@ -67,7 +67,7 @@ class Family:
             self.best[name] = cut
             if own:
                 self.near = _near(curve, cut, decision)
-            self.choices[name] = Choice(
+            self.choices[name] = OtherMetric(
                 found.n_positives,
                 found.threshold,
                 found.expected,
@@ -132,7 +132,7 @@ class Family:
 
 def curves_of(
     asked: Asked, decision: Decision, family: Family
-) -> tuple[Curves, tuple[Choice, ...]]:
+) -> tuple[Curves, tuple[OtherMetric, ...]]:
     """The curves at some places, and the best decision for each metric."""
     size, single = family.size, family.single
     hits, recall = family.hits(), None
@@ -189,7 +189,7 @@ def curves_of(
     return curves, _choices(family, curves)
 
 
-def _choices(family: Family, curves: Curves) -> tuple[Choice, ...]:
+def _choices(family: Family, curves: Curves) -> tuple[OtherMetric, ...]:
     """One for each metric of the table, with what the present decision scores in it."""
     own = family.asked.metric.name
     names = [own, *(name for name in METRICS if name != own)]

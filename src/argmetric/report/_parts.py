@@ -23,7 +23,7 @@ from argmetric.report._summary import (
     Calibration,
     Change,
     GroupRow,
-    Groups,
+    GroupSummary,
     Mass,
     Truth,
 )
@@ -82,7 +82,9 @@ def mass_of(asked: Asked, labels: npt.NDArray[Any]) -> Mass:
     return Mass(tuple(rows), tuple(positives), tuple(held))
 
 
-def groups_of(asked: Asked, decision: Decision, labels: npt.NDArray[Any]) -> Groups:
+def groups_of(
+    asked: Asked, decision: Decision, labels: npt.NDArray[Any]
+) -> GroupSummary:
     """Sizes, cuts and scores of the groups, and the ten least certain."""
     layout = asked.layout
     assert layout.ids is not None
@@ -99,7 +101,7 @@ def groups_of(asked: Asked, decision: Decision, labels: npt.NDArray[Any]) -> Gro
     names = layout.ids if asked.ids is None else asked.ids
     finite = cuts[np.isfinite(cuts)]
     counts = np.bincount(np.minimum(positives, MANY_POSITIVES))
-    return Groups(
+    return GroupSummary(
         count=layout.sizes.size,
         empty=int((positives == 0).sum()),
         of_one=int((layout.sizes == 1).sum()),

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from argmetric.report._summary import Row, Summary
-from argmetric.report._words import Document, Table, document, marked
+from argmetric.report._words import Document, ReportTable, document, marked
 
 # What Markdown, and HTML within it, would take for a sign of its own
 _SIGNS = re.compile(r"([\\`*_\[\]<>#|~&$])")
@@ -45,7 +45,7 @@ def _markdown(doc: Document) -> Iterator[str]:
             yield ""
 
 
-def _markdown_table(table: Table) -> Iterator[str]:
+def _markdown_table(table: ReportTable) -> Iterator[str]:
     if any(table.header):
         yield f"{_quoted(table.caption)}:\n"
     cells = [tuple(map(_quoted, row)) for row in (table.header, *table.rows)]

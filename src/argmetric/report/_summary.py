@@ -36,7 +36,7 @@ class Chosen:
 
 
 @dataclass(frozen=True)
-class Choice(Chosen):
+class OtherMetric(Chosen):
     """The best decision for a metric, and what the present one scores in it."""
 
     metric: str
@@ -137,7 +137,7 @@ class GroupRow:
 
 
 @dataclass(frozen=True)
-class Groups:
+class GroupSummary:
     """How the groups were decided.
 
     `sizes`, `cuts` and `scores` are the least, the quartiles and the most; a cut is
@@ -198,7 +198,7 @@ class Thresholds:
 
 
 @dataclass(frozen=True)
-class Piece:
+class MarkedWords:
     """Some words of a sentence; `mark` is "right", "missed", "wrong" or empty."""
 
     text: str
@@ -210,8 +210,8 @@ class Piece:
 class Example:
     """A sentence as it is labelled, and as it was predicted."""
 
-    truth: tuple[Piece, ...]
-    predicted: tuple[Piece, ...]
+    truth: tuple[MarkedWords, ...]
+    predicted: tuple[MarkedWords, ...]
 
 
 @dataclass(frozen=True)
@@ -309,10 +309,10 @@ class Summary:
     half: Chosen | None = None
     best_cut: Chosen | None = None
     curves: Curves | None = None
-    choices: tuple[Choice, ...] = ()
+    choices: tuple[OtherMetric, ...] = ()
     changes: tuple[Change, ...] = ()
     mass: Mass | None = None
-    groups: Groups | None = None
+    groups: GroupSummary | None = None
     truth: Truth | None = None
     calibration: Calibration | None = None
     thresholds: Thresholds | None = None

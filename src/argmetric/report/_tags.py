@@ -9,7 +9,7 @@ import numpy as np
 
 from argmetric._text.corpus.labels import read_chunks
 from argmetric._text.corpus.sentences import ColumnFile
-from argmetric.report._summary import Example, Piece, Row, Summary, Tags
+from argmetric.report._summary import Example, MarkedWords, Row, Summary, Tags
 
 TYPES = 100
 CONFUSIONS = 15
@@ -109,7 +109,7 @@ def _line(
     spans: list[tuple[int, int, str]],
     others: set[tuple[int, int, str]],
     mistake: str,
-) -> tuple[Piece, ...]:
+) -> tuple[MarkedWords, ...]:
     """A sentence in pieces; right ones of a tag for each word need no mark."""
     each = len(spans) == len(words)
     pieces, at, end = [], 0, min(len(words), LONGEST)
@@ -118,12 +118,12 @@ def _line(
         if start >= end or (right and each):
             continue
         if at < start:
-            pieces.append(Piece(" ".join(words[at:start])))
+            pieces.append(MarkedWords(" ".join(words[at:start])))
         mark = "right" if right else mistake
-        pieces.append(Piece(" ".join(words[start:stop]), mark, _short(type_)))
+        pieces.append(MarkedWords(" ".join(words[start:stop]), mark, _short(type_)))
         at = stop
     if at < end:
-        pieces.append(Piece(" ".join(words[at:end])))
+        pieces.append(MarkedWords(" ".join(words[at:end])))
     if len(words) > end:
-        pieces.append(Piece("…"))
+        pieces.append(MarkedWords("…"))
     return tuple(pieces)

@@ -6,13 +6,21 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from argmetric.report._numbers import count, number, percent, scores, share, threshold
-from argmetric.report._summary import Chosen, Example, Over, Piece, Row, Summary, Tags
+from argmetric.report._summary import (
+    Chosen,
+    Example,
+    MarkedWords,
+    Over,
+    Row,
+    Summary,
+    Tags,
+)
 
 SIGNS = {"right": "✓", "missed": "missed", "wrong": "✗"}
 
 
 @dataclass(frozen=True)
-class Table:
+class ReportTable:
     """Rows under a header, with a caption that says what they are."""
 
     caption: str
@@ -27,7 +35,7 @@ class Section:
     key: str
     title: str
     text: tuple[str, ...]
-    tables: tuple[Table, ...] = ()
+    tables: tuple[ReportTable, ...] = ()
     after: tuple[str, ...] = ()
     examples: tuple[Example, ...] = ()
 
@@ -49,7 +57,7 @@ class Document:
     subtitle: str
     cards: tuple[Card, ...]
     assumptions: tuple[str, ...]
-    changes: Table | None
+    changes: ReportTable | None
     change: str
     notes: tuple[str, ...]
     sections: tuple[Section, ...]
@@ -78,7 +86,7 @@ def cut_text(said: Summary, cut: Chosen) -> str:
     return "some rows of equal score"
 
 
-def marked(piece: Piece) -> str:
+def marked(piece: MarkedWords) -> str:
     """Words of a sentence in plain text, with what is to be said of them."""
     if not piece.mark:
         return piece.text
@@ -178,7 +186,7 @@ def _gain(said: Summary, gain: float) -> str:
     return f"this decision scores {number(abs(gain))} {how}"
 
 
-def _changes(said: Summary) -> Table | None:
+def _changes(said: Summary) -> ReportTable | None:
     if not said.changes:
         return None
     rows = [
@@ -186,7 +194,9 @@ def _changes(said: Summary) -> Table | None:
         for one in said.changes
     ]
     header = ("If …", "this decision scores", "the best has", "and scores")
-    return Table("Expected score if something is not as assumed", header, tuple(rows))
+    return ReportTable(
+        "Expected score if something is not as assumed", header, tuple(rows)
+    )
 
 
 def _near(said: Summary) -> str:
@@ -218,7 +228,7 @@ def sections_of(said: Summary) -> Iterator[Section]:
             "thresholds",
             f"{said.metric} against the threshold",
             ("Every cut between two different scores, on the rows it was tuned on.",),
-            (Table("The rule", ("", ""), said.lines),),
+            (ReportTable("The rule", ("", ""), said.lines),),
         )
     if said.calibration is not None:
         yield _calibration(said)
@@ -264,7 +274,7 @@ def _curve(said: Summary) -> Section:
         "curve",
         "Expected score against the number of positives",
         (f"How the score changes with how many positives there are, if {what}.",),
-        (Table(caption, header[: len(rows[0])], tuple(rows)),),
+        (ReportTable(caption, header[: len(rows[0])], tuple(rows)),),
         (
             f"Every number is exact, at the {len(curves.k):,} numbers of positives "
             "that the page knows. Only the line between them is drawn straight; it is "
@@ -311,7 +321,7 @@ def _metrics(said: Summary) -> Section:
         "metrics",
         "What other metrics would choose",
         (f"The best decision on the same rows for each metric, and its score.{more}",),
-        (Table("Best decisions by metric", tuple(header), tuple(rows)),),
+        (ReportTable("Best decisions by metric", tuple(header), tuple(rows)),),
     )
 
 
@@ -320,8 +330,8 @@ def _calibration(said: Summary) -> Section:
     assert part is not None
     header = ("way to decide", said.metric, "expected", "gain", "")
     tables = [
-        Table(f"Ways to decide, compared on {part.on}", header, part.routes),
-        Table("Figures of the probabilities", ("", ""), part.facts),
+        ReportTable(f"Ways to decide, compared on {part.on}", header, part.routes),
+        ReportTable("Figures of the probabilities", ("", ""), part.facts),
     ]
     return Section(
         "calibration",
@@ -370,11 +380,11 @@ def _groups(said: Summary) -> Section:
         f"{part.count:,} {units}",
         (empty,),
         (
-            Table(f"Spread over the {units}", header, tuple(spread)),
-            Table(
+            ReportTable(f"Spread over the {units}", header, tuple(spread)),
+            ReportTable(
                 f"How many positives the {units} get", ("positives", units), positives
             ),
-            Table(
+            ReportTable(
                 f"The {len(least)} least certain {units}",
                 (*names, lowest, f"expected {said.metric}"),
                 tuple(least),
@@ -402,7 +412,7 @@ def _truth(said: Summary) -> Section:
             "The interval does not hold it. Now and then that is chance; more often "
             "the probabilities cannot be believed as they stand."
         )
-    table = Table(
+    table = ReportTable(
         "Confusion matrix",
         ("", "called positive", "called negative"),
         (
@@ -413,7 +423,7 @@ def _truth(said: Summary) -> Section:
     assert said.half is not None
     assert said.best_cut is not None
     assert said.chosen is not None
-    compared = Table(
+    compared = ReportTable(
         "Expected and real score",
         ("", "expected", "real"),
         (
@@ -436,10 +446,12 @@ def _tags(part: Tags) -> Iterator[Section]:
             "there are",
             "predicted",
         )
-        table = Table("Chunks are right if borders and type are", header, part.types)
+        table = ReportTable(
+            "Chunks are right if borders and type are", header, part.types
+        )
         yield Section("types", "Scores by type", (), (table,))
     if part.confusions:
-        table = Table(
+        table = ReportTable(
             "Labels of tokens", ("is", "was called", "tokens"), part.confusions
         )
         yield Section("confusions", "The commonest confusions", (), (table,))
@@ -473,5 +485,5 @@ def _over(metric: str, over: Over) -> Section:
         f"were predicted wrongly, {share(alarm.before, 1.0)} before, beyond chance."
         for alarm in over.alarms
     ]
-    looks = Table("Some of the looks", header, rows)
+    looks = ReportTable("Some of the looks", header, rows)
     return Section("over", "Over time", tuple(texts), (looks,))

@@ -23,7 +23,7 @@ from argmetric.scale._folders import temporary
 from argmetric.scale._pieces import Bucket, Piece, PieceReader, read_row_numbers
 from argmetric.scale._run import PieceTuple, Run, counted, n_rows, read_whole
 from argmetric.scale._sources import Source, batches_of, is_arrow, opened, told_of
-from argmetric.scale._tasks import Found, Tally, Task, require_same, tally
+from argmetric.scale._tasks import Found, PieceTask, Tally, require_same, tally
 from argmetric.scale._vector import VectorCut, VectorFound
 
 MOST_ROWS = 1 << 20  # of a row group
@@ -65,7 +65,7 @@ def decide_buckets(
             asked = partial(decide_bucket, metric=metric, options=options)
             work = partial(asked, columns=run.columns, path=path)
             decide_it = partial(read_whole, columns=run.columns, work=work)
-        tasks.append(Task(decide_it, pieces, f"{path}.json", n_rows(pieces)))
+        tasks.append(PieceTask(decide_it, pieces, f"{path}.json", n_rows(pieces)))
         paths.append(path)
     results = run.all_rows("decide", tasks)
     decided: dict[int, list[Decided]] = {i: [] for i in run.sources}
@@ -171,7 +171,7 @@ def append_decisions(run: Run, decided: Mapping[int, Labelling], column: str) ->
             memory=run.task_memory,
         )
         kept = os.path.join(folder, f"file-{piece.file:06d}.json")
-        tasks.append(Task(work, piece, kept, piece.rows))
+        tasks.append(PieceTask(work, piece, kept, piece.rows))
     return sum(found["positives"] for found in run.stage("append", tasks))
 
 

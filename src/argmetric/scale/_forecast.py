@@ -13,10 +13,15 @@ import numpy as np
 from argmetric._files import DataError, marked
 from argmetric._forecast.forecast import assumptions_of, forecast_of, refuse_undefined
 from argmetric._forecast.forecast import forecast as forecast_rows
-from argmetric._forecast.groups import Groups
+from argmetric._forecast.groups import JudgedGroups
 from argmetric._forecast.laws import law_of_count, law_of_counts, sum_of_laws
 from argmetric._forecast.result import Forecast
-from argmetric._forecast.shares import Share, law_of_shares, mean_of_shares, share_of
+from argmetric._forecast.shares import (
+    GroupShare,
+    law_of_shares,
+    mean_of_shares,
+    share_of,
+)
 from argmetric._input.arguments import check_choice, check_share
 from argmetric._input.segments import Segments
 from argmetric._input.validation import Probabilities
@@ -195,7 +200,7 @@ def forecast_by_group(run: Run, metric: Metric, coverage: float) -> Forecast:
 
     first = look(math.nan, math.nan)
     results = look(*mean_of_shares([found["share"] for found in first]))
-    shares: list[Share] = [found["share"] for found in results]
+    shares: list[GroupShare] = [found["share"] for found in results]
     law = law_of_shares(shares)
     n_groups = sum(found["groups"] for found in results)
     if law is None:
@@ -229,7 +234,7 @@ def share_of_bucket(
     p, chosen = np.abs(values), np.signbit(values)
     indptr = np.concatenate([[0], np.cumsum(sizes)])
     rows = Segments(p, 1.0 - p, indptr, sizes)
-    groups = Groups(metric, rows, np.full(p.size, math.nan), chosen, 0.0)
+    groups = JudgedGroups(metric, rows, np.full(p.size, math.nan), chosen, 0.0)
     return {
         "groups": sizes.size,
         "positives": int(chosen.sum()),

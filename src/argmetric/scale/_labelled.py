@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from argmetric._calibrate.cells import Counted
+from argmetric._calibrate.cells import CountedScores
 from argmetric._calibrate.reference import Reference
 from argmetric._input.odds import logit
 from argmetric._input.types import Floats, Hashes, Integers
@@ -120,7 +120,7 @@ def bins_of(odds: Floats) -> Hashes:
     return np.asarray(number, dtype=np.uint64)
 
 
-def counted(classes: list[ScoreSums], *, logits: bool, together: bool) -> Counted:
+def counted(classes: list[ScoreSums], *, logits: bool, together: bool) -> CountedScores:
     """The reference that sums of the negatives and the positives stand for.
 
     With `together` scores with a number in common are one score, whatever their class:
@@ -139,7 +139,7 @@ def counted(classes: list[ScoreSums], *, logits: bool, together: bool) -> Counte
     }
     y = np.repeat([False, True], [one.number.size for one in classes])
     order = np.argsort(odds, kind="stable")
-    return Counted(
+    return CountedScores(
         scores[order],
         y[order],
         whole["weight"][order],
@@ -172,7 +172,7 @@ def sum_rows(reader: PieceReader, exact: bool) -> Found:
     return {"weightless": weightless, "sums": total.sums()}
 
 
-def counted_rows(run: Run, *, exact: bool, together: bool = False) -> Counted:
+def counted_rows(run: Run, *, exact: bool, together: bool = False) -> CountedScores:
     """Sums over rows with the same score, or about the same; see `counted`."""
     total = ClassSums()  # of files as they come: all sums at once may not fit
 

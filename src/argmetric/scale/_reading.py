@@ -48,7 +48,14 @@ from argmetric.scale._sources import (
     find_files,
     look,
 )
-from argmetric.scale._tasks import Found, Progress, Refused, Tally, Task, require_read
+from argmetric.scale._tasks import (
+    Found,
+    PieceTask,
+    Progress,
+    Refused,
+    Tally,
+    require_read,
+)
 
 MOST_LABELS = 16  # of a file; two are needed, and a few make a good message
 FILES_OF_A_LOOK = 64
@@ -240,7 +247,7 @@ def settle_labels(run: Run, pos_label: Any, *, both: bool) -> None:
         return
     seen: dict[str, list[Any]] = {name: [] for name in names}
     find = partial(find_labels, names=names)
-    tasks = [Task(find, piece, "", piece.rows) for piece in run.whole_files]
+    tasks = [PieceTask(find, piece, "", piece.rows) for piece in run.whole_files]
     results = run.stage("labels", tasks)
     for source, found in zip(run.sources.values(), results, strict=True):
         read = Tally(found["rows"])

@@ -26,10 +26,10 @@ from argmetric.scale._pieces import (
 from argmetric.scale._sources import OnError, Source
 from argmetric.scale._tasks import (
     Found,
+    PieceTask,
     Progress,
     Refused,
     Tally,
-    Task,
     accepted,
     refuse,
     require_read,
@@ -111,7 +111,7 @@ class Run:
     def stage(
         self,
         name: str,
-        tasks: Sequence[Task],
+        tasks: Sequence[PieceTask],
         take: Callable[[Found], Found] = lambda found: found,
     ) -> list[Found]:
         """Results of tasks, none of which may be refused; see `run_stage`."""
@@ -154,7 +154,7 @@ class Run:
                 buckets=buckets,
                 memory=self.task_memory // 2,
             )
-            tasks.append(Task(work, piece, f"{place}.json", piece.rows))
+            tasks.append(PieceTask(work, piece, f"{place}.json", piece.rows))
         parts: list[list[Piece]] = [[] for _ in range(buckets)]
         results = run_stage("partition", self.executor, tasks, self.report, self.skip)
         for task, path, found in zip(tasks, paths, results, strict=True):
@@ -190,7 +190,7 @@ class Run:
                 folder=places[-1],
                 memory=self.task_memory // 2,
             )
-            tasks.append(Task(work, pieces, f"{places[-1]}.json", rows))
+            tasks.append(PieceTask(work, pieces, f"{places[-1]}.json", rows))
         large = []
         results = self.stage("split", tasks) if tasks else []
         for task, place, found in zip(tasks, places, results, strict=True):
@@ -221,7 +221,7 @@ class Run:
         for i, piece in enumerate(self.whole_files):
             own = work if words is None else partial(work, **words[i])
             read = partial(read_file, columns=self.columns, work=own)
-            tasks.append(Task(read, piece, "", piece.rows))
+            tasks.append(PieceTask(read, piece, "", piece.rows))
         results = self.stage(stage, tasks, take)
         for task, found in zip(tasks, results, strict=True):
             after = Tally(found["rows"], found["checksum"])
@@ -235,10 +235,10 @@ class Run:
     ) -> list[Found]:
         """What some work finds in buckets that together have all rows."""
         read = partial(read_whole, columns=self.columns, work=work)
-        tasks = [Task(read, pieces, "", n_rows(pieces)) for pieces in buckets]
+        tasks = [PieceTask(read, pieces, "", n_rows(pieces)) for pieces in buckets]
         return self.all_rows(stage, tasks)
 
-    def all_rows(self, stage: str, tasks: Sequence[Task]) -> list[Found]:
+    def all_rows(self, stage: str, tasks: Sequence[PieceTask]) -> list[Found]:
         """Results of buckets, which together have all rows that were partitioned."""
         after = dict.fromkeys(self.sources, Tally())
         results = self.stage(stage, tasks)
@@ -263,7 +263,7 @@ def n_rows(pieces: PieceTuple) -> int:
     return sum(piece.rows for piece in pieces)
 
 
-def _reads_input(task: Task) -> bool:
+def _reads_input(task: PieceTask) -> bool:
     """Whether it reads a file of the input, and not pieces that were checked."""
     parts = task.item if isinstance(task.item, tuple) else (task.item,)
     return any(piece.source is not None for piece in parts)

@@ -101,7 +101,7 @@ MOST_SMALL_TASKS = 1 << 9
 
 
 @dataclass(frozen=True)
-class Task:
+class PieceTask:
     """A function of one item whose result is kept under a name.
 
     Attributes
@@ -129,7 +129,7 @@ class Refused:
     why: str
 
 
-def perform(tasks: Sequence[Task]) -> list[Found | Refused]:
+def perform(tasks: Sequence[PieceTask]) -> list[Found | Refused]:
     """The results of tasks, from where the first keeps them or by doing them."""
     kept = tasks[0].kept
     folder = os.path.dirname(kept)
@@ -150,16 +150,16 @@ def perform(tasks: Sequence[Task]) -> list[Found | Refused]:
     return found
 
 
-def _performed(task: Task) -> Found | Refused:
+def _performed(task: PieceTask) -> Found | Refused:
     try:
         return task.function(task.item)
     except (ValueError, TypeError) as error:
         return Refused(str(error))
 
 
-def together(tasks: Sequence[Task]) -> list[list[Task]]:
+def together(tasks: Sequence[PieceTask]) -> list[list[PieceTask]]:
     """Small tasks in a row as one: every result costs a file that lasts."""
-    batches: list[list[Task]] = []
+    batches: list[list[PieceTask]] = []
     rows = 0
     for task in tasks:
         rows += task.rows
@@ -190,7 +190,7 @@ class StageError(DataError):
 def run_stage(
     stage: str,
     executor: Executor,
-    tasks: Sequence[Task],
+    tasks: Sequence[PieceTask],
     report: Callable[[Progress], None] | None,
     refused: Callable[[str], None],
     take: Callable[[Found], Found] = lambda found: found,

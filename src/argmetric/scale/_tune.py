@@ -16,8 +16,8 @@ from argmetric._tune import (
     Choice,
     Cost,
     Cuts,
-    Limits,
     Rule,
+    RuleLimits,
     can_hold_the_best,
     check_settings,
     check_tune_limits,
@@ -125,7 +125,7 @@ def _count(run: Run, low: int, high: int, shift: int | None, n_rows: int) -> Sco
     return cells
 
 
-def _cells_for(run: Run, metric: Metric, limits: Limits) -> ScoreCells:
+def _cells_for(run: Run, metric: Metric, limits: RuleLimits) -> ScoreCells:
     """Cells that are single scores wherever the best cut can be."""
     low, high = WHOLE
     if run.n <= FEW:
@@ -150,7 +150,7 @@ def _cells_for(run: Run, metric: Metric, limits: Limits) -> ScoreCells:
 
 
 def _range_left(
-    cells: ScoreCells, metric: Metric, limits: Limits, low: int, high: int
+    cells: ScoreCells, metric: Metric, limits: RuleLimits, low: int, high: int
 ) -> ScoreCells:
     """Cells from the first to the last that can hold the best cut.
 

@@ -39,7 +39,7 @@ from argmetric.metrics import Metric
 from argmetric.scale._columns import UsedColumns
 from argmetric.scale._pieces import Piece, PieceReader
 from argmetric.scale._run import PieceTuple, Run, n_rows
-from argmetric.scale._tasks import Found, Tally, Task, require_same
+from argmetric.scale._tasks import Found, PieceTask, Tally, require_same
 
 FEW = 1 << 21  # scores near the cut that are looked at in this process
 MOST_DISTINCT = 1 << 22  # values near the cut that are held at once
@@ -138,7 +138,7 @@ class PieceItems(Items):
         folder = self.run.places.made("passes", self.name, f"{self.n_passes:02d}")
         work = partial(scan, reading=self.reading, collect=collect)
         tasks = [
-            Task(
+            PieceTask(
                 work,
                 piece,
                 os.path.join(folder, f"file-{piece.file:06d}.json"),

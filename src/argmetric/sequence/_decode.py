@@ -34,7 +34,7 @@ CLOSED = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class BestLabels:
     """The best labels seen, and a bound on what any labels can reach."""
 
     labels: Integers
@@ -43,7 +43,7 @@ class Found:
     exhaustive: bool = False
 
 
-def search(function: SimpleFunction, chain: Chain, budget: int) -> Found:
+def search(function: SimpleFunction, chain: Chain, budget: int) -> BestLabels:
     """Try all hypotheses if they are few; else bounds by size, then a local search."""
     n = chain.n
     counts = function.counts if isinstance(function, CountUtility) else None
@@ -53,7 +53,7 @@ def search(function: SimpleFunction, chain: Chain, budget: int) -> Found:
     if n <= ALL_OTHERS:
         for code in range(1 << n):
             judge.offer(code >> np.arange(n)[::-1] & 1, sure=True)
-        return Found(judge.labels, judge.value, judge.value, exhaustive=True)
+        return BestLabels(judge.labels, judge.value, judge.value, exhaustive=True)
     bound = judge.sign * math.inf
     if counts is not None and n <= CERTIFIED and not math.isnan(counts.zero_division):
         bounds, candidates = size_bounds(counts, chain)
@@ -79,7 +79,7 @@ def search(function: SimpleFunction, chain: Chain, budget: int) -> Found:
         best_possible = high if judge.sign > 0 else low
         if judge.gain >= judge.sign * best_possible - CLOSED:
             bound = judge.value
-    return Found(judge.labels, judge.value, bound)
+    return BestLabels(judge.labels, judge.value, bound)
 
 
 class _Judge:
@@ -128,7 +128,7 @@ class _Judge:
                     better = self.offer(trial) or better
 
 
-def _all_counts(metric: Metric, chain: Chain) -> Found:
+def _all_counts(metric: Metric, chain: Chain) -> BestLabels:
     """Every hypothesis against every outcome, as tables of counts."""
     from argmetric.sequence._segmentation import count_ones
 
@@ -152,7 +152,7 @@ def _all_counts(metric: Metric, chain: Chain) -> Found:
             best, value = code, gain
     labels = best >> np.arange(n)[::-1] & 1
     value = sign * value if value > -math.inf else math.nan
-    return Found(labels, value, value, exhaustive=True)
+    return BestLabels(labels, value, value, exhaustive=True)
 
 
 def size_bounds(metric: Metric, chain: Chain) -> tuple[Floats, list[Integers]]:

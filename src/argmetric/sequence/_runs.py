@@ -17,7 +17,7 @@ import numpy as np
 
 from argmetric._input.types import Floats, Integers
 from argmetric.sequence._models import Chain
-from argmetric.sequence._utilities import SimpleFunction, Tables
+from argmetric.sequence._utilities import AutomatonTables, SimpleFunction
 
 MAX_STATES = 50_000_000  # (history, state) pairs of a layer, in arrays
 MAX_PLAIN_STATES = 1_000_000  # and in a dict
@@ -67,7 +67,10 @@ def run(
 
 
 def run_tables(
-    utility: SimpleFunction, chain: Chain, tables: Tables, max_states: int | None = None
+    utility: SimpleFunction,
+    chain: Chain,
+    tables: AutomatonTables,
+    max_states: int | None = None,
 ) -> Outcome:
     """Every state of a catalogue automaton, in dense arrays."""
     from argmetric.sequence.kernels.automata import propagate
@@ -86,7 +89,7 @@ def run_tables(
     return Outcome(values.ravel(), mass.ravel(), int(total))
 
 
-def run_mean(chain: Chain, tables: Tables) -> tuple[float, int]:
+def run_mean(chain: Chain, tables: AutomatonTables) -> tuple[float, int]:
     """Mean of a utility that adds up, and the number of states."""
     from argmetric.sequence.kernels.automata import additive_mean
 
@@ -97,7 +100,11 @@ def run_mean(chain: Chain, tables: Tables) -> tuple[float, int]:
 
 
 def run_beam(
-    utility: SimpleFunction, z: Integers, chain: Chain, tables: Tables, width: int
+    utility: SimpleFunction,
+    z: Integers,
+    chain: Chain,
+    tables: AutomatonTables,
+    width: int,
 ) -> Outcome:
     """The `width` most probable states of every layer of a catalogue automaton."""
     from argmetric.sequence.kernels.automata import beam_run
@@ -171,7 +178,9 @@ def run_layers(
     values = np.zeros((widest, 1))  # states that the last layer lacks have no mass
     values[: len(layer), 0] = [float(utility.value(state, z)) for state in layer]
     kind, none = np.arange(z.size), np.zeros_like(follow)
-    return run_tables(utility, chain, Tables(kind, follow, none, 1, table=values))
+    return run_tables(
+        utility, chain, AutomatonTables(kind, follow, none, 1, table=values)
+    )
 
 
 def run_plain(

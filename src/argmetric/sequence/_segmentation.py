@@ -9,7 +9,7 @@ import numpy as np
 
 from argmetric._input.arguments import is_whole, shown
 from argmetric._input.types import Floats, Integers
-from argmetric.sequence._utilities import SimpleFunction, Tables, remaining
+from argmetric.sequence._utilities import AutomatonTables, SimpleFunction, remaining
 
 MAX_WINDOW = 20  # 2**window entries of a table
 
@@ -43,10 +43,10 @@ class _Windowed(SimpleFunction):
 
     def _tables(
         self, z: Integers, kind: Integers, follow: Integers, gain: Integers
-    ) -> Tables:
+    ) -> AutomatonTables:
         windows = self.n_windows(z)
         counted = (np.arange(z.size) >= self.window - 1).astype(np.int64)
-        return Tables(
+        return AutomatonTables(
             kind=kind,
             follow=follow,
             gain=gain,
@@ -102,7 +102,7 @@ class Pk(_Windowed):
         """Share of unequal windows."""
         return state[1] / self.n_windows(z)
 
-    def tables(self, z: Integers) -> Tables:
+    def tables(self, z: Integers) -> AutomatonTables:
         """Kinds: no whole window yet; a window of z without, and with a boundary."""
         w = self.window
         after = np.stack([np.minimum(np.arange(w + 1) + 1, w), np.zeros(w + 1)], axis=1)
@@ -112,7 +112,7 @@ class Pk(_Windowed):
         kind = np.where(self._sums(z) > 0, 2, 1)
         kind[: w - 1] = 0
         tables = self._tables(z, kind, follow, gain)
-        return Tables(**(tables.__dict__ | {"start": w}))
+        return AutomatonTables(**(tables.__dict__ | {"start": w}))
 
 
 @dataclass(frozen=True)
@@ -152,7 +152,7 @@ class WindowDiff(_Windowed):
         """Share of unequal windows."""
         return state[1] / self.n_windows(z)
 
-    def tables(self, z: Integers) -> Tables:
+    def tables(self, z: Integers) -> AutomatonTables:
         """Kinds: the number of boundaries of z in the window; the last: no window."""
         labels = _shifted_in(self.window)
         ones = count_ones(labels)
@@ -229,7 +229,7 @@ class WindowUtility(_Windowed):
         distinct, place = np.unique(codes, return_inverse=True)
         return place, self.losses(distinct).reshape(distinct.size, -1, 2)
 
-    def tables(self, z: Integers) -> Tables:
+    def tables(self, z: Integers) -> AutomatonTables:
         """Kinds: the distinct windows of z; the last: no whole window yet."""
         place, worth = self._worth(z)
         kind = np.full(z.size, worth.shape[0])
@@ -241,7 +241,7 @@ class WindowUtility(_Windowed):
         whole = bool((worth == np.round(worth)).all() and worth.min() >= 0)
         gain = worth.astype(np.int64) if whole else None
         most = worth.max(axis=(1, 2))[kind]
-        return Tables(
+        return AutomatonTables(
             kind=kind,
             follow=follow,
             gain=gain,
@@ -326,7 +326,7 @@ class BoundarySimilarity(SimpleFunction):
         """A share."""
         return 0.0, 1.0
 
-    def tables(self, z: Integers) -> Tables:
+    def tables(self, z: Integers) -> AutomatonTables:
         """The counter is points·(zeros of z + 1) + boundaries of y alone."""
         k = int(z.sum())
         width = z.size - k + 1
@@ -340,7 +340,7 @@ class BoundarySimilarity(SimpleFunction):
         points = np.arange(2 * k + 1)[None, :, None]
         total = k + np.arange(width)[None, None, :] + np.array([0, 0, 1])[:, None, None]
         values = np.where(total > 0, points / (2 * np.maximum(total, 1)), 1.0)
-        return Tables(
+        return AutomatonTables(
             kind=z,
             follow=follow,
             gain=gain,

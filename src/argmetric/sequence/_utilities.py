@@ -66,13 +66,13 @@ class SimpleFunction:
     def check(self, n: int) -> None:
         """Refuse a length that this utility is not defined for."""
 
-    def tables(self, z: Integers) -> Tables | None:
+    def tables(self, z: Integers) -> AutomatonTables | None:
         """Array form for compiled code; None for an automaton in plain Python."""
         return None
 
 
 @dataclass(frozen=True, eq=False)
-class Tables:
+class AutomatonTables:
     """An automaton whose state is (control state s, counter c), in arrays.
 
     Attributes
@@ -189,7 +189,7 @@ class CountUtility(SimpleFunction):
         hits, misses = np.arange(k + 1)[:, None], np.arange(z.size - k + 1)[None, :]
         return self.counts.value(hits, k, hits + misses, z.size)
 
-    def tables(self, z: Integers) -> Tables:
+    def tables(self, z: Integers) -> AutomatonTables:
         """The counter is hits·(zeros of z + 1) + misses: a label changes one of them.
 
         Where the metric grows with hits and falls with misses, as most do, the
@@ -206,7 +206,7 @@ class CountUtility(SimpleFunction):
                 down, up = remaining(1 - z), remaining(z) * width
             elif all((step <= 0).all() for step in steps):
                 down, up = remaining(z) * width, remaining(1 - z)
-        return Tables(
+        return AutomatonTables(
             kind=z,
             follow=np.zeros((2, 1, 2), dtype=np.int64),
             gain=gain,
@@ -249,11 +249,11 @@ class Hamming(SimpleFunction):
         """From none to all."""
         return 0.0, z.size * self._unit(z)
 
-    def tables(self, z: Integers) -> Tables:
+    def tables(self, z: Integers) -> AutomatonTables:
         """One control state."""
         gain = np.array([[[0, 1]], [[1, 0]]])
         unit = self._unit(z)
-        return Tables(
+        return AutomatonTables(
             kind=z,
             follow=np.zeros_like(gain),
             gain=gain,
@@ -287,10 +287,10 @@ class ZeroOne(SimpleFunction):
         """Right or wrong."""
         return 0.0, 1.0
 
-    def tables(self, z: Integers) -> Tables:
+    def tables(self, z: Integers) -> AutomatonTables:
         """Control states: equal so far, failed."""
         follow = np.array([[[0, 1], [1, 1]], [[1, 0], [1, 1]]])
-        return Tables(
+        return AutomatonTables(
             kind=z,
             follow=follow,
             gain=np.zeros_like(follow),

@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 
-from argmetric._files.blocks import Classes, Request, _base, open_rows
+from argmetric._files.blocks import Request, StreamClasses, _base, open_rows
 from argmetric._files.blocks._jsonl import hashed_name
 from argmetric.cli import main
 from argmetric.cli.stream._out import Predictions
@@ -189,7 +189,7 @@ DECIMALS = st.one_of(
 
 
 def read_rows(path: str, **options: Any) -> tuple[list[Any], list[int]]:
-    rows = open_rows(path, Request(**options), classes=Classes("1", "-1", True))
+    rows = open_rows(path, Request(**options), classes=StreamClasses("1", "-1", True))
     with closing(rows.source):
         blocks = list(rows.reader.blocks())
     parts = [b.X if isinstance(b.X, np.ndarray) else b.X.toarray() for b in blocks]
@@ -314,8 +314,8 @@ def test_a_class_that_is_learned_stays(run: Run) -> None:
         assert ended.code == 1
         assert "label '0' is neither '1' (positive) nor '-1' (negative)" in ended.err
         assert f"line {len(lines)}" in ended.err
-    assert Classes().learned("maybe") is None
-    assert "`pos_label`" in Classes().complaint("maybe")
+    assert StreamClasses().learned("maybe") is None
+    assert "`pos_label`" in StreamClasses().complaint("maybe")
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")

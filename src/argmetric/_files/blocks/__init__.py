@@ -7,12 +7,12 @@ row, so that another process can go on from there and sees the same rows.
 from argmetric._files.blocks._base import (
     MOST_ROWS,
     BadRowError,
-    Block,
-    Classes,
-    Layout,
     Position,
     Request,
+    RowBlock,
     RowFormat,
+    RowLayout,
+    StreamClasses,
 )
 from argmetric._files.blocks._open import OpenRows, Reader, Resumed, open_rows
 from argmetric._files.blocks._text import PackedError
@@ -20,15 +20,15 @@ from argmetric._files.blocks._text import PackedError
 __all__ = [
     "MOST_ROWS",
     "BadRowError",
-    "Block",
-    "Classes",
-    "Layout",
     "OpenRows",
     "PackedError",
     "Position",
     "Reader",
     "Request",
     "Resumed",
+    "RowBlock",
     "RowFormat",
+    "RowLayout",
+    "StreamClasses",
     "open_rows",
 ]

@@ -20,7 +20,7 @@ _FALSE = {negative: positive for positive, negative in _TRUTHS.items()}
 
 
 @dataclass(frozen=True)
-class Classes:
+class StreamClasses:
     """The positive and the negative class, None where it is not known yet.
 
     Numbers are compared as numbers: "1", "+1" and "1.0" are one class.
@@ -53,7 +53,7 @@ class Classes:
                 return number
         return 0 if self.rest and label else None
 
-    def learned(self, label: str) -> Classes | None:
+    def learned(self, label: str) -> StreamClasses | None:
         """Return the classes with a new one added, None if there is no place for it."""
         if not label or self.known:
             return None
@@ -87,7 +87,7 @@ class Classes:
     @property
     def doubtful(self) -> bool:
         """Whether a positive class that never comes is a slip, and not all 0 of 0/1."""
-        usual = Classes().learned(self.negative or "")
+        usual = StreamClasses().learned(self.negative or "")
         pair = "" if usual is None else usual.positive or ""
         return self.named and not same_spelling(pair, self.positive or "")
 
@@ -137,7 +137,7 @@ class Request:
         Whether a row that cannot be used ends the reading.
     every : int or None
         No block crosses a multiple of so many rows.
-    known : Layout or None
+    known : RowLayout or None
         Read these features and no labels: what was learned from before.
     """
 
@@ -148,11 +148,11 @@ class Request:
     zero_based: bool = False
     on_error: OnError = "stop"
     every: int | None = None
-    known: Layout | None = None
+    known: RowLayout | None = None
 
 
 @dataclass(frozen=True)
-class Layout:
+class RowLayout:
     """What the columns of the matrix are; known before the first row is read.
 
     Attributes
@@ -183,7 +183,7 @@ class Layout:
         return asdict(self) | {"names": list(self.names), "columns": list(self.columns)}
 
     @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> Layout:
+    def from_dict(cls, values: dict[str, Any]) -> RowLayout:
         """Return what `to_dict` described."""
         names, columns = tuple(values["names"]), tuple(values["columns"])
         return cls(**(values | {"names": names, "columns": columns}))
@@ -203,7 +203,7 @@ class Position:
         Bad rows.
     errors : tuple of str
         What was wrong with the first of them.
-    classes : Classes
+    classes : StreamClasses
         What the labels mean, as far as it is known.
     tail : bytes
         The last bytes before the offset, by which the place is recognised.
@@ -214,7 +214,7 @@ class Position:
     rows: int = 0
     skipped: int = 0
     errors: tuple[str, ...] = ()
-    classes: Classes = field(default_factory=Classes)
+    classes: StreamClasses = field(default_factory=StreamClasses)
     tail: bytes = b""
 
     def skip(self, message: str) -> Position:
@@ -228,7 +228,7 @@ class Position:
 
 
 @dataclass(frozen=True)
-class Block:
+class RowBlock:
     """Some rows, and the position behind them.
 
     Attributes
@@ -249,7 +249,7 @@ class Block:
     position: Position
 
 
-Blocks = Iterator[Block]
+Blocks = Iterator[RowBlock]
 
 
 class BadRowError(DataError):

@@ -11,16 +11,16 @@ import numpy as np
 from argmetric._files._arrow import flat, float_array, integer_array, to_numpy
 from argmetric._files._formats import DataError
 from argmetric._files._table import Table, named_column
-from argmetric._files.blocks._base import Classes, Layout, RowFormat
+from argmetric._files.blocks._base import RowFormat, RowLayout, StreamClasses
 from argmetric._input.types import Booleans, Bytes, Floats
 
 
-def known_layout(known: Layout, kind: RowFormat, source: str) -> Layout:
+def known_layout(known: RowLayout, kind: RowFormat, source: str) -> RowLayout:
     """Return the layout of rows of another kind with the same features.
 
     Parameters
     ----------
-    known : Layout
+    known : RowLayout
         What was learned from.
     kind : str
         The format of the rows.
@@ -41,8 +41,8 @@ def known_layout(known: Layout, kind: RowFormat, source: str) -> Layout:
 
 
 def with_header(
-    layout: Layout, names: list[str], source: str, delimiter: str = ","
-) -> Layout:
+    layout: RowLayout, names: list[str], source: str, delimiter: str = ","
+) -> RowLayout:
     """Return a layout whose features are found among the columns of a file."""
     import pyarrow as pa
 
@@ -76,14 +76,14 @@ def label_text(value: Any) -> str:
 
 
 def known_labels(
-    column: Any, classes: Classes
-) -> tuple[Bytes, Classes, Callable[[int], str]]:
+    column: Any, classes: StreamClasses
+) -> tuple[Bytes, StreamClasses, Callable[[int], str]]:
     """Return labels as 0 and 1, 2 for those that are neither class.
 
     Returns
     -------
     y : ndarray of uint8
-    classes : Classes
+    classes : StreamClasses
         With a class that was found here.
     text_of : callable
         The label of a row as text.

@@ -12,10 +12,10 @@ from argmetric._files._read import _header
 from argmetric._files._table import LABEL_NAMES, Table, find_column, named_column
 from argmetric._files.blocks._base import (
     BadRowError,
-    Block,
-    Layout,
     Request,
+    RowBlock,
     RowFormat,
+    RowLayout,
     shown,
 )
 from argmetric._files.blocks._columns import with_header
@@ -56,13 +56,13 @@ def delimited_layout(
     source: ByteSource,
     request: Request,
     format: RowFormat,
-    known: Layout | None = None,
-) -> tuple[Layout, int, int]:
+    known: RowLayout | None = None,
+) -> tuple[RowLayout, int, int]:
     """Read the header line.
 
     Returns
     -------
-    layout : Layout
+    layout : RowLayout
     offset, lines : int
         Bytes and lines up to the first row.
     """
@@ -83,7 +83,7 @@ def delimited_layout(
         layout = with_header(known, names, source.name, delimiter)
     else:
         target, features = chosen_columns(names, source.name, format, request)
-        layout = Layout(
+        layout = RowLayout(
             format, len(features), features, target, tuple(names), delimiter=delimiter
         )
     return layout, end, head.count(b"\n", 0, end)
@@ -158,7 +158,7 @@ class DelimitedReader(CompiledReader):
     # Not pyarrow.csv: on pieces of the same size it takes 1.1 to 1.2 times the CPU
     # seconds, and tells neither the place of a row nor which cell is wrong (10^6 rows
     # of ten numbers: `python benchmarks/files.py csv`)
-    def _parsed(self, limit: int) -> tuple[Block | None, BadRowError | None]:
+    def _parsed(self, limit: int) -> tuple[RowBlock | None, BadRowError | None]:
         kernels = self._kernels
         layout, size = self.layout, self._stop - self._next
         limit = min(limit, size // (2 * len(layout.columns)) + 1)  # "1,1\n"
@@ -168,7 +168,7 @@ class DelimitedReader(CompiledReader):
         kernels.delimited(*text, delimiter, roles, *labels, X, *left)
         numbers, problem = self._finished(X, left)
         rows = numbers.size
-        return Block(X[:rows], labels[-1][:rows], numbers, self._position), problem
+        return RowBlock(X[:rows], labels[-1][:rows], numbers, self._position), problem
 
     def _roles(self, kernels: Any) -> Any:
         features, target = set(self.layout.names), self.layout.target
@@ -210,12 +210,12 @@ _INDEX_LIMIT = 2**31 - 1
 _HASHED = marked("hash_bits", "18")
 
 
-def svmlight_layout(source: ByteSource, request: Request) -> Layout:
+def svmlight_layout(source: ByteSource, request: Request) -> RowLayout:
     """Settle the number of features; of a file the largest index says it."""
     if request.hash_bits is not None:
-        return Layout("svmlight", _INDEX_LIMIT)
+        return RowLayout("svmlight", _INDEX_LIMIT)
     if request.features is not None:
-        return Layout("svmlight", request.features)
+        return RowLayout("svmlight", request.features)
     if not source.regular:
         raise DataError(
             f"how many features has {source.name}? A stream cannot be looked through "
@@ -230,7 +230,7 @@ def svmlight_layout(source: ByteSource, request: Request) -> Layout:
             f"{marked('features', str(width))} if that is right (memory grows with "
             f"it), or {_HASHED}"
         )
-    return Layout("svmlight", max(width, 1))
+    return RowLayout("svmlight", max(width, 1))
 
 
 def _largest_index(path: str) -> int:
@@ -258,7 +258,7 @@ class SvmlightReader(CompiledReader):
 
     # pyarrow has no such reader, and that of scikit-learn takes 7.8 times the CPU
     # seconds (10^6 rows of ten features: `python benchmarks/files.py svmlight`)
-    def _parsed(self, limit: int) -> tuple[Block | None, BadRowError | None]:
+    def _parsed(self, limit: int) -> tuple[RowBlock | None, BadRowError | None]:
         from scipy.sparse import csr_matrix
 
         kernels = self._kernels
@@ -272,7 +272,7 @@ class SvmlightReader(CompiledReader):
         rows, n = numbers.size, int(left[-1][kernels.VALUES])
         filled = (data[:n], indices[:n], indptr[: rows + 1])
         matrix = csr_matrix(filled, shape=(rows, width))
-        return Block(matrix, labels[-1][:rows], numbers, self._position), problem
+        return RowBlock(matrix, labels[-1][:rows], numbers, self._position), problem
 
     def _stops(self, where: int) -> bytes:
         return b" \t\r\n"

@@ -13,10 +13,10 @@ from argmetric._files._formats import UTF8_MARK, DataError, marked
 from argmetric._files._table import LABEL_NAMES
 from argmetric._files.blocks._base import (
     BadRowError,
-    Block,
-    Classes,
-    Layout,
     Request,
+    RowBlock,
+    RowLayout,
+    StreamClasses,
     finite,
     shown,
 )
@@ -31,7 +31,7 @@ _OPENING = ord("{")
 _HASHED = marked("hash_bits", "18")
 
 
-def jsonl_layout(source: ByteSource, request: Request) -> Layout:
+def jsonl_layout(source: ByteSource, request: Request) -> RowLayout:
     """Take features and target from the first line that is an object."""
     head = source.head.removeprefix(UTF8_MARK)
     if head.lstrip().startswith(b"["):
@@ -52,18 +52,18 @@ def jsonl_layout(source: ByteSource, request: Request) -> Layout:
         raise DataError(f"{source.name} does not begin with a JSON object on a line")
     if request.hash_bits is None:
         target, features = chosen_columns(names, source.name, "jsonl", request)
-        return Layout("jsonl", len(features), features, target)
+        return RowLayout("jsonl", len(features), features, target)
     known = {name for name in names if name.lower() in LABEL_NAMES}
     if request.target is None and len(known) != 1:
         chosen_columns([*names, ""], source.name, "jsonl", request)  # says why not
     target = request.target if request.target is not None else known.pop()
-    return Layout("jsonl", 2**request.hash_bits, (), target)
+    return RowLayout("jsonl", 2**request.hash_bits, (), target)
 
 
 class JsonlReader(TextReader):
     """Blocks of dense matrices, or with hashed keys of CSR matrices."""
 
-    def _parsed(self, limit: int) -> tuple[Block | None, BadRowError | None]:
+    def _parsed(self, limit: int) -> tuple[RowBlock | None, BadRowError | None]:
         lines = np.flatnonzero(self._text[self._next : self._stop] == 10)[:limit]
         end = self._next + int(lines[-1]) + 1
         piece = self._buffer[self._next : end]
@@ -72,7 +72,7 @@ class JsonlReader(TextReader):
 
     # -- whole pieces -----------------------------------------------------------
 
-    def _quickly(self, piece: bytes, end: int, newlines: Any) -> Block | None:
+    def _quickly(self, piece: bytes, end: int, newlines: Any) -> RowBlock | None:
         """Parse a piece at once; None if there is anything unusual in it."""
         # pyarrow reads it; checks and places add a tenth (`python benchmarks/files.py`)
         import pyarrow as pa
@@ -100,9 +100,9 @@ class JsonlReader(TextReader):
         first = self._position.rows + 1
         self._position = replace(self._position, classes=classes)
         self._consumed(end, lengths.size, y.size)
-        return Block(X, y, np.arange(first, first + y.size), self._position)
+        return RowBlock(X, y, np.arange(first, first + y.size), self._position)
 
-    def _labels(self, table: Any) -> tuple[Any, Classes] | None:
+    def _labels(self, table: Any) -> tuple[Any, StreamClasses] | None:
         """Return the labels of a table; None if there is anything unusual in them."""
         import pyarrow as pa
 
@@ -189,7 +189,7 @@ class JsonlReader(TextReader):
 
     # -- line by line -----------------------------------------------------------
 
-    def _carefully(self, piece: bytes) -> tuple[Block | None, BadRowError | None]:
+    def _carefully(self, piece: bytes) -> tuple[RowBlock | None, BadRowError | None]:
         """Parse line by line, and say what is wrong with which."""
         rows: list[Any] = []
         labels: list[int] = []
@@ -213,7 +213,7 @@ class JsonlReader(TextReader):
             numbers.append(self._position.rows)
         y = np.array(labels, dtype=np.uint8)
         X = self._stacked(rows)
-        return Block(X, y, np.array(numbers, np.int64), self._position), problem
+        return RowBlock(X, y, np.array(numbers, np.int64), self._position), problem
 
     def _stacked(self, rows: list[Any]) -> Any:
         if not self.request.hash_bits:

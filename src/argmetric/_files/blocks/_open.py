@@ -15,11 +15,11 @@ from argmetric._files._formats import (
 )
 from argmetric._files.blocks._base import (
     Blocks,
-    Classes,
-    Layout,
     Position,
     Request,
     RowFormat,
+    RowLayout,
+    StreamClasses,
 )
 from argmetric._files.blocks._columns import known_layout
 from argmetric._files.blocks._delimited import (
@@ -62,7 +62,7 @@ _READERS: dict[RowFormat, Any] = {
 class Reader(Protocol):
     """Blocks from a position on."""
 
-    layout: Layout
+    layout: RowLayout
 
     def blocks(self) -> Blocks:
         """Yield blocks until the input ends."""
@@ -92,7 +92,7 @@ class Resumed:
     """Where another run has been: position, layout, and the mark of the place."""
 
     position: Position
-    layout: Layout
+    layout: RowLayout
     mark: dict[str, Any]
 
 
@@ -101,7 +101,7 @@ def open_rows(
     request: Request,
     *,
     format: RowFormat | None = None,
-    classes: Classes | None = None,
+    classes: StreamClasses | None = None,
     resumed: Resumed | None = None,
     stopped: Callable[[], bool] = lambda: False,
 ) -> OpenRows:
@@ -115,7 +115,7 @@ def open_rows(
         How rows are to be read.
     format : str, optional
         The format, where neither the name nor the first bytes say it.
-    classes : Classes, optional
+    classes : StreamClasses, optional
         What labels mean.
     resumed : Resumed, optional
         Go on from there; another file is refused.
@@ -124,7 +124,7 @@ def open_rows(
     """
     source = ByteSource(path, stopped)
     try:
-        return _opened(source, request, format, classes or Classes(), resumed)
+        return _opened(source, request, format, classes or StreamClasses(), resumed)
     except BaseException:
         source.close()
         raise
@@ -134,7 +134,7 @@ def _opened(
     source: Any,
     request: Request,
     format: RowFormat | None,
-    classes: Classes,
+    classes: StreamClasses,
     resumed: Resumed | None,
 ) -> OpenRows:
     head = source.head.removeprefix(UTF8_MARK)
@@ -157,7 +157,7 @@ def _opened(
 
 def _layout(
     source: Any, request: Request, kind: RowFormat, start: Position
-) -> tuple[Layout, Position]:
+) -> tuple[RowLayout, Position]:
     """Return the layout, and the position before the first row."""
     known = request.known
     if known is not None:

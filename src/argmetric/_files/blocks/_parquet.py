@@ -12,11 +12,11 @@ from argmetric._files._formats import DataError, marked
 from argmetric._files.blocks._base import (
     MOST_ROWS,
     BadRowError,
-    Block,
     Blocks,
-    Layout,
     Position,
     Request,
+    RowBlock,
+    RowLayout,
     room,
     shown,
 )
@@ -67,8 +67,8 @@ class ParquetSource:
 
 
 def parquet_layout(
-    source: ParquetSource, request: Request, known: Layout | None = None
-) -> Layout:
+    source: ParquetSource, request: Request, known: RowLayout | None = None
+) -> RowLayout:
     """Take features and target from the schema."""
     import pyarrow as pa
 
@@ -89,14 +89,18 @@ def parquet_layout(
                 f"{source.name}: column {name!r} holds {kind}, not numbers; pass "
                 f"{marked('drop', name)}"
             )
-    return Layout("parquet", len(features), features, target)
+    return RowLayout("parquet", len(features), features, target)
 
 
 class ParquetReader:
     """Blocks of dense matrices."""
 
     def __init__(
-        self, source: ParquetSource, layout: Layout, request: Request, start: Position
+        self,
+        source: ParquetSource,
+        layout: RowLayout,
+        request: Request,
+        start: Position,
     ) -> None:
         self.source, self.layout, self.request = source, layout, request
         self._position = start
@@ -135,7 +139,7 @@ class ParquetReader:
             reason = str(error).splitlines()[0]
             raise DataError(f"{self.source.name} is damaged: {reason}") from None
 
-    def _block(self, batch: Any) -> tuple[Block, BadRowError | None]:
+    def _block(self, batch: Any) -> tuple[RowBlock, BadRowError | None]:
         n_rows, names = batch.num_rows, self.layout.names
         classes, y = self._position.classes, np.zeros(n_rows, np.uint8)
         if self.layout.target is not None:
@@ -166,5 +170,5 @@ class ParquetReader:
         self._position = replace(self._position, rows=rows, offset=rows)
         good = np.setdiff1d(np.arange(taken), wrong)
         if good.size == n_rows:
-            return Block(X, y, first + good, self._position), problem
-        return Block(X[good], y[good], first + good, self._position), problem
+            return RowBlock(X, y, first + good, self._position), problem
+        return RowBlock(X[good], y[good], first + good, self._position), problem

@@ -20,11 +20,11 @@ from argmetric._files._formats import MAX_LINE_BYTES, STANDARD_STREAM, DataError
 from argmetric._files._read import _similar_file
 from argmetric._files.blocks._base import (
     BadRowError,
-    Block,
     Blocks,
-    Layout,
     Position,
     Request,
+    RowBlock,
+    RowLayout,
     room,
 )
 from argmetric._input.types import Bytes, Floats, Integers
@@ -251,7 +251,7 @@ class TextReader(ABC):
     """
 
     def __init__(
-        self, source: ByteSource, layout: Layout, request: Request, start: Position
+        self, source: ByteSource, layout: RowLayout, request: Request, start: Position
     ) -> None:
         self.source, self.layout, self.request = source, layout, request
         self._position = start
@@ -272,7 +272,7 @@ class TextReader(ABC):
                 raise problem
 
     @abstractmethod
-    def _parsed(self, limit: int) -> tuple[Block | None, BadRowError | None]:
+    def _parsed(self, limit: int) -> tuple[RowBlock | None, BadRowError | None]:
         """Parse up to so many rows of the buffer, and move on."""
 
     # -- the buffer -------------------------------------------------------------

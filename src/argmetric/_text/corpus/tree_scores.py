@@ -119,7 +119,7 @@ def _cycle_in_words(cycle: list[int]) -> str:
     return f"its heads go round: {way}"
 
 
-class Share(NamedTuple):
+class ShareRight(NamedTuple):
     """How many of how many are right; nothing of nothing is all of it."""
 
     right: int
@@ -138,8 +138,8 @@ class LengthScores(NamedTuple):
     """Sentences of some lengths: heads right, and sentences without an error."""
 
     length: str
-    heads: Share
-    sentences: Share
+    heads: ShareRight
+    sentences: ShareRight
 
 
 @dataclass(frozen=True, repr=False)
@@ -148,18 +148,18 @@ class TreeScores(Result):
 
     Attributes
     ----------
-    heads : Share
+    heads : ShareRight
         Words with the right head, of all words.
-    without_punctuation : Share
+    without_punctuation : ShareRight
         The same without punctuation, which is what has one of the tags ``,``, ``.``,
         ``:``, two opening or two closing quotes, and ``PUNCT``; in a text where no tag
         is one of these, words without a letter or digit.
-    labelled : Share or None
+    labelled : ShareRight or None
         Words with the right head and the right relation to it, subtypes included; None
         where gold or predicted trees have no relations.
-    sentences : Share
+    sentences : ShareRight
         Sentences with all heads right, punctuation included.
-    roots : Share
+    roots : ShareRight
         Sentences in which the words under the root are the right ones.
     by_length : tuple of LengthScores
         By number of words: 1-10, 11-20, 21-30, 31-40, >40.
@@ -168,11 +168,11 @@ class TreeScores(Result):
         is right.
     """
 
-    heads: Share
-    without_punctuation: Share
-    labelled: Share | None
-    sentences: Share
-    roots: Share
+    heads: ShareRight
+    without_punctuation: ShareRight
+    labelled: ShareRight | None
+    sentences: ShareRight
+    roots: ShareRight
     by_length: tuple[LengthScores, ...]
     worst: tuple[int, ...]
 
@@ -289,8 +289,8 @@ def score_trees(gold: Sequence[Tree], predicted: Sequence[Any]) -> TreeScores:
     )
 
 
-def _share(hits: Booleans) -> Share:
-    return Share(int(hits.sum()), len(hits))
+def _share(hits: Booleans) -> ShareRight:
+    return ShareRight(int(hits.sum()), len(hits))
 
 
 def _counts(heads: Heads, marked: Booleans) -> Integers:
@@ -306,8 +306,8 @@ def _by_length(sizes: Integers, wrong: Integers) -> tuple[LengthScores, ...]:
         each = np.bincount(of, weights=values, minlength=len(_BINS))
         return each.astype(np.int64).tolist()  # type: ignore[no-any-return]
 
-    heads = map(Share, sums(sizes - wrong), sums(sizes))
-    whole = map(Share, sums(wrong == 0), sums(np.ones(len(sizes))))
+    heads = map(ShareRight, sums(sizes - wrong), sums(sizes))
+    whole = map(ShareRight, sums(wrong == 0), sums(np.ones(len(sizes))))
     return tuple(map(LengthScores, _BINS, heads, whole))
 
 

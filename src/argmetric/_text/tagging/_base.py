@@ -12,7 +12,7 @@ from argmetric._input.arguments import renamed
 from argmetric._input.types import Integers
 from argmetric._text.learning import SavedEstimator
 from argmetric._text.tagging._model import label_lists
-from argmetric._text.tagging.labels import Codec, Evaluation, Judge, codec_of
+from argmetric._text.tagging.labels import Codec, Evaluation, RightLabels, codec_of
 from argmetric._text.tagging.sentences import Corpus, read_corpus
 
 _BLOCK = 200_000  # tokens labelled at a time
@@ -115,7 +115,9 @@ class TextTagger(SavedEstimator):
         corpus, right = read_labelled(sentences, labels, len(codecs))
         split = self._numbers(corpus).reshape(-1, len(codecs))
         return {
-            codec.tier.name: Judge(codec, own, corpus.sentences).evaluate(split[:, s])
+            codec.tier.name: RightLabels(codec, own, corpus.sentences).evaluate(
+                split[:, s]
+            )
             for s, (codec, own) in enumerate(zip(codecs, right, strict=True))
         }
 

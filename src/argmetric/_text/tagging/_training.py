@@ -21,7 +21,7 @@ from argmetric._text.tagging._model import (
 )
 from argmetric._text.tagging._recipes import TaggerOptions, TaggerRecipe
 from argmetric._text.tagging.features import Extractor, Source, memory_of, word_numbers
-from argmetric._text.tagging.labels import Codec, Judge, make_choices, size_of
+from argmetric._text.tagging.labels import Codec, RightLabels, make_choices, size_of
 from argmetric._text.tagging.sentences import Corpus
 from argmetric._text.tagging.templates import MEMORY, Template
 
@@ -118,7 +118,7 @@ def _scorer(
     rows = dev.source.rows(reverse=reverse)
     sentences = dev.source.sentences
     judges = [
-        Judge(codec, labels, sentences)
+        RightLabels(codec, labels, sentences)
         for codec, labels in zip(codecs, dev.labels, strict=True)
     ]
 

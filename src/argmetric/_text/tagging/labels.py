@@ -274,7 +274,7 @@ class Evaluation(Result):
         return ax
 
 
-class Judge:
+class RightLabels:
     """Right labels, coded once and compared many times."""
 
     def __init__(self, codec: Codec, labels: Sequence[str], sentences: Integers):

@@ -29,7 +29,7 @@ from argmetric._text.kernels.tagging_layout import SpanPlan
 from argmetric._text.learning import Epoch, Learning, Recipe, RollIn, gold_share
 from argmetric._text.tagging._base import TextTagger, read_dev, read_training
 from argmetric._text.tagging._recipes import check_numbers
-from argmetric._text.tagging.labels import Codec, Judge, Tier
+from argmetric._text.tagging.labels import Codec, RightLabels, Tier
 from argmetric._text.tagging.sentences import Corpus
 from argmetric._text.tagging.templates import column_of, known_attribute
 
@@ -423,7 +423,7 @@ class SegmentTagger(TextTagger):
         held = read_dev(dev, 1)
         if held is None or held.labels is None:
             return None
-        judge = Judge(codec, held.labels[0], held.sentences)
+        judge = RightLabels(codec, held.labels[0], held.sentences)
         return lambda model: judge.evaluate(model.numbers(held, self.beam)).score
 
     def _codecs(self) -> tuple[Codec, ...]:

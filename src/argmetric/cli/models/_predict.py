@@ -17,8 +17,8 @@ from argmetric.cli._progress import progress, reading
 from argmetric.cli.models._learners import check_columns
 from argmetric.cli.models._saved import SavedModel, load_model, sklearn_version
 from argmetric.cli.scores._load import (
-    Groups,
-    Labels,
+    GroupColumns,
+    TrueLabels,
     grouping,
     load_groups,
     read_rows,
@@ -136,8 +136,8 @@ def _predicted(
     metric: Metric,
     forecast: Forecast,
     chosen: npt.NDArray[np.bool_],
-    groups: Groups | None,
-    labels: Labels,
+    groups: GroupColumns | None,
+    labels: TrueLabels,
 ) -> _report.Values:
     from argmetric import evaluate
 
@@ -158,17 +158,17 @@ def _predicted(
     }
 
 
-def _target(table: files.Table, saved: SavedModel) -> Labels:
+def _target(table: files.Table, saved: SavedModel) -> TrueLabels:
     """Return what came true, if the rows know it already; never a reason to fail."""
     if table.names.count(saved.target) != 1:
-        return Labels()
+        return TrueLabels()
     positive: Any = saved.classes[1]
     words = None if saved.classes == (0, 1) else str(positive)
     try:
         y = files.labels(table, saved.target, pos_label=words)
-        return Labels(saved.target, y)
+        return TrueLabels(saved.target, y)
     except files.DataError as error:
-        return Labels(note=with_flags(f"labels not used: {error}"))
+        return TrueLabels(note=with_flags(f"labels not used: {error}"))
 
 
 def _unknown_columns(

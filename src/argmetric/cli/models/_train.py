@@ -31,7 +31,7 @@ from argmetric.cli.models._saved import (
     skops_io,
 )
 from argmetric.cli.scores._load import (
-    Groups,
+    GroupColumns,
     find_label,
     load_groups,
     load_weights,
@@ -169,7 +169,7 @@ def _fit(
     table: files.Table,
     y: Any,
     weights: Floats | None,
-    groups: Groups | None,
+    groups: GroupColumns | None,
 ) -> list[str]:
     """Fit a model, and return what was remarkable about it."""
     options: dict[str, Any] = {}

@@ -88,13 +88,17 @@ def run(
     with _experiments(benchmarks) as experiments:
         asked = [one["name"] for one in _entries(experiments, names)]
         results = experiments.run(names, fast=fast, data=data)
-        counts = _told(asked, results, _Kept(output), json=json)
+        counts = _told(asked, results, _KeptClaims(output), json=json)
     say(", ".join(f"{verdict} {number}" for verdict, number in counts.items()))
     return FAILURE if "failed" in counts else DONE
 
 
 def _told(
-    asked: list[str], results: Iterator[_report.Values], kept: _Kept, *, json: bool
+    asked: list[str],
+    results: Iterator[_report.Values],
+    kept: _KeptClaims,
+    *,
+    json: bool,
 ) -> dict[str, int]:
     """Tell every result as it comes, and return how many there are of each verdict."""
     target = _report.console(stderr=False)
@@ -146,7 +150,7 @@ def _figure(name: str, one: _report.Values) -> str:
     return f"{name} {value}"
 
 
-class _Kept:
+class _KeptClaims:
     """A file of results, whole at any time."""
 
     def __init__(self, path: Path | None) -> None:

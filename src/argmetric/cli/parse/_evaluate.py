@@ -22,7 +22,7 @@ from argmetric.cli._report import Values, count, number
 from argmetric.metrics import get_metric
 
 if TYPE_CHECKING:
-    from argmetric._text.corpus.tree_scores import Share
+    from argmetric._text.corpus.tree_scores import ShareRight
     from argmetric.search import Tagger, TreeScores
 
 InputFormat = Annotated[
@@ -80,7 +80,7 @@ def sentences_described(trees: Sequence[Tree]) -> Values:
     }
 
 
-def right_of(share: Share) -> Values:
+def right_of(share: ShareRight) -> Values:
     """A share with its counts."""
     return {"share": share.value, "right": share.right, "total": share.total}
 

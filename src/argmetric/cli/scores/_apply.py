@@ -13,10 +13,16 @@ from argmetric import _files as files
 from argmetric._files import Format
 from argmetric.cli import _report
 from argmetric.cli._errors import UsageError, refuse
-from argmetric.cli._option_sets import Columns, Judge, Recalibration, Scores, Wide
+from argmetric.cli._option_sets import (
+    Columns,
+    Judge,
+    RecalibrationOptions,
+    Scores,
+    Wide,
+)
 from argmetric.cli._progress import progress
 from argmetric.cli.scores._load import (
-    Batch,
+    ScoreBatch,
     find_score,
     load_groups,
     optional_labels,
@@ -34,7 +40,7 @@ if TYPE_CHECKING:
 
 def refuse_beside_rule(
     judge: Judge,
-    recalibration: Recalibration | None = None,
+    recalibration: RecalibrationOptions | None = None,
     limits: dict[str, float | int | None] | None = None,
     report: str | None = None,
 ) -> None:
@@ -64,7 +70,7 @@ def load_rule_batch(
     judge: Judge,
     *,
     taken: tuple[str | None, ...] = (),
-) -> Batch:
+) -> ScoreBatch:
     """Read rows whose scores are what the rule was tuned on.
 
     Parameters
@@ -91,7 +97,7 @@ def load_rule_batch(
     if told:  # by the rule, which has seen both classes
         columns = replace(columns, pos_label=str(rule.pos_label))
     used = [name for name in (score, columns.group, *taken) if name is not None]
-    return Batch(
+    return ScoreBatch(
         table,
         rule.metric,
         score,
@@ -103,7 +109,7 @@ def load_rule_batch(
     )
 
 
-def has_probabilities(batch: Batch, rule: Rule) -> bool:
+def has_probabilities(batch: ScoreBatch, rule: Rule) -> bool:
     """Whether a forecast can be made of these scores."""
     return batch.logits or batch.calibrator is not None or rule.probabilities
 
@@ -159,7 +165,7 @@ def load_ruled(
     judge: Judge,
     *,
     taken: tuple[str | None, ...] = (),
-) -> tuple[Batch, Any]:
+) -> tuple[ScoreBatch, Any]:
     """Read a rule, and the rows that it is to decide on."""
     if wide.asked:
         rule = load_wide_rule(path)
@@ -169,7 +175,7 @@ def load_ruled(
 
 
 def rule_summary(
-    batch: Batch,
+    batch: ScoreBatch,
     rule: Rule,
     chosen: npt.NDArray[np.bool_],
     coverage: float,

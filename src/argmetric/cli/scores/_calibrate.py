@@ -27,7 +27,7 @@ from argmetric.cli.scores._load import (
     read_rows,
     refuse_shared,
 )
-from argmetric.cli.scores._many import IN_MEMORY, NO_PIECES, Pieces
+from argmetric.cli.scores._many import IN_MEMORY, NO_PIECES, PieceOptions
 from argmetric.cli.scores._recalibrate import read_calibrator
 from argmetric.cli.scores._rows import (
     Input,
@@ -72,7 +72,7 @@ def calibrate(
     ] = None,
     calibrated_column: opt.NewColumn = "calibrated",
     json: opt.Json = False,
-    pieces: Pieces = NO_PIECES,
+    pieces: PieceOptions = NO_PIECES,
 ) -> int:
     """Check probabilities against labels and fit a map that mends them, or apply one.
 
@@ -166,7 +166,7 @@ def _in_pieces(
     scores: sets.Scores,
     columns: sets.Columns,
     judge: sets.Judge,
-    pieces: Pieces,
+    pieces: PieceOptions,
     output: str | None,
     seed: int,
     *,

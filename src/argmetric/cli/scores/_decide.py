@@ -24,7 +24,7 @@ from argmetric.cli._report import (
     split_ties,
     surprises,
 )
-from argmetric.cli.scores._load import Batch, load_batch
+from argmetric.cli.scores._load import ScoreBatch, load_batch
 from argmetric.cli.scores._many import (
     IN_MEMORY,
     NOT_MANY,
@@ -46,7 +46,7 @@ def decide(
     wide: sets.Wide = sets.NOT_WIDE,
     columns: sets.Columns = sets.DEFAULT_COLUMNS,
     judge: sets.Judge = sets.DEFAULT_JUDGE,
-    recalibration: sets.Recalibration = sets.NO_RECALIBRATION,
+    recalibration: sets.RecalibrationOptions = sets.NO_RECALIBRATION,
     route: Annotated[Route, Parameter(group=opt.CALIBRATION)] = "recalibrate",
     prior: opt.PriorShare = None,
     rule: opt.RuleFile = None,
@@ -164,7 +164,7 @@ def decide(
         from argmetric.cli.scores._page import require
 
         require(report)
-    batch: Batch
+    batch: ScoreBatch
     if wide.asked:
         batch = _wide.load_wide(source, wide, scores, columns, judge)
     else:
@@ -236,7 +236,7 @@ def _of_labels(
 
 def _refuse_beside_route(
     route: str,
-    recalibration: sets.Recalibration,
+    recalibration: sets.RecalibrationOptions,
     limits: dict[str, Any],
     rule: str | None,
 ) -> None:
@@ -249,7 +249,7 @@ def _refuse_beside_route(
 
 
 def decision_summary(
-    batch: Batch,
+    batch: ScoreBatch,
     decision: Decision,
     coverage: float,
     output: str | None,
@@ -288,21 +288,21 @@ def decision_summary(
     }
 
 
-def _rule(batch: Batch, threshold: float | None) -> str | None:
+def _rule(batch: ScoreBatch, threshold: float | None) -> str | None:
     """Return a cut as people write it down, None where there is none."""
     if threshold is None or not math.isfinite(threshold):
         return None
     return f"{batch.scale_name} >= {short_threshold(batch.scale, threshold)}"
 
 
-def _raw_rule(batch: Batch, threshold: float | None) -> str | None:
+def _raw_rule(batch: ScoreBatch, threshold: float | None) -> str | None:
     """Return the same cut on the scores as they are in the file."""
     if threshold is None or not math.isfinite(threshold):
         return None
     return f"{batch.score} >= {short_threshold(batch.p, threshold)}"
 
 
-def _cut(batch: Batch, cut: Any) -> Values:
+def _cut(batch: ScoreBatch, cut: Any) -> Values:
     return {
         "threshold": cut.threshold,
         "rule": _rule(batch, cut.threshold),

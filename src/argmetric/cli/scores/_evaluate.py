@@ -15,7 +15,7 @@ from argmetric.cli import _report
 from argmetric.cli._errors import UsageError, gate, refuse
 from argmetric.cli._progress import progress
 from argmetric.cli.scores._load import (
-    Groups,
+    GroupColumns,
     grouping,
     load_decisions,
     load_groups,
@@ -183,7 +183,7 @@ def _in_pieces(
     }
 
 
-def _empty(groups: Groups, true: Booleans) -> int:
+def _empty(groups: GroupColumns, true: Booleans) -> int:
     return len(groups.ids) - int(np.unique(groups.codes[true]).size)
 
 

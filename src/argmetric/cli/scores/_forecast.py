@@ -21,7 +21,12 @@ from argmetric.cli.scores._apply import (
     load_ruled,
     refuse_beside_rule,
 )
-from argmetric.cli.scores._load import Batch, load_batch, load_decisions, refuse_shared
+from argmetric.cli.scores._load import (
+    ScoreBatch,
+    load_batch,
+    load_decisions,
+    refuse_shared,
+)
 from argmetric.cli.scores._many import (
     IN_MEMORY,
     NO_GROUPED_PIECES,
@@ -49,7 +54,7 @@ def forecast(
     wide: sets.Wide = sets.NOT_WIDE,
     columns: sets.Columns = sets.DEFAULT_COLUMNS,
     judge: sets.Judge = sets.DEFAULT_JUDGE,
-    recalibration: sets.Recalibration = sets.NO_RECALIBRATION,
+    recalibration: sets.RecalibrationOptions = sets.NO_RECALIBRATION,
     rule: opt.RuleFile = None,
     decision_column: opt.Decisions = None,
     threshold: Annotated[
@@ -132,7 +137,7 @@ def forecast(
         refuse(told, known=known, prior=prior, overdispersion=overdispersion)
         require(report)
     frozen, shared = None, known is not None or recalibration.reference is not None
-    batch: Batch
+    batch: ScoreBatch
     if rule is not None:
         refuse_beside_rule(judge, recalibration if wide.asked else None)
         options = wide, scores, columns, judge
@@ -199,7 +204,7 @@ def forecast(
     return _tell(summary, batch.metric, fail_under, fail_on, json=json)
 
 
-def _ruled(batch: Batch, rule: Any, path: str | None) -> tuple[str, Any]:
+def _ruled(batch: ScoreBatch, rule: Any, path: str | None) -> tuple[str, Any]:
     """Return what decides, in words, and the labels that it gives."""
     if isinstance(batch, WideBatch):
         if not rule.rules[0].probabilities:
@@ -218,7 +223,7 @@ def _ruled(batch: Batch, rule: Any, path: str | None) -> tuple[str, Any]:
 
 
 def _given(
-    batch: Batch, column: str | None, columns: sets.Columns
+    batch: ScoreBatch, column: str | None, columns: sets.Columns
 ) -> tuple[str, str | None, Integers] | None:
     """Return decisions that are in the file: in words, their column, their values."""
     if isinstance(batch, WideBatch):

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Groups:
+class GroupColumns:
     """Which rows belong together, and how the metric is averaged over groups."""
 
     column: str
@@ -43,7 +43,7 @@ class Groups:
 
 
 @dataclass(frozen=True)
-class Labels:
+class TrueLabels:
     """True labels, or a note on why a column was not taken for them."""
 
     column: str | None = None
@@ -52,7 +52,7 @@ class Labels:
 
 
 @dataclass(frozen=True)
-class Batch:
+class ScoreBatch:
     """Scored rows, and what decisions on them are judged by.
 
     Attributes
@@ -72,8 +72,8 @@ class Batch:
     score: str
     p: Floats
     logits: bool
-    groups: Groups | None
-    labels: Labels
+    groups: GroupColumns | None
+    labels: TrueLabels
     calibrator: Calibrator | None = None
     reference: Reference | None = None
     in_range: bool = False
@@ -180,7 +180,7 @@ def load_batch(
     *,
     taken: Iterable[str | None] = (),
     shared: bool = False,
-) -> Batch:
+) -> ScoreBatch:
     """Read scored rows.
 
     Parameters
@@ -208,7 +208,9 @@ def load_batch(
         groups = load_groups(table, columns, judge)
         used = [name for name in (score, columns.group, *taken) if name is not None]
         labels = optional_labels(table, columns, taken=used, shared=shared)
-    return Batch(table, metric, score, p, scores.logits, groups, labels, in_range=True)
+    return ScoreBatch(
+        table, metric, score, p, scores.logits, groups, labels, in_range=True
+    )
 
 
 def find_score(
@@ -229,17 +231,19 @@ def find_score(
     )
 
 
-def load_groups(table: files.Table, columns: Columns, judge: Judge) -> Groups | None:
+def load_groups(
+    table: files.Table, columns: Columns, judge: Judge
+) -> GroupColumns | None:
     """Return the groups that were asked for, if any."""
     average = judge.average_for(columns.group)
     if columns.group is None or average is None:
         return None
     name = files.named_column(table, columns.group)
     codes, ids = files.groups(table, name)
-    return Groups(name, codes, ids, average)
+    return GroupColumns(name, codes, ids, average)
 
 
-def grouping(groups: Groups | None) -> dict[str, Any]:
+def grouping(groups: GroupColumns | None) -> dict[str, Any]:
     """Return groups as keywords for the functions of the package."""
     if groups is None:
         return {"groups": None, "average": None}
@@ -252,24 +256,24 @@ def optional_labels(
     *,
     taken: Iterable[str],
     shared: bool = False,
-) -> Labels:
+) -> TrueLabels:
     """Return labels that were asked for, or that a column plainly offers.
 
     A column that only has the name of a label is no reason to fail, unless --pos-label
     can be about no other column.
     """
     if columns.label is not None:
-        return Labels(*load_labels(table, columns))
+        return TrueLabels(*load_labels(table, columns))
     found = files.default_columns(table, files.LABEL_NAMES, taken=taken)
     if not found:
-        return Labels()
+        return TrueLabels()
     try:
         name, y = load_labels(table, columns, taken=taken)
-        return Labels(name, y)
+        return TrueLabels(name, y)
     except files.DataError as error:
         if columns.pos_label is not None and not shared:
             raise
-        return Labels(note=with_flags(f"labels not used: {error}"))
+        return TrueLabels(note=with_flags(f"labels not used: {error}"))
 
 
 def load_labels(

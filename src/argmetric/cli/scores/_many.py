@@ -13,7 +13,7 @@ from cyclopts import Group, Parameter
 
 from argmetric.cli import _report
 from argmetric.cli._errors import UsageError
-from argmetric.cli._option_sets import Columns, Judge, Recalibration, Scores
+from argmetric.cli._option_sets import Columns, Judge, RecalibrationOptions, Scores
 from argmetric.cli._options import FilePath, Flag
 from argmetric.cli._progress import stages
 from argmetric.cli.scores._recalibrate import load_calibrator
@@ -35,7 +35,7 @@ IN_MEMORY = "{} is about one file that fits in memory"
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
-class Pieces:
+class PieceOptions:
     """How files of any size are read.
 
     Parameters
@@ -105,7 +105,7 @@ class Pieces:
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
-class GroupedPieces(Pieces):
+class GroupedPieces(PieceOptions):
     """How they are read by a verb that brings the rows of a group together.
 
     Parameters
@@ -157,7 +157,7 @@ def is_many(file: str) -> bool:
 
 
 NOT_MANY = Many()
-NO_PIECES = Pieces()
+NO_PIECES = PieceOptions()
 NO_GROUPED_PIECES = GroupedPieces()
 
 
@@ -166,7 +166,7 @@ def decide_many(
     scores: Scores,
     columns: Columns,
     judge: Judge,
-    recalibration: Recalibration,
+    recalibration: RecalibrationOptions,
     limits: dict[str, Any],
     many: Many,
     *,

@@ -13,7 +13,7 @@ from argmetric.cli import _option_sets as sets
 from argmetric.cli import _options as opt
 from argmetric.cli._errors import DONE, UsageError, say
 from argmetric.cli._progress import progress
-from argmetric.cli.scores._load import Batch, load_batch
+from argmetric.cli.scores._load import ScoreBatch, load_batch
 from argmetric.cli.scores._recalibrate import read_calibrator, read_reference
 from argmetric.cli.scores._rows import gathered
 from argmetric.cli.scores._rules import refuse_bad_target
@@ -35,7 +35,7 @@ def report(
     pos_label: opt.PosLabel = None,
     input_format: Annotated[files.Format | None, opt.INPUT_FORMAT] = None,
     judge: sets.GroupJudge = sets.DEFAULT_GROUP_JUDGE,
-    recalibration: sets.Recalibration = sets.NO_RECALIBRATION,
+    recalibration: sets.RecalibrationOptions = sets.NO_RECALIBRATION,
     max_positives: opt.Most = None,
     min_positives: opt.Least = 0,
     min_precision: opt.Share = None,
@@ -147,7 +147,7 @@ def save(page: Report, path: str, form: Form | None = None) -> None:
     say(f"written: {path}")
 
 
-def names_of(batch: Batch) -> dict[str, str]:
+def names_of(batch: ScoreBatch) -> dict[str, str]:
     """The file and the columns that were used."""
     group = None if batch.groups is None else batch.groups.column
     named = {
@@ -159,7 +159,7 @@ def names_of(batch: Batch) -> dict[str, str]:
     return {role: name for role, name in named.items() if name is not None}
 
 
-def ids_of(batch: Batch) -> Any:
+def ids_of(batch: ScoreBatch) -> Any:
     """The groups by their names in the file."""
     if batch.groups is None:
         return None
@@ -167,7 +167,7 @@ def ids_of(batch: Batch) -> Any:
 
 
 def reference_of(
-    batch: Batch, recalibration: sets.Recalibration, columns: sets.Columns
+    batch: ScoreBatch, recalibration: sets.RecalibrationOptions, columns: sets.Columns
 ) -> tuple[Any, Any] | None:
     """Labels and scores of --reference."""
     if recalibration.reference is None:
@@ -177,7 +177,7 @@ def reference_of(
 
 
 def report_decision(
-    batch: Batch,
+    batch: ScoreBatch,
     decision: Decision,
     path: str,
     *,
@@ -199,7 +199,7 @@ def report_decision(
 
 
 def report_labels(
-    batch: Batch,
+    batch: ScoreBatch,
     labels: Any,
     path: str,
     *,

@@ -11,9 +11,9 @@ from argmetric import _files as files
 from argmetric._input.types import Floats, Integers
 from argmetric._input.validation import Probabilities
 from argmetric.cli._errors import UsageError
-from argmetric.cli._option_sets import Columns, Judge, Recalibration, Scores
+from argmetric.cli._option_sets import Columns, Judge, RecalibrationOptions, Scores
 from argmetric.cli.scores._load import (
-    Batch,
+    ScoreBatch,
     find_score,
     load_groups,
     load_labels,
@@ -28,20 +28,22 @@ if TYPE_CHECKING:
 Route = Literal["recalibrate", "decide", "tune", "half", "auto"]
 
 
-def recalibrated(batch: Batch, options: Recalibration, columns: Columns) -> Batch:
+def recalibrated(
+    batch: ScoreBatch, options: RecalibrationOptions, columns: Columns
+) -> ScoreBatch:
     """Return scored rows with the map that the options ask for, if any."""
     fitted = _load(options, batch.score, columns, logits=batch.logits)
     return replace(batch, calibrator=fitted.calibrator, reference=fitted.rows)
 
 
 def load_calibrator(
-    options: Recalibration, score: str, columns: Columns, *, logits: bool
+    options: RecalibrationOptions, score: str, columns: Columns, *, logits: bool
 ) -> Calibrator | None:
     """Return the map that the options ask for, if any.
 
     Parameters
     ----------
-    options : Recalibration
+    options : RecalibrationOptions
         A file, a reference, or neither.
     score : str
         The column of scores of the rows, looked for in the reference too.
@@ -54,7 +56,7 @@ def load_calibrator(
 
 
 def _load(
-    options: Recalibration, score: str, columns: Columns, *, logits: bool
+    options: RecalibrationOptions, score: str, columns: Columns, *, logits: bool
 ) -> FittedReference:
     from argmetric._calibrate.resolve import FittedReference, resolve_reference
 
@@ -80,7 +82,7 @@ class LabelledRows:
 
 
 def read_reference(
-    options: Recalibration, score: str, columns: Columns, *, logits: bool
+    options: RecalibrationOptions, score: str, columns: Columns, *, logits: bool
 ) -> LabelledRows:
     """Read the rows of --reference."""
     assert options.reference is not None
@@ -128,7 +130,7 @@ class Taken:
     ----------
     name : str
         One of "recalibrate", "decide", "tune" and "half".
-    batch : Batch
+    batch : ScoreBatch
         The rows, with the map by which they are forecast.
     rule : Rule or None
         The cut, where there is one.
@@ -137,7 +139,7 @@ class Taken:
     """
 
     name: str
-    batch: Batch
+    batch: ScoreBatch
     rule: Rule | None
     check: CalibrationCheck | None
 
@@ -154,9 +156,9 @@ class Taken:
 
 
 def take_route(
-    batch: Batch,
+    batch: ScoreBatch,
     route: Route,
-    recalibration: Recalibration,
+    recalibration: RecalibrationOptions,
     columns: Columns,
     judge: Judge,
 ) -> Taken:
@@ -182,7 +184,7 @@ def take_route(
     return Taken(name, replace(batch, calibrator=calibrator), rule, check)
 
 
-def _half(batch: Batch) -> Rule:
+def _half(batch: ScoreBatch) -> Rule:
     from argmetric import Rule
 
     half = 0.0 if batch.logits else 0.5
@@ -190,7 +192,7 @@ def _half(batch: Batch) -> Rule:
 
 
 def _reference_groups(
-    known: LabelledRows, batch: Batch, columns: Columns, judge: Judge
+    known: LabelledRows, batch: ScoreBatch, columns: Columns, judge: Judge
 ) -> dict[str, Any]:
     """Groups of the reference, where the rows have groups: it must have them too."""
     if batch.groups is None:

@@ -26,7 +26,7 @@ from argmetric.cli.scores._load import (
     read_rows,
     refuse_shared,
 )
-from argmetric.cli.scores._many import IN_MEMORY, NO_PIECES, Pieces
+from argmetric.cli.scores._many import IN_MEMORY, NO_PIECES, PieceOptions
 from argmetric.cli.scores._page import require, save
 from argmetric.cli.scores._rows import Input, gathered
 from argmetric.cli.scores._rules import (
@@ -78,7 +78,7 @@ def tune(
     output: opt.Target = None,
     report: opt.ReportTarget = None,
     json: opt.Json = False,
-    pieces: Pieces = NO_PIECES,
+    pieces: PieceOptions = NO_PIECES,
 ) -> int:
     """Find the threshold with the best score on labelled rows, and keep it as a rule.
 
@@ -251,7 +251,7 @@ def _in_pieces(
     metrics: list[Any],
     targets: list[str],
     costs: _report.Values | None,
-    pieces: Pieces,
+    pieces: PieceOptions,
     **options: Any,
 ) -> _report.Values:
     """Tune on files of any size, each metric for itself."""

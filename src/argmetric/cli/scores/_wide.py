@@ -18,7 +18,7 @@ from argmetric._input.types import Floats
 from argmetric.cli._errors import UsageError, refuse
 from argmetric.cli._option_sets import Columns, Judge, Scores, Wide
 from argmetric.cli._options import WideAverage
-from argmetric.cli.scores._load import Batch, Labels, read_rows
+from argmetric.cli.scores._load import ScoreBatch, TrueLabels, read_rows
 from argmetric.cli.scores._rows import Input
 from argmetric.metrics import Metric
 
@@ -32,7 +32,7 @@ _SHOWN_NAMES = 5  # columns, where none matches a pattern
 
 
 @dataclass(frozen=True)
-class WideBatch(Batch):
+class WideBatch(ScoreBatch):
     """Rows with a score, and perhaps a true label, for each of several labels.
 
     The scores and the values of the labels are matrices of shape (n, labels); `score`
@@ -126,10 +126,10 @@ def load_wide(
     if rule is not None:
         found = _in_order_of(table, found, [str(name) for name in rule.names])
     p = _score_matrix(table, found.values(), logits=scores.logits, any=any_numbers)
-    labels = Labels()
+    labels = TrueLabels()
     if wide.labels is not None:
         true = _partners(table, wide.labels, "--labels", found, wide.scores)
-        labels = Labels(wide.labels, _label_matrix(table, true, columns.pos_label))
+        labels = TrueLabels(wide.labels, _label_matrix(table, true, columns.pos_label))
     return WideBatch(
         table,
         metric,
@@ -175,7 +175,7 @@ def wide_decisions(
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedLabels:
     """True labels and decisions of several labels, and the scores behind them."""
 
     names: list[str]
@@ -187,7 +187,7 @@ class Judged:
 
 def load_judged(
     table: files.Table, wide: Wide, pattern: str | None, pos_label: str | None
-) -> Judged:
+) -> JudgedLabels:
     """Return what is needed to score the decisions on several labels."""
     assert wide.labels is not None
     pattern = pattern or _DECISIONS
@@ -200,7 +200,7 @@ def load_judged(
         patterns["scores"] = wide.scores
         behind = _partners(table, wide.scores, "--scores", true, wide.labels)
         p = _score_matrix(table, behind)
-    return Judged(list(true), y, decisions, p, patterns)
+    return JudgedLabels(list(true), y, decisions, p, patterns)
 
 
 def _matched(table: files.Table, pattern: str, option: str) -> dict[str, str]:

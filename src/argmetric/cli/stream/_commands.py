@@ -194,7 +194,7 @@ def stream_rows(
                     file,
                     request,
                     format=format,
-                    classes=blocks.Classes(
+                    classes=blocks.StreamClasses(
                         pos_label, neg_label, pos_label is not None, one_vs_rest
                     ),
                     resumed=None if found is None else resumed_rows(found),

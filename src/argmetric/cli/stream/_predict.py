@@ -34,7 +34,7 @@ from argmetric.cli.stream._out import class_names, new_model, prediction_lines
 if TYPE_CHECKING:
     from argmetric.stream import OnlineClassifier
 
-_ANY_LABEL = blocks.Classes(
+_ANY_LABEL = blocks.StreamClasses(
     rest=True
 )  # of svmlight, where a label stands before each row
 
@@ -70,7 +70,7 @@ def predict(
         refuse_bad_target(output)
     found = _checkpoint(Path(checkpoint))
     options, known = found.manifest["configuration"], found.manifest["layout"]
-    layout = blocks.Layout.from_dict(known)
+    layout = blocks.RowLayout.from_dict(known)
     metric = metric_named(options["metric"], options["zero_division"])
     model = new_model(metric, options, layout.format, options["seed"] or 0)
     model.set_state(found.arrays)
@@ -111,7 +111,7 @@ def _learned(checkpoint: Checkpoint) -> int:
 def _open(
     file: str,
     options: dict[str, Any],
-    layout: blocks.Layout,
+    layout: blocks.RowLayout,
     format: blocks.RowFormat | None,
     on_error: Literal["stop", "skip"],
 ) -> blocks.OpenRows:
@@ -148,7 +148,7 @@ def _written(target: str | None) -> Iterator[IO[bytes] | None]:
 def _predicted(
     rows: blocks.OpenRows,
     model: OnlineClassifier,
-    known: blocks.Layout,
+    known: blocks.RowLayout,
     options: dict[str, Any],
     out: IO[bytes] | None,
 ) -> _report.Values:

@@ -200,7 +200,7 @@ class StreamRun:
             status.close()
         self._keep()
 
-    def _take(self, block: blocks.Block) -> None:
+    def _take(self, block: blocks.RowBlock) -> None:
         self.position = block.position
         if not block.y.size:
             return
@@ -290,10 +290,10 @@ def saved_position(position: blocks.Position) -> dict[str, Any]:
 def resumed_rows(checkpoint: Checkpoint) -> blocks.Resumed:
     """Return where a checkpoint stood in its input."""
     values = dict(checkpoint.manifest["position"])
-    values["classes"] = blocks.Classes(**values["classes"])
+    values["classes"] = blocks.StreamClasses(**values["classes"])
     values["errors"] = tuple(values["errors"])
     values["tail"] = base64.b64decode(values["tail"])
-    layout = blocks.Layout.from_dict(checkpoint.manifest["layout"])
+    layout = blocks.RowLayout.from_dict(checkpoint.manifest["layout"])
     return blocks.Resumed(
         blocks.Position(**values), layout, checkpoint.manifest["input"]
     )

@@ -22,8 +22,8 @@ from argmetric.cli.summarize._train import (
     CHOICE,
     DEFAULT_BUDGET,
     DEFAULT_CHOOSER,
-    Budget,
-    Chooser,
+    BudgetOptions,
+    ChooserOptions,
     ReferencesFolder,
     Words,
     read_training,
@@ -43,8 +43,8 @@ _Sentences = Annotated[
 
 def summarize_files(
     *files: Annotated[opt.FilePath, Parameter(metavar="FOLDER|FILES")],
-    budget: Budget = DEFAULT_BUDGET,
-    chooser: Chooser = DEFAULT_CHOOSER,
+    budget: BudgetOptions = DEFAULT_BUDGET,
+    chooser: ChooserOptions = DEFAULT_CHOOSER,
     must: _Sentences = None,
     never: _Sentences = None,
     references: Annotated[
@@ -177,7 +177,7 @@ def evaluate(
     *,
     references: ReferencesFolder = None,
     words: Words = None,
-    chooser: Chooser = DEFAULT_CHOOSER,
+    chooser: ChooserOptions = DEFAULT_CHOOSER,
     encoding: opt.Encoding = "utf-8",
     fail_under: Annotated[
         opt.FailUnder,

@@ -63,7 +63,7 @@ ParserFile = Annotated[
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
-class Budget:
+class BudgetOptions:
     """How long a summary may be.
 
     Parameters
@@ -89,12 +89,12 @@ class Budget:
         return {"characters": self.chars}
 
 
-DEFAULT_BUDGET = Budget()
+DEFAULT_BUDGET = BudgetOptions()
 
 
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
-class Chooser:
+class ChooserOptions:
     """What chooses the words.
 
     Parameters
@@ -129,7 +129,7 @@ class Chooser:
         return {name: value for name, value in options.items() if value is not None}
 
 
-DEFAULT_CHOOSER = Chooser()
+DEFAULT_CHOOSER = ChooserOptions()
 
 
 def new_summarizer(mode: Mode | None, parser: str | None, **options: Any) -> Summarizer:

@@ -10,7 +10,7 @@ import numpy as np
 
 from argmetric._input.arguments import check_count, check_seed
 from argmetric._results.display import Lines, Result
-from argmetric.search._searn._check_kit import Kit, Problem
+from argmetric.search._searn._check_kit import Kit, TaskProblem
 from argmetric.search._searn._iterate import Data, same_number
 from argmetric.search._searn._task import Task, check_is_task, shown
 
@@ -21,7 +21,7 @@ class TaskReport(Result):
 
     Attributes
     ----------
-    problems : tuple of Problem
+    problems : tuple of TaskProblem
         The first of each kind; none if all is well.
     n_states : int
         States that were looked at.
@@ -29,7 +29,7 @@ class TaskReport(Result):
         Decisions whose least loss was found among all outputs in reach.
     """
 
-    problems: tuple[Problem, ...]
+    problems: tuple[TaskProblem, ...]
     n_states: int
     n_exact: int
 

@@ -69,7 +69,7 @@ def _parts(value: Any) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class Problem:
+class TaskProblem:
     """Something wrong with a task.
 
     Attributes
@@ -105,14 +105,14 @@ class Kit:
         self.max_outputs = max_outputs
         self.max_steps = max_steps
         self.rng = rng
-        self.problems: dict[str, Problem] = {}
+        self.problems: dict[str, TaskProblem] = {}
         self.n_states = 0
         self.n_exact = 0
         self.where = ""
 
     def note(self, check: str, what: str) -> None:
         """Keep the first problem of a kind."""
-        self.problems.setdefault(check, Problem(check, self.where, what))
+        self.problems.setdefault(check, TaskProblem(check, self.where, what))
 
     def call(self, name: str, *arguments: Any) -> Any:
         """The answer of a method, asked twice; arguments must stay as they are.
