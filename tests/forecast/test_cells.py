@@ -190,7 +190,7 @@ def test_laws_of_groups_are_made_once_or_twice(monkeypatch):
     ids = np.repeat(np.arange(40), 90)
     p = rng.beta(0.5, 2.0, ids.size)
     found = am.forecast(p, p > 0.3, "gmean", groups=ids)
-    monkeypatch.setattr(_cells, "ROWS", 500)
+    monkeypatch.setattr(_cells, "ROWS_AT_ONCE", 500)
     for kept in (1 << 21, 0):
         monkeypatch.setattr(_parts, "KEPT", kept)
         again = am.forecast(p, p > 0.3, "gmean", groups=ids)

@@ -65,9 +65,9 @@ def test_cells_of_many_files_are_merged_whenever_enough_wait(
 def test_the_threshold_is_exact_where_bins_are_divided(
     rows, folder, metric, monkeypatch
 ):
-    monkeypatch.setattr(tune_stage, "FEW", 2000)
+    monkeypatch.setattr(tune_stage, "ROWS_SCANNED_WHOLE", 2000)
     if metric in ("recall", "precision", "lift"):
-        monkeypatch.setattr(tune_stage, "FEW", 12_000)  # flat at an end
+        monkeypatch.setattr(tune_stage, "ROWS_SCANNED_WHOLE", 12_000)  # flat at an end
     found = tune(folder, metric)
     wanted = am.tune(*rows, metric)
     assert found.thresholds.size < wanted.thresholds.size
@@ -89,7 +89,7 @@ def test_the_threshold_is_exact_where_bins_are_divided(
     ],
 )
 def test_limits_and_costs(rows, folder, words, monkeypatch):
-    monkeypatch.setattr(tune_stage, "FEW", 1000)
+    monkeypatch.setattr(tune_stage, "ROWS_SCANNED_WHOLE", 1000)
     assert_same(tune(folder, **words), am.tune(*rows, **words))
 
 
@@ -104,7 +104,7 @@ def test_scores_of_any_size_and_sign(tmp_path, monkeypatch):
     table = pa.table({"target": np.where(y, "yes", "no"), "score": scores})
     folder = write_parts(tmp_path / "in", table, [1000])
     for few in (100, 10_000):
-        monkeypatch.setattr(tune_stage, "FEW", few)
+        monkeypatch.setattr(tune_stage, "ROWS_SCANNED_WHOLE", few)
         for metric in ("f1", "accuracy"):
             found = tune(folder, metric, pos_label="yes")
             assert_same(found, am.tune(y, scores, metric))
@@ -118,7 +118,7 @@ def test_what_cannot_be_tuned_is_refused(folder, tmp_path, monkeypatch):
     odd = pa.table({"y": [1, 0, 1], "p": [0.2, float("nan"), 0.3]})
     with pytest.raises(ValueError, match=r"part-001.*is nan at row 0"):
         tune(write_parts(tmp_path / "odd", odd, [1]))
-    monkeypatch.setattr(tune_stage, "FEW", 100)
+    monkeypatch.setattr(tune_stage, "ROWS_SCANNED_WHOLE", 100)
     words = {"min_recall": 0.99, "min_precision": 0.99}
     with pytest.raises(ValueError, match=r"no cut meets min_precision=0\.99"):
         tune(folder, **words)

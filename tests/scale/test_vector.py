@@ -33,7 +33,9 @@ LAWS = {
 @pytest.fixture(autouse=True)
 def nothing_fits(monkeypatch):
     monkeypatch.setattr(decide_stage, "ALWAYS_FITS", 0)
-    monkeypatch.setattr(vector_stage, "FEW", 500)  # finer bins before rows are taken
+    monkeypatch.setattr(
+        vector_stage, "SCORES_SORTED_HERE", 500
+    )  # finer bins before rows are taken
 
 
 @pytest.fixture(scope="module")

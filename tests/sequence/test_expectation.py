@@ -223,7 +223,7 @@ def test_long_sequences_need_no_table_of_hits(zero_division, monkeypatch):
             metric = am.get_metric(name, zero_division=zero_division)
             table = expectation(metric, z, model).value
             with monkeypatch.context() as patch:
-                patch.setattr(_expectation, "LONG", 10)
+                patch.setattr(_expectation, "LONG_SEQUENCE", 10)
                 short = expectation(metric, z, model)
             assert short.value == pytest.approx(table, rel=1e-12)
             assert short.n_states < 41 * 42 * 2 ** (order - 1)

@@ -439,7 +439,7 @@ def test_many_rows_start_on_a_sample_and_end_on_all(monkeypatch):
         return SoftMetric(part, am.FBeta(1))
 
     direct = fit(build, rows, plan, np.random.default_rng(0))
-    monkeypatch.setattr(_fit, "MANY", 1000)
+    monkeypatch.setattr(_fit, "MANY_ROWS", 1000)
     monkeypatch.setattr(_fit, "SAMPLE", 800)
     told = []
     plan = FitSettings(strength=1 / 4000, report=told.append)

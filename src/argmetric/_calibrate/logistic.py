@@ -14,10 +14,10 @@ from argmetric._results.discrete import dot
 
 # Worked on at a time: they stay in the cache, and BLAS adds up to 10,000 products by
 # one thread.
-ROWS = 1 << 13
+ROWS_AT_ONCE = 1 << 13
 
 
-def row_blocks(n: int, rows: int = ROWS) -> Iterator[slice]:
+def row_blocks(n: int, rows: int = ROWS_AT_ONCE) -> Iterator[slice]:
     """The rows 0…n-1 in parts."""
     return (slice(first, min(first + rows, n)) for first in range(0, n, rows))
 
@@ -54,7 +54,7 @@ class Point:
     def at(cls, theta: Floats, design: Floats, target: Floats, w: Floats) -> Point:
         count, n = design.shape
         point = cls(0.0, np.zeros(count), np.zeros((count, count)), 0.0)
-        for part in row_blocks(n, min(ROWS, ALONE // count**2)):
+        for part in row_blocks(n, min(ROWS_AT_ONCE, ALONE // count**2)):
             point._add(theta, design[:, part], target[part], w[part])
         return point
 

@@ -24,7 +24,7 @@ from argmetric._input.validation import (
 from argmetric._results.discrete import dot
 
 FURTHEST = 36.7  # log-odds of the double next to 1
-FAR = 100.0  # times less likely than the usual row of its class
+UNLIKELY_TIMES = 100.0  # times less likely than the usual row of its class
 FEWEST = 100  # rows that a reference counts as at least when scores are kept from 0
 
 
@@ -80,7 +80,9 @@ class Reference:
             return self._furthest
         rows = max(sum(self.counts), FEWEST)
         usual = min(self._usual_distances)
-        nearest = max(self._least_distance / 2, min(1 / (4 * rows), usual / FAR))
+        nearest = max(
+            self._least_distance / 2, min(1 / (4 * rows), usual / UNLIKELY_TIMES)
+        )
         return -logit_of(nearest)
 
     @property
@@ -115,7 +117,7 @@ class Reference:
         return logit(self.scores) if self.known_odds is None else self.known_odds
 
     def with_odds(self) -> Reference:
-        """The same, with log-odds that are kept."""
+        """This reference with its log-odds computed once and kept."""
         known = self.logits or self.known_odds is not None
         return self if known else replace(self, known_odds=self.odds)
 

@@ -46,7 +46,7 @@ from argmetric.metrics import MetricLike, get_metric
 
 HISTOGRAM = 40
 N_FOLDS = 5
-MOST = 100_000  # bins or samples
+MOST_BINS_OR_SAMPLES = 100_000  # bins or samples
 
 
 def calibration_check(
@@ -123,8 +123,10 @@ def calibration_check(
     """
     metric = get_metric(metric, zero_division=zero_division)
     check_choice(method, "method", METHODS)
-    n_bins = check_count(n_bins, "n_bins", low=2, high=MOST)
-    n_bootstrap = check_count(n_bootstrap, "n_bootstrap", low=2, high=MOST)
+    n_bins = check_count(n_bins, "n_bins", low=2, high=MOST_BINS_OR_SAMPLES)
+    n_bootstrap = check_count(
+        n_bootstrap, "n_bootstrap", low=2, high=MOST_BINS_OR_SAMPLES
+    )
     check_seed(random_state)
     logits = check_flag(logits, "logits")
     if groups is not None and average is None:

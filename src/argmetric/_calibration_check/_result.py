@@ -23,7 +23,7 @@ Promise = Literal["yes", "recalibrated", "no", "too few rows to say"]
 SURE = 2.0  # standard errors from which a loss is not chance
 WORTH = 0.005  # share of the score from which a loss is worth a word
 MATTERS = 0.05  # share of the score from which a loss matters
-FEW = 20  # rows of a class below which only a clear loss is believed
+FEW_ROWS_OF_A_CLASS = 20  # rows of a class below which only a clear loss is believed
 KEPT = 0.015  # gap, its error counted, up to which a promise is kept
 CHANCE = 0.05  # of the log-odds' line, below which p is not calibrated
 OUTSIDE = 0.01  # chance of a score outside of a law that it refutes
@@ -61,7 +61,7 @@ def decides(check: CalibrationCheck) -> tuple[Verdict, str]:
         return "no", advice
     few = min(check.n_positives, check.n - check.n_positives)
     hidden = loss + SURE * error
-    if few < FEW or not hidden <= MATTERS * size:
+    if few < FEW_ROWS_OF_A_CLASS or not hidden <= MATTERS * size:
         return "too few rows to say", (
             f"on {check.n:,} rows, {check.n_positives:,} of them positive, a loss of "
             f"{max(hidden, 0.0):.4f} {name} would not be seen"

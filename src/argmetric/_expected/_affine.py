@@ -21,7 +21,7 @@ from argmetric.metrics import AffineFactors, AffineForm
 Factor = Callable[[Floats, Floats], Floats]
 
 NODES = 16  # of a law that `plan` finds wide enough
-ROWS = 8192  # counts whose factors are made at a time
+COUNTS_AT_ONCE = 8192  # counts whose factors are made at a time
 ALONE = 1 << 17  # products of numbers that BLAS leaves to one thread
 # E[weight] is a polynomial in p whose coefficients fall like deviation^-degree; this
 # degree reaches rounding error at the switch, where the deviation is 10.
@@ -82,8 +82,8 @@ def affine_curves(
 def laid_out(counts: SizeCounts, function: Factor, outside: float = 0.0) -> Floats:
     """A factor at every count 0 < k < n of every size."""
     flat = np.full(counts.size, outside)
-    for first in range(0, counts.size, ROWS):
-        part = slice(first, min(first + ROWS, counts.size))
+    for first in range(0, counts.size, COUNTS_AT_ONCE):
+        part = slice(first, min(first + COUNTS_AT_ONCE, counts.size))
         k, n = counts.at(part)
         inner = (k > 0) & (k < n)
         flat[part][inner] = function(k[inner], n[inner])

@@ -12,7 +12,9 @@ from argmetric._input.segments import Segments
 from argmetric._input.types import Booleans, Floats, Integers
 from argmetric.metrics import AffineForm, Form, ItemForm, Metric, RatioForm
 
-ROWS = 1 << 14  # places of curves that are settled at a time: they stay in the cache
+PLACES_AT_ONCE = (
+    1 << 14
+)  # places of curves that are settled at a time: they stay in the cache
 UNSEEN = 1e-40  # chances below it, relative to the largest value, are left out
 
 
@@ -47,8 +49,8 @@ def settle_edges(
     seen = chance > UNSEEN * np.maximum.reduceat(np.abs(out), first)
     if seen.any():
         edges = EdgeTerms.of(segments, metric, form)
-        for begin in range(0, out.size, ROWS):
-            part = slice(begin, min(begin + ROWS, out.size))
+        for begin in range(0, out.size, PLACES_AT_ONCE):
+            part = slice(begin, min(begin + PLACES_AT_ONCE, out.size))
             if seen[segments.segments_at(part)].any():
                 settle_part(segments, edges, out, chances, part)
     if isinstance(form, RatioForm) and not form.counts_hits_only:

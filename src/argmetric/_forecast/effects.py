@@ -14,10 +14,10 @@ from argmetric._results.discrete import dot
 from argmetric.metrics import Metric
 
 REACH = 8.5  # standard deviations of an effect beyond which nothing is left of it
-ROWS = 1 << 10  # rows times effects that stay in cache
+CELLS_AT_ONCE = 1 << 10  # rows times effects that stay in cache
 APART = 0.01  # log-odds between which a spline errs by less than 1e-11
 GAP = 1e-7  # in log-odds; squared by the step that is then taken
-FAR = 300.0  # log-odds from which a label follows the effect like e^x
+FAR_LOG_ODDS = 300.0  # log-odds from which a label follows the effect like e^x
 
 
 def effect_step(deviation: float) -> float:
@@ -46,7 +46,7 @@ def centre_log_odds(p: Floats, q: Floats, deviation: float) -> Floats:
     x = log_odds(p, q)
     # There E[e^(a + deviation·z)] = e^(a + deviation²/2), and so for 1-p.
     result = x + np.sign(x) * deviation**2 / 2
-    near = np.flatnonzero(np.abs(x) < FAR)
+    near = np.flatnonzero(np.abs(x) < FAR_LOG_ODDS)
     if near.size:
         result[near] = _margins(x[near], deviation)
     return result
@@ -65,10 +65,10 @@ def _margins(target: Floats, deviation: float) -> Floats:
 
 
 def _solved(target: Floats, deviation: float) -> Floats:
-    """Centres of all these log-odds, ROWS at a time."""
+    """Centres of all these log-odds, CELLS_AT_ONCE at a time."""
     out = np.empty(target.size)
-    for first in range(0, target.size, ROWS):
-        part = slice(first, first + ROWS)
+    for first in range(0, target.size, CELLS_AT_ONCE):
+        part = slice(first, first + CELLS_AT_ONCE)
         out[part] = _solve_margins(target[part], deviation)
     return out
 
@@ -82,7 +82,7 @@ def _solve_margins(target: Floats, deviation: float) -> Floats:
     points, weights = effects(deviation)
     factors = np.exp(deviation * points)
     for _ in range(50):
-        # Odds, not log-odds: what is FAR keeps them in range, and a product is cheap.
+        # Odds, not log-odds: FAR_LOG_ODDS keeps them in range, and a product is cheap.
         odds = np.exp(a)[:, None] * factors
         outside = 1.0 / (1.0 + odds)
         inside = odds * outside

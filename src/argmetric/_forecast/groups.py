@@ -174,7 +174,7 @@ def law_of_one(
     return mixed_law(metric, n, centre, deviation, known, selected)
 
 
-ROWS = 1 << 15  # rows whose cells are laid out at once
+ROWS_AT_ONCE = 1 << 15  # rows whose cells are laid out at once
 TOLERANCE_TILTED = 1e-60  # of a law that is tilted: unlikely counts become likely
 CELLS = 1 << 14  # pairs of counts whose values are made at once: they stay in cache
 LONGEST, LONGEST_MIXED = 20_000, 2_000  # rows of a group whose cells are laid out
@@ -252,9 +252,9 @@ def lies_in_cells(groups: JudgedGroups) -> Booleans:
 def in_blocks(
     groups: JudgedGroups, chosen: Integers
 ) -> Iterator[tuple[Integers, CellLaws]]:
-    """Numbers of groups, about ROWS rows at a time, and their laws."""
+    """Numbers of groups, about ROWS_AT_ONCE rows at a time, and their laws."""
     ends = np.cumsum(groups.rows.lengths[chosen])
-    block = (ends - 1) // ROWS
+    block = (ends - 1) // ROWS_AT_ONCE
     for part in np.split(chosen, np.flatnonzero(np.diff(block)) + 1):
         if part.size:
             yield part, cell_laws(groups.take(part))

@@ -14,7 +14,7 @@ from argmetric._results.discrete import distinct, dot
 from argmetric.metrics import Metric
 
 BLOCK = 512  # rows of a long vector whose law is made at once, compiled
-WIDE = 32  # rows up to which laws grow side by side, then pair by pair
+ROWS_SIDE_BY_SIDE = 32  # rows up to which laws grow side by side, then pair by pair
 MAX_ATOMS = 1 << 16  # more distinct values than this are binned
 UNTRIMMED = 256  # up to so many items the whole law is kept
 CELLS = 1 << 14  # pairs of counts whose values are made at once: they stay in cache
@@ -49,9 +49,9 @@ def sum_of_laws(
 
 
 def _laws_in_numpy(p: Floats, q: Floats) -> list[tuple[int, Floats]]:
-    """Laws of about WIDE rows each, all of them at once; O(n·WIDE)."""
+    """Laws of about w = ROWS_SIDE_BY_SIDE rows each, all at once; O(n·w)."""
     laws = np.stack([q, p]) if p.size else np.ones((1, 1))
-    while laws.shape[1] > 1 and laws.shape[0] <= WIDE:
+    while laws.shape[1] > 1 and laws.shape[0] <= ROWS_SIDE_BY_SIDE:
         size = laws.shape[0]
         if laws.shape[1] % 2:
             nothing = np.eye(size, 1)
@@ -109,7 +109,7 @@ def law_of_values(
 def law_of_counts(
     metric: Metric, n: int, k: int, hit: tuple[int, Floats], miss: tuple[int, Floats]
 ) -> ValueLaw:
-    """The same from the laws of the hits among k of n, and of the misses."""
+    """Law of the metric from the laws of the hits among k of n, and of the misses."""
     (hit_low, hits), (miss_low, misses) = hit, miss
     pairs = _Pairs(metric, n, k, hit_low, hits, miss_low, misses)
     if hits.size * misses.size <= MAX_ATOMS:

@@ -116,7 +116,7 @@ def added(a: GridLaws, b: GridLaws) -> GridLaws:
 
 RARE = 1e-16  # masses at the ends of the law of a group that are left out
 GONE = 1e-32  # square of what is left of a frequency that no longer counts
-ENOUGH = 64  # laws after which few frequencies of a smooth sum are left
+LAWS_BEFORE_A_CUT = 64  # laws after which few frequencies of a smooth sum are left
 SMOOTH = 1e-6  # a law with less at the highest frequencies can be read between cells
 FINEST = 1 << 14  # cells of a law that is read between its cells
 
@@ -136,7 +136,7 @@ class Spectrum:
         """Laws of more values, a row each and a column for each cell; False where that
         would take more products than `work`.
         """
-        if self.left * np.count_nonzero(mass[:ENOUGH] > RARE) > work:
+        if self.left * np.count_nonzero(mass[:LAWS_BEFORE_A_CUT] > RARE) > work:
             return False
         compiled().multiply_spectrum(
             mass, self.cosines, self.sines, RARE, GONE, self.real, self.imaginary

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-MOST = 2**63 - 1  # what a count can be in arrays
+LARGEST_COUNT = 2**63 - 1  # what a count can be in arrays
 LONGEST = 80  # characters of a value in a message
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "t": 10**12}
 _UNITS |= {f"{unit}i": 1 << (10 * i) for i, unit in enumerate("kmgt", 1)}
@@ -57,17 +57,19 @@ def check_number(
     return number
 
 
-def check_count(value: Any, name: str, *, low: int = 0, high: int = MOST) -> int:
+def check_count(
+    value: Any, name: str, *, low: int = 0, high: int = LARGEST_COUNT
+) -> int:
     """A whole number from `low` to `high`; 3.0 is one."""
     wanted = f"a whole number ≥ {low}"
-    if high < MOST:
+    if high < LARGEST_COUNT:
         wanted = f"a whole number from {low} to {high:,}"
     number = _number(value, name, wanted)
     if not isinstance(number, int):
         exact = to_float(number)
         whole = math.isfinite(exact) and number == int(number)
         number = int(number) if whole else low - 1
-    if number > high and high == MOST:
+    if number > high and high == LARGEST_COUNT:
         wanted += ", below 2^63"
     if not low <= number <= high:
         raise ValueError(f"{name} must be {wanted}, not {shown(value)}")
@@ -111,7 +113,9 @@ def is_whole(value: Any) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool | np.timedelta64)
 
 
-def check_seed(value: Any, name: str = "random_state", high: int = MOST) -> None:
+def check_seed(
+    value: Any, name: str = "random_state", high: int = LARGEST_COUNT
+) -> None:
     """Refuse what starts no generator: whole numbers do, None and generators."""
     if value is None or isinstance(value, np.random.Generator | np.random.RandomState):
         return

@@ -263,7 +263,7 @@ def narrow_integers(n: int) -> type[np.signedinteger[Any]]:
 
 
 def _by_hashing(values: npt.NDArray[Any]) -> tuple[Integers, npt.NDArray[Any]]:
-    """The same for values of a fixed size that are equal where their bytes are."""
+    """Number values of a fixed size that are equal where their bytes are."""
     from argmetric._input.kernels import grouping
 
     plain = np.ascontiguousarray(values)

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from argmetric._input.types import Floats
 from argmetric._input.validation import ROUNDING, Probabilities
 
-ENOUGH = 20  # values of which none is a fraction by accident
+VALUES_TO_JUDGE_BY = 20  # values of which none is a fraction by accident
 MAJORITY = 0.7  # share of the rows from which a class is plainly the common one
 # Names that say themselves that they are the positive class.
 _POSITIVE = frozenset({"1", "t", "true", "y", "yes", "p", "pos", "positive"})
@@ -66,9 +66,11 @@ def warn_of_scale(
     """
     n = scores.size if rows is None else rows
     is_known = isinstance(given, Probabilities) and given.scale_is_known
-    if is_known or n < ENOUGH:
+    if is_known or n < VALUES_TO_JUDGE_BY:
         return
-    few = scores.ravel()[:ENOUGH]  # tell of nearly all scores that nothing is wrong
+    few = scores.ravel()[
+        :VALUES_TO_JUDGE_BY
+    ]  # tell of nearly all scores that nothing is wrong
     if few.min() < 0.0 or few.max() > 1.0 or not (logits or np.isin(few, (0, 1)).all()):
         return
     if scores.min() < 0.0 or scores.max() > 1.0:
@@ -102,7 +104,7 @@ def warn_of_common_class(
     if not isinstance(chosen, str) or chosen.strip().lower() in _POSITIVE:
         return
     share = float(np.mean(y == classes[positive]))
-    if y.size >= ENOUGH and share >= MAJORITY:
+    if y.size >= VALUES_TO_JUDGE_BY and share >= MAJORITY:
         warn_user(
             f"the positive class is {chosen!r}, the last in sorted order, and "
             f"{share:.0%} of the rows have it: pass pos_label={other!r} if that is the "

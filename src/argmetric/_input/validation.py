@@ -22,7 +22,7 @@ ROUNDING = 1e-6
 ONE_BITS = np.float64(1.0).view(np.uint64)
 PERCENT = 10.0  # from here to 100 the largest of many numbers is no odds and no count
 MOST_APART = 1e100  # the heaviest row and the lightest; weights are squared
-FEW = 32  # values that Python looks through while numpy would set out
+VALUES_READ_BY_PYTHON = 32  # values that Python looks through while numpy would set out
 _NOT_A_NUMBER = (str, bytes, complex, np.complexfloating)
 
 
@@ -142,7 +142,7 @@ def is_missing(value: Any) -> bool:
 
 
 def to_floats(values: Any, name: str) -> Floats:
-    """The same as 64-bit floats, nan where missing; text is refused with its place."""
+    """Values as 64-bit floats, nan where missing; text is refused with its place."""
     if type(values) is np.ndarray and values.dtype == np.float64 and values.ndim:
         return np.ascontiguousarray(values)  # the commonest case at once
     if is_masked(values) and values.dtype.kind in "iub":
@@ -179,7 +179,7 @@ def place(index: int, shape: tuple[int, ...]) -> str:
 
 def _extremes(values: Floats) -> tuple[float, float]:
     """The smallest and the largest value, nan where there is one."""
-    if values.size <= FEW:
+    if values.size <= VALUES_READ_BY_PYTHON:
         plain = values.ravel().tolist()
         if not math.isnan(sum(plain)):
             return min(plain), max(plain)
@@ -199,7 +199,7 @@ def check_scores(
     `hint` says what to do with values that are log-odds, and `where` the place of the
     value with a number, if that is not its row.
     """
-    many = values.size > FEW
+    many = values.size > VALUES_READ_BY_PYTHON
     if values.size == 0 or (many and not logits and is_within_unit(values)):
         return values
     low, high = _extremes(values)

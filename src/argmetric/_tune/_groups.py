@@ -22,7 +22,7 @@ from argmetric.metrics import Metric
 
 UNITS = 512  # groups up to which each is drawn for itself; beyond, random bundles
 CUTS = 1024  # cuts at which the samples of groups are counted
-NEAR = 1 << 16  # rows whose groups are evaluated at a time
+ROWS_AT_ONCE = 1 << 16  # rows whose groups are evaluated at a time
 BLOCK = 1024  # sums are added in blocks, which keeps their rounding small
 
 
@@ -85,7 +85,7 @@ def steps_of(grouped: GroupedRows, metric: Metric) -> Steps:
     size, groups = grouped.place.size, grouped.n_groups
     defined = np.empty(size, dtype=np.int8)  # it changes by one at most
     steps = Steps(np.empty(groups), np.empty(groups), np.empty(size), defined)
-    blocks = np.arange(NEAR, size + NEAR, NEAR)
+    blocks = np.arange(ROWS_AT_ONCE, size + ROWS_AT_ONCE, ROWS_AT_ONCE)
     ends = np.unique(np.minimum(np.searchsorted(grouped.indptr, blocks), groups))
     for first, last in pairwise([0, *ends.tolist()]):
         _fill_steps(steps, grouped, metric, first, last)

@@ -31,7 +31,7 @@ class RuleLimits:
         return {name: x for name, x in vars(self).items() if x is not None}
 
     def of_share(self, n: float) -> RuleLimits:
-        """The same for any number of rows: a count among n rows is a share of them."""
+        """Limits for any number of rows: a count among n becomes a share."""
         most = self.max_positives
         return replace(self, max_positives=most / n) if isinstance(most, int) else self
 

@@ -19,7 +19,7 @@ from argmetric.metrics import Metric
 MANY_ROWS = 4096  # rows up to which every row is resampled for itself
 BINS = 1024  # beyond: so many bins, each with a cell of either class
 MANY_DRAWS = 16_000  # rows up to which drawing each is cheaper than drawing the cells
-NEAR = 1 << 16  # draws that are counted at a time
+DRAWS_AT_ONCE = 1 << 16  # draws that are counted at a time
 SPLITS = 5  # splits into folds over which the optimism is averaged
 
 
@@ -152,11 +152,11 @@ class CellSampler:
         return self._count(drawn * self.worth)
 
     def _draw_rows(self, rng: np.random.Generator, size: int) -> Integers:
-        """The same law as of all cells at once, row by row."""
+        """Draw row by row: the counts have the law of one multinomial draw."""
         cells, n = self.rows.size, int(self.rows.sum())
         cell = np.repeat(np.arange(cells), self.rows)
         drawn = np.empty((size, cells), dtype=np.int64)
-        step = max(1, NEAR // n)
+        step = max(1, DRAWS_AT_ONCE // n)
         for first in range(0, size, step):
             part = drawn[first : first + step]
             picks = cell[rng.integers(0, n, (len(part), n))]

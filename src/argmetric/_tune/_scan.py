@@ -18,7 +18,7 @@ from argmetric._input.sorting import can_pack, sort_labelled
 from argmetric._input.types import Booleans, Floats, Integers
 from argmetric.metrics import Metric
 
-NEAR = 1 << 16  # cuts that are scored at a time
+CUTS_AT_ONCE = 1 << 16  # cuts that are scored at a time
 
 
 @dataclass(frozen=True)
@@ -109,8 +109,8 @@ class Cuts:
     def scored(self, metric: Metric) -> Floats:
         """The metric at every cut; what it makes on the way stays in the cache."""
         t, n, values = self.t, self.n, np.empty(self.size)
-        for first in range(0, self.size, NEAR):
-            part = slice(first, first + NEAR)
+        for first in range(0, self.size, CUTS_AT_ONCE):
+            part = slice(first, first + CUTS_AT_ONCE)
             values[part] = metric.value(self.tp[part], self.k[part], t, n)
         return values
 

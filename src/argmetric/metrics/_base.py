@@ -198,7 +198,7 @@ class Metric:
         return np.where((values < 0).any(axis=0), 1e-12 * size, 0.0)
 
     def with_zero_division(self, zero_division: float | None) -> Self:
-        """The same metric with another value of 0/0 (None: unchanged)."""
+        """This metric with another value of 0/0 (None: unchanged)."""
         if zero_division is None:
             return self
         if type(zero_division) is float and is_lasting(self):

@@ -34,7 +34,7 @@ METRICS = (
 )
 BETAS = (0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0)
 FLOORS = tuple(round(0.05 * i, 2) for i in range(1, 20))
-NEAR = 0.01  # of the score, within which a cut is as good
+AS_GOOD_WITHIN = 0.01  # of the score, within which a cut is as good
 KEPT = 1 << 22  # numbers of curves that are held; longer ones are made twice
 
 
@@ -220,7 +220,7 @@ def floor_counts(recall: Floats, hits: Floats) -> list[int]:
 def _near(curve: Floats, k: int, decision: Decision) -> tuple[int, int]:
     """First and last k around the best between which little is lost."""
     sign = 1.0 if decision.metric.greater_is_better else -1.0
-    worse = ~(sign * curve >= sign * curve[k] - NEAR)
+    worse = ~(sign * curve >= sign * curve[k] - AS_GOOD_WITHIN)
     before, after = np.flatnonzero(worse[:k]), np.flatnonzero(worse[k:])
     low = int(before[-1]) + 1 if before.size else 0
     return low, k + int(after[0]) - 1 if after.size else curve.size - 1

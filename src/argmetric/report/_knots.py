@@ -13,7 +13,7 @@ from argmetric._input.types import Booleans, Floats, Integers
 KNOTS = 512
 CANDIDATES = 8192  # of longer curves only so many places are looked at
 HEIGHT = 300.0  # pixels of a curve as it is drawn
-CLOSE = 0.5  # pixels
+PIXELS_APART = 0.5  # pixels
 
 
 def candidates(size: int, allowed: Booleans | None) -> Integers:
@@ -53,13 +53,13 @@ def choose_knots(places: Integers | Floats, curves: Floats, must: Integers) -> I
     while True:
         error = errors(places, curves, kept) * HEIGHT
         room = KNOTS - int(kept.sum())
-        if room <= 0 or error.max(initial=0.0) <= CLOSE:
+        if room <= 0 or error.max(initial=0.0) <= PIXELS_APART:
             break
         interval = np.cumsum(kept)
         worst = np.lexsort((-error, interval))
         first = np.unique(interval[worst], return_index=True)[1]
         peaks = worst[first]
-        peaks = peaks[error[peaks] > CLOSE]
+        peaks = peaks[error[peaks] > PIXELS_APART]
         kept[peaks[np.argsort(-error[peaks], kind="stable")][:room]] = True
     _fill(kept)
     return np.flatnonzero(kept)

@@ -113,7 +113,7 @@ def summarize_file(
     checked_on: Any = None,
     **given: Any,
 ) -> Summary:
-    """The same of a file.
+    """What a page shows of the scores in a file.
 
     Parameters
     ----------
@@ -171,7 +171,7 @@ def asked_for(
 
 
 def summary_of(asked: Asked, decision: Decision, labels: Any = None) -> Summary:
-    """The same of a decision that was made; `labels` take the place of its own."""
+    """What a page shows of a decision; `labels` may take the place of its own."""
     asked.require_scores()
     given = labels is not None
     chosen = np.asarray(labels) if given else np.asarray(decision.labels) == 1

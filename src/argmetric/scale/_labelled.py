@@ -18,7 +18,7 @@ from argmetric.scale._tasks import Found, require_all, tickets
 
 BINS = 1 << 12  # to a unit of log-odds
 MOST_PARTS = 32  # batches, or files, that wait to become one
-FAR = 64.0  # log-odds beyond which bins are as wide as these are large
+WIDE_BINS_FROM = 64.0  # log-odds beyond which bins are as wide as these are large
 _MIDDLE = 1 << 40
 _TOP = np.uint64(1 << 63)
 
@@ -112,9 +112,9 @@ class ClassSums:
 def bins_of(odds: Floats) -> Hashes:
     """Numbers of bins of log-odds; infinite ones have their own."""
     size = np.abs(odds)
-    far = np.isfinite(size) & (size > FAR)
-    ratio = np.where(far, size / FAR, 1.0)
-    size = np.where(far, FAR * (1.0 + np.log(ratio)), size)
+    far = np.isfinite(size) & (size > WIDE_BINS_FROM)
+    ratio = np.where(far, size / WIDE_BINS_FROM, 1.0)
+    size = np.where(far, WIDE_BINS_FROM * (1.0 + np.log(ratio)), size)
     size = np.where(np.isfinite(size), size, float(_MIDDLE // (2 * BINS)))
     number = np.floor(np.copysign(size, odds) * BINS) + _MIDDLE
     return np.asarray(number, dtype=np.uint64)

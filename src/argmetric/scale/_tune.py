@@ -32,7 +32,7 @@ from argmetric.scale._run import Run
 from argmetric.scale._sources import OnError, find_input
 from argmetric.scale._tasks import Found, Progress, require_all
 
-FEW = 1 << 22  # rows whose scores are all looked at
+ROWS_SCANNED_WHOLE = 1 << 22  # rows whose scores are all looked at
 MOST_CELLS = 1 << 18  # with rows in them, into which a range is divided at a time
 FIRST_SHIFT = 44  # keys that differ in later bits alone are in one bin at first
 WAITING_CELLS = 1 << 16  # at least, of files, before they become one
@@ -128,14 +128,14 @@ def _count(run: Run, low: int, high: int, shift: int | None, n_rows: int) -> Sco
 def _cells_for(run: Run, metric: Metric, limits: RuleLimits) -> ScoreCells:
     """Cells that are single scores wherever the best cut can be."""
     low, high = WHOLE
-    if run.n <= FEW:
+    if run.n <= ROWS_SCANNED_WHOLE:
         return _count(run, low, high, None, run.n)
     shift = FIRST_SHIFT
     cells = _count(run, low, high, shift, run.n)
     while True:
         inner = _range_left(cells, metric, limits, low, high)
         low, high = int(inner.first[0]), int(inner.last[-1])
-        if inner.n_rows <= FEW:
+        if inner.n_rows <= ROWS_SCANNED_WHOLE:
             return cells.replaced(_count(run, low, high, None, inner.n_rows))
         finer = MOST_CELLS.bit_length() - inner.first.size.bit_length()
         if finer <= 0:

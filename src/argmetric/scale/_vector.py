@@ -41,7 +41,7 @@ from argmetric.scale._pieces import Piece, PieceReader
 from argmetric.scale._run import PieceTuple, Run, n_rows
 from argmetric.scale._tasks import Found, PieceTask, Tally, require_same
 
-FEW = 1 << 21  # scores near the cut that are looked at in this process
+SCORES_SORTED_HERE = 1 << 21  # scores near the cut that are looked at in this process
 MOST_DISTINCT = 1 << 22  # values near the cut that are held at once
 MOST_COUNTS = 1 << 23  # numbers of positives that are looked at one by one
 
@@ -171,7 +171,7 @@ class PieceItems(Items):
         return total
 
     def within(self, low: float, high: float, count: int) -> Items:
-        if count > FEW:
+        if count > SCORES_SORTED_HERE:
             return self  # sums leave out what is outside of their bins
         return Array(self.counted(low, high, count).part(0, count))
 

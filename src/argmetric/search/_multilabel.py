@@ -15,7 +15,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from argmetric._input.arguments import (
-    MOST,
+    LARGEST_COUNT,
     check_count,
     check_number,
     check_seed,
@@ -113,7 +113,9 @@ def check_numbers(*, step: Any, **counts: Any) -> None:
     for name, value in counts.items():
         if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
             raise ValueError(f"{name} must be a positive integer, not {shown(value)}")
-        check_count(value, name, high=MOST_EPOCHS if name == "epochs" else MOST)
+        check_count(
+            value, name, high=MOST_EPOCHS if name == "epochs" else LARGEST_COUNT
+        )
 
 
 class LossTable(NamedTuple):

@@ -22,7 +22,7 @@ from argmetric.sequence._utilities import CountUtility, SimpleFunction, as_utili
 FIRST_WIDTH = 16  # of beam="auto"
 # From this length on, metrics that are affine in tp are averaged given the number of
 # ones, in n² steps instead of n³.
-LONG = 300
+LONG_SEQUENCE = 300
 
 
 @dataclass(frozen=True)
@@ -169,7 +169,7 @@ def expected(
         if tables is not None and tables.worth is not None:
             mean, total = run_mean(chain, tables)
             return Expectation(mean, mean, mean, total, True, partial=mean)
-        if chain.n > LONG and isinstance(function, CountUtility):
+        if chain.n > LONG_SEQUENCE and isinstance(function, CountUtility):
             metric = function.counts
             if is_affine(metric, chain.n):
                 mean, total = affine_mean(metric, z, chain)

@@ -72,7 +72,7 @@ def random_start(theta: Floats, scaling: Scaling, rng: np.random.Generator) -> F
 
 
 SAMPLE = 20_000  # rows on which the starts run first, where there are many more
-MANY = 50_000
+MANY_ROWS = 50_000
 SURVIVORS = 2  # distinct optima of the sample that go on to all rows
 SAME = 0.02  # optima nearer than this, relative to their length, are one
 LIKELIHOOD_ITERATIONS = 30
@@ -222,7 +222,7 @@ def fit(
     sample has on all rows.
     """
     whole = build(rows)
-    few = stratified(rows, SAMPLE, rng) if rows.n > MANY else rows.in_memory()
+    few = stratified(rows, SAMPLE, rng) if rows.n > MANY_ROWS else rows.in_memory()
     scaling = Scaling.of(rows, settings)
     sample = build(few) if few is not rows else whole
     first = previous

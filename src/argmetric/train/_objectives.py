@@ -94,7 +94,7 @@ class SoftMetric:
         return self.sign * value, self.sign * gradient
 
 
-FEW = 32  # distinct weights whose powers fit in a small table
+TABLED_WEIGHTS = 32  # distinct weights whose powers fit in a small table
 
 
 def squared_beta(metric: Metric) -> float:
@@ -126,7 +126,7 @@ class Gold:
         if (self.weight == first).all():
             return first, np.zeros(self.weight.size, dtype=np.int64)
         distinct, code = np.unique(self.weight, return_inverse=True)
-        if distinct.size > FEW:
+        if distinct.size > TABLED_WEIGHTS:
             return np.zeros(0), np.zeros(0, dtype=np.int64)
         return distinct, code.astype(np.int64)
 

@@ -12,7 +12,7 @@ from argmetric._jit.lanes import above, alike, eight, put
 
 LANES = 8  # segments side by side
 RUN = 64  # so many items are sorted by comparing all pairs
-MOVES = 8  # of an item, on the mean, past which insertion is given up
+MOST_MOVES = 8  # of an item, on the mean, past which insertion is given up
 PLACE = 0xFFFFFFFF  # lower half of a word: the place of an item in its segment
 DESCENDING = 0x7FFFFFFFFFFFFFFF  # bits that turn the order of positive numbers
 NEVER = -760.0  # a logarithm whose exponential is 0
@@ -148,7 +148,7 @@ def sort_long(score, rows, indptr, values, bits, words, spare, counts, key, orde
                 pack(bits, 32 * (1 - half), source, target)
                 if not sort_words(target, source, counts):
                     source, target = target, source
-            most = MOVES * length
+            most = MOST_MOVES * length
             if put_in_order(values, source, own, most, own_key, own_order):
                 break
 

@@ -17,13 +17,13 @@ import math
 
 from argmetric._jit import borrowing
 
-FAR = 2**62
+ABOVE_ALL_KEYS = 2**62
 
 
 @borrowing
 def key_box(key, order, ends, spans, hits, misses):
     """Least and most hits, and misses, that the pairs of a key can have."""
-    low, high, miss_low, miss_high = FAR, 0, FAR, 0
+    low, high, miss_low, miss_high = ABOVE_ALL_KEYS, 0, ABOVE_ALL_KEYS, 0
     for member in range(ends[key], ends[key + 1]):
         i = order[member]
         first, miss_first = int(hits[0, spans[i, 0]]), int(misses[0, spans[i, 2]])
@@ -86,7 +86,7 @@ def fill_cells(key, limit, order, ends, spans, asked, hits, misses, bases, rows,
         own = rows[last_row : last_row + size]
         last_row += size
         for a in range(size):
-            own[a, 0], own[a, 1] = (FAR, 0) if whole else (0, spans[one, 3])
+            own[a, 0], own[a, 1] = (ABOVE_ALL_KEYS, 0) if whole else (0, spans[one, 3])
         if whole:
             for member in range(ends[key], ends[key + 1]):
                 i = order[member]

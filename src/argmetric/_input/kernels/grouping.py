@@ -51,7 +51,7 @@ def number_ids(words, slots, keys, codes, firsts):
 
 @kernel
 def number_close_ids(values, low, slots, codes, firsts):
-    """The same for whole numbers, each of which has a slot of its own.
+    """Number whole numbers that lie close: each has a slot of its own.
 
     Returns how many ids there are, and how many runs of rows with the same one.
     """
