@@ -21,19 +21,15 @@ def text_of(path):
     return (ROOT / path).read_text(encoding="utf-8")
 
 
-def where_is():
-    page = text_of("docs/architecture.rst")
-    return page[page.index("Where is ...?") : page.index("The rooms\n")]
-
-
 def paths_in_contributing():
     text = text_of("CONTRIBUTING.md")
     quoted = re.findall(r"`((?:src|tests|docs|benchmarks)/[\w./]+|[A-Z]+\.md)`", text)
     return sorted({*quoted, *re.findall(r"\]\(([\w./]+)\)", text)})
 
 
-def paths_in_the_table():
-    return sorted(set(re.findall(r"``([\w./]+(?:\.py|\.toml|/))``", where_is())))
+def paths_of_the_page():
+    page = text_of("docs/architecture.rst")
+    return sorted(set(re.findall(r"``([\w./]+(?:\.py|\.toml|/))``", page)))
 
 
 def test_the_drawing_is_that_of_the_present_imports():
@@ -45,6 +41,16 @@ def test_every_room_is_on_the_page_of_the_architecture():
     page = text_of("docs/architecture.rst")
     rooms = DRAWING["read_imports"](ROOT)
     assert [room for room in rooms if f"``{room}``" not in page] == []
+
+
+def test_every_folder_is_on_the_page_of_the_architecture():
+    folders = {
+        str(path.parent.relative_to(PACKAGE)) + "/"
+        for path in PACKAGE.glob("*/*/*")
+        if path.suffix in (".py", ".html", ".css", ".js")
+    }
+    assert len(folders) > 20
+    assert folders <= set(paths_of_the_page())
 
 
 def test_one_version():
@@ -59,13 +65,13 @@ def test_paths_of_contributing_exist(path):
     assert (ROOT / path).exists()
 
 
-@pytest.mark.parametrize("path", paths_in_the_table())
-def test_paths_of_the_table_exist(path):
+@pytest.mark.parametrize("path", paths_of_the_page())
+def test_paths_of_the_page_of_the_architecture_exist(path):
     assert (PACKAGE / path).exists() or (ROOT / path).exists()
 
 
 def test_a_newcomer_finds_more_than_ten_things():
-    assert len(paths_in_the_table()) > 10
+    assert len(paths_of_the_page()) > 10
     assert len(paths_in_contributing()) > 10
 
 
