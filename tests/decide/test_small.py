@@ -6,110 +6,28 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from scipy import sparse
 
 import argmetric as am
 import oracle
 import strategies as nasty
 from argmetric import decide
 from argmetric._decide import _question
-
-NAN = math.nan
-CONVENTIONS = (0.0, 1.0, NAN)
-SPECIAL = {
-    "tversky": am.Tversky(0.25, 1.5),
-    "linear_fractional": am.LinearFractional(
-        oracle.LINEAR_FRACTIONAL_C, oracle.LINEAR_FRACTIONAL_D
-    ),
-    "utility": am.Utility(*oracle.UTILITY),
-    "custom": am.CustomMetric(lambda tp, k, t, n: tp * tp / (k * t)),
-}
-METRIC_AND_CONVENTION = [
-    pytest.param(name, zd, id=f"{name}-{zd:g}")
-    for name in oracle.NAMES
-    for zd in CONVENTIONS
-]
-few = settings(deadline=None, max_examples=12)
-some = settings(deadline=None, max_examples=30)
-
-
-def spec(name):
-    """What to hand to `decide`: the name where there is one."""
-    return SPECIAL.get(name, name)
-
-
-def tolerance(name, scale):
-    """Absolute tolerance for a value whose E|value| is `scale`.
-
-    1e-11 of the value; of its terms where they have both signs and may cancel.
-    """
-    if name in oracle.TWO_DIMENSIONAL:
-        return 1e-9
-    terms = {"youden": 1.0, "markedness": 1.0, "utility": sum(map(abs, oracle.UTILITY))}
-    scale = np.nan_to_num(np.abs(np.asarray(scale, float)))
-    return 1e-11 * np.maximum(scale, terms.get(name, 0.0)) + 1e-300
-
-
-def assert_close(got, expected, within):
-    got, expected = np.asarray(got, float), np.asarray(expected, float)
-    assert got.shape == expected.shape
-    np.testing.assert_array_equal(np.isnan(got), np.isnan(expected))
-    excess = np.abs(got - expected) - within
-    assert not (excess > 0).any(), f"{got}\n{expected}\nexcess {np.nanmax(excess)}"
-
-
-def gain(name, value):
-    return -value if name in oracle.MINIMISED else value
-
-
-def assert_top_set(labels, p):
-    labels, p = np.asarray(labels), np.asarray(p)
-    assert set(np.unique(labels)) <= {0, 1}
-    if 0 < labels.sum() < p.size:
-        assert p[labels == 1].min() >= p[labels == 0].max()
-
-
-def assert_threshold_reproduces(decision, p):
-    """A threshold that is given works; it is missing only where ties split."""
-    k = decision.n_positives
-    ranked = np.sort(np.asarray(p, float))[::-1]
-    if 0 < k < ranked.size and ranked[k - 1] == ranked[k]:
-        assert decision.threshold is None
-        return
-    assert decision.threshold is not None
-    np.testing.assert_array_equal(np.asarray(p) >= decision.threshold, decision.labels)
-    if k == 0:
-        assert decision.threshold == math.inf
-
-
-def assert_optimal(name, p, zd, decision, keep=None):
-    """Right curve, right value, and no prediction of all 2^n that beats it."""
-    curve, scale = oracle.enumerated_curve(name, p, zd)
-    assert_close(decision.curve, curve, tolerance(name, scale))
-    labels = np.asarray(decision.labels)
-    assert labels.shape == np.shape(p)
-    assert labels.sum() == decision.n_positives
-    if math.isnan(zd) and not np.any(np.asarray(p) > 0):
-        # A certain negative is not predicted only to leave 0/0.
-        assert decision.n_positives == 0
-        return
-    assert_top_set(labels, p)
-    reached = oracle.enumerated_mean(name, p, labels, zd)
-    within = tolerance(name, scale[decision.n_positives])
-    assert abs(decision.expected - float(reached)) <= within
-    best, best_scale = oracle.enumerated_best(name, p, zd, keep)
-    slack = tolerance(name, best_scale) + within
-    assert gain(name, float(reached)) >= gain(name, float(best)) - slack
-    assert_threshold_reproduces(decision, p)
-
-
-def defined_somewhere(name, p, zd):
-    return not np.isnan(oracle.enumerated_curve(name, p, zd)[0]).all()
-
-
-# --------------------------------------------------------- the oracle itself
+from decide_checks import (
+    CONVENTIONS,
+    METRIC_AND_CONVENTION,
+    NAN,
+    assert_close,
+    assert_optimal,
+    assert_threshold_reproduces,
+    defined_somewhere,
+    few,
+    gain,
+    some,
+    spec,
+    tolerance,
+)
 
 
 @pytest.mark.parametrize(("name", "zd"), METRIC_AND_CONVENTION)
@@ -501,204 +419,6 @@ def test_limits_that_cannot_be_met_say_what_can(limits, word):
 
 
 # ------------------------------------------------------------------- groups
-
-
-def per_group(p, ids, name, **options):
-    """A loop of single decisions: labels, and {id: decision}."""
-    labels, decisions = np.zeros(p.size, int), {}
-    for group in dict.fromkeys(ids.tolist()):
-        rows = ids == group
-        decisions[group] = decide(p[rows], spec(name), **options)
-        labels[rows] = decisions[group].labels
-    return labels, decisions
-
-
-def assert_same_groups(decision, p, ids, name, zd, **limits):
-    _, singles = per_group(p, ids, name, zero_division=zd, **limits)
-    labels = np.asarray(decision.labels)
-    assert decision.n_groups == len(singles)
-    seen = {
-        group: at for at, group in enumerate(np.asarray(decision.group_ids).tolist())
-    }
-    assert set(seen) == set(singles)
-    allowances = []
-    for group, single in singles.items():
-        rows, at = ids == group, seen[group]
-        count = decision.group_n_positives[at]
-        assert labels[rows].sum() == count
-        assert_top_set(labels[rows], p[rows])
-        truth, scale = oracle.enumerated_curve(name, p[rows], zd)
-        within = tolerance(name, max(scale[single.n_positives], scale[count]))
-        allowances.append(within)
-        assert_close(decision.group_expected[at], single.expected, within)
-        assert_close(truth[count], single.expected, within)
-        assert_close(decision.curve_of(group), truth, tolerance(name, scale))
-    expected = np.mean([single.expected for single in singles.values()])
-    assert_close(decision.expected, expected, max(allowances))
-    assert decision.n_positives == labels.sum()
-    assert decision.curve is None
-    if decision.threshold is not None:
-        np.testing.assert_array_equal(p >= decision.threshold, labels)
-
-
-@pytest.mark.parametrize(
-    "name",
-    ["f1", "f2", "jaccard", "mcc", "balanced_accuracy", "gmean", "sec", "custom"],
-)
-@pytest.mark.parametrize("zd", [0.0, 1.0])
-@few
-@given(case=nasty.grouped_vectors())
-def test_groups_equal_a_loop(name, zd, case):
-    p, ids = case
-    decision = decide(p, spec(name), groups=ids, average="groups", zero_division=zd)
-    assert_same_groups(decision, p, ids, name, zd)
-
-
-@pytest.mark.parametrize("name", oracle.NAMES)
-def test_groups_equal_a_loop_for_every_metric(name):
-    rng = np.random.default_rng(3)
-    p, ids = rng.random(30), rng.integers(0, 6, 30)
-    for zd in (0.0, 1.0):
-        decision = decide(p, spec(name), groups=ids, average="groups", zero_division=zd)
-        assert_same_groups(decision, p, ids, name, zd)
-
-
-@pytest.mark.parametrize("name", ["f1", "jaccard", "mcc", "specificity", "qmean"])
-def test_long_groups_among_short_ones(name):
-    rng = np.random.default_rng(17)
-    lengths = [1, 33, 2, 70, 5, 520]
-    ids = rng.permutation(np.repeat(np.arange(len(lengths)), lengths))
-    p = rng.beta(0.3, 1, ids.size)
-    for zd in (1.0, NAN):
-        # Alone, a group in which the metric is never defined is an error.
-        kept = (ids > 0) | (zd == 1.0) | (name in ("f1", "jaccard", "specificity"))
-        labels, singles = per_group(p[kept], ids[kept], name, zero_division=zd)
-        decision = decide(p, name, groups=ids, average="groups", zero_division=zd)
-        np.testing.assert_array_equal(decision.labels[kept], labels)
-        for at, group in enumerate(decision.group_ids.tolist()):
-            expected = singles[group].expected if group in singles else NAN
-            assert decision.group_expected[at] == pytest.approx(
-                expected, rel=1e-11, abs=1e-9, nan_ok=True
-            )
-
-
-@few
-@given(case=nasty.grouped_vectors(numbers=nasty.moderate), data=st.data())
-def test_groups_do_not_depend_on_the_order_of_rows(case, data):
-    p, ids = case
-    order = np.array(data.draw(st.permutations(range(p.size))))
-    one = decide(p, "f1", groups=ids, average="groups")
-    other = decide(p[order], "f1", groups=ids[order], average="groups")
-    assert other.expected == pytest.approx(one.expected, rel=1e-13)
-    for group in set(ids.tolist()):
-        assert one.labels[ids == group].sum() == other.labels[ids[order] == group].sum()
-
-
-@few
-@given(case=nasty.grouped_vectors(numbers=nasty.moderate), high=st.integers(0, 3))
-def test_limits_hold_in_every_group(case, high):
-    p, ids = case
-    decision = decide(p, "f2", groups=ids, average="groups", max_positives=high)
-    assert_same_groups(decision, p, ids, "f2", 0.0, max_positives=high)
-    labels, _ = per_group(p, ids, "f2", min_precision=0.5)
-    floors = decide(p, "f2", groups=ids, average="groups", min_precision=0.5)
-    np.testing.assert_array_equal(floors.labels, labels)
-    for group in set(ids.tolist()):
-        chosen = p[(ids == group) & (np.asarray(floors.labels) == 1)]
-        assert chosen.size == 0 or chosen.mean() >= 0.5 - 1e-12
-
-
-def test_min_recall_holds_in_every_group():
-    p = np.array([0.9, 0.2, 0.6, 0.5, 0.4, 0.1])
-    ids = np.array(["b", "a", "b", "a", "b", "a"])
-    decision = decide(p, "f0.5", groups=ids, average="groups", min_recall=0.8)
-    labels, _ = per_group(p, ids, "f0.5", min_recall=0.8)
-    np.testing.assert_array_equal(decision.labels, labels)
-
-
-def test_groups_with_nan_leave_out_what_is_undefined():
-    p, ids = np.array([0.3, 0.2, 0.0, 0.6]), np.array([1, 1, 2, 3])
-    decision = decide(p, "recall", groups=ids, average="groups", zero_division=NAN)
-    at = dict(zip(decision.group_ids.tolist(), decision.group_expected, strict=True))
-    assert math.isnan(at[2])
-    assert at[1] == pytest.approx(1.0)
-    assert decision.expected == pytest.approx(1.0)
-
-
-@few
-@given(case=nasty.grouped_vectors(max_size=9))
-def test_pooled_is_one_decision_over_all_rows(case):
-    p, ids = case
-    decision = decide(p, "f1", groups=ids, average="pooled")
-    single = decide(p, "f1")
-    assert decision.expected == pytest.approx(single.expected, rel=1e-12, abs=1e-300)
-    assert decision.n_positives == single.n_positives
-    assert_top_set(decision.labels, p)
-
-
-def test_groups_without_an_average_explains_the_difference():
-    with pytest.raises(ValueError, match=r"(?s)groups.*pooled"):
-        decide([0.3, 0.4], "f1", groups=[1, 2])
-
-
-def test_pooled_and_mean_over_groups_differ():
-    p = np.array([0.9, 0.9, 0.9, 0.2, 0.1, 0.1])
-    ids = np.array([0, 0, 0, 1, 1, 1])
-    pooled = decide(p, "f1", groups=ids, average="pooled")
-    grouped = decide(p, "f1", groups=ids, average="groups")
-    assert pooled.labels.tolist() == [1, 1, 1, 0, 0, 0]
-    assert grouped.labels.tolist() == [1, 1, 1, 1, 1, 1]
-
-
-# -------------------------------------------------------------- multi-label
-
-
-def dense(labels):
-    return labels.toarray() if sparse.issparse(labels) else np.asarray(labels)
-
-
-@pytest.mark.parametrize("name", ["f1", "jaccard", "accuracy", "mcc"])
-@pytest.mark.parametrize("zd", [0.0, 1.0])
-@few
-@given(matrix=nasty.probability_matrices())
-def test_samples_macro_and_micro_equal_loops(name, zd, matrix):
-    for layout in (np.asarray, sparse.csr_array):
-        given_matrix = layout(matrix)
-        for average, lines in (("samples", matrix), ("macro", matrix.T)):
-            decision = decide(given_matrix, name, average=average, zero_division=zd)
-            labels = dense(decision.labels)
-            assert labels.shape == matrix.shape
-            assert sparse.issparse(decision.labels) == sparse.issparse(given_matrix)
-            chosen = labels if average == "samples" else labels.T
-            singles = [decide(line, name, zero_division=zd) for line in lines]
-            for line, said, single in zip(lines, chosen, singles, strict=True):
-                assert_top_set(said, line)
-                truth, scale = oracle.enumerated_curve(name, line, zd)
-                within = tolerance(name, scale[single.n_positives])
-                assert_close(truth[said.sum()], single.expected, within)
-            mean = np.mean([single.expected for single in singles])
-            assert decision.expected == pytest.approx(mean, rel=1e-11, abs=1e-15)
-        micro = decide(given_matrix, name, average="micro", zero_division=zd)
-        single = decide(matrix.ravel(), name, zero_division=zd)
-        assert micro.expected == pytest.approx(single.expected, rel=1e-11, abs=1e-15)
-        assert dense(micro.labels).sum() == single.n_positives
-        assert_top_set(dense(micro.labels).ravel(), matrix.ravel())
-
-
-def test_a_matrix_needs_an_average():
-    with pytest.raises(ValueError, match=r"samples.*macro.*micro"):
-        decide(np.full((2, 2), 0.5), "f1")
-
-
-def test_sparse_rows_without_entries():
-    matrix = sparse.csr_array(np.array([[0.0, 0.0], [0.9, 0.0]]))
-    decision = decide(matrix, "f1", average="samples", zero_division=1.0)
-    assert dense(decision.labels).tolist() == [[0, 0], [1, 0]]
-    f1_of_empty_row = 1.0
-    assert decision.expected == pytest.approx((f1_of_empty_row + 0.9) / 2, rel=1e-13)
-
-
-# ------------------------------------------------- bugs of peers, not ours
 
 
 def test_rounded_probabilities_reach_their_own_optimum():
