@@ -133,9 +133,6 @@ HELD_BY = {
         "test_exact_decoding_equals_enumeration": "exact_sets",
         "test_counts_decoding_equals_enumeration": "schedule",
     },
-    "laws": {
-        "test_a_law_grows_by_labels": "add_labels law_room",
-    },
     "logistic": {
         "test_a_pass_equals_its_twin": (
             "dense_combine dense_margins dense_pass "

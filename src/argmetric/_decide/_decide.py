@@ -22,7 +22,7 @@ from argmetric._decide._question import (
 )
 from argmetric._decide._result import Decision
 from argmetric._expected import Tables
-from argmetric._input.arguments import check_choice, check_flags, check_jobs
+from argmetric._input.arguments import as_flags, check_choice, check_jobs
 from argmetric._input.layout import Average, lay_out
 from argmetric._input.likely_slips import warn_of_scale
 from argmetric._input.segments import Method
@@ -147,7 +147,7 @@ def decide(
     """
     metric = get_metric(metric, zero_division=zero_division)
     check_choice(method, "method", ("auto", "windows", "reference"))
-    logits, check = check_flags(logits=logits, check=check)
+    logits, check = as_flags(logits=logits, check=check)
     n_threads = check_jobs(n_jobs)
     limits = check_limits(min_positives, max_positives, min_precision, min_recall)
     layout = lay_out(p, groups=groups, average=average, logits=logits)

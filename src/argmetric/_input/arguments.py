@@ -96,7 +96,7 @@ def check_flag(value: Any, name: str) -> bool:
     raise TypeError(f"{name} must be True or False, not {shown(value)}")
 
 
-def check_flags(**flags: Any) -> list[bool]:
+def as_flags(**flags: Any) -> list[bool]:
     """Each of several flags as True or False, in the order given."""
     return [check_flag(value, name) for name, value in flags.items()]
 

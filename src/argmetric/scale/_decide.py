@@ -13,7 +13,7 @@ from argmetric import __version__
 from argmetric._calibrate.resolve import resolve_calibrator
 from argmetric._decide import Limits, check_limits, refuse_never_defined
 from argmetric._files import DataError, marked
-from argmetric._input.arguments import check_choice, check_flags, check_path
+from argmetric._input.arguments import as_flags, check_choice, check_path
 from argmetric._results.whole_files import unfinished
 from argmetric.metrics import Metric, MetricLike, get_metric
 from argmetric.scale._buckets import Labelling, append_decisions, decide_buckets
@@ -119,7 +119,7 @@ def decide(
     check_choice(on_error, "on_error", ("stop", "skip"))
     check_choice(missing_groups, "missing_groups", ("error", "own"))
     check_choice(average, "average", ("groups", "pooled"))
-    logits, resume = check_flags(logits=logits, resume=resume)
+    logits, resume = as_flags(logits=logits, resume=resume)
     limits = check_limits(min_positives, max_positives, min_precision, min_recall)
     options: dict[str, Any] = {
         "min_positives": min_positives,

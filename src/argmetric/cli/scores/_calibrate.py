@@ -12,6 +12,7 @@ from argmetric._calibrate.calibrate import DEFAULT
 from argmetric._calibrate.fit import METHOD_WORDS, Method
 from argmetric._files import Format
 from argmetric._input.label_words import Spelled
+from argmetric._input.validation import Probabilities
 from argmetric._results.whole_files import writing
 from argmetric.cli import _option_sets as sets
 from argmetric.cli import _options as opt
@@ -148,12 +149,12 @@ def calibrate(
         from argmetric import calibrate as fitted
         from argmetric import calibration_check
 
-        labels = y.astype(bool)
+        labels, checked = y.astype(bool), Probabilities(p, scores.logits)
         how: dict[str, Any] = {"sample_weight": weights, "logits": scores.logits}
         how["method"] = method or DEFAULT
-        calibrator = fitted(labels, p, **how)
+        calibrator = fitted(labels, checked, **how)
         check = calibration_check(
-            labels, p, metric, **grouping(groups), **how, random_state=seed
+            labels, checked, metric, **grouping(groups), **how, random_state=seed
         )
     used = {"score": score, "label": label, "weight": weight}
     asked = _report.described(table, metric, groups, **used)
