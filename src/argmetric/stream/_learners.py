@@ -94,6 +94,15 @@ def _room(n: int, width: int) -> SparseRows:
     return SparseRows(indptr, indices, data)
 
 
+def rare_rule(state: Floats) -> bool | None:
+    """None for the usual rule, whose kernels leave out the code of all others."""
+    from argmetric.stream.kernels import rules
+
+    slots = [rules.RULE, rules.METRIC, rules.WINDOW, rules.DECAY, rules.RECENT]
+    usual = [rules.HISTOGRAM, rules.F_FAMILY, 0.0, 1.0, 1.0]
+    return None if state[slots].tolist() == usual else True
+
+
 @dataclass(frozen=True)
 class Learner:
     """A learner with its options.
@@ -254,8 +263,10 @@ class Learner:
     ) -> None:
         kernels = self.kernels
         arrays = state.arrays
+        if self.name not in OWN_DECISION:
+            given = (*given, rule, rare_rule(rule))
         if not isinstance(rows, SparseRows):
-            kernels.linear_dense(rows, *given, rule, *arrays, *out)
+            kernels.linear_dense(rows, *given, *arrays, *out)
             return
         # unsigned: nobody need ask whether a column counts from the end
         matrix = (rows.indptr, rows.indices.view(np.uint32), rows.data)
@@ -266,9 +277,9 @@ class Learner:
             model, weights, history = arrays
             flat, scratch = weights.reshape(-1), np.empty((5, len(_EXPERTS)))
             arrays = (model, flat, history)
-            kernels.mixture_sparse(*matrix, *given, rule, *arrays, scratch, *out)
+            kernels.mixture_sparse(*matrix, *given, *arrays, scratch, *out)
         else:
-            kernels.linear_sparse(*matrix, *given, rule, *arrays, *out)
+            kernels.linear_sparse(*matrix, *given, *arrays, *out)
 
     def coefficients(self, state: ModelState, n_features: int) -> Floats:
         """Intercept and weights of the log-odds.

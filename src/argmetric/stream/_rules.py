@@ -20,7 +20,7 @@ from argmetric._input.validation import (
 )
 from argmetric._results.display import Shown, table
 from argmetric.metrics import MetricLike, get_metric
-from argmetric.stream._learners import check_weight
+from argmetric.stream._learners import check_weight, rare_rule
 from argmetric.stream._metric import LevelForm, level_form
 
 RuleName = Literal["histogram", "newton", "ofo", "fofo", "fixed"]
@@ -169,7 +169,8 @@ class ThresholdRule(Shown):
         weight, pace = check_weight(sample_weight, values.size)
         labels = np.empty(values.size, dtype=np.uint8)
         thresholds = np.empty(values.size)
-        kernels.run_rule(state, values, logits, truth, weight, pace, labels, thresholds)
+        given = (values, logits, truth, weight, pace)
+        kernels.run_rule(state, rare_rule(state), *given, labels, thresholds)
         return RuleRun(labels.astype(np.int64), thresholds)
 
     def decide(
@@ -462,7 +463,7 @@ class HistogramRule(ThresholdRule):
         centres = (np.arange(self.bins) + 0.5) * width - kernels.EDGE
         first = kernels.HEADER + 2 * self.bins
         state[first : first + self.bins] = expit(centres)
-        kernels.recompute(state)
+        kernels.recompute(state, rare_rule(state))
 
 
 _RULES: dict[str, type[ThresholdRule]] = {

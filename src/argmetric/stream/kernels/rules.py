@@ -2,6 +2,10 @@
 
 A rule's whole state is one array: a header of named slots, then (histogram) the bins
 N, P, e and the rates that they let expect, then (window) a ring of (code, weight).
+
+The usual rule is a histogram without a window, for an F-measure. Its callers pass None
+as `rare`, for which numba leaves out the code of other rules and metrics before it
+compiles anything; for all others they pass True.
 """
 # mypy: disable-error-code="no-untyped-def,no-untyped-call"
 
@@ -106,9 +110,9 @@ def level(s, tp, k, t, n):
 
 
 @borrowing
-def shrunk_level(s, tp, k, t, n, mass, centre):
+def shrunk_level(s, tp, k, t, n, mass, centre, rare):
     """The level with `mass` pseudo-counts at `centre`."""
-    if s[METRIC] == F_FAMILY:
+    if rare is None or s[METRIC] == F_FAMILY:
         scale = s[B2] * t + k
         if scale + mass <= 0.0:
             return centre
@@ -120,9 +124,9 @@ def shrunk_level(s, tp, k, t, n, mass, centre):
 
 
 @inlined
-def newton(s, p, y, w):
+def newton(s, p, y, w, rare):
     """One stochastic Newton step of θ, which for every metric follows soft counts."""
-    if s[DECAY] < 1.0 and y:
+    if rare is not None and s[DECAY] < 1.0 and y:
         for slot in range(SOFT_TP, SOFT_N + 1):
             s[slot] *= s[DECAY]
     theta = s[THETA]
@@ -131,14 +135,14 @@ def newton(s, p, y, w):
     s[SOFT_T] += w * y
     s[SOFT_K] += above
     s[SOFT_TP] += above * p
-    if s[METRIC] == F_FAMILY:
+    if rare is None or s[METRIC] == F_FAMILY:
         slope = s[B2] * (s[SOFT_T] / s[SOFT_N]) * theta - max(p - theta, 0.0)
         theta -= w * slope / (s[B2] * s[SOFT_T] + s[SOFT_K] + 1.0)
     else:
         counts = (s[SOFT_TP], s[SOFT_K], s[SOFT_T], s[SOFT_N])
         mass = STEADY if s[METRIC] == MCC else 1.0
         theta = shrunk_level(
-            s, counts[0], counts[1], counts[2], counts[3], mass, s[START]
+            s, counts[0], counts[1], counts[2], counts[3], mass, s[START], rare
         )
     s[THETA] = min(max(theta, 0.0), s[CEILING])
 
@@ -307,14 +311,14 @@ def evidence(s, cut, centre):
 
 
 @borrowing
-def recompute(s):
+def recompute(s, rare):
     """The cut of the histogram: median of exp(κ·G_c - λ·|z_c - logit θ|) over edges."""
     bins = int(s[BINS])
     width = 2.0 * EDGE / bins
     if s[GROW] > 0.0:
         look_for_change(s)
     theta = min(max(s[THETA], 1e-4), 0.9999)
-    goal = shrunk_level(s, s[TP], s[K], s[T], s[N], s[MASS], s[THETA])
+    goal = shrunk_level(s, s[TP], s[K], s[T], s[N], s[MASS], s[THETA], rare)
     goal = min(max(goal, 1e-4), 0.9999)
     centre = logit(theta)
     logs = HEADER + 3 * bins
@@ -359,7 +363,7 @@ def recompute(s):
 
 
 @inlined
-def count(s, z, y, w):
+def count(s, z, y, w, rare):
     """Add a row to the histogram, and take out the one that leaves the window."""
     bins = int(s[BINS])
     b = 0
@@ -381,7 +385,7 @@ def count(s, z, y, w):
         s[SEEN] += spread
     s[HEADER + bins + b] += w * y * s[UNIT]
     s[HEADER + b] += w * s[UNIT]
-    if s[WINDOW] > 0.0:
+    if rare is not None and s[WINDOW] > 0.0:
         ring = HEADER + 4 * bins + 2 * int(s[PLACE])
         if s[ROWS] > s[WINDOW]:
             old, weight = int(s[ring]), s[ring + 1]
@@ -414,47 +418,53 @@ def slide(s, predicted, y, w):
 
 
 @inlined
-def decide(s, z, p):
+def decide(s, z, p, rare):
     """Whether a row of log-odds z and probability p is predicted positive."""
-    return z > s[CUT] if s[RULE] == HISTOGRAM else p >= s[THETA]
+    if rare is None or s[RULE] == HISTOGRAM:
+        return z > s[CUT]
+    return p >= s[THETA]
 
 
 @inlined
-def update(s, z, p, predicted, y, w):
+def update(s, z, p, predicted, y, w, rare):
     """Let the rule see the label of a row for which it decided `predicted`."""
     rule = s[RULE]
     s[ROWS] += 1.0
-    if rule == FOFO:
+    if rare is not None and rule == FOFO:
         fofo(s, p, y, w)
-    elif rule == NEWTON:
-        newton(s, p, y, w)
-    elif rule != FIXED:
-        if s[RECENT] < 1.0 and y:
+    elif rare is not None and rule == NEWTON:
+        newton(s, p, y, w, rare)
+    elif rare is None or rule != FIXED:
+        if rare is not None and s[RECENT] < 1.0 and y:
             for slot in range(TP, N + 1):
                 s[slot] *= s[RECENT]
         s[N] += w
         s[T] += w * y
         s[K] += w * predicted
         s[TP] += w * (predicted & y)
-        if rule == OFO:
+        if rare is not None and rule == OFO:
             if s[WINDOW] > 0.0:
                 slide(s, predicted, y, w)
-            s[THETA] = shrunk_level(s, s[TP], s[K], s[T], s[N], s[MASS], s[CENTRE])
+            s[THETA] = shrunk_level(
+                s, s[TP], s[K], s[T], s[N], s[MASS], s[CENTRE], rare
+            )
         else:
-            newton(s, p, y, w)
-            count(s, z, y, w)
+            newton(s, p, y, w, rare)
+            count(s, z, y, w, rare)
             if s[ROWS] >= s[DUE]:
-                recompute(s)
+                recompute(s, rare)
 
 
 @inlined
-def threshold(s):
+def threshold(s, rare):
     """The threshold on probabilities that the next row will meet."""
-    return sigmoid(s[CUT]) if s[RULE] == HISTOGRAM else s[THETA]
+    if rare is None or s[RULE] == HISTOGRAM:
+        return sigmoid(s[CUT])
+    return s[THETA]
 
 
 @borrowing
-def run_rule(s, scores, is_logit, y, weight, pace, labels, thresholds):
+def run_rule(s, rare, scores, is_logit, y, weight, pace, labels, thresholds):
     """Decide every row before its label is seen; weights are read at i·pace."""
     for i in range(scores.shape[0]):
         p = z = scores[i]
@@ -462,8 +472,8 @@ def run_rule(s, scores, is_logit, y, weight, pace, labels, thresholds):
             p = sigmoid(z)
         else:
             z = logit(p)
-        thresholds[i] = threshold(s)
-        predicted = decide(s, z, p)
+        thresholds[i] = threshold(s, rare)
+        predicted = decide(s, z, p, rare)
         labels[i] = predicted
         if weight[i * pace] > 0.0:
-            update(s, z, p, predicted, y[i] > 0, weight[i * pace])
+            update(s, z, p, predicted, y[i] > 0, weight[i * pace], rare)

@@ -142,7 +142,7 @@ def linear_rate(model):
 
 @borrowing
 def linear_sparse(
-    indptr, indices, data, y, weight, pace, learn, s, model, weights, history, labels, z
+    indptr, indices, data, y, weight, pace, learn, s, rare, model, weights, history, labels, z
 ):
     """SGD or AdaGrad on the rows of a CSR matrix, with or without averaging."""
     averaged = model[AVERAGE] != PLAIN
@@ -162,7 +162,7 @@ def linear_sparse(
                 lag += data[e] * weights[2, indices[e] + 1]
             outer += model[FACTOR_A] * lag
         p = sigmoid(outer)
-        predicted = decide(s, outer, p)
+        predicted = decide(s, outer, p, rare)
         labels[i], z[i] = predicted, outer
         if not learn:
             continue
@@ -170,7 +170,7 @@ def linear_sparse(
         if w == 0.0:
             continue
         positive = y[i] > 0
-        update(s, outer, p, predicted, positive, w)
+        update(s, outer, p, predicted, positive, w, rare)
         if averaged:
             p = sigmoid(inner)
         slope = w * (p - 1.0 if positive else p)
@@ -193,11 +193,11 @@ def linear_sparse(
                     model, weights, indices[e] + 1, data[e], slope, rate, first, second
                 )
         if tally(model, predicted, positive, w):
-            record(model, history, threshold(s))
+            record(model, history, threshold(s, rare))
 
 
 @borrowing
-def linear_dense(X, y, weight, pace, learn, s, model, weights, history, labels, z):
+def linear_dense(X, y, weight, pace, learn, s, rare, model, weights, history, labels, z):
     """SGD or AdaGrad on the rows of a dense matrix, with or without averaging."""
     averaged = model[AVERAGE] != PLAIN
     plain = weights[0]
@@ -222,7 +222,7 @@ def linear_dense(X, y, weight, pace, learn, s, model, weights, history, labels, 
                 lag += X[i, j] * weights[2, j + 1]
             outer += model[FACTOR_A] * lag
         p = sigmoid(outer)
-        predicted = decide(s, outer, p)
+        predicted = decide(s, outer, p, rare)
         labels[i], z[i] = predicted, outer
         if not learn:
             continue
@@ -230,7 +230,7 @@ def linear_dense(X, y, weight, pace, learn, s, model, weights, history, labels, 
         if w == 0.0:
             continue
         positive = y[i] > 0
-        update(s, outer, p, predicted, positive, w)
+        update(s, outer, p, predicted, positive, w, rare)
         if averaged:
             p = sigmoid(inner)
         slope = w * (p - 1.0 if positive else p)
@@ -252,7 +252,7 @@ def linear_dense(X, y, weight, pace, learn, s, model, weights, history, labels, 
                 if X[i, j] != 0.0:
                     descend(model, weights, j + 1, X[i, j], slope, rate, first, second)
         if tally(model, predicted, positive, w):
-            record(model, history, threshold(s))
+            record(model, history, threshold(s, rare))
 
 
 @borrowing
@@ -281,6 +281,7 @@ def mixture_sparse(
     pace,
     learn,
     s,
+    rare,
     model,
     weights,
     history,
@@ -330,7 +331,7 @@ def mixture_sparse(
         # q is summed by itself: 1 - p has no digits left where p is close to 1
         outer = math.log(max(p, 1e-300) / max(q, 1e-300))
         p /= p + q
-        predicted = decide(s, outer, p)
+        predicted = decide(s, outer, p, rare)
         labels[i], z[i] = predicted, outer
         if not learn:
             continue
@@ -338,7 +339,7 @@ def mixture_sparse(
         if w == 0.0:
             continue
         positive = y[i] > 0
-        update(s, outer, p, predicted, positive, w)
+        update(s, outer, p, predicted, positive, w, rare)
         # Bayes' rule for the experts, then a small share for each of them
         total = 0.0
         for k in range(6):
@@ -381,7 +382,7 @@ def mixture_sparse(
             put(weights, j + PLAIN_STEPS, others)
             put(weights, j + SQUARES, total)
         if tally(model, predicted, positive, w):
-            record(model, history, threshold(s))
+            record(model, history, threshold(s, rare))
         if model[FACTOR_A] < 1e-150 or model[LATE] > 1e100:
             rescale(model, weights)
 
