@@ -142,7 +142,20 @@ def linear_rate(model):
 
 @borrowing
 def linear_sparse(
-    indptr, indices, data, y, weight, pace, learn, s, rare, model, weights, history, labels, z
+    indptr,
+    indices,
+    data,
+    y,
+    weight,
+    pace,
+    learn,
+    s,
+    rare,
+    model,
+    weights,
+    history,
+    labels,
+    z,
 ):
     """SGD or AdaGrad on the rows of a CSR matrix, with or without averaging."""
     averaged = model[AVERAGE] != PLAIN
@@ -197,7 +210,9 @@ def linear_sparse(
 
 
 @borrowing
-def linear_dense(X, y, weight, pace, learn, s, rare, model, weights, history, labels, z):
+def linear_dense(
+    X, y, weight, pace, learn, s, rare, model, weights, history, labels, z
+):
     """SGD or AdaGrad on the rows of a dense matrix, with or without averaging."""
     averaged = model[AVERAGE] != PLAIN
     plain = weights[0]
