@@ -17,15 +17,11 @@ help: ## this list
 	@touch $@
 
 .venv/.ready: pyproject.toml | .venv/bin/python
-	@$(BIN)/python -m pip install --quiet --editable ".[plot,report]" --group test
+	@$(BIN)/python -m pip install --quiet --editable ".[plot,report]" --group test --group browser
 	@touch $@
 
 .venv/.ready-docs: .venv/.ready
 	@$(BIN)/python -m pip install --quiet --group docs
-	@touch $@
-
-.venv/.ready-browser: .venv/.ready
-	@$(BIN)/python -m pip install --quiet --group browser
 	@touch $@
 
 .venv/.ready-bench: .venv/.ready
@@ -47,7 +43,7 @@ warm: .venv/.ready
 	@$(BIN)/python -c "import argmetric; argmetric.warmup()"
 
 # A worker for every core: threads of BLAS besides would wait for each other.
-test: .venv/.ready ## every check
+test: .venv/.ready ## every check, reports in Chromium among them where there is one
 	@$(MAKE) --no-print-directory --jobs 2 lint warm
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
 
@@ -65,7 +61,7 @@ chromium: # the system's; root of a Debian installs it
 		apt-get update -qq && apt-get install -qq -y chromium >/dev/null || \
 		{ echo "no Chromium: install it, or set ARGMETRIC_CHROMIUM to its path"; exit 1; }
 
-test-browser: .venv/.ready-browser chromium ## reports in a real browser
+test-browser: .venv/.ready chromium ## only the reports in a real browser
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest tests/browser
 
 docs: .venv/.ready-docs ## HTML documentation in docs/_build/html, warnings are errors
