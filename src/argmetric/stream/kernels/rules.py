@@ -426,33 +426,51 @@ def decide(s, z, p, rare):
 
 
 @inlined
-def update(s, z, p, predicted, y, w, rare):
-    """Let the rule see the label of a row for which it decided `predicted`."""
+def add_decision(s, predicted, y, w):
+    """Add a decided row to the counts behind the level."""
+    s[N] += w
+    s[T] += w * y
+    s[K] += w * predicted
+    s[TP] += w * (predicted & y)
+
+
+@inlined
+def update_histogram(s, z, p, y, w, rare):
+    """Step θ, count the row, and now and then compute the cut anew."""
+    newton(s, p, y, w, rare)
+    count(s, z, y, w, rare)
+    if s[ROWS] >= s[DUE]:
+        recompute(s, rare)
+
+
+@inlined
+def update_usual(s, z, p, predicted, y, w):
+    """Let the usual rule see the label of a row for which it decided `predicted`."""
+    s[ROWS] += 1.0
+    add_decision(s, predicted, y, w)
+    update_histogram(s, z, p, y, w, None)
+
+
+@inlined
+def update_rare(s, z, p, predicted, y, w):
+    """Let any rule see the label of a row for which it decided `predicted`."""
     rule = s[RULE]
     s[ROWS] += 1.0
-    if rare is not None and rule == FOFO:
+    if s[RECENT] < 1.0 and y:
+        for slot in range(TP, N + 1):
+            s[slot] *= s[RECENT]
+    if rule == FOFO:
         fofo(s, p, y, w)
-    elif rare is not None and rule == NEWTON:
-        newton(s, p, y, w, rare)
-    elif rare is None or rule != FIXED:
-        if rare is not None and s[RECENT] < 1.0 and y:
-            for slot in range(TP, N + 1):
-                s[slot] *= s[RECENT]
-        s[N] += w
-        s[T] += w * y
-        s[K] += w * predicted
-        s[TP] += w * (predicted & y)
-        if rare is not None and rule == OFO:
-            if s[WINDOW] > 0.0:
-                slide(s, predicted, y, w)
-            s[THETA] = shrunk_level(
-                s, s[TP], s[K], s[T], s[N], s[MASS], s[CENTRE], rare
-            )
-        else:
-            newton(s, p, y, w, rare)
-            count(s, z, y, w, rare)
-            if s[ROWS] >= s[DUE]:
-                recompute(s, rare)
+    elif rule == NEWTON:
+        newton(s, p, y, w, True)
+    elif rule == HISTOGRAM:
+        add_decision(s, predicted, y, w)
+        update_histogram(s, z, p, y, w, True)
+    elif rule == OFO:
+        add_decision(s, predicted, y, w)
+        if s[WINDOW] > 0.0:
+            slide(s, predicted, y, w)
+        s[THETA] = shrunk_level(s, s[TP], s[K], s[T], s[N], s[MASS], s[CENTRE], True)
 
 
 @inlined
@@ -476,4 +494,7 @@ def run_rule(s, rare, scores, is_logit, y, weight, pace, labels, thresholds):
         predicted = decide(s, z, p, rare)
         labels[i] = predicted
         if weight[i * pace] > 0.0:
-            update(s, z, p, predicted, y[i] > 0, weight[i * pace], rare)
+            if rare is None:
+                update_usual(s, z, p, predicted, y[i] > 0, weight[i * pace])
+            else:
+                update_rare(s, z, p, predicted, y[i] > 0, weight[i * pace])

@@ -13,7 +13,13 @@ import numpy as np
 
 from argmetric._jit import borrowing, inlined
 from argmetric._jit.lanes import four, over_root, put, two
-from argmetric.stream.kernels.rules import decide, sigmoid, threshold, update
+from argmetric.stream.kernels.rules import (
+    decide,
+    sigmoid,
+    threshold,
+    update_rare,
+    update_usual,
+)
 
 # Slots of a learner; the first twelve are those of every learner.
 STEPS, RATE, MEMORY, INTERCEPT = 0, 1, 2, 3
@@ -183,7 +189,10 @@ def linear_sparse(
         if w == 0.0:
             continue
         positive = y[i] > 0
-        update(s, outer, p, predicted, positive, w, rare)
+        if rare is None:
+            update_usual(s, outer, p, predicted, positive, w)
+        else:
+            update_rare(s, outer, p, predicted, positive, w)
         if averaged:
             p = sigmoid(inner)
         slope = w * (p - 1.0 if positive else p)
@@ -245,7 +254,10 @@ def linear_dense(
         if w == 0.0:
             continue
         positive = y[i] > 0
-        update(s, outer, p, predicted, positive, w, rare)
+        if rare is None:
+            update_usual(s, outer, p, predicted, positive, w)
+        else:
+            update_rare(s, outer, p, predicted, positive, w)
         if averaged:
             p = sigmoid(inner)
         slope = w * (p - 1.0 if positive else p)
@@ -354,7 +366,10 @@ def mixture_sparse(
         if w == 0.0:
             continue
         positive = y[i] > 0
-        update(s, outer, p, predicted, positive, w, rare)
+        if rare is None:
+            update_usual(s, outer, p, predicted, positive, w)
+        else:
+            update_rare(s, outer, p, predicted, positive, w)
         # Bayes' rule for the experts, then a small share for each of them
         total = 0.0
         for k in range(6):
