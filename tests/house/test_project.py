@@ -14,6 +14,7 @@ import argmetric as am
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "src/argmetric"
+TEST_FILES = list((ROOT / "tests").rglob("test_*.py"))
 DRAWING = runpy.run_path(str(ROOT / "docs/draw_architecture.py"))
 
 
@@ -51,6 +52,12 @@ def test_every_folder_is_on_the_page_of_the_architecture():
     }
     assert len(folders) > 20
     assert folders <= set(paths_of_the_page())
+
+
+def test_folders_of_tests_are_those_of_the_package():
+    rooms = {room.strip("_") for room in DRAWING["read_imports"](ROOT)}
+    folders = {path.parent.relative_to(ROOT / "tests").parts[0] for path in TEST_FILES}
+    assert folders - rooms == {"browser", "house"}
 
 
 def test_one_version():
