@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from argmetric._lazy import lazy_face
+from argmetric._lazy import lazy_names
 
 if TYPE_CHECKING:
     from argmetric._text.corpus.tree_scores import TreeScores as TreeScores
@@ -48,4 +48,62 @@ if TYPE_CHECKING:
     from argmetric.search._searn._tasks_chunks import WordChunking as WordChunking
     from argmetric.search._searn._tasks_chunks import span_features as span_features
 
-__getattr__, __dir__, __all__ = lazy_face(__name__, __file__)
+__getattr__, __dir__, __all__ = lazy_names(
+    __name__,
+    {
+        "._text.corpus.tree_scores": (
+            "TreeScores",
+            "score_trees",
+        ),
+        "._text.corpus.tree_writing": ("write_trees",),
+        "._text.corpus.trees": (
+            "Tree",
+            "read_trees",
+        ),
+        "._text.parser": ("Parser",),
+        "._text.summaries.rouge": (
+            "SummaryScores",
+            "score_summaries",
+        ),
+        "._text.summaries.summarizer": ("Summarizer",),
+        "._text.summaries.summary": ("Summary",),
+        "._text.tagging.labels": ("Evaluation",),
+        "._text.tagging.matrix": ("pixel_pairs",),
+        "._text.tagging.segments": ("SegmentTagger",),
+        "._text.tagging.tagger": ("Tagger",),
+        "._text.tagging.templates": ("default_templates",),
+        "_multilabel": ("MultiLabelTagger",),
+        "_searn._beams": ("QueueTask",),
+        "_searn._check": (
+            "TaskReport",
+            "check_task",
+        ),
+        "_searn._history": ("History",),
+        "_searn._learners": (
+            "Costing",
+            "LinearLearner",
+        ),
+        "_searn._orders": (
+            "JointTask",
+            "LearnedOrder",
+            "RightToLeft",
+        ),
+        "_searn._policy": ("Mixture",),
+        "_searn._reductions": (
+            "AllPairs",
+            "OneAgainstAll",
+        ),
+        "_searn._searn": ("Searn",),
+        "_searn._task": ("Task",),
+        "_searn._tasks": (
+            "MultiLabel",
+            "SequenceLabelling",
+            "token_features",
+        ),
+        "_searn._tasks_chunks": (
+            "SpanChunking",
+            "WordChunking",
+            "span_features",
+        ),
+    },
+)
