@@ -309,10 +309,9 @@ def _shared_values(
     sheet_k, sheet_n = np.empty((2, sheets.shape[0]))
     sheet_k[sheet], sheet_n[sheet] = k, n
     values = np.empty(starts[-1])
-    counts = np.empty((4, min(CELLS, values.size)))
     for first in range(0, values.size, CELLS):
         part = values[first : first + CELLS]
-        used = counts[:, : part.size]
+        used = np.empty((4, part.size))
         compiled().fill_counts(sheets, starts, sheet_k, sheet_n, first, used)
         part[:] = metric.value(*used)
     width = sheets[sheet, 3]

@@ -121,8 +121,10 @@ def affine_curves(
         laws = np.zeros((2, width))
         laws[0, PAD] = 1.0
         tolerance = TOLERANCE * min(1.0, mean)
+        # of one type: for constants numba would compile the callee once more
+        first, low, length = np.int64(0), np.int64(0), np.int64(1)
         low, length, _ = add_labels(
-            items, others, 0, m, tolerance, 0, 1, laws[0], laws[1]
+            items, others, first, m, tolerance, low, length, laws[0], laws[1]
         )
         begin = PAD
         if low > 0:  # without an item T can be one lower

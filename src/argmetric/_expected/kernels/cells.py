@@ -46,8 +46,11 @@ def law_boxes(p, q, indptr, selected, tolerance, box, laws):
         for side in range(2):
             law[0] = law[1] = law[PAD + 1] = law[PAD + 2] = 0.0
             law[PAD] = 1.0
+            # of one type: for constants numba would compile the callee once more
+            first, low, length = np.int64(0), np.int64(0), np.int64(1)
+            items, others, last = part_p[side], part_q[side], count[side]
             low, length, _ = add_labels(
-                part_p[side], part_q[side], 0, count[side], least, 0, 1, law, spare
+                items, others, first, last, least, low, length, law, spare
             )
             for a in range(length):
                 laws[place + a] = law[PAD + a]
@@ -108,8 +111,13 @@ def add_cells(indptr, selected, law_box, laws, tilts, weights, box, starts, chan
 def fill_counts(box, starts, k, n, first, counts):
     """Hits, k, positives and n of the cells first, first+1, … of all boxes."""
     size = counts.shape[1]
-    g = np.searchsorted(starts, first, side="right") - 1
-    place = 0
+    g, beyond, place = 0, starts.shape[0], 0
+    while g + 1 < beyond:  # starts[g] ≤ first < starts[beyond]
+        middle = (g + beyond) // 2
+        if starts[middle] <= first:
+            g = middle
+        else:
+            beyond = middle
     while place < size:
         width = box[g, 3]
         inside = first + place - starts[g]
