@@ -21,7 +21,7 @@ import argmetric
 
 PACKAGE = Path(argmetric.__file__).parent
 TESTS = next(p for p in Path(__file__).resolve().parents if p.name == "tests")
-DECORATORS = {"kernel", "borrowing", "inlined", "unfused"}
+DECORATORS = {"kernel", "borrowing", "inlined", "inner", "unfused"}
 
 
 @cache

@@ -43,6 +43,14 @@ def borrowing(function: Function) -> Function:
     return _compiled(function, _OPTIONS | _UNCOUNTED)
 
 
+def inner(function: Function) -> Function:
+    """A borrowing kernel that only kernels call: Python's way to it is not compiled.
+
+    For a small function that way takes longer to compile than the function itself.
+    """
+    return _compiled(function, _OPTIONS | _UNCOUNTED | {"no_cpython_wrapper": True})
+
+
 def unfused(function: Function) -> Function:
     """A kernel that rounds every product: to the bit what numpy gives."""
     return _compiled(function, _PLAIN)

@@ -19,7 +19,7 @@ import math
 import numpy as np
 
 from argmetric._expected.kernels.tolerances import TIE, TOLERANCE
-from argmetric._jit import kernel
+from argmetric._jit import inner, kernel
 from argmetric._jit.laws import PAD, add_labels, law_room
 
 SLACK = 1e-13  # rounding of a bound
@@ -27,7 +27,7 @@ NEIGHBOURS = 6  # items on either side of the first k whose laws are one step aw
 MAX_SUMS = 48  # of one segment; past them its whole curve is quicker
 
 
-@kernel
+@inner
 def mean_of_rates(kind, x, y):
     """Geometric (0) or harmonic (1) mean; 1 less the quadratic mean of errors (2)."""
     if kind == 0:
@@ -37,7 +37,7 @@ def mean_of_rates(kind, x, y):
     return 1.0 - math.sqrt(((1.0 - x) * (1.0 - x) + (1.0 - y) * (1.0 - y)) * 0.5)
 
 
-@kernel
+@inner
 def edge_values(kind, zero, n, k):
     """Values at t = 0 and at t = n for this k; 0 where they are left out."""
     if math.isnan(zero):
@@ -46,7 +46,7 @@ def edge_values(kind, zero, n, k):
     return at_none, mean_of_rates(kind, k / n, zero)
 
 
-@kernel
+@inner
 def fill_rates(first, n, inverse_t, inverse_u):
     """1/t and 1/(n-t) from t = first on."""
     for s in range(inverse_t.shape[0]):
@@ -55,7 +55,7 @@ def fill_rates(first, n, inverse_t, inverse_u):
         inverse_u[s] = 1.0 / max(n - t, 1.0)
 
 
-@kernel
+@inner
 def inner_range(a, low, length, n):
     """Entries of the misses, first and last + 1, for which 0 < t = a + r < n."""
     first = 1 if a + low == 0 else 0
@@ -63,7 +63,7 @@ def inner_range(a, low, length, n):
     return first, last
 
 
-@kernel
+@inner
 def expected_value(kind, zero, n, k, hits, hit_low, misses, miss_low, work):
     """Sum over both laws, not divided by the chance that the metric is defined."""
     length = misses.shape[0]
@@ -94,7 +94,7 @@ def expected_value(kind, zero, n, k, hits, hit_low, misses, miss_low, work):
     return value
 
 
-@kernel
+@inner
 def fill_more(kind, zero, n, k, hits, hit_low, misses, miss_low, work, gain, loss):
     """Worth of one more hit and cost of one more false alarm, by misses, over hits."""
     length = misses.shape[0]
@@ -123,7 +123,7 @@ def fill_more(kind, zero, n, k, hits, hit_low, misses, miss_low, work, gain, los
         gain[length - 1] += hits[-1] * (next_all - at_all)
 
 
-@kernel
+@inner
 def fill_fewer(kind, zero, n, k, hits, hit_low, misses, miss_low, work, gain, loss):
     """Worth of the last hit and cost of the last false alarm, by hits, over misses."""
     length = hits.shape[0]
@@ -152,7 +152,7 @@ def fill_fewer(kind, zero, n, k, hits, hit_low, misses, miss_low, work, gain, lo
         gain[length - 1] += misses[-1] * (at_all - next_all)
 
 
-@kernel
+@inner
 def both_worths(law, low, p, q, gain, loss):
     """E[y·gain] and E[(1-y)·loss] for one item of a law, by the law without it."""
     length = law.shape[0]
@@ -173,7 +173,7 @@ def both_worths(law, low, p, q, gain, loss):
     return worth, cost
 
 
-@kernel
+@inner
 def plausible_count(p, start, stop, n, kind, low, high):
     """The k that is best for the rates of expected counts: where to begin."""
     mean = 0.0
@@ -192,7 +192,7 @@ def plausible_count(p, start, stop, n, kind, low, high):
     return best
 
 
-@kernel
+@inner
 def extend(p, q, first, last, tolerance, box, law, spare):
     """Add labels first…last-1 to a law; `box` has its low and its length."""
     box[0], box[1], _ = add_labels(
@@ -200,7 +200,7 @@ def extend(p, q, first, last, tolerance, box, law, spare):
     )
 
 
-@kernel
+@inner
 def begin(p, q, first, last, tolerance, box, law, spare):
     """The law of labels first…last-1 alone."""
     law[:] = 0.0
@@ -209,7 +209,7 @@ def begin(p, q, first, last, tolerance, box, law, spare):
     extend(p, q, first, last, tolerance, box, law, spare)
 
 
-@kernel
+@inner
 def copy_law(box, law, other_box, other):
     """Copy a law with the zeros around it."""
     other_box[0], other_box[1] = box[0], box[1]
@@ -313,7 +313,7 @@ def best_of_rates(p, q, indptr, sizes, kind, zero, low, high, floor, extra, out)
         out[0, g], out[1, g], out[2, g], out[3, g] = best, value[best], at_extra, sums
 
 
-@kernel
+@inner
 def bounds_above(p, q, k, last, top, law, gain, loss, value, bound):
     """Bound E above k; returns the last count that can still be the best.
 
@@ -334,7 +334,7 @@ def bounds_above(p, q, k, last, top, law, gain, loss, value, bound):
     return last
 
 
-@kernel
+@inner
 def bounds_below(p, q, k, first, bar, law, gain, loss, value, bound):
     """Bound E below k, as far down as a bound reaches the bar."""
     level, i, run = value[k], k, 1
@@ -352,7 +352,7 @@ def bounds_below(p, q, k, first, bar, law, gain, loss, value, bound):
     return first
 
 
-@kernel
+@inner
 def next_count(value, bound, first, last, best, top, bar):
     """The count with the highest bound of those that can be the best; how many."""
     found, count, highest = best, 0, -np.inf

@@ -15,7 +15,7 @@ import math
 
 import numpy as np
 
-from argmetric._jit import borrowing, inlined
+from argmetric._jit import borrowing, inlined, inner
 
 # Slots of a rule.
 RULE, METRIC, B2, CEILING, START = 0, 1, 2, 3, 4
@@ -48,7 +48,7 @@ KEPT = 0.25  # of `forget` positives, after an alarm
 HEARD = 8.0  # rows of a bin, and times the model's share in it, that make a witness
 
 
-@borrowing
+@inner
 def sigmoid(z):
     """1/(1 + e^-z) without overflow, and without a branch to guess wrongly."""
     e = math.exp(-abs(z))
@@ -56,7 +56,7 @@ def sigmoid(z):
     return large if z >= 0.0 else e * large
 
 
-@borrowing
+@inner
 def logit(p):
     """log(p/(1-p)), infinite at 0 and 1."""
     if p <= 0.0:
@@ -66,7 +66,7 @@ def logit(p):
     return math.log(p) - math.log1p(-p)
 
 
-@borrowing
+@inner
 def level(s, tp, k, t, n):
     """-(∂Φ/∂k)/(∂Φ/∂tp) at these counts, within [0, 1]; -1 where it is undefined."""
     metric = int(s[METRIC])
@@ -109,7 +109,7 @@ def level(s, tp, k, t, n):
     return min(max(top / bottom, 0.0), 1.0)
 
 
-@borrowing
+@inner
 def shrunk_level(s, tp, k, t, n, mass, centre, rare):
     """The level with `mass` pseudo-counts at `centre`."""
     if rare is None or s[METRIC] == F_FAMILY:
@@ -197,7 +197,7 @@ def fofo(s, p, y, w):
         plan(s)
 
 
-@borrowing
+@inner
 def excess(s, b, goal, scale):
     """Hits above the level in bin b: S_b - L·n_b, the hits shrunk to expectation."""
     bins = int(s[BINS])
@@ -209,7 +209,7 @@ def excess(s, b, goal, scale):
     return found - goal * rows
 
 
-@borrowing
+@inner
 def place_inside(share, lower, upper, pull, centre, cells):
     """Where `share` of the weight between two bin centres lies, in bins from the edge.
 
@@ -243,7 +243,7 @@ def memory(s):
     return max(s[FORGET], s[GROW] * (s[FOUND] - s[SETTLED]))
 
 
-@borrowing
+@inner
 def look_for_change(s):
     """Where labels near the cut contradict the bins, forget most of what these hold.
 
@@ -265,7 +265,7 @@ def look_for_change(s):
         s[SURPLUS] = s[SPREAD] = s[SEEN] = 0.0
 
 
-@borrowing
+@inner
 def expect(s):
     """Rates of positives that the bins let expect, for the next look at changes.
 
@@ -284,7 +284,7 @@ def expect(s):
         s[HEADER + 3 * bins + b] = rate
 
 
-@borrowing
+@inner
 def evidence(s, cut, centre):
     """How far the rows between two cuts contradict the model's probabilities, 0 to 1.
 
@@ -400,7 +400,7 @@ def count(s, z, y, w, rare):
         s[UNIT] = 1.0
 
 
-@borrowing
+@inner
 def slide(s, predicted, y, w):
     """Take the decision that leaves the window out of the counts (OFO)."""
     ring = HEADER + 2 * int(s[PLACE])
@@ -443,7 +443,7 @@ def update_histogram(s, z, p, y, w, rare):
         recompute(s, rare)
 
 
-@inlined
+@inner
 def update_usual(s, z, p, predicted, y, w):
     """Let the usual rule see the label of a row for which it decided `predicted`."""
     s[ROWS] += 1.0

@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from argmetric._jit import borrowing, inlined
+from argmetric._jit import borrowing, inlined, inner
 from argmetric._jit.lanes import four, over_root, put, two
 from argmetric.stream.kernels.rules import (
     decide,
@@ -38,7 +38,7 @@ FIRST_ROW, ONE_ROW = np.uint64(0), np.uint64(1)  # unsigned: none from the end
 STRIDE, PLAIN_STEPS, SQUARES = np.uint64(10), np.uint64(4), np.uint64(6)
 
 
-@borrowing
+@inner
 def record(model, history, theta):
     """Write down the counts and a threshold; thin the record by half when full."""
     place = int(model[LENGTH])
@@ -68,7 +68,7 @@ def tally(model, predicted, positive, w):
     return model[STEPS] >= model[RECORD]
 
 
-@borrowing
+@inner
 def learn_averages(model, weights):
     """Advance the weights of the averages; returns the factors of δ for v_A and v_B.
 
@@ -103,7 +103,7 @@ def learn_averages(model, weights):
     return first, second
 
 
-@borrowing
+@inner
 def age(model, weights, first, last):
     """Let the sums of squares fade: newer squares count more, rescaled when large."""
     model[LATE] *= model[LATE_GROWTH]
@@ -114,7 +114,7 @@ def age(model, weights, first, last):
         model[LATE] = 1.0
 
 
-@borrowing
+@inner
 def move(weights, j, delta, first, second):
     """w_j ← w_j + δ, and its averages with it."""
     weights[0, j] += delta
@@ -124,7 +124,7 @@ def move(weights, j, delta, first, second):
         weights[3, j] -= second * delta
 
 
-@borrowing
+@inner
 def descend(model, weights, j, x, slope, rate, first, second):
     """One step of one feature, by SGD or AdaGrad."""
     g = slope * x
@@ -282,7 +282,7 @@ def linear_dense(
             record(model, history, threshold(s, rare))
 
 
-@borrowing
+@inner
 def rescale(model, weights):
     """Bring the units of the mixture's averages and squares back to 1."""
     for start in range(0, weights.shape[0], STRIDE):
