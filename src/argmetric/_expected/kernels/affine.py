@@ -122,9 +122,9 @@ def affine_curves(
         laws[0, PAD] = 1.0
         tolerance = TOLERANCE * min(1.0, mean)
         # of one type: for constants numba would compile the callee once more
-        first, low, length = np.int64(0), np.int64(0), np.int64(1)
+        origin, low, length = np.int64(0), np.int64(0), np.int64(1)
         low, length, _ = add_labels(
-            items, others, first, m, tolerance, low, length, laws[0], laws[1]
+            items, others, origin, m, tolerance, low, length, laws[0], laws[1]
         )
         begin = PAD
         if low > 0:  # without an item T can be one lower
