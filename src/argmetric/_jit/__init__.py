@@ -109,6 +109,8 @@ class _Notice(event.Listener):  # type: ignore[misc]
         self.collected = False
 
     def on_start(self, event: Any) -> None:
+        if not _is_ours(event):
+            return
         if self.depth == 0:
             self.began = time.perf_counter()
             self.collected = gc.isenabled()
@@ -117,6 +119,8 @@ class _Notice(event.Listener):  # type: ignore[misc]
         self._look(time.perf_counter() - self.began)
 
     def on_end(self, event: Any) -> None:
+        if not _is_ours(event):
+            return
         self.depth -= 1
         now = time.perf_counter() - self.began
         self._look(now)
@@ -132,6 +136,12 @@ class _Notice(event.Listener):  # type: ignore[misc]
                 "argmetric: compiling for this machine, once; later runs start at once",
                 file=sys.stderr,
             )
+
+
+def _is_ours(event: Any) -> bool:
+    """Whether a kernel of this package is compiled, not one of somebody else's."""
+    function = event.data["dispatcher"].py_func
+    return str(function.__module__).startswith("argmetric.")
 
 
 NOTICE = _Notice()
