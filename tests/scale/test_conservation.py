@@ -121,7 +121,7 @@ def test_values_that_change_between_looks_are_noticed(folder, monkeypatch):
         score = pc.multiply(batch.column(i), 1.0 - 1e-15 * (len(looks) > 1))
         return batch.set_column(i, "score", score)
 
-    limits = (tune_stage, "FEW"), (train_stage, "MOST_ROWS_IN_MEMORY")
+    limits = (tune_stage, "ROWS_SCANNED_WHOLE"), (train_stage, "MOST_ROWS_IN_MEMORY")
     for verb, limit in zip(("tune", "fit"), limits, strict=True):
         with monkeypatch.context() as patched:
             patched.setattr(*limit, 10)

@@ -184,7 +184,7 @@ def test_new_groups_have_the_spread_of_two_samples():
     rng = np.random.default_rng(0)
     value = rng.random((80, 1))
     sampler = GroupSampler(
-        np.zeros(1, int), _resample.Sums(None, None, value, value**0)
+        np.zeros(1, int), _resample.SampleSums(None, None, value, value**0)
     )
     drawn = sampler.new_scores(am.FBeta(1), np.zeros(80, int), 20_000, rng)
     assert drawn.mean() == pytest.approx(value.mean(), abs=0.002)
