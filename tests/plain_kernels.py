@@ -208,31 +208,6 @@ def harmonic_curves(
             inverse = q[item] * inverse[:-jt] + p[item] * inverse[jt:]
 
 
-def miss_curves(
-    p: Floats,
-    q: Floats,
-    indptr: Integers,
-    base: Floats,
-    dk: float,
-    dt: float,
-    out: Floats,
-) -> None:
-    """E[tp / (base + dk·k + dt·misses)] for every k ≥ 1 of every segment."""
-    for g in range(indptr.size - 1):
-        low, law, place = 0, np.ones(1), indptr[g] + g
-        out[place] = 0.0
-        hits = np.cumsum(p[indptr[g] : indptr[g + 1]])
-        steps = dt * np.arange(hits.size + 1.0)
-        for k in range(hits.size, 0, -1):
-            below = base[g] + dk * k + dt * low + steps[: law.size]
-            out[place + k] = hits[k - 1] * (law / below).sum()
-            item = indptr[g] + k - 1
-            law = np.convolve(law, (q[item], p[item]))
-            if k % 32 == 0:
-                kept = np.flatnonzero(law > 1e-18)
-                low, law = low + int(kept[0]), law[kept[0] : kept[-1] + 1]
-
-
 def table_moments(
     p: Floats,
     q: Floats,

@@ -268,26 +268,6 @@ def test_smooth_curves_equal_those_of_the_whole_law(form, implicit, monkeypatch)
 
 
 @pytest.mark.parametrize("law", LAWS)
-@pytest.mark.parametrize("steps", [(1.0, 1.0), (0.3, 2.0)])
-def test_miss_curves(law, steps):
-    p, q, indptr = segments(law, [1, 0, 2, 33, 150])
-    base = np.array([0.0, 1.0, 0.0, 2.5, 0.0])
-
-    def arguments():
-        return (p, q, indptr, base, *steps, np.full(p.size + 5, np.nan))
-
-    both("miss_curves", arguments, -1)
-    out = arguments()
-    compiled.miss_curves(*out)
-    part = slice(indptr[3], indptr[4])
-    misses = reference.laws(p[part][::-1], q[part][::-1])
-    for k in (1, 17, 33):
-        below = 2.5 + steps[0] * k + steps[1] * np.arange(34 - k)
-        expected = p[part][:k].sum() * (misses[33 - k] / below).sum()
-        assert out[-1][indptr[3] + 3 + k] == pytest.approx(expected, rel=1e-12)
-
-
-@pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize("steps", [(1, 1), (1, 4), (4, 1)])
 def test_harmonic_curves(law, steps):
     p, q, indptr = segments(law, [1, 2, 33, 90, 3])

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 from argmetric._lazy import lazy_names
 
 if TYPE_CHECKING:
+    from argmetric._expected._affine_search import CountRange as CountRange
     from argmetric._expected._curves import compiled as compiled
     from argmetric._expected._curves import error_of as error_of
     from argmetric._expected._curves import expected_curves as expected_curves
-    from argmetric._expected._curves import plan_of as plan_of
     from argmetric._expected._hermite import bernoulli_cumulants as bernoulli_cumulants
     from argmetric._expected._items import MOST_COUNTS as MOST_COUNTS
     from argmetric._expected._items import Array as Array
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from argmetric._expected._long import choose_in_long as choose_in_long
     from argmetric._expected._powers import PlacedSums as PlacedSums
     from argmetric._expected._search import Choice as Choice
-    from argmetric._expected._search import CountRange as CountRange
     from argmetric._expected._search import choose_counts as choose_counts
     from argmetric._expected._search import choose_on_curves as choose_on_curves
     from argmetric._expected._search import has_search as has_search
+    from argmetric._expected._search import plan_of as plan_of
     from argmetric._expected._tables import Tables as Tables
     from argmetric._expected._tables import by_size as by_size
     from argmetric._expected._tables import short_curve as short_curve
@@ -41,11 +41,11 @@ if TYPE_CHECKING:
 __getattr__, __dir__, __all__ = lazy_names(
     __name__,
     {
+        "_affine_search": ("CountRange",),
         "_curves": (
             "compiled",
             "error_of",
             "expected_curves",
-            "plan_of",
         ),
         "_hermite": ("bernoulli_cumulants",),
         "_items": (
@@ -63,11 +63,11 @@ __getattr__, __dir__, __all__ = lazy_names(
         ),
         "_powers": ("PlacedSums",),
         "_search": (
-            "CountRange",
             "Choice",
             "choose_counts",
             "choose_on_curves",
             "has_search",
+            "plan_of",
         ),
         "_tables": (
             "Tables",

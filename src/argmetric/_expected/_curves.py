@@ -26,9 +26,7 @@ from argmetric._expected._tables import (
 from argmetric._expected.plan import (
     QUADRATURE_VARIANCE,
     SHARED_TABLE_ROWS,
-    Plan,
     is_short,
-    plan,
     runs_in_numpy,
     table_rows,
 )
@@ -109,20 +107,6 @@ def harmonic_steps(metric: Metric) -> tuple[int, int] | None:
     if not isinstance(metric.form, RatioForm) or math.isnan(metric.zero_division):
         return None
     return small_fraction(metric.form)
-
-
-def plan_of(segment: Segments, metric: Metric, method: Method, groups: int) -> Plan:
-    """The route of one segment, which is the only one or stands for many groups."""
-    form = usable_form(metric, segment)
-    return plan(
-        metric,
-        form,
-        segment.p.size,
-        float(segment.p @ segment.q),
-        groups=groups,
-        harmonic=form is not None and harmonic_steps(metric) is not None,
-        method=method,
-    )
 
 
 def error_of(curve: list[float]) -> float:
@@ -218,8 +202,7 @@ def regular_curves(
     """Curves of segments too long for tables, by the driver of the metric's form."""
     out = np.zeros(segments.p.size + segments.n_segments)
     if isinstance(form, RatioForm):
-        many = backend is not numpy_twins()
-        ratio_curves(segments, form, out, backend, item_by_item=many)
+        ratio_curves(segments, form, out, backend)
     elif isinstance(form, ItemForm):
         item_curves(segments, form, out, backend)
     elif isinstance(form, AffineForm):

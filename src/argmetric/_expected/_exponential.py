@@ -8,7 +8,7 @@ from types import ModuleType
 import numpy as np
 
 from argmetric._expected.kernels.nodes import exponential_sum
-from argmetric._expected.plan import as_jaccard_like, by_item_law, by_miss_law
+from argmetric._expected.plan import by_item_law
 from argmetric._input.segments import Segments
 from argmetric._input.types import Floats, Integers
 from argmetric.metrics import ItemForm, RatioForm
@@ -32,41 +32,9 @@ def choose_nodes(
 
 
 def ratio_curves(
-    segments: Segments,
-    form: RatioForm,
-    out: Floats,
-    backend: ModuleType,
-    *,
-    item_by_item: bool,
-) -> None:
-    """Curves of (c·counts)/(d·counts), 0/0 taken as 0, into `out`.
-
-    `item_by_item` allows what is slow in numpy.
-    """
-    d0, _, d2, d3 = form.d
-    if not (as_jaccard_like(form) and item_by_item):
-        ratio_sums(segments, form, out, backend)
-        return
-    moments = np.empty((segments.n_segments, 2))
-    backend.segment_moments(segments.p, segments.q, segments.indptr, moments)
-    narrow = by_miss_law(moments[:, 1])
-    for chosen in (np.flatnonzero(narrow), np.flatnonzero(~narrow)):
-        if chosen.size:
-            part = segments.take(chosen)
-            curves = part.empty_curves()
-            if narrow[chosen[0]]:
-                base = d0 * part.sizes.astype(np.float64)
-                backend.miss_curves(part.p, part.q, part.indptr, base, d2, d3, curves)
-                curves *= form.c[1]
-            else:
-                ratio_sums(part, form, curves, backend)
-            segments.put(chosen, curves, out)
-
-
-def ratio_sums(
     segments: Segments, form: RatioForm, out: Floats, backend: ModuleType
 ) -> None:
-    """Curves of (c·counts)/(d·counts) by exponential sums."""
+    """Curves of (c·counts)/(d·counts), 0/0 taken as 0, by exponential sums."""
     low, high = form.denominator_range(segments.lengths, segments.sizes)
     chosen, ends, nodes, weights = choose_nodes(1.0, low, high)
     d0, d1, d2, d3 = form.d

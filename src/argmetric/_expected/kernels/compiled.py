@@ -1,7 +1,8 @@
 """The compiled kernels under one name, beside their numpy twins in `reference`."""
 # ruff: noqa: F401
 
-from argmetric._expected.kernels.affine import affine_curves, miss_curves, smooth_curves
+from argmetric._expected.kernels.affine import affine_curves, smooth_curves
+from argmetric._expected.kernels.affine_search import best_of_affine
 from argmetric._expected.kernels.cells import (
     add_cells,
     cell_moments,
@@ -12,6 +13,7 @@ from argmetric._expected.kernels.cells import (
     trim_boxes,
 )
 from argmetric._expected.kernels.exponential import hit_curves, ratio_curves
+from argmetric._expected.kernels.miss_search import best_of_misses
 from argmetric._expected.kernels.rates import best_of_rates
 from argmetric._expected.kernels.screen import (
     laws_at,
