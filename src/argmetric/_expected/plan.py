@@ -56,7 +56,7 @@ WHOLE_LAW_ROWS = 5000
 # Groups and long vectors below it are searched for their best count, by bounds instead
 # of a curve, if the metric is affine in tp or like Jaccard's. At a variance of 40: F1
 # 160 ns a row by the search and 300 by its curve, kappa 160 and 660. At 300: F1 180 and
-# 240, kappa 170 and 270. At 1,000: F1 200 and 210, Jaccard 135 and 234, MCC 211 and 147.
+# 240, kappa 170 and 270. At 1,000: F1 200 and 210, Jaccard 140 and 230, MCC 210, 150.
 SEARCH_VARIANCE = 1000.0
 # Functions of the counts: from here on eight points err by less than 1e-10. At a
 # variance of 60: 5 µs a row by quadrature, 11 by whole laws; 4 and 42 at 200.
