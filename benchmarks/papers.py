@@ -12,11 +12,13 @@ the sections of the other benchmarks, which need the data that they need.
 from __future__ import annotations
 
 import difflib
+import json
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from harness import ROOT
 from papers_parts import (
     daume2009,
     daume2009_tables,
@@ -31,6 +33,8 @@ from papers_parts import (
 )
 from papers_parts.claim import PAPERS, Claim
 
+STORED = ROOT / "docs" / "papers.jsonl"
+DATA_FOLDERS = (ROOT.parent / "shared" / "data", ROOT / "data")
 CLAIMS: tuple[Claim, ...] = (
     *jansche2007.CLAIMS,
     *jansche2005.CLAIMS,
@@ -49,13 +53,38 @@ def entries(names: Sequence[str] = ()) -> list[dict[str, Any]]:
     return [runner.entry(claim) for claim in chosen(names)]
 
 
-def run(
-    names: Sequence[str], *, fast: bool, data: Path | None
-) -> Iterator[dict[str, Any]]:
+def use_data(given: Path | None) -> str:
+    """Choose the folder of the data sets for all experiments; return what to tell."""
+    named = os.environ.get("ARGMETRIC_DATA")
+    if given is not None or named:
+        folder = Path(given or named or "")
+        if not folder.is_dir():
+            who = "--data" if given is not None else "ARGMETRIC_DATA"
+            raise NotADirectoryError(f"{who} names {folder}, which is not a folder")
+        os.environ["ARGMETRIC_DATA"] = str(folder)
+        return f"data sets are looked for in {folder}"
+    for folder in DATA_FOLDERS:
+        if folder.is_dir():
+            os.environ["ARGMETRIC_DATA"] = str(folder)
+            return f"data sets are looked for in {folder}"
+    return (
+        f"no folder of data sets: ARGMETRIC_DATA is not set, and there is no "
+        f"{' and no '.join(map(str, DATA_FOLDERS))}. Claims that need one are not run, "
+        "and say where it is published"
+    )
+
+
+def run(names: Sequence[str], *, fast: bool) -> Iterator[dict[str, Any]]:
     """What was found, claim by claim."""
-    if data is not None:
-        os.environ["ARGMETRIC_DATA"] = str(data)
     return runner.run(chosen(names), fast=fast)
+
+
+def stored_verdicts() -> dict[str, str]:
+    """The verdicts of the page in the docs, by claim."""
+    if not STORED.is_file():
+        return {}
+    lines = map(json.loads, STORED.read_text(encoding="utf-8").splitlines())
+    return {one["name"]: one["verdict"] for one in lines}
 
 
 def chosen(names: Sequence[str]) -> list[Claim]:

@@ -1,8 +1,17 @@
 """What a claim is, and how its verdict follows from its figures.
 
-A claim asks one or more questions of the figures that its experiment returns. All
-answered yes: it holds. All no: it does not hold. Else it holds in part. A question of
-an estimate stays open where the 95 % interval has both answers in it.
+A claim asks one or more questions of the figures that its experiment returns. Each is
+answered "so", "not so", or, where the 95 % interval of an estimate has both answers in
+it, "open". Then the verdict is
+
+- holds: every answer is "so";
+- does not hold: every answer is "not so";
+- open: no answer is "so", and at least one is open;
+- in part: some answers are "so", and others are not;
+- fast: not decided: a fast run left a question out or left one open, and a full run may
+  answer it. Nothing is concluded from a part of the questions;
+- not a claim: the paper states no such thing, or only defines it. The figures are
+  shown with the reason, and no question is judged.
 """
 
 from __future__ import annotations
@@ -27,7 +36,18 @@ PAPERS = {
 }
 GENERATED = "generated"
 HOLDS, IN_PART, DOES_NOT_HOLD = "holds", "in part", "does not hold"
+OPEN, NOT_A_CLAIM, NOT_DECIDED = "open", "not a claim", "fast: not decided"
 NOT_RUN, FAILED = "not run", "failed"
+VERDICTS = (
+    HOLDS,
+    IN_PART,
+    DOES_NOT_HOLD,
+    OPEN,
+    NOT_A_CLAIM,
+    NOT_DECIDED,
+    NOT_RUN,
+    FAILED,
+)
 Answer = Literal["so", "not so", "open"]
 
 
@@ -59,7 +79,8 @@ Figures = Mapping[str, Figure]
 class Ask:
     """A question of one figure: is it what the claim needs it to be?
 
-    A fast run may leave out what only full runs are asked.
+    A fast run leaves out the questions that are `full_only`, even where it has a figure
+    for them.
     """
 
     figure: str
@@ -72,6 +93,16 @@ class Ask:
             values = [figure.low, figure.value, figure.high]
         found = {met(float(value), self.target) for value in values}
         return "open" if len(found) == 2 else "so" if found == {True} else "not so"
+
+    def wrong(self, low: float = -np.inf, high: float = np.inf) -> float | None:
+        """A value from `low` to `high` that answers "not so"; None: it cannot fail."""
+        for bound in self.target[1:]:
+            step = max(1.0, abs(bound))
+            for value in (bound - step, bound + step):
+                inside = min(max(value, low), high)
+                if np.isfinite(inside) and not met(inside, self.target):
+                    return inside
+        return None
 
     def told(self, figure: Figure) -> str:
         return f"{self.figure} {shown(figure)} (asked {described(self.target)})"
@@ -94,7 +125,9 @@ class Claim:
     """One thing that a paper says, and the experiment that asks whether it is so.
 
     `printed` are the paper's figures, by the names of ours where there are such.
-    `measure` is told whether to be fast, and returns our figures.
+    `measure` is told whether to be fast, and returns our figures. `fails_on` returns
+    figures of a case made to fail the claim: a broken algorithm, or data without what
+    the claim needs. `not_a_claim` says why an entry is no claim of the paper.
     """
 
     name: str
@@ -106,6 +139,8 @@ class Claim:
     seeds: str = "none"
     printed: Mapping[str, str] = field(default_factory=dict)
     remark: str = ""
+    fails_on: Callable[[], Figures] | None = None
+    not_a_claim: str = ""
 
     @property
     def paper(self) -> str:
@@ -113,20 +148,31 @@ class Claim:
 
     def verdict(self, figures: Figures, *, fast: bool) -> tuple[str, str]:
         """The verdict, and the questions by how they were answered."""
-        by_answer: dict[Answer, list[str]] = {}
+        if self.not_a_claim:
+            return NOT_A_CLAIM, self.not_a_claim
+        told: dict[str, list[str]] = {}
         for ask in self.asks:
-            if fast and ask.full_only and ask.figure not in figures:
+            if fast and ask.full_only:
+                told.setdefault("left out", []).append(ask.figure)
                 continue
             figure = figures[ask.figure]
-            by_answer.setdefault(ask.answer(figure), []).append(ask.told(figure))
+            told.setdefault(ask.answer(figure), []).append(ask.told(figure))
         why = "; ".join(
-            f"{answer}: {', '.join(by_answer[answer])}"
-            for answer in ("not so", "open", "so")
-            if answer in by_answer
+            f"{answer}: {', '.join(told[answer])}"
+            for answer in ("not so", "open", "so", "left out")
+            if answer in told
         )
-        if set(by_answer) == {"so"}:
-            return HOLDS, why
-        return DOES_NOT_HOLD if set(by_answer) == {"not so"} else IN_PART, why
+        return _verdict(set(told), fast=fast), why
+
+
+def _verdict(answers: set[str], *, fast: bool) -> str:
+    if fast and answers & {"left out", "open"}:
+        return NOT_DECIDED
+    if answers == {"so"}:
+        return HOLDS
+    if answers == {"not so"}:
+        return DOES_NOT_HOLD
+    return IN_PART if "so" in answers else OPEN
 
 
 def shown(figure: Figure) -> str:

@@ -20,8 +20,6 @@ from papers_parts.claim import (
     Figures,
 )
 
-DIGITS = 6  # of a stored figure
-
 
 def entry(claim: Claim) -> dict[str, Any]:
     """What is declared of a claim."""
@@ -70,6 +68,16 @@ def outcome(claim: Claim, *, fast: bool) -> dict[str, Any]:
     }
 
 
+def judged_again(claim: Claim, stored: dict[str, Any]) -> dict[str, Any]:
+    """A stored result, in the words and by the rules that are declared now."""
+    again = {**stored, **entry(claim)}
+    if stored["verdict"] in (NOT_RUN, FAILED):
+        return again
+    figures = {name: _figure(one) for name, one in stored["ours"].items()}
+    again["verdict"], again["why"] = claim.verdict(figures, fast=stored["fast"])
+    return again
+
+
 def _where(problem: Exception) -> str:
     last = traceback.extract_tb(problem.__traceback__)[-1]
     return f"{last.filename.rsplit('/', 1)[-1]}:{last.lineno}"
@@ -84,4 +92,14 @@ def _stored(figure: Figure) -> dict[str, Any]:
 
 
 def _number(value: float) -> float | None:
-    return float(f"{value:.{DIGITS}g}") if math.isfinite(value) else None
+    return float(value) if math.isfinite(value) else None
+
+
+def _figure(stored: dict[str, Any]) -> Figure:
+    if stored["interval"] is None:
+        return _float(stored["value"])
+    return Estimate(*map(_float, (stored["value"], *stored["interval"])))
+
+
+def _float(value: float | None) -> float:
+    return math.nan if value is None else value

@@ -20,7 +20,7 @@ def results(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """Results, or errors, that the experiments are made to give."""
     given: list[Any] = []
 
-    def run(names: tuple[str, ...], *, fast: bool, data: Path | None) -> Any:
+    def run(names: tuple[str, ...], *, fast: bool) -> Any:
         for one in given:
             if isinstance(one, BaseException):
                 raise one
@@ -28,13 +28,16 @@ def results(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
     with _commands._experiments(None) as experiments:
         monkeypatch.setattr(experiments, "run", run)
+        monkeypatch.setattr(experiments, "use_data", lambda data: "data in FOLDER")
+        monkeypatch.setattr(experiments, "stored_verdicts", lambda: {THEOREM: "holds"})
     return given
 
 
 def result(name: str, verdict: str, **ours: float) -> dict[str, Any]:
     figures = {k: {"value": v, "interval": None} for k, v in ours.items()}
     told = {"says": "It is so.", "place": "Page 1", "printed": {"a": ".5"}}
-    told |= {"remark": "", "asked": {"a": ">= 0.5"}}
+    told |= {"remark": "", "asked": {"a": ">= 0.5"}, "data": "B stands in for A"}
+    told |= {"seeds": "one"}
     why = "not so: a 0.25 (asked >= 0.5)" if ours else "no data"
     return {"name": name, **told, "ours": figures, "verdict": verdict, "why": why}
 
@@ -59,18 +62,24 @@ def test_a_failed_experiment_is_told_by_the_exit_code(
     assert [line.rstrip() for line in told.out.splitlines()] == [
         f"{THEOREM}: does not hold",
         "claim    It is so. (Page 1)",
+        "data     B stands in for A; drawn: one",
         "not so   a 0.25 (asked >= 0.5)",
         "besides  b 1",
         "paper    a .5",
         f"{FOOTNOTE}: not run",
         "claim  It is so. (Page 1)",
+        "data   B stands in for A; drawn: one",
         "why    no data",
         "paper  a .5",
     ]
     assert told.err.splitlines() == [
+        "argmetric: data in FOLDER",
         f"argmetric: 1 of 2, 0 s: {THEOREM}",
         f"argmetric: 2 of 2, 0 s: {FOOTNOTE}",
         "argmetric: does not hold 1, not run 1",
+        f"argmetric: not run, no data: {FOOTNOTE}",
+        "argmetric: not the paper's own data: B stands in for A",
+        f"argmetric: {THEOREM}: does not hold, and in docs/papers.jsonl holds",
     ]
     results[1] = result(FOOTNOTE, "failed")
     assert main(["papers", "run", THEOREM, FOOTNOTE]) == 1
@@ -99,10 +108,50 @@ def test_what_is_not_there_is_refused(
     assert "did you mean jansche2007-footnote-3" in capsys.readouterr().err
     assert main(["papers", "list", "--benchmarks", str(tmp_path)]) == 2
     told = capsys.readouterr().err
-    assert (
-        f"no papers.py in {tmp_path}: these experiments come with the sources" in told
-    )
+    assert f"no papers.py in {tmp_path}: the experiments come with the sources" in told
     assert "--benchmarks argmetric/benchmarks" in told
+    assert main(["papers", "run", FOOTNOTE, "--data", str(tmp_path / "no")]) == 2
+    assert "--data names" in capsys.readouterr().err
+
+
+def test_a_fast_run_tells_what_it_left_out(
+    results: list[Any], capsys: pytest.CaptureFixture[str]
+) -> None:
+    results.append(result(THEOREM, "fast: not decided", a=0.25))
+    results[0]["why"] += "; left out: b"
+    assert main(["papers", "run", THEOREM, "--fast"]) == 0
+    told = capsys.readouterr()
+    assert "left out  b" in told.out
+    assert f"argmetric: decided only without --fast: {THEOREM}" in told.err
+    assert "docs/papers.jsonl" not in told.err
+
+
+def test_a_checkout_is_found_from_any_folder_in_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    beside = Path(__file__).parents[2] / "benchmarks"
+    monkeypatch.chdir(tmp_path)
+    assert _commands._folder(None) == beside
+    inside = tmp_path / "docs" / "deep"
+    inside.mkdir(parents=True)
+    (tmp_path / "benchmarks" / "papers_parts").mkdir(parents=True)
+    (tmp_path / "benchmarks" / "papers.py").touch()
+    monkeypatch.chdir(inside)
+    assert _commands._folder(None) == tmp_path / "benchmarks"
+
+
+def test_outside_of_a_checkout_the_way_to_one_is_told(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    installed = tmp_path / "lib" / "site-packages" / "argmetric" / "__init__.py"
+    monkeypatch.setattr(_commands.argmetric, "__file__", str(installed))
+    assert main(["papers", "run"]) == 2
+    told = " ".join(capsys.readouterr().err.split())
+    assert f"no benchmarks/papers.py in {tmp_path}, above it or beside" in told
+    assert "Run `git clone https://github.com/argmetric/argmetric`" in told
 
 
 def test_the_path_is_left_as_it_was() -> None:

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
+import json
+import math
+import os
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -57,7 +62,7 @@ def test_every_paper_has_claims_of_its_own_name(papers: Any) -> None:
 
 
 def test_a_verdict_follows_from_the_figures(papers: Any) -> None:
-    from papers_parts.claim import Estimate, at_least, at_most, within
+    from papers_parts.claim import at_least, at_most, within
 
     def verdict(*asks: Any, fast: bool = False, **figures: Any) -> tuple[str, str]:
         return claim(papers, lambda fast: {}, *asks).verdict(figures, fast=fast)
@@ -74,18 +79,97 @@ def test_a_verdict_follows_from_the_figures(papers: Any) -> None:
         "not so: share 18.8 (asked >= 99), gap nan (asked 0.5 to 0.7); so: error 0 "
         "(asked <= 1e-09)",
     )
-    gain = at_least("gain", 0.0)
-    assert verdict(gain, gain=Estimate(1.0, -0.5, 2.5)) == (
-        "in part",
-        "open: gain 1 (-0.5 to 2.5) (asked >= 0)",
-    )
-    assert verdict(gain, gain=Estimate(1.0, 0.5, 1.5))[0] == "holds"
-    assert verdict(gain, gain=Estimate(-1.0, -1.5, -0.5))[0] == "does not hold"
-    more = at_least("more", 1, full_only=True)
-    assert verdict(gain, more, fast=True, gain=1.0)[0] == "holds"
-    assert verdict(gain, more, fast=True, gain=1.0, more=0.0)[0] == "in part"
     with pytest.raises(KeyError):
-        verdict(gain, more, gain=1.0)
+        verdict(at_least("gain", 0.0), share=1.0)
+
+
+def test_a_claim_with_no_question_answered_so_is_open(papers: Any) -> None:
+    from papers_parts.claim import Estimate, at_least
+
+    asks = at_least("a", 0.0), at_least("b", 0.0)
+    so, not_so = Estimate(1.0, 0.5, 1.5), Estimate(-1.0, -1.5, -0.5)
+    unsure = Estimate(1.0, -0.5, 2.5)
+
+    def verdict(a: Any, b: Any, *, fast: bool = False) -> tuple[str, str]:
+        one = claim(papers, lambda fast: {}, *asks)
+        return one.verdict({"a": a, "b": b}, fast=fast)
+
+    assert verdict(so, so)[0] == "holds"
+    assert verdict(not_so, not_so)[0] == "does not hold"
+    assert verdict(so, not_so)[0] == verdict(so, unsure)[0] == "in part"
+    assert verdict(unsure, unsure)[0] == verdict(not_so, unsure)[0] == "open"
+    assert verdict(not_so, unsure)[1] == (
+        "not so: a -1 (-1.5 to -0.5) (asked >= 0); open: b 1 (-0.5 to 2.5) (asked >= 0)"
+    )
+    assert verdict(so, unsure, fast=True)[0] == "fast: not decided"
+    assert verdict(so, not_so, fast=True)[0] == "in part"
+
+
+def test_a_fast_run_decides_nothing_from_a_part_of_the_questions(papers: Any) -> None:
+    from papers_parts.claim import at_least
+
+    asks = at_least("gain", 0.0), at_least("more", 1, full_only=True)
+    one = claim(papers, lambda fast: {}, *asks)
+    left_out = "fast: not decided", "so: gain 1 (asked >= 0); left out: more"
+    assert one.verdict({"gain": 1.0}, fast=True) == left_out
+    assert one.verdict({"gain": 1.0, "more": 0.0}, fast=True) == left_out
+    assert one.verdict({"gain": 1.0, "more": 0.0}, fast=False)[0] == "in part"
+    with pytest.raises(KeyError):
+        one.verdict({"gain": 1.0}, fast=False)
+
+
+def test_what_is_no_claim_says_why_and_keeps_its_figures(papers: Any) -> None:
+    one = claim(papers, lambda fast: {"share": 0.25})
+    one = dataclasses.replace(one, not_a_claim="The paper defines it.")
+    found = papers.runner.outcome(one, fast=False)
+    assert found["verdict"] == "not a claim"
+    assert found["why"] == "The paper defines it."
+    assert found["ours"]["share"]["value"] == 0.25
+
+
+BOUNDED = {"share ": (0.0, 1.0), "%": (0.0, 100.0)}  # names that begin or end so
+DIFFERENCE = re.compile(r"\b(less|over|gain|gains|lost|rise|fall|slope|difference)\b")
+
+
+def reach(figure: str) -> tuple[float, float]:
+    """The values that a figure can have, as far as its name tells."""
+    for mark, ends in BOUNDED.items():
+        marked = figure.startswith(mark) or figure.endswith(mark)
+        if marked and not DIFFERENCE.search(figure):
+            return ends
+    if figure.startswith(("largest difference", "largest error", "|")):
+        return 0.0, math.inf
+    return -math.inf, math.inf
+
+
+def test_every_rule_can_fail(papers: Any) -> None:
+    """Each question has a wrong side in reach, and on it the claim does not hold."""
+    for one in papers.CLAIMS:
+        if one.not_a_claim:
+            continue
+        wrong = {ask.figure: ask.wrong(*reach(ask.figure)) for ask in one.asks}
+        for figure, value in wrong.items():
+            assert value is not None, f"{one.name}: {figure!r} cannot be wrong"
+        assert one.verdict(wrong, fast=False)[0] == "does not hold", one.name
+
+
+def test_rules_that_cannot_fail_are_found(papers: Any) -> None:
+    from papers_parts.claim import at_least, at_most, within
+
+    assert at_most("share of rows", 1).wrong(0, 1) is None
+    assert at_most("share of rows", 0.99).wrong(0, 1) == 1.0
+    assert within("found, %", 0, 100).wrong(*reach("found, %")) is None
+    assert within("found, %", 0, 99).wrong(*reach("found, %")) == 100.0
+    assert at_least("largest error", 0).wrong(*reach("largest error")) is None
+    assert at_most("a", math.inf).wrong() is None
+    assert at_least("a", 0).wrong() == -1.0
+
+
+def test_cases_made_to_fail_a_claim_fail_it(papers: Any) -> None:
+    for one in papers.CLAIMS:
+        if one.fails_on is not None:
+            verdict, why = one.verdict(one.fails_on(), fast=False)
+            assert verdict in ("does not hold", "in part", "open"), (one.name, why)
 
 
 def test_an_estimate_is_students(papers: Any) -> None:
@@ -144,6 +228,58 @@ def test_whatever_becomes_of_a_claim_the_next_is_run(
     assert capsys.readouterr().out == ""  # what benchmarks print is not heard
 
 
+def test_a_stored_result_is_judged_by_the_rules_of_now(papers: Any) -> None:
+    from papers_parts.claim import Estimate, at_least
+
+    measured = {"share": Estimate(1 / 3, 0.25, 0.6), "other": float("nan")}
+    one = claim(papers, lambda fast: measured, at_least("share", 1 / 3))
+    found = papers.runner.outcome(one, fast=False)
+    assert found["verdict"] == "open"
+    stored = json.loads(json.dumps(found))
+    assert papers.runner.judged_again(one, stored) == found
+    easier = dataclasses.replace(one, asks=[at_least("share", 0.2)], says="It is.")
+    again = papers.runner.judged_again(easier, stored)
+    assert (again["verdict"], again["says"]) == ("holds", "It is.")
+    assert again["asked"] == {"share": ">= 0.2"}
+    missing = {**stored, "verdict": "not run", "ours": {}, "why": "no data"}
+    assert papers.runner.judged_again(one, missing) == missing
+
+
+def test_the_data_folder_is_found_or_told_of(
+    papers: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("ARGMETRIC_DATA", str(tmp_path))
+    assert papers.use_data(None) == f"data sets are looked for in {tmp_path}"
+    with pytest.raises(NotADirectoryError, match=r"--data names .*/no, which is not a"):
+        papers.use_data(tmp_path / "no")
+    monkeypatch.setenv("ARGMETRIC_DATA", str(tmp_path / "away"))
+    with pytest.raises(NotADirectoryError, match=r"ARGMETRIC_DATA names .*/away"):
+        papers.use_data(None)
+    assert papers.use_data(tmp_path).endswith(str(tmp_path))
+    monkeypatch.delenv("ARGMETRIC_DATA")
+    beside = tmp_path / "data"
+    monkeypatch.setattr(papers, "DATA_FOLDERS", (tmp_path / "other", beside))
+    assert papers.use_data(None) == (
+        f"no folder of data sets: ARGMETRIC_DATA is not set, and there is no "
+        f"{tmp_path / 'other'} and no {beside}. Claims that need one are not run, and "
+        "say where it is published"
+    )
+    beside.mkdir()
+    assert papers.use_data(None) == f"data sets are looked for in {beside}"
+    assert os.environ["ARGMETRIC_DATA"] == str(beside)
+
+
+def test_summaries_are_judged_without_rouge_score(
+    papers: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from summaries_parts import judge
+
+    texts, references = ["very good tea"], [["very good", "good tea day"]]
+    monkeypatch.setattr(judge, "_scorer", lambda: None)
+    assert judge.recalls(references, texts).tolist() == [[75.0, 100.0]]
+    assert judge.tokens("Don't!") == ["don", "t"]
+
+
 def test_claims_are_chosen_by_name_or_paper(papers: Any) -> None:
     assert papers.chosen(()) == list(papers.CLAIMS)
     assert [one.name for one in papers.chosen(["jansche2007-footnote-3"])] == [
@@ -177,7 +313,7 @@ def test_claims_are_chosen_by_name_or_paper(papers: Any) -> None:
 def test_claims_that_take_no_time(
     papers: Any, name: str, verdict: str, figure: str, value: float
 ) -> None:
-    (found,) = papers.run([name], fast=True, data=None)
+    (found,) = papers.run([name], fast=True)
     assert found["verdict"] == verdict
     assert found["ours"][figure]["value"] == pytest.approx(value, rel=1e-3, abs=1e-15)
 

@@ -7,9 +7,10 @@ import importlib
 import json as json_
 import sys
 import time
-from collections.abc import Iterator
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import App, Parameter
 
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 _REPOSITORY = "https://github.com/argmetric/argmetric"
-Verdict = Literal["holds", "in part", "does not hold", "not run", "failed"]
 Name = Annotated[
     str,
     Parameter(metavar="NAME", help="Claims, or papers with all of theirs; else all."),
@@ -32,13 +32,14 @@ Benchmarks = Annotated[
     Path | None,
     Parameter(
         metavar="DIR",
-        help="The folder benchmarks of the sources, where this is not run from them.",
+        help="The folder benchmarks of a checkout; needed only outside of one.",
     ),
 ]
 
 _ENDINGS = (
     "Exit codes: 0 done, whatever the verdicts; 1 an experiment failed; 2 wrong usage. "
-    "A claim whose data or packages are missing is not run, and says what it needs."
+    "A claim whose data or packages are missing is not run, and says what it needs. A "
+    "fast run that leaves a question of a claim out does not decide it."
 )
 papers = App(
     name="papers",
@@ -78,19 +79,26 @@ def run(
     Parameters
     ----------
     fast
-        Smaller samples: all claims in a few minutes. Figures are then less certain.
+        Smaller samples: all claims in a few minutes. A claim with questions that this
+        leaves out or open has the verdict "fast: not decided".
     data
-        The folder of the data sets; by default the one that ARGMETRIC_DATA names.
+        The folder of the data sets; by default the one that ARGMETRIC_DATA names, or
+        shared/data beside the checkout.
     output
         Keep results here, one JSON object a line, each as soon as it is there. Results
         of other claims that are in the file stay.
     """
     with _experiments(benchmarks) as experiments:
         asked = [one["name"] for one in _entries(experiments, names)]
-        results = experiments.run(names, fast=fast, data=data)
-        counts = _told(asked, results, _KeptClaims(output), json=json)
-    say(", ".join(f"{verdict} {number}" for verdict, number in counts.items()))
-    return FAILURE if "failed" in counts else DONE
+        try:
+            say(experiments.use_data(data))
+        except NotADirectoryError as missing:
+            raise UsageError(str(missing)) from None
+        results = experiments.run(names, fast=fast)
+        found = _told(asked, results, _KeptClaims(output), json=json)
+        for line in _summary(found, experiments.stored_verdicts()):
+            say(line)
+    return FAILURE if any(one["verdict"] == "failed" for one in found) else DONE
 
 
 def _told(
@@ -99,21 +107,43 @@ def _told(
     kept: _KeptClaims,
     *,
     json: bool,
-) -> dict[str, int]:
-    """Tell every result as it comes, and return how many there are of each verdict."""
+) -> list[_report.Values]:
+    """Tell every result as it comes, and return them."""
     target = _report.console(stderr=False)
     start = time.monotonic()
-    counts: dict[str, int] = {}
+    every = []
     for place, name in enumerate(asked, start=1):
         say(f"{place} of {len(asked)}, {time.monotonic() - start:.0f} s: {name}")
         found = next(results)
         kept.add(found)
-        counts[found["verdict"]] = counts.get(found["verdict"], 0) + 1
+        every.append(found)
         if json:
             print(json_.dumps(found, ensure_ascii=False), flush=True)
         else:
             _print(target, found)
-    return counts
+    return every
+
+
+def _summary(found: list[_report.Values], stored: Mapping[str, str]) -> Iterator[str]:
+    """Verdicts counted; then what was skipped, what stands in, and what is new."""
+    counts = Counter(one["verdict"] for one in found)
+    yield ", ".join(f"{verdict} {counts[verdict]}" for verdict in counts)
+    skipped = defaultdict(list)
+    for one in found:
+        if one["verdict"] == "not run":
+            skipped[one["why"]].append(one["name"])
+    for why, names in skipped.items():
+        yield f"not run, {why}: {', '.join(names)}"
+    left = [one["name"] for one in found if one["verdict"] == "fast: not decided"]
+    if left:
+        yield f"decided only without --fast: {', '.join(left)}"
+    for data in dict.fromkeys(one["data"] for one in found if "stand" in one["data"]):
+        yield f"not the paper's own data: {data}"
+    undecided = ("not run", "failed", "fast: not decided")
+    for one in found:
+        before = stored.get(one["name"], one["verdict"])
+        if one["verdict"] not in (before, *undecided):
+            yield f"{one['name']}: {one['verdict']}, and in docs/papers.jsonl {before}"
 
 
 def _entries(experiments: Any, names: tuple[str, ...]) -> list[_report.Values]:
@@ -126,7 +156,9 @@ def _entries(experiments: Any, names: tuple[str, ...]) -> list[_report.Values]:
 
 def _print(target: Console, found: _report.Values) -> None:
     facts = [("claim", f"{found['says']} ({found['place']})")]
-    if found["ours"] and found["verdict"] != "failed":
+    if (found["data"], found["seeds"]) != ("generated", "none"):
+        facts.append(("data", f"{found['data']}; drawn: {found['seeds']}"))
+    if found["verdict"] not in ("not run", "failed", "not a claim"):
         facts += [_answered(part) for part in found["why"].split("; ")]
     else:
         facts.append(("why", found["why"]))
@@ -172,15 +204,28 @@ class _KeptClaims:
 @contextlib.contextmanager
 def _experiments(folder: Path | None) -> Iterator[Any]:
     """The module that declares the claims; its neighbours are found on the path."""
-    beside = Path(argmetric.__file__).resolve().parents[2] / "benchmarks"
-    folder = (beside if folder is None else folder).resolve()
-    if not (folder / "papers.py").is_file():
-        raise UsageError(
-            f"no papers.py in {folder}: these experiments come with the sources. Run "
-            f"`git clone {_REPOSITORY}` and pass --benchmarks argmetric/benchmarks"
-        )
-    sys.path.insert(0, str(folder))
+    path = str(_folder(folder))
+    sys.path.insert(0, path)
     try:
         yield importlib.import_module("papers")
     finally:
-        sys.path.remove(str(folder))
+        sys.path.remove(path)
+
+
+def _folder(given: Path | None) -> Path:
+    """The folder of the experiments: given, of the checkout here, or of the package."""
+    here, package = Path.cwd(), Path(argmetric.__file__).resolve().parent
+    if given is None:
+        roots = [here, *here.parents, package.parents[1]]
+        folders = [root / "benchmarks" for root in roots]
+        looked = f"benchmarks/papers.py in {here}, above it or beside {package}"
+    else:
+        folders, looked = [given], f"papers.py in {given}"
+    for folder in folders:
+        if (folder / "papers.py").is_file() and (folder / "papers_parts").is_dir():
+            return folder.resolve()
+    raise UsageError(
+        f"no {looked}: the experiments come with the sources, not with the installed "
+        f"package. Run `git clone {_REPOSITORY}`, then this command in the folder "
+        "argmetric, or pass --benchmarks argmetric/benchmarks"
+    )
