@@ -1,7 +1,12 @@
 """Write docs/papers.rst from the results in docs/papers.jsonl.
 
-argmetric papers run -o docs/papers.jsonl       # or some of the claims, or --fast
-python docs/write_papers.py
+argmetric papers run -o docs/papers.jsonl       # or some of the claims
+python docs/write_papers.py                     # judge by the present rules, and write
+python docs/write_papers.py FILE.jsonl ...      # take in the results of files first
+
+Figures are kept as they were measured; words, questions and verdicts are those that the
+claims declare now. A file may also hold rows of the table of tagging systems: objects
+with the keys task, system, score, error, seconds and seeds.
 """
 
 from __future__ import annotations
@@ -16,49 +21,140 @@ from typing import Any
 
 DOCS = Path(__file__).parent
 RESULTS, PAGE = DOCS / "papers.jsonl", DOCS / "papers.rst"
-VERDICTS = ("holds", "in part", "does not hold", "not run", "failed")
+TABLE_1 = DOCS / "papers_table1.jsonl"
+VERDICTS = (
+    "holds",
+    "in part",
+    "does not hold",
+    "open",
+    "not a claim",
+    "fast: not decided",
+    "not run",
+    "failed",
+)
+ANSWERS = {"so": "✓", "not so": "✗", "open": "?", "left out": "–"}
 HEAD = """\
 The papers, run again
 =====================
 
-What the five papers claim, each claim run by ``argmetric papers run`` and judged by a
-rule that was declared with it: the figure that is asked for, and what it has to be. All
-questions of a claim answered *so*: it holds; all *not so*: it does not; else it holds
-in part. A question is *open* where the 95 % interval of an estimate has both answers in
-it. Where the paper's data are not to be had, others stand in, as it is said there: then
-it is the claim that is judged, not the paper's figures. A claim marked *small samples*
-was run with ``--fast``. Corrections of what does not hold are in :doc:`errata`.
+What the five papers claim, each claim run by ``argmetric papers run`` and judged by
+rules that were declared with it: a figure, and what it has to be. **Click on a claim**
+for its figures (✓ so, ✗ not so, ? open), its data, and the paper's figures.
+
+.. list-table::
+   :widths: 22 78
+
+   * - **holds**
+     - Every question is answered *so*.
+   * - **in part**
+     - Some are answered *so*, others *not so* or *open*.
+   * - **does not hold**
+     - Every question is answered *not so*.
+   * - **open**
+     - None is answered *so*, and at least one is *open*: the 95 % interval of an
+       estimate has both answers in it.
+   * - **not a claim**
+     - The paper states no such thing, or only defines it; the reason is given.
+   * - **fast: not decided**
+     - A run with ``--fast`` left a question out or open. Nothing is concluded from a
+       part of the questions.
+
+Where the paper's data are not to be had, others stand in, and the row says so: then the
+claim is judged, not the paper's figures. The papers were read in texts that a machine
+converted from the published pages, so that a wrong symbol may be the conversion's.
+Corrections are in :doc:`errata`. Systems of ours that are not the papers', and so have
+names of their own, are on :doc:`papers_differences`.
 
 This page is written by ``python docs/write_papers.py`` from the results in
 ``docs/papers.jsonl``; :doc:`command_line` says how to run them.
 """
+TABLE_1_HEAD = """\
+Systems of Daumé et al.'s Table 1
+---------------------------------
+
+F1 or accuracy in percent, with the standard error over seeds; below it the CPU seconds
+of one training and the number of seeds. :doc:`searching` names the command.
+"""
 
 
-def main() -> int:
+def main(files: Sequence[str]) -> int:
     sys.path.insert(0, str(DOCS.parent / "benchmarks"))
-    from papers_parts.claim import PAPERS
+    import papers
 
-    PAGE.write_text(page(results(), PAPERS), encoding="utf-8")
+    stored = {one["name"]: one for one in results()}
+    for file in files:
+        rows = _lines(Path(file))
+        if rows and "system" in rows[0]:
+            _write(TABLE_1, rows)
+        else:
+            stored |= {one["name"]: one for one in rows}
+    found = []
+    for claim in papers.CLAIMS:
+        if claim.name not in stored:
+            print(f"{claim.name}: no result yet", file=sys.stderr)
+            continue
+        before = stored.pop(claim.name)
+        if problem := stale(claim, before):
+            print(f"{claim.name}: {problem}; run it again", file=sys.stderr)
+            found.append(before)
+            continue
+        after = papers.runner.judged_again(claim, before)
+        found.append(after)
+        if after["verdict"] != before["verdict"]:
+            told = f"{before['verdict']}, judged again {after['verdict']}"
+            print(f"{claim.name}: {told}", file=sys.stderr)
+    for name in stored:
+        print(f"{name}: no claim any more, dropped", file=sys.stderr)
+    _write(RESULTS, found)
+    PAGE.write_text(page(found, papers.PAPERS, table_1()), encoding="utf-8")
     return 0
 
 
+def stale(claim: Any, stored: dict[str, Any]) -> str:
+    """Why a stored result is none of the claim that is declared now; else empty."""
+    if (stored["data"], stored["seeds"]) != (claim.data, claim.seeds):
+        return "other data or seeds are declared than were run"
+    measured = stored["ours"].keys() or {ask.figure for ask in claim.asks}
+    skipped = {ask.figure for ask in claim.asks if stored["fast"] and ask.full_only}
+    missing = {ask.figure for ask in claim.asks} - skipped - measured
+    return f"no figure {', '.join(sorted(missing))}" if missing else ""
+
+
 def results() -> list[dict[str, Any]]:
-    lines = RESULTS.read_text(encoding="utf-8").splitlines()
-    return [json.loads(line) for line in lines]
+    return _lines(RESULTS)
 
 
-def page(found: Sequence[dict[str, Any]], papers: dict[str, str]) -> str:
-    """The page: how many of what, then a table for each paper."""
+def table_1() -> list[dict[str, Any]]:
+    return _lines(TABLE_1) if TABLE_1.exists() else []
+
+
+def _lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(x) for x in path.read_text(encoding="utf-8").splitlines()]
+
+
+def _write(path: Path, rows: Sequence[dict[str, Any]]) -> None:
+    lines = [json.dumps(one, ensure_ascii=False) + "\n" for one in rows]
+    path.write_text("".join(lines), encoding="utf-8")
+
+
+def page(
+    found: Sequence[dict[str, Any]],
+    papers: dict[str, str],
+    systems: Sequence[dict[str, Any]] = (),
+) -> str:
+    """The page: how many of what, a table for each paper, and the tagging systems."""
     parts = [HEAD, _counts(found, papers)]
     for paper, title in papers.items():
         mine = [one for one in found if one["paper"] == paper]
         parts.append("\n".join([title, "-" * len(title), "", *_table(mine)]) + "\n")
+    if systems:
+        parts += [TABLE_1_HEAD, "\n".join(_systems(systems)) + "\n"]
     return "\n".join(parts)
 
 
 def _counts(found: Sequence[dict[str, Any]], papers: dict[str, str]) -> str:
     shown = [v for v in VERDICTS if any(one["verdict"] == v for one in found)]
-    rows = [["", *shown, "claims"]]
+    rows = [["", *shown, "entries"]]
     for paper, title in [*papers.items(), ("", "all")]:
         mine = [one for one in found if one["paper"].startswith(paper)]
         numbers = [sum(one["verdict"] == verdict for one in mine) for verdict in shown]
@@ -67,34 +163,68 @@ def _counts(found: Sequence[dict[str, Any]], papers: dict[str, str]) -> str:
 
 
 def _table(found: Sequence[dict[str, Any]]) -> list[str]:
-    rows = [["Claim", "Here", "Verdict"]]
+    """A line for each claim, which opens to its figures."""
+    rows = [["Place", "Claim", "Verdict"]]
     for one in found:
-        small = "; small samples" if one["fast"] else ""
-        claim = f"*{one['place']}*. {_plain(one['says'])}\n\n``{one['name']}``"
-        if one["data"] != "generated" or one["seeds"] != "none":
-            claim += f"\n\nData: {_plain(one['data'])}; drawn: {one['seeds']}{small}."
-        verdict = f"**{one['verdict']}**"
-        if one["verdict"] in ("not run", "failed"):
-            verdict += f": {_plain(one['why'])}"
-        if one["remark"]:
-            verdict += f". {_plain(one['remark'])}"
-        rows.append([claim, "\n".join(_figures(one)), verdict])
-    return _list_table(rows, widths="38 40 22")
+        claim = [
+            ".. raw:: html\n\n   <details><summary>\n",
+            f"{_plain(one['says'])}\n",
+            ".. raw:: html\n\n   </summary>\n",
+            *(f"{line}\n" for line in _facts(one)),
+            ".. raw:: html\n\n   </details>",
+        ]
+        rows.append([_plain(one["place"]), "\n".join(claim), one["verdict"]])
+    return _list_table(rows, widths="20 64 16", kind="claims")
+
+
+def _facts(one: dict[str, Any]) -> Iterator[str]:
+    """What opens below a claim, a paragraph each."""
+    if one["verdict"] in ("not run", "failed", "not a claim"):
+        yield f"{one['verdict'].capitalize()}: {_plain(one['why'])}"
+    if figures := "\n".join(_figures(one)):
+        yield figures
+    if one["remark"]:
+        yield _plain(one["remark"])
+    small = " Small samples (``--fast``)." if one["fast"] else ""
+    yield f"Data: {_plain(one['data'])}. Drawn: {_plain(one['seeds'])}.{small}"
+    yield f"``argmetric papers run {one['name']}``, {one['cpu_seconds']:.0f} s"
 
 
 def _figures(one: dict[str, Any]) -> Iterator[str]:
-    """A line for each figure: ours, what was asked, and the paper's."""
+    """A line for each figure: the answer, ours, what was asked, and the paper's."""
     for name, figure in one["ours"].items():
         notes = []
         if name in one["asked"]:
             notes.append(f"asked {one['asked'][name]}")
         if name in one["printed"]:
-            notes.append(f"in the paper {one['printed'][name]}")
+            notes.append(f"in the paper {_plain(one['printed'][name])}")
         told = f" ({'; '.join(notes)})" if notes else ""
-        yield f"- {_plain(name)}: {_value(figure)}{told}"
+        mark = ANSWERS.get(one["answers"].get(name, ""), "")
+        yield f"- {mark} {_plain(name)}: {_value(figure)}{told}"
     for name, printed in one["printed"].items():
         if name not in one["ours"]:
-            yield f"- in the paper, {_plain(name)}: {printed}"
+            yield f"- in the paper, {_plain(name)}: {_plain(printed)}"
+
+
+def _systems(rows: Sequence[dict[str, Any]]) -> list[str]:
+    tasks = list(dict.fromkeys(one["task"] for one in rows))
+    systems = list(dict.fromkeys(one["system"] for one in rows))
+    cells = {(one["system"], one["task"]): _cell(one) for one in rows}
+    table = [["System", *map(_plain, tasks)]]
+    for system in systems:
+        table.append([_plain(system), *(cells.get((system, x), "") for x in tasks)])
+    return _list_table(table, widths="24" + " 12" * len(tasks), kind="systems")
+
+
+def _cell(one: dict[str, Any]) -> str:
+    if one["score"] is None:
+        return ""
+    error = "" if one.get("error") is None else f" ± {one['error']:.2f}"
+    seconds = f"{one['seconds']:.0f} s" if one.get("seconds") is not None else ""
+    seeds = one.get("seeds")
+    count = f"{seeds} seed{'s' * (seeds != 1)}" if isinstance(seeds, int) else ""
+    below = ", ".join(part for part in (seconds, count) if part)
+    return f"{one['score']:.2f}{error}" + (f"\n\n{below}" if below else "")
 
 
 def _plain(text: str) -> str:
@@ -110,8 +240,11 @@ def _value(figure: dict[str, Any]) -> str:
     return value
 
 
-def _list_table(rows: Sequence[Sequence[str]], *, widths: str) -> list[str]:
-    lines = [".. list-table::", "   :header-rows: 1", f"   :widths: {widths}", ""]
+def _list_table(
+    rows: Sequence[Sequence[str]], *, widths: str, kind: str = ""
+) -> list[str]:
+    lines = [".. list-table::", "   :header-rows: 1", f"   :widths: {widths}"]
+    lines += [f"   :class: {kind}", ""] if kind else [""]
     for row in rows:
         for i, cell in enumerate(row):
             body = textwrap.indent(cell, " " * 7).lstrip()
@@ -120,4 +253,4 @@ def _list_table(rows: Sequence[Sequence[str]], *, widths: str) -> list[str]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -146,17 +146,31 @@ class Claim:
     def paper(self) -> str:
         return self.name.split("-")[0]
 
+    def answers(self, figures: Figures, *, fast: bool) -> dict[str, str]:
+        """The answer to each question, by figure; "left out" where a fast run asks not.
+
+        There are none where the entry is not a claim.
+        """
+        if self.not_a_claim:
+            return {}
+        return {
+            ask.figure: "left out"
+            if fast and ask.full_only
+            else ask.answer(figures[ask.figure])
+            for ask in self.asks
+        }
+
     def verdict(self, figures: Figures, *, fast: bool) -> tuple[str, str]:
         """The verdict, and the questions by how they were answered."""
         if self.not_a_claim:
             return NOT_A_CLAIM, self.not_a_claim
+        answers = self.answers(figures, fast=fast)
         told: dict[str, list[str]] = {}
         for ask in self.asks:
-            if fast and ask.full_only:
-                told.setdefault("left out", []).append(ask.figure)
-                continue
-            figure = figures[ask.figure]
-            told.setdefault(ask.answer(figure), []).append(ask.told(figure))
+            answer = answers[ask.figure]
+            left_out = answer == "left out"
+            line = ask.figure if left_out else ask.told(figures[ask.figure])
+            told.setdefault(answer, []).append(line)
         why = "; ".join(
             f"{answer}: {', '.join(told[answer])}"
             for answer in ("not so", "open", "so", "left out")

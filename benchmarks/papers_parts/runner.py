@@ -46,11 +46,13 @@ def outcome(claim: Claim, *, fast: bool) -> dict[str, Any]:
     """One claim: its figures and its verdict, or why there are none."""
     start = time.process_time()
     figures: Figures = {}
+    answers: dict[str, str] = {}
     try:
         with unheard(), warnings.catch_warnings():
             warnings.simplefilter("ignore")  # they are for those who choose the options
             figures = claim.measure(fast)
         verdict, why = claim.verdict(figures, fast=fast)
+        answers = claim.answers(figures, fast=fast)
     except MissingData as missing:
         verdict, why = NOT_RUN, str(missing)
     except ModuleNotFoundError as missing:
@@ -62,6 +64,7 @@ def outcome(claim: Claim, *, fast: bool) -> dict[str, Any]:
         **entry(claim),
         "fast": fast,
         "ours": {name: _stored(figure) for name, figure in figures.items()},
+        "answers": answers,
         "verdict": verdict,
         "why": why,
         "cpu_seconds": round(time.process_time() - start, 1),
@@ -70,12 +73,15 @@ def outcome(claim: Claim, *, fast: bool) -> dict[str, Any]:
 
 def judged_again(claim: Claim, stored: dict[str, Any]) -> dict[str, Any]:
     """A stored result, in the words and by the rules that are declared now."""
-    again = {**stored, **entry(claim)}
-    if stored["verdict"] in (NOT_RUN, FAILED):
-        return again
+    found = {key: stored[key] for key in ("fast", "ours")}
     figures = {name: _figure(one) for name, one in stored["ours"].items()}
-    again["verdict"], again["why"] = claim.verdict(figures, fast=stored["fast"])
-    return again
+    answers: dict[str, str] = {}
+    verdict, why = stored["verdict"], stored["why"]
+    if verdict not in (NOT_RUN, FAILED):
+        verdict, why = claim.verdict(figures, fast=stored["fast"])
+        answers = claim.answers(figures, fast=stored["fast"])
+    found |= {"answers": answers, "verdict": verdict, "why": why}
+    return {**entry(claim), **found, "cpu_seconds": stored["cpu_seconds"]}
 
 
 def _where(problem: Exception) -> str:

@@ -15,17 +15,6 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).parents[2]
-DECLARED = [
-    "name",
-    "paper",
-    "place",
-    "says",
-    "data",
-    "seeds",
-    "asked",
-    "printed",
-    "remark",
-]
 
 
 @pytest.fixture(scope="module")
@@ -241,7 +230,7 @@ def test_a_stored_result_is_judged_by_the_rules_of_now(papers: Any) -> None:
     again = papers.runner.judged_again(easier, stored)
     assert (again["verdict"], again["says"]) == ("holds", "It is.")
     assert again["asked"] == {"share": ">= 0.2"}
-    missing = {**stored, "verdict": "not run", "ours": {}, "why": "no data"}
+    missing = {**stored, "verdict": "not run", "ours": {}, "answers": {}}
     assert papers.runner.judged_again(one, missing) == missing
 
 
@@ -319,14 +308,62 @@ def test_claims_that_take_no_time(
 
 
 def test_the_page_is_what_the_results_say(papers: Any, writer: Any) -> None:
-    found = writer.results()
-    assert writer.PAGE.read_text() == writer.page(found, papers.PAPERS)
+    page = writer.page(writer.results(), papers.PAPERS, writer.table_1())
+    assert writer.PAGE.read_text() == page
 
 
 def test_every_claim_has_a_result_of_what_is_declared_now(
     papers: Any, writer: Any
 ) -> None:
-    kept = {x["name"]: {k: x[k] for k in DECLARED} for x in writer.results()}
-    assert kept == {one["name"]: one for one in papers.entries()}
+    """Words, questions and verdicts of the stored results follow from the claims."""
+    kept = {one["name"]: one for one in writer.results()}
     assert len(writer.results()) == len(kept)
-    assert [x["name"] for x in writer.results() if x["verdict"] == "failed"] == []
+    assert list(kept) == [one.name for one in papers.CLAIMS]
+    for one in papers.CLAIMS:
+        assert writer.stale(one, kept[one.name]) == "", one.name
+        assert papers.runner.judged_again(one, kept[one.name]) == kept[one.name]
+    assert [name for name, one in kept.items() if one["verdict"] == "failed"] == []
+
+
+def test_results_of_files_are_taken_in_and_judged_again(
+    papers: Any,
+    writer: Any,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    from papers_parts.claim import Claim, at_least
+
+    def declared(name: str, data: str = "generated") -> Any:
+        ask = at_least("share", 0.5)
+        return Claim(name, "Page 1", "It is so.", lambda fast: {}, [ask], data=data)
+
+    def stored(name: str, share: float, verdict: str, data: str = "generated") -> Any:
+        one = dataclasses.replace(
+            declared(name, data), measure=lambda fast: {"share": share}
+        )
+        return {**papers.runner.outcome(one, fast=False), "verdict": verdict}
+
+    first, second = declared("liu2018-a"), declared("daume2009-b", "new data")
+    for name in ("RESULTS", "PAGE", "TABLE_1"):
+        monkeypatch.setattr(writer, name, tmp_path / getattr(writer, name).name)
+    monkeypatch.setattr(papers, "CLAIMS", (first, second, declared("liu2018-c")))
+    old = [stored("liu2018-old", 1.0, "holds"), stored("liu2018-a", 0.1, "holds")]
+    new = [stored("liu2018-a", 0.4, "in part"), stored("daume2009-b", 0.9, "holds")]
+    row = {"task": "chunks", "system": "CRF", "score": 93.5, "error": 0.04}
+    rows = [row | {"seconds": 61.2, "seeds": 5}, row | {"task": "NER", "error": None}]
+    writer._write(writer.RESULTS, old)
+    writer._write(tmp_path / "new", new)
+    writer._write(tmp_path / "rows", rows)
+    assert writer.main([str(tmp_path / "new"), str(tmp_path / "rows")]) == 0
+    assert [one["verdict"] for one in writer.results()] == ["does not hold", "holds"]
+    assert capsys.readouterr().err.splitlines() == [
+        "liu2018-a: in part, judged again does not hold",
+        "daume2009-b: other data or seeds are declared than were run; run it again",
+        "liu2018-c: no result yet",
+        "liu2018-old: no claim any more, dropped",
+    ]
+    page = writer.PAGE.read_text()
+    assert "- ✗ share: 0.4 (asked >= 0.5)" in page
+    assert "93.50 ± 0.04\n\n       61 s, 5 seeds" in page
+    assert writer.stale(first, {**new[0], "ours": {"other": {}}}) == "no figure share"
