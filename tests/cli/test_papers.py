@@ -77,7 +77,7 @@ def test_a_failed_experiment_is_told_by_the_exit_code(
         f"argmetric: 1 of 2, 0 s: {THEOREM}",
         f"argmetric: 2 of 2, 0 s: {FOOTNOTE}",
         "argmetric: does not hold 1, not run 1",
-        f"argmetric: not run, no data: {FOOTNOTE}",
+        f"argmetric: not run: {FOOTNOTE} (no data)",
         "argmetric: not the paper's own data: B stands in for A",
         f"argmetric: {THEOREM}: does not hold, and in docs/papers.jsonl holds",
     ]

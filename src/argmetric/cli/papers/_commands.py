@@ -133,7 +133,7 @@ def _summary(found: list[_report.Values], stored: Mapping[str, str]) -> Iterator
         if one["verdict"] == "not run":
             skipped[one["why"]].append(one["name"])
     for why, names in skipped.items():
-        yield f"not run, {why}: {', '.join(names)}"
+        yield f"not run: {', '.join(names)} ({why})"
     left = [one["name"] for one in found if one["verdict"] == "fast: not decided"]
     if left:
         yield f"decided only without --fast: {', '.join(left)}"
