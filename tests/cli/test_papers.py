@@ -37,7 +37,7 @@ def result(name: str, verdict: str, **ours: float) -> dict[str, Any]:
     figures = {k: {"value": v, "interval": None} for k, v in ours.items()}
     told = {"says": "It is so.", "place": "Page 1", "printed": {"a": ".5"}}
     told |= {"remark": "", "asked": {"a": ">= 0.5"}, "data": "B stands in for A"}
-    told |= {"seeds": "one"}
+    told |= {"seeds": "one", "cpu_seconds": 1.5}
     why = "not so: a 0.25 (asked >= 0.5)" if ours else "no data"
     return {"name": name, **told, "ours": figures, "verdict": verdict, "why": why}
 
@@ -76,7 +76,7 @@ def test_a_failed_experiment_is_told_by_the_exit_code(
         "argmetric: data in FOLDER",
         f"argmetric: 1 of 2, 0 s: {THEOREM}",
         f"argmetric: 2 of 2, 0 s: {FOOTNOTE}",
-        "argmetric: does not hold 1, not run 1",
+        "argmetric: does not hold 1, not run 1; 3 s of CPU",
         f"argmetric: not run: {FOOTNOTE} (no data)",
         "argmetric: not the paper's own data: B stands in for A",
         f"argmetric: {THEOREM}: does not hold, and in docs/papers.jsonl holds",

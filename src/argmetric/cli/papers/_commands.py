@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import json as json_
+import re
 import sys
 import time
 from collections import Counter, defaultdict
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 _REPOSITORY = "https://github.com/argmetric/argmetric"
+_REPLACED = re.compile(r"\bstands? in\b|not to be had")  # data, not the paper's
 Name = Annotated[
     str,
     Parameter(metavar="NAME", help="Claims, or papers with all of theirs; else all."),
@@ -127,7 +129,9 @@ def _told(
 def _summary(found: list[_report.Values], stored: Mapping[str, str]) -> Iterator[str]:
     """Verdicts counted; then what was skipped, what stands in, and what is new."""
     counts = Counter(one["verdict"] for one in found)
-    yield ", ".join(f"{verdict} {counts[verdict]}" for verdict in counts)
+    seconds = sum(one["cpu_seconds"] for one in found)
+    told = ", ".join(f"{verdict} {counts[verdict]}" for verdict in counts)
+    yield f"{told}; {seconds:.0f} s of CPU"
     skipped = defaultdict(list)
     for one in found:
         if one["verdict"] == "not run":
@@ -137,7 +141,8 @@ def _summary(found: list[_report.Values], stored: Mapping[str, str]) -> Iterator
     left = [one["name"] for one in found if one["verdict"] == "fast: not decided"]
     if left:
         yield f"decided only without --fast: {', '.join(left)}"
-    for data in dict.fromkeys(one["data"] for one in found if "stand" in one["data"]):
+    every = (one["data"] for one in found if _REPLACED.search(one["data"]))
+    for data in dict.fromkeys(every):
         yield f"not the paper's own data: {data}"
     undecided = ("not run", "failed", "fast: not decided")
     for one in found:
