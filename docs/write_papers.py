@@ -43,6 +43,7 @@ for its figures (✓ so, ✗ not so, ? open), its data, and the paper's figures.
 
 .. list-table::
    :widths: 22 78
+   :class: compact
 
    * - **holds**
      - Every question is answered *so*.
@@ -213,7 +214,7 @@ def _systems(rows: Sequence[dict[str, Any]]) -> list[str]:
     table = [["System", *map(_plain, tasks)]]
     for system in systems:
         table.append([_plain(system), *(cells.get((system, x), "") for x in tasks)])
-    return _list_table(table, widths="24" + " 12" * len(tasks), kind="systems")
+    return _list_table(table, widths="24" + " 12" * len(tasks))
 
 
 def _cell(one: dict[str, Any]) -> str:
@@ -241,10 +242,10 @@ def _value(figure: dict[str, Any]) -> str:
 
 
 def _list_table(
-    rows: Sequence[Sequence[str]], *, widths: str, kind: str = ""
+    rows: Sequence[Sequence[str]], *, widths: str, kind: str = "compact"
 ) -> list[str]:
     lines = [".. list-table::", "   :header-rows: 1", f"   :widths: {widths}"]
-    lines += [f"   :class: {kind}", ""] if kind else [""]
+    lines += [f"   :class: {kind}", ""]
     for row in rows:
         for i, cell in enumerate(row):
             body = textwrap.indent(cell, " " * 7).lstrip()
