@@ -1,7 +1,7 @@
 """Every claim of the five papers that can be run, with its verdict.
 
     argmetric papers list
-    argmetric papers run --fast                     # all of them, a few minutes
+    argmetric papers run --fast                     # all of them, six minutes at most
     argmetric papers run liu2018 -o results.jsonl   # a paper, or single claims
     python docs/write_papers.py                     # the page, from docs/papers.jsonl
 

@@ -96,10 +96,11 @@ def run(
             say(experiments.use_data(data))
         except NotADirectoryError as missing:
             raise UsageError(str(missing)) from None
+        stored = experiments.stored_verdicts()  # before --output may replace them
         results = experiments.run(names, fast=fast)
         found = _told(asked, results, _KeptClaims(output), json=json)
-        for line in _summary(found, experiments.stored_verdicts()):
-            say(line)
+    for line in _summary(found, stored):
+        say(line)
     return FAILURE if any(one["verdict"] == "failed" for one in found) else DONE
 
 
