@@ -229,6 +229,7 @@ METHODS: dict[str, Call] = {
         {"X": X, "y": X_Y, "sample_weight": [1, 2] * 12},
         ROWS,
     ),
+    "MetricLogisticRegression.at": Call(method(logistic, "at"), {"metric": "f1"}, {}),
     "MetricLogisticRegression.predict": Call(
         method(logistic, "predict"), {"X": X}, ROWS
     ),

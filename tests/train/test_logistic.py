@@ -48,6 +48,7 @@ def failures(estimator):
     [
         MetricLogisticRegression(n_restarts=3),
         MetricLogisticRegression(objective="expected", n_restarts=2),
+        MetricLogisticRegression(C=np.inf, init="random", solver="bfgs"),
     ],
     expected_failed_checks=failures,
 )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from itertools import islice
+from typing import Literal
 
 import numpy as np
 
@@ -59,15 +61,24 @@ def shifted(rows: TrainingRows, metric: Metric, theta: Floats) -> Floats:
     return np.asarray(moved / spread if 0 < spread < 1 else moved)
 
 
-def random_start(theta: Floats, scaling: Scaling, rng: np.random.Generator) -> Floats:
+def shifted_points(rows: TrainingRows, goal: MetricGoal, theta: Floats) -> Floats:
+    """Every operating point's intercept moved to the best threshold of its metric."""
+    found = [
+        shifted(rows, metric, np.append(theta[: rows.k], intercept))
+        for metric, intercept in zip(goal.metrics, theta[rows.k :], strict=True)
+    ]
+    return np.append(found[0][:-1], [one[-1] for one in found])
+
+
+def neighbour(theta: Floats, scaling: Scaling, rng: np.random.Generator) -> Floats:
     """A random direction of the same length added, in the standardised columns.
 
     Far away the objective is flat, so the length is that of a sensible model.
     """
-    phi = scaling.to_phi(theta)
-    noise = rng.standard_normal(theta.size - 1) * scaling.varies
-    length = max(float(np.linalg.norm(phi[:-1])), 1.0)
-    phi[:-1] += noise * (length / np.sqrt(noise.size))
+    phi, k = scaling.to_phi(theta), scaling.center.size
+    noise = rng.standard_normal(k) * scaling.varies
+    length = max(float(np.linalg.norm(phi[:k])), 1.0)
+    phi[:k] += noise * (length / np.sqrt(k))
     return scaling.to_theta(phi)
 
 
@@ -91,12 +102,17 @@ class FitSettings:
     n_restarts: int = 5
     max_iter: int = 1000
     tol: float = 1e-4
+    init: Literal["likelihood", "random"] = "likelihood"
+    solver: Literal["lbfgs", "bfgs"] = "lbfgs"
     report: Callable[[str], None] = field(default=lambda text: None)
 
 
 @dataclass(frozen=True)
 class Scaling:
     """θ = (φ/s, φ₀ - m·φ/s): the search runs on standardised columns.
+
+    θ and φ hold a coefficient for each column, then an intercept φ₀ for each operating
+    point.
 
     The penalty stays on θ; s² = variance + λ/curvature evens out both parts of the
     second derivative. Sparse rows stay sparse, since only θ is changed.
@@ -121,19 +137,26 @@ class Scaling:
         return cls(mean, spread, varies, settings.fit_intercept)
 
     def to_theta(self, phi: Floats) -> Floats:
-        coefficients = phi[:-1] / self.spread
-        intercept = phi[-1] - self.center @ coefficients if self.fit_intercept else 0.0
-        return np.append(coefficients, intercept)
+        coefficients, intercepts = phi[: self.spread.size], phi[self.spread.size :]
+        coefficients = coefficients / self.spread
+        if not self.fit_intercept:
+            return np.append(coefficients, np.zeros(intercepts.size))
+        return np.append(coefficients, intercepts - self.center @ coefficients)
 
     def to_phi(self, theta: Floats) -> Floats:
-        intercept = theta[-1] + self.center @ theta[:-1] if self.fit_intercept else 0.0
-        return np.append(theta[:-1] * self.spread * self.varies, intercept)
+        coefficients, intercepts = theta[: self.spread.size], theta[self.spread.size :]
+        scaled = coefficients * self.spread * self.varies
+        if not self.fit_intercept:
+            return np.append(scaled, np.zeros(intercepts.size))
+        return np.append(scaled, intercepts + self.center @ coefficients)
 
     def gradient(self, by_theta: Floats) -> Floats:
+        by_column, by_point = by_theta[: self.spread.size], by_theta[self.spread.size :]
         if not self.fit_intercept:
-            return np.append(self.varies * by_theta[:-1] / self.spread, 0.0)
-        by_phi = (by_theta[:-1] - self.center * by_theta[-1]) / self.spread
-        return np.append(self.varies * by_phi, by_theta[-1])
+            by_phi = self.varies * by_column / self.spread
+            return np.append(by_phi, np.zeros(by_point.size))
+        by_phi = (by_column - self.center * by_point.sum()) / self.spread
+        return np.append(self.varies * by_phi, by_point)
 
 
 def _refuse_overflow(squares: Floats) -> None:
@@ -159,9 +182,9 @@ class Optimum:
 def penalised(
     objective: Objective, theta: Floats, strength: float
 ) -> tuple[float, Floats]:
-    """Objective/scale - λ/2·|θ|² and its gradient, the intercept unpenalised."""
+    """Objective/scale - λ/2·|θ|² and its gradient, the intercepts unpenalised."""
     value, gradient = objective.value_and_gradient(theta)
-    inside = np.append(theta[:-1], 0.0)
+    inside = np.where(np.arange(theta.size) < objective.rows.k, theta, 0.0)
     value = value / objective.scale - 0.5 * strength * float(inside @ inside)
     return value, gradient / objective.scale - strength * inside
 
@@ -172,7 +195,7 @@ def climb(
     scaling: Scaling,
     settings: FitSettings,
 ) -> Optimum:
-    """L-BFGS from one start."""
+    """L-BFGS or BFGS from one start."""
     from scipy.optimize import minimize
 
     def loss(phi: Floats) -> tuple[float, Floats]:
@@ -180,18 +203,14 @@ def climb(
         value, gradient = penalised(objective, theta, settings.strength)
         return -value, -scaling.gradient(gradient)
 
+    options = {"maxiter": settings.max_iter, "gtol": settings.tol}
+    method = "BFGS"
+    if settings.solver == "lbfgs":
+        method = "L-BFGS-B"
+        options["maxfun"] = 2 * settings.max_iter + 20
+        options |= {"ftol": 1e-3 * settings.tol, "maxcor": MEMORY}
     found = minimize(
-        loss,
-        scaling.to_phi(start),
-        method="L-BFGS-B",
-        jac=True,
-        options={
-            "maxiter": settings.max_iter,
-            "maxfun": 2 * settings.max_iter + 20,
-            "gtol": settings.tol,
-            "ftol": 1e-3 * settings.tol,
-            "maxcor": MEMORY,
-        },
+        loss, scaling.to_phi(start), method=method, jac=True, options=options
     )
     theta = scaling.to_theta(found.x)
     value = -float(found.fun) * objective.scale
@@ -215,36 +234,71 @@ def fit(
 ) -> Fit:
     """The best of several climbs.
 
-    The starts are the maximum-likelihood fit (or the previous solution), the same
-    with its intercept at the best threshold, and random directions around it. With
-    many rows all of them run on a stratified sample first, and only the best
-    distinct optima go on to all rows; the rest keep the value that their optimum of the
-    sample has on all rows.
+    `init="likelihood"`: the starts are the maximum-likelihood fit (or the previous
+    solution), the same with its intercept at the best threshold, and random directions
+    around it. With many rows all of them run on a stratified sample first, and only the
+    best distinct optima go on to all rows; the rest keep the value that their optimum
+    of the sample has on all rows.
+
+    `init="random"`, as Jansche (2005) did: random initial values, and every climb on
+    all rows.
     """
-    whole = build(rows)
-    few = stratified(rows, SAMPLE, rng) if rows.n > MANY_ROWS else rows.in_memory()
+    sample = whole = build(rows)
     scaling = Scaling.of(rows, settings)
-    sample = build(few) if few is not rows else whole
-    first = previous
-    if first is None:
-        quick = replace(settings, max_iter=LIKELIHOOD_ITERATIONS, tol=1e-3)
-        zero = np.zeros(rows.k + 1)
-        first = climb(Likelihood(few), zero, scaling, quick).theta
+    starts = _random_starts(whole, previous, scaling, rng)
+    if settings.init == "likelihood":
+        few = stratified(rows, SAMPLE, rng) if rows.n > MANY_ROWS else rows.in_memory()
+        sample = build(few) if few is not rows else whole
+        starts = _informed_starts(few, whole, previous, scaling, settings, rng)
     found = []
-    for number in range(settings.n_restarts):
-        start = first
-        if number:
-            start = first if number == 1 else random_start(first, scaling, rng)
-            if settings.fit_intercept:
-                start = shifted(few, whole.metric, start)
+    for number, start in enumerate(islice(starts, settings.n_restarts), start=1):
         found.append(climb(sample, start, scaling, settings))
-        settings.report(f"start {number + 1}: {found[-1].value:.6f}")
-    if few is not rows:
+        settings.report(f"start {number}: {found[-1].value:.6f}")
+    if sample is not whole:
         found = _polish(whole, found, scaling, settings)
     best = max(found, key=lambda end: end.value)
     if best.value <= UNDEFINED * whole.scale:
-        raise ValueError(f"{whole.metric.name} is undefined wherever the search began")
+        name = " or ".join(metric.name for metric in whole.metrics)
+        raise ValueError(f"{name} is undefined wherever the search began")
     return Fit(best, np.array([end.value for end in found]))
+
+
+def _random_starts(
+    goal: MetricGoal,
+    previous: Floats | None,
+    scaling: Scaling,
+    rng: np.random.Generator,
+) -> Iterator[Floats]:
+    """The previous solution, if there is one, then random initial values."""
+    if previous is not None:
+        yield previous
+    while True:
+        phi = rng.standard_normal(scaling.center.size + len(goal.metrics))
+        phi[: scaling.center.size] *= scaling.varies
+        yield scaling.to_theta(phi)
+
+
+def _informed_starts(
+    rows: TrainingRows,
+    goal: MetricGoal,
+    previous: Floats | None,
+    scaling: Scaling,
+    settings: FitSettings,
+    rng: np.random.Generator,
+) -> Iterator[Floats]:
+    """Maximum likelihood or the previous solution, that shifted, its neighbours."""
+    first = previous
+    if first is None:
+        quick = replace(
+            settings, max_iter=LIKELIHOOD_ITERATIONS, tol=1e-3, solver="lbfgs"
+        )
+        first = climb(Likelihood(rows), np.zeros(rows.k + 1), scaling, quick).theta
+        first = np.append(first[:-1], np.repeat(first[-1], len(goal.metrics)))
+    yield first
+    start = first
+    while True:
+        yield shifted_points(rows, goal, start) if settings.fit_intercept else start
+        start = neighbour(first, scaling, rng)
 
 
 def _polish(

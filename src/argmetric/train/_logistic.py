@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
+from copy import copy
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -27,11 +29,12 @@ from argmetric._input.odds import from_log_odds
 from argmetric._input.responses import estimator_labels
 from argmetric._input.sparse import check_features
 from argmetric._input.types import Floats
-from argmetric.metrics import MetricLike, get_metric
+from argmetric.metrics import Metric, MetricLike, get_metric
 from argmetric.train._fit import Fit, FitSettings, fit
 from argmetric.train._objectives import (
     ExpectedMetric,
     MetricGoal,
+    OperatingPoints,
     SoftMetric,
     squared_beta,
 )
@@ -44,6 +47,7 @@ from argmetric.train._rows import (
 )
 
 SMALLEST_C = 1e-100  # the penalty, its inverse, is multiplied by squares
+MAX_BFGS_COLUMNS = 5_000  # whose matrix takes 200 MB
 FLAT = 14.0  # a margin beyond which a row no longer moves the objective: g' < 1e-6
 
 
@@ -61,9 +65,11 @@ class MetricLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[
 
     Parameters
     ----------
-    metric : str, Metric or callable, default="f1"
+    metric : str, Metric, callable or a list of these, default="f1"
         A name, a `Metric` or a function of (tp, k, t, n). A metric that is minimised
-        is minimised.
+        is minimised. A list asks for several operating points of one model: the
+        coefficients maximise the mean of the metrics, each of which has an intercept
+        of its own (see `at`); `predict` is for the first.
     objective : {"soft", "expected"}, default="soft"
         "soft" takes any metric; "expected" takes F-measures.
     C : float, default=10.0
@@ -81,6 +87,13 @@ class MetricLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[
         best threshold, and random directions. With more than 50,000 rows all starts run
         on a stratified sample of 20,000, and the two best distinct optima go on to
         all rows.
+    init : {"likelihood", "random"}, default="likelihood"
+        Where the search starts. "random" draws all initial values at random, from a
+        standard normal law in standardised columns, and climbs on all rows every time;
+        with ``solver="bfgs"`` and ``C=inf`` this is the training that Jansche (2005)
+        published. "likelihood" finds better optima, see the user guide.
+    solver : {"lbfgs", "bfgs"}, default="lbfgs"
+        How to climb. "bfgs" keeps a full matrix, for at most 5,000 columns.
     class_weight : dict or "balanced", optional
         Weights of the classes, multiplied with `sample_weight`.
     random_state : int, RandomState instance or None, default=None
@@ -91,7 +104,7 @@ class MetricLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[
     warm_start : bool, default=False
         Whether the first start is the solution of the last call of `fit`.
     max_iter : int, default=1000
-        Iterations of L-BFGS in each climb, at most; a `ConvergenceWarning` where the
+        Iterations of each climb, at most; a `ConvergenceWarning` where the
         best climb needed more. Rare binary columns take a few hundred, others a few
         dozen.
     tol : float, default=1e-4
@@ -110,6 +123,8 @@ class MetricLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[
         Coefficients; a positive `decision_function` means `classes_[1]`.
     intercept_ : ndarray of shape (1,)
         Intercept.
+    intercepts_ : ndarray of shape (n_metrics,)
+        Intercept of each operating point; the first is `intercept_`.
     objective_ : float
         The penalised objective at the solution, in units of the metric.
     restarts_ : ndarray of shape (n_restarts,)
@@ -152,17 +167,26 @@ class MetricLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[
     array([0, 0, 1, 1])
     >>> am.MetricLogisticRegression("f1", random_state=0).fit(X, y).predict(X)
     array([1, 1, 1, 1])
+
+    Two operating points from one training:
+
+    >>> points = [am.FBeta(0.5), am.FBeta(2)]
+    >>> model = am.MetricLogisticRegression(points, C=100, random_state=0).fit(X, y)
+    >>> [model.at(point).predict(X).tolist() for point in points]
+    [[0, 0, 1, 1], [1, 1, 1, 1]]
     """
 
     def __init__(
         self,
-        metric: MetricLike = "f1",
+        metric: MetricLike | Sequence[MetricLike] = "f1",
         *,
         objective: Literal["soft", "expected"] = "soft",
         C: float = 10.0,
         gamma: float = 1.0,
         fit_intercept: bool = True,
         n_restarts: int = 5,
+        init: Literal["likelihood", "random"] = "likelihood",
+        solver: Literal["lbfgs", "bfgs"] = "lbfgs",
         class_weight: dict[Any, float] | Literal["balanced"] | None = None,
         random_state: int | np.random.RandomState | None = None,
         n_jobs: int | None = None,
@@ -178,6 +202,8 @@ class MetricLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[
         self.gamma = gamma
         self.fit_intercept = fit_intercept
         self.n_restarts = n_restarts
+        self.init = init
+        self.solver = solver
         self.class_weight = class_weight
         self.random_state = random_state
         self.n_jobs = n_jobs
@@ -232,19 +258,52 @@ class MetricLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[
         self, rows: SummedRows, labels: TrainingClasses, previous: Floats | None = None
     ) -> Self:
         """Search, and keep what was found; the rows may lie elsewhere."""
-        if previous is not None and previous.size != rows.k + 1:
+        metrics = self._metrics()
+        if previous is not None and previous.size != rows.k + len(metrics):
             previous = None
+        if self.solver == "bfgs" and rows.k > MAX_BFGS_COLUMNS:
+            raise ValueError(
+                f'solver="bfgs" keeps a matrix of columns by columns, for at most '
+                f"{MAX_BFGS_COLUMNS:,} of them, but X has {rows.k:,}: "
+                'solver="lbfgs" has no such limit'
+            )
         # The sign of the margins is that of classes_[1], whichever is positive.
         sign = 1.0 if labels.positive == labels.classes[1] else -1.0
-        found = self._search(rows, None if previous is None else sign * previous)
+        start = None if previous is None else sign * previous
+        found = self._search(rows, metrics, start)
         self._warn(found, rows)
+        theta = sign * found.best.theta
         self.classes_ = labels.classes
-        self.coef_ = sign * found.best.theta[None, :-1]
-        self.intercept_ = sign * found.best.theta[-1:]
+        self.coef_ = theta[None, : rows.k]
+        self.intercepts_ = theta[rows.k :]
+        self.intercept_ = self.intercepts_[:1]
         self.objective_ = found.best.value
         self.restarts_ = found.values
         self.n_iter_ = np.array([found.best.n_iter], dtype=np.int32)
         return self
+
+    def at(self, metric: MetricLike) -> Self:
+        """This model at the operating point of one of the metrics it was fitted for.
+
+        Parameters
+        ----------
+        metric : str, Metric or callable
+            One of those that `metric` listed.
+
+        Returns
+        -------
+        MetricLogisticRegression
+            A copy whose `intercept_`, and so `predict`, is that of the metric.
+        """
+        check_is_fitted(self)
+        known, asked = self._metrics(), get_metric(metric)
+        if asked not in known:
+            names = ", ".join(one.name for one in known)
+            raise ValueError(f"{asked.name} is not among the metrics fitted: {names}")
+        point = copy(self)
+        place = known.index(asked)
+        point.intercept_ = self.intercepts_[place : place + 1]
+        return point
 
     def decision_function(self, X: Any) -> Floats:
         """x·θ + θ₀; positive where `classes_[1]` is predicted.
@@ -314,6 +373,8 @@ class MetricLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[
         if not np.isfinite(gamma):
             raise ValueError("gamma must be finite: raise C for harder counts")
         check_count(self.n_restarts, "n_restarts", low=1, high=100_000)
+        check_choice(self.init, "init", ("likelihood", "random"))
+        check_choice(self.solver, "solver", ("lbfgs", "bfgs"))
         check_count(self.max_iter, "max_iter", low=1)
         for name in ("fit_intercept", "warm_start"):
             check_flag(getattr(self, name), name)
@@ -326,17 +387,31 @@ class MetricLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[
         """The last solution, where it is to be used."""
         if not self.warm_start or not hasattr(self, "coef_"):
             return None
-        return np.append(self.coef_[0], self.intercept_[0])
+        return np.append(self.coef_[0], self.intercepts_)
 
-    def _search(self, rows: SummedRows, previous: Floats | None) -> Fit:
-        metric = get_metric(self.metric)
+    def _metrics(self) -> list[Metric]:
+        """The metric, or those of all operating points."""
+        given: Any = self.metric
+        several = given if isinstance(given, list | tuple) else [given]
+        if not several:
+            raise ValueError("metric is an empty list: name one metric or more")
+        return [get_metric(one) for one in several]
+
+    def _search(
+        self, rows: SummedRows, metrics: list[Metric], previous: Floats | None
+    ) -> Fit:
         if self.objective == "expected":
-            squared_beta(metric)  # refuses a metric that is no F-measure
+            for metric in metrics:
+                squared_beta(metric)  # refuses a metric that is no F-measure
 
-        def build(part: SummedRows) -> MetricGoal:
+        def goal(part: SummedRows, metric: Metric) -> MetricGoal:
             if self.objective == "expected":
                 return ExpectedMetric(part.in_memory(), metric, float(self.gamma))
             return SoftMetric(part, metric, float(self.gamma))
+
+        def build(part: SummedRows) -> MetricGoal:
+            goals = tuple(goal(part, metric) for metric in metrics)
+            return goals[0] if len(goals) == 1 else OperatingPoints(goals)
 
         def report(text: str) -> None:
             if self.verbose:
@@ -348,6 +423,8 @@ class MetricLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[
             n_restarts=int(self.n_restarts),
             max_iter=int(self.max_iter),
             tol=float(self.tol),
+            init=self.init,
+            solver=self.solver,
             report=report,
         )
         state = check_random_state(self.random_state)
@@ -364,7 +441,7 @@ class MetricLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[
                 stacklevel=3,
             )
             return
-        if self.gamma * rows.least_margin(found.best.theta) > FLAT:
+        if self.gamma * rows.least_margin(found.best.theta[: rows.k + 1]) > FLAT:
             warnings.warn(
                 "the two classes are separated, so far that the objective is flat: the "
                 f"size of the coefficients is arbitrary with C={self.C:g}; lower C",

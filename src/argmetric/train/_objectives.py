@@ -34,10 +34,13 @@ class Objective(Protocol):
 
 
 class MetricGoal(Objective, Protocol):
-    """An objective that stands for a metric."""
+    """An objective that stands for a metric, or for one at each operating point.
+
+    θ holds a coefficient for each column, then an intercept for each of the metrics.
+    """
 
     @property
-    def metric(self) -> Metric: ...
+    def metrics(self) -> tuple[Metric, ...]: ...
 
 
 @dataclass(frozen=True)
@@ -76,6 +79,10 @@ class SoftMetric:
         t, n = self.rows.positives, self.rows.positives + self.rows.negatives
         corners = self.metric.value([t, 0.0, t, 0.0], [t, 0.0, n, n - t], t, n)
         return max(1.0, float(np.nan_to_num(np.abs(corners)).max()))
+
+    @property
+    def metrics(self) -> tuple[Metric, ...]:
+        return (self.metric,)
 
     @property
     def sign(self) -> float:
@@ -222,6 +229,10 @@ class ExpectedMetric:
     gamma: float = 1.0
     scale: ClassVar[float] = 1.0
 
+    @property
+    def metrics(self) -> tuple[Metric, ...]:
+        return (self.metric,)
+
     @cached_property
     def b2(self) -> float:
         return squared_beta(self.metric)
@@ -245,3 +256,38 @@ class ExpectedMetric:
         in_blocks(pairs, rows.n, rows.n_threads)
         value, slopes = expected_f(p, q, self.gold, self.b2, n_threads=rows.n_threads)
         return value, rows.combine(self.gamma * slopes * (p * q))
+
+
+@dataclass(frozen=True)
+class OperatingPoints:
+    """Several metrics at once: one direction, an intercept for each of them.
+
+    Jansche (2005), section 8, leaves it to future research to "optimize several such
+    operating points simultaneously". Here the mean of the metrics is maximised,
+
+        U(θ, b) = 1/M · Σ_m U_m(θ, b_m).
+    """
+
+    goals: tuple[MetricGoal, ...]
+    scale: ClassVar[float] = 1.0
+
+    @property
+    def rows(self) -> SummedRows:
+        return self.goals[0].rows
+
+    @property
+    def metrics(self) -> tuple[Metric, ...]:
+        return tuple(metric for goal in self.goals for metric in goal.metrics)
+
+    def value_and_gradient(self, theta: Floats) -> tuple[float, Floats]:
+        """The mean value, and its gradient in the coefficients and the intercepts."""
+        k, share = self.rows.k, 1.0 / len(self.goals)
+        total, gradient = 0.0, np.zeros(theta.size)
+        for at, goal in enumerate(self.goals, start=k):
+            value, slopes_ = goal.value_and_gradient(np.append(theta[:k], theta[at]))
+            if value <= UNDEFINED * goal.scale:
+                return UNDEFINED, np.zeros(theta.size)
+            total += share * value / goal.scale
+            gradient[:k] += share * slopes_[:-1] / goal.scale
+            gradient[at] = share * slopes_[-1] / goal.scale
+        return total, gradient

@@ -1,0 +1,184 @@
+"""The training of Jansche (2005), and several operating points of one model."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+from scipy.special import expit
+from sklearn.utils import check_random_state
+
+import argmetric as am
+from argmetric import MetricLogisticRegression
+from argmetric.train._objectives import UNDEFINED, OperatingPoints, SoftMetric
+from argmetric.train._rows import TrainingRows
+
+
+def hard(n=300, k=4, seed=0):
+    """Positives at both ends of the first column: several local optima."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, k)) * np.linspace(1, 30, k) + 5
+    score = np.abs(X[:, 0] - 5) + 0.02 * X[:, 1]
+    return X, (score + 0.3 * rng.normal(size=n) > 1.5).astype(int)
+
+
+def published(**settings):
+    return MetricLogisticRegression(
+        objective="soft", init="random", solver="bfgs", C=np.inf, **settings
+    )
+
+
+def figure_1(X, y, alpha):
+    """The loss -F~ and its gradient, line by line from the paper's pseudo-code."""
+    wide = np.column_stack([X, np.ones(y.size)])
+    positive = y == 1
+
+    def fdf(theta):
+        p = expit(wide @ theta)
+        A, m = p[positive].sum(), p.sum()
+        t = (p * (1 - p))[:, None] * wide
+        h = 1 / (alpha * positive.sum() + (1 - alpha) * m)
+        return -h * A, -h * (
+            t[positive].sum(axis=0) - h * A * (1 - alpha) * t.sum(axis=0)
+        )
+
+    return fdf
+
+
+@pytest.mark.parametrize("alpha", [0.5, 0.75])
+def test_the_published_training_equals_its_plain_twin(alpha):
+    X, y = hard()
+    model = published(
+        metric=am.FBeta((alpha / (1 - alpha)) ** 0.5), n_restarts=6, random_state=3
+    ).fit(X, y)
+    rng = np.random.default_rng(check_random_state(3).randint(2**31 - 1))
+    standard = (X - X.mean(axis=0)) / X.std(axis=0)
+    ends = [
+        -minimize(
+            figure_1(standard, y, alpha),
+            rng.standard_normal(5),
+            method="BFGS",
+            jac=True,
+            options={"gtol": 1e-4},
+        ).fun
+        for _ in range(6)
+    ]
+    np.testing.assert_allclose(model.restarts_, ends, atol=1e-6)
+    assert np.ptp(ends) > 0.01  # or the starts would not matter
+    assert model.objective_ == max(model.restarts_)
+
+
+def test_random_starts_depend_on_the_seed_and_may_follow_a_solution():
+    X, y = hard()
+    one, other = (published(n_restarts=3, random_state=i).fit(X, y) for i in (0, 1))
+    assert not np.allclose(one.restarts_, other.restarts_)
+    warm = published(n_restarts=2, random_state=2, warm_start=True)
+    warm.fit(X, y)
+    before, steps = warm.objective_, warm.n_iter_[0]
+    warm.fit(X, y)
+    assert warm.restarts_[0] == pytest.approx(before, abs=1e-6)
+    assert warm.n_iter_[0] < steps or warm.objective_ > before
+
+
+def test_both_solvers_climb_to_the_same_place():
+    X, y = hard()
+    values = [
+        MetricLogisticRegression(solver=solver, n_restarts=2, tol=1e-8, random_state=0)
+        .fit(X, y)
+        .objective_
+        for solver in ("lbfgs", "bfgs")
+    ]
+    assert values[0] == pytest.approx(values[1], abs=1e-7)
+
+
+def test_without_an_intercept_the_random_one_is_gone():
+    X, y = hard()
+    model = published(fit_intercept=False, n_restarts=2, random_state=0).fit(X, y)
+    assert model.intercept_ == [0.0]
+
+
+def test_gradient_of_several_operating_points():
+    X, y = hard(60)
+    rows = TrainingRows(X, y == 1, np.ones(y.size))
+    metrics = am.FBeta(0.5), am.MCC(), am.Utility(1, -5, 0, 0)
+    goal = OperatingPoints(tuple(SoftMetric(rows, metric) for metric in metrics))
+    theta = np.array([0.3, -0.1, 0.02, 0.01, -0.5, 0.2, 0.1])
+    value, gradient = goal.value_and_gradient(theta)
+    points = [
+        one.value_and_gradient(np.append(theta[:4], b))[0] / one.scale
+        for one, b in zip(goal.goals, theta[4:], strict=True)
+    ]
+    assert value == pytest.approx(np.mean(points), rel=1e-14)
+    for i in range(7):
+        step = 1e-5 * np.eye(7)[i]
+        up, down = (goal.value_and_gradient(theta + s)[0] for s in (step, -step))
+        assert gradient[i] == pytest.approx((up - down) / 2e-5, rel=1e-5, abs=1e-8)
+
+
+def test_an_undefined_point_turns_the_search_back():
+    X, y = hard(60)
+    rows = TrainingRows(X, y == 1, np.ones(y.size))
+    metrics = am.FBeta(1), am.get_metric("precision", zero_division=np.nan)
+    goal = OperatingPoints(tuple(SoftMetric(rows, metric) for metric in metrics))
+    value, gradient = goal.value_and_gradient(np.array([0, 0, 0, 0, 0.0, -1e4]))
+    assert value == UNDEFINED
+    assert not gradient.any()
+
+
+def test_a_list_of_one_metric_is_that_metric():
+    X, y = hard()
+    plain = MetricLogisticRegression("f1", random_state=0).fit(X, y)
+    listed = MetricLogisticRegression(["f1"], random_state=0).fit(X, y)
+    np.testing.assert_array_equal(plain.coef_, listed.coef_)
+    np.testing.assert_array_equal(plain.intercept_, listed.intercept_)
+    assert plain.at("f1").intercept_ == plain.intercept_
+
+
+@pytest.mark.parametrize("pos_label", [0, 1])
+@pytest.mark.parametrize("init", ["likelihood", "random"])
+def test_one_training_serves_several_operating_points(pos_label, init):
+    X, y = hard(600)
+    y = y if pos_label else 1 - y
+    metrics = [am.FBeta(0.5), "f1", am.FBeta(3)]
+    model = MetricLogisticRegression(
+        metrics, init=init, pos_label=pos_label, C=1e6, n_restarts=8, random_state=0
+    ).fit(X, y)
+    assert model.intercepts_.shape == (3,)
+    taken = [(model.at(one).predict(X) == pos_label).mean() for one in metrics]
+    assert taken == sorted(taken)  # the more recall weighs, the more are taken
+    assert taken[0] < taken[2]
+    np.testing.assert_array_equal(model.predict(X), model.at(metrics[0]).predict(X))
+    # no other intercept serves a point much better
+    truth, scores = y == pos_label, model.decision_function(X)
+    scores = scores if pos_label else -scores
+    for one in metrics:
+        metric = am.get_metric(one)
+        taken = model.at(one).predict(X) == pos_label
+        cuts = [metric.score(truth, scores >= cut) for cut in scores]
+        assert metric.score(truth, taken) > max(cuts) - 0.03
+
+
+def test_every_further_metric_keeps_its_intercept_in_a_warm_start():
+    X, y = hard()
+    model = MetricLogisticRegression(
+        ["f1", am.FBeta(3)], warm_start=True, n_restarts=1, random_state=0
+    )
+    first = model.fit(X, y).intercepts_.copy()
+    np.testing.assert_allclose(model.fit(X, y).intercepts_, first, rtol=0.05, atol=0.01)
+
+
+def test_what_cannot_be_is_refused_by_name():
+    X, y = hard()
+    model = MetricLogisticRegression(["f1", "mcc"], random_state=0).fit(X, y)
+    with pytest.raises(ValueError, match="recall is not among the metrics fitted: f1"):
+        model.at("recall")
+    with pytest.raises(ValueError, match="metric is an empty list"):
+        MetricLogisticRegression([]).fit(X, y)
+    with pytest.raises(ValueError, match="init must be one of"):
+        MetricLogisticRegression(init="zero").fit(X, y)
+    with pytest.raises(ValueError, match="solver must be one of"):
+        MetricLogisticRegression(solver="newton").fit(X, y)
+    with pytest.raises(ValueError, match=r"for at most 5,000 of them, but X has 5,001"):
+        MetricLogisticRegression(solver="bfgs").fit(np.ones((4, 5001)), [0, 1, 0, 1])
+    with pytest.raises(ValueError, match='objective="soft" takes any metric'):
+        MetricLogisticRegression(["f1", "mcc"], objective="expected").fit(X, y)
