@@ -82,6 +82,7 @@ HELD_BY = {
     "automata": {
         "test_expectation_equals_enumeration": "additive_mean propagate",
         "test_bounds_of_a_beam_hold": "beam_run",
+        "test_the_decoder_equals_its_twin_without_reuse": "count_layers dropped_counts",
     },
     "cells": {
         "test_cells_hold_the_laws_of_their_groups": (

@@ -10,6 +10,7 @@ from argmetric.sequence._decode_spans import SpanDecision, decode_spans
 from argmetric.sequence._expectation import (
     Expectation,
     UtilityDistribution,
+    VectorExpectation,
     distribution,
     evaluate,
     expectation,
@@ -23,7 +24,13 @@ from argmetric.sequence._segmentation import (
     WindowUtility,
 )
 from argmetric.sequence._spans import SpanMarginals, span_marginals, token_model
-from argmetric.sequence._utilities import CountUtility, Hamming, SimpleFunction, ZeroOne
+from argmetric.sequence._utilities import (
+    CountUtility,
+    Hamming,
+    SimpleFunction,
+    VectorFunction,
+    ZeroOne,
+)
 
 __all__ = [
     "BoundarySimilarity",
@@ -44,6 +51,8 @@ __all__ = [
     "SpanDecision",
     "SpanMarginals",
     "UtilityDistribution",
+    "VectorExpectation",
+    "VectorFunction",
     "WindowDiff",
     "WindowUtility",
     "ZeroOne",

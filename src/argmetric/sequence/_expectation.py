@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from typing import Any, Literal, overload
 
 import numpy as np
 
@@ -17,7 +17,13 @@ from argmetric._results.pictures import draw_law, drawing
 from argmetric.sequence._exact import affine_mean, is_affine
 from argmetric.sequence._models import Chain, as_chain, check_sequence
 from argmetric.sequence._runs import Outcome, defined_mean, run, run_mean
-from argmetric.sequence._utilities import CountUtility, SimpleFunction, as_utility
+from argmetric.sequence._utilities import (
+    CountUtility,
+    SimpleFunction,
+    VectorFunction,
+    as_scalar,
+    as_utility,
+)
 
 FIRST_WIDTH = 16  # of beam="auto"
 # From this length on, metrics that are affine in tp are averaged given the number of
@@ -63,6 +69,35 @@ class Expectation(Shown):
         return self.value
 
 
+@dataclass(frozen=True, eq=False)
+class VectorExpectation(Shown):
+    """The expected utilities of a hypothesis, for a `VectorFunction`.
+
+    Attributes
+    ----------
+    value : ndarray of shape (components,)
+        The expectation; with a beam the best guess inside the bounds.
+    lower, upper : ndarray of shape (components,)
+        Bounds on the expectation, both equal to it when it is exact.
+    n_states : int
+        Number of states of the composed automaton that were visited.
+    exact : bool
+        Whether nothing was dropped.
+    dropped : float
+        Probability of what was dropped.
+    beam : int or None
+        Width of the beam.
+    """
+
+    value: Floats
+    lower: Floats
+    upper: Floats
+    n_states: int
+    exact: bool
+    dropped: float = 0.0
+    beam: int | None = None
+
+
 def evaluate(utility: Any, z: Any, y: Any) -> float:
     """Utility of a hypothesis for one outcome (Algorithm 3).
 
@@ -81,7 +116,7 @@ def evaluate(utility: Any, z: Any, y: Any) -> float:
     >>> evaluate(Hamming(), z=[1, 0, 1], y=[1, 1, 0])
     2.0
     """
-    function = as_utility(utility)
+    function = as_scalar(utility, "evaluate()")
     hypothesis = check_hypothesis(z, None)
     outcome = check_sequence(y, "y", hypothesis.size, "z")
     function.check(hypothesis.size)
@@ -99,6 +134,30 @@ def check_hypothesis(z: Any, chain: Chain | None) -> Integers:
     return hypothesis
 
 
+@overload
+def expectation(
+    utility: VectorFunction,
+    z: Any,
+    model: Any,
+    beam: int | None = None,
+    *,
+    tol: float = ...,
+    max_states: int | None = ...,
+) -> VectorExpectation: ...
+
+
+@overload
+def expectation(
+    utility: Any,
+    z: Any,
+    model: Any,
+    beam: int | Literal["auto"] | None = None,
+    *,
+    tol: float = ...,
+    max_states: int | None = ...,
+) -> Expectation: ...
+
+
 def expectation(
     utility: Any,
     z: Any,
@@ -107,7 +166,7 @@ def expectation(
     *,
     tol: float = 1e-6,
     max_states: int | None = None,
-) -> Expectation:
+) -> Expectation | VectorExpectation:
     """Expected utility of a hypothesis when the outcome is drawn from a model.
 
     Outcomes for which the utility is undefined (nan, from ``zero_division=nan``) are
@@ -134,8 +193,9 @@ def expectation(
 
     Returns
     -------
-    Expectation
-        With `value`, `lower`, `upper`, `n_states` and `exact`.
+    Expectation or VectorExpectation
+        With `value`, `lower`, `upper`, `n_states` and `exact`; arrays for a
+        `VectorFunction`.
 
     Examples
     --------
@@ -152,7 +212,27 @@ def expectation(
     tol = check_number(tol, "tol", low=0.0)
     if max_states is not None:
         max_states = check_count(max_states, "max_states", low=1)
+    if isinstance(function, VectorFunction):
+        width = None if beam is None else check_count(beam, "beam", low=1)
+        return _by_component(run(function, hypothesis, chain, width, max_states), width)
     return expected(function, hypothesis, chain, beam, tol, max_states)
+
+
+def _by_component(outcome: Outcome, width: int | None) -> VectorExpectation:
+    """Bounds of every component, from one run of the automaton."""
+    size = outcome.values.shape[1]
+    least, most = np.broadcast_arrays(outcome.least, outcome.most, np.empty(size))[:2]
+    parts = [
+        bounded(
+            replace(outcome, values=column, least=float(low), most=float(high)), width
+        )
+        for column, low, high in zip(outcome.values.T, least, most, strict=True)
+    ]
+    value, lower, upper = np.array([(p.value, p.lower, p.upper) for p in parts]).T
+    exact, dropped = outcome.dropped == 0.0, outcome.dropped
+    return VectorExpectation(
+        value, lower, upper, outcome.n_states, exact, dropped, width
+    )
 
 
 def expected(
@@ -174,26 +254,26 @@ def expected(
             if is_affine(metric, chain.n):
                 mean, total = affine_mean(metric, z, chain)
                 return Expectation(mean, mean, mean, total, True, partial=mean)
-        return _bounded(run(function, z, chain, None, max_states), None)
+        return bounded(run(function, z, chain, None, max_states), None)
     if isinstance(beam, str) and beam == "auto":
         width = FIRST_WIDTH
         while True:
-            result = _bounded(run(function, z, chain, width, max_states), width)
+            result = bounded(run(function, z, chain, width, max_states), width)
             if result.exact or result.upper - result.lower <= tol:
                 return result
             if math.isnan(result.value) or width >= 1 << 24:
                 return result
             if math.isinf(result.upper - result.lower):  # nothing bounds a drop
-                return _bounded(run(function, z, chain, None, max_states), None)
+                return bounded(run(function, z, chain, None, max_states), None)
             width *= 2
     if not is_whole(beam) or beam < 1:
         raise ValueError(
             f'beam must be a positive integer, "auto" or None, not {shown(beam)}'
         )
-    return _bounded(run(function, z, chain, int(beam), max_states), int(beam))
+    return bounded(run(function, z, chain, int(beam), max_states), int(beam))
 
 
-def _bounded(outcome: Outcome, width: int | None) -> Expectation:
+def bounded(outcome: Outcome, width: int | None) -> Expectation:
     """Bounds from what was kept and what was dropped."""
     total, mass = defined_mean(outcome)
     dropped = outcome.dropped
@@ -311,7 +391,7 @@ def distribution(
     >>> law.quantile(0.9)
     1.0
     """
-    function, chain = as_utility(utility), as_chain(model)
+    function, chain = as_scalar(utility, "distribution()"), as_chain(model)
     if max_states is not None:
         max_states = check_count(max_states, "max_states", low=1)
     hypothesis = check_hypothesis(z, chain)

@@ -17,7 +17,11 @@ import numpy as np
 
 from argmetric._input.types import Floats, Integers
 from argmetric.sequence._models import Chain
-from argmetric.sequence._utilities import AutomatonTables, SimpleFunction
+from argmetric.sequence._utilities import (
+    AutomatonTables,
+    SimpleFunction,
+    VectorFunction,
+)
 
 MAX_STATES = 50_000_000  # (history, state) pairs of a layer, in arrays
 MAX_PLAIN_STATES = 1_000_000  # and in a dict
@@ -28,15 +32,16 @@ MAX_CELLS = 16_000_000  # of the tables of a user's automaton
 class Outcome:
     """Final values with their probabilities, and what was dropped on the way.
 
-    `least` and `most` bound what the dropped mass would have added.
+    `least` and `most` bound what the dropped mass would have added. All three have a
+    column for each component of a vector.
     """
 
     values: Floats
     mass: Floats
     n_states: int
     dropped: float = 0.0
-    least: float = 0.0
-    most: float = 0.0
+    least: Any = 0.0
+    most: Any = 0.0
 
 
 def too_many(name: str, count: int, position: int, limit: int) -> ValueError:
@@ -175,12 +180,13 @@ def run_layers(
     follow = np.zeros((z.size, widest, 2), dtype=np.int64)
     for table, rows in zip(follow, tables, strict=True):
         table[: len(rows)] = rows
-    values = np.zeros((widest, 1))  # states that the last layer lacks have no mass
-    values[: len(layer), 0] = [float(utility.value(state, z)) for state in layer]
+    numbers = np.arange(widest, dtype=np.float64)[:, None]  # of the final states
     kind, none = np.arange(z.size), np.zeros_like(follow)
-    return run_tables(
-        utility, chain, AutomatonTables(kind, follow, none, 1, table=values)
+    final = run_tables(
+        utility, chain, AutomatonTables(kind, follow, none, 1, table=numbers)
     )
+    mass = final.mass[: len(layer)]  # states that the last layer lacks have none
+    return Outcome(final_values(utility, layer, z), mass, final.n_states)
 
 
 def run_plain(
@@ -214,11 +220,25 @@ def run_plain(
         if len(layer.entries) > limit:
             raise too_many(utility.name, len(layer.entries), i + 1, limit)
         total += len(layer.entries)
-    values = np.array([float(utility.value(s, z)) for _, s, _ in layer.entries])
+    values = final_values(utility, [state for _, state, _ in layer.entries], z)
     masses = np.array([mass for _, _, mass in layer.entries])
-    least = dropped * worst if dropped else 0.0
-    most = dropped * best if dropped else 0.0
+    least = dropped * np.asarray(worst) if dropped else 0.0
+    most = dropped * np.asarray(best) if dropped else 0.0
     return Outcome(values, masses, total, dropped, least, most)
+
+
+def final_values(utility: SimpleFunction, states: list[Any], z: Integers) -> Floats:
+    """Utility of every final state: a number each, or a row of components."""
+    if not isinstance(utility, VectorFunction):
+        return np.array([float(utility.value(state, z)) for state in states])
+    rows = [np.asarray(utility.value(state, z), dtype=np.float64) for state in states]
+    if any(row.ndim != 1 or row.shape != rows[0].shape for row in rows):
+        shapes = sorted({row.shape for row in rows})
+        raise ValueError(
+            f"values of {utility.name} must be vectors of one length, not of shapes "
+            f"{', '.join(map(str, shapes))}"
+        )
+    return np.array(rows)
 
 
 def _strongest(entries: list[Any], width: int) -> tuple[list[Any], float]:

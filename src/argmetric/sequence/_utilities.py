@@ -71,6 +71,40 @@ class SimpleFunction:
         return None
 
 
+class VectorFunction(SimpleFunction):
+    """A utility whose values are vectors: several quantities read off one automaton.
+
+    The expectation of a vector is that of its components (Jansche 2007, section 5).
+    `value` returns an array; `bounds`, for beams, a pair of them. A vector is neither
+    large nor small, so it is not decoded for.
+
+    Examples
+    --------
+    Expected hits, misses and false alarms, the vector of Jansche (2005):
+
+    >>> from argmetric.sequence import Independent, VectorFunction, expectation
+    >>> class Table(VectorFunction):
+    ...     def start(self):
+    ...         return 0, 0, 0
+    ...     def transition(self, state, z, i, y_i):
+    ...         A, B, C = state
+    ...         return A + z[i] * y_i, B + (1 - z[i]) * y_i, C + z[i] * (1 - y_i)
+    ...     def value(self, state, z):
+    ...         return state
+    >>> model = Independent([0.9, 0.5, 0.2])
+    >>> expectation(Table(), [1, 1, 0], model).value
+    array([1.4, 0.2, 0.6])
+    """
+
+    def value(self, state: Any, z: Integers) -> Any:
+        """Utilities of a final state; nan where one is undefined and left out."""
+        raise TypeError(f"{type(self).__name__} must define the method `value`")
+
+    def bounds(self, z: Integers) -> Any:
+        """Smallest and largest utilities, component by component, for beams."""
+        return -math.inf, math.inf
+
+
 @dataclass(frozen=True, eq=False)
 class AutomatonTables:
     """An automaton whose state is (control state s, counter c), in arrays.
@@ -306,3 +340,14 @@ def as_utility(utility: Any) -> SimpleFunction:
     if isinstance(utility, type) and issubclass(utility, SimpleFunction):
         return utility()
     return CountUtility(utility)
+
+
+def as_scalar(utility: Any, what: str) -> SimpleFunction:
+    """A utility whose values are numbers; `what` says what needs them."""
+    function = as_utility(utility)
+    if isinstance(function, VectorFunction):
+        raise ValueError(
+            f"{function.name} is a vector, and {what} needs a number: expectation() "
+            "takes it, or write a SimpleFunction of its components"
+        )
+    return function

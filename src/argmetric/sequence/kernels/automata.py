@@ -116,6 +116,80 @@ def nth_largest(values, count, rank):
 
 
 @kernel
+def keep_strongest(keys, mass, count, width, other_keys, other_mass):
+    """Move the `width` most probable states to the front; return how many those are.
+
+    Both parts keep their order. The other two arrays are for work.
+    """
+    if count <= width:
+        return count
+    other_mass[:count] = mass[:count]
+    threshold = nth_largest(other_mass, count, width - 1)
+    spare = width  # so many that equal the threshold stay
+    for e in range(count):
+        spare -= mass[e] > threshold
+    front, back = 0, width
+    for e in range(count):
+        stays = mass[e] > threshold
+        if mass[e] == threshold and spare > 0:
+            stays = True
+            spare -= 1
+        if stays:
+            other_keys[front], other_mass[front] = keys[e], mass[e]
+            front += 1
+        else:
+            other_keys[back], other_mass[back] = keys[e], mass[e]
+            back += 1
+    keys[:count] = other_keys[:count]
+    mass[:count] = other_mass[:count]
+    return width
+
+
+@kernel
+def after_label(
+    step, follow, gain, cells, keys, mass, count, new_keys, new_mass, slots, used, stamp
+):
+    """The states after one label, merged where they are equal; returns their number.
+
+    `slots` is a hash table of places in `new_keys`; those where `used` has the stamp
+    of this call are taken.
+    """
+    histories, states = step.shape[0], follow.shape[0]
+    last = slots.shape[0] - 1
+    found = 0
+    for e in range(count):
+        key, chance = keys[e], mass[e]
+        c = key % cells
+        s = (key // cells) % states
+        h = key // cells // states
+        for y in range(2):
+            p = chance * step[h, y]
+            if p == 0.0:
+                continue
+            row = (((h << 1) | y) & (histories - 1)) * states + follow[s, y]
+            next_key = row * cells + c + gain[s, y]
+            slot = ((next_key * 0x9E3779B97F4A7C1) >> 20) & last
+            while used[slot] == stamp and new_keys[slots[slot]] != next_key:
+                slot = (slot + 1) & last
+            if used[slot] == stamp:
+                new_mass[slots[slot]] += p
+            else:
+                used[slot], slots[slot] = stamp, found
+                new_keys[found], new_mass[found] = next_key, p
+                found += 1
+    return found
+
+
+@kernel
+def hash_size(width):
+    """A power of two that leaves three of four slots free."""
+    size = 4
+    while size < 8 * width:
+        size *= 2
+    return size
+
+
+@kernel
 def beam_run(
     steps, kind, follow, gain, start, cells, width, low, high, down, up, keys, mass
 ):
@@ -126,67 +200,102 @@ def beam_run(
     Returns how many final states are in `keys` and `mass`, the mass dropped, bounds
     on what it would have added, and the number of states kept.
     """
-    n, histories = steps.shape[0], steps.shape[1]
-    states = follow.shape[1]
-    slots = 4
-    while slots < 8 * width:
-        slots *= 2
-    slot_entry = np.zeros(slots, dtype=np.int64)
-    slot_layer = np.zeros(slots, dtype=np.int64)
+    slots = np.zeros(hash_size(width), dtype=np.int64)
+    used = np.zeros_like(slots)
     new_keys, new_mass = np.zeros_like(keys), np.zeros_like(mass)
-    work = np.zeros_like(mass)
     keys[0], mass[0] = start * cells, 1.0
     count, total = 1, 1
     dropped, least, most = 0.0, 0.0, 0.0
-    for i in range(n):
-        threshold, spare = -1.0, 0
-        if count > width:
-            work[:count] = mass[:count]
-            threshold = nth_largest(work, count, width - 1)
-            above = 0
-            for e in range(count):
-                above += mass[e] > threshold
-            spare = width - above  # so many that equal the threshold stay
-        found = 0
-        for e in range(count):
-            key, chance = keys[e], mass[e]
-            stays = chance > threshold
-            if not stays and chance == threshold and spare > 0:
-                stays = True
-                spare -= 1
-            c = key % cells
-            if not stays:
-                dropped += chance
-                if down.shape[0] == 0:
-                    least += chance * low[0]
-                    most += chance * high[0]
-                else:
-                    least += chance * low[c + down[i]]
-                    most += chance * high[c + up[i]]
-                continue
-            s = (key // cells) % states
-            h = key // cells // states
-            for y in range(2):
-                p = chance * steps[i, h, y]
-                if p == 0.0:
-                    continue
-                next_h = ((h << 1) | y) & (histories - 1)
-                row = next_h * states + follow[kind[i], s, y]
-                next_key = row * cells + c + gain[kind[i], s, y]
-                slot = ((next_key * 0x9E3779B97F4A7C1) >> 20) & (slots - 1)
-                while slot_layer[slot] == i + 1 and (
-                    new_keys[slot_entry[slot]] != next_key
-                ):
-                    slot = (slot + 1) & (slots - 1)
-                if slot_layer[slot] == i + 1:
-                    new_mass[slot_entry[slot]] += p
-                else:
-                    slot_layer[slot] = i + 1
-                    slot_entry[slot] = found
-                    new_keys[found], new_mass[found] = next_key, p
-                    found += 1
-        count = found
+    for i in range(steps.shape[0]):
+        kept = keep_strongest(keys, mass, count, width, new_keys, new_mass)
+        for e in range(kept, count):
+            c, chance = keys[e] % cells, mass[e]
+            dropped += chance
+            if down.shape[0] == 0:
+                least += chance * low[0]
+                most += chance * high[0]
+            else:
+                least += chance * low[c + down[i]]
+                most += chance * high[c + up[i]]
+        j = kind[i]
+        count = after_label(
+            steps[i],
+            follow[j],
+            gain[j],
+            cells,
+            keys,
+            mass,
+            kept,
+            new_keys,
+            new_mass,
+            slots,
+            used,
+            i + 1,
+        )
         total += count
         keys, new_keys = new_keys, keys
         mass, new_mass = new_mass, mass
     return keys, mass, count, dropped, least, most, total
+
+
+@kernel
+def count_layers(steps, z, first, width, keys, mass, sizes, kept):
+    """Layers of states (history, hits, misses) beside z, from position `first` on.
+
+    Row i of `keys` and `mass` holds the sizes[i] states before label i; the first
+    kept[i] of them are expanded. The rows up to `first` are there already, from a
+    hypothesis with the same labels before it (Jansche 2007, footnote 4). A key is
+    (history·(n+1) + hits)·(n+1) + misses. Returns the number of new states.
+    """
+    n = steps.shape[0]
+    cells = (n + 1) * (n + 1)
+    follow = np.zeros((1, 2), dtype=np.int64)
+    gain = np.zeros((2, 1, 2), dtype=np.int64)
+    gain[0, 0, 1], gain[1, 0, 1] = 1, n + 1
+    slots = np.zeros(hash_size(width), dtype=np.int64)
+    used = np.zeros_like(slots)
+    total = 0
+    for i in range(first, n):
+        kept[i] = keep_strongest(
+            keys[i], mass[i], sizes[i], width, keys[i + 1], mass[i + 1]
+        )
+        sizes[i + 1] = after_label(
+            steps[i],
+            follow,
+            gain[z[i]],
+            cells,
+            keys[i],
+            mass[i],
+            kept[i],
+            keys[i + 1],
+            mass[i + 1],
+            slots,
+            used,
+            i + 1,
+        )
+        total += sizes[i + 1]
+    return total
+
+
+@kernel
+def dropped_counts(keys, mass, sizes, kept, zeros, low, high, down, up):
+    """Mass of the states that were not expanded, and bounds on what it would add.
+
+    `zeros` is the number of labels 0 of z; `low`, `high`, `down` and `up` as in
+    `beam_run`, for the counter hits·(zeros + 1) + misses.
+    """
+    n = sizes.shape[0] - 1
+    cells = (n + 1) * (n + 1)
+    dropped, least, most = 0.0, 0.0, 0.0
+    for i in range(n):
+        for e in range(kept[i], sizes[i]):
+            state, chance = keys[i, e] % cells, mass[i, e]
+            c = (state // (n + 1)) * (zeros + 1) + state % (n + 1)
+            dropped += chance
+            if down.shape[0] == 0:
+                least += chance * low[0]
+                most += chance * high[0]
+            else:
+                least += chance * low[c + down[i]]
+                most += chance * high[c + up[i]]
+    return dropped, least, most
