@@ -316,6 +316,9 @@ RUNNING = stream.HistogramRule()
 CALLS |= {
     "argmetric.stream.FixedRule": of(lasting(stream.FixedRule), threshold=0.3),
     "argmetric.stream.FOFORule": of(lasting(stream.FOFORule), n=10, start=0.2),
+    "argmetric.stream.SFORule": of(
+        lasting(stream.SFORule), n=10, start=0.2, radius=0.4
+    ),
     "argmetric.stream.OFORule": of(
         lasting(stream.OFORule), prior=(1, 4), forget=None, window=None
     ),

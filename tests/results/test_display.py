@@ -26,7 +26,7 @@ from argmetric.search import (
 )
 from argmetric.search._searn._history import History, Iteration
 from argmetric.sequence import Recalibration
-from argmetric.stream._rules import RuleRun
+from argmetric.stream import RuleRun
 
 P = np.array([0.9, 0.8, 0.4, 0.3, 0.2, 0.1])
 Y = [1, 1, 0, 1, 0, 0]

@@ -15,6 +15,7 @@ from argmetric.stream import (
     HistogramRule,
     NewtonRule,
     OFORule,
+    SFORule,
     get_rule,
 )
 from argmetric.stream._metric import level_form
@@ -54,6 +55,12 @@ RULES = {
         lambda **k: twin.FOFO(60, start=0.1, **k),
     ),
     "anytime fofo": (FOFORule(), lambda **k: twin.FOFO(None, **k)),
+    "sfo": (SFORule(n=400), lambda **k: twin.SFO(400, **k)),
+    "narrow sfo": (
+        SFORule(n=300, start=0.25, radius=0.05),
+        lambda **k: twin.SFO(300, 0.05, start=0.25, **k),
+    ),
+    "anytime sfo": (SFORule(), lambda **k: twin.SFO(None, **k)),
     "newton": (NewtonRule(), lambda **k: twin.Newton(**k)),
     "fading newton": (NewtonRule(forget=9), lambda **k: twin.Newton(forget=9, **k)),
     "histogram": (HistogramRule(), lambda **k: twin.Histogram(**k)),
@@ -280,6 +287,25 @@ def test_stages_of_the_paper(n):
     assert (m > 1) >= (n >= 1000)
 
 
+def test_one_stage_holds_the_start_radius_and_step_of_theorem_2():
+    rule = SFORule(n=1000, start=0.3, radius=0.1)
+    state = rule.init_state("f1")
+    assert state[[kernels.STAGES, kernels.SIZE]].tolist() == [1, 1000]
+    assert state[kernels.GAMMA] == 0.1 / math.sqrt(10 * 1000)
+    run = rule.run(state, np.ones(5000), np.ones(5000))  # θ is pulled to 1/2
+    assert (run.thresholds <= 0.4).all()
+    assert rule.threshold_of(state) > 0.38
+    rule.run(state, np.zeros(50_000), np.ones(50_000))
+    assert 0.2 <= rule.threshold_of(state) < 0.25
+    # FOFO of one stage is SFO with the widest radius
+    z, y = stream("calibrated", 100)
+    ends = [
+        one.run(one.init_state("f1"), z, y, logits=True).thresholds
+        for one in (SFORule(n=100), FOFORule(n=100))
+    ]
+    np.testing.assert_array_equal(*ends)
+
+
 @functools.cache
 def population_optimum(b2, n=4_001):
     """θ* for log-odds N(-3, 2²): the root of β²πθ - E(η - θ)₊, by bisection."""
@@ -302,6 +328,7 @@ def population_optimum(b2, n=4_001):
     [
         OFORule(),
         FOFORule(),
+        SFORule(),
         NewtonRule(),
         HistogramRule(),
         HistogramRule(forget=None),
@@ -501,6 +528,7 @@ def test_rules_are_values():
         (lambda: HistogramRule(window=5), "forget=None"),
         (lambda: HistogramRule(bins=1), "bins must be"),
         (lambda: FOFORule(n=0), "n must be a whole number"),
+        (lambda: SFORule(radius=0), "radius must be a positive number"),
         (lambda: NewtonRule(forget=0), "forget must be a positive number"),
         (lambda: OFORule().init_state("sec"), "no threshold rule for sec"),
         (lambda: OFORule().init_state("precision"), "missed positives"),

@@ -225,6 +225,20 @@ class FOFO(Rule):
             self.begin()
 
 
+class SFO(FOFO):
+    """Algorithm 2 by itself: one stage of n rows, with the radius R."""
+
+    def __init__(self, n: int | None, radius: float | None = None, **k: Any) -> None:
+        self.radius = radius
+        super().__init__(n, **k)
+
+    def begin(self) -> None:
+        """Theorem 2: γ = R/√(10·T)."""
+        self.m, self.n0, self.k, self.used = 1, self.n, 1, 0
+        self.R = self.W if self.radius is None else self.radius
+        self.begin_stage()
+
+
 class Histogram(Rule):
     """Median of exponential weights over cuts, centred on Newton."""
 

@@ -18,14 +18,15 @@ if TYPE_CHECKING:
     from argmetric.stream._model import StreamModel as StreamModel
     from argmetric.stream._progressive import ProgressiveScore as ProgressiveScore
     from argmetric.stream._river import RiverClassifier as RiverClassifier
+    from argmetric.stream._rule_base import RuleRun as RuleRun
+    from argmetric.stream._rule_base import ThresholdRule as ThresholdRule
     from argmetric.stream._rules import FixedRule as FixedRule
     from argmetric.stream._rules import FOFORule as FOFORule
     from argmetric.stream._rules import HistogramRule as HistogramRule
     from argmetric.stream._rules import NewtonRule as NewtonRule
     from argmetric.stream._rules import OFORule as OFORule
     from argmetric.stream._rules import RuleName as RuleName
-    from argmetric.stream._rules import RuleRun as RuleRun
-    from argmetric.stream._rules import ThresholdRule as ThresholdRule
+    from argmetric.stream._rules import SFORule as SFORule
     from argmetric.stream._rules import get_rule as get_rule
     from argmetric.stream._wrapper import OnlineThreshold as OnlineThreshold
 
@@ -36,14 +37,14 @@ __getattr__, __dir__, __all__ = lazy_names(
         "_display": ("StreamDisplay",),
         "_progressive": ("ProgressiveScore",),
         "_river": ("RiverClassifier",),
+        "_rule_base": ("RuleRun", "ThresholdRule"),
         "_rules": (
             "FOFORule",
             "FixedRule",
             "HistogramRule",
             "NewtonRule",
             "OFORule",
-            "RuleRun",
-            "ThresholdRule",
+            "SFORule",
             "get_rule",
         ),
         "_wrapper": ("OnlineThreshold",),

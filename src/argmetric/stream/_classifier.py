@@ -39,7 +39,8 @@ from argmetric.stream._parameters import (
     new_model,
     undamaged,
 )
-from argmetric.stream._rules import RuleName, ThresholdRule, undecided
+from argmetric.stream._rule_base import ThresholdRule
+from argmetric.stream._rules import RuleName, undecided
 
 
 class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -53,9 +54,9 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     metric : str, Metric or callable, default="f1"
         What predictions are judged by.
     rule : str or ThresholdRule, default="histogram"
-        How the threshold is learned: "histogram", "newton", "ofo", "fofo", "fixed", or
-        a rule with options of its own, such as `FOFORule(n=10_000)`. The learners
-        "stamp" and "omcsl" carry their own decision and take no rule.
+        How the threshold is learned: "histogram", "newton", "ofo", "fofo", "sfo",
+        "fixed", or a rule with options of its own, such as `FOFORule(n=10_000)`. The
+        learners "stamp" and "omcsl" carry their own decision and take no rule.
     learner : {"mixture", "sgd", "adagrad", "stamp", "omcsl"}, default="mixture"
         How the probability is learned. The mixture needs no step to be tuned.
     step : float, optional

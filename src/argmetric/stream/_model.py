@@ -20,7 +20,7 @@ from argmetric.stream._learners import (
     part_of,
     to_sparse,
 )
-from argmetric.stream._rules import ThresholdRule
+from argmetric.stream._rule_base import ThresholdRule
 
 _Row = tuple[npt.NDArray[np.int32], Floats, int]
 

@@ -17,7 +17,8 @@ from argmetric._results.saving import parsed
 from argmetric.metrics import get_metric
 from argmetric.stream._learners import LEARNERS, OWN_DECISION, Learner
 from argmetric.stream._model import StreamModel
-from argmetric.stream._rules import ThresholdRule, get_rule
+from argmetric.stream._rule_base import ThresholdRule
+from argmetric.stream._rules import get_rule
 
 if TYPE_CHECKING:
     from argmetric.stream._classifier import OnlineClassifier

@@ -12,7 +12,7 @@ from argmetric._input.labels import clear_labels
 from argmetric._input.types import Floats
 from argmetric._results.display import Lines, Shown
 from argmetric.metrics import MetricLike, get_metric
-from argmetric.stream._rules import LONGEST
+from argmetric.stream._rule_base import LONGEST
 
 
 class ProgressiveScore(Shown):

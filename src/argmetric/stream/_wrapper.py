@@ -22,7 +22,8 @@ from argmetric._input.types import Floats
 from argmetric._input.validation import is_sparse, to_floats
 from argmetric.metrics import MetricLike, get_metric
 from argmetric.stream._input import order_classes, two_classes
-from argmetric.stream._rules import RuleName, ThresholdRule, get_rule, undecided
+from argmetric.stream._rule_base import ThresholdRule
+from argmetric.stream._rules import RuleName, get_rule, undecided
 
 _BLOCK = 256  # rows of `fit` between two steps of the model
 

@@ -22,12 +22,7 @@ RULE, METRIC, B2, CEILING, START = 0, 1, 2, 3, 4
 C0, C1, C2, C3, D0, D1, D2, D3 = 5, 6, 7, 8, 9, 10, 11, 12
 ROWS, THETA, CUT = 13, 14, 15
 TP, K, T, N = 16, 17, 18, 19  # counts of the decisions
-SOFT_TP, SOFT_K, SOFT_T, SOFT_N = (
-    20,
-    21,
-    22,
-    23,
-)  # as the model expects
+SOFT_TP, SOFT_K, SOFT_T, SOFT_N = 20, 21, 22, 23  # as the model expects
 DECAY, MASS, CENTRE, WINDOW, PLACE, RECENT = 24, 25, 26, 27, 28, 29
 BINS, UNIT, FORGET, DUE, KAPPA, SHRINK, LAMBDA = 30, 31, 32, 33, 34, 35, 36
 HORIZON, ANYTIME, USED, STAGE, STAGES, SIZE = 37, 38, 39, 40, 41, 42
@@ -35,7 +30,7 @@ INSIDE, RADIUS, GAMMA, FIRST, LAST, CELLS = 43, 44, 45, 46, 47, 48
 GROW, FOUND, SETTLED = 49, 50, 51  # memory of the histogram, in positive rows
 SURPLUS, SPREAD, SEEN = 52, 53, 54  # labels against the bins
 HEADER = 55
-FIXED, OFO, FOFO, NEWTON, HISTOGRAM = 0, 1, 2, 3, 4
+FIXED, OFO, FOFO, NEWTON, HISTOGRAM, SFO = 0, 1, 2, 3, 4, 5
 F_FAMILY, FRACTIONAL, MCC, KAPPA_SCORE, FOWLKES = 0, 1, 2, 3, 4
 GMEAN, ARITHMETIC, HMEAN, QMEAN = 5, 6, 7, 8
 STEADY = 20.0  # pseudo-counts behind the level of MCC, which few rows throw about
@@ -149,15 +144,16 @@ def newton(s, p, y, w, rare):
 
 @borrowing
 def plan(s):
-    """Stages of FOFO for the horizon in hand: m, n0, R_0 and γ_1."""
+    """Stages for the horizon in hand: m, n0, R_0 and γ_1; SFO is one stage."""
     n = s[HORIZON]
     stages = 1.0
-    if n >= 2.0:
+    if s[RULE] == FOFO and n >= 2.0:
         stages = math.floor(0.5 * math.log2(2.0 * n / math.log2(n))) - 1.0
     s[STAGES] = max(1.0, stages)
     s[SIZE] = max(1.0, math.floor(n / s[STAGES]))
     s[STAGE], s[INSIDE], s[USED] = 1.0, 0.0, 0.0
-    s[RADIUS] = s[CEILING]
+    if s[RULE] == FOFO:
+        s[RADIUS] = s[CEILING]
     s[GAMMA] = s[RADIUS] / math.sqrt(10.0 * s[SIZE])
     s[FIRST] = s[LAST] = s[THETA]
 
@@ -459,7 +455,7 @@ def update_rare(s, z, p, predicted, y, w):
     if s[RECENT] < 1.0 and y:
         for slot in range(TP, N + 1):
             s[slot] *= s[RECENT]
-    if rule == FOFO:
+    if rule in (FOFO, SFO):
         fofo(s, p, y, w)
     elif rule == NEWTON:
         newton(s, p, y, w, True)
