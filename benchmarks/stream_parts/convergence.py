@@ -21,6 +21,7 @@ from argmetric.stream import (
     HistogramRule,
     NewtonRule,
     OFORule,
+    SFORule,
     ThresholdRule,
 )
 from argmetric.stream.kernels.rules import SETTLED
@@ -41,27 +42,31 @@ class Stream:
     slope: float = 1.0
 
     @cached_property
-    def curve(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Logits, the F1 of a cut at each of them, and the probabilities shown."""
+    def tails(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Logits, and the shares of positives and of all rows from each of them on."""
         z = self.mean + self.deviation * np.linspace(-9.0, 9.0, 400_001)
         density = np.exp(-0.5 * ((z - self.mean) / self.deviation) ** 2)
         density /= density.sum()
         hits = np.cumsum((density / (1.0 + np.exp(-z)))[::-1])[::-1]
-        above = np.cumsum(density[::-1])[::-1]
+        return z, hits, np.cumsum(density[::-1])[::-1]
+
+    def scores(self, b2: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
+        """F_β of a cut at each logit, and the probabilities shown there; b2 is β²."""
+        z, hits, above = self.tails
         shown = 1.0 / (1.0 + np.exp(-self.shown(z)))
-        return z, 2.0 * hits / (hits[0] + above), shown
+        return (1.0 + b2) * hits / (b2 * hits[0] + above), shown
 
     @cached_property
     def best(self) -> float:
-        """The best threshold on the probabilities that the rules are shown."""
-        _, score, _ = self.curve
+        """The best threshold for F1 on the probabilities that the rules are shown."""
+        score, _ = self.scores()
         half = 0.5 * score.max()  # where the true probability is half of F*
         logit = np.log(half / (1.0 - half))
         return float(1.0 / (1.0 + np.exp(-self.shown(logit))))
 
     def lost(self, threshold: float | np.ndarray) -> np.ndarray:
         """Points of F1 lost by a threshold, on the whole population."""
-        _, score, shown = self.curve
+        score, shown = self.scores()
         return np.asarray(100.0 * (score.max() - np.interp(threshold, shown, score)))
 
     def shown(self, z: float | np.ndarray) -> float | np.ndarray:
@@ -88,7 +93,9 @@ def run(*, quick: bool, figures: Path | None) -> str:
     seeds = 2 if quick else 10
     tables, panels = [], []
     for stream in STREAMS:
-        errors, lost, alarms = errors_of(stream, lengths, seeds)
+        ends, alarms = ends_of(stream, lengths, seeds)
+        errors = {n: np.abs(e - stream.best).mean(axis=0) for n, e in ends.items()}
+        lost = {n: stream.lost(e).mean(axis=0) for n, e in ends.items()}
         emit(
             "convergence",
             f"{stream.name}: streams in which the histogram saw a change",
@@ -112,8 +119,8 @@ def run(*, quick: bool, figures: Path | None) -> str:
                 points_of_f1_lost=[float(points) for points in lost[name]],
                 seeds=seeds,
             )
-            ends = [f"{found[i]:.4f}" for i in (0, len(found) // 2, -1)]
-            rows.append([name, *ends, f"{slope:.2f}", f"{lost[name][-1]:.3f}"])
+            cells = [f"{found[i]:.4f}" for i in (0, len(found) // 2, -1)]
+            rows.append([name, *cells, f"{slope:.2f}", f"{lost[name][-1]:.3f}"])
         heads = [f"n = {lengths[i]:,}" for i in (0, len(lengths) // 2, -1)]
         title = f"{stream.name} (θ* = {stream.best:.3f})"
         tables.append(rst_table([title, *heads, "slope", "F1 lost at the end"], rows))
@@ -139,35 +146,39 @@ ANYTIME: dict[str, ThresholdRule] = {
 }
 
 
-def errors_of(
+def ends_of(
     stream: Stream,
     lengths: np.ndarray,
     seeds: int,
     anytime: dict[str, ThresholdRule] = ANYTIME,
-) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray], int]:
-    """Mean |θ - θ*|, mean points of F1 lost, and the number of false alarms."""
+    told: dict[str, type[FOFORule | SFORule]] = {FOFO: FOFORule},  # noqa: B006
+    metric: str = "f1",
+) -> tuple[dict[str, np.ndarray], int]:
+    """Thresholds after so many rows, seeds by lengths, and the number of false alarms.
+
+    Rules that are `told` the number of rows are run anew for every length.
+    """
     most = int(lengths[-1])
-    errors = {name: np.zeros(len(lengths)) for name in (FOFO, *anytime)}
-    lost = {name: np.zeros(len(lengths)) for name in errors}
+    ends = {name: np.zeros((seeds, lengths.size)) for name in (*told, *anytime)}
     alarms = 0
     for seed in range(seeds):
         z, y = stream.draw(most + 1, seed)
-        found = {FOFO: np.array([_fofo(z[:n], y[:n]) for n in lengths])}
+        for name, kind in told.items():
+            ends[name][seed] = [
+                end_of(kind(n=int(n)), z[:n], y[:n], metric) for n in lengths
+            ]
         for name, rule in anytime.items():
-            state = rule.init_state("f1")
-            run = rule.run(state, z, y, logits=True)
-            found[name] = run.thresholds[lengths]
+            state = rule.init_state(metric)
+            ends[name][seed] = rule.run(state, z, y, logits=True).thresholds[lengths]
             alarms += int(name == HISTOGRAM and state[SETTLED] > 0.0)
-        for name, thresholds in found.items():
-            errors[name] += np.abs(thresholds - stream.best) / seeds
-            lost[name] += stream.lost(thresholds) / seeds
-    return errors, lost, alarms
+    return ends, alarms
 
 
-def _fofo(z: np.ndarray, y: np.ndarray) -> float:
-    """Where FOFO ends that was told the number of rows."""
-    rule = FOFORule(n=y.size)
-    state = rule.init_state("f1")
+def end_of(
+    rule: ThresholdRule, z: np.ndarray, y: np.ndarray, metric: str = "f1"
+) -> float:
+    """The threshold of a rule after these rows."""
+    state = rule.init_state(metric)
     rule.run(state, z, y, logits=True)
     return rule.threshold_of(state)
 

@@ -60,16 +60,17 @@ def _figure(
         ax.axis("off")
     styles = [*zip(paper, COLORS, strict=True), *zip(ours, OUR_COLORS, strict=True)]
     for ax, found in zip(axes.flat, panels, strict=False):
+        curves = found.curves.mean(axis=0)
         for name, color in styles:
             i = methods.index(name)
             x = found.ticks * found.seconds[i] if seconds else found.ticks
             style = "-" if name in paper else "--"
-            ax.plot(x, found.curves[i], style, color=color, label=name, linewidth=1.2)
+            ax.plot(x, curves[i], style, color=color, label=name, linewidth=1.2)
         ax.set_title(
             f"{found.task.name} (p = {100 * found.task.y.mean():.2f} %)",
             fontsize="medium",
         )
-        shown = found.curves[[methods.index(name) for name, _ in styles]]
+        shown = curves[[methods.index(name) for name, _ in styles]]
         ax.set_ylim(max(0.0, float(np.nanmin(shown)) - 2.0), None)
         ax.set_xlabel("CPU seconds" if seconds else "rows")
         if seconds:

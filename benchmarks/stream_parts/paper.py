@@ -58,7 +58,7 @@ METHODS = PAPER + OURS
 
 @dataclass(frozen=True)
 class Found:
-    """Of one task: shuffles by methods, online curves, and seconds per row."""
+    """Of one task: shuffles by methods (by ticks of `curves`), and seconds per row."""
 
     task: Task
     online: np.ndarray
@@ -118,7 +118,7 @@ def measure(task: Task, shuffles: int) -> Found:
     third = task.n // 3
     shape = (shuffles, len(METHODS))
     online, test = np.zeros(shape), np.zeros(shape)
-    curves = np.zeros((len(METHODS), _ticks(third).size))
+    curves = np.zeros((*shape, _ticks(third).size))
     steps: dict[str, list[float]] = {name: [] for name in METHODS}
     seconds = np.zeros(len(METHODS))
     for shuffle in range(shuffles):
@@ -133,7 +133,7 @@ def measure(task: Task, shuffles: int) -> Found:
             i = METHODS.index(name)
             online[shuffle, i] = f_score(train[1], labels)
             test[shuffle, i] = f_score(held[1], predicted)
-            curves[i] += _curve(train[1], labels) / shuffles
+            curves[shuffle, i] = _curve(train[1], labels)
         if shuffle == 0:
             seconds = _seconds(*train, chosen)
     found = Found(task, online, test, curves, seconds)
