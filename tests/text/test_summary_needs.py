@@ -134,9 +134,9 @@ def test_what_is_glued_by_tags(words, expected):
     [
         # the first complement, and pronouns; what comes after may go
         (
-            penn("It/PRP/2 gave/VBD/0 us/PRP/2 hope/NN/2 and/CC/2 joy/NN/2"),
-            "gave",
-            "It gave us",
+            penn("It/PRP/2 sang/VBD/0 us/PRP/2 hope/NN/2 and/CC/2 joy/NN/2"),
+            "sang",
+            "It sang us",
         ),
         (penn("we/PRP/2 ate/VBD/0 and/CC/2 slept/VBD/2"), "slept", "we ate and slept"),
         (penn("we/PRP/2 ate/VBD/0 and/CC/2 slept/VBD/2"), "and", "we ate and slept"),
@@ -174,6 +174,90 @@ def test_what_is_glued_by_tags(words, expected):
 )
 def test_what_is_kept_with_a_word(tree, word, expected):
     assert kept_with(tree, word) == expected
+
+
+@pytest.mark.parametrize(
+    ("tree", "words", "expected"),
+    [
+        # "a" and "an" with all that stands before the noun; "the" with the noun
+        (
+            penn("We/PRP/2 saw/VBD/0 a/DT/6 really/RB/5 good/JJ/6 time/NN/2"),
+            "time",
+            "We saw a really good time",
+        ),
+        (
+            penn("We/PRP/2 saw/VBD/0 an/DT/5 old/JJ/5 item/NN/2"),
+            "saw",
+            "We saw an old item",
+        ),
+        (penn("The/DT/3 old/JJ/3 bus/NN/4 left/VBD/0"), "left", "The bus left"),
+        # by their places, where the parser takes a word for another
+        (
+            penn("The/DT/2 posted/VBN/0 speed/NN/4 limit/NN/2 shows/VBZ/2"),
+            "The",
+            "The posted speed limit",
+        ),
+        (penn("I/PRP/2 wash/VBP/0 my/PRP$/2 feet/NNS/2"), "feet", "I wash my feet"),
+        # the objects of light verbs
+        (
+            penn("It/PRP/2 gave/VBD/0 us/PRP/2 hope/NN/2 today/RB/2"),
+            "gave",
+            "It gave us hope",
+        ),
+        # words of degree and what they modify, where the parser hung them elsewhere
+        (
+            penn("We/PRP/2 slept/VBD/0 really/RB/2 well/RB/2 there/RB/2"),
+            "really",
+            "We slept really well",
+        ),
+        (penn("We/PRP/3 really/RB/3 slept/VBD/0 well/RB/3"), "slept", "We slept"),
+        # what a form of be says: asides say nothing
+        (penn("It/PRP/2 is/VBZ/0 there/RB/2 though/RB/2"), "is", "It is there"),
+        # conjunctions and relatives with what they open, and what they follow
+        (
+            penn("It/PRP/2 was/VBD/0 huge/JJ/5 but/CC/5 easy/JJ/2"),
+            "but",
+            "It was huge but easy",
+        ),
+        (
+            penn("It/PRP/2 is/VBZ/0 right/RB/2 where/WRB/2 we/PRP/6 were/VBD/4"),
+            "where",
+            "It is where we were",
+        ),
+        # a verb without an object and its preposition; a gerund that is a subject
+        (penn("It/PRP/2 fell/VBD/0 in/IN/2 May/NNP/3"), "fell", "It fell in May"),
+        (
+            penn("Watching/VBG/3 films/NNS/1 drains/VBZ/0 it/PRP/3"),
+            "drains",
+            "Watching films drains it",
+        ),
+        # all that a title says of its noun, names of two nouns, quantities of something
+        (penn("Great/JJ/2 size/NN/0 for/IN/2 me/PRP/3"), "size", "Great size"),
+        (
+            penn("Old/JJ/3 dog/NN/3 items/NNS/4 sell/VBP/0 well/RB/4"),
+            "items",
+            "dog items sell",
+        ),
+        (
+            penn("It/PRP/2 holds/VBZ/0 a/DT/4 lot/NN/2 of/IN/4 tea/NN/5 now/RB/2"),
+            "lot",
+            "It holds a lot of tea",
+        ),
+        (
+            penn("a/DT/2 ring/NN/0 instead/RB/4 of/IN/2 gold/NN/4"),
+            "of",
+            "a ring instead of gold",
+        ),
+        # a clause that is begun needs the main one, whatever the parser takes for it
+        (
+            penn("While/IN/2 wet,/JJ/0 we/PRP/4 slept/VBD/2 well/RB/4"),
+            "While",
+            "While wet, we slept",
+        ),
+    ],
+)
+def test_words_that_carry_the_sense_are_kept(tree, words, expected):
+    assert kept_with(tree, *words.split()) == expected
 
 
 UD = Tree(

@@ -4,6 +4,10 @@ A compressed sentence is a part of its tree that hangs together. That alone inve
 meanings ("not" is a leaf), so negations, determiners, comparatives, subjects,
 complements of verbs and objects of prepositions are glued to their heads: kept with
 them or not at all. A conjunction and what it joins are kept together.
+
+Words that carry the sense are glued, too: "a good time" is no "a time", "is right" is
+no "is". Where they stand side by side, neighbours are glued, not heads: parsers hang
+such words on others more often than taggers take them for others.
 """
 
 from __future__ import annotations
@@ -66,6 +70,25 @@ HELPERS = BE | words(
     """have has had having 've 'd do does did
     get gets got getting"""
 )
+# Verbs that say little without their objects, all of them
+LIGHT_VERBS = words(
+    """do does did done have has had having make makes made making take takes took taken
+    taking give gives gave given giving get gets got getting find finds found keep keeps
+    kept tell tells told show shows showed offer offers offered put puts"""
+)
+DEGREES = words(
+    """very really so too quite pretty extremely super rather fairly incredibly
+    absolutely totally highly truly somewhat more most less least as such"""
+)
+QUANTITIES = words(
+    """lot lots bit part parts kind kinds sort type types couple number piece pieces
+    lack amount plenty variety selection some most all rest none one pair pairs"""
+)
+# Words that open a clause, which they need; those of the second set need a main one
+OPENERS = words("however because whereas where which who when why how while although")
+SUBORDINATORS = words("while although though because if when since unless whereas as")
+# Adverbs that say nothing of a subject by themselves
+_ASIDES = DEGREES | words("though however also just still either anyway ever always")
 
 
 def parts_of(word: str) -> list[str]:
@@ -113,7 +136,12 @@ _MODALS = words("MD TO")
 _TO = words("TO")
 _CONJUNCTIONS = words("CC CCONJ")
 _ADVERBS = words("RB RBS ADV")
-_COMPARATIVES = words("JJR RBR")
+_COMPARATIVES = words("JJR RBR JJS")
+_COMMON_NOUNS = words("NN NNS NNP NNPS NOUN PROPN")
+_ADJECTIVES = words("JJ JJR JJS ADJ")
+_MODIFIERS = _ADJECTIVES | words("VBN VBG CD NUM RB RBR RBS ADV")
+_RELATIVES = words("WDT WP WP$ WRB")
+_FINITE = words("VBD VBP VBZ MD")
 # Relations of Universal Dependencies; what follows a colon is not looked at.
 _RELATIONS = words(
     """nsubj csubj obj iobj ccomp xcomp aux cop det case mark expl fixed flat nummod neg
@@ -220,7 +248,11 @@ def _glue(cluster: Cluster, trees: Sequence[Tree], sizes: Integers) -> Needs:
     # A negation and the word behind it: its scope must not become another one.
     follows = np.diff(cluster.word_sentences) == 0
     negation = np.flatnonzero(is_negation[:-1] & follows)
-    joined, conjunction = _conjuncts(heads, _among(tags[at], _CONJUNCTIONS))
+    is_conjunction = _among(tags[at], _CONJUNCTIONS)
+    joined, conjunction = _conjuncts(heads, is_conjunction)
+    # "huge but easy" may hang on "easy": what a conjunction inside of a phrase follows
+    inside = is_conjunction & (head > word) & ~_among(tags[at], _VERBS)[head]
+    inside &= np.append(False, follows)
     pairs = [
         (word[has_head], head[has_head]),
         (head[glued], word[glued]),
@@ -229,6 +261,8 @@ def _glue(cluster: Cluster, trees: Sequence[Tree], sizes: Integers) -> Needs:
         (negation, negation + 1),
         (joined, conjunction),
         (conjunction, joined),
+        (word[inside], word[inside] - 1),
+        *_neighbours(cluster, parts[at], tags[at], heads),
     ]
     needing, needed = (np.concatenate(one) for one in zip(*pairs, strict=True))
     order = np.argsort(needing, kind="stable")
@@ -254,6 +288,70 @@ def _conjuncts(heads: Integers, is_conjunction: Booleans) -> tuple[Integers, Int
     return order[1:][pair], order[:-1][pair]
 
 
+def _neighbours(
+    cluster: Cluster, forms: AnyArray, tags: AnyArray, heads: Integers
+) -> list[tuple[Integers, Integers]]:
+    """Pairs (needing, needed) of words that stand side by side, by parts of speech.
+
+    A determiner and its noun need each other, "a" and "an" all words between; what is
+    before a noun that no other word governs is all that is said of it. A word of degree
+    needs the next word, a conjunction or a relative what it opens.
+    """
+    n = len(forms)
+    word = np.arange(n)
+    text = np.array(cluster.words, dtype=str)
+    sentence = cluster.word_sentences
+    noun, determiner = _among(tags, _COMMON_NOUNS), _among(tags, _DETERMINERS)
+    conjunction = _among(tags, _CONJUNCTIONS)
+    has_comma = np.char.endswith(text, ",") | np.char.endswith(text, ";")
+    # Noun phrases: a determiner, modifiers, nouns. `begins` marks what starts one.
+    begins = np.ones(n, dtype=bool)
+    begins[1:] = (
+        (sentence[1:] != sentence[:-1])
+        | ~(noun | _among(tags, _MODIFIERS))[1:]
+        | (noun[:-1] & (~noun[1:] | has_comma[:-1]))
+    )
+    begins[1:] |= ~(noun | determiner | _among(tags, _MODIFIERS))[:-1]
+    phrase = np.cumsum(begins) - 1
+    first = np.flatnonzero(begins)
+    last = np.append(first[1:], n) - 1
+    has_noun, opened = noun[last], determiner[first]
+    opens = has_noun & opened & (last > first)
+    article = opened & _among(forms[first], words("a an"))
+    # A noun that nothing governs: the root, or the object of no verb, has its modifiers
+    bare = has_noun & ~opened & (heads[last] < 0)
+    whole = (article | bare)[phrase] & (word != last[phrase])
+    # Two nouns side by side are one name: "speed limit", "dog lover"
+    compound = np.append(noun[:-1] & noun[1:] & ~begins[1:], False)
+    next_of = np.append(sentence[1:] == sentence[:-1], False)
+    degree = _among(forms, DEGREES) & _among(tags, _ADVERBS | _COMPARATIVES)
+    described = np.append(
+        _among(tags, _ADJECTIVES | _ADVERBS | words("VBN"))[1:], False
+    )
+    opener = conjunction | _among(tags, _RELATIVES) | _among(forms, OPENERS)
+    quantity = _among(forms, QUANTITIES) & np.append(forms[1:] == "of", False)
+    forward = (
+        next_of
+        & (whole | compound | (degree & described) | opener | quantity)
+        & ~has_comma
+    )
+    back = next_of & (whole | compound)
+    starts = cluster.sentence_starts[:-1]
+    # "While it rained, we slept": what follows the first comma is the main clause
+    comma = np.full(cluster.n_sentences, n)
+    np.minimum.at(comma, sentence[has_comma], word[has_comma])
+    begun = _among(forms[starts], SUBORDINATORS) & (
+        comma < cluster.sentence_starts[1:] - 1
+    )
+    return [
+        (word[forward], word[forward] + 1),
+        (word[back] + 1, word[back]),
+        (first[opens], last[opens]),
+        (last[opens], first[opens]),
+        (starts[begun], comma[begun] + 1),
+    ]
+
+
 def _glued_by_tags(
     forms: AnyArray, tags: AnyArray, head: Integers, has_head: Booleans
 ) -> Booleans:
@@ -271,17 +369,30 @@ def _glued_by_tags(
     np.minimum.at(first, head[complement], word[complement])
     # What is said of a subject: the first word that is no adverb, or else the last one.
     of_be = near & has_head & _among(forms, BE)[head]
-    rank = np.where(_among(tags, _ADVERBS), 2 * len(head) - word, word)
-    predicate = np.full(len(head), 2 * len(head))
+    is_aside = _among(forms, _ASIDES)
+    rank = np.where(_among(tags, _ADVERBS), (2 + is_aside) * len(head) - word, word)
+    predicate = np.full(len(head), 3 * len(head))
     np.minimum.at(predicate, head[of_be], rank[of_be])
+    # A verb without an object and the preposition behind it: "getting in the way"
+    has_complement = np.zeros(len(head), dtype=bool)
+    has_complement[head[complement]] = True
+    has_subject = np.zeros(len(head), dtype=bool)
+    has_subject[head[of_verb & ~is_right & _among(tags, _SUBJECTS) & has_head]] = True
     rules = (
         _among(tags, _DETERMINERS | _COMPARATIVES),
+        complement & _among(forms, LIGHT_VERBS)[head] & _among(tags, _NOUNS),
+        of_verb & preposition & (word - head == 1) & ~has_complement[head],
+        of_verb
+        & ~is_right
+        & (tags == "VBG")
+        & ~has_subject[head]
+        & _among(tags, _FINITE)[head],
         of_verb & ~is_right & (_among(tags, _SUBJECTS) | (verb & helper)),
         complement & ((first[head] == word) | _among(tags, _PRONOUN_TAGS)),
         near & verb & (_among(tags, _MODALS) | helper)[head],
         of_be & (predicate[head] == rank),
         of_verb & is_right & _among(tags, _TO) & (word - head <= 2),
-        preposition[head] & is_right,
+        preposition[head] & (is_right | (_among(tags, _ADVERBS) & (head - word == 1))),
     )
     found: Booleans = np.logical_or.reduce(rules)
     return found
