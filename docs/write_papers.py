@@ -5,8 +5,8 @@ python docs/write_papers.py                     # judge by the present rules, an
 python docs/write_papers.py FILE.jsonl ...      # take in the results of files first
 
 Figures are kept as they were measured; words, questions and verdicts are those that the
-claims declare now. A file may also hold rows of the table of tagging systems: objects
-with the keys task, system, score, error, seconds and seeds.
+claims declare now. A file may also hold rows of the table of systems: what
+`python benchmarks/search.py table1` prints.
 """
 
 from __future__ import annotations
@@ -74,7 +74,9 @@ Systems of Daumé et al.'s Table 1
 ---------------------------------
 
 F1 or accuracy in percent, with the standard error over seeds; below it the CPU seconds
-of one training and the number of seeds. :doc:`searching` names the command.
+of one training and the number of seeds or folds. Measured by ``python
+benchmarks/search.py table1 > table1.jsonl`` and taken in by ``python
+docs/write_papers.py table1.jsonl``.
 """
 
 
@@ -85,10 +87,9 @@ def main(files: Sequence[str]) -> int:
     stored = {one["name"]: one for one in results()}
     for file in files:
         rows = _lines(Path(file))
-        if rows and "system" in rows[0]:
-            _write(TABLE_1, rows)
-        else:
-            stored |= {one["name"]: one for one in rows}
+        stored |= {one["name"]: one for one in rows if "name" in one}
+        if systems := [_system(one) for one in rows if "system" in one]:
+            _write(TABLE_1, systems)
     found = []
     for claim in papers.CLAIMS:
         if claim.name not in stored:
@@ -97,7 +98,7 @@ def main(files: Sequence[str]) -> int:
         before = stored.pop(claim.name)
         if problem := stale(claim, before):
             print(f"{claim.name}: {problem}; run it again", file=sys.stderr)
-            found.append(before)
+            found.append({"answers": {}, **before})
             continue
         after = papers.runner.judged_again(claim, before)
         found.append(after)
@@ -217,15 +218,26 @@ def _systems(rows: Sequence[dict[str, Any]]) -> list[str]:
     return _list_table(table, widths="24" + " 12" * len(tasks))
 
 
+def _system(row: dict[str, Any]) -> dict[str, Any]:
+    """What the table needs of a row, by the names of the benchmark or by ours."""
+    return {
+        "task": row["task"],
+        "system": row["system"],
+        "score": row.get("score", row.get("value")),
+        "error": row.get("error", row.get("standard_error")),
+        "seconds": row.get("seconds", row.get("cpu_seconds")),
+        "seeds": row.get("seeds"),
+    }
+
+
 def _cell(one: dict[str, Any]) -> str:
     if one["score"] is None:
         return ""
-    error = "" if one.get("error") is None else f" ± {one['error']:.2f}"
-    seconds = f"{one['seconds']:.0f} s" if one.get("seconds") is not None else ""
-    seeds = one.get("seeds")
-    count = f"{seeds} seed{'s' * (seeds != 1)}" if isinstance(seeds, int) else ""
-    below = ", ".join(part for part in (seconds, count) if part)
-    return f"{one['score']:.2f}{error}" + (f"\n\n{below}" if below else "")
+    seconds, seeds = one["seconds"], one["seeds"]
+    error = f" ± {one['error']:.2f}" if one["error"] else ""
+    below = [f"{seconds:.0f} s"] if seconds is not None else []
+    below += [f"{seeds} seed{'s' * (seeds != 1)}"] if seeds else []
+    return f"{one['score']:.2f}{error}" + (f"\n\n{', '.join(below)}" if below else "")
 
 
 def _plain(text: str) -> str:

@@ -288,8 +288,8 @@ def test_claims_are_chosen_by_name_or_paper(papers: Any) -> None:
         (
             "natarajan2015-proposition-8",
             "does not hold",
-            "what sets of the most probable lack",
-            0.012,
+            "E of the best answer, row 3 alone",
+            0.262,
         ),
         (
             "daume2009-theorem-3",
@@ -350,8 +350,11 @@ def test_results_of_files_are_taken_in_and_judged_again(
     monkeypatch.setattr(papers, "CLAIMS", (first, second, declared("liu2018-c")))
     old = [stored("liu2018-old", 1.0, "holds"), stored("liu2018-a", 0.1, "holds")]
     new = [stored("liu2018-a", 0.4, "in part"), stored("daume2009-b", 0.9, "holds")]
-    row = {"task": "chunks", "system": "CRF", "score": 93.5, "error": 0.04}
-    rows = [row | {"seconds": 61.2, "seeds": 5}, row | {"task": "NER", "error": None}]
+    for one in new:
+        del one["answers"]  # as results were once
+    row = {"task": "chunks", "system": "CRF", "value": 93.5, "standard_error": 0.04}
+    rows = [row | {"cpu_seconds": 61.2, "seeds": 5, "scores": [1.0]}, {"cores": 2}]
+    rows.append(row | {"system": "MEMM", "standard_error": 0.0, "seeds": 1})
     writer._write(writer.RESULTS, old)
     writer._write(tmp_path / "new", new)
     writer._write(tmp_path / "rows", rows)
@@ -366,4 +369,8 @@ def test_results_of_files_are_taken_in_and_judged_again(
     page = writer.PAGE.read_text()
     assert "- ✗ share: 0.4 (asked >= 0.5)" in page
     assert "93.50 ± 0.04\n\n       61 s, 5 seeds" in page
+    assert [list(one) for one in writer.table_1()] == [
+        ["task", "system", "score", "error", "seconds", "seeds"]
+    ] * 2
+    assert "- MEMM\n     - 93.50\n\n       1 seed" in page
     assert writer.stale(first, {**new[0], "ours": {"other": {}}}) == "no figure share"
