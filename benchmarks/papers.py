@@ -24,6 +24,7 @@ from papers_parts import (
     daume2009_tables,
     jansche2005,
     jansche2007,
+    jansche2007_beams,
     liu2018,
     liu2018_figures,
     liu2018_learned,
@@ -38,6 +39,7 @@ STORED = ROOT / "docs" / "papers.jsonl"
 DATA_FOLDERS = (ROOT.parent / "shared" / "data", ROOT / "data")
 CLAIMS: tuple[Claim, ...] = (
     *jansche2007.CLAIMS,
+    *jansche2007_beams.CLAIMS,
     *jansche2005.CLAIMS,
     *natarajan2015.CLAIMS,
     *natarajan2015_printed.CLAIMS,

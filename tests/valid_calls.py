@@ -458,7 +458,12 @@ CALLS |= {
         labels=["a", "b"],
     ),
     "argmetric.sequence.decode": of(
-        sequence.decode, metric="f1", model=CHAIN, zero_division=0.0, budget=100
+        sequence.decode,
+        metric="f1",
+        model=CHAIN,
+        zero_division=0.0,
+        budget=100,
+        beam=4,
     ),
     "argmetric.sequence.distribution": of(
         sequence.distribution,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -10,7 +11,7 @@ from train_parts import jansche
 from train_parts.gradients import slope_error_of
 
 import argmetric as am
-from argmetric.train._objectives import SoftMetric
+from argmetric.train._objectives import ExpectedMetric, SoftMetric
 from argmetric.train._rows import TrainingRows
 from papers_parts.claim import (
     Claim,
@@ -20,15 +21,19 @@ from papers_parts.claim import (
     at_most,
     within,
 )
-from papers_parts.enumeration import chances, labellings
 
 EXACT = 1e-12
+R, F_50 = 0, 2  # columns of the rates
+WAYS = {way: i for i, way in enumerate(jansche.WAYS)}
 TOY_X, TOY_Y = np.arange(4.0), np.array([True, False, True, True])
 STAND_INS = (
     "a9a with 29 of its columns, and covtype 2 thinned out to 24 % positives, in the "
     "sizes of his task, which is not to be had"
 )
-DRAWS = "20 draws of rows and columns (fast: 8)"
+DRAWS = "20 draws of rows and columns (fast: 5), 20 random starts each"
+
+
+Trainer = Callable[..., Any]  # of alpha and settings
 
 
 def _soft(X: Any, y: np.ndarray, alpha: float, gamma: float = 1.0) -> SoftMetric:
@@ -80,13 +85,18 @@ def _corners(fast: bool) -> Figures:
     return figures
 
 
-def _swapped(fast: bool) -> Figures:
+def _criterion(fast: bool, train: Trainer = jansche.published) -> Figures:
+    """Train for either measure, and score what was trained by both."""
     figures = {}
-    for trained, (first, slope) in ((0.5, (20, 15)), (0.25, (-20, 15))):
-        labels = first + slope * TOY_X > 0
-        for alpha in (0.5, 0.25):
-            name = f"F at α = {alpha} of what maximises it at {trained}"
-            figures[name] = _f(alpha, labels)
+    seeds = range(5 if fast else 20)
+    for trained, other in ((0.5, 0.25), (0.25, 0.5)):
+        models = [train(trained, random_state=seed) for seed in seeds]
+        labels = [m.fit(TOY_X[:, None], TOY_Y).predict(TOY_X[:, None]) for m in models]
+        own, crossed = (
+            float(np.mean([_f(alpha, z) for z in labels])) for alpha in (trained, other)
+        )
+        figures[f"F at α = {trained}, trained for it"] = own
+        figures[f"F at α = {other}, trained at {trained}"] = crossed
     return figures
 
 
@@ -139,49 +149,93 @@ def _figure_1(fast: bool) -> Figures:
     }
 
 
+GAMMAS = (0.25, 4.0)
+
+
 def _gamma(fast: bool) -> Figures:
-    worst = 0.0
-    for seed in range(5 if fast else 50):
-        X, y, theta = _random_rows(40, seed)
-        for gamma in (0.5, 3.0):
-            one = _soft(X, y, 0.5, gamma).value_and_gradient(theta)[0]
-            other = _soft(X, y, 0.5).value_and_gradient(gamma * theta)[0]
-            worst = max(worst, abs(float(one - other)))
-    return {"largest difference of F at (γ, θ) and at (1, γθ)": worst}
+    """Test F at α = 0.5 after training with γ, less that after training with 1."""
+    figures: dict[str, Any] = {}
+    draws = 3 if fast else 20
+    for name in jansche.STAND_INS:
+        for label, train, way in (
+            ("", jansche.published, jansche.SOFT_50),
+            ("ours: ", jansche.ours, jansche.OURS_50),
+        ):
+            one = _rates(name, fast)[:draws, WAYS[way], F_50]
+            figures[f"{label}F at γ = 1, {name}"] = float(one.mean())
+            for gamma in GAMMAS:
+                scores = [
+                    _test_f(train(0.5, gamma=gamma), X, y)
+                    for X, y in jansche.draws_of(name, draws)
+                ]
+                figures[f"{label}F at γ = {gamma:g} less γ = 1, {name}"] = Estimate.of(
+                    scores - one
+                )
+    return figures
 
 
-def _expected_f(fast: bool) -> Figures:
-    rng = np.random.default_rng(0)
-    gaps = []
-    for n in range(2, 8 if fast else 11):
-        p, y = rng.random(n), rng.integers(2, size=n)
-        y[0] = 1
-        outputs = labellings(n)
-        scores = 2 * (outputs @ y) / (outputs.sum(axis=1) + y.sum())
-        soft = 2 * (p @ y) / (p.sum() + y.sum())
-        gaps.append(abs(float(soft - chances(p) @ scores)))
-    return {"largest difference of soft F and expected F": max(gaps)}
+def _test_f(model: Any, X: np.ndarray, y: np.ndarray) -> float:
+    n = jansche.N_TRAIN
+    labels = model.fit(X[:n], y[:n]).predict(X[n:])
+    return float(am.FBeta(1).score(y[n:], labels))
+
+
+def _approximately(fast: bool, n: int = jansche.N_TRAIN) -> Figures:
+    """How near the soft F is to E[F], and what training for the one costs the other.
+
+    The first at a solution as published; the second from maximum likelihood, so that
+    both trainings start at the same places.
+    """
+    gaps, lost = [], []
+    for name in jansche.STAND_INS:
+        for X, y in jansche.draws_of(name, 2 if fast else 5):
+            X, y = X[:n], y[:n]
+            goal = ExpectedMetric(TrainingRows(X, y == 1, np.ones(n)), am.FBeta(1))
+            soft = jansche.published(0.5, n_restarts=5).fit(X, y)
+            gaps.append(abs(soft.objective_ - _value(goal, soft)))
+            either = (
+                jansche.ours(0.5, objective=objective).fit(X, y)
+                for objective in ("expected", "soft")
+            )
+            best, other = (_value(goal, model) for model in either)
+            lost.append(best - other)
+    return {
+        "largest difference of soft F and expected F": max(gaps),
+        "most expected F lost by training for the soft one": max(lost),
+    }
+
+
+def _value(goal: ExpectedMetric, model: Any) -> float:
+    theta = np.append(model.coef_[0], model.intercept_)
+    return goal.value_and_gradient(theta)[0]
 
 
 @cache
 def _rates(name: str, fast: bool) -> np.ndarray:
-    return jansche.rates_of(jansche.counts_of(name, 8 if fast else 20))
+    return jansche.rates_of(jansche.counts_of(name, 5 if fast else 20))
 
 
-R, P, F_50, F_75 = range(4)
-WAYS = {way: i for i, way in enumerate(jansche.WAYS)}
+OURS = {
+    jansche.SOFT_50: jansche.OURS_50,
+    jansche.SOFT_75: jansche.OURS_75,
+    jansche.MATCHED: jansche.OURS_MATCHED,
+    jansche.ML: jansche.ML,
+}
 
 
 def _gain(one: str, other: str, score: int) -> Any:
     def measure(fast: bool) -> Figures:
-        figures = {}
+        figures: dict[str, Any] = {}
         for name in jansche.STAND_INS:
-            rates = _rates(name, fast)
-            gains = rates[:, WAYS[one], score] - rates[:, WAYS[other], score]
-            figures[f"gain, {name}"] = Estimate.of(gains)
-            for way in (one, other):
-                mean = float(rates[:, WAYS[way], score].mean())
-                figures[f"{way}, {name}"] = mean
+            rates = _rates(name, fast)[:, :, score]
+            for label, pair in (
+                ("gain", (one, other)),
+                ("gain of ours", (OURS[one], OURS[other])),
+            ):
+                mine, theirs = (rates[:, WAYS[way]] for way in pair)
+                figures[f"{label}, {name}"] = Estimate.of(mine - theirs)
+                for way in pair:
+                    figures[f"{way}, {name}"] = float(rates[:, WAYS[way]].mean())
         return figures
 
     return measure
@@ -194,14 +248,6 @@ def _printed(one: str, other: str, score: int) -> dict[str, str]:
     }
 
 
-def _arithmetic(fast: bool) -> Figures:
-    gaps = []
-    for recall, precision, half, three_quarters in jansche.PAPER.values():
-        for alpha, printed in ((0.5, half), (0.75, three_quarters)):
-            gaps.append(abs(1 / (alpha / recall + (1 - alpha) / precision) - printed))
-    return {"largest difference of F and what recall and precision give": max(gaps)}
-
-
 def _table_3(name: str, says: str, one: str, other: str, score: int) -> Claim:
     return Claim(
         f"jansche2005-table-3-{name}",
@@ -212,6 +258,7 @@ def _table_3(name: str, says: str, one: str, other: str, score: int) -> Claim:
         data=STAND_INS,
         seeds=DRAWS,
         printed=_printed(one, other, score),
+        remark="Asked of the training as published; ours starts at maximum likelihood.",
     )
 
 
@@ -245,28 +292,31 @@ CLAIMS = (
             at_most("most that the plot has above it, α = 0.25", 1e-2),
         ],
         data="the four rows of Table 2, on a grid of the paper's plots",
-        remark="The maximum lies at infinity: training needs a penalty; erratum 25.",
+        remark="The maximum lies at infinity; erratum 25.",
     ),
     Claim(
         "jansche2005-section-6-criterion",
         "Section 6",
-        "Each classifier is the better one by the measure that it was trained for: "
-        "6/7 against 4/5 at α = 0.5, 8/9 against 4/5 at α = 0.25.",
-        _swapped,
+        "Trained for either measure, the classifier is the better one by it: 6/7 "
+        "against 4/5 at α = 0.5, 8/9 against 4/5 at α = 0.25.",
+        _criterion,
         [
-            within(
-                f"F at α = {alpha} of what maximises it at {trained}",
-                value - EXACT,
-                value + EXACT,
-            )
-            for alpha, trained, value in (
-                (0.5, 0.5, 6 / 7),
-                (0.5, 0.25, 4 / 5),
-                (0.25, 0.25, 8 / 9),
-                (0.25, 0.5, 4 / 5),
+            within(figure, value - EXACT, value + EXACT)
+            for figure, value in (
+                ("F at α = 0.5, trained for it", 6 / 7),
+                ("F at α = 0.5, trained at 0.25", 4 / 5),
+                ("F at α = 0.25, trained for it", 8 / 9),
+                ("F at α = 0.25, trained at 0.5", 4 / 5),
             )
         ],
         data="the four rows of Table 2",
+        seeds="20 seeds (fast: 5), 20 random starts each",
+        printed={
+            "F at α = 0.5, trained for it": "6/7",
+            "F at α = 0.5, trained at 0.25": "4/5",
+            "F at α = 0.25, trained for it": "8/9",
+            "F at α = 0.25, trained at 0.5": "4/5",
+        },
     ),
     Claim(
         "jansche2005-section-6-concavity",
@@ -299,19 +349,29 @@ CLAIMS = (
         "Section 5",
         "The choice of γ does not matter much.",
         _gamma,
-        [at_most("largest difference of F at (γ, θ) and at (1, γθ)", EXACT)],
-        seeds="50 sets of 40 rows (fast: 5)",
-        remark="It matters not at all: it scales θ; erratum 24.",
+        [
+            within(f"F at γ = {gamma:g} less γ = 1, {name}", -0.02, 0.02)
+            for gamma in GAMMAS
+            for name in jansche.STAND_INS
+        ],
+        data=STAND_INS,
+        seeds="20 draws of rows and columns (fast: 3), 20 random starts each",
+        remark="γ scales θ (erratum 24), so that it moves the starts; with a penalty, "
+        "as in ours, it moves the optimum too. Asked: less than 0.02 of F.",
     ),
     Claim(
-        "jansche2005-title",
-        "Title, section 1",
-        "What is maximised is the expected F-measure.",
-        _expected_f,
-        [at_most("largest difference of soft F and expected F", EXACT)],
-        seeds="seed 0; 2 to 10 rows (fast: 7)",
-        remark="It is the F of expected counts, which the paper itself calls a slight "
-        "abuse of terminology; erratum 25.",
+        "jansche2005-section-1",
+        "Section 1",
+        "The training approximately maximises the expected F-measure.",
+        _approximately,
+        [
+            at_most("largest difference of soft F and expected F", 0.01),
+            at_most("most expected F lost by training for the soft one", 0.01),
+        ],
+        data=STAND_INS,
+        seeds="5 draws of each (fast: 2)",
+        remark="It maximises the F of expected counts; section 8 calls the name a "
+        "slight abuse of terminology; erratum 25. On a few rows the two differ.",
     ),
     _table_3(
         "over-likelihood",
@@ -335,21 +395,5 @@ CLAIMS = (
         jansche.SOFT_75,
         jansche.SOFT_50,
         R,
-    ),
-    _table_3(
-        "three-quarters",
-        "Against expectation, F at α = 0.75 is higher after training at 0.5 than at "
-        "0.75.",
-        jansche.SOFT_50,
-        jansche.SOFT_75,
-        F_75,
-    ),
-    Claim(
-        "jansche2005-table-3-arithmetic",
-        "Table 3",
-        "The columns F follow from the columns R and P.",
-        _arithmetic,
-        [at_most("largest difference of F and what recall and precision give", 6e-5)],
-        data="the figures of Table 3",
     ),
 )

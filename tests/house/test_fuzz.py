@@ -22,7 +22,8 @@ ROOMS = "", ".report", ".scale", ".search", ".sequence", ".stream", ".train"
 MADE_BY_THE_PACKAGE = {
     *("CalibrationCheck", "Calibrator", "Decision", "Forecast", "MetricSurfaceDisplay"),
     *("MultiClassRule", "MultiLabelRule", "Rule", "RankingPrinciple"),
-    *("Expectation", "SequenceDecision", "Span", "SpanDecision", "SpanMarginals"),
+    *("Expectation", "VectorExpectation", "SequenceDecision"),
+    *("Span", "SpanDecision", "SpanMarginals"),
     *("Recalibration", "UtilityDistribution", "RuleRun", "Chunk", "Sentence"),
     *("Evaluation", "History", "Mixture", "TaskReport", "MetricObjective"),
     *("Tree", "TreeScores", "Summary", "SummaryScores", "Progress"),
@@ -30,7 +31,12 @@ MADE_BY_THE_PACKAGE = {
     *("ExpectedMetricDisplay", "ForecastDisplay", "CalibrationCostDisplay"),
     *("ThresholdDisplay", "StreamDisplay"),
 }
-BASES = {"SimpleFunction", "ThresholdRule", "Task"}  # to be derived from
+BASES = {
+    "SimpleFunction",
+    "VectorFunction",
+    "ThresholdRule",
+    "Task",
+}  # to be derived from
 WITHOUT_ARGUMENTS = {"metric_names", "warmup"}
 AN_EXTRA = {"RiverClassifier", "Dask"}  # called where these are there
 # Called by the package, with what it made itself

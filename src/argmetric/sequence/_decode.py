@@ -31,7 +31,8 @@ ALL_COUNTS = 12  # lengths up to which all hypotheses are tried
 ALL_OTHERS = 9
 CERTIFIED = 300  # lengths up to which the optimum is bounded
 WIDTH = 64  # of the beam that a hypothesis has to pass before it is evaluated
-CLOSED = 1e-9
+CLOSED = 1e-9  # a bound of a search so near to the value proves it
+EXACT = 1e-12  # and one of a beam, which can have lost less than CLOSED
 
 
 @dataclass(frozen=True, eq=False)
@@ -374,7 +375,8 @@ def decode(
         how: str,
         n_states: int | None = None,
     ) -> SequenceDecision:
-        proven = abs(value - bound) <= CLOSED * max(1.0, abs(value))
+        closed = CLOSED if beam is None else EXACT
+        proven = abs(value - bound) <= closed * max(1.0, abs(value))
         return SequenceDecision(
             np.asarray(labels),
             value,

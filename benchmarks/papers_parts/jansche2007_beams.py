@@ -1,0 +1,310 @@
+"""Jansche (2007), section 4 and the running times: beams, and what is counted."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from functools import cache, partial
+from typing import Any
+
+import numpy as np
+
+import sequence
+from argmetric.sequence import Independent, decode, distribution, expectation
+from papers_parts.claim import Claim, Estimate, Figures, at_least, at_most, within
+
+LAWS = tuple(sequence.LAWS)
+SECTION_FOUR = "seed 4; n = 1 to 50, 10 runs each (fast: 3)"
+COUNTED = "states of the automaton that are visited, n = {} (fast: the first three)"
+EVERY_STATE = 10**9  # a beam that drops nothing
+
+
+@cache
+def _section_4(fast: bool) -> list[sequence.Decoded]:
+    return sequence.section_four(50, 3 if fast else 10)
+
+
+def beam_figures(rows: Sequence[sequence.Decoded], rule: str) -> Figures:
+    """What was found, and how far values were off, law by law."""
+    figures: dict[str, float | Estimate] = {}
+    for law in LAWS:
+        mine = [row for row in rows if row.rule == rule and row.law == law]
+        errors, found = np.array([(row.error, row.found) for row in mine]).T
+        figures |= {
+            f"optimum found, {law}, %": Estimate.of(100.0 * found),
+            f"mean error of the value, {law}": Estimate.of(errors),
+            f"largest error of the value, {law}": float(errors.max()),
+            f"mean expected F lost, {law}": float(np.mean([row.loss for row in mine])),
+            f"optimum found by the lower bounds, {law}, %": 100.0
+            * float(np.mean([row.surely for row in mine])),
+        }
+    return figures
+
+
+def _beam(rule: str, fast: bool) -> Figures:
+    return beam_figures(_section_4(fast), rule)
+
+
+def bound_figures(rows: Sequence[sequence.Decoded]) -> Figures:
+    return {
+        "most that a kept value exceeds the optimum": max(-row.error for row in rows),
+        "most that an optimum lies outside its bounds": max(
+            row.outside for row in rows
+        ),
+        **{
+            f"mean distance of the bounds, L = {rule}": float(
+                np.mean([row.gap for row in rows if row.rule == rule])
+            )
+            for rule in sequence.RULES
+        },
+    }
+
+
+def _bounds(fast: bool) -> Figures:
+    return bound_figures(_section_4(fast))
+
+
+def _map_hypothesis(fast: bool) -> Figures:
+    rng = np.random.default_rng(0)
+    worst, same = 0.0, []
+    for n in range(1, 9 if fast else 31):
+        for draw in sequence.LAWS.values():
+            model = Independent(draw(rng, n))
+            likeliest = (model.p > 0.5).astype(np.int64)
+            labels = decode(sequence.PAPER_F, model, beam=1).labels
+            same.append(float(np.array_equal(labels, likeliest)))
+            kept = expectation(sequence.PAPER_F, labels, model, beam=1).partial
+            below = labels.sum() + likeliest.sum()
+            score = 2 * (labels @ likeliest) / below if below else 1.0
+            worst = max(worst, abs(float(kept - score)))
+    return {
+        "largest difference to the F-score of the MAP hypothesis": worst,
+        "decided for the MAP hypothesis, %": 100.0 * float(np.mean(same)),
+    }
+
+
+def slope(sizes: Sequence[int], costs: Sequence[float]) -> float:
+    """The power of n that the last step of a growing cost shows."""
+    rise = np.log(costs[-1]) - np.log(costs[-2])
+    return float(rise / (np.log(sizes[-1]) - np.log(sizes[-2])))
+
+
+def seconds(call: Callable[[], Any]) -> float:
+    """The least CPU time of three calls, after one that compiles."""
+    call()
+    times = []
+    for _ in range(3):
+        start = time.process_time()
+        call()
+        times.append(time.process_time() - start)
+    return max(min(times), 1e-9)
+
+
+def _model(n: int) -> Independent:
+    return Independent(np.random.default_rng(n).random(n))
+
+
+def _cubic(fast: bool) -> Figures:
+    sizes = (50, 100, 200) if fast else (50, 100, 200, 300)
+    counts = [
+        expectation(sequence.PAPER_F, np.arange(n) % 2, _model(n)).n_states
+        for n in sizes
+    ]
+    times = [
+        seconds(partial(distribution, sequence.PAPER_F, np.arange(n) % 2, _model(n)))
+        for n in sizes
+    ]
+    return {
+        "power of n, states": slope(sizes, counts),
+        "states over n³, the longest": counts[-1] / sizes[-1] ** 3,
+        "power of n, CPU time": slope(sizes, times),
+    }
+
+
+def _beam_times(fast: bool) -> Figures:
+    z, model = np.arange(400) % 2, _model(400)
+    widths = (25, 50, 100)
+    by_width = [expectation("f1", z, model, beam=L).n_states for L in widths]
+    sizes = (100, 200, 400) if fast else (100, 200, 400, 800)
+    by_length = [
+        expectation("f1", np.arange(n) % 2, _model(n), beam=50).n_states for n in sizes
+    ]
+    return {
+        "power of L, states": slope(widths, by_width),
+        "power of n, states": slope(sizes, by_length),
+    }
+
+
+@cache
+def decoder_costs(
+    sizes: tuple[int, ...], width: Callable[[int], int]
+) -> tuple[list[int], list[float]]:
+    """States that decoding visits, and its CPU time."""
+
+    def call(n: int) -> Any:
+        return decode(sequence.PAPER_F, _model(n), beam=width(n))
+
+    return [call(n).n_states for n in sizes], [seconds(partial(call, n)) for n in sizes]
+
+
+def _every_state(n: int) -> int:
+    return EVERY_STATE
+
+
+def _two_n(n: int) -> int:
+    return 2 * n
+
+
+def _twenty(n: int) -> int:
+    return 20
+
+
+def _decoder_times(fast: bool) -> Figures:
+    figures = {}
+    for what, width, sizes in (
+        ("exact", _every_state, (20, 40, 80, 120)),
+        ("L = 2n", _two_n, (20, 40, 80, 160)),
+        ("L = 20", _twenty, (40, 80, 160, 320)),
+    ):
+        sizes = sizes[:3] if fast else sizes
+        counts, times = decoder_costs(sizes, width)
+        figures[f"power of n, {what}, states"] = slope(sizes, counts)
+        figures[f"power of n, {what}, CPU time"] = slope(sizes, times)
+    return figures
+
+
+def states_without_reuse(n: int, width: int) -> int:
+    """States of all n + 1 hypotheses, each from the beginning."""
+    model, z = _model(n), np.zeros(n, dtype=np.int64)
+    total = expectation(sequence.PAPER_F, z, model, beam=width).n_states
+    for i in np.argsort(-model.p, kind="stable"):
+        z[i] = 1
+        total += expectation(sequence.PAPER_F, z, model, beam=width).n_states
+    return total
+
+
+def _footnote_4(fast: bool) -> Figures:
+    sizes = (20, 40, 80) if fast else (20, 40, 80, 120)
+    anew = [states_without_reuse(n, EVERY_STATE) for n in sizes]
+    counts, _ = decoder_costs(sizes, _every_state)
+    return {
+        "states with maps reused, over those without": counts[-1] / anew[-1],
+        "power of n, without": slope(sizes, anew),
+        "power of n, reused": slope(sizes, counts),
+    }
+
+
+CLAIMS = (
+    Claim(
+        "jansche2007-section-4-one-state-value",
+        "Section 4, L = 1",
+        "With one state kept there is a substantial difference of about 0.6 between "
+        "the values.",
+        partial(_beam, "1"),
+        [within(f"mean error of the value, {law}", 0.5, 0.7) for law in LAWS],
+        seeds=SECTION_FOUR,
+        printed={f"mean error of the value, {law}": "about 0.6" for law in LAWS},
+        remark="Of a kept value that is nearly 0: it is the expected F itself.",
+    ),
+    Claim(
+        "jansche2007-section-4-one-state",
+        "Section 4, L = 1",
+        "Nevertheless the optimal hypothesis is found more than 99 % of the time.",
+        partial(_beam, "1"),
+        [at_least(f"optimum found, {law}, %", 99) for law in LAWS],
+        seeds=SECTION_FOUR,
+        printed={f"optimum found, {law}, %": "more than 99" for law in LAWS},
+        remark="A beam of one follows the most probable labels, whatever the answer: "
+        "it chooses the cut at one half. Little expected F is lost by it.",
+    ),
+    Claim(
+        "jansche2007-section-4-2n-states",
+        "Section 4, L = 2n",
+        "With 2n states kept, values are indistinguishable from the exact ones, and "
+        "the optimum is found every time.",
+        partial(_beam, "2n"),
+        [
+            *(at_most(f"largest error of the value, {law}", 1e-3) for law in LAWS),
+            *(at_least(f"optimum found, {law}, %", 100) for law in LAWS),
+        ],
+        seeds=SECTION_FOUR,
+        printed={f"optimum found, {law}, %": "100" for law in LAWS},
+        remark="With 4n states it nearly is so.",
+    ),
+    Claim(
+        "jansche2007-section-4-bound",
+        "Section 4, footnote 5",
+        "What a beam keeps is a lower bound of the expected F-score, and its error can "
+        "be bounded.",
+        _bounds,
+        [
+            at_most("most that a kept value exceeds the optimum", 1e-12),
+            at_most("most that an optimum lies outside its bounds", 1e-12),
+        ],
+        seeds=SECTION_FOUR,
+    ),
+    Claim(
+        "jansche2007-section-4-map",
+        "Section 4, L = 1",
+        "With one state kept, the value is the F-score of the MAP hypothesis, and "
+        "decoding becomes a variant of Viterbi decoding.",
+        _map_hypothesis,
+        [
+            at_most("largest difference to the F-score of the MAP hypothesis", 1e-12),
+            at_least("decided for the MAP hypothesis, %", 100),
+        ],
+        seeds="seed 0; n = 1 to 30, two laws (fast: 8)",
+        remark="The value is that score times the probability kept; erratum 21.",
+    ),
+    Claim(
+        "jansche2007-section-3-4-cubic",
+        "Section 3.4",
+        "The run time of the expected F-score is cubic in n, with very small "
+        "constants.",
+        _cubic,
+        [
+            within("power of n, states", 2.9, 3.1),
+            at_most("states over n³, the longest", 0.1),
+        ],
+        data=COUNTED.format("50, 100, 200 and 300"),
+        remark="The number of states at worst is footnote 3. Time is shown beside.",
+    ),
+    Claim(
+        "jansche2007-section-4-linear",
+        "Section 4",
+        "With L states kept, the expected F-score takes O(nL).",
+        _beam_times,
+        [
+            within("power of L, states", 0.9, 1.1),
+            within("power of n, states", 0.9, 1.1),
+        ],
+        data="states of the automaton that are visited, n up to 800, L up to 100",
+    ),
+    Claim(
+        "jansche2007-section-4-decoder",
+        "Section 4",
+        "Decoding is quartic; with L linear in n it is cubic, with L constant "
+        "quadratic.",
+        _decoder_times,
+        [
+            within("power of n, exact, states", 3.7, 4.1),
+            within("power of n, L = 2n, states", 2.8, 3.1),
+            within("power of n, L = 20, states", 1.9, 2.1),
+        ],
+        data=COUNTED.format("20 to 120, to 160 and to 320"),
+        remark="Powers from the last two lengths. Time is shown beside.",
+    ),
+    Claim(
+        "jansche2007-section-4-reuse",
+        "Footnote 4",
+        "Keeping the maps of the last hypothesis makes decoding faster in absolute "
+        "terms, though not asymptotically.",
+        _footnote_4,
+        [
+            at_most("states with maps reused, over those without", 0.9),
+            within("power of n, without", 3.7, 4.1),
+            within("power of n, reused", 3.7, 4.1),
+        ],
+        data=COUNTED.format("20, 40, 80 and 120"),
+    ),
+)
