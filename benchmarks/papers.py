@@ -30,6 +30,7 @@ from papers_parts import (
     liu2018_learned,
     natarajan2015,
     natarajan2015_printed,
+    natarajan2015_rates,
     natarajan2015_tables,
     runner,
 )
@@ -42,6 +43,7 @@ CLAIMS: tuple[Claim, ...] = (
     *jansche2007_beams.CLAIMS,
     *jansche2005.CLAIMS,
     *natarajan2015.CLAIMS,
+    *natarajan2015_rates.CLAIMS,
     *natarajan2015_printed.CLAIMS,
     *natarajan2015_tables.CLAIMS,
     *liu2018.CLAIMS,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cache
 
 import numpy as np
@@ -13,11 +12,11 @@ from stream_parts.convergence import (
     STREAMS,
     Stream,
     ends_of,
-    slope_of,
 )
 
 from argmetric.stream import FOFORule, NewtonRule, OFORule, SFORule
 from papers_parts.claim import Ask, Claim, Estimate, Figures, at_most
+from papers_parts.estimates import ratio, slope
 
 SFO = "SFO"
 COMMON = STREAMS[:2]  # those whose probabilities are right
@@ -42,18 +41,6 @@ def _ends(stream: Stream, fast: bool) -> tuple[np.ndarray, dict[str, np.ndarray]
     rules = {OFO: OFORule(prior=(0.0, 0.0)), NEWTON: NewtonRule()}
     told = {FOFO: FOFORule, SFO: SFORule}
     return lengths, ends_of(stream, lengths, 5 if fast else 10, rules, told)[0]
-
-
-def jackknife(statistic: Callable[[np.ndarray], float], values: np.ndarray) -> Estimate:
-    """A statistic of independent draws (rows of `values`), by its pseudo-values."""
-    n, whole = len(values), statistic(values)
-    parts = [statistic(np.delete(values, i, axis=0)) for i in range(n)]
-    return Estimate.of(n * whole - (n - 1) * np.array(parts))
-
-
-def slope(lengths: np.ndarray, errors: np.ndarray) -> Estimate:
-    """Of the log of the mean error over log n; `errors` are streams by numbers."""
-    return jackknife(lambda part: slope_of(lengths, part.mean(axis=0)), errors)
 
 
 def excess(stream: Stream, thresholds: np.ndarray) -> np.ndarray:
@@ -161,16 +148,6 @@ def _theorem_3(fast: bool) -> Figures:
                 errors[:, -1].mean() / stream.best
             )
     return figures
-
-
-def ratio(ours: np.ndarray, theirs: np.ndarray) -> Estimate:
-    """Of mean errors, stream by stream; the interval is that of its logarithm."""
-
-    def log_ratio(pairs: np.ndarray) -> float:
-        return float(np.log(pairs[:, 0].mean() / pairs[:, 1].mean()))
-
-    found = jackknife(log_ratio, np.stack([ours, theirs], axis=1))
-    return Estimate(*np.exp([found.value, found.low, found.high]).tolist())
 
 
 def _faster(fast: bool) -> Figures:

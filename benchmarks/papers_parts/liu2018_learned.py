@@ -12,13 +12,13 @@ from stream_parts.paper import FOFO, LR, OFO, OMCSL, STAMP
 
 from argmetric.stream import FixedRule, FOFORule, OFORule, OnlineClassifier
 from papers_parts.claim import Claim, Estimate, Figures, at_least, at_most, within
+from papers_parts.estimates import slope
 from papers_parts.liu2018 import (
     ALL,
     INFORMATIVE,
     RARE,
     RATE,
     informative,
-    slope,
     streams,
 )
 

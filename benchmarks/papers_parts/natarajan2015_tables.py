@@ -2,131 +2,154 @@
 
 from __future__ import annotations
 
-from functools import cache, partial
+from functools import cache
 
 import numpy as np
 from tune_parts import tables
 
-from papers_parts.claim import Claim, Estimate, Figures, at_least, within
+from papers_parts.claim import Ask, Claim, Estimate, Figures, at_least, within
 
 DTA, BASELINE, EUM = range(3)
+WAYS = {DTA: "DTA", BASELINE: "baseline", EUM: "EUM"}
+ROWS = tables.PAPER | tables.THINNED
+TITLES = {"letter": "LETTERS", "scene": "SCENE", "spambase": "SPAMBASE"}
+TITLES |= {"breastw": "BREAST CANCER", "reuters_tick": "REUTERS, T = 100"}
+TITLES |= {f"reuters_{least}": f"REUTERS, T = {least}" for least in (1, 10, 50)}
+TABLE_2, TABLE_3 = tables.METRICS[:2], tables.METRICS[2:]
 DATA = (
     "LETTERS, SCENE, SPAMBASE and BREAST CANCER of the paper, split anew in its sizes; "
-    "one topic of Reuters stands in for REUTERS; WEB PAGE and IMAGE are not to be had"
+    "for REUTERS with T = 1, 10 and 50 letters of falling frequency stand in, with "
+    "T = 100 one topic; WEB PAGE and IMAGE are not to be had"
 )
-SPLITS = "5 splits (fast: of LETTERS 2 letters)"
-TITLES = {"letter": "LETTERS", "scene": "SCENE", "spambase": "SPAMBASE"}
-TITLES |= {"breastw": "BREAST CANCER", "reuters_tick": "REUTERS"}
+SPLITS = "10 splits (fast: 5, of LETTERS 2 letters)"
 
 
 @cache
 def _scores(name: str, fast: bool) -> dict[str, np.ndarray]:
     n_tasks = 2 if fast and name == "letter" else None
-    return tables.measure(name, 5, n_tasks)
+    return tables.measure(name, 5 if fast else 10, n_tasks)
 
 
-def _figure(metric: str, name: str) -> str:
-    return f"{tables.TITLES[metric]}, {TITLES[name]}"
+def _more_often(one: int, other: int) -> str:
+    return f"rows of the table in which {WAYS[one]} is above {WAYS[other]}, %"
 
 
-def _gains(metrics: tuple[str, ...], one: int, other: int, fast: bool) -> Figures:
-    figures = {}
-    for metric in metrics:
-        for name in TITLES:
-            scores = _scores(name, fast)[metric]
-            figures[_figure(metric, name)] = Estimate.of(
-                scores[:, one] - scores[:, other]
-            )
-    return figures
+def wins(gains: np.ndarray) -> np.ndarray:
+    """Of every split (a column), the share of gains above 0, a tie counted half."""
+    return np.asarray(100.0 * ((gains > 0) + 0.5 * (gains == 0)).mean(axis=0))
 
 
-def _table(
-    name: str, place: str, says: str, metrics: tuple[str, ...], one: int, other: int
-) -> Claim:
-    printed = {
-        _figure(
-            metric, key
-        ): f"{row.scores[metric][one] - row.scores[metric][other]:+.4f}"
+def _compared(
+    metrics: tuple[str, ...], pairs: tuple[tuple[int, int], ...], fast: bool
+) -> Figures:
+    """How often one way is above another, and every row's gain."""
+    shares: dict[str, float | Estimate] = {}
+    details: dict[str, float | Estimate] = {}
+    for one, other in pairs:
+        gains = []
+        for metric in metrics:
+            for name, title in TITLES.items():
+                scores = _scores(name, fast)[metric]
+                gains.append(scores[:, one] - scores[:, other])
+                details[_gain(metric, title, one, other)] = Estimate.of(gains[-1])
+        shares[_more_often(one, other)] = Estimate.of(wins(np.array(gains)))
+    return shares | details
+
+
+def _gain(metric: str, title: str, one: int, other: int) -> str:
+    return f"{tables.TITLES[metric]}, {title}, {WAYS[one]} over {WAYS[other]}"
+
+
+def _printed(
+    metrics: tuple[str, ...], pairs: tuple[tuple[int, int], ...]
+) -> dict[str, str]:
+    gains = {
+        _gain(metric, title, one, other): ROWS[name].scores[metric][one]
+        - ROWS[name].scores[metric][other]
+        for one, other in pairs
         for metric in metrics
-        for key, row in tables.PAPER.items()
+        for name, title in TITLES.items()
     }
+    shares = {
+        _more_often(one, other): PRINTED_WINS[metrics, one, other]
+        for one, other in pairs
+    }
+    return shares | {name: f"{gain:+.4f}" for name, gain in gains.items()}
+
+
+# Of the 20 cells of either table, those in which the first way is above the second
+PRINTED_WINS = {
+    (TABLE_2, DTA, BASELINE): "85 (17 of 20)",
+    (TABLE_2, DTA, EUM): "65 (13 of 20)",
+    (TABLE_3, DTA, BASELINE): "80 (16 of 20)",
+    (TABLE_3, EUM, BASELINE): "85 (17 of 20)",
+    (TABLE_3, DTA, EUM): "40 (8 of 20)",
+}
+
+
+def _claim(
+    name: str,
+    place: str,
+    says: str,
+    metrics: tuple[str, ...],
+    pairs: tuple[tuple[int, int], ...],
+    asks: list[Ask],
+    remark: str,
+) -> Claim:
     return Claim(
         f"natarajan2015-{name}",
         place,
         says,
-        partial(_gains, metrics, one, other),
-        [at_least(_figure(m, key), 0) for m in metrics for key in TITLES],
+        lambda fast: _compared(metrics, pairs, fast),
+        asks,
         data=DATA,
         seeds=SPLITS,
-        printed=printed,
+        printed=_printed(metrics, pairs),
+        remark=remark,
     )
 
 
-def _winners(fast: bool) -> Figures:
-    leads = [
-        float((scores[:, DTA] - scores[:, EUM]).mean())
-        for name in TITLES
-        for scores in (_scores(name, fast)[metric] for metric in tables.METRICS[2:])
-    ]
-    return {
-        "sets and metrics where DTA is above EUM, %": 100.0
-        * float(np.mean(np.array(leads) > 0)),
-        "mean lead of DTA": float(np.mean(leads)),
-    }
-
-
-def _consistency(fast: bool) -> Figures:
-    return {
-        f"{way} of {TITLES[name]}": tables.above_the_least(row, i)
-        for i, way in enumerate(tables.WAYS[:3])
-        for name, row in tables.PAPER.items()
-    }
-
+OFTEN = "Often is read as more often than not, over sets, metrics and splits."
 
 CLAIMS = (
-    _table(
+    _claim(
         "table-2-over-baseline",
-        "Table 2",
+        "Table 2, section 5.2",
         "By F1 and by Jaccard the decision for the batch often beats the cut at 0.5.",
-        tables.METRICS[:2],
-        DTA,
-        BASELINE,
+        TABLE_2,
+        ((DTA, BASELINE),),
+        [at_least(_more_often(DTA, BASELINE), 50)],
+        OFTEN,
     ),
-    _table(
+    _claim(
         "table-2-over-eum",
-        "Table 2",
+        "Table 2, section 5.2",
         "By F1 and by Jaccard it often beats a threshold tuned on training rows.",
-        tables.METRICS[:2],
-        DTA,
-        EUM,
+        TABLE_2,
+        ((DTA, EUM),),
+        [at_least(_more_often(DTA, EUM), 50)],
+        OFTEN,
     ),
-    _table(
+    _claim(
         "table-3-over-baseline",
-        "Table 3",
-        "By AM and by G-TP/PR the decision for the batch beats the cut at 0.5.",
-        tables.METRICS[2:],
-        DTA,
-        BASELINE,
+        "Table 3, section 5.2",
+        "By AM and by G-TP/PR a threshold other than 0.5 helps.",
+        TABLE_3,
+        ((DTA, BASELINE), (EUM, BASELINE)),
+        [
+            at_least(_more_often(DTA, BASELINE), 50),
+            at_least(_more_often(EUM, BASELINE), 50),
+        ],
+        "Helps is read as more often than not, over sets, metrics and splits.",
     ),
-    Claim(
-        "natarajan2015-table-3-no-winner",
-        "Table 3",
+    _claim(
+        "table-3-no-winner",
+        "Table 3, section 5.2",
         "By AM and G-TP/PR there is no clear winner between the decision for the batch "
         "and a tuned threshold.",
-        _winners,
-        [within("sets and metrics where DTA is above EUM, %", 20, 80)],
-        data=DATA,
-        seeds=SPLITS,
-        printed={"sets and metrics where DTA is above EUM, %": "40 (8 of 20)"},
-    ),
-    Claim(
-        "natarajan2015-table-2-consistency",
-        "Table 2",
-        "The columns F1 and Jaccard of the method can be those of sensible decisions: "
-        "the best for Jaccard has at least F/(2 − F).",
-        _consistency,
-        [at_least(f"DTA of {title}", -1e-3) for title in TITLES.values()],
-        data="the figures of Table 2: Jaccard less F1/(2 − F1)",
-        remark="Do not use the table as a target; erratum 16.",
+        TABLE_3,
+        ((DTA, EUM),),
+        [within(_more_often(DTA, EUM), 20, 80)],
+        "A way that is above in four of five cases would be a clear winner.",
     ),
 )

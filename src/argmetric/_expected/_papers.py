@@ -104,10 +104,10 @@ def natarajan_algorithm_2(p: Floats, metric: Metric) -> Floats:
     d = [Fraction(x).limit_denominator(64) for x in form.d]
     scale = math.lcm(*(x.denominator for x in d))
     j0, ju1, jv, ju2 = (int(x * scale) for x in d)
-    k, k1, k2 = (a.ravel() for a in np.mgrid[: n + 1, : n + 1, : n + 1])
-    feasible = (k1 <= k) & (k2 <= n - k)
-    reach = ((ju1 + ju2) * k1 + jv * k + ju2 * k2)[feasible]
-    low, high = int(reach.min()), int(reach.max())
+    # (ju1 + ju2)·k1 + jv·k + ju2·k2 is extreme where (k, k1, k2) is (0, 0, 0),
+    # (0, 0, n), (n, 0, 0) or (n, n, 0), the corners of 0 ≤ k1 ≤ k, 0 ≤ k2 ≤ n - k
+    corners = (0, ju2 * n, jv * n, (ju1 + ju2 + jv) * n)
+    low, high = min(corners), max(corners)
     alpha = np.arange(low, high + 1) + j0 * n
     s = np.where(alpha == 0, 0.0, scale / np.where(alpha == 0, 1, alpha))
     prefix = laws(p, 1 - p)

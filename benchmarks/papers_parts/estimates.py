@@ -1,0 +1,36 @@
+"""Estimates of slopes and ratios over independent draws, with their intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from papers_parts.claim import Estimate
+
+
+def jackknife(statistic: Callable[[np.ndarray], float], values: np.ndarray) -> Estimate:
+    """A statistic of independent draws (rows of `values`), by its pseudo-values."""
+    n, whole = len(values), statistic(values)
+    parts = [statistic(np.delete(values, i, axis=0)) for i in range(n)]
+    return Estimate.of(n * whole - (n - 1) * np.array(parts))
+
+
+def log_slope(sizes: np.ndarray, values: np.ndarray) -> float:
+    """Slope of log value over log size, by least squares."""
+    return float(np.polyfit(np.log(sizes), np.log(values), 1)[0])
+
+
+def slope(sizes: np.ndarray, values: np.ndarray) -> Estimate:
+    """Of the log of the mean over log size; `values` are draws by sizes."""
+    return jackknife(lambda part: log_slope(sizes, part.mean(axis=0)), values)
+
+
+def ratio(ours: np.ndarray, theirs: np.ndarray) -> Estimate:
+    """Of the means of paired draws; the interval is that of its logarithm."""
+
+    def log_ratio(pairs: np.ndarray) -> float:
+        return float(np.log(pairs[:, 0].mean() / pairs[:, 1].mean()))
+
+    found = jackknife(log_ratio, np.stack([ours, theirs], axis=1))
+    return Estimate(*np.exp([found.value, found.low, found.high]).tolist())
