@@ -298,7 +298,8 @@ CLAIMS = (
             at_most("slope of log steps over log n, Algorithm 2, F1", 2.05),
             at_most("slope of log steps over log n, Algorithm 2, Jaccard", 2.05),
         ],
-        data="50 to 400 rows (fast: 25 to 100); steps are multiplications that are done",
+        data="50 to 400 rows (fast: 25 to 100); steps are multiplications that are "
+        "done",
         seeds="seed 0; time: the better of two runs",
         remark="Line 8 of Algorithm 2, read as a product of its own for each k, would "
         "make it cubic; C_k comes from C_{k-1} by one factor.",
