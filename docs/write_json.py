@@ -81,7 +81,7 @@ CALLS: tuple[tuple[str, str], ...] = (
         "``SummarizeTrainSummary``",
     ),
     (
-        "summarize train clusters.jsonl --policy searn --iterations 1 -o searn.model",
+        "summarize train clusters.jsonl --policy dagger --iterations 1 -o dagger.model",
         "``SummarizeTrainSummary``",
     ),
     (

@@ -282,7 +282,7 @@ STRUCTURES |= {
         summarised,
         {
             "mode": "sentences",
-            "policy": "searn",
+            "policy": "dagger",
             "parser": None,
             "min_words": 1,
             "redundancy": 1.0,

@@ -275,7 +275,7 @@ def search_calls() -> Calls:
         key = f"search/parser/{direction}/{roll_in}/beam={beam}"
         yield key, functools.partial(parsed, **given)
     clusters, references = reviews(8)
-    for policy in ("searn", "weights", "frequency"):
+    for policy in ("dagger", "weights", "frequency"):
         for words in (6, 14):
 
             def summed(policy: Any = policy, words: int = words) -> Any:

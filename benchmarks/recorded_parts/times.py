@@ -78,7 +78,7 @@ def cells() -> dict[str, Call]:
     )
     clusters, references = reviews(20)
     found["summarizer 20 clusters"] = lambda: search.Summarizer(
-        policy="searn", iterations=1
+        policy="dagger", iterations=1
     ).fit(clusters, references, words=12)
     found["command decide n=1000"] = command
     return found

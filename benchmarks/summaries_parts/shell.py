@@ -34,7 +34,7 @@ def run(*, quick: bool) -> str:
         learn = own.take(np.setdiff1d(np.arange(len(own)), own.judged[:1]))
         for mode in ("sentences", "compressed"):
             path = folder / f"{mode}.model"
-            model = summarizer(mode, "searn", quick=quick)
+            model = summarizer(mode, "dagger", quick=quick)
             model.fit(learn.documents, learn.references, words=own.words).save(path)
             with_model = [*command, "--model", str(path)]
             _tell(f"SEARN, {mode}", with_model, own.words, quick=quick)

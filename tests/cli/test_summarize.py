@@ -217,8 +217,9 @@ def test_train_and_use(run: Run) -> None:
     assert re.search(r"model +m\b", ended.err)
 
 
-def test_searn_tells_of_its_policies(run: Run) -> None:
-    options = "--policy", "searn", "--iterations", "2", "--words", "12", "-o", "m"
+@pytest.mark.parametrize("policy", ["dagger", "vine", "searn"])
+def test_what_iterates_tells_of_its_policies(run: Run, policy: str) -> None:
+    options = "--policy", policy, "--iterations", "2", "--words", "12", "-o", "m"
     ended = run("train", "data.jsonl", *options)
     assert ended.code == 0
     table = ended.out[ended.out.index("policy  ") :].splitlines()
@@ -230,6 +231,26 @@ def test_searn_tells_of_its_policies(run: Run) -> None:
     found = json.loads(run("train", "data.jsonl", *options, "--json").out)
     assert [row["iteration"] for row in found["history"]] == [0, 1, 2]
     assert table[2].split()[1] == f"{found['history'][0]['loss']:.4f}"
+
+
+def test_a_query_says_what_a_summary_is_about(run: Run) -> None:
+    found = json.loads(run("reviews", "--words", "6", "--query", "lifts", "--json").out)
+    assert found["text"] == "The lift did not work."
+    assert found["query"] == "lifts"
+    ended = run("reviews", "--words", "6", "--query", "what is it")
+    assert ended.code == 1
+    assert "has only words of grammar" in ended.err
+    rows = [json.loads(line) for line in Path("data.jsonl").read_text().splitlines()]
+    put("asked.jsonl", "\n".join(json.dumps(row | {"query": "room"}) for row in rows))
+    assert run("train", "asked.jsonl", "--words", "8", "-o", "m").code == 0
+    ended = run("reviews", "--model", "m")
+    assert ended.code == 1
+    assert "has learned with queries" in ended.err
+    assert run("reviews", "--model", "m", "--query", "lift").code == 0
+    assert run("evaluate", "asked.jsonl", "--model", "m").code == 0
+    put("some.jsonl", "\n".join(map(json.dumps, [rows[0] | {"query": "a b"}, rows[1]])))
+    ended = run("train", "some.jsonl", "-o", "m")
+    assert "line 2: 'query' is missing: all lines have one, or none" in ended.err
 
 
 def test_the_length_that_was_learned_is_the_usual_one(run: Run) -> None:

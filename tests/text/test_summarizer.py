@@ -390,7 +390,7 @@ def test_one_small_cluster_needs_nothing_compiled(tmp_path):
     """Not to load numba is most of a second from the shell."""
     model = tmp_path / "model"
     clusters, references = hotels(6)
-    learned = Summarizer(policy="searn", iterations=1).fit(clusters, references)
+    learned = Summarizer(policy="dagger", iterations=1).fit(clusters, references)
     learned.save(model)
     [alone] = learned.predict(clusters[:1])
     assert alone.text == learned.predict(clusters)[0].text

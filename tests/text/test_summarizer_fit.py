@@ -8,7 +8,7 @@ import pytest
 from sklearn.base import clone
 
 from argmetric._results.whole_files import DataError
-from argmetric._text.summaries import summarizer as _summarizer
+from argmetric._text.summaries import learned as _learned
 from argmetric.search import Parser, Summarizer, Tagger
 from reviews import DOCUMENTS, Chain, hotels
 from treebank import treebank
@@ -29,7 +29,7 @@ def learned():
     half = clusters[:8], references[:8]
     models = {
         name: Summarizer(policy=name, iterations=2).fit(*half, words=14)
-        for name in ("weights", "searn")
+        for name in ("weights", "dagger")
     }
     return clusters[8:], references[8:], models
 
@@ -55,14 +55,14 @@ def test_the_default_policy_before_and_after_the_fit():
 
 def test_a_policy_that_was_not_learned_is_told():
     clusters, references = hotels(3)
-    for name in ("weights", "searn"):
+    for name in ("weights", "dagger"):
         with pytest.raises(
             ValueError, match=f"policy='{name}' has learned nothing yet"
         ):
             Summarizer(policy=name).predict([DOCUMENTS])
     learned = Summarizer(policy="weights").fit(clusters, references)
-    with pytest.raises(ValueError, match="policy='searn' has learned nothing yet"):
-        learned.set_params(policy="searn").predict([DOCUMENTS])
+    with pytest.raises(ValueError, match="policy='dagger' has learned nothing yet"):
+        learned.set_params(policy="dagger").predict([DOCUMENTS])
     with pytest.raises(ValueError, match="policy='frequency' learns nothing"):
         Summarizer(policy="frequency").fit(clusters, references)
 
@@ -79,7 +79,7 @@ def test_what_is_learned_helps_and_the_oracle_is_best(learned):
     assert top >= max(found.values())
     assert top > found["weights"]
     assert found["weights"] > found["frequency"] + 0.1
-    assert found["searn"] > found["frequency"] + 0.1
+    assert found["dagger"] > found["frequency"] + 0.1
     assert all(one.policy == "oracle" for one in best)
 
 
@@ -103,7 +103,7 @@ def test_nothing_is_drawn(learned):
     many = [[text.replace(". ", ".\n\n") for text in own * 20] for own in clusters[:2]]
 
     def fitted():
-        model = Summarizer(policy="searn", iterations=1)
+        model = Summarizer(policy="dagger", iterations=1)
         return model.fit(many, references[:2], words=14)
 
     one, again = fitted(), fitted()
@@ -116,9 +116,9 @@ def test_nothing_is_drawn(learned):
 # ------------------------------------------------------------------------- learning
 
 
-def test_lines_and_history_of_searn(capfd):
+def test_lines_and_history_of_dagger(capfd):
     clusters, references = hotels(4)
-    model = Summarizer(policy="searn", iterations=2, verbose=1)
+    model = Summarizer(policy="dagger", iterations=2, verbose=1)
     model.fit(clusters, references, words=14)
     rows = model.history_
     assert [row["iteration"] for row in rows] == [0, 1, 2]
@@ -140,7 +140,7 @@ def test_lines_and_history_of_searn(capfd):
 
 
 def interrupted(after):
-    real = _summarizer.learn_searn
+    real = _learned.learn_dagger
 
     def learn(*given, **named):
         for i, row in enumerate(real(*given, **named)):
@@ -153,9 +153,9 @@ def interrupted(after):
 
 def test_an_interrupt_keeps_the_policy_so_far(monkeypatch):
     clusters, references = hotels(4)
-    whole = Summarizer(policy="searn", iterations=1).fit(clusters, references)
-    monkeypatch.setattr(_summarizer, "learn_searn", interrupted(1))
-    model = Summarizer(policy="searn", iterations=3)
+    whole = Summarizer(policy="dagger", iterations=1).fit(clusters, references)
+    monkeypatch.setattr(_learned, "learn_dagger", interrupted(1))
+    model = Summarizer(policy="dagger", iterations=3)
     with pytest.warns(UserWarning, match="interrupted: the policy so far is kept"):
         model.fit(clusters, references)
     assert model.interrupted_
@@ -165,19 +165,19 @@ def test_an_interrupt_keeps_the_policy_so_far(monkeypatch):
 
 def test_a_fit_that_fails_leaves_what_was_learned(monkeypatch):
     clusters, references = hotels(4)
-    model = Summarizer(policy="searn", iterations=1)
+    model = Summarizer(policy="dagger", iterations=1)
     before = model.fit(clusters, references, words=14).predict(clusters)
     rows = model.history_
     with pytest.raises(ValueError, match="no sentence of the clusters fits the budget"):
         model.fit(clusters, references, words=1)
-    monkeypatch.setattr(_summarizer, "learn_searn", interrupted(0))
+    monkeypatch.setattr(_learned, "learn_dagger", interrupted(0))
     with pytest.raises(KeyboardInterrupt):
         model.fit(clusters, references, words=9)
     assert (model.words_, model.history_) == (14, rows)
     assert same(model.predict(clusters), before)
 
 
-@pytest.mark.parametrize("policy", ["weights", "searn"])
+@pytest.mark.parametrize("policy", ["weights", "dagger"])
 @pytest.mark.parametrize(
     ("documents", "references"),
     [
@@ -210,7 +210,7 @@ def compressor():
         [" ".join(str(rng.choice(own[0])).split()[:8]) for _ in range(2)]
         for own in clusters
     ]
-    model = Summarizer("compressed", policy="searn", parser=parser, iterations=1)
+    model = Summarizer("compressed", policy="dagger", parser=parser, iterations=1)
     return model.fit(clusters[:6], references[:6], words=10), clusters, references
 
 
@@ -294,7 +294,9 @@ def test_parameters():
         "min_words": 3,
         "redundancy": 0.5,
         "iterations": 3,
-        "oracle_beam": 1,
+        "oracle_beam": None,
+        "beta": 0.5,
+        "random_state": 0,
         "verbose": 0,
     }
     with pytest.raises(ValueError, match="Summarizer has no parameter 'beam'"):
@@ -333,7 +335,7 @@ def damaged(path, **changed):
 )
 def test_damaged_files_are_told(learned, tmp_path, changed):
     path = tmp_path / "m"
-    learned[2]["searn"].save(path)
+    learned[2]["dagger"].save(path)
     damaged(path, **changed)
     with pytest.raises(DataError):
         Summarizer.load(path)
@@ -341,7 +343,7 @@ def test_damaged_files_are_told(learned, tmp_path, changed):
 
 def test_other_files_are_told(learned, tmp_path):
     path = tmp_path / "m"
-    learned[2]["searn"].save(path)
+    learned[2]["dagger"].save(path)
     data = path.read_bytes()
     path.write_bytes(data[: len(data) // 2])
     with pytest.raises(DataError, match="not a summarizer of argmetric, or it is cut"):

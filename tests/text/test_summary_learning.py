@@ -19,7 +19,7 @@ from argmetric._text.summaries.policies import (
     _weights,
     features,
     fixed_features,
-    learn_searn,
+    learn_dagger,
     make_lesson,
 )
 from argmetric._text.summaries.rouge import rouge_recall, tokens
@@ -276,7 +276,7 @@ def recall_of(growth, references):
 
 def rows_of(lessons, weights, iterations, beam=1):
     return list(
-        learn_searn(
+        learn_dagger(
             lessons,
             weights,
             start,

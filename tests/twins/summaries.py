@@ -68,3 +68,26 @@ def word_heads(
         chosen.append(best)
         found.append(said[0] if said else -1)
     return found, chosen
+
+
+def rouge_2(tokens: Sequence[str], references: Sequence[Sequence[str]]) -> float:
+    """Recall of pairs, averaged over references."""
+    own = Counter(pairwise(tokens))
+    each = [Counter(pairwise(one)) for one in references]
+    shares = [(own & one).total() / max(one.total(), 1) for one in each]
+    return sum(shares) / len(shares)
+
+
+def vines(parents: Sequence[int], kept: Collection[int], room: int) -> set[Any]:
+    """All sets of nodes that can grow from those that are kept, by one or more."""
+    found = {frozenset(kept)}
+    edge = set(found)
+    for _ in range(room):
+        edge = {
+            one | {v}
+            for one in edge
+            for v, above in enumerate(parents)
+            if v not in one and (above < 0 or above in one)
+        }
+        found |= edge
+    return found

@@ -116,6 +116,17 @@ class Growth:
         return np.add.reduceat(self._kept, starts, dtype=np.int64)
 
     @property
+    def kept_pieces(self) -> Integers:
+        """1 for pieces of which a word is kept, 0 for the others."""
+        pieces = self.material.pieces
+        return np.maximum.reduceat(self._kept[pieces.words], pieces.starts[:-1])
+
+    @property
+    def token_counts(self) -> Integers:
+        """How often the summary has each token."""
+        return self._counts[: len(self.material.grams.types)]
+
+    @property
     def used(self) -> float:
         """What the kept words cost."""
         return self.budget.room - self.room
@@ -126,10 +137,17 @@ class Growth:
         return self.budget.size(text_of(self.material.cluster.words, self._kept))
 
     @property
+    def piece_costs(self) -> Floats:
+        """What each piece costs in an empty summary."""
+        pieces = self.material.pieces
+        found: Floats = np.add.reduceat(self._costs[pieces.words], pieces.starts[:-1])
+        return found
+
+    @property
     def shortest(self) -> int | None:
         """Size of the shortest piece, whether or not it fits; None: none is open."""
         pieces = self.material.pieces
-        costs = np.add.reduceat(self._costs[pieces.words], pieces.starts[:-1])
+        costs = self.piece_costs
         can = self._is_open & (np.diff(pieces.starts) >= self._min_words)
         if not can.any():
             return None
@@ -167,6 +185,9 @@ class Growth:
         new = np.add.reduceat(self._kept[pieces.words] == 0, pieces.starts[:-1])
         is_wrong = (self.sizes < 0.0) | ~self._is_open | self._is_refused
         is_wrong |= kept + new < self._min_words
+        if self.material.is_vine:
+            above = self.material.parents
+            is_wrong |= (above >= 0) & (self._kept[above] == 0)
         if self._redundancy < 1.0:
             repeated = self._content - self._found[:, self._own]
             is_wrong |= (kept == 0) & (repeated > self._redundancy * self._content)
@@ -260,6 +281,8 @@ class SummaryOptions(NamedTuple):
     redundancy: float
     iterations: int
     oracle_beam: int
+    beta: float
+    random_state: int
     verbose: int
 
     def start(
@@ -367,11 +390,14 @@ def take_whole(growth: Growth, sentence: int) -> None:
     """Add a sentence, or say that it does not fit."""
     pieces, cluster = growth.material.pieces, growth.material.cluster
     own = np.flatnonzero(pieces.sentences == sentence)
-    whole = int(own[np.diff(pieces.starts)[own].argmax()])
+    whole = (
+        own if growth.material.is_vine else own[np.diff(pieces.starts)[own].argmax()]
+    )
     growth.measure()
+    parts = np.atleast_1d(whole).tolist()
     is_known = growth.budget.count is None  # and not only when it is tried
-    is_long = is_known and growth.cost_of(whole) > growth.room
-    if is_long or not growth.take(whole, 0.0):
+    is_long = is_known and sum(map(growth.cost_of, parts)) > growth.room
+    if is_long or not all(growth.take(part, 0.0) for part in parts):
         raise ValueError(
             f"{cluster.name}: the sentences that must be in do not fit the budget of "
             f"{growth.budget.limit:,} {growth.budget.unit}"

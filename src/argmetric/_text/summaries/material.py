@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import chain, pairwise
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
-from argmetric._input.arguments import check_count
+from argmetric._input.arguments import check_count, check_items, shown
 from argmetric._input.types import AnyArray, Booleans, Floats, Integers
 from argmetric._text.kernels.summaries_small import fill_pairs
 from argmetric._text.summaries.cluster import Cluster
@@ -20,6 +21,7 @@ from argmetric._text.summaries.pieces import (
     Parse,
     SummaryPieces,
     read_needs,
+    single_words,
     spans_and_needs,
     whole_sentences,
 )
@@ -170,6 +172,10 @@ class Material:
         The tokens of the references, where there are some.
     needs : Needs or None
         What hangs together, where pieces are parts of sentences.
+    is_vine : bool
+        Whether pieces are single words, added one by one after their heads.
+    query : frozenset of str or None
+        Stems of the words of the query, where there is one.
     """
 
     cluster: Cluster
@@ -177,6 +183,41 @@ class Material:
     grams: Grams
     references: list[list[str]]
     needs: Needs | None
+    is_vine: bool = False
+    query: frozenset[str] | None = None
+
+    @cached_property
+    def parents(self) -> Integers:
+        """The piece that each piece hangs on, -1 for none: of vines alone."""
+        if self.is_vine and self.needs is not None:
+            return self.needs.heads
+        return np.full(len(self.pieces), -1)
+
+    @cached_property
+    def asked(self) -> Booleans:
+        """Which tokens the query has, by their stems."""
+        query = self.query or frozenset()
+        return np.array([stem(t) in query for t in self.grams.types], dtype=bool)
+
+    @cached_property
+    def relevance(self) -> Floats:
+        """For each gram, how much of it the query is about.
+
+        1 where it has a word of the query, else half the share of its sentences that
+        have one.
+        """
+        grams, cluster = self.grams, self.cluster
+        n_types = len(grams.types)
+        sentence = np.repeat(cluster.word_sentences, np.diff(grams.places))
+        is_about = np.zeros(cluster.n_sentences)
+        np.maximum.at(is_about, sentence, self.asked[grams.tokens].astype(np.float64))
+        about = is_about[sentence]
+        times = np.maximum(np.bincount(grams.tokens, minlength=n_types), 1)
+        share = np.bincount(grams.tokens, about, n_types) / times
+        share = np.where(self.asked, 1.0, 0.5 * share)
+        has = self.asked[grams.lefts] | self.asked[grams.rights]
+        both = np.minimum(share[grams.lefts], share[grams.rights])
+        return np.append(share, np.where(has, 1.0, both))
 
     @cached_property
     def is_stop_word(self) -> Booleans:
@@ -196,13 +237,71 @@ def make_material(
     mode: Mode,
     parse: Parse | None,
     references: Sequence[str] = (),
+    *,
+    vine: bool = False,
+    query: frozenset[str] | None = None,
 ) -> Material:
     """Cut a cluster into pieces and count what it says."""
     known = [tokens(reference) for reference in references]
     grams = number_grams(cluster, known)
     needs = read_needs(cluster, parse) if mode == "compressed" else None
-    pieces = spans_and_needs(cluster, needs) if needs else whole_sentences(cluster)
-    return Material(cluster, pieces, grams, known, needs)
+    if needs is None:
+        pieces = whole_sentences(cluster)
+    else:
+        pieces = single_words(cluster) if vine else spans_and_needs(cluster, needs)
+    vine = vine and needs is not None
+    return Material(cluster, pieces, grams, known, needs, vine, query)
+
+
+_ENDINGS = re.compile(r"(?<=\w{3})(?:ies|ing|ed|es|s|ly|e|y)\Z")
+
+
+def stem(token: str) -> str:
+    """A token without its English ending: "rooms" and "room" have one stem."""
+    return _ENDINGS.sub("", token)
+
+
+def read_queries(queries: Any, clusters: Sequence[str]) -> list[frozenset[str] | None]:
+    """The stems of each query without words of grammar; None where none was passed.
+
+    Parameters
+    ----------
+    queries : list of str or None
+        One text for each cluster.
+    clusters : sequence of str
+        What messages call the clusters.
+    """
+    if queries is None:
+        return [None] * len(clusters)
+    if isinstance(queries, str):
+        raise TypeError(
+            "queries must be a list of text, one for each cluster, not text: pass "
+            "[query] for one cluster"
+        )
+    items = check_items(queries, "queries", "a list of text, one for each cluster")
+    if len(items) != len(clusters):
+        raise ValueError(
+            f"{len(items)} queries for {len(clusters)} clusters: pass one for each"
+        )
+    return list(map(_query, items, clusters))
+
+
+def _query(given: Any, cluster: str) -> frozenset[str]:
+    if not isinstance(given, str):
+        raise TypeError(f"the query of {cluster} must be text, not {shown(given)}")
+    own = tokens(given)
+    if not own:
+        raise ValueError(
+            f"the query of {cluster} is empty: {shown(given)} has no letter of a-z and "
+            "no digit"
+        )
+    asked = frozenset(stem(token) for token in own if token not in STOP_WORDS)
+    if not asked:
+        raise ValueError(
+            f"the query of {cluster} has only words of grammar: {shown(given)}; name "
+            "what the summary is to be about"
+        )
+    return asked
 
 
 @dataclass(frozen=True, eq=False)

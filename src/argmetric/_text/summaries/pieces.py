@@ -161,12 +161,15 @@ class Needs:
         The word that each word hangs on, -1 for none.
     is_negation : ndarray of bool
         Whether a word, or a part of it, negates.
+    tags : ndarray of str
+        The part of speech of each word, empty where it is not known.
     """
 
     starts: Integers
     words: Integers
     heads: Integers
     is_negation: Booleans
+    tags: AnyArray
 
 
 def read_needs(cluster: Cluster, parse: Parse | None) -> Needs:
@@ -267,7 +270,7 @@ def _glue(cluster: Cluster, trees: Sequence[Tree], sizes: Integers) -> Needs:
     needing, needed = (np.concatenate(one) for one in zip(*pairs, strict=True))
     order = np.argsort(needing, kind="stable")
     places = np.searchsorted(needing[order], np.arange(n + 1))
-    return Needs(places, needed[order], heads, is_negation)
+    return Needs(places, needed[order], heads, is_negation, tags[at])
 
 
 def _negates(parts: AnyArray) -> Booleans:
@@ -442,6 +445,12 @@ def whole_sentences(cluster: Cluster) -> SummaryPieces:
         cluster.sentence_starts,
         np.arange(cluster.n_words),
     )
+
+
+def single_words(cluster: Cluster) -> SummaryPieces:
+    """Each word is one piece: a node of a vine."""
+    every = np.arange(cluster.n_words + 1)
+    return SummaryPieces(cluster.word_sentences, every, every[:-1])
 
 
 def spans_and_needs(cluster: Cluster, needs: Needs) -> SummaryPieces:

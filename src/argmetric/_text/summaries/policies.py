@@ -1,15 +1,13 @@
-"""What chooses the next piece of a summary, and how SEARN learns it."""
+"""What chooses the next piece of a summary, and how it is learned from states."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
 from argmetric._input.types import AnyArray, Floats
-from argmetric._results.archives import Arrays
 from argmetric._text.summaries.growth import (
     Chooser,
     Growth,
@@ -23,13 +21,13 @@ from argmetric._text.summaries.pieces import (
     FIRST_PERSON,
     PRONOUNS,
 )
-from argmetric._text.summaries.weights import Linear, Rates, RidgeSums, Shares, Weights
+from argmetric._text.summaries.weights import Linear, RidgeSums, Shares, Weights
 
+_BESIDE = 0.1  # what a gram counts that the query is not about, where others count 1
 _TOKEN_SHARE = 0.3  # what a token counts where a pair counts 1
 N_VALUES = 4
 _NEARLY_FULL = 0.08  # of the budget is left
 Start = Callable[[Material, Floats], Growth]
-_COUNTS = ("clusters", "shares", "references")  # of `Rates`, in files
 _MOST_BEST = 150  # pieces that count as much as all others of a state
 _PENALTY = 1000.0
 _PERCENT = 100.0
@@ -39,7 +37,8 @@ class ByFrequency:
     """Pairs and tokens that several documents have, each counted once.
 
     Of one document, what its lead says counts as if one more sentence said it.
-    The gain of a step is what it covers, as a share of all that there is to cover.
+    With a query, what it is about counts, were it said once, and little else. The gain
+    of a step is what it covers, as a share of all that there is to cover.
     """
 
     def chooser(self, material: Material) -> Chooser:
@@ -47,8 +46,10 @@ class ByFrequency:
         found = frequency_of_pairs(material)
         n_types = len(material.grams.types)
         tokens = material.grams.documents + material.grams.in_lead
-        tokens *= tokens >= 2
+        tokens *= (tokens >= 2) | (material.relevance == 1.0)
         found[:n_types] = (_TOKEN_SHARE * tokens * material.is_content)[:n_types]
+        if material.query is not None:
+            found *= _BESIDE + material.relevance
         return Chooser((found / max(found.sum(), 1.0))[None, :, None], gain_per_unit)
 
 
@@ -61,7 +62,7 @@ def frequency_of_pairs(material: Material) -> Floats:
     found = grams.documents.astype(np.float64)
     found[: len(stop)] = 0.0
     found[len(stop) :][stop[grams.lefts] & stop[grams.rights]] = 0.0
-    several = np.where(found >= 2.0, found, 0.0)
+    several = np.where((found >= 2.0) | (material.relevance == 1.0), found, 0.0)
     if not several.any():  # documents that have nothing in common
         several = found
     return np.where(grams.in_lead & (found > 0.0), found + 1.0, several)
@@ -142,6 +143,13 @@ def fixed_features(material: Material) -> Floats:
         size == length[sentence],
         _per_piece(np.diff(grams.places), material) / size,
     ]
+    if material.query is not None:
+        sums = np.append(0.0, np.cumsum(material.relevance[grams.tokens]))
+        columns += [
+            _per_piece(np.diff(sums[grams.places]), material) / size,
+            words_with(asked := frozenset(np.array(grams.types)[material.asked])) > 0,
+            words_with(asked) / size,
+        ]
     return np.stack([np.asarray(x, dtype=np.float64) for x in columns], axis=1)
 
 
@@ -186,7 +194,7 @@ def features(growth: Growth, fixed: Floats) -> Floats:
 
 
 @dataclass(frozen=True, eq=False)
-class BySearn:
+class ByStates:
     """What the weights say, and what they miss: linear in features of the state."""
 
     weights: Weights
@@ -227,12 +235,18 @@ class Lesson:
 
 def make_lesson(material: Material, own: Shares, weights: Weights) -> Lesson:
     """Values and features for learning from one cluster."""
+    steps = lesson_steps(material, own, weights)
+    return Lesson(material, steps, fixed_features(material))
+
+
+def lesson_steps(material: Material, own: Shares, weights: Weights) -> Floats:
+    """Values of grams by what other clusters say, and behind them recall itself."""
     values = value_steps(material, weights, own)
     recall = ByReferences().chooser(material).steps
     steps = np.zeros((len(values) + 1, *recall.shape[1:]))
     steps[:-1, :, :1] = values
     steps[-1] = recall
-    return Lesson(material, steps, fixed_features(material))
+    return steps
 
 
 @dataclass(frozen=True)
@@ -257,38 +271,48 @@ class SummaryIteration:
     regret: float
     steps: float
 
+    def __str__(self) -> str:
+        what = f"iteration {self.iteration}" if self.iteration else "initial"
+        return (
+            f"{what} policy: loss {self.loss:.4f}, regret {self.regret:.4f}, "
+            f"{self.steps:.1f} steps"
+        )
 
-class _Tally:
+
+class Tally:
+    """Sums over the choices of a policy; `asked` counts those with a known regret."""
+
     def __init__(self) -> None:
         self.recall = self.regret = 0.0
-        self.steps = 0
+        self.steps = self.asked = 0
 
     def row(self, iteration: int, n_clusters: int) -> SummaryIteration:
+        """What the sums come to."""
         return SummaryIteration(
             iteration,
             1.0 - self.recall / n_clusters,
-            self.regret / max(self.steps, 1),
+            self.regret / max(self.asked, 1),
             self.steps / n_clusters,
         )
 
 
-def learn_searn(
+def learn_dagger(
     lessons: Sequence[Lesson],
     weights: Weights,
     start: Start,
     *,
     iterations: int,
     beam: int,
-) -> Iterator[tuple[SummaryIteration, BySearn]]:
+) -> Iterator[tuple[SummaryIteration, ByStates]]:
     """Learn from the states of the policies so far, those of the initial one first.
 
     Yields a row and the policy learned so far for each policy whose states were
     visited: the initial one, then the learned ones. The last policy is only measured.
     """
     sums: RidgeSums | None = None
-    policy: BySearn | None = None
+    policy: ByStates | None = None
     for iteration in range(iterations + 1):
-        tally = _Tally()
+        tally = Tally()
         for lesson in lessons:
             growth = start(lesson.material, lesson.steps)
             if policy is None:
@@ -313,11 +337,12 @@ def learn_searn(
                 tally.regret += float(best - rates[piece]) / _PERCENT
                 tally.recall += float(recall[piece])
                 tally.steps += 1
+                tally.asked += 1
                 growth.take(piece, 0.0)
         if sums is None:
             raise ValueError("no sentence of the clusters fits the budget")
         if policy is None or iteration < iterations:
-            policy = BySearn(weights, sums.fit(_PENALTY))
+            policy = ByStates(weights, sums.fit(_PENALTY))
         yield tally.row(iteration, len(lessons)), policy
 
 
@@ -337,39 +362,3 @@ def _weights(rates: Floats) -> Floats:
     if n_best:
         weights[np.argpartition(-rates, n_best)[:n_best]] = 0.5 / n_best
     return weights
-
-
-LearnedPolicy = ByWeights | BySearn
-
-
-def pack_policy(policy: LearnedPolicy) -> Arrays:
-    """What a learned policy knows, as arrays."""
-    weights = policy.weights
-    linear = {"tokens": weights.of_tokens, "pairs": weights.of_pairs}
-    if isinstance(policy, BySearn):
-        linear["pieces"] = policy.linear
-    names = "\n".join(weights.rates.names.tolist()).encode()
-    arrays: Arrays = {"names": np.frombuffer(names, dtype=np.uint8)}
-    arrays |= {key: getattr(weights.rates, key) for key in _COUNTS}
-    for key, one in linear.items():
-        values = [np.atleast_1d(getattr(one, field.name)) for field in fields(one)]
-        arrays[key] = np.concatenate(values)
-    return arrays
-
-
-def unpack_policy(kind: str, n_clusters: int, arrays: Arrays) -> LearnedPolicy:
-    """The policy that `pack_policy` took apart."""
-    names = np.array(arrays["names"].tobytes().decode().split("\n"), dtype=str)
-    counts = {key: arrays[key] for key in _COUNTS}
-    if any(len(one) != len(names) for one in counts.values()):
-        raise ValueError("names and counts differ")
-    rates = Rates(names, n_clusters=n_clusters, **counts)
-    weights = Weights(rates, _linear(arrays["tokens"]), _linear(arrays["pairs"]))
-    if kind == "searn":
-        return BySearn(weights, _linear(arrays["pieces"]))
-    return ByWeights(weights)
-
-
-def _linear(values: Any) -> Linear:
-    means, scales, weights = values[:-1].reshape(3, -1)
-    return Linear(means, scales, weights, float(values[-1]))

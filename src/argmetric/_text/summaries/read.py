@@ -12,6 +12,7 @@ from argmetric._results.saving import parsed
 from argmetric._results.whole_files import DataError
 from argmetric._text.corpus.sentences import BYTE_ORDER, CONVERT, STREAM, read_text
 from argmetric._text.summaries.cluster import Cluster, read_cluster
+from argmetric._text.summaries.material import read_queries
 from argmetric._text.summaries.rouge import read_references
 
 _LAYOUT = (
@@ -34,12 +35,15 @@ class ClusterFiles:
         Those of each cluster; none where none were asked for.
     notes : list of str
         What was left out.
+    queries : list of str or None
+        What the summary of each cluster is to be about, where that was said.
     """
 
     name: str
     clusters: list[Cluster] = field(default_factory=list)
     references: list[list[str]] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    queries: list[str] | None = None
 
 
 @dataclass(frozen=True)
@@ -121,8 +125,8 @@ def read_labelled(
     ----------
     path : str
         JSON lines with the keys documents (each text, or a list of sentences),
-        references and, if wanted, name; or a folder with a folder of documents, or one
-        document, for each cluster.
+        references and, if wanted, name and query; or a folder with a folder of
+        documents, or one document, for each cluster.
     references : str, optional
         Where `path` is a folder: one that has for the cluster NAME a folder NAME, or
         files such as NAME.txt or NAME.1.txt. Each file is one reference.
@@ -148,22 +152,28 @@ def read_labelled(
 
 def _from_lines(path: str, reader: _Reader) -> ClusterFiles:
     name = "standard input" if path == STREAM else path
-    found = ClusterFiles(name, notes=reader.notes)
+    clusters, references = [], []
+    queries: list[str | None] = []
     for number, line in enumerate(reader.text(path).split("\n"), start=1):
         if not line.strip():
             continue
         try:
-            cluster, references = _from_line(line, number)
+            cluster, own, query = _from_line(line, number)
+            if queries and (query is None) != (queries[0] is None):
+                is_there = "is missing" if query is None else "is new"
+                raise ValueError(f"'query' {is_there}: all lines have one, or none")
         except (ValueError, TypeError) as error:
             raise DataError(f"{name}, line {number}: {error}") from None
-        found.clusters.append(cluster)
-        found.references.append(references)
-    if not found.clusters:
+        clusters.append(cluster)
+        references.append(own)
+        queries.append(query)
+    if not clusters:
         raise DataError(f"{name} is empty; needed: {_LAYOUT}")
-    return found
+    asked = [query for query in queries if query is not None]
+    return ClusterFiles(name, clusters, references, reader.notes, asked or None)
 
 
-def _from_line(line: str, number: int) -> tuple[Cluster, list[str]]:
+def _from_line(line: str, number: int) -> tuple[Cluster, list[str], str | None]:
     try:
         row = parsed(line)
     except ValueError as error:
@@ -177,8 +187,11 @@ def _from_line(line: str, number: int) -> tuple[Cluster, list[str]]:
     name = row.get("name")
     if not isinstance(name, str):
         name = f"cluster {number - 1}" if name is None else str(name)
+    query = row.get("query")
+    if query is not None:
+        read_queries([query], [name])
     cluster = read_cluster(row["documents"], name)
-    return cluster, read_references([row["references"]], [name])[0]
+    return cluster, read_references([row["references"]], [name])[0], query
 
 
 def _from_folders(path: str, references: str, reader: _Reader) -> ClusterFiles:

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import sys
-import tempfile
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
-from functools import partial
-from pathlib import Path
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -18,7 +14,6 @@ from argmetric._input.arguments import (
     check_choice,
     check_count,
     check_number,
-    shown,
 )
 from argmetric._results.archives import Arrays
 from argmetric._text.learning import SavedEstimator
@@ -35,22 +30,28 @@ from argmetric._text.summaries.growth import (
     refuse_unknown,
     take_whole,
 )
+from argmetric._text.summaries.learned import (
+    RENAMED,
+    LearnedPolicy,
+    learn_policies,
+    pack_policy,
+    parse_of,
+    parser_file,
+    present_name,
+    read_parser,
+    unpack_policy,
+)
 from argmetric._text.summaries.material import (
     Budget,
     Mode,
     make_material,
+    read_queries,
 )
 from argmetric._text.summaries.pieces import Parse
 from argmetric._text.summaries.policies import (
     ByFrequency,
     ByReferences,
     ByWeights,
-    LearnedPolicy,
-    SummaryIteration,
-    learn_searn,
-    make_lesson,
-    pack_policy,
-    unpack_policy,
 )
 from argmetric._text.summaries.rouge import (
     SummaryScores,
@@ -58,13 +59,15 @@ from argmetric._text.summaries.rouge import (
     score_summaries,
 )
 from argmetric._text.summaries.summary import Summary
+from argmetric._text.summaries.vines import best_vines
 from argmetric._text.summaries.weights import learn_weights, share_of_references
 
-PolicyName = Literal["searn", "weights", "frequency"]
+PolicyName = Literal["frequency", "weights", "dagger", "vine"]
 
 _USUAL_WORDS = 60
 _SMALL = 5_000  # words of one cluster that need not wait for compiled kernels
 _MOST_BEAM = 1024
+_PUBLISHED_BEAM = 20  # of section 6.2.3
 _MOST_ITERATIONS = 1000
 
 
@@ -84,12 +87,15 @@ class Summarizer(SavedEstimator):
         documents given as lists of `Tree`. A word is kept with its head in the tree;
         negations, determiners, comparatives, subjects, complements of verbs and
         objects of prepositions are kept with theirs.
-    policy : {"searn", "weights", "frequency"}, optional
-        What chooses. "weights": pairs of words by the recall that they are expected to
-        bring, learned from references. "searn": a function of these and of the summary
-        so far, learned on the states that policies come to. "frequency": pairs that
-        many documents have; nothing is learned. By default "weights" after `fit`, and
-        "frequency" before it.
+    policy : {"frequency", "weights", "dagger", "vine"}, optional
+        What chooses. "frequency": pairs that many documents have; nothing is learned.
+        "weights": pairs of words by the recall that they are expected to bring, learned
+        from references. "dagger": a function of these and of the summary so far,
+        learned on the states that all policies came to. "vine": SEARN as Daumé,
+        Langford and Marcu (2009) published it, with vine growth when compressing: a
+        step adds the root of a sentence or a child of a word that is in, and nothing
+        is glued, not even a negation. By default "weights" after `fit`, and "frequency"
+        before it.
     parser : Parser or str, optional
         A fitted parser that tags its own words, or the path of one.
     min_words : int, default=1
@@ -98,9 +104,15 @@ class Summarizer(SavedEstimator):
         The largest share of the words of a new sentence, words of grammar aside, that
         the summary may have already.
     iterations : int, default=3
-        Of SEARN.
-    oracle_beam : int, default=1
-        Width of the beam of the initial policy of SEARN, which knows the references.
+        Of "dagger" and of "vine".
+    oracle_beam : int, optional
+        Width of the beam of the initial policy, which knows the references; for "vine"
+        also of the completions that costs are taken from. By default 20 for "vine", as
+        published, and 1 otherwise.
+    beta : float, default=0.5
+        For "vine": the share of decisions that a new policy gets in the mixture.
+    random_state : int, default=0
+        For "vine": the seed of the draws from the mixture and of states to learn from.
     verbose : int, default=0
         1 writes a line for each iteration to standard error.
 
@@ -111,9 +123,10 @@ class Summarizer(SavedEstimator):
     words_ : int
         The budget that was learned for.
     history_ : list of dict
-        For SEARN: iteration (0 is the initial policy), loss (1 - ROUGE-2 recall,
-        averaged over references and clusters), regret (mean cost of a choice), steps
-        (choices in a summary) on the clusters learned from.
+        For "dagger" and "vine": iteration (0 is the initial policy), loss (1 - ROUGE-2
+        recall, averaged over references and clusters), regret (mean cost of a choice),
+        steps (choices in a summary) on the clusters learned from. The loss of "vine" is
+        that of the mixture, in the last row without the initial policy.
     interrupted_ : bool
         Whether an interrupt ended the learning.
 
@@ -140,7 +153,9 @@ class Summarizer(SavedEstimator):
         min_words: int = 1,
         redundancy: float = 1.0,
         iterations: int = 3,
-        oracle_beam: int = 1,
+        oracle_beam: int | None = None,
+        beta: float = 0.5,
+        random_state: int = 0,
         verbose: int = 0,
     ) -> None:
         self.mode = mode
@@ -150,6 +165,8 @@ class Summarizer(SavedEstimator):
         self.redundancy = redundancy
         self.iterations = iterations
         self.oracle_beam = oracle_beam
+        self.beta = beta
+        self.random_state = random_state
         self.verbose = verbose
 
     def __sklearn_clone__(self) -> Summarizer:
@@ -158,19 +175,41 @@ class Summarizer(SavedEstimator):
     def _options(self) -> SummaryOptions:
         """The arguments, checked and as Python's own."""
         check_choice(self.mode, "mode", get_args(Mode))
-        if self.policy is not None:
-            check_choice(self.policy, "policy", get_args(PolicyName))
+        name = present_name(self.policy)
+        if name is not None:
+            check_choice(name, "policy", get_args(PolicyName))
+        beam = self.oracle_beam
+        if beam is None:
+            beam = _PUBLISHED_BEAM if name == "vine" else 1
+        beta = check_number(self.beta, "beta", low=0.0, high=1.0)
+        if beta == 0.0:
+            raise ValueError("beta must be above 0: a new policy needs a share")
+        least = check_count(self.min_words, "min_words", low=1)
+        if least > 1 and self._is_vine():
+            raise ValueError(
+                "min_words is not for vine growth, which adds one word at a time: "
+                "leave it out, or use another policy"
+            )
         return SummaryOptions(
-            check_count(self.min_words, "min_words", low=1),
+            least,
             check_number(self.redundancy, "redundancy", low=0.0, high=1.0),
             check_count(self.iterations, "iterations", low=1, high=_MOST_ITERATIONS),
-            check_count(self.oracle_beam, "oracle_beam", low=1, high=_MOST_BEAM),
+            check_count(beam, "oracle_beam", low=1, high=_MOST_BEAM),
+            beta,
+            check_count(self.random_state, "random_state", low=0),
             check_count(self.verbose, "verbose"),
         )
 
+    def _is_vine(self) -> bool:
+        """Whether words are added one by one."""
+        learned = self._learned[0] if hasattr(self, "_learned") else None
+        return self.mode == "compressed" and (self.policy or learned) == "vine"
+
     # -- learning ---------------------------------------------------------------------
 
-    def fit(self, clusters: Any, references: Any, *, words: int = 60) -> Summarizer:
+    def fit(
+        self, clusters: Any, references: Any, *, words: int = 60, queries: Any = None
+    ) -> Summarizer:
         """Learn what references take up.
 
         Parameters
@@ -181,15 +220,17 @@ class Summarizer(SavedEstimator):
             Summaries by people, at least one for each cluster.
         words : int, default=60
             The budget of the summaries to learn.
+        queries : list of str, optional
+            What each summary is to be about. What learned with queries needs them.
 
         Returns
         -------
         Summarizer
-            Itself. An interrupt ends the learning of "searn" with the policy so far
-            and a warning.
+            Itself. An interrupt ends the learning of "dagger" and "vine" with the
+            policy so far and a warning.
         """
         options = self._options()
-        name = self.policy or "weights"
+        name = RENAMED.get(self.policy or "", self.policy) or "weights"
         if name == "frequency":
             raise ValueError("policy='frequency' learns nothing: call predict as it is")
         limit = check_count(words, "words", low=1)
@@ -197,64 +238,47 @@ class Summarizer(SavedEstimator):
         if not known:
             raise ValueError("clusters is empty: there is nothing to learn from")
         texts = read_references(references, [one.name for one in known])
+        asked = read_queries(queries, [one.name for one in known])
         parse = self._parse()
         materials = [
-            make_material(cluster, self.mode, parse, own)
-            for cluster, own in zip(known, texts, strict=True)
+            make_material(cluster, self.mode, parse, own, vine=name == "vine", query=q)
+            for cluster, own, q in zip(known, texts, asked, strict=True)
         ]
         shares = [share_of_references(material) for material in materials]
-        weights = learn_weights(materials, shares)
         history: list[dict[str, Any]] = []
         interrupted = False
+        weights = learn_weights(materials, shares)
         policy: LearnedPolicy = ByWeights(weights)
-        if name == "searn":
-            lessons = [
-                make_lesson(material, own, weights)
-                for material, own in zip(materials, shares, strict=True)
-            ]
-            learned = learn_searn(
-                lessons,
-                weights,
-                partial(options.start, budget=Budget(limit, "words")),
-                iterations=options.iterations,
-                beam=options.oracle_beam,
+        budget = Budget(limit, "words")
+        learned = learn_policies(name, materials, shares, weights, budget, options)
+        try:
+            for row, found in learned:
+                policy = found
+                history.append(asdict(row))
+                if options.verbose:
+                    sys.stderr.write(f"{row}\n")
+        except KeyboardInterrupt:
+            if not history:
+                raise
+            interrupted = True
+            warnings.warn(
+                "learning was interrupted: the policy so far is kept",
+                UserWarning,
+                stacklevel=2,
             )
-            try:
-                for row, found in learned:
-                    policy = found
-                    history.append(asdict(row))
-                    if options.verbose:
-                        _tell(row)
-            except KeyboardInterrupt:
-                if not history:
-                    raise
-                interrupted = True
-                warnings.warn(
-                    "learning was interrupted: the policy so far is kept",
-                    UserWarning,
-                    stacklevel=2,
-                )
         self.words_ = limit
         self.history_ = history
         self.interrupted_ = interrupted
         self._learned: tuple[str, LearnedPolicy] = name, policy
+        self._asks = queries is not None
         return self
 
     def _parse(self) -> Parse | None:
-        if self.mode != "compressed" or self.parser is None:
-            return None
-        if isinstance(self.parser, str | os.PathLike):
-            from argmetric._text.parser import Parser
+        return None if self.mode != "compressed" else parse_of(self.parser)
 
-            return Parser.load(self.parser).parse
-        if not hasattr(self.parser, "parse"):
-            raise TypeError(
-                f"parser must be a fitted Parser or a path, not {shown(self.parser)}"
-            )
-        parse: Parse = self.parser.parse
-        return parse
-
-    def _summary(self, growth: Growth, policy: str) -> Summary:
+    def _summary(
+        self, growth: Growth, policy: str, query: str | None = None
+    ) -> Summary:
         return Summary(
             growth.material.cluster,
             growth.step_of_word,
@@ -264,6 +288,7 @@ class Summarizer(SavedEstimator):
             limit=growth.budget.limit,
             unit=growth.budget.unit,
             size=growth.size,
+            query=query,
         )
 
     @property
@@ -277,7 +302,8 @@ class Summarizer(SavedEstimator):
     def _present(self) -> tuple[str, SummaryPolicy]:
         if self.policy == "frequency":
             return "frequency", ByFrequency()
-        if hasattr(self, "_learned") and self.policy in (None, self._learned[0]):
+        name = RENAMED.get(self.policy or "", self.policy)
+        if hasattr(self, "_learned") and name in (None, self._learned[0]):
             return self._learned
         if self.policy is None:
             return "frequency", ByFrequency()
@@ -298,6 +324,7 @@ class Summarizer(SavedEstimator):
         count: Callable[[str], int] | None = None,
         must: Any = None,
         never: Any = None,
+        queries: Any = None,
     ) -> list[Summary]:
         """Summaries of clusters.
 
@@ -318,6 +345,10 @@ class Summarizer(SavedEstimator):
             taken first and whole.
         never : list, optional
             For each cluster a list of (document, sentence) of which nothing is taken.
+        queries : list of str, optional
+            For each cluster what its summary is to be about, in words of the sources:
+            "rooms" finds "room", and no synonyms. Learned policies must have learned
+            with queries.
 
         Returns
         -------
@@ -329,10 +360,15 @@ class Summarizer(SavedEstimator):
         known = read_clusters(clusters)
         wanted = numbers_of(must, known, "must")
         unwanted = numbers_of(never, known, "never")
+        asked = read_queries(queries, [one.name for one in known])
+        self._refuse_other(name, asks=queries is not None)
         parse = self._parse()
         found = []
-        for cluster, first, out in zip(known, wanted, unwanted, strict=True):
-            material = make_material(cluster, self.mode, parse)
+        rows = zip(known, wanted, unwanted, asked, strict=True)
+        for i, (cluster, first, out, query) in enumerate(rows):
+            material = make_material(
+                cluster, self.mode, parse, vine=name == "vine", query=query
+            )
             refuse_unknown(material)
             chooser = policy.chooser(material)
             is_open = ~np.isin(material.pieces.sentences, out)
@@ -352,8 +388,23 @@ class Summarizer(SavedEstimator):
                 take_whole(growth, sentence)
             grow(growth, chooser)
             refuse_tight(growth)
-            found.append(self._summary(growth, name))
+            text = None if queries is None else list(queries)[i]
+            found.append(self._summary(growth, name, text))
         return found
+
+    def _refuse_other(self, name: str, *, asks: bool) -> None:
+        """What learned without queries knows nothing of them, and the reverse."""
+        if name == "frequency" or asks == getattr(self, "_asks", False):
+            return
+        if asks:
+            raise ValueError(
+                f"policy={name!r} has learned without queries: pass queries to fit, "
+                "too, or use policy='frequency'"
+            )
+        raise ValueError(
+            f"policy={name!r} has learned with queries: pass queries, one for each "
+            "cluster"
+        )
 
     def oracle(
         self, clusters: Any, references: Any, *, words: int | None = None
@@ -372,7 +423,8 @@ class Summarizer(SavedEstimator):
         Returns
         -------
         list of Summary
-            Found by a beam of `oracle_beam` summaries. Gains are those in ROUGE-2
+            Found by a beam of `oracle_beam` summaries; of the vines that can grow for
+            policy="vine". Gains are those in ROUGE-2
             recall, averaged over references.
         """
         options = self._options()
@@ -382,10 +434,15 @@ class Summarizer(SavedEstimator):
         parse = self._parse()
         found = []
         for cluster, own in zip(known, texts, strict=True):
-            material = make_material(cluster, self.mode, parse, own)
+            vine = self.policy == "vine"
+            material = make_material(cluster, self.mode, parse, own, vine=vine)
             steps = ByReferences().chooser(material).steps
             growth = options.start(material, steps, limit)
-            path = best_path(options.start(material, steps, limit), options.oracle_beam)
+            if vine:
+                path = best_vines(material, limit, options.oracle_beam)
+            else:
+                other = options.start(material, steps, limit)
+                path = best_path(other, options.oracle_beam)
             for piece in path:
                 growth.measure()
                 growth.take(piece, float(growth.values[piece, 0]))
@@ -394,7 +451,12 @@ class Summarizer(SavedEstimator):
         return found
 
     def evaluate(
-        self, clusters: Any, references: Any, *, words: int | None = None
+        self,
+        clusters: Any,
+        references: Any,
+        *,
+        words: int | None = None,
+        queries: Any = None,
     ) -> SummaryScores:
         """ROUGE recall of the summaries that `predict` makes.
 
@@ -406,10 +468,13 @@ class Summarizer(SavedEstimator):
             As in `fit`.
         words : int, optional
             As in `predict`.
+        queries : list of str, optional
+            As in `predict`.
         """
         known = read_clusters(clusters)
         texts = read_references(references, [one.name for one in known])
-        return score_summaries(self.predict(known, words=words), texts)
+        found = self.predict(known, words=words, queries=queries)
+        return score_summaries(found, texts)
 
     def _pack(self) -> tuple[dict[str, Any], Arrays]:
         if not hasattr(self, "_learned"):
@@ -417,48 +482,23 @@ class Summarizer(SavedEstimator):
         name, policy = self._learned
         arrays = pack_policy(policy)
         if self.parser is not None:
-            arrays["parser"] = np.frombuffer(_parser_file(self.parser), dtype=np.uint8)
+            arrays["parser"] = np.frombuffer(parser_file(self.parser), dtype=np.uint8)
         header = {
             "arguments": self.get_params() | {"parser": None},
             "policy": name,
             "words": self.words_,
             "n_clusters": policy.weights.rates.n_clusters,
+            "queries": self._asks,
         }
         return header, arrays
 
     def _unpack(self, header: Mapping[str, Any], arrays: Arrays) -> None:
-        kind = header["policy"]
+        kind = RENAMED.get(header["policy"], header["policy"])
+        if self.policy in RENAMED:
+            self.policy = kind
         self.words_ = header["words"]
-        self._learned = kind, unpack_policy(kind, header["n_clusters"], arrays)
+        self._asks = bool(header.get("queries", False))
+        seed = self.random_state
+        self._learned = kind, unpack_policy(kind, header["n_clusters"], arrays, seed)
         if "parser" in arrays:
-            self.parser = _parser(arrays["parser"].tobytes())
-
-
-def _parser_file(parser: Any) -> bytes:
-    if isinstance(parser, str | os.PathLike):
-        return Path(parser).read_bytes()
-    if not hasattr(parser, "save"):
-        raise ValueError(
-            "the parser cannot be saved: pass a Parser, or set parser=None before save"
-        )
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "parser"
-        parser.save(file)
-        return file.read_bytes()
-
-
-def _parser(data: bytes) -> Any:
-    from argmetric._text.parser import Parser
-
-    with tempfile.TemporaryDirectory() as folder:
-        file = Path(folder) / "parser"
-        file.write_bytes(data)
-        return Parser.load(file)
-
-
-def _tell(row: SummaryIteration) -> None:
-    what = f"iteration {row.iteration}" if row.iteration else "initial"
-    sys.stderr.write(
-        f"{what} policy: loss {row.loss:.4f}, regret {row.regret:.4f}, "
-        f"{row.steps:.1f} steps\n"
-    )
+            self.parser = read_parser(arrays["parser"].tobytes())

@@ -63,6 +63,8 @@ class Summary(Result):
         What the budget counts, such as "words".
     size : int
         How much of the budget is used.
+    query : str or None
+        What the summary was to be about.
     """
 
     cluster: Cluster
@@ -74,6 +76,7 @@ class Summary(Result):
     limit: int
     unit: str
     size: int
+    query: str | None = None
 
     @property
     def is_kept(self) -> Booleans:
@@ -138,6 +141,7 @@ class Summary(Result):
         if self.unit != "words":
             size += f" ({self.n_words:,} words)"
         return [
+            *([] if self.query is None else [("query", self.query)]),
             ("size", size),
             ("sentences", f"{len(pairs):,} of {cluster.n_sentences:,}"),
             (
@@ -179,9 +183,9 @@ class Summary(Result):
         Returns
         -------
         dict
-            Name, text, sentences, words, size, limit, unit, mode, policy, documents
-            (their names), steps (words and gain), and positions: document, sentence,
-            start, end and step of each word, counted from 0 as Python counts
+            Name, text, sentences, words, size, limit, unit, mode, policy, query,
+            documents (their names), steps (words and gain), and positions: document,
+            sentence, start, end and step of each word, counted from 0 as Python counts
             characters.
         """
         places = self.positions
@@ -198,6 +202,7 @@ class Summary(Result):
             "unit": self.unit,
             "mode": self.mode,
             "policy": self.policy,
+            "query": self.query,
             "documents": self.cluster.document_names,
             "steps": [step._asdict() for step in self.steps],
             "positions": [

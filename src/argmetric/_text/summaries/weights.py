@@ -272,7 +272,7 @@ def learn_weights(materials: Sequence[Material], shares: Sequence[Shares]) -> We
 def _features(
     material: Material, rates: Rates, own: Shares | None
 ) -> tuple[Floats, Floats]:
-    """Features of tokens and of pairs."""
+    """Features of tokens and of pairs; with a query, what it is about, too."""
     grams = material.grams
     n_types = len(grams.types)
     a, b = grams.lefts, grams.rights
@@ -302,6 +302,13 @@ def _features(
         s[a] * s[b], s[a] * r[a], s[b] * r[b], s[a] * none, s[b] * none,
         np.minimum(s[a], s[b]) * none,
     ]  # fmt: skip
+    if material.query is not None:
+        about, pair_about = np.split(material.relevance, [n_types])
+        tokens += [material.asked, about, d * about, r * about]
+        pairs += [
+            pair_about == 1.0, pair_about, pair_log * pair_about,
+            pair_rate * pair_about, pair_about * none,
+        ]  # fmt: skip
     return _columns(tokens, n_types), _columns(pairs, len(a))
 
 

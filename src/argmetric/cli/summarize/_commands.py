@@ -47,6 +47,7 @@ def summarize_files(
     chooser: ChooserOptions = DEFAULT_CHOOSER,
     must: _Sentences = None,
     never: _Sentences = None,
+    query: Annotated[str | None, Parameter(group=CHOICE, metavar="TEXT")] = None,
     references: Annotated[
         opt.FilePath | None,
         Parameter(
@@ -75,6 +76,9 @@ def summarize_files(
         Sentences that have this text are in, whatever it costs; repeat it for several.
     never
         Sentences that have this text are out; repeat it for several.
+    query
+        What the summary is to be about, in words of the sources. A model must have been
+        trained with queries.
     html
         A page to write: the sources with what was kept and what was dropped.
     """
@@ -108,7 +112,13 @@ def summarize_files(
         gold = found.documents
     started = time.perf_counter()
     with progress("summarising"), warnings_in(notes):
-        [summary] = summarizer.predict([cluster], must=wanted, never=unwanted, **limits)
+        [summary] = summarizer.predict(
+            [cluster],
+            must=wanted,
+            never=unwanted,
+            queries=None if query is None else [query],
+            **limits,
+        )
     seconds = time.perf_counter() - started
     notes += _room_left(summary)
     scores = None if gold is None else scores_of(score_summaries([summary], [gold]))
@@ -210,7 +220,9 @@ def evaluate(
     notes = known.notes
     doing = f"summarising {len(known.clusters):,} clusters"
     with progress(doing), warnings_in(notes):
-        summaries = summarizer.predict(known.clusters, words=words)
+        summaries = summarizer.predict(
+            known.clusters, words=words, queries=known.queries
+        )
     scores = score_summaries(summaries, known.references)
     summary: _report.Values = {
         "file": known.name,

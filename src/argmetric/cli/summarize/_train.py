@@ -182,12 +182,17 @@ def train(
     words: Words = None,
     mode: ModeOption = None,
     parser: ParserFile = None,
-    policy: Annotated[Literal["weights", "searn"], Parameter(group=CHOICE)] = "weights",
+    policy: Annotated[
+        Literal["weights", "dagger", "vine", "searn"], Parameter(group=CHOICE)
+    ] = "weights",
     iterations: Annotated[
         int | None, Parameter(group=CHOICE, validator=Number(gte=1, lte=1000))
     ] = None,
     oracle_beam: Annotated[
         int | None, Parameter(group=CHOICE, validator=Number(gte=1, lte=1024))
+    ] = None,
+    beta: Annotated[
+        float | None, Parameter(group=CHOICE, validator=Number(gt=0, lte=1))
     ] = None,
     min_words: MinWords = None,
     redundancy: Redundancy = None,
@@ -196,15 +201,16 @@ def train(
 ) -> int:
     """Train a summarizer on clusters with summaries by people, and keep it in a file.
 
-    The answer goes to standard output. Ctrl-C ends the training of "searn" and keeps
-    the policy so far (exit code 130).
+    The answer goes to standard output. Ctrl-C ends the training of "dagger" and "vine"
+    and keeps the policy so far (exit code 130). Where all JSON lines have the key
+    query, summaries are learned that are about it.
 
     Parameters
     ----------
     data
         The clusters: JSON lines with the keys documents, references and, if wanted,
-        name; or a folder with a folder of documents, or one document, for each
-        cluster. - is standard input.
+        name and query; or a folder with a folder of documents, or one document, for
+        each cluster. - is standard input.
     model
         The file for the summarizer, replaced whole or not at all.
     words
@@ -213,24 +219,36 @@ def train(
         Whole sentences, or parts of them. [default: sentences]
     policy
         Learn which pairs of words references take up ("weights"), or also how to go on
-        from what a summary has so far ("searn").
+        from what a summary has so far ("dagger"), or by SEARN as it was published
+        ("vine"). "searn" is an old name of "dagger".
     iterations
-        Iterations of "searn". [default: 3]
+        Iterations of "dagger" and "vine". [default: 3]
     oracle_beam
-        The width of the beam by which "searn" finds what to learn from. [default: 1]
+        The width of the beam by which these find what to learn from. [default: 1, of
+        "vine" 20]
+    beta
+        The share of decisions that a new policy of "vine" gets. [default: 0.5]
     """
     training = Training("summarizer", model)
     opt.check_encoding(encoding)
-    of_searn = {"iterations": iterations, "oracle_beam": oracle_beam}
-    for name, value in of_searn.items():
-        if value is not None and policy != "searn":
+    if policy == "searn":
+        policy = "dagger"
+    both = {"iterations": iterations, "oracle_beam": oracle_beam}
+    for name, value in both.items():
+        if value is not None and policy == "weights":
             flag = name.replace("_", "-")
-            raise UsageError(f"--{flag} is about --policy searn: pass that too")
-    options = of_searn | {"min_words": min_words, "redundancy": redundancy}
+            raise UsageError(
+                f"--{flag} is about --policy dagger or vine: pass one of them too"
+            )
+    if beta is not None and policy != "vine":
+        raise UsageError("--beta is about --policy vine: pass that too")
+    options = both | {"beta": beta} | {"min_words": min_words, "redundancy": redundancy}
     given = {name: value for name, value in options.items() if value is not None}
     summarizer = new_summarizer(mode, parser, policy=policy, **given)
     known = read_training(data, references, encoding)
-    length = {} if words is None else {"words": words}
+    length: dict[str, Any] = {} if words is None else {"words": words}
+    if known.queries is not None:
+        length["queries"] = known.queries
     doing = f"{len(known.clusters):,} clusters"
     labelled = known.clusters, known.references
     learned = training.fit(summarizer, doing, known.notes, *labelled, **length)
