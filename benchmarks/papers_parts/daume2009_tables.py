@@ -1,16 +1,14 @@
-"""Daumé et al. (2009): Tables 1 and 2, Fig. 6 and section 6.1.8, on what is at hand."""
+"""Daumé et al. (2009): Table 1, Fig. 6 and section 6.1.8, on what is at hand."""
 
 from __future__ import annotations
 
-from functools import cache, partial
+from functools import cache
 from typing import Any
 
 import numpy as np
 from search_parts import figure_six, table_one
 from search_parts import paper as orders
 from search_parts.data import spanish
-from summaries_parts import paper as summaries
-from summaries_parts.judge import interval
 
 from papers_parts.claim import (
     Ask,
@@ -178,54 +176,6 @@ def _order(fast: bool) -> Figures:
     return {**figures, "differences that are significant": float(significant)}
 
 
-SETS = ("fewsum", "opinosis")
-REVIEWS = (
-    "reviews stand in for DUC 2005, which is not to be had: fewsum (118 clusters, 60 "
-    "words) and opinosis (38 topics, 25 words) (fast: 12 clusters of each)"
-)
-
-
-def _summaries(claim: summaries.Claim, fast: bool) -> Figures:
-    figures: dict[str, float | Estimate] = {}
-    for name in SETS:
-        better, worse = summaries.compared(claim, name, quick=fast)
-        gains = better.scores - worse.scores
-        figures[f"{claim.better} less {claim.worse}, {name}"] = Estimate(
-            float(gains.mean()), *interval(gains)
-        )
-        if claim.nearly_equal:
-            figures[f"share of the oracle, {name}"] = worse.mean / better.mean
-    return figures
-
-
-def _table_2(name: str, claim: summaries.Claim) -> Claim:
-    figure = f"{claim.better} less {claim.worse}"
-    asks = [at_least(f"{figure}, {one}", 0) for one in SETS]
-    if claim.nearly_equal:
-        asks = [
-            at_least(f"share of the oracle, {one}", summaries.NEARLY) for one in SETS
-        ]
-    return Claim(
-        f"daume2009-table-2-{name}",
-        "Table 2",
-        f"{claim.text[0].upper()}{claim.text[1:]}.",
-        partial(_summaries, claim),
-        asks,
-        data=REVIEWS,
-        seeds="ten folds, made three times (fast: two, once)",
-        printed={"ROUGE-2 recall": claim.paper},
-    )
-
-
-TABLE_2 = (
-    "oracle",
-    "oracle-vines",
-    "vines",
-    "over-best",
-    "same-data",
-    "vines-same-data",
-)
-
 CLAIMS = (
     Claim(
         "daume2009-table-1-searn-helps",
@@ -340,9 +290,5 @@ CLAIMS = (
         ],
         data="300 inputs of each of four tasks, ten iterations (fast: 30, one learner)",
         seeds=ONCE,
-    ),
-    *(
-        _table_2(name, claim)
-        for name, claim in zip(TABLE_2, summaries.CLAIMS, strict=True)
     ),
 )

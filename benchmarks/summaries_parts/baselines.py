@@ -12,8 +12,8 @@ from functools import cache
 
 import numpy as np
 
+from argmetric._text.summaries.rouge import tokens
 from summaries_parts.coverage import Coverage
-from summaries_parts.judge import tokens
 from summaries_parts.sentences import Sentences, count
 
 FEWEST_DOCUMENTS = 2  # that a concept is in

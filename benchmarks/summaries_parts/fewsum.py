@@ -7,13 +7,13 @@ from summaries_parts.sets import Goal, tell
 
 def run(*, quick: bool) -> str:
     goals = {
-        "SEARN, sentences": Goal((">=", 8.2), aim=9.0),
-        "SEARN, compressed": Goal((">=", 9.0), aim=10.5),
+        "dagger, sentences": Goal((">=", 8.2), aim=9.0),
+        "dagger, compressed": Goal((">=", 9.0), aim=10.5),
         "weights, compressed": Goal((">=", 9.0), aim=10.5),
     }
     above = (
-        ("SEARN, sentences", "concept coverage, ILP"),
-        ("SEARN, compressed", "SEARN, sentences"),
+        ("dagger, sentences", "concept coverage, ILP"),
+        ("dagger, compressed", "dagger, sentences"),
         ("weights, compressed", "weights, sentences"),
     )
     return tell("fewsum", goals, above, quick=quick)

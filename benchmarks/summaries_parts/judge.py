@@ -1,7 +1,4 @@
-"""The judge: ROUGE-2 recall, no stemming, in percent.
-
-It is counted by rouge-score, or where that is not installed by argmetric, whose tests
-compare the two to the last bit.
+"""The judge: ROUGE-2 recall, no stemming, in percent, as rouge-score counts it.
 
 A cluster's score is the mean over its references; the maximum over them stands beside
 it. Intervals are of 95 %, clusters resampled; all systems see the same resamples, so
@@ -12,11 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from typing import Any
 
 import numpy as np
 
-from argmetric._text.summaries import rouge
+from argmetric._text.summaries.rouge import rouge_recall
 
 RESAMPLES = 10_000
 
@@ -25,11 +21,7 @@ def recalls(references: Sequence[Sequence[str]], texts: Sequence[str]) -> np.nda
     """Mean and maximum over references, a row a cluster."""
     rows = []
     for own, text in zip(references, texts, strict=True):
-        if _scorer() is None:
-            rows.append(rouge.rouge_recall(text, own))
-            continue
-        found = [_scorer().score(one, text)["rouge2"].recall for one in own]
-        rows.append((np.mean(found), np.max(found)))
+        rows.append(rouge_recall(text, own))
     return 100.0 * np.array(rows)
 
 
@@ -48,20 +40,3 @@ def interval(values: np.ndarray) -> tuple[float, float]:
 @cache
 def _draws(n: int) -> np.ndarray:
     return np.random.default_rng(0).integers(n, size=(RESAMPLES, n))
-
-
-@cache
-def _scorer() -> Any:
-    try:
-        from rouge_score.rouge_scorer import RougeScorer
-    except ImportError:
-        return None
-    return RougeScorer(["rouge2"], use_stemmer=False)
-
-
-def tokens(text: str) -> list[str]:
-    """A text as the judge reads it."""
-    if _scorer() is None:
-        return rouge.tokens(text)
-    found: list[str] = _scorer()._tokenizer.tokenize(text)
-    return found

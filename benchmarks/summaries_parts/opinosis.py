@@ -7,5 +7,5 @@ from summaries_parts.sets import Goal, tell
 
 def run(*, quick: bool) -> str:
     goal = Goal((">=", 15.5), aim=18.0)
-    goals = {"SEARN, compressed": goal, "weights, compressed": goal}
+    goals = {"dagger, compressed": goal, "weights, compressed": goal}
     return tell("opinosis", goals, (), quick=quick)

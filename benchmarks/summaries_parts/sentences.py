@@ -9,8 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from argmetric._text.summaries.cluster import read_cluster
+from argmetric._text.summaries.rouge import tokens
 from summaries_parts.data import Document
-from summaries_parts.judge import tokens
 
 
 @dataclass(frozen=True)

@@ -37,7 +37,7 @@ def run(*, quick: bool) -> str:
             model = summarizer(mode, "dagger", quick=quick)
             model.fit(learn.documents, learn.references, words=own.words).save(path)
             with_model = [*command, "--model", str(path)]
-            _tell(f"SEARN, {mode}", with_model, own.words, quick=quick)
+            _tell(f"dagger, {mode}", with_model, own.words, quick=quick)
     return ""
 
 
