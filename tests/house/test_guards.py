@@ -188,6 +188,11 @@ HELD_BY = {
     "stream_baselines": {
         "test_baselines_equal_their_twins": "baseline_sparse",
     },
+    "sequences": {
+        "test_roll_in_and_costs": "roll_out walk",
+        "test_a_whole_fit": "search_beams",
+        "test_a_table_learns_as_hashed_weights_do_without_collisions": "learn_rows",
+    },
     "summaries": {
         "test_grams_of_kept_words_are_counted": "count_grams",
         "test_pieces_bring_what_recounting_the_text_says": "measure_pieces",

@@ -23,6 +23,11 @@ from argmetric.search._searn._policy import (
     start_walks,
 )
 from argmetric.search._searn._reference import InitialPolicy, endless
+from argmetric.search._searn._sequences import (
+    PreparedInputs,
+    decode_sequences,
+    is_compiled,
+)
 from argmetric.search._searn._task import Features, Task, check_is_task, moves
 
 _MOST_LISTS = 200_000  # of features that are kept
@@ -329,6 +334,12 @@ class Decoder:
 
     def outputs(self, mixture: Mixture, X: Sequence[Any]) -> list[Any]:
         """The output for each input."""
+        drawn = self.prediction == "draw" or mixture.deterministic
+        if drawn and isinstance(X, PreparedInputs) and is_compiled(mixture, X):
+            logs = self.beam_scores == "log"
+            return decode_sequences(
+                mixture, X, width=self.beam, logs=logs, seed=self.seed
+            )
         pairs = zip(X, self._states(mixture, X), strict=True)
         return [self.task.output(x, state) for x, state in pairs]
 

@@ -158,6 +158,11 @@ def hash_name(name: Any) -> int:
     return found
 
 
+def bias_hash() -> int:
+    """Hash of the constant that every state has among its features."""
+    return hash_name((_BIAS,))
+
+
 def read_features(features: Features) -> Iterable[tuple[Any, float]]:
     """Names and values; anything else is refused by name."""
     items = features.items() if isinstance(features, Mapping) else features
@@ -215,7 +220,7 @@ def _hashes(names: Collection[Any]) -> list[int]:
     return [hash_name(name) if known is None else known for name, known in pairs]
 
 
-class _Gatherer:
+class RowGatherer:
     """Grows sparse rows."""
 
     def __init__(self) -> None:
@@ -229,7 +234,7 @@ class _Gatherer:
             self.hashes.extend(_hashes(names))
             self.values.extend(values)
             if bias:
-                self.hashes.append(hash_name((_BIAS,)))
+                self.hashes.append(bias_hash())
                 self.values.append(1.0)
         self.ends.append(len(self.hashes))
 
@@ -243,7 +248,7 @@ class _Gatherer:
 
 def describe(task: Task, situations: Sequence[Situation]) -> Decisions:
     """Features of decisions; a state's own have a constant among them."""
-    states, pairs = _Gatherer(), _Gatherer()
+    states, pairs = RowGatherer(), RowGatherer()
     codes: list[int] = []
     ends = [0]
     plain = type(task).action_features is Task.action_features

@@ -39,6 +39,11 @@ from argmetric.search._searn._policy import (
 )
 from argmetric.search._searn._reductions import AllPairs, OneAgainstAll
 from argmetric.search._searn._reference import InitialPolicy, check_costs
+from argmetric.search._searn._sequences import (
+    PreparedInputs,
+    is_compiled,
+    roll_in_sequences,
+)
 from argmetric.search._searn._task import Task
 
 CostKind = Literal["optimal", "rollout", "tied"]
@@ -132,7 +137,7 @@ class Examples:
 
     Attributes
     ----------
-    decisions : Decisions
+    decisions : Decisions or SequenceDecisions
         Their features.
     costs : ndarray
         One for each action of each decision.
@@ -146,7 +151,7 @@ class Examples:
         Decisions of the longest path.
     """
 
-    decisions: Decisions
+    decisions: Any
     costs: Floats
     places: Integers
     folds: Integers
@@ -198,6 +203,18 @@ def roll_in(
     """Decisions that a policy meets on its way, with the costs of all actions."""
     X, Y = data
     task = mixture.task
+    if isinstance(X, PreparedInputs) and folds is None and is_compiled(mixture, X):
+        decisions, costs, losses = roll_in_sequences(
+            mixture, X, Y, kind=kind, n_rollouts=n_rollouts, seed=seed
+        )
+        return Examples(
+            decisions,
+            costs,
+            X.owners[X.order],
+            np.full(len(decisions), -1),
+            float(losses.mean()) if losses.size else 0.0,
+            int(np.diff(X.starts).max(initial=0)),
+        )
     recorder = _Recorder(task, mixture.initial if kind == "optimal" else None)
     walks = start_walks(task, X, Y, folds)
     keys = make_keys(seed, np.arange(len(X)))

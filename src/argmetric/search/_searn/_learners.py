@@ -28,6 +28,7 @@ from argmetric.search._searn._decisions import (
     cheapest_regrets,
     largest_regrets,
 )
+from argmetric.search._searn._tables import TableScorer, learn_table
 from argmetric.search._searn._task import TARGETS, Target
 
 Kind = Literal["logistic", "perceptron", "svm"]
@@ -132,8 +133,11 @@ class LinearLearner(Shown):
         What logistic regression learns: -m log P(cheapest actions), m the mean regret
         of the others; or -Σ (max c - c_a) log p_a, which in the limit puts the action
         of least expected cost first whatever the noise. See the notes.
-    hash_bits : int, default=18
-        Weights are hashed to 2**hash_bits places.
+    hash_bits : int or None, default=18
+        Weights are hashed to 2**hash_bits places. None: every feature seen in training
+        has weights of its own, in a table with a column for each action; for tasks
+        without `action_features`. `Searn` then runs `SequenceLabelling` and
+        `WordChunking` compiled, at the size of whole corpora.
     quadratic : bool, default=False
         Whether products of two features are features too.
 
@@ -159,7 +163,7 @@ class LinearLearner(Shown):
     epochs: int = 10
     step: float = 0.1
     target: Target = "cheapest"
-    hash_bits: int = 18
+    hash_bits: int | None = 18
     quadratic: bool = False
 
     def __post_init__(self) -> None:
@@ -167,12 +171,15 @@ class LinearLearner(Shown):
         check_choice(self.target, "target", TARGETS)
         check_count(self.epochs, "epochs", low=1, high=MOST_EPOCHS)
         check_number(self.step, "step", low=0.0, strict=True)
-        check_count(self.hash_bits, "hash_bits", low=1, high=30)
         check_flag(self.quadratic, "quadratic")
+        if self.hash_bits is not None:
+            check_count(self.hash_bits, "hash_bits", low=1, high=30)
+        elif self.quadratic:
+            raise ValueError("hash_bits=None knows no products: leave out quadratic")
 
     def fit(
         self, decisions: Decisions, costs: Floats, rng: np.random.Generator
-    ) -> LinearScorer:
+    ) -> LinearScorer | TableScorer:
         """Learn from decisions and the cost of each action.
 
         Parameters
@@ -186,6 +193,10 @@ class LinearLearner(Shown):
         """
         from argmetric.search.kernels.cost_sensitive import FIRST_SQUARE, learn
 
+        code, target = _CODES[self.kind], TARGETS.index(self.target)
+        if self.hash_bits is None:
+            how = code, target, self.step
+            return learn_table(decisions, costs, rng, self.epochs, *how)
         size = 2**self.hash_bits
         shift = np.uint64(64 - self.hash_bits)
         weights, squares = np.zeros(size), np.full(size, FIRST_SQUARE)
@@ -195,7 +206,6 @@ class LinearLearner(Shown):
         )
         rows = flat(expanded(decisions, self.quadratic))
         scale = importance_scale(regrets, decisions)
-        code, target = _CODES[self.kind], TARGETS.index(self.target)
         state = (weights, squares, lags, clock)
         for _ in range(self.epochs if len(decisions) else 0):
             order = rng.permutation(len(decisions))

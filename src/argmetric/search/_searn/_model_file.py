@@ -94,8 +94,8 @@ def _linear(scorer: Any, learner: Any) -> LinearScorer:
         return scorer
     raise TypeError(
         f"a Searn with the learner {shown(learner)} cannot be saved: a file holds "
-        "numbers and nothing that is run, that is weights of LinearLearner; fit it "
-        'with LinearLearner(), "logistic", "perceptron" or "svm"'
+        "numbers and nothing that is run, that is hashed weights of LinearLearner; fit "
+        'it with LinearLearner(), "logistic", "perceptron" or "svm"'
     )
 
 

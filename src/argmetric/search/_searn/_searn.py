@@ -41,6 +41,7 @@ from argmetric.search._searn._learners import (
 )
 from argmetric.search._searn._policy import BeamScores, Mixture
 from argmetric.search._searn._reference import InitialPolicy
+from argmetric.search._searn._sequences import prepared
 from argmetric.search._searn._task import Task, check_is_task
 
 _LEAST = {
@@ -251,6 +252,9 @@ class Searn(Parameters):
         if self.beta == "search" and dev_data is None:
             raise ValueError('beta="search" needs development inputs: pass dev=(X, Y)')
         self._search_task = self._make_search_task()
+        data = self._prepared(data[0]), data[1]
+        if dev_data is not None:
+            dev_data = self._prepared(dev_data[0]), dev_data[1]
         self._loop(data, dev_data, rng)
         return self
 
@@ -258,6 +262,13 @@ class Searn(Parameters):
         if not self.train_beam:
             return self.task
         return QueueTask(self.task, self.beam, search_width=self.search_width)
+
+    def _prepared(self, X: Sequence[Any]) -> Sequence[Any]:
+        """Inputs as kernels take them, where learner and task allow."""
+        learner = self.learner
+        if isinstance(learner, LinearLearner) and learner.hash_bits is None:
+            return prepared(self._search_task, X)
+        return X
 
     def _fitted_policy(self) -> Mixture:
         if not hasattr(self, "policy_"):
@@ -364,7 +375,7 @@ class Searn(Parameters):
         """
         policy = self._fitted_policy()
         check_sequence(X, "X")
-        return self._decoder().outputs(policy, X)
+        return self._decoder().outputs(policy, self._prepared(X))
 
     def score(self, X: Sequence[Any], Y: Sequence[Any]) -> float:
         """`task.score` of the predictions; by default minus the mean loss.
@@ -381,7 +392,7 @@ class Searn(Parameters):
         """Write what was learned to one file: JSON and arrays, nothing that is run.
 
         The task is code and stays out; `load` takes it anew. Learners that are not
-        `LinearLearner` cannot be saved.
+        `LinearLearner` cannot be saved, nor can its tables (`hash_bits=None`).
 
         Parameters
         ----------

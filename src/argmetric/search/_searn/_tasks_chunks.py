@@ -74,7 +74,7 @@ def _read_on(
 
 
 @lru_cache(maxsize=4096)  # costs ask for the same labels at every state
-def _gold_chunks(labels: tuple[str, ...], dangling: Dangling) -> tuple[Chunk, ...]:
+def gold_chunks(labels: tuple[str, ...], dangling: Dangling) -> tuple[Chunk, ...]:
     """Chunks of labels; a dangling I-X opens one, or is passed over."""
     known = check_texts(labels, "labels")
     return tuple(chunks_of(known, lenient=dangling == "open"))
@@ -162,7 +162,7 @@ class WordChunking(_ChunkScore, SequenceLabelling):
     def costs(self, x: Any, y: Any, state: Any) -> Sequence[float]:
         """Least loss in reach after each label."""
         same_length(x, y)
-        chunks = _gold_chunks(tuple(y), self.dangling)
+        chunks = gold_chunks(tuple(y), self.dangling)
         gold = frozenset(chunks)
         stops = {(start, kind): stop for start, stop, kind in chunks}
         reading = _Reading(0, 0, None, "")
@@ -183,7 +183,7 @@ class WordChunking(_ChunkScore, SequenceLabelling):
     def mirrored(self, labels: Sequence[str]) -> tuple[str, ...]:
         """Labels of the sentence read backwards: B-X then marks the end of a chunk."""
         n = len(labels)
-        chunks = _gold_chunks(tuple(labels), self.dangling)
+        chunks = gold_chunks(tuple(labels), self.dangling)
         return tuple(write_labels([(n - b, n - a, kind) for a, b, kind in chunks], n))
 
 
@@ -309,7 +309,7 @@ class SpanChunking(_ChunkScore, Task):
         """Least loss in reach after each action."""
         same_length(x, y)
         position, spans = state
-        gold = _gold_chunks(tuple(y), self.dangling)
+        gold = gold_chunks(tuple(y), self.dangling)
         known = frozenset(gold)
         hits = sum(span in known for span in spans)
         starts = [a for a, b, _ in gold if b - a <= self.max_length]
