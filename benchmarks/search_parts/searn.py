@@ -1,0 +1,405 @@
+"""SEARN as published, and what stands beside it, on the paper's tasks at full size.
+
+Everything is `Searn` with tables of weights, which runs compiled. A label is decided
+word by word from features of the word and the last labels; the joint task decides the
+tag of a word and then its chunk. Features seen once in training are left out.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from typing import Any
+
+import numpy as np
+
+from argmetric.search import (
+    LinearLearner,
+    Searn,
+    SequenceLabelling,
+    Tagger,
+    WordChunking,
+    default_templates,
+    pixel_pairs,
+)
+from argmetric.search._searn._beams import Decoder
+from argmetric.search._searn._policy import LearnedPolicy, Mixture
+from argmetric.search._searn._sequences import PreparedInputs, prepared
+from argmetric.search._searn._tables import TableScorer
+from search_parts import peers
+from search_parts.data import (
+    SHAPE,
+    chunks,
+    gold_of,
+    letters,
+    spanish,
+    strict_f1,
+    timed,
+)
+from search_parts.handwriting import Images, learn, words_of
+
+Labels = Sequence[Sequence[Any]]
+BEAM = 10  # the paper's
+BETA = 0.3
+STACK_FOLDS = 5
+
+
+def own_row(x: Any, i: int) -> Any:
+    """The features of token i, as they are given."""
+    return x[i]
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """Inputs and labels to learn from and to be judged by, and how to judge.
+
+    `seen` and `unseen` are the inputs of training and test with their features read.
+    """
+
+    name: str
+    unit: str
+    task: Callable[[int], SequenceLabelling]
+    history: int
+    seen: PreparedInputs
+    Y: Labels
+    unseen: PreparedInputs
+    gold: Labels
+    judge: Callable[[Labels, Labels], float]
+    epochs: int
+    step: float
+    iterations: dict[float, int]
+    peer: Callable[[str], peers.Run] | None = None
+    tagger: Callable[[int], Labels] | None = None
+
+    def score(self, found: Labels) -> float:
+        """F1 or accuracy on the test inputs, in percent."""
+        return self.judge(self.gold, found)
+
+    def learner(self, kind: Any = "logistic") -> LinearLearner:
+        step = self.step
+        return LinearLearner(kind, epochs=self.epochs, step=step, hash_bits=None)
+
+
+class Recorded(Searn):
+    """Keeps what each iteration came to, without the initial policy, and its time."""
+
+    def _iterate(self, *arguments: Any) -> Any:
+        found, seconds = timed(lambda: Searn._iterate(self, *arguments))
+        self.seconds_ = [*getattr(self, "seconds_", ()), seconds]
+        self.mixtures_ = [*getattr(self, "mixtures_", ()), found[0].without_initial()]
+        return found
+
+
+def fitted(problem: Problem, seed: int = 0, **options: Any) -> Recorded:
+    """SEARN with these options; `kind` names the learner, `history` the labels."""
+    task = problem.task(options.pop("history", problem.history))
+    learner = problem.learner(options.pop("kind", "logistic"))
+    searn = Recorded(task, learner, random_state=seed, **options)
+    return searn.fit(problem.seen, problem.Y)
+
+
+def decoded(
+    searn: Recorded, problem: Problem, number: int = -1, beam: int = 1
+) -> Labels:
+    """Outputs for the test inputs after an iteration, by default the last."""
+    return _outputs(searn.task, searn.mixtures_[number], problem, beam)
+
+
+def _outputs(task: Any, mixture: Mixture, problem: Problem, beam: int) -> Labels:
+    decoder = Decoder(task, beam, "log", "draw", 0)
+    return decoder.outputs(mixture, prepared(task, problem.unseen))
+
+
+def averaged(policies: Sequence[LearnedPolicy], weights: Sequence[float]) -> Mixture:
+    """One policy whose weights are the mean of those of several."""
+    scorers = [policy.scorer for policy in policies]
+    first = scorers[0]
+    assert isinstance(first, TableScorer)
+    mean = sum(w * s.weights for w, s in zip(weights, scorers, strict=True))
+    scorer = TableScorer(np.asarray(mean), first.hashes, first.codes)
+    return Mixture(None, (LearnedPolicy(policies[0].task, scorer),), (1.0,))
+
+
+def stacked(problem: Problem, seed: int) -> Labels:
+    """Stacked sequential learning: a second model sees the labels of a first.
+
+    The labels of training inputs come from models that did not see them.
+    """
+    task = problem.task(problem.history)
+    learner = problem.learner()
+    n = len(problem.seen)
+    fold_of = np.random.default_rng(seed).permutation(n) % STACK_FOLDS
+    first: list[Any] = [None] * n
+    for fold in range(STACK_FOLDS):
+        inside, outside = (
+            np.flatnonzero(fold_of == fold),
+            np.flatnonzero(fold_of != fold),
+        )
+        searn = Searn(task, learner, beta=1.0, iterations=1, random_state=seed)
+        searn.fit([problem.seen[i] for i in outside], [problem.Y[i] for i in outside])
+        found = searn.predict([problem.seen[i] for i in inside])
+        for i, labels in zip(inside, found, strict=True):
+            first[i] = labels
+    searn = Searn(task, learner, beta=1.0, iterations=1, random_state=seed)
+    test = searn.fit(problem.seen, problem.Y).predict(problem.unseen)
+    last = Searn(problem.task(0), learner, beta=1.0, iterations=1, random_state=seed)
+    last.fit(_with_labels(problem.seen, first), problem.Y)
+    return last.predict(_with_labels(problem.unseen, test))
+
+
+def _with_labels(X: Sequence[Any], found: Labels) -> list[Any]:
+    """Features of tokens, and the labels found for them and their neighbours."""
+    rows = []
+    for x, labels in zip(X, found, strict=True):
+        near = ["", *labels, ""]
+        rows.append(
+            [
+                [*own, *((f"stacked {j} {near[i + j]}", 1.0) for j in range(3))]
+                for i, own in enumerate(x)
+            ]
+        )
+    return rows
+
+
+def accuracy(gold: Labels, found: Labels) -> float:
+    """Share of labels that are right, in percent."""
+    right = [
+        a == b
+        for pair in zip(gold, found, strict=True)
+        for a, b in zip(*pair, strict=True)
+    ]
+    return 100.0 * float(np.mean(right))
+
+
+def chunk_f1(gold: Labels, found: Labels) -> float:
+    return strict_f1([list(y) for y in gold], [list(y) for y in found])
+
+
+def _common(train: Labels, test: Labels) -> tuple[list[Any], list[Any]]:
+    """Features as (name, 1) pairs, without those that training has once."""
+    count = Counter(name for x in train for row in x for name in row)
+    found = tuple(
+        [[[(name, 1.0) for name in row if count[name] > 1] for row in x] for x in part]
+        for part in (train, test)
+    )
+    return found[0], found[1]
+
+
+def _letter_task(history: int) -> SequenceLabelling:
+    return SequenceLabelling(range(26), features=own_row, history=history)
+
+
+@cache
+def handwriting(size: str, fold: int, step: int = 1, history: int = 1) -> Problem:
+    """Pixels of letters and, as in the paper, the pair of two letters (history 1)."""
+    data = letters()
+    data = data.choose(np.arange(len(data.lengths)) % step == 0)
+    mine = data.folds == fold
+    parts = (mine, ~mine) if size == "small" else (~mine, mine)
+    images = Images(pixel_pairs(data.pixels, SHAPE, radius=0), data)
+    X, Y = [], []
+    for part in parts:
+        rows, labels, lengths = images.part(part)
+        names = [
+            [(int(column), 1.0) for column in rows.indices[a:b]]
+            for a, b in zip(rows.indptr, rows.indptr[1:], strict=False)
+        ]
+        ends = np.cumsum(lengths).tolist()
+        bounds = list(zip([0, *ends], ends, strict=False))
+        X.append([names[a:b] for a, b in bounds])
+        Y.append([tuple(labels[a:b].tolist()) for a, b in bounds])
+
+    def peer(algorithm: str) -> peers.Run:
+        learned, judged = (words_of(images.part(part)) for part in parts)
+        run = peers.crfsuite(learned, judged, list, algorithm)
+        found = [[int(label) for label in y] for y in run.labels]
+        return peers.Run(found, run.train_seconds, run.tag_seconds)
+
+    def tagger(seed: int) -> Labels:
+        options: dict[str, Any] = {"templates": ["t[-1]"], "history_value": 2.0}
+        model = learn(
+            images.part(parts[0]), size, step=0.1, random_state=seed, **options
+        )
+        rows, _, lengths = images.part(parts[1])
+        found = model.predict_matrix(rows, lengths)
+        return np.split(found, np.cumsum(lengths)[:-1])
+
+    task = _letter_task(history)
+    return Problem(
+        f"handwriting, {size}",
+        "letters, %",
+        _letter_task,
+        history,
+        PreparedInputs(task, X[0]),
+        Y[0],
+        PreparedInputs(task, X[1]),
+        Y[1],
+        accuracy,
+        10,
+        0.3,
+        {1.0: 5, BETA: 10},
+        peer,
+        tagger,
+    )
+
+
+@cache
+def text(name: str, n_train: int | None = None, n_test: int | None = None) -> Problem:
+    """Chunks of CoNLL-2000 or Spanish entities; features of `default_templates`."""
+    corpus = chunks() if name == "chunk" else spanish()
+    train, test = corpus.train[:n_train], corpus.test[:n_test]
+    attributes = peers.TemplateAttributes(default_templates(name))
+    X = _common(*([attributes(s.columns) for s in part] for part in (train, test)))
+    Y = [tuple(s.labels) for s in train]
+    labels = sorted({label for y in Y for label in y})
+    types = sorted({label[2:] for label in labels if label != "O"})
+
+    def task(history: int) -> SequenceLabelling:
+        if not history:  # alone: nothing but the label of the word itself
+            return SequenceLabelling(labels, features=own_row, history=0)
+        return WordChunking(types, features=own_row, history=history)
+
+    def peer(algorithm: str) -> peers.Run:
+        return peers.crfsuite(train, test, attributes, algorithm)
+
+    def tagger(seed: int) -> Labels:
+        options: dict[str, Any] = {"direction": "left", "memory": "none"}
+        return Tagger(name, random_state=seed, **options).fit(train).predict(test)
+
+    first = task(2)
+    return Problem(
+        "chunks" if name == "chunk" else "Spanish NER",
+        "F1, %",
+        task,
+        2,
+        PreparedInputs(first, X[0]),
+        Y,
+        PreparedInputs(first, X[1]),
+        gold_of(test),
+        chunk_f1,
+        3,
+        0.1,
+        {1.0: 3, BETA: 5},
+        peer,
+        tagger,
+    )
+
+
+@cache
+def joint(n_train: int | None = None, n_test: int | None = None) -> Problem:
+    """Tags and chunks of words alone, in turn: the tag of a word, then its chunk."""
+    corpus = chunks()
+    train, test = corpus.train[:n_train], corpus.test[:n_test]
+    attributes = peers.TemplateAttributes(default_templates("pos"))
+
+    def doubled(sentences: Sequence[Any]) -> tuple[list[Any], list[Any]]:
+        X = [
+            [[f"{what} {name}" for name in row] for row in rows for what in "tc"]
+            for rows in (attributes(s.columns) for s in sentences)
+        ]
+        pairs = (zip(s.columns[1], s.labels, strict=True) for s in sentences)
+        return X, [tuple(label for pair in one for label in pair) for one in pairs]
+
+    (X, Y), (X_test, gold) = doubled(train), doubled(test)
+    X, X_test = _common(X, X_test)
+    labels = sorted({label for y in Y for label in y})
+
+    def task(history: int) -> SequenceLabelling:
+        return SequenceLabelling(labels, features=own_row, history=history)
+
+    first = task(2)
+    return Problem(
+        "tags + chunks",
+        "labels, %",
+        task,
+        2,
+        PreparedInputs(first, X),
+        Y,
+        PreparedInputs(first, X_test),
+        gold,
+        accuracy,
+        3,
+        0.1,
+        {1.0: 2, BETA: 3},
+    )
+
+
+@dataclass(frozen=True)
+class Result:
+    """Scores of a system over seeds or folds, and mean CPU seconds to learn."""
+
+    scores: list[float]
+    seconds: float
+
+
+def systems(
+    problems: Sequence[Problem], seeds: Sequence[int], *, more: bool = True
+) -> dict[str, Result]:
+    """All rows of the table for one task.
+
+    `problems` has one problem for each seed (folds), or the same one for all.
+    """
+    found: dict[str, list[tuple[float, float]]] = {}
+
+    def tell(name: str, problem: Problem, labels: Labels, seconds: float) -> None:
+        found.setdefault(name, []).append((problem.score(labels), seconds))
+
+    memms = []
+    for problem, seed in zip(problems, seeds, strict=True):
+        once: dict[str, Any] = {"beta": 1.0, "iterations": 1}
+        alone, seconds = timed(partial(fitted, problem, seed, history=0, **once))
+        tell("independent", problem, decoded(alone, problem), seconds)
+        for beta, n in problem.iterations.items():
+            searn, seconds = timed(
+                partial(fitted, problem, seed, beta=beta, iterations=n)
+            )
+            for beam in (1, BEAM):
+                how = f", beam {beam}" if beam > 1 else ""
+                if beta == 1:
+                    first = searn.seconds_[0]
+                    tell(f"MEMM{how}", problem, decoded(searn, problem, 0, beam), first)
+                name = f"SEARN β = {beta:.3g}{how}"
+                tell(name, problem, decoded(searn, problem, -1, beam), seconds)
+            if beta == 1:
+                memms.append(searn)
+            else:
+                last = searn.mixtures_[-1]
+                mean = averaged(last.learned, last.weights.tolist())
+                labels = _outputs(searn.task, mean, problem, 1)
+                name = f"SEARN β = {beta:.3g}, weights averaged"
+                tell(name, problem, labels, seconds)
+        if more:
+            labels, seconds = timed(partial(stacked, problem, seed))
+            tell("stacked MEMMs", problem, labels, seconds)
+    if len(set(map(id, problems))) == 1 and len(memms) > 1:
+        policies = [one.mixtures_[0].learned[0] for one in memms]
+        mean = averaged(policies, [1 / len(policies)] * len(policies))
+        labels = _outputs(memms[0].task, mean, problems[0], 1)
+        tell(f"{len(memms)} MEMMs averaged", problems[0], labels, 0.0)
+    return {
+        name: Result([s for s, _ in rows], float(np.mean([t for _, t in rows])))
+        for name, rows in found.items()
+    }
+
+
+def peer_rows(problems: Sequence[Problem], *, slow: bool = True) -> dict[str, Result]:
+    """The structured perceptron and the CRF of crfsuite, and our tagger."""
+    found: dict[str, list[tuple[float, float]]] = {}
+    for seed, problem in enumerate(problems):
+        if problem.peer is not None:
+            tools = {"structured perceptron": "averaged-perceptron"}
+            tools |= {"CRF": "lbfgs"} if slow else {}
+            for name, algorithm in tools.items():
+                run = problem.peer(algorithm)
+                row = problem.score(run.labels), run.train_seconds
+                found.setdefault(name, []).append(row)
+        if problem.tagger is not None:
+            labels, seconds = timed(partial(problem.tagger, seed))
+            row = problem.score(labels), seconds
+            found.setdefault("our Tagger", []).append(row)
+    return {
+        name: Result([s for s, _ in rows], float(np.mean([t for _, t in rows])))
+        for name, rows in found.items()
+    }
