@@ -10,6 +10,7 @@ import argmetric as am
 from argmetric.stream import HistogramRule, OnlineClassifier
 from argmetric.stream.kernels.stream import SEED
 from twins import stream as twin
+from twins import stream_baselines as baselines
 
 LINEAR = {
     "sgd": {"learner": "sgd", "step": 0.7},
@@ -27,7 +28,7 @@ LINEAR = {
     "mixture": {"learner": "mixture"},
     "mixture, memory": {"learner": "mixture", "memory": 30, "step": 0.5},
 }
-BASELINES = {"stamp": twin.Stamp, "omcsl": twin.Omcsl}
+BASELINES = {"stamp": baselines.Stamp, "omcsl": baselines.Omcsl}
 
 
 def problem(n=400, d=6, seed=0):
@@ -95,9 +96,11 @@ def test_baselines_equal_their_twins(name, metric):
     model = OnlineClassifier(metric, learner=name, step=2.0, random_state=5)
     predicted, p = model.progressive(X, y, return_proba=True)
     options = {"seed": int(model._model.state.model[SEED])} if name == "omcsl" else {}
-    costs = twin.Costs(*am.get_metric(metric).coefficients)
+    costs = baselines.Costs(*am.get_metric(metric).coefficients)
     reference = BASELINES[name](7, costs, 2.0, **options)
-    labels, logits = twin.run_baseline(reference, with_constant(X), y, np.ones(len(y)))
+    labels, logits = baselines.run_baseline(
+        reference, with_constant(X), y, np.ones(len(y))
+    )
     np.testing.assert_allclose(p, [twin.sigmoid(z) for z in logits], rtol=1e-10)
     np.testing.assert_array_equal(predicted, labels)
     assert 0 < model.threshold_ < 1

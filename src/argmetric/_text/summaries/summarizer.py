@@ -10,11 +10,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from argmetric._input.arguments import (
-    check_choice,
-    check_count,
-    check_number,
-)
+from argmetric._input.arguments import check_choice, check_count, check_number
 from argmetric._results.archives import Arrays
 from argmetric._text.learning import SavedEstimator
 from argmetric._text.summaries.cluster import read_clusters
@@ -48,11 +44,7 @@ from argmetric._text.summaries.material import (
     read_queries,
 )
 from argmetric._text.summaries.pieces import Parse
-from argmetric._text.summaries.policies import (
-    ByFrequency,
-    ByReferences,
-    ByWeights,
-)
+from argmetric._text.summaries.policies import ByFrequency, ByReferences, ByWeights
 from argmetric._text.summaries.rouge import (
     SummaryScores,
     read_references,
