@@ -34,6 +34,18 @@ def test_coefficients_are_those_of_memory(tmp_path, n):
     np.testing.assert_array_equal(found.classes_, [0, 1])
 
 
+def test_random_starts_and_several_metrics_are_those_of_memory(tmp_path):
+    X, y, table = examples(52_000)
+    folder = write_parts(tmp_path / "in", table, [20_000])
+    words = {"init": "random", "n_restarts": 1, "random_state": 0, "tol": 1e-6}
+    model = am.MetricLogisticRegression(["f1", am.FBeta(2)], **words)
+    wanted = model.fit(X, y)
+    found = fit(am.MetricLogisticRegression(["f1", am.FBeta(2)], **words), folder)
+    np.testing.assert_allclose(found.coef_, wanted.coef_, rtol=1e-4)
+    np.testing.assert_allclose(found.intercepts_, wanted.intercepts_, rtol=1e-4)
+    assert found.objective_ == pytest.approx(wanted.objective_, rel=1e-9)
+
+
 def test_features_and_labels_of_any_kind(tmp_path):
     X, y, table = examples(3000)
     names = np.where(y == 1, "good", "bad")
