@@ -79,7 +79,8 @@ class MetricLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[
         slopes than the log-loss, so the same penalty would weigh more. May be
         infinite.
     gamma : float, default=1.0
-        Steepness: counts are sums of 1/(1+exp(-gamma·x·θ)). It only trades with C.
+        Steepness: counts are sums of 1/(1+exp(-gamma·x·θ)). It only trades with C,
+        and with the size of random starts.
     fit_intercept : bool, default=True
         Whether the model has an intercept.
     n_restarts : int, default=5
