@@ -146,12 +146,15 @@ ANYTIME: dict[str, ThresholdRule] = {
 }
 
 
+TOLD: dict[str, type[FOFORule | SFORule]] = {FOFO: FOFORule}
+
+
 def ends_of(
     stream: Stream,
     lengths: np.ndarray,
     seeds: int,
     anytime: dict[str, ThresholdRule] = ANYTIME,
-    told: dict[str, type[FOFORule | SFORule]] = {FOFO: FOFORule},  # noqa: B006
+    told: dict[str, type[FOFORule | SFORule]] = TOLD,
     metric: str = "f1",
 ) -> tuple[dict[str, np.ndarray], int]:
     """Thresholds after so many rows, seeds by lengths, and the number of false alarms.
