@@ -20,7 +20,7 @@ SEEDS = "five folds for what is published, ten for the others; clusters resample
 REMARK = (
     "SEARN as published: costs by the best completion with beam 20, a mixture with "
     "β = 0.5, three iterations. The learner is ridge regression on the costs of 12 "
-    "actions in 200 states of an iteration, both drawn."
+    "actions in 100 states of an iteration, both drawn."
 )
 
 

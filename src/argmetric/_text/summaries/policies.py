@@ -37,7 +37,8 @@ class ByFrequency:
     """Pairs and tokens that several documents have, each counted once.
 
     Of one document, what its lead says counts as if one more sentence said it.
-    With a query, what it is about counts, were it said once, and little else. The gain
+    With a query, what sentences with its words say counts, were it said once, and little
+    else. The gain
     of a step is what it covers, as a share of all that there is to cover.
     """
 
@@ -46,7 +47,7 @@ class ByFrequency:
         found = frequency_of_pairs(material)
         n_types = len(material.grams.types)
         tokens = material.grams.documents + material.grams.in_lead
-        tokens *= (tokens >= 2) | (material.relevance == 1.0)
+        tokens *= (tokens >= 2) | (material.relevance >= 0.5)
         found[:n_types] = (_TOKEN_SHARE * tokens * material.is_content)[:n_types]
         if material.query is not None:
             found *= _BESIDE + material.relevance
@@ -62,7 +63,7 @@ def frequency_of_pairs(material: Material) -> Floats:
     found = grams.documents.astype(np.float64)
     found[: len(stop)] = 0.0
     found[len(stop) :][stop[grams.lefts] & stop[grams.rights]] = 0.0
-    several = np.where((found >= 2.0) | (material.relevance == 1.0), found, 0.0)
+    several = np.where((found >= 2.0) | (material.relevance >= 0.5), found, 0.0)
     if not several.any():  # documents that have nothing in common
         several = found
     return np.where(grams.in_lead & (found > 0.0), found + 1.0, several)

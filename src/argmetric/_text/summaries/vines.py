@@ -28,7 +28,7 @@ from argmetric._text.summaries.policies import (
 )
 from argmetric._text.summaries.weights import Linear, RidgeSums, Shares, Weights
 
-_DECISIONS = 200  # of an iteration whose costs are asked for, about; they are drawn
+_DECISIONS = 100  # of an iteration whose costs are asked for, about; they are drawn
 _ACTIONS = 12  # of such a state, at most: the one that is taken, and drawn ones
 _PENALTY = 30.0
 _PERCENT = 100.0
