@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache
 from math import ceil, log
 from typing import Any
 
 import numpy as np
-from search_parts.controls import letter_task, pixel_words
 
-from argmetric.search import LinearLearner, Searn, WordChunking
+from argmetric.search import WordChunking
 from papers_parts.claim import Claim, Figures, at_most, within
 
 EXACT = 1e-12
@@ -116,34 +114,6 @@ def _theorem_2(fast: bool) -> Figures:
     return {
         "largest loss less its bound": float(excess),
         "largest loss over its bound": float(closest),
-    }
-
-
-@cache
-def _letters(fast: bool) -> tuple[float, float]:
-    """Loss of SEARN as in Theorem 2 on the first letters of words, and its bound."""
-    length = 2 if fast else 3
-    X, Y = pixel_words(0, 60 if fast else 200)
-    X, Y = [x[:length] for x in X], [y[:length] for y in Y]
-    searn = Searn(
-        letter_task(1),
-        LinearLearner(epochs=6),
-        beta=length**-3.0,
-        iterations=ceil(2 * length**3 * log(length)),
-    )
-    found = searn.fit(X, Y).predict(X)
-    wrong = [letter_task(1).loss(y, z) for y, z in zip(Y, found, strict=True)]
-    regrets = [one.regret for one in searn.history_]
-    bound = 2 * length * float(np.mean(regrets)) * log(length) + 1 + log(length)
-    return float(np.mean(wrong)), bound
-
-
-def _theorem_2_letters(fast: bool) -> Figures:
-    loss, bound = _letters(fast)
-    return {
-        "wrong letters of a word": loss,
-        "the bound": bound,
-        "loss over its bound": loss / bound,
     }
 
 
@@ -257,16 +227,6 @@ CLAIMS = (
         [at_most("largest loss less its bound", EXACT)],
         data="generated: binary decisions, exact losses of all paths",
         seeds="200 random trees (fast: 10)",
-    ),
-    Claim(
-        "daume2009-theorem-2-letters",
-        "Theorem 2",
-        "So it is in a run of SEARN.",
-        _theorem_2_letters,
-        [at_most("loss over its bound", 1)],
-        data="the first three letters of 200 handwritten words (fast: two of 60)",
-        seeds="seed 0",
-        remark="The initial policy has no loss; c_max is T.",
     ),
     Claim(
         "daume2009-theorem-3",

@@ -1,9 +1,4 @@
-"""5. Table 1, Fig. 6 and section 6.1.8 of the paper, on what is at hand.
-
-Base classifiers are learned alone (no history), and with SEARN (mixed roll-in). The
-features are those of the taggers, not the paper's, whose lists of names are not to be
-had. Chunks are decided word by word, which the paper did chunk by chunk.
-"""
+"""5. Fig. 6 and section 6.1.8 of the paper: iterations, and the order of decisions."""
 
 from __future__ import annotations
 
@@ -23,7 +18,7 @@ from argmetric.search import (
     Tagger,
 )
 from argmetric.sequence import read_chunks
-from search_parts import figure_six, table_one
+from search_parts import figure_six
 from search_parts.controls import letter_task, own_row, pixel_words
 from search_parts.data import (
     Corpus,
@@ -39,7 +34,7 @@ RESAMPLES = 1000
 
 def run(*, quick: bool, figures: Path | None) -> str:
     """Measure, draw, and return the tables."""
-    tables = [table_one.run(quick=quick), _order(quick), _learned_order(quick)]
+    tables = [_order(quick), _learned_order(quick)]
     figure_six.run(quick=quick, figures=figures)
     return "\n\n".join(tables)
 

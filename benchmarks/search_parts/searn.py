@@ -122,8 +122,10 @@ def averaged(policies: Sequence[LearnedPolicy], weights: Sequence[float]) -> Mix
     return Mixture(None, (LearnedPolicy(policies[0].task, scorer),), (1.0,))
 
 
-def stacked(problem: Problem, seed: int) -> Labels:
+def stacked(problem: Problem, seed: int, places: Sequence[int] = (0, 1, 2)) -> Labels:
     """Stacked sequential learning: a second model sees the labels of a first.
+
+    `places`: 0 is the label before a token, 1 its own and 2 the one after.
 
     The labels of training inputs come from models that did not see them.
     """
@@ -145,18 +147,18 @@ def stacked(problem: Problem, seed: int) -> Labels:
     searn = Searn(task, learner, beta=1.0, iterations=1, random_state=seed)
     test = searn.fit(problem.seen, problem.Y).predict(problem.unseen)
     last = Searn(problem.task(0), learner, beta=1.0, iterations=1, random_state=seed)
-    last.fit(_with_labels(problem.seen, first), problem.Y)
-    return last.predict(_with_labels(problem.unseen, test))
+    last.fit(_with_labels(problem.seen, first, places), problem.Y)
+    return last.predict(_with_labels(problem.unseen, test, places))
 
 
-def _with_labels(X: Sequence[Any], found: Labels) -> list[Any]:
+def _with_labels(X: Sequence[Any], found: Labels, places: Sequence[int]) -> list[Any]:
     """Features of tokens, and the labels found for them and their neighbours."""
     rows = []
     for x, labels in zip(X, found, strict=True):
         near = ["", *labels, ""]
         rows.append(
             [
-                [*own, *((f"stacked {j} {near[i + j]}", 1.0) for j in range(3))]
+                [*own, *((f"stacked {j} {near[i + j]}", 1.0) for j in places)]
                 for i, own in enumerate(x)
             ]
         )
