@@ -38,8 +38,7 @@ class ByFrequency:
 
     Of one document, what its lead says counts as if one more sentence said it.
     With a query, what sentences with its words say counts even if it is said once, and
-    little else counts. The gain of a step is what it covers, as a share of all that there
-    is to cover.
+    little else counts. The gain of a step is what it covers, as a share of all there is.
     """
 
     def chooser(self, material: Material) -> Chooser:
