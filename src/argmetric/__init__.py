@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         CalibrationCostDisplay as CalibrationCostDisplay,
     )
     from argmetric._calibration_check import calibration_check as calibration_check
+    from argmetric._decide import ActualScore as ActualScore
     from argmetric._decide import Decision as Decision
     from argmetric._decide import ExpectedMetricDisplay as ExpectedMetricDisplay
     from argmetric._decide import decide as decide
@@ -70,7 +71,13 @@ _ROOMS = {
     "argmetric._calibrate.calibrate": ("calibrate",),
     "argmetric._calibrate.calibrator": ("Calibrator",),
     "argmetric._calibrate.prior": ("adjust_prior",),
-    "argmetric._decide": ("Decision", "ExpectedMetricDisplay", "decide", "evaluate"),
+    "argmetric._decide": (
+        "ActualScore",
+        "Decision",
+        "ExpectedMetricDisplay",
+        "decide",
+        "evaluate",
+    ),
     "argmetric._forecast.forecast": ("forecast",),
     "argmetric._forecast.plot": ("ForecastDisplay",),
     "argmetric._forecast.result": ("Forecast",),

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from argmetric._decide._decide import NeverDefinedError as NeverDefinedError
     from argmetric._decide._decide import decide as decide
     from argmetric._decide._decide import refuse_never_defined as refuse_never_defined
+    from argmetric._decide._evaluate import ActualScore as ActualScore
     from argmetric._decide._evaluate import evaluate as evaluate
     from argmetric._decide._one import decide_items as decide_items
     from argmetric._decide._one import tie_note as tie_note
@@ -43,7 +44,7 @@ __getattr__, __dir__, __all__ = lazy_names(
             "decide",
             "refuse_never_defined",
         ),
-        "_evaluate": ("evaluate",),
+        "_evaluate": ("ActualScore", "evaluate"),
         "_one": (
             "decide_items",
             "tie_note",

@@ -1,4 +1,4 @@
-"""evaluate: what score did the labels get?"""
+"""evaluate: the actual score of labels, with counts, an interval and a picture."""
 
 from __future__ import annotations
 
@@ -19,7 +19,119 @@ from argmetric._input.layout import Average, lay_out
 from argmetric._input.sparse import check_structure, entry_place, is_sparse
 from argmetric._input.types import Floats, Integers
 from argmetric._input.validation import Probabilities
-from argmetric.metrics import MetricLike, get_metric, require_defined
+from argmetric._results.display import metric_title, table
+from argmetric._results.pictures import draw_counts, drawing
+from argmetric._results.saving import shown_number
+from argmetric.metrics import Metric, MetricLike, get_metric, require_defined
+
+COVERAGE = 0.9
+DRAWS = 4000  # of the shares of the four counts, for the interval
+
+
+class ActualScore(float):
+    """The actual score of labels: a float that knows its counts and its interval.
+
+    It is a float in every respect: it prints, compares, formats and adds up like one,
+    and arithmetic with it gives plain floats. Notebooks show it as a table.
+
+    Attributes
+    ----------
+    metric : Metric
+        What was computed.
+    counts : dict of str to int
+        Rows (cells of a matrix) by truth and prediction: tp, fp, fn and tn.
+    average : str or None
+        How groups, rows or labels were combined; None where all rows are one batch.
+    n_groups : int or None
+        Number of groups, rows or labels that the score is the mean over, without
+        those on which it is undefined; None where it is no mean.
+    coverage : float
+        Coverage of `interval`: 0.9.
+    """
+
+    metric: Metric
+    counts: dict[str, int]
+    average: str | None
+    n_groups: int | None
+    coverage: float
+    _of_means: tuple[float, float] | None
+
+    @property
+    def score(self) -> float:
+        """The score as a plain float."""
+        return float(self)
+
+    @property
+    def n(self) -> int:
+        """Number of rows, or of cells of a matrix."""
+        return sum(self.counts.values())
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """The range in which the score on many more such rows would lie.
+
+        A batch: the shares of the four counts are drawn from their posterior under
+        Jeffreys' prior, Dirichlet(count + 1/2), and the middle 90 % of the scores is
+        kept; rows count as independent. A mean over groups or rows: the mean ± 1.645
+        standard errors, within the lowest and the highest of them. None with
+        ``average="macro"``, because labels are no sample, and with a single group.
+        """
+        if self.n_groups is not None:
+            return self._of_means
+        rng = np.random.default_rng(0)
+        cells = np.array([self.counts[name] for name in ("tp", "fp", "fn", "tn")])
+        tp, fp, fn, _ = rng.dirichlet(cells + 0.5, DRAWS).T * self.n
+        values = np.asarray(
+            self.metric.value(tp, tp + fp, tp + fn, np.full(DRAWS, self.n))
+        )
+        tail = (1.0 - self.coverage) / 2.0
+        low, high = np.nanquantile(values, (tail, 1.0 - tail)).tolist()
+        return min(low, float(self)), max(high, float(self))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Score, counts and interval as plain values, for JSON."""
+        interval = self.interval
+        return {
+            "metric": self.metric.name,
+            "zero_division": shown_number(self.metric.zero_division),
+            "average": self.average,
+            "score": float(self),
+            "interval": None if interval is None else list(interval),
+            "coverage": self.coverage,
+            "counts": dict(self.counts),
+            "n": self.n,
+            "n_groups": self.n_groups,
+        }
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the confusion matrix, with the score as its title.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        labels = {"xlabel": "Predicted", "ylabel": "Actual", "title": self._title()}
+        with drawing(ax, (4.2, 3.8), **labels) as ax:
+            draw_counts(ax, self.counts)
+        return ax
+
+    def _title(self) -> str:
+        return f"Actual {metric_title(self.metric.name)}: {float(self):.3f}"
+
+    def _repr_html_(self) -> str:
+        interval = self.interval
+        lines = [(name, f"{count:,}") for name, count in self.counts.items()]
+        if interval is not None:
+            text = f"{interval[0]:.3f} to {interval[1]:.3f}"
+            lines.insert(0, (f"{self.coverage:.0%} interval", text))
+        if self.n_groups is not None:
+            lines.append(("mean over", f"{self.n_groups:,} {self.average}"))
+        return table(self._title(), lines)
 
 
 def evaluate(
@@ -32,8 +144,11 @@ def evaluate(
     zero_division: float | None = None,
     pos_label: Any = None,
     forecast: Any = None,
-) -> float:
-    """Realised score of labels against the truth, averaged as in `decide`.
+) -> ActualScore:
+    """Actual score of labels against the truth, averaged as in `decide`.
+
+    Use it once the true labels are known. The result is a float that also has the
+    counts, an interval and a picture.
 
     Parameters
     ----------
@@ -54,11 +169,21 @@ def evaluate(
         What was forecast of the same labels: a warning tells if its interval does not
         hold the score.
 
+    Returns
+    -------
+    ActualScore
+        A float with `counts`, `interval`, `plot()` and `to_dict()`.
+
     Examples
     --------
     >>> import argmetric as am
-    >>> round(am.evaluate([1, 1, 0, 0], [1, 0, 0, 0]), 4)
+    >>> score = am.evaluate([1, 1, 0, 0], [1, 0, 0, 0])
+    >>> round(score, 4)
     0.6667
+    >>> score.counts
+    {'tp': 1, 'fp': 0, 'fn': 1, 'tn': 2}
+    >>> print("{:.2f} to {:.2f}".format(*score.interval))
+    0.14 to 0.91
     >>> am.evaluate(["spam", "ham"], ["spam", "spam"], "recall", pos_label="spam")
     1.0
     """
@@ -72,7 +197,8 @@ def evaluate(
         counts = _count(y_true, y_pred, pos_label, groups, average)
     hit, predicted, actual, sizes = counts
     require_defined(metric, int(sizes.max()))
-    score = mean_defined(np.atleast_1d(metric.value(hit, predicted, actual, sizes)))
+    values = np.atleast_1d(metric.value(hit, predicted, actual, sizes))
+    score = mean_defined(values)
     if math.isnan(score):
         raise ValueError(
             f"{metric.name} is undefined (0/0) on these labels; zero_division=0 or 1 "
@@ -80,7 +206,25 @@ def evaluate(
         )
     if forecast is not None:
         _warn_of_surprise(forecast, score)
-    return score
+    found = ActualScore(score)
+    found.metric, found.average, found.coverage = metric, average, COVERAGE
+    tp, k, t, n = (int(part.sum()) for part in counts)
+    found.counts = {"tp": tp, "fp": k - tp, "fn": t - tp, "tn": n - k - t + tp}
+    found.n_groups = found._of_means = None
+    if average in ("groups", "samples", "macro"):
+        defined = values[~np.isnan(values)]
+        found.n_groups = defined.size
+        if average != "macro" and defined.size > 1:
+            found._of_means = _mean_interval(defined, score)
+    return found
+
+
+def _mean_interval(values: Floats, mean: float) -> tuple[float, float]:
+    """Mean ± 1.645 standard errors: 90 % of a normal law."""
+    reach = 1.645 * float(values.std(ddof=1)) / math.sqrt(values.size)
+    return max(mean - reach, float(values.min())), min(
+        mean + reach, float(values.max())
+    )
 
 
 def _warn_of_surprise(forecast: Any, score: float) -> None:

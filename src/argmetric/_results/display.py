@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -94,6 +95,24 @@ def _markup(
         yield "</tr>"
     yield "</table>"
     yield from (f"<p><em>{html.escape(note)}</em></p>" for note in notes)
+
+
+_METRIC_TITLES = {
+    "mcc": "MCC",
+    "gmean": "G-mean",
+    "hmean": "H-mean",
+    "qmean": "Q-mean",
+    "kappa": "Cohen's kappa",
+    "jaccard": "Jaccard index",
+    "youden": "Youden's J",
+}
+
+
+def metric_title(name: str) -> str:
+    """The name of a metric on an axis or a card: "F1" for "f1", "MCC" for "mcc"."""
+    if re.fullmatch(r"f[\d.]+", name):
+        return name.upper()
+    return _METRIC_TITLES.get(name, name.replace("_", " "))
 
 
 def shortest_cut(threshold: float, low: float, high: float) -> str:
