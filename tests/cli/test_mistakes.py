@@ -6,6 +6,7 @@ import errno
 import io
 import json
 import os
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -27,7 +28,7 @@ from command import Ended, Run
         (["decid"], 'Unknown command "decid". Did you mean "decide"? Available '
          "commands: decide, forecast, report, evaluate, tune, calibrate, train, "
          "predict, ... See argmetric --help."),
-        (["decide"], 'Command "decide" parameter FILE requires an argument. '
+        (["decide"], "Name a file: argmetric decide FILE. "
          "See argmetric decide --help."),
         (["decide", "--scor", "x", "scores.csv"],
          "Unknown option: --scor. Did you mean --score? See argmetric decide --help."),
@@ -50,11 +51,51 @@ from command import Ended, Run
         (["decide", "scores.csv", "--score", "id", "--group", "id"],
          "--score and --group both name column 'id'"),
         (["forecast", "scores.csv", "--coverage", "90"],
-         'Invalid value "90.0" for --coverage. Must be < 1. '
+         'Invalid value "90.0" for --coverage. Must be < 1. Write 90 % as 0.9. '
          "See argmetric forecast --help."),
         (["forecast", "scores.csv", "--fail-under", "high"],
-         'Invalid value for --fail-under: unable to convert "high" into float. '
+         'Invalid value "high" for --fail-under. A number is needed. '
          "See argmetric forecast --help."),
+        (["forecast", "scores.csv", "--fail-under", "90%"],
+         'Invalid value "90%" for --fail-under. A number is needed. Write 90% as 0.9. '
+         "See argmetric forecast --help."),
+        (["evaluate", "scores.csv", "--threshold", "0,3"],
+         'Invalid value "0,3" for --threshold. A number is needed. Write 0,3 as 0.3. '
+         "See argmetric evaluate --help."),
+        (["decide", "scores.csv", "--metric", "f1_score"],
+         "unknown metric 'f1_score'; did you mean 'f1'?"),
+        (["decide", "scores.csv", "--metric", "F1 score"],
+         "unknown metric 'F1 score'; did you mean 'f1'?"),
+        (["decide", "scores.csv", "--metric", "fbeta"],
+         "unknown metric 'fbeta'; did you mean 'f1' or 'f2' or 'f0.5'?"),
+        (["decide", "scores.csv", "--metric", "banana"],
+         "unknown metric 'banana'. Known names: f1"),
+        (["decide", "scores.csv", "--metric", "f1_macro"],
+         "--metric f1_macro: pass --metric f1 --average macro, with --scores 'p_*' for "
+         "a column per label"),
+        (["tune", "scores.csv", "--metric", "Micro F1"],
+         "--metric Micro F1: pass --metric f1 --average micro, with --scores 'p_*'"),
+        (["train", "scores.csv", "--metric", "f1_macro"],
+         "--metric f1_macro: pass --metric f1; with one label there is no macro "
+         "average"),
+        (["stream", "scores.csv", "--metric", "jaccard_samples"],
+         "--metric jaccard_samples: pass --metric jaccard; with one label there is no "
+         "samples average"),
+        (["decide", "scores.csv", "--metric", "f1_weighted"],
+         "--metric f1_weighted: pass --metric f1; there is no weighted average"),
+        (["decide", "scores.csv", "--threshold", "0.3"],
+         "Unknown option: --threshold. To apply a fixed threshold, pass --rule FILE "
+         "with a rule of argmetric tune; to score one, use argmetric evaluate "
+         "--threshold 0.3. See argmetric decide --help."),
+        (["decide", "scores.csv", "--out", "new.csv"],
+         "Unknown option: --out. Did you mean --output? See argmetric decide --help."),
+        (["decide", "scores.csv", "--column", "p"],
+         "Unknown option: --column. See argmetric decide --help."),
+        (["evaluate", "scores.csv", "--threshold", "0.3", "--decision-column", "id"],
+         "--threshold and --decision-column exclude each other"),
+        (["tag", "evaluate", "scores.csv", "other.csv"],
+         "This command takes one file; leave 'other.csv' out. See argmetric tag "
+         "evaluate --help."),
     ],
 )  # fmt: skip
 def test_wrong_usage(run: Run, arguments: list[str], message: str) -> None:
@@ -65,6 +106,7 @@ def test_wrong_usage(run: Run, arguments: list[str], message: str) -> None:
     assert ended.err.count("\n") == 1
 
 
+PAIRS = list(zip(P.tolist(), Y.tolist(), strict=True))
 ROWS = "; rows are counted from 1, without the header"
 
 
@@ -82,6 +124,20 @@ ROWS = "; rows are counted from 1, without the header"
          f"to 2.31); looks like logits: pass --logits{ROWS}"),
         ("score\n0.5\nhigh\n", [],
          f"s.csv: column 'score', row 2: 'high' is not a number{ROWS}"),
+        ("score\n0.5\n19.9%\n", [], "s.csv: column 'score', row 2: '19.9%' is a "
+         f"percentage; write it as 0.199{ROWS}"),
+        ("score;x\n0,199;1\n0,2;1\n", [], "s.csv: column 'score', row 1: '0,199' has a "
+         f"decimal comma; pass --decimal , (2 such rows){ROWS}"),
+        ("x,score\n1,0.5\n2,\n", [], f"s.csv: column 'score', row 2: is empty{ROWS}"),
+        ("score\n0.5\nNA\n", [], "s.csv: column 'score', row 2: 'NA' is a missing "
+         f"value; fill it in or remove the row{ROWS}"),
+        ("p_0,p_1,p_2\n0.1,0.2,0.3\n", [], "s.csv has 3 columns of scores, p_0 to p_2: "
+         "decide, forecast and tune take several labels with --scores 'p_*'; --score "
+         "COLUMN takes one"),
+        ("score\n0.5\n", ["out.csv"], "out.csv: no such file; every file named is "
+         "read: to write to it, pass -o out.csv"),
+        ("score\n0.5\n", ["--rule", "s.csv"], "s.csv is not a rule: it is not JSON; "
+         "argmetric tune -o rule.json writes rules"),
         ("a,b\n1,2\n", [], "s.csv has no score column (looked for score, scores, prob"),
         ("prob,score\n0.1,0.2\n", [], "s.csv: which column is the score? Candidates: "
          "'prob', 'score'; choose with --score"),
@@ -108,6 +164,51 @@ def test_bad_input(run: Run, content: str, arguments: list[str], message: str) -
     assert ended.err.startswith(f"argmetric: {message}")
     assert ended.err.count("\n") == 1
     assert os.listdir() == ["s.csv"]
+
+
+def test_decimal_commas_are_read_and_kept(run: Run) -> None:
+    rows = [f"{i};{str(p).replace('.', ',')};{y}" for i, (p, y) in enumerate(PAIRS)]
+    Path("comma.csv").write_text("\n".join(["id;score;label", *rows]) + "\n")
+    ended = run("decide", "comma.csv", "--decimal", ",")
+    assert ended.code == 0
+    decided = [line.rsplit(";", 1) for line in ended.out.splitlines()[1:]]
+    assert [row for row, _ in decided] == rows
+    assert [int(label) for _, label in decided] == DECIDED.tolist()
+    assert run("decide", "comma.csv", "--decimal", ",", "-o", "o.parquet").code == 0
+    assert pq.read_table("o.parquet")["score"].to_pylist() == P.tolist()
+    call = ("evaluate", "comma.csv", "--threshold", "0.3", "--json")
+    assert "decimal comma" in run(*call).err
+    score = json.loads(run(*call, "--decimal", ",").out)["score"]
+    assert score == am.evaluate(Y, P >= 0.3, "f1")
+
+
+def test_a_threshold_is_scored(run: Run) -> None:
+    write_csv(label=Y, order=ORDER)
+    for option in ((), ("--score", "score"), ("--group", "order")):
+        groups = {"groups": ORDER, "average": "groups"} if "order" in option else {}
+        ended = run("evaluate", "scores.csv", "--threshold", "0.3", "--json", *option)
+        assert json.loads(ended.out)["score"] == am.evaluate(Y, P >= 0.3, **groups)
+    shown = run("evaluate", "scores.csv", "--threshold", "0.3").out
+    assert "score >= 0.3" in shown
+    assert "(score 'score', label 'label')" in shown
+
+
+def test_no_file_is_offered_that_only_has_the_same_ending(run: Run) -> None:
+    write_csv("logit.csv")
+    assert run("decide", "out.csv").err == "argmetric: out.csv: no such file\n"
+    message = "argmetric: logti.csv: no such file; did you mean 'logit.csv'?\n"
+    assert run("decide", "logti.csv").err == message
+
+
+@pytest.mark.parametrize("option", ["--label", "--target"])
+def test_the_label_has_two_names_where_a_model_learns(run: Run, option: str) -> None:
+    write_csv(bought=Y)
+    for command in ("train", "stream"):
+        ended = run(command, "scores.csv", option, "bough", "--drop", "id")
+        assert ended.code == 1
+        assert "no column 'bough' in scores.csv; did you mean 'bought'?" in ended.err
+    ended = run("stream", "scores.csv", option, "bought", "--drop", "id", "--json")
+    assert json.loads(ended.out)["target"] == "bought"
 
 
 def test_limits_are_whole_numbers_or_percentages(run: Run) -> None:
@@ -308,7 +409,7 @@ def test_bugs_show_a_traceback_only_on_demand(
     ("error", "code", "message"),
     [
         (MemoryError(), 1, "argmetric: not enough memory\n"),
-        (KeyboardInterrupt(), 130, ""),
+        (KeyboardInterrupt(), 130, "argmetric: interrupted\n"),
         (BrokenPipeError(), 141, ""),
     ],
 )
@@ -327,3 +428,35 @@ def test_other_ends(
     monkeypatch.setattr(am, "decide", fail)
     ended = run("decide", "scores.csv")
     assert (ended.code, ended.err) == (code, message)
+
+
+def test_warnings_of_libraries_are_not_shown() -> None:
+    write_csv()
+    code = """
+import sys, warnings
+import numpy as np
+import argmetric as am
+from argmetric._input.likely_slips import warn_user
+from argmetric.cli import main
+
+decide = am.decide
+
+def noisy(*args, **options):
+    np.array([1.0]) / np.array([0.0])
+    warnings.warn("of another package", FutureWarning)
+    warn_user("this is ours: pass `logits`")
+    return decide(*args, **options)
+
+am.decide = noisy
+sys.argv = ["argmetric", *sys.argv[1:]]
+sys.exit(main())
+"""
+    ended = subprocess.run(
+        [sys.executable, "-c", code, "decide", "scores.csv", "-o", "out.csv"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "another package" not in ended.stderr
+    assert "divide by zero" not in ended.stderr
+    assert "argmetric: note: this is ours: pass --logits\n" in ended.stderr

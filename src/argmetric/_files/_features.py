@@ -14,8 +14,9 @@ from argmetric._files._values import (
     _NUMBER,
     _coded,
     _is_numeric,
-    _plain,
+    _number_cells,
     _refuse,
+    _why_no_number,
 )
 from argmetric._input.label_words import NO_LABEL as MISSING
 from argmetric._input.label_words import TRUTHS
@@ -42,7 +43,7 @@ def kind_of(table: Table, name: str) -> Kind:
     """
     import pyarrow as pa
 
-    column = _plain(table, name)
+    column = _number_cells(table, name)
     if column.null_count == len(column):
         return "empty"
     if _is_numeric(column.type):
@@ -66,10 +67,12 @@ def sparse_numbers(table: Table, name: str) -> npt.NDArray[np.float64]:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    column = _plain(table, name)
+    column = _number_cells(table, name)
     if pa.types.is_large_string(column.type):
         is_number, is_missing = _legible(column)
-        _refuse(table, name, ~(is_number | is_missing), "is not a number")
+        bad = ~(is_number | is_missing)
+        if bad.any():
+            _refuse(table, name, bad, _why_no_number(column, bad))
         return _read(table, name, _truths_as_numbers(column), is_missing)
     if not _is_numeric(column.type):
         everything = np.ones(len(column), dtype=np.bool_)

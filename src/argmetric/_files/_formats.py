@@ -43,6 +43,7 @@ UTF8_MARK = b"\xef\xbb\xbf"
 _SNIFFED_BYTES = 65_536
 
 Role = Literal[
+    "decimal",
     "decision_column",
     "drop",
     "encoding",
@@ -62,7 +63,6 @@ Role = Literal[
     "reference_score",
     "resume",
     "score",
-    "target",
     "work_dir",
     "zero_based",
 ]

@@ -44,6 +44,7 @@ def read_table(
     *,
     encoding: str = "utf-8",
     max_line: int = MAX_LINE_BYTES,
+    decimal: str = ".",
 ) -> Table:
     """Read rows from a file, or from standard input for ``"-"``.
 
@@ -59,6 +60,8 @@ def read_table(
         How the text of CSV, TSV and JSONL is written.
     max_line : int, optional
         The longest line of text in bytes.
+    decimal : str, optional
+        The sign before the decimals of numbers in text: a point or a comma.
 
     Returns
     -------
@@ -87,7 +90,7 @@ def read_table(
     table = _parse(data, format, name)
     if table.n_rows == 0:
         raise DataError(f"{name} has no rows")
-    return table
+    return replace(table, decimal=decimal)
 
 
 def _as_utf8(data: bytes, encoding: str, name: str) -> bytes:
@@ -142,8 +145,11 @@ def _similar_file(path: str) -> str:
         siblings = os.listdir(os.path.dirname(path) or ".")
     except OSError:
         return ""
-    similar = get_close_matches(os.path.basename(path), siblings, n=1)
-    return f"; did you mean {similar[0]!r}?" if similar else ""
+    # Without the ending, which makes any two files look alike
+    stems = {os.path.splitext(name)[0]: name for name in sorted(siblings)}
+    stem = os.path.splitext(os.path.basename(path))[0]
+    similar = get_close_matches(stem, stems, n=1, cutoff=0.75)
+    return f"; did you mean {stems[similar[0]]!r}?" if similar else ""
 
 
 def _agreed_format(name: str, format: Format | None, data: bytes) -> Format:
@@ -304,6 +310,7 @@ def read_tables(
     *,
     encoding: str = "utf-8",
     max_line: int = MAX_LINE_BYTES,
+    decimal: str = ".",
     name: str,
 ) -> Table:
     """Read files with the same columns into one table.
@@ -312,7 +319,7 @@ def read_tables(
     ----------
     sources : sequence of str
         The files, in the order of their rows.
-    format, encoding, max_line : optional
+    format, encoding, max_line, decimal : optional
         As for `read_table`.
     name : str
         What messages call all of them.
@@ -324,8 +331,10 @@ def read_tables(
     """
     import pyarrow as pa
 
-    options: dict[str, Any] = {"encoding": encoding, "max_line": max_line}
-    tables = [read_table(one, format, **options) for one in sources]
+    tables = [
+        read_table(one, format, encoding=encoding, max_line=max_line, decimal=decimal)
+        for one in sources
+    ]
     first = tables[0]
     aligned = [_aligned(table, first) for table in tables]
     try:

@@ -34,6 +34,8 @@ class Table:
         The lines of JSONL as they were, so that each can be written back unchanged.
     parts : tuple of (str, int)
         Where the rows are of several files: each of them, and its number of rows.
+    decimal : str
+        The sign before the decimals of numbers in text: a point or a comma.
     """
 
     columns: Any
@@ -42,6 +44,7 @@ class Table:
     delimiter: str = ","
     lines: Any = None
     parts: tuple[tuple[str, int], ...] = ()
+    decimal: str = "."
 
     @property
     def names(self) -> list[str]:

@@ -16,7 +16,15 @@ _TRUTH = r"^(true|false)$"
 _TO_ESCAPE_IN_JSON = r'[\x00-\x1f"\\]'
 
 
-def inferred(table: Any, numeric: frozenset[str]) -> Any:
+def with_decimal_points(column: Any) -> Any:
+    """Return text in which numbers have a point for their decimal comma: 0,5 is 0.5."""
+    pattern = r"^(\s*[+-]?\d*),(\d+([eE][+-]?\d+)?\s*)$"
+    return call(
+        "replace_substring_regex", column, pattern=pattern, replacement=r"\1.\2"
+    )
+
+
+def inferred(table: Any, numeric: frozenset[str], decimal: str = ".") -> Any:
     """Give types to columns of text where no cell loses anything by it.
 
     Parameters
@@ -25,6 +33,8 @@ def inferred(table: Any, numeric: frozenset[str]) -> Any:
         Columns, those of CSV as text.
     numeric : frozenset of str
         Columns that are known to hold numbers, however written.
+    decimal : str, optional
+        The sign before the decimals of numbers: a point or a comma.
 
     Returns
     -------
@@ -38,6 +48,8 @@ def inferred(table: Any, numeric: frozenset[str]) -> Any:
     arrays = []
     for name, column in zip(table.column_names, table.columns, strict=True):
         is_text = pa.types.is_large_string(column.type)
+        if is_text and decimal == ",":
+            column = with_decimal_points(column)
         arrays.append(_inferred_column(column, name in numeric) if is_text else column)
     return pa.Table.from_arrays(arrays, names=table.column_names)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,11 +13,15 @@ import numpy.typing as npt
 from argmetric._files._arrow import call, cast, flat, mask_to_numpy, to_numpy
 from argmetric._files._formats import DataError, marked
 from argmetric._files._table import Table
+from argmetric._files._text import with_decimal_points
 from argmetric._input.validation import check_scores
 
 _NUMBER = r"(?i)^[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|nan|inf|infinity)$"
 _SHOWN_CHARACTERS = 40
 _COUNTED = "rows are counted from 1, without the header"
+_PERCENTAGE = r"^[+-]?\d+([.,]\d+)?\s*%$"
+_DECIMAL_COMMA = r"^[+-]?\d*,\d+([eE][+-]?\d+)?$"
+_GAPS = r"(?i)^(na|n/a|#n/a|null|none|-|\?)$"
 
 
 def numbers(table: Table, name: str) -> npt.NDArray[np.float64]:
@@ -36,19 +41,39 @@ def numbers(table: Table, name: str) -> npt.NDArray[np.float64]:
     """
     import pyarrow as pa
 
-    column = _plain(table, name)
+    column = _number_cells(table, name)
     if column.null_count:
         _refuse(table, name, mask_to_numpy(call("is_null", column)), "is empty")
     if pa.types.is_large_string(column.type):
         column = call("utf8_trim_whitespace", column)
-        legible = mask_to_numpy(call("match_substring_regex", column, pattern=_NUMBER))
-        _refuse(table, name, ~legible, "is not a number")
+        legible = _matches(column, _NUMBER)
+        if not legible.all():
+            _refuse(table, name, ~legible, _why_no_number(column, ~legible))
     elif not _is_numeric(column.type):
         raise DataError(f"{_place(table, name)} holds {column.type}, not numbers")
     # float64 by way of text would be exact for no type but text itself
     values = to_numpy(cast(column, pa.float64(), safe=False), np.float64)
     _refuse(table, name, ~np.isfinite(values), "is not a finite number")
     return values
+
+
+def _matches(column: Any, pattern: str) -> npt.NDArray[np.bool_]:
+    return mask_to_numpy(call("match_substring_regex", column, pattern=pattern))
+
+
+def _why_no_number(column: Any, bad: npt.NDArray[np.bool_]) -> str:
+    """Say what the first bad cell is instead of a number, and what to do about it."""
+    text = str(column[int(np.argmax(bad))].as_py())
+    if not text:
+        return "is empty"
+    if re.match(_PERCENTAGE, text):
+        share = float(text.rstrip("% ").replace(",", ".")) / 100
+        return f"is a percentage; write it as {share:g}"
+    if re.match(_DECIMAL_COMMA, text):
+        return f"has a decimal comma; pass {marked('decimal', ',')}"
+    if re.match(_GAPS, text):
+        return "is a missing value; fill it in or remove the row"
+    return "is not a number"
 
 
 def probabilities(
@@ -153,6 +178,16 @@ def _plain(table: Table, name: str) -> Any:
         column = column.dictionary_decode()
     if pa.types.is_string(column.type) or pa.types.is_string_view(column.type):
         column = cast(column, pa.large_string())
+    return column
+
+
+def _number_cells(table: Table, name: str) -> Any:
+    """Return a plain column; decimal commas are points where they are announced."""
+    import pyarrow as pa
+
+    column = _plain(table, name)
+    if table.decimal == "," and pa.types.is_large_string(column.type):
+        column = with_decimal_points(column)
     return column
 
 

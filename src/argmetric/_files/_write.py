@@ -108,7 +108,9 @@ def _write(
 
 def _typed(table: Table, numeric: frozenset[str]) -> Any:
     is_text = table.format in DELIMITERS
-    return inferred(table.columns, numeric) if is_text else table.columns
+    if not is_text:
+        return table.columns
+    return inferred(table.columns, numeric, table.decimal)
 
 
 def _batches(columns: Any) -> Iterator[list[Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import sys
@@ -10,6 +11,12 @@ from collections.abc import Sequence
 __all__ = ["main"]
 
 _INTERRUPTED = 130  # 128 + SIGINT, as shells have it
+
+
+def _leave() -> None:
+    with contextlib.suppress(OSError):
+        os.write(2, b"argmetric: interrupted\n")
+    os._exit(_INTERRUPTED)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -26,9 +33,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         0 done, 1 failure, 2 wrong usage, 3 gate not met.
     """
     if arguments is None and sys.platform != "win32":
-        # Until there is something to clean up: an import that is interrupted may tell
-        # of it as it likes
-        signal.signal(signal.SIGINT, lambda number, frame: os._exit(_INTERRUPTED))
+        # Until there is something to clean up
+        signal.signal(signal.SIGINT, lambda number, frame: _leave())
     from argmetric.cli._main import run
 
     return run(arguments)

@@ -35,7 +35,7 @@ FIRST_LINES = {
     "the rows.",
     "forecast": "Forecast the score of a decision before its labels are known.",
     "report": "Show a decision: what to expect of it, and what would change it.",
-    "evaluate": "Score a column of decisions against the true labels.",
+    "evaluate": "Score decisions, or one threshold, against the true labels.",
     "tune": "Find the threshold with the best score on labelled rows, and keep it as a "
     "rule.",
     "calibrate": "Check probabilities against labels and fit a map that mends them, or "

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import os
 import re
 import sys
+import warnings
 from typing import TYPE_CHECKING, Any
 
 from argmetric._files import ROLES
@@ -49,6 +51,20 @@ def refuse(why: str, **given: Any) -> None:
 def say(message: str) -> None:
     """Tell something that is not the answer."""
     print(f"argmetric: {message}", file=sys.stderr)
+
+
+def hide_warnings_of_libraries() -> None:
+    """Print the warnings of this package in one line each, and no others."""
+    package = os.path.dirname(os.path.dirname(__file__))
+
+    def show(message: Warning | str, *place: Any, **more: Any) -> None:
+        frame = sys._getframe(1)
+        while frame.f_back and frame.f_code.co_filename == warnings.__file__:
+            frame = frame.f_back
+        if frame.f_code.co_filename.startswith(package):  # what called `warn`
+            say(f"note: {with_flags(' '.join(str(message).split()))}")
+
+    warnings.showwarning = show
 
 
 _FLAGS["output"] = "-o"

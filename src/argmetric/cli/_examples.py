@@ -47,8 +47,8 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
         "argmetric calibrate new.csv --map map.json -o mended.csv",
     ),
     "train": (
-        "argmetric train table.csv --target bought --drop id -o model.skops",
-        "argmetric train table.csv --target bought --model logistic -o model.skops",
+        "argmetric train table.csv --label bought --drop id -o model.skops",
+        "argmetric train table.csv --label bought --model logistic -o model.skops",
     ),
     "predict": (
         "argmetric predict model.skops new.csv -o predicted.csv",
@@ -57,7 +57,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "expect": ("argmetric expect borders.csv guess.csv --utility windowdiff",),
     "stream": (
         "argmetric stream train.svm --metric f1 -o predictions.jsonl",
-        "argmetric stream - --format csv --target y --checkpoint kept --resume",
+        "argmetric stream - --format csv --label y --checkpoint kept --resume",
     ),
     "stream predict": ("argmetric stream predict kept new.csv -o predicted.jsonl",),
     "spans": (

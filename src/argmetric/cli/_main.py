@@ -10,13 +10,9 @@ import signal
 import sys
 from collections.abc import Sequence
 from types import FrameType
-from typing import TYPE_CHECKING
 
 from argmetric import __version__
 from argmetric.cli import _errors as errors
-
-if TYPE_CHECKING:
-    from cyclopts import CycloptsError
 
 _DEBUG_FLAG = "--debug"
 _FORCE_FLAG = "--force"
@@ -34,6 +30,8 @@ def run(arguments: Sequence[str] | None) -> int:
     gc.set_threshold(_KEPT)
     _occupy_closed_streams()
     _prepare_process()
+    if _DEBUG_FLAG not in sys.argv and not _debug_variable_is_set():
+        errors.hide_warnings_of_libraries()
     code = _ended(sys.argv[1:])
     gc.freeze()  # nor when it ends
     return code
@@ -55,10 +53,10 @@ def _ended(tokens: list[str]) -> int:
             raise
         code = errors.PIPE_CLOSED
     except KeyboardInterrupt:
-        code = errors.INTERRUPTED
+        code = _say_interrupted()
     except Exception as error:
         if _interrupts:  # what an import made of it
-            return errors.INTERRUPTED
+            return _say_interrupted()
         if debug:
             import traceback
 
@@ -68,6 +66,12 @@ def _ended(tokens: list[str]) -> int:
             errors.say(message)
     _settle_stdout()
     return code
+
+
+def _say_interrupted() -> int:
+    with contextlib.suppress(OSError):
+        errors.say("interrupted")
+    return errors.INTERRUPTED
 
 
 def _occupy_closed_streams() -> None:
@@ -126,21 +130,22 @@ def _run(tokens: list[str], *, force: bool) -> int:
             result_action="return_value",
         )
     except CycloptsError as error:
-        command = next((token for token in tokens if token in app), "")
-        help_ = " ".join(word for word in ("argmetric", command, "--help") if word)
-        raise errors.UsageError(f"{_parser_message(error)} See {help_}.") from error
+        from argmetric.cli._parsing import message
+
+        help_ = " ".join(["argmetric", *_commands(tokens), "--help"])
+        raise errors.UsageError(f"{message(error)} See {help_}.") from error
     return result if isinstance(result, int) else 0
 
 
-def _parser_message(error: CycloptsError) -> str:
-    from cyclopts import UnusedCliTokensError
+def _commands(tokens: list[str]) -> list[str]:
+    """Return the command that was typed, with the command within it if any."""
+    from argmetric.cli._app import app
 
-    from argmetric.cli._options import unmarked
-
-    if isinstance(error, UnusedCliTokensError) and error.unused_tokens:
-        unused = unmarked(error.unused_tokens[0])
-        return f"One file at a time: what is {unused!r}?"
-    return str(error)
+    first = next((place for place, token in enumerate(tokens) if token in app), None)
+    if first is None:
+        return []
+    typed = tokens[first : first + 2]
+    return typed if len(typed) == 2 and typed[1] in app[typed[0]] else typed[:1]
 
 
 def _explained(error: Exception) -> tuple[int, str]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, ClassVar, cast, get_args
 
 from cyclopts import Parameter
 
 from argmetric.cli import _options as opt
 from argmetric.cli._errors import UsageError
 from argmetric.metrics import Metric, get_metric
+from argmetric.metrics._names import averaged_name
 
 _MAPPED = Parameter(group=opt.CALIBRATION)
 _Pattern = Annotated[str | None, opt.IN_FILE, Parameter(metavar="PATTERN")]
@@ -51,11 +52,12 @@ class Columns:
     format: opt.InputFormat = None
     encoding: opt.InputEncoding = "utf-8"
     max_line: opt.MaxLine = opt.MAX_LINE
+    decimal: opt.Decimal = "."
 
     @property
     def reading(self) -> dict[str, Any]:
-        """How text is to be read, as `read_rows` takes it."""
-        names = ("format", "encoding", "max_line")
+        """How text is read, as `read_rows` takes it."""
+        names = ("format", "encoding", "max_line", "decimal")
         return {name: getattr(self, name) for name in names}
 
 
@@ -84,8 +86,30 @@ class Wide:
         return self.scores is not None
 
 
-def metric_named(name: str, zero_division: opt.ZeroDivision | None) -> Metric:
-    """Return a metric with its convention; an unknown name is wrong usage."""
+def metric_named(
+    name: str, zero_division: opt.ZeroDivision | None, *, several: bool = False
+) -> Metric:
+    """Return a metric with its convention; an unknown name is wrong usage.
+
+    Parameters
+    ----------
+    name, zero_division : str
+        The options.
+    several : bool, optional
+        Whether the command takes rows with several labels.
+    """
+    if averaged := averaged_name(name):
+        metric, average = averaged
+        message = f"--metric {name}: pass --metric {metric}"
+        if average in get_args(opt.WideAverage):
+            message += (
+                f" --average {average}, with --scores 'p_*' for a column per label"
+                if several
+                else f"; with one label there is no {average} average"
+            )
+        elif average == "weighted":
+            message += "; there is no weighted average"
+        raise UsageError(message)
     try:
         chosen = get_metric(name)
         if zero_division is None:
@@ -105,10 +129,11 @@ class Judge:
     ] = None
     average: opt.WideAverageOver = None
     zero_division: opt.ZeroOverZero = None
+    wide: ClassVar[bool] = True  # whether the command takes several labels
 
     def resolved(self) -> Metric:
         """Return the metric with its convention."""
-        return metric_named(self.metric or "f1", self.zero_division)
+        return metric_named(self.metric or "f1", self.zero_division, several=self.wide)
 
     def average_for(self, group: str | None) -> opt.Average | None:
         """Return how groups are averaged, None without groups."""
@@ -138,6 +163,7 @@ class GroupJudge(Judge):
     """What decisions on one column of scores are judged by."""
 
     average: opt.AverageOver = None
+    wide: ClassVar[bool] = False
 
 
 @Parameter(name="*")

@@ -182,6 +182,7 @@ RowsFile = Annotated[
 ]
 MoreFiles = Annotated[FilePath, with_help("More files with the same columns.")]
 Column = Annotated[ColumnName | None, IN_FILE]
+LearnedLabel = Annotated[Column, Parameter(alias="--target")]
 LabelValue = Annotated[str | None, IN_FILE, Parameter(metavar="VALUE")]
 Weight = Annotated[Column, with_help("The column of weights of the rows.")]
 GroupColumn = Annotated[
@@ -230,6 +231,11 @@ MaxLine = Annotated[
     ),
 ]
 MAX_LINE = "64MiB"
+Decimal = Annotated[
+    Literal[".", ","],
+    IN_FILE,
+    with_help("The decimal sign of numbers in text: , reads 0,25 as 0.25."),
+]
 RuleFile = Annotated[
     FilePath | None,
     Parameter(group=RULE),

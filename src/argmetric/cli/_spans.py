@@ -13,7 +13,7 @@ from argmetric._text.corpus.sentences import CorpusFormat, Sentence
 from argmetric.cli import _options as opt
 from argmetric.cli import _report
 from argmetric.cli._errors import UsageError
-from argmetric.cli._option_sets import Judge
+from argmetric.cli._option_sets import GroupJudge
 from argmetric.cli._progress import progress, reading
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def spans(
     """
     if json and output == "-":
         raise UsageError("--json and sentences cannot share standard output: -o FILE")
-    measure = Judge(metric=metric, zero_division=zero_division).resolved()
+    measure = GroupJudge(metric=metric, zero_division=zero_division).resolved()
     options: dict[str, Any] = {"format": format, "labels": labels, "scheme": scheme}
     with reading(file):
         sentences = read_sentences(file, **options)

@@ -58,4 +58,7 @@ def _leave(code: int) -> None:
     remove_unfinished()
     if sys.stderr.isatty():  # a spinner hides it
         os.write(sys.stderr.fileno(), _SHOW_CURSOR)
+    if code == INTERRUPTED:
+        with contextlib.suppress(OSError):
+            os.write(2, b"argmetric: interrupted\n")
     os._exit(code)

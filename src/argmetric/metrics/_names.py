@@ -73,19 +73,40 @@ _PROBABILITIES = {
     *("brier", "d2_log_loss", "d2_brier", "ece", "calibration_error"),
     *("mse", "rmse", "mae", "r2", "mean_squared_error", "mean_absolute_error"),
 }
-_AVERAGED = re.compile(r"(f1|jaccard|precision|recall)_(macro|micro|samples)")
+_AVERAGES = "macro|micro|samples|weighted|binary"
+_AVERAGED = re.compile(rf"(\w+?)_({_AVERAGES})|({_AVERAGES})_(\w+)")
+_OUR_AVERAGES = "macro", "micro", "samples"
+_F_NAMES = "f_score", "fscore", "f_measure", "fmeasure", "f_beta"
+
+
+def averaged_name(name: str) -> tuple[str, str] | None:
+    """Return the metric and the average of a name such as f1_macro; None if it is none.
+
+    Examples
+    --------
+    >>> averaged_name("Macro F1")
+    ('f1', 'macro')
+    """
+    found = _AVERAGED.fullmatch(_snake(name))
+    if found is None:
+        return None
+    metric, average = found[1] or found[4], found[2] or found[3]
+    metric = metric.removesuffix("_score")
+    return (metric, average) if ALIASES.get(metric, metric) in NAMED else None
+
+
+def _snake(name: str) -> str:
+    return re.sub(r"[\s-]+", "_", name.strip().lower())
 
 
 def refuse_foreign_name(name: str) -> None:
     """Refuse the name of a score that has no labels to choose, or of an average."""
-    plain = re.sub(r"[\s-]+", "_", name.strip().lower()).removeprefix("neg_")
+    plain = _snake(name).removeprefix("neg_")
     refuse_ranking(re.sub(r"_(ovr|ovo)(_weighted)?$", "", plain), name)
-    averaged = _AVERAGED.fullmatch(plain)
-    if averaged:
-        raise ValueError(
-            f"unknown metric {name!r}: pass metric={averaged[1]!r} and "
-            f"average={averaged[2]!r}"
-        )
+    if averaged := averaged_name(name):
+        metric, average = averaged
+        how = f" and average={average!r}" if average in _OUR_AVERAGES else ""
+        raise ValueError(f"unknown metric {name!r}: pass metric={metric!r}{how}")
 
 
 def refuse_ranking(plain: str, name: str) -> None:
@@ -199,7 +220,12 @@ def _from_name(name: str) -> Metric:
     refuse_foreign_name(name)
     import difflib  # for what is misspelt alone
 
-    near = difflib.get_close_matches(key, [*NAMED, *ALIASES], n=3, cutoff=0.5)
+    stem = key.removesuffix("_score")
+    near = difflib.get_close_matches(stem, [*NAMED, *ALIASES], n=3, cutoff=0.7)
+    if stem in NAMED:
+        near = [stem]
+    elif stem == "fbeta" or key in _F_NAMES:
+        near = ["f1", "f2", "f0.5"]
     hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else "."
     raise ValueError(
         f"unknown metric {shown(name)}{hint} Known names: {', '.join(NAMED)}, "

@@ -37,12 +37,12 @@ def chosen_columns(
         request.target,
         LABEL_NAMES,
         what="label",
-        role="target",
+        role="label",
         taken=dropped,
     )
     if target in dropped:
         raise DataError(
-            f"{marked('drop')} and {marked('target')} both name column {target!r}"
+            f"{marked('drop')} and {marked('label')} both name column {target!r}"
         )
     features = [name for name in names if name != target and name not in dropped]
     for name in features:

@@ -205,7 +205,7 @@ def _check_request(kind: RowFormat, request: Request) -> None:
             raise DataError(f"{marked('zero_based')} is for svmlight, not for {kind}")
     elif request.target is not None or request.drop:
         raise DataError(
-            f"svmlight has no columns: {marked('target')} and {marked('drop')} are not "
+            f"svmlight has no columns: {marked('label')} and {marked('drop')} are not "
             "for it"
         )
     if request.hash_bits is not None and kind not in ("svmlight", "jsonl"):

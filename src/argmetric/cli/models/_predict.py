@@ -40,6 +40,7 @@ def predict(
     format: opt.InputFormat = None,
     encoding: opt.InputEncoding = "utf-8",
     max_line: opt.MaxLine = opt.MAX_LINE,
+    decimal: opt.Decimal = ".",
     average: opt.AverageOver = None,
     joint: Annotated[bool, opt.Flag, Parameter(group=opt.METRIC)] = False,
     max_positives: Annotated[
@@ -94,7 +95,7 @@ def predict(
         raise UsageError("--score-column and --decision-column must differ")
     with reading(model):
         saved = load_model(model)
-    table = read_rows(source, format, encoding, max_line)
+    table = read_rows(source, format, encoding, max_line, decimal)
     check_columns(table, saved.features)
     groups = load_groups(table, Columns(group=group), judge)
     new = {score_column: "--score-column", decision_column: "--decision-column"}

@@ -51,7 +51,7 @@ def train(
     file: opt.RowsFile,
     /,
     *more: opt.MoreFiles,
-    target: opt.Column = None,
+    label: opt.LearnedLabel = None,
     pos_label: opt.PosLabel = None,
     drop: opt.Drop = None,
     group: Annotated[
@@ -66,6 +66,7 @@ def train(
     format: opt.InputFormat = None,
     encoding: opt.InputEncoding = "utf-8",
     max_line: opt.MaxLine = opt.MAX_LINE,
+    decimal: opt.Decimal = ".",
     judge: GroupJudge = DEFAULT_GROUP_JUDGE,
     route: Annotated[
         Literal["tune", "decide", "half", "auto"], Parameter(group=opt.METRIC)
@@ -94,7 +95,7 @@ def train(
 
     Parameters
     ----------
-    target
+    label
         The column to predict: 0 and 1, true and false, or two values with --pos-label.
         By default the one called label, y, y_true or target.
     route
@@ -119,12 +120,12 @@ def train(
     if output is not None:
         refuse_bad_target(output)
         skops_io()
-    table = read_rows(source, format, encoding, max_line)
+    table = read_rows(source, format, encoding, max_line, decimal)
     dropped = [files.named_column(table, name) for name in drop or []]
-    label = find_label(table, target, taken=[group, weight, *dropped], role="target")
-    refuse_shared(target=label, group=group, weight=weight)
+    label = find_label(table, label, taken=[group, weight, *dropped])
+    refuse_shared(label=label, group=group, weight=weight)
     if label in dropped:
-        raise UsageError(f"--drop and --target both name column {label!r}")
+        raise UsageError(f"--drop and --label both name column {label!r}")
     y, positive = files.classes(table, label, pos_label)
     groups = load_groups(table, Columns(group=group), judge)
     weights = load_weights(table, weight)

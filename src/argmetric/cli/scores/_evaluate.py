@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+from cyclopts import Parameter
 
 from argmetric import _files as files
 from argmetric._input.label_words import Spelled
@@ -16,6 +17,7 @@ from argmetric.cli._errors import UsageError, gate, refuse
 from argmetric.cli._progress import progress
 from argmetric.cli.scores._load import (
     GroupColumns,
+    find_score,
     grouping,
     load_decisions,
     load_groups,
@@ -41,11 +43,14 @@ def evaluate(
     judge: sets.Judge = sets.DEFAULT_JUDGE,
     decision_column: opt.Decisions = None,
     score: opt.Column = None,
+    threshold: Annotated[
+        float | None, Parameter(group=opt.RULE, validator=opt.FINITE)
+    ] = None,
     fail_under: opt.FailUnder = None,
     json: opt.Json = False,
     pieces: GroupedPieces = NO_GROUPED_PIECES,
 ) -> int:
-    """Score a column of decisions against the true labels.
+    """Score decisions, or one threshold, against the true labels.
 
     The answer goes to standard output. With --labels 'y_*' rows have several labels;
     --decision-column is then a pattern too, by default 'decision_*'. A folder or a
@@ -57,20 +62,33 @@ def evaluate(
     score
         The column of probabilities behind the decisions: a note tells where the score
         that they led to expect is not the one that came true.
+    threshold
+        Score the rule "score >= threshold" instead of a column of decisions; --score
+        names the column of scores.
     """
-    source = gathered(file, more)
+    if threshold is not None and decision_column is not None:
+        raise UsageError("--threshold and --decision-column exclude each other")
+    source = gathered(file, more, writes=False)
     several = wide.labels is not None
     if several:
         from argmetric.cli.scores import _wide
 
-        given = {"score": score, "label": columns.label, "group": columns.group}
+        given: dict[str, Any] = {
+            "score": score,
+            "label": columns.label,
+            "group": columns.group,
+            "threshold": threshold is not None,
+        }
         refuse(_wide.ONE_COLUMN, **given)
     elif wide.scores is not None:
         raise UsageError("--scores goes with --labels: pass the pattern of both")
     metric = judge.resolved()
     average = None if several else judge.average_for(columns.group)
     if pieces.asked_for(source):
-        refuse(IN_MEMORY, labels=several, format=columns.format, score=score)
+        cut = threshold is not None
+        refuse(
+            IN_MEMORY, labels=several, format=columns.format, score=score, threshold=cut
+        )
         summary = _in_pieces(source, columns, decision_column, metric, average, pieces)
         return _told(summary, metric, fail_under, json=json)
     if several:
@@ -78,17 +96,26 @@ def evaluate(
             source, wide, columns, judge, decision_column, fail_under, json=json
         )
     table = read_rows(source, **columns.reading)
-    decision, predicted = load_decisions(table, decision_column, columns.pos_label)
+    if threshold is None:
+        decision, predicted = load_decisions(table, decision_column, columns.pos_label)
+        used = {"decision": decision}
+    else:
+        found = sets.Scores(score=score)
+        decision = find_score(table, found, taken=[columns.group, columns.label])
+        cut_off = files.numbers(table, decision) >= threshold
+        predicted, used = cut_off.astype(np.int64), {"score": decision}
     groups = load_groups(table, columns, judge)
     taken = [name for name in (decision, columns.group) if name is not None]
     label, y = load_labels(table, columns, taken=taken)
-    refuse_shared(decision_column=decision, label=label, group=columns.group)
+    role = "decision_column" if threshold is None else "score"
+    refuse_shared(**{role: decision}, label=label, group=columns.group)
     p = None
-    if score is not None:
+    if score is not None and threshold is None:
         p = files.probabilities(table, files.named_column(table, score))
     real, notes = _scored(table, y, predicted, p, metric, **grouping(groups))
     summary = {
-        **_report.described(table, metric, groups, decision=decision, label=label),
+        **_report.described(table, metric, groups, **used, label=label),
+        **({} if threshold is None else {"threshold": threshold}),
         "score": real,
         "notes": notes,
         "counts": _report.confusion(y, predicted),
@@ -191,7 +218,10 @@ def _facts(summary: _report.Values) -> _report.Facts:
     asked = _report.asked
     if "by_label" in summary:
         from argmetric.cli.scores._wide_summary import wide_asked as asked
-    facts = [*asked(summary), ("counts", _report.counts(summary["counts"]))]
+    facts = [*asked(summary)]
+    if (threshold := summary.get("threshold")) is not None:
+        facts.append(("rule", f"{summary['columns']['score']} >= {threshold:g}"))
+    facts.append(("counts", _report.counts(summary["counts"])))
     if empty := summary.get("groups_without_positives"):
         facts.append(("empty", f"{_report.count(empty, 'group')} without a positive"))
     return [*facts, ("score", _report.number(summary["score"]))]

@@ -98,7 +98,7 @@ def forecast(
         What --fail-under judges: the mean of the forecast, or the worse end of its
         interval.
     """
-    source = gathered(file, more)
+    source = gathered(file, more, writes=False)
     _refuse_two(decision_column=decision_column, threshold=threshold, rule=rule)
     recalibration.check(prior)
     if pieces.asked_for(source):

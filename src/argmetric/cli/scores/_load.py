@@ -157,6 +157,7 @@ def read_rows(
     format: files.Format | None = None,
     encoding: str = "utf-8",
     max_line: str = MAX_LINE,
+    decimal: str = ".",
 ) -> files.Table:
     """Read rows of one file, or of several, with a sign of life."""
     check_encoding(encoding)
@@ -164,7 +165,7 @@ def read_rows(
         most = check_bytes(max_line, "--max-line")
     except ValueError as error:
         raise UsageError(str(error)) from None
-    how: dict[str, Any] = {"encoding": encoding, "max_line": most}
+    how: dict[str, Any] = {"encoding": encoding, "max_line": most, "decimal": decimal}
     paths, name = listed(source), shown_input(source)
     with reading(name):
         if len(paths) == 1:
@@ -221,14 +222,25 @@ def find_score(
     role: files.Role = "score",
 ) -> str:
     """Return the column of scores."""
+    defaults = files.SCORE_NAMES + (files.LOGIT_NAMES if scores.logits else ())
+    used = [name for name in taken if name is not None]
+    if scores.score is None and not files.default_columns(table, defaults, taken=used):
+        _refuse_several_scores(table)
     return files.find_column(
-        table,
-        scores.score,
-        files.SCORE_NAMES + (files.LOGIT_NAMES if scores.logits else ()),
-        what="score",
-        role=role,
-        taken=[name for name in taken if name is not None],
+        table, scores.score, defaults, what="score", role=role, taken=used
     )
+
+
+def _refuse_several_scores(table: files.Table) -> None:
+    """Refuse columns such as p_0, p_1, p_2 where one column of scores is read."""
+    for stem in files.SCORE_NAMES:
+        alike = [name for name in table.names if name.lower().startswith(f"{stem}_")]
+        if len(alike) > 1:
+            raise files.DataError(
+                f"{table.source} has {len(alike)} columns of scores, {alike[0]} to "
+                f"{alike[-1]}: decide, forecast and tune take several labels with "
+                f"--scores '{alike[0][: len(stem) + 1]}*'; --score COLUMN takes one"
+            )
 
 
 def load_groups(
@@ -300,7 +312,7 @@ def find_label(
         table,
         name,
         files.LABEL_NAMES,
-        what="target" if role == "target" else "label",
+        what="label",
         role=role,
         taken=[one for one in taken if one is not None],
     )

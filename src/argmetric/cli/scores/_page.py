@@ -45,6 +45,7 @@ def report(
     format: Annotated[Form | None, Parameter(group=opt.OUTPUT)] = None,
     encoding: opt.InputEncoding = "utf-8",
     max_line: opt.MaxLine = opt.MAX_LINE,
+    decimal: opt.Decimal = ".",
 ) -> int:
     """Show a decision: what to expect of it, and what would change it.
 
@@ -83,6 +84,7 @@ def report(
         format=input_format,
         encoding=encoding,
         max_line=max_line,
+        decimal=decimal,
     )
     shared = recalibration.reference is not None
     batch = load_batch(source, scores, columns, judge, shared=shared)

@@ -21,7 +21,7 @@ COLUMNAR = (".parquet", ".pq", ".arrow", ".feather", ".ipc")
 Input = str | tuple[str, ...]
 
 
-def gathered(file: str, more: Sequence[str]) -> Input:
+def gathered(file: str, more: Sequence[str], *, writes: bool = True) -> Input:
     """Return what was given as one input.
 
     Files of text are listed, those of a pattern in the order of their names. What is
@@ -33,8 +33,13 @@ def gathered(file: str, more: Sequence[str]) -> Input:
         A file, a pattern, a folder, an address, or ``"-"``.
     more : sequence of str
         Others of them.
+    writes : bool, optional
+        Whether the command has an option ``-o``.
     """
     given = (file, *more)
+    for path in more:
+        if writes and not (in_pieces(path) or "-" in given or glob.has_magic(path)):
+            _refuse_output_among_inputs(path)
     if "-" in given and more:
         raise UsageError("- is standard input, which goes alone: leave the files out")
     found = [path for one in given for path in _expanded(one)]
@@ -47,6 +52,15 @@ def gathered(file: str, more: Sequence[str]) -> Input:
             f"{columnar[0]} and {other} cannot be read together: pass files of one kind"
         )
     return file if not more else given
+
+
+def _refuse_output_among_inputs(path: str) -> None:
+    """Refuse a second file that is not there: it may be meant as the output."""
+    if not os.path.lexists(path):
+        raise files.DataError(
+            f"{path}: no such file; every file named is read: to write to it, pass "
+            f"-o {path}"
+        )
 
 
 def listed(source: Input) -> tuple[str, ...]:

@@ -70,9 +70,10 @@ def _load(path: str) -> object:
         raise files.DataError(f"cannot read {path}: {error.strerror}") from None
     except (ValueError, TypeError, KeyError) as error:
         reason = str(error).removeprefix(f"{path}: ")
+        reason = reason.removeprefix(f"{path} is no rule: ")
         reason = reason.removeprefix(f"{path} is no rule, or ")
         raise files.DataError(
-            f"{path} is not a rule of argmetric tune: {reason}"
+            f"{path} is not a rule: {reason}; argmetric tune -o rule.json writes rules"
         ) from None
 
 

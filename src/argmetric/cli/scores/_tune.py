@@ -108,7 +108,10 @@ def tune(
     """
     source = gathered(file, more)
     cost = _cost(cost_fp, cost_fn, metric)
-    metrics = [sets.metric_named(name, zero_division) for name in metric or ["f1"]]
+    metrics = [
+        sets.metric_named(name, zero_division, several=True)
+        for name in metric or ["f1"]
+    ]
     names = [one.name for one in metrics] if not cost else ["cost"]
     targets, reports = (_targets(path, names) for path in (output, report))
     for path in reports:

@@ -57,7 +57,7 @@ def stream_rows(
     *,
     metric: opt.MetricName = "f1",
     zero_division: opt.ZeroOverZero = None,
-    target: opt.Column = None,
+    label: opt.LearnedLabel = None,
     pos_label: opt.LabelValue = None,
     neg_label: opt.LabelValue = None,
     one_vs_rest: Annotated[bool, opt.Flag, opt.IN_FILE] = False,
@@ -102,7 +102,7 @@ def stream_rows(
     ----------
     file
         Rows of libsvm (svmlight) text, CSV, TSV, JSONL or Parquet; - is standard input.
-    target
+    label
         The column, or key, of the labels. By default the one called label, y, y_true or
         target. libsvm has labels of its own.
     pos_label
@@ -157,7 +157,7 @@ def stream_rows(
     configuration: dict[str, Any] = {
         "metric": judge.name,
         "zero_division": str(judge.zero_division),
-        "target": target,
+        "target": label,
         "pos_label": pos_label,
         "neg_label": neg_label,
         "one_vs_rest": one_vs_rest,
@@ -173,7 +173,7 @@ def stream_rows(
         "output": output is not None,
     }
     request = blocks.Request(
-        target,
+        label,
         tuple(drop or ()),
         features,
         hash_bits,

@@ -23,6 +23,11 @@ _HINT = "the last column is predicted, the one before it gold"
 _CONVERTED = "gold: read as B-X (IOB1 becomes IOB2)"
 _LOOSE = "no chunk strictly, one for conlleval"
 _SHOWN = 10  # labels in a note
+# The phrases of CoNLL-2000; spans of any other type are named entities
+_CHUNK_TYPES = {
+    *("NP", "VP", "PP", "ADVP", "ADJP", "SBAR", "PRT", "CONJP", "INTJ", "LST", "UCP")
+}
+_CALLED = {"chunk": "chunks", "joint": "chunks", "ner": "entities"}
 _SHARES: tuple[Literal["precision", "recall", "f1"], ...] = "precision", "recall", "f1"
 _COUNTS: tuple[Literal["correct", "gold", "predicted"], ...] = (
     "correct",
@@ -108,7 +113,8 @@ def evaluate(
     if chunks is None:
         return gate(same["accuracy"], fail_under, get_metric("accuracy"), "accuracy")
     strict = chunks["strict"]["f1"]
-    return gate(strict, fail_under, get_metric("f1"), "the strict F1 of chunks")
+    judged = f"the strict F1 of {_CALLED[kind]}"
+    return gate(strict, fail_under, get_metric("f1"), judged)
 
 
 def _save_report(
@@ -123,13 +129,18 @@ def _save_report(
     sentences = ("Sentences without a mistake", whole, "")
     facts = [accuracy, sentences]
     if strict is not None:
-        found = f"{strict['correct']:,} of {strict['gold']:,} chunks are found"
-        facts.insert(0, ("F1 of chunks", _report.number(strict["f1"]), found))
+        called = _CALLED[summary["task"]]
+        found = f"{strict['correct']:,} of {strict['gold']:,} {called} are found"
+        facts.insert(0, (f"F1 of {called}", _report.number(strict["f1"]), found))
     page = summarize_tags(
         text,
         text.columns[gold],
         text.columns[-1],
-        metric="accuracy" if strict is None else "the strict F1 of chunks",
+        metric=(
+            "accuracy"
+            if strict is None
+            else f"the strict F1 of {_CALLED[summary['task']]}"
+        ),
         facts=facts,
         types=[
             (name, *_cells(scores["strict"])) for name, scores in (types or {}).items()
@@ -151,7 +162,13 @@ def _looks(text: ColumnFile) -> TagTask:
     outside = set().union(*text.columns[-2:]) == {"O"}
     if text.width >= 5 and like[-4:] == [False, True, False, True]:
         return "joint"
-    return "chunk" if any(like[-2:]) or outside else "pos"
+    if not (any(like[-2:]) or outside):
+        return "pos"
+    labels = set().union(
+        *(c for c, is_like in zip(text.columns[-2:], like[-2:], strict=True) if is_like)
+    )
+    types = {label.partition("-")[2] for label in labels} - {""}
+    return "chunk" if types <= _CHUNK_TYPES else "ner"
 
 
 def _accuracy(
