@@ -40,7 +40,7 @@ def test_decide_summary(run: Run) -> None:
         "metric f1; an empty answer that is right counts 0",
         f"positives {d.n_positives} ({100 * d.n_positives / N:.1f} % of the rows)",
         f"expected {d.expected:.4f}, 90 % interval {low:.4f} to {high:.4f}",
-        f"real score {am.evaluate(Y, d.labels):.4f}",
+        f"actual score {am.evaluate(Y, d.labels):.4f}",
         f"{d.best_cut.n_positives} "
         f"{d.best_cut.expected:.4f} {am.evaluate(Y, best):.4f}",
         f"cut at 0.5: score >= 0.5 {half.sum()} "
@@ -261,7 +261,7 @@ def test_a_positive_label_for_a_reference_is_no_reason_to_fail(run: Run) -> None
     ended = run("decide", "scores.csv", *past)
     assert ended.code == 0
     assert "label 'label'" in ended.err
-    assert "real score" in ended.err
+    assert "actual score" in ended.err
 
 
 def test_known_labels_and_decisions_may_all_be_negative(run: Run) -> None:
@@ -504,7 +504,7 @@ def test_demo(run: Run) -> None:
         "0/0 = 0",
         "0/0 = 1",
         "cut at 0.5",
-        "came true",
+        "actual",
         "interval",
         "assumes",
     ):

@@ -68,8 +68,8 @@ def test_tune_writes_the_rule_of_the_function(run: Run) -> None:
         "metric f1 rule p >= ",
         f"score {rule.score:.4f} on these rows, "
         f"{100 * rule.positive_rate:.1f} % of them chosen",
-        f"other rows {rule.out_of_fold_score:.4f} "
-        f"(tuning flatters by {rule.optimism:.4f}), "
+        f"new rows {rule.out_of_fold_score:.4f} "
+        f"(tuning overstates by {rule.optimism:.4f}), "
         f"90 % interval {low:.4f} to {high:.4f}",
         f"as good any threshold in ({rule.plateau[0]:.4g}, {rule.plateau[1]:.4g}]",
         "written: rule.json",
@@ -425,8 +425,8 @@ def test_calibrate_prints_the_check(run: Run) -> None:
     assert (ended.code, ended.err) == (0, "")
     shown = words(ended.out)
     for line in (
-        f"fit to decide with? {check.fit_to_decide}: ",
-        f"fit to forecast with? {check.fit_to_forecast}: ",
+        f"decide with p? {check.fit_to_decide}: ",
+        f"forecast with p? {check.fit_to_forecast}: ",
         f"decide, as it stands {check.score_as_is:.4f}, expected {check.expected:.4f}",
         f"decide, recalibrated {check.score_recalibrated:.4f}, expected ",
         "one tuned cut 0.",

@@ -142,8 +142,8 @@ def test_text_is_read_as_the_nearest_float() -> None:
     ("values", "problem"),
     [
         (["0.5", "x1", "y"], "row 2: 'x1' is not a number (2 such rows)"),
-        (["0.5", "0,5"], "row 2: '0,5' is not a number"),
-        (["", "1"], "row 1: is not a number"),
+        (["0.5", "0,5"], "row 2: '0,5' has a decimal comma; pass `decimal=,`"),
+        (["", "1"], "row 1: is empty"),
         ([0.5, None], "row 2: is empty"),
         ([0.5, float("nan")], "row 2: nan is not a finite number"),
         (["inf", "1"], "row 1: 'inf' is not a finite number"),

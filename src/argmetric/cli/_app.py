@@ -53,7 +53,8 @@ FIRST_LINES = {
     "papers": "Run what the five papers claim, and see whether it is so.",
     "metrics": "List the metrics: formulas, what an empty answer counts, how they are "
     "computed.",
-    "demo": "Decide and forecast on generated data, then look at what came true.",
+    "demo": "Decide and forecast on generated data, then compare with the actual "
+    "score.",
     "--install-completion": "Let the shell complete commands, options and their "
     "values.",
 }

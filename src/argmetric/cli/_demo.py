@@ -45,10 +45,10 @@ class Shop(NamedTuple):
 
 
 def demo(*, report: ReportTarget = None) -> int:
-    """Decide and forecast on generated data, then look at what came true.
+    """Decide and forecast on generated data, then compare with the actual score.
 
-    Orders of a shop, with the probability that each item is bought again. Nothing is
-    downloaded, and nothing is written but a report that is asked for.
+    The data are orders of a shop, with the probability that each item is bought again.
+    Nothing is downloaded; a file is written only with --report.
     """
     if report is not None:
         require(report)
@@ -68,7 +68,7 @@ def demo(*, report: ReportTarget = None) -> int:
         page.save(report)
         where = Path(report).resolve()
         _report.print_notes(target, "\nwritten", [f"{where} (open it in a browser)"])
-    _report.print_notes(target, "\nnow yours", [yours])
+    _report.print_notes(target, "\nnext", [yours])
     return DONE
 
 
@@ -92,7 +92,7 @@ def _show_one_cut_for_all(target: Console, shop: Shop) -> None:
         [
             ("data", f"{shop.p.size} items in {_ORDERS} orders, with p(bought again)"),
             ("best", "the k most probable items; the exact E[F1] says which k"),
-            ("redraws", "the mean score where the labels are drawn anew"),
+            ("redraws", "the mean score over newly drawn labels"),
         ],
     )
     _print_rules(target, shop, decide(shop.p, "f1"))
@@ -103,7 +103,7 @@ def _show_orders(target: Console, shop: Shop, zero_division: float, title: str) 
     sizes = np.bincount(shop.order, weights=np.asarray(decision.labels))
     facts = [
         ("decided", f"order by order: {int(sizes.min())} to {int(sizes.max())} items"),
-        ("nothing", f"is the answer for {int((sizes == 0).sum())} of {_ORDERS} orders"),
+        ("empty", f"{int((sizes == 0).sum())} of {_ORDERS} orders get no item"),
     ]
     target.print()
     _report.print_facts(target, title, facts)
@@ -148,14 +148,14 @@ def _print_rules(
         scores = (expected, float(np.mean(others)), real)
         came[rule] = real
         rows.append([rule, str(int(labels.sum())), *map(_report.number, scores)])
-    header = ["rule", "positives", "expected", f"{_REDRAWS} redraws", "came true"]
+    header = ["rule", "positives", "expected", f"{_REDRAWS} redraws", "actual"]
     _report.print_table(target, header, rows)
     own, *cuts = came
     lucky = [rule for rule in cuts if came[rule] > came[own]]
     if lucky:
         luck = (
-            f"{' and '.join(lucky)} came out better this once, by luck; over the "
-            "redraws it is the other way round"
+            f"{' and '.join(lucky)} scored higher on this one draw by luck; over the "
+            "redraws argmetric decide scores higher"
         )
         _report.print_notes(target, "note", [luck])
 
@@ -179,7 +179,7 @@ def _show_one_order(target: Console, shop: Shop) -> None:
     ]
     target.print()
     _report.print_facts(target, title, [])
-    header = ["p", *(f"0/0 = {zd:g}" for zd, _ in _CONVENTIONS), "came true"]
+    header = ["p", *(f"0/0 = {zd:g}" for zd, _ in _CONVENTIONS), "actual"]
     _report.print_table(target, header, table)
 
 
@@ -217,7 +217,7 @@ def _show_forecast(target: Console, shop: Shop) -> None:
         [
             ("forecast", f"{expected.mean:.4f}, 90 % interval {low:.4f} to {high:.4f}"),
             ("", _histogram(expected)),
-            ("came true", f"{real:.4f}, {inside} the interval"),
+            ("actual", f"{real:.4f}, {inside} the interval"),
         ],
     )
     _report.print_notes(target, "assumes", expected.assumptions)

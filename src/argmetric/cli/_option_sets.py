@@ -42,7 +42,7 @@ class Columns:
     Parameters
     ----------
     label
-        The column of true labels, for the real score. By default the one called
+        The column of true labels, for the actual score. By default the one called
         label, y, y_true or target.
     """
 

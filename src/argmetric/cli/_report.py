@@ -123,7 +123,7 @@ def confusion(true: npt.NDArray[Any], predicted: npt.NDArray[Any]) -> Values:
 
 
 def surprises(forecast: Forecast, real: float | None) -> list[str]:
-    """Return a note where the interval does not hold the real score."""
+    """Return a note where the interval does not contain the actual score."""
     said = None if real is None else forecast.surprise(real)
     if said is None:
         return []
@@ -336,7 +336,7 @@ def positives(summary: Values) -> tuple[str, str]:
 def real(summary: Values) -> Facts:
     """Return the line on the score by the labels, none without labels."""
     score = summary["real"]
-    return [] if score is None else [("real score", number(score))]
+    return [] if score is None else [("actual score", number(score))]
 
 
 def share(forecast: Values) -> Facts:

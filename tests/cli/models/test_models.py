@@ -105,7 +105,7 @@ def test_train_summary(run: Run) -> None:
         f"classes positive 1 ({100 * Y.mean():.1f} % of the rows), else 0",
         "rule model score >= ",
         "on held-out rows",
-        "other rows ",
+        "new rows ",
         "note: left out 'id': every word in it is different",
         "note: the model is not kept: pass -o FILE",
     ):
@@ -128,7 +128,7 @@ def test_words_groups_and_weights(run: Run) -> None:
     assert set(decided) <= {"spam", "ham"}
     chosen = np.array(decided) == "spam"
     how: dict[str, Any] = {"groups": GROUP, "average": "groups", "zero_division": 1.0}
-    assert f"real score {am.evaluate(Y, chosen, 'f1', **how):.4f}" in words(ended.err)
+    assert f"actual score {am.evaluate(Y, chosen, 'f1', **how):.4f}" in words(ended.err)
     f = model_of("m.skops", "d.csv").forecast(chosen, groups=GROUP, average="groups")
     assert f"expected {f.mean:.4f}" in words(ended.err)
 
@@ -153,8 +153,8 @@ def test_weights_reach_the_model(run: Run) -> None:
         (["--target", "city"], 1, "labels have two values"),
         (["--target", "city", "--pos-label", "Rome"], 1, "labels have two values"),
         (["--drop", "incom"], 1, "no column 'incom' in data.csv; did you mean"),
-        (["--drop", "y", "--target", "y"], 2, "--drop and --target both name"),
-        (["--weight", "y", "--target", "y"], 2, "--target and --weight both name"),
+        (["--drop", "y", "--target", "y"], 2, "--drop and --label both name"),
+        (["--weight", "y", "--target", "y"], 2, "--label and --weight both name"),
         (["--weight", "city"], 1, "column 'city', row 1: "),
         (["--model", "magic"], 2, 'Invalid value "magic" for --model'),
         (["--metric", "jacard"], 2, "unknown metric 'jacard'; did you mean"),
@@ -216,7 +216,7 @@ def test_predict_summary(run: Run, kind: str) -> None:
         f"model {kind}.skops",
         f"positives {int(decided.sum())} (",
         f"expected {f.mean:.4f}, 90 % interval {low:.4f} to {high:.4f}",
-        f"real score {am.evaluate(Y, decided):.4f}",
+        f"actual score {am.evaluate(Y, decided):.4f}",
         "assumes: probabilities recalibrated by spline on 160 labelled rows",
         "written: out.jsonl",
     ):

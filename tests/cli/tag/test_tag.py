@@ -50,7 +50,7 @@ def test_train_predict_evaluate(run: Run) -> None:
 
     ended = run("evaluate", "out.txt")
     assert (ended.code, ended.err) == (0, "")
-    assert "task       chunk, by the look of the labels" in ended.out
+    assert "task       chunk, guessed from the labels" in ended.out
     assert "note" not in ended.out
 
 
@@ -223,7 +223,7 @@ def test_joint(run: Run, models: Path) -> None:
     assert "added      columns 4 and 5" in ended.err
     assert read("out.txt") == columns(TEST, 0, 1, 2, 1, 2)
     ended = run("evaluate", "out.txt")
-    assert "task       joint, by the look" in ended.out
+    assert "task       joint, guessed from" in ended.out
     assert "columns    3 gold, 5 predicted" in ended.out
     assert "tags       1.0000" in ended.out
     assert "labels     1.0000" in ended.out

@@ -70,7 +70,7 @@ def predict(
     probability of the positive class and the decision added. Columns are found by
     name, in any order; words that the model has not seen are no reason to fail. A
     summary goes to standard error: the positives chosen, the score to expect with its
-    interval and assumptions, and the real score where the target is known.
+    interval and assumptions, and the actual score where labels are known.
 
     Parameters
     ----------

@@ -282,8 +282,8 @@ def _check_facts(summary: _report.Values, check: CalibrationCheck) -> _report.Fa
     return [
         *_report.asked(summary),
         ("truth", f"{check.n_positives:,} positive ({100 * share:.1f} % of the rows)"),
-        ("fit to decide with?", f"{check.fit_to_decide}: {decides}"),
-        ("fit to forecast with?", f"{check.fit_to_forecast}: {forecasts}"),
+        ("decide with p?", f"{check.fit_to_decide}: {decides}"),
+        ("forecast with p?", f"{check.fit_to_forecast}: {forecasts}"),
         *(
             (one.words, _scored(one, expected.get(one.name), check._mark(one)))
             for one in check.routes

@@ -68,7 +68,7 @@ def decide(
     The rows come out as they went in, in the same order, with a column of 0 and 1
     added. A summary goes to standard error: what was asked, the positives chosen, the
     score to expect with its interval and its assumptions, what a cut at 0.5 and the
-    best single cut would score, and the real score where labels are known.
+    best single cut would score, and the actual score where labels are known.
 
     With --rule each row is decided by itself, by a rule of `argmetric tune`. With
     --scores 'p_*' rows have several labels, each with a column of decisions.
@@ -337,7 +337,8 @@ def cut_table(summary: Values) -> _report.Table:
         [rule, f"{cut['positives']:,}", *(_report.number(cut[key]) for key in shown)]
         for rule, cut in rows
     ]
-    return ["rule", "positives", *shown], table
+    names = ["actual" if key == "real" else key for key in shown]
+    return ["rule", "positives", *names], table
 
 
 def _threshold(summary: Values) -> str:

@@ -129,7 +129,7 @@ def rule_facts(values: Values, *, rows: str = "these rows") -> list[tuple[str, s
     facts = [("rule", f"{values['rule']} is positive{_labels(values)}")]
     facts.append(("score", f"{number(values['score'])} on {rows}{_share(values)}"))
     if _is_known(values["out_of_fold_score"]):
-        facts.append(("other rows", _other_rows(values)))
+        facts.append(("new rows", _new_rows(values)))
     if (best := values["threshold_interval"]) is not None:
         facts.append(("best cut", _interval(values, best, _digits)))
     if (plateau := values["plateau"]) is not None:
@@ -148,7 +148,7 @@ def rule_facts(values: Values, *, rows: str = "these rows") -> list[tuple[str, s
 
 
 def rule_row(values: Values) -> list[str]:
-    """Return a rule as a row: metric, rule, positives, score, other rows, interval."""
+    """Return a rule as a row: metric, rule, positives, score, new rows, interval."""
     interval = values["score_interval"]
     return [
         values["metric"],
@@ -170,9 +170,9 @@ def _share(values: Values) -> str:
     return f", {100 * share:.1f} % of them chosen" if _is_known(share) else ""
 
 
-def _other_rows(values: Values) -> str:
+def _new_rows(values: Values) -> str:
     gap = values["optimism"] if values["greater_is_better"] else -values["optimism"]
-    text = f"{number(values['out_of_fold_score'])} (tuning flatters by {number(gap)})"
+    text = f"{number(values['out_of_fold_score'])} (tuning overstates by {number(gap)})"
     if values["score_interval"] is None:
         return text
     return f"{text}, {_interval(values, values['score_interval'], number)}"

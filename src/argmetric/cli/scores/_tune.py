@@ -83,7 +83,7 @@ def tune(
     """Find the threshold with the best score on labelled rows, and keep it as a rule.
 
     Every cut between two different scores is tried, so none is better. The answer goes
-    to standard output: the rule, its score here and the score to expect on other rows,
+    to standard output: the rule, its score here and the score to expect on new rows,
     with bootstrap intervals, and how far the threshold can move without loss.
     `argmetric decide --rule` applies the rule. With --scores 'p_*' and --labels 'y_*'
     rows have several labels, each with a threshold of its own. A folder or a pattern
@@ -367,7 +367,7 @@ def _facts(summary: _report.Values) -> _report.Facts:
 
 
 def _table(summary: _report.Values) -> _report.Table:
-    header = ["metric", "rule", "positives", "score", "other rows", "interval"]
+    header = ["metric", "rule", "positives", "score", "new rows", "interval"]
     return header, map(rule_row, summary["rules"]), 2
 
 

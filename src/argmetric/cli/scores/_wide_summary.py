@@ -177,7 +177,8 @@ def label_table(summary: _report.Values) -> _report.Table:
         [one["label"], *(_LABEL_COLUMNS[key](one[key]) for key in known)]
         for one in labels[:_SHOWN_LABELS]
     ]
-    return ["label", *(key.replace("_", " ") for key in known)], rows, 1, _more(labels)
+    header = ("actual" if key == "real" else key.replace("_", " ") for key in known)
+    return ["label", *header], rows, 1, _more(labels)
 
 
 def _more(labels: Sequence[Any]) -> str:
@@ -216,7 +217,7 @@ def tuned_facts(summary: _report.Values) -> _report.Facts:
     facts = [("rows", _report.rows_asked(summary)), ("labels", labels)]
     for one in summary["rules"]:
         other = _report.number(one["out_of_fold_score"])
-        text = f"{_report.number(one['score'])} on these rows, other rows {other}"
+        text = f"{_report.number(one['score'])} on these rows, new rows {other}"
         facts.append((one["metric"], text))
     return facts
 
@@ -229,5 +230,5 @@ def tuned_table(summary: _report.Values) -> _report.Table:
         for one in summary["rules"]
         for name, rule in zip(names[:_SHOWN_LABELS], one["rules"], strict=False)
     ]
-    header = ["label", "metric", "rule", "positives", "score", "other rows"]
+    header = ["label", "metric", "rule", "positives", "score", "new rows"]
     return header, rows, 3, _more(names)

@@ -233,7 +233,7 @@ def _scored(counts: Integers) -> _report.Values:
 
 
 def _facts(summary: _report.Values) -> _report.Facts:
-    looks = ", by the look of the labels" if summary["guessed"] else ""
+    looks = ", guessed from the labels" if summary["guessed"] else ""
     facts = [
         _report.sentences_asked(summary),
         ("task", f"{summary['task']}{looks}"),
