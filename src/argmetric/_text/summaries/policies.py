@@ -36,9 +36,9 @@ _PERCENT = 100.0
 class ByFrequency:
     """Pairs and tokens that several documents have, each counted once.
 
-    Of one document, what its lead says counts as if one more sentence said it.
-    With a query, what sentences with its words say counts even if it is said once, and
-    little else counts. The gain of a step is what it covers, as a share of all there is.
+    Of one document, what its lead says counts as if one more sentence said it. With a
+    query, what sentences with its words say counts, were it said once, and little else.
+    The gain of a step is what it covers, as a share of all that there is to cover.
     """
 
     def chooser(self, material: Material) -> Chooser:

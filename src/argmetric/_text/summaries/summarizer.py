@@ -179,8 +179,7 @@ class Summarizer(SavedEstimator):
         least = check_count(self.min_words, "min_words", low=1)
         if least > 1 and self._is_vine():
             raise ValueError(
-                "min_words is not for vine growth, which adds one word at a time: "
-                "leave it out, or use another policy"
+                "min_words is not for vine growth, which adds one word at a time"
             )
         return SummaryOptions(
             least,
@@ -288,9 +287,6 @@ class Summarizer(SavedEstimator):
         """What chooses now."""
         return self._present()[0]
 
-    def _usual(self) -> int:
-        return getattr(self, "words_", _USUAL_WORDS)
-
     def _present(self) -> tuple[str, SummaryPolicy]:
         if self.policy == "frequency":
             return "frequency", ByFrequency()
@@ -348,7 +344,9 @@ class Summarizer(SavedEstimator):
         """
         options = self._options()
         name, policy = self._present()
-        limit = read_budget(words, characters, budget, count, self._usual())
+        limit = read_budget(
+            words, characters, budget, count, getattr(self, "words_", _USUAL_WORDS)
+        )
         known = read_clusters(clusters)
         wanted = numbers_of(must, known, "must")
         unwanted = numbers_of(never, known, "never")
@@ -390,13 +388,9 @@ class Summarizer(SavedEstimator):
             return
         if asks:
             raise ValueError(
-                f"policy={name!r} has learned without queries: pass queries to fit, "
-                "too, or use policy='frequency'"
+                f"policy={name!r} has learned without queries: pass queries to fit, too"
             )
-        raise ValueError(
-            f"policy={name!r} has learned with queries: pass queries, one for each "
-            "cluster"
-        )
+        raise ValueError(f"policy={name!r} has learned with queries: pass queries")
 
     def oracle(
         self, clusters: Any, references: Any, *, words: int | None = None
@@ -422,7 +416,9 @@ class Summarizer(SavedEstimator):
         options = self._options()
         known = read_clusters(clusters)
         texts = read_references(references, [one.name for one in known])
-        limit = read_budget(words, None, None, None, self._usual())
+        limit = read_budget(
+            words, None, None, None, getattr(self, "words_", _USUAL_WORDS)
+        )
         parse = self._parse()
         found = []
         for cluster, own in zip(known, texts, strict=True):
