@@ -78,7 +78,7 @@ def test_footnote_7_fails_where_the_coins_can_be_seen(parts: Any) -> None:
 
     labels = [tuple("ht"[c] for c in row) for row in np.ndindex(2, 2, 2, 2)]
     learner = LinearLearner(epochs=5)
-    searn = Searn(Seen(), learner, beta=1.0, iterations=2, search_width=100)
+    searn = Searn(Seen(), learner, beta=1.0, iterations=2)
     found = searn.fit(labels, labels).predict(labels)
     task = searn.task
     losses = [task.loss(y, z) for y, z in zip(labels, found, strict=True)]
@@ -86,6 +86,31 @@ def test_footnote_7_fails_where_the_coins_can_be_seen(parts: Any) -> None:
     (claim,) = (x for x in module.CLAIMS if x.name == "daume2009-footnote-7")
     name = "loss of SEARN over that of the safe policy"
     assert claim.verdict({name: gap}, fast=False)[0] == "does not hold"
+
+
+def test_hill_climbing_gains_nothing_from_scores_that_tell_nothing(parts: Any) -> None:
+    module = parts.daume2009_searn
+    gains = [
+        module.matching_accuracy(module.HillClimbing(), seed, noise=50.0)
+        - module.matching_accuracy(module.RowByRow(), seed, noise=50.0)
+        for seed in range(3)
+    ]
+    (claim,) = (x for x in module.CLAIMS if x.name.endswith("hill-climbing"))
+    figures = {"hill climbing over row by row": parts.claim.Estimate.of(gains)}
+    assert claim.verdict(figures, fast=False)[0] != "holds"
+
+
+@pytest.mark.parametrize("name", ["RowByRow", "HillClimbing", "SafeOrNoise"])
+def test_tasks_of_the_claims_are_sound(parts: Any, name: str) -> None:
+    """`check_task` finds nothing, or no more than short-sighted costs."""
+    from argmetric.search import check_task
+
+    task = getattr(parts.daume2009_searn, name)()
+    X, Y = [[[0.0, 1.0], [1.0, 0.2]]] * 2, [(1, 0), (0, 1)]
+    if name == "SafeOrNoise":
+        X, Y = [0, 1], [tuple("htht"), tuple("tthh")]
+    report = check_task(task, X, Y)
+    assert {one.check for one in report.problems} <= {"costs"}
 
 
 def test_theorem_2_fails_for_classifiers_worse_than_their_cost(parts: Any) -> None:
