@@ -2,10 +2,9 @@
 A first decision
 ================
 
-A model gives 300 rows a probability each; the rows are judged together by F1. Cutting
-at 0.5 answers another question (which label is likelier, row by row). `decide` computes
-the expected F1 of predicting the k likeliest rows for every k, none included, and
-takes the best.
+A model gives each of 300 rows a probability; the rows are judged together by F1. A 0.5
+cut-off is usually not the best one for F1. `decide` computes the expected F1 of
+predicting the k most probable rows, for every k from 0, and takes the best.
 """
 
 # %%

@@ -393,8 +393,8 @@ def test_printed_forms_and_plot():
     y, p, groups = queries(n_groups=60)
     check = am.calibration_check(y, times(p, 30), groups=groups)
     text = repr(check)
-    assert text.startswith("CalibrationCheck\n  fit to decide with?    no\n")
-    assert "  fit to forecast with?  recalibrated\n" in text
+    assert text.startswith("CalibrationCheck\n  reliable for decisions?  no\n")
+    assert "  reliable for forecasts?  recalibrated\n" in text
     assert "pass reference=(y, p) to decide" in text
     assert text.count(", advised") == 1
     assert len(text.splitlines()) == 16

@@ -1,1 +1,1 @@
-"""Are my probabilities fit to decide with? The repair: monotone maps."""
+"""Correct probabilities by monotone maps fitted on labelled rows."""

@@ -1,4 +1,4 @@
-"""Are my probabilities fit to decide with? The check, in units of lost score."""
+"""Are my probabilities reliable? The check, in units of lost score."""
 
 from argmetric._calibration_check._bins import ReliabilityBins
 from argmetric._calibration_check._check import calibration_check

@@ -63,8 +63,8 @@ def decides(check: CalibrationCheck) -> tuple[Verdict, str]:
     hidden = loss + SURE * error
     if few < FEW_ROWS_OF_A_CLASS or not hidden <= MATTERS * size:
         return "too few rows to say", (
-            f"on {check.n:,} rows, {check.n_positives:,} of them positive, a loss of "
-            f"{max(hidden, 0.0):.4f} {name} would not be seen"
+            f"{check.n:,} rows, {check.n_positives:,} of them positive, cannot detect "
+            f"a loss below {max(hidden, 0.0):.4f} {name}"
         )
     if check.route == "decide" or loss <= 0.0:
         return "yes", f"no other way to decide does better here in {name}"
@@ -369,8 +369,8 @@ class CalibrationCheck(Result):
         units = "" if self.n_units is None else f" in {self.n_units:,} groups"
         expected = {"decide": self.expected, "recalibrate": self.expected_recalibrated}
         return [
-            ("fit to decide with?", self.fit_to_decide),
-            ("fit to forecast with?", self.fit_to_forecast),
+            ("reliable for decisions?", self.fit_to_decide),
+            ("reliable for forecasts?", self.fit_to_forecast),
             ("metric", f"{self.metric.name}{mean}"),
             *(
                 (one.words, _route_line(one, expected.get(one.name), self._mark(one)))

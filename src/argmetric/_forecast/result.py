@@ -85,12 +85,12 @@ class Forecast(Result, DiscreteLaw):
         return max(0.0, 1.0 - given / width) if width > 0.0 else 0.0
 
     def surprise(self, score: float) -> str | None:
-        """What to say of a score that the interval does not hold; None if it does.
+        """A message if the score lies outside of the interval; None if it does not.
 
         Parameters
         ----------
         score : float
-            The score that was had in the end.
+            The actual score.
         """
         if isinstance(score, float) and math.isnan(score):  # undefined
             return None
@@ -99,9 +99,8 @@ class Forecast(Result, DiscreteLaw):
             return None
         return (
             f"{self.metric.name} is {score:.4f}, outside of the {self.coverage:.0%} "
-            f"interval {low:.4f} to {high:.4f} that was forecast; now and then that "
-            "is chance, but see whether the probabilities are fit to forecast with: "
-            "calibration_check(y, p)"
+            f"interval {low:.4f} to {high:.4f} that was forecast; this can be chance, "
+            "but check the probabilities: calibration_check(y, p)"
         )
 
     def _lines(self) -> list[tuple[str, str]]:

@@ -172,7 +172,7 @@ def _cards(said: Summary) -> Iterator[Card]:
     if said.truth is not None:
         inside = "inside" if said.truth.surprise is None else "outside of"
         yield Card(
-            f"{said.metric} that was had",
+            f"actual {said.metric}",
             number(said.truth.score),
             f"{inside} the interval that was forecast",
         )
@@ -337,7 +337,7 @@ def _calibration(said: Summary) -> Section:
         "calibration",
         "Can the probabilities be believed?",
         (
-            f"Fit to decide with: {part.fit_to_decide}. Fit to forecast with: "
+            f"Reliable for decisions: {part.fit_to_decide}. Reliable for forecasts: "
             f"{part.fit_to_forecast}.",
             *(f"{_sentence(line)}." for line in part.advice),
         ),
