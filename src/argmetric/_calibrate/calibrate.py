@@ -209,9 +209,9 @@ def calibrate(
     pos_label: Any = None,
     logits: bool = False,
 ) -> Calibrator:
-    """Fit a map that makes probabilities fit the labels of a reference.
+    """Fit a map that recalibrates probabilities, on labelled rows.
 
-    The reference must not have been used to train the model that gave the scores.
+    The model that gave the scores must not have been trained on these rows.
 
     Parameters
     ----------
@@ -222,15 +222,15 @@ def calibrate(
         for all its cells. A matrix of class probabilities with one label per row (the
         columns in the order of the sorted classes) gets one temperature.
     method : str, optional
-        "spline", the default: a smooth curve of the log-odds, pulled towards no change,
-        with levels of their own for scores that pile up at 0 and 1. It was the best
-        map on real models of every kind, small references included. "platt": slope and
+        "spline", the default: a smooth curve of the log-odds with a prior centred at
+        no change, and separate levels for many scores at 0 or 1. It was the best map on
+        real models of every kind, also with small references. "platt": slope and
         intercept on the log-odds, with Platt's smoothed targets. "beta": three
-        parameters, for scores that are too sure on one side. "temperature": slope only;
-        the one for a matrix of class probabilities, and the default there. "isotonic":
-        any non-decreasing map; it needs thousands of rows and makes ties. "identity":
-        none. "auto": the simplest of all these whose log-loss out of fold comes within
-        one standard error of the least, never one that did worse than none.
+        parameters, for scores that are overconfident on one side. "temperature": slope
+        only; the default for a matrix of class probabilities. "isotonic": any
+        non-decreasing map; it needs thousands of rows and makes ties. "identity": no
+        change. "auto": the simplest of these whose out-of-fold log-loss is within one
+        standard error of the lowest, and never worse than no map.
     sample_weight : array-like, optional
         Weights of the rows.
     pos_label : object, optional
@@ -244,13 +244,12 @@ def calibrate(
 
     Notes
     -----
-    A score of 0 or 1 is neither certain nor infinitely far away: scores are kept from
-    both ends by half the least distance that any other score has, and by 1/4m on a
-    reference of m rows, in the fit and when the map is applied. Log-odds that are given
-    stand as they are. An isotonic map stays between π/(m+1) and 1 - (1-π)/(m+1), π the
-    share of positives.
+    Scores of 0 or 1 are not treated as certain: scores are kept away from both ends by
+    half the least distance of any other score, and by 1/4m on a reference of m rows, in
+    the fit and when the map is applied. Log-odds are used unchanged. An isotonic map
+    stays between π/(m+1) and 1 - (1-π)/(m+1), π the share of positives.
 
-    How far the map may be off is kept as `draws`: other maps that these labels allow.
+    `draws` holds other maps that these labels allow: the uncertainty of the map.
 
     Examples
     --------

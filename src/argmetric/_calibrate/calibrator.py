@@ -38,11 +38,11 @@ class Calibrator(Saved["Calibrator"], Result):
     prevalence : float or None
         Share of positives in that reference.
     draws : ndarray or None
-        Parameters of other maps that the reference allows, one a row, each as likely
-        as the next; None where there was no reference. `forecast` mixes over them.
+        Parameters of other maps that the reference allows, one per row, equally
+        likely; None without a reference. `forecast` averages over them.
     counts : ndarray or None
-        Mean log-odds, rows and positives of cells of the reference, in three rows, by
-        which `forecast` sees how many labels stand behind the map; None as for `draws`.
+        Mean log-odds, rows and positives of cells of the reference, in three rows;
+        `forecast` uses them to judge how certain the map is. None as for `draws`.
 
     Examples
     --------

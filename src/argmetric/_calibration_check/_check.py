@@ -65,21 +65,20 @@ def calibration_check(
     logits: bool = False,
     zero_division: float | None = None,
 ) -> CalibrationCheck:
-    """Say whether these probabilities are fit to decide and to forecast with.
+    """Check whether probabilities are reliable for decisions and for forecasts.
 
-    Labels are found in four ways, nothing being fitted on the rows that it labels:
-    `decide` with `p` as it stands, `decide` with `p` recalibrated, one tuned cut, and
-    the cut at one half. All are judged on `y`, in the metric itself: many errors of
-    calibration do not change a decision, and some change it much. What `p` promised for
-    its decision is held against what it got. How far a forecast for as many new rows
-    may be off, once `p` is recalibrated, is told with its interval.
+    Four methods are compared out of fold: `decide` with `p` as given, `decide` with `p`
+    recalibrated, one tuned threshold, and a 0.5 cut-off. All are scored on `y` by the
+    metric, because most calibration errors change no decision. The forecast made with
+    `p` is compared with the actual score. The result also says how far a recalibrated
+    forecast for as many new rows may be off.
 
     Parameters
     ----------
     y : array-like
         Labels: 0/1, booleans, -1/1, or any others with `pos_label`.
     p : array-like
-        Probabilities that were given without knowledge of `y`, as for `decide`.
+        Probabilities of a model that was not trained on these rows, as for `decide`.
     metric : str, Metric or callable, default="f1"
         What the labels are judged by.
     groups, average

@@ -169,17 +169,16 @@ class Quality:
 
 @dataclass(frozen=True, repr=False, eq=False)
 class CalibrationCheck(Result):
-    """Whether probabilities are fit to decide and to forecast with.
+    """Whether probabilities are reliable for decisions and for forecasts.
 
     Attributes
     ----------
     route : {"recalibrate", "decide", "tune", "half"}
-        The way to labels that is advised.
+        The advised method.
     routes : tuple of Route
-        All ways that were tried, with what their labels score on rows that nothing was
-        fitted on.
+        All methods, with their out-of-fold scores.
     expected, expected_recalibrated : float
-        What the probabilities promised for the labels of `decide`, as they stand and
+        The expected score of the labels of `decide`, with `p` as given and
         recalibrated.
     as_is, recalibrated : Quality
         Calibration error, Brier score and log-loss; those of `p` as it stands are
@@ -187,7 +186,7 @@ class CalibrationCheck(Result):
     line : Line
         Slope and intercept of the log-odds; see `slope`, `intercept` and `p_value`.
     bins : ReliabilityBins
-        What was said against what happened, in bins of equal numbers of rows.
+        Mean probability and share of positives, in bins of equal numbers of rows.
     positive_bins : ReliabilityBins
         The same in bins of equal numbers of expected positives.
     threshold : float or None

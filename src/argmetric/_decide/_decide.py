@@ -76,9 +76,9 @@ def decide(
 ) -> Decision:
     """Choose the labels with the highest expected metric.
 
-    The labels are taken to be independent with the given probabilities. The expected
-    metric is computed exactly for every number k of predicted positives, none
-    included, and the best k is taken; ties go to the smaller one.
+    Labels are assumed to be independent with the given probabilities. The expected
+    metric is computed exactly for every number k of predicted positives, from 0 to n.
+    The best k wins; ties go to the smaller one.
 
     Parameters
     ----------
@@ -100,23 +100,23 @@ def decide(
     min_positives, max_positives : int, optional
         Bounds on the number of predicted positives, in each segment.
     min_precision, min_recall : float, optional
-        Floors under expected precision (an empty prediction passes) and under expected
+        Minimum expected precision (an empty prediction passes) and minimum expected
         recall given that there is a positive, in each segment.
     prior : float or "estimate", optional
-        Share of positives that holds now: one constant is added to all log-odds so
-        that the mean of p meets it. "estimate" finds the share from the scores, which
-        are compared with those of `reference`: the result has it as `share`. It takes
-        for granted that each class still looks as it did in the reference. Without
-        `prior` a note says where the scores moved.
+        Present share of positives: one constant is added to all log-odds so that the
+        mean of p matches it. "estimate" finds the share by comparing the scores with
+        those of `reference`, and stores it as `share`. It assumes that each class
+        still looks as it did in the reference. Without `prior` a note says if the
+        scores moved.
     logits : bool, default=False
         Whether `p` holds log-odds instead of probabilities.
     calibrator : Calibrator or callable, optional
-        A map that `p` passes through first: one that `calibrate` or `adjust_prior`
-        made, a function of p, or an object with a method `apply`. `threshold` is then
-        a cut on calibrated p, and `threshold_raw` the same cut on `p`.
+        Applied to `p` first: the result of `calibrate` or `adjust_prior`, a function
+        of p, or an object with a method `apply`. `threshold` then refers to calibrated
+        p, and `threshold_raw` to `p` as given.
     reference : pair (y, p), optional
-        Labels (0/1, booleans or -1/1) and their scores, on the scale of `p`: the map is
-        fitted on them, as by `calibrate(y, p)`.
+        Labelled rows that the model was not trained on: labels (0/1, booleans or -1/1)
+        and scores on the scale of `p`. `p` is recalibrated as by `calibrate(y, p)`.
     method : {"auto", "windows", "reference"}, default="auto"
         The near-linear algorithms; windowed sums with a rigorous error bound; or the
         published quadratic and cubic algorithms, for study.

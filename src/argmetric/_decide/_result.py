@@ -282,7 +282,7 @@ class Decision(Result):
         Parameters
         ----------
         coverage : float, default=0.9
-            Probability that the interval should hold.
+            Probability that the interval contains the score.
         known, prior, overdispersion
             As for `forecast`; what is known is 0/1, as the labels are.
 
@@ -332,7 +332,7 @@ class Decision(Result):
         pos_label : object, optional
             The label that counts as positive.
         coverage : float, default=0.9
-            Probability that the interval should hold.
+            Probability that the interval contains the score.
 
         Returns
         -------

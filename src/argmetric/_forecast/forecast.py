@@ -52,45 +52,43 @@ def forecast(
     reference: Any = None,
     pos_label: Any = None,
 ) -> Forecast:
-    """Forecast the score of given labels before the truth is known.
+    """Forecast the score of given labels before the true labels are known.
 
     Parameters
     ----------
     p : array-like
         Probabilities, as for `decide`.
     labels : array-like
-        The labels that are handed in, in any way they were found: 0/1, booleans, -1/1,
-        or any others with `pos_label`. Labels of a `Decision` that went through a map
-        need the same map here: `Decision.forecast` passes it.
+        Predicted labels from any source: 0/1, booleans, -1/1, or any others with
+        `pos_label`. If they come from a recalibrated `Decision`, use its method
+        `forecast`, or pass the same `reference` or `calibrator` here.
     metric : str, Metric or callable, default="f1"
         What they are judged by.
     coverage : float, default=0.9
-        Probability that the interval should hold.
+        Probability that the interval contains the score.
     groups, average
         As for `decide`; groups alone mean the mean over groups.
     known : array-like, optional
         True labels that have arrived already; nan or None for the others.
     prior : float or "estimate", optional
-        Share of positives that is known to hold now: one constant is added to all
-        log-odds so that the mean of p meets it. (`adjust_prior` adds the constant that
-        Bayes' rule gives for a change of prevalence, whatever the mean of these rows.)
-        "estimate" finds the share from the scores, which are compared with those of
-        `reference`: the result has it as `share`, and the interval holds how far it may
-        be off. It takes for granted that each class still looks as it did in the
-        reference. Without `prior` a note says where the scores moved.
+        Present share of positives: one constant is added to all log-odds so that the
+        mean of p matches it. (`adjust_prior` adds the constant that Bayes' rule gives
+        for a change of prevalence, whatever the mean of these rows.) "estimate" finds
+        the share by comparing the scores with those of `reference`; the result has it
+        as `share`, and the interval includes its uncertainty. It assumes that each
+        class still looks as it did in the reference. Without `prior` a note says if
+        the scores moved.
     overdispersion : float, default=0.0
         Standard deviation, at most 5, of a normal effect on the log-odds that all rows
-        share (all rows of a group, where there are groups). The probability of each
-        single row stays as given, unless known labels tell of the effect; the interval
-        widens.
+        share (with groups, all rows of a group). The interval widens; the probability
+        of each single row stays the same, unless `known` labels inform the effect.
     zero_division : {0.0, 1.0, nan}, optional
         Value of 0/0, by default the metric's own. With nan the forecast is for the
         outcomes in which the metric is defined.
     logits : bool, default=False
         Whether `p` holds log-odds.
     calibrator, reference
-        A map that `p` passes through first, or labelled rows to fit one on, as for
-        `decide`.
+        Recalibrate `p` first, as for `decide`.
     pos_label : object, optional
         The one of `labels` and `known` that counts as positive.
 

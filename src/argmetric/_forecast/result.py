@@ -18,26 +18,25 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Forecast(Result, DiscreteLaw):
-    """The score that labels will get, before the truth is known.
+    """The distribution of the score of labels, before the true labels are known.
 
     Attributes
     ----------
     mean : float
         Expected score.
     interval : tuple of two floats
-        Central interval that holds the score with the asked probability or more: with
-        a coverage of 90 % the score is below it with a probability of at most 5 %, and
-        above it with at most 5 %.
+        Central interval that contains the score with the asked probability or more: at
+        a coverage of 90 % the score lies below it with a probability of at most 5 %,
+        and above it with at most 5 %.
     coverage : float
         The probability asked for.
     interval_given_map : tuple of two floats, or None
-        The same interval if the calibrator's map, and a share that was estimated, were
-        certain: what is wider is their uncertainty. None where there is no map, or
-        nothing is known of its uncertainty.
+        The interval if the calibration map and an estimated share were certain. None
+        if there is no map, or if its uncertainty is unknown.
     std : float
         Standard deviation of the score.
     values, probabilities : ndarray
-        The law of the score: its values in ascending order and their probabilities.
+        The distribution of the score: values in ascending order, and probabilities.
     p_undefined : float
         Probability that the metric is 0/0 and left out (`zero_division=nan`).
     metric : Metric
@@ -49,12 +48,12 @@ class Forecast(Result, DiscreteLaw):
     expected_positives : float
         Expected number of actual positives.
     assumptions : tuple of str
-        What has to hold for the forecast to hold.
+        What the forecast relies on.
     share : EstimatedShare or None
         The share of positives that `prior="estimate"` found: `mean`, an interval from
         `low` to `high` of the same coverage, and the share in the `reference`.
     notes : tuple of str
-        What speaks against the assumptions: scores that moved since the reference.
+        Evidence against the assumptions, such as scores that moved.
     """
 
     mean: float

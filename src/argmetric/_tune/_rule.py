@@ -155,7 +155,7 @@ _INTERVALS = ("score_interval", "threshold_interval", "plateau")
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Rule(SavedRule):
-    """A threshold, the metric it was tuned for, and how sure both are.
+    """A threshold, the metric it was tuned for, and the uncertainty of both.
 
     Attributes
     ----------
@@ -179,10 +179,10 @@ class Rule(SavedRule):
     score : float
         The metric on these rows.
     score_interval : (float, float) or None
-        Interval that holds the score of this rule on `n` new rows, as many as it was
-        tuned on (in as many groups): what tuning flatters is taken off, and both the
-        noise of these rows and that of the new ones are in it. The score on very many
-        new rows varies less, by a factor of about √2.
+        Interval for the score of this rule on `n` new rows, as many as it was tuned on
+        (in as many groups). It is corrected for optimism and includes the noise of
+        both samples. The score on very many new rows varies less, by a factor of about
+        √2.
     threshold_interval : (float, float) or None
         Bootstrap interval of the best threshold.
     plateau : (float, float)

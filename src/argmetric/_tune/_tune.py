@@ -69,8 +69,8 @@ def tune(
     y : array-like or None
         One label per row: 0/1, booleans, or two values of any kind with `pos_label`.
         A 0/1 matrix for several labels; one of K classes with a matrix of scores.
-        None: the scores are taken for true probabilities, and the threshold is the
-        best one for the population they come from (linear-fractional metrics).
+        None: the scores are treated as true probabilities, and the threshold is the
+        best one for their population (linear-fractional metrics).
     p : array-like
         Scores, the larger the more positive; they need not be probabilities. A
         matrix has one column per label, or per class: in the order of `classes`, else
@@ -85,11 +85,10 @@ def tune(
         Group of each row. The mean of the metric over groups is optimised, with one
         threshold for all; whole groups are resampled.
     min_precision, min_recall : float, optional
-        Floors (an empty prediction passes the one under precision), on all rows
-        pooled.
+        Minimums, on all rows pooled; an empty prediction passes `min_precision`.
     max_positives : int or float, optional
-        Most positives on these rows: a count, or a share of the rows from 0 to 1.
-        On other numbers of rows a count means the share that it is of these.
+        Maximum number of positives on these rows: a count, or a share from 0 to 1. In
+        folds and samples a count means the same share of rows.
     cost : dict or pair, optional
         Costs of "fp", "fn", "tp" and "tn", or the pair (fp, fn), in place of a metric;
         the score is then the negative sum of costs.
@@ -103,7 +102,7 @@ def tune(
         The best cut, or the one with fewest positives on the run around it whose
         score is within one standard error. "one_se" predicts 10 to 20 % fewer positives
         and costs 0.4 to 1.6 points of F1, MCC or G-mean on unseen rows (ten real sets):
-        choose it only where a positive is dear.
+        choose it only if a positive is expensive.
     average : {"groups", "pooled", "macro", "micro", "samples"}, optional
         With groups: their mean (default), or all rows as one with whole groups
         resampled. For a matrix: a rule per label ("macro", default), or one threshold

@@ -44,14 +44,12 @@ class MetricClassifier(
     MetaEstimatorMixin,  # type: ignore[misc]
     BaseEstimator,  # type: ignore[misc]
 ):
-    """A classifier that decides for the metric it is judged by.
+    """Wrap a classifier and tune its threshold for a metric.
 
-    `fit` scores every row by a model that has not seen it, finds the threshold with the
-    best metric on these scores in one exact scan, fits a map from them to calibrated
-    probabilities, and fits the classifier once more on all rows. `predict` then cuts
-    the score of each row at that frozen threshold; `decide` decodes a whole batch
-    jointly, and `forecast` says what score to expect, both by the calibrated
-    probabilities.
+    `fit` computes out-of-fold scores, finds the threshold with the best metric on them,
+    fits a calibration map, and fits the classifier on all rows. `predict` applies the
+    threshold row by row; `decide` chooses the best labels for a whole batch, and
+    `forecast` forecasts their score, both with calibrated probabilities.
 
     Parameters
     ----------
@@ -79,7 +77,7 @@ class MetricClassifier(
         The best threshold, or the one with the fewest positives within one standard
         error of it, which costs 0.4 to 1.6 points on unseen rows: see `tune`.
     min_precision, min_recall : float, optional
-        Floors under precision and recall on the out-of-fold scores.
+        Minimum precision and recall on the out-of-fold scores.
     max_positives : int or float, optional
         At most so many rows, or this share of the rows, predicted positive on the
         out-of-fold scores.

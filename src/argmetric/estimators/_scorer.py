@@ -135,10 +135,9 @@ def optimal_scorer(
 ) -> OptimalScorer:
     """A scorer for model selection: the metric at the best of all thresholds.
 
-    A model whose threshold will be tuned should be chosen for what it reaches after
-    tuning, not at a cut of 0.5. One sort per call; every cut between distinct scores is
-    tried. The value is optimistic by what one threshold can adapt to the rows, alike
-    for all models that are compared.
+    If the threshold will be tuned, choose the model by its score after tuning, not at
+    0.5. Every threshold is tried, with one sort per call. The value is slightly
+    optimistic, equally for all models.
 
     Parameters
     ----------
@@ -148,7 +147,7 @@ def optimal_scorer(
     pos_label : int, float, bool or str, optional
         The positive one of two classes; not needed for 0/1, -1/1 and booleans.
     min_precision, min_recall : float, optional
-        Floors under precision and recall.
+        Minimum precision and recall.
     max_positives : int or float, optional
         At most so many rows, or this share of them, predicted positive.
     zero_division : {0.0, 1.0, nan}, optional

@@ -68,7 +68,7 @@ def summarize(
     pos_label : object, optional
         The one of `y` that counts as positive.
     coverage : float, default=0.9
-        Probability that the interval should hold.
+        Probability that the interval contains the score.
 
     Returns
     -------

@@ -69,7 +69,7 @@ def forecast(
     metric : str, Metric or callable, default="f1"
         What the labels are judged by.
     coverage : float, default=0.9
-        Probability that the interval should hold.
+        Probability that the interval contains the score.
     score : str, optional
         The column of probabilities. By default the one called score, prob, p or the
         like.
