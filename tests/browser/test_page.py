@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import argmetric as am
+from argmetric._results.display import metric_title
 from argmetric.cli._report import short_threshold
 from argmetric.report._curves import BETAS
 from argmetric.report._numbers import number
@@ -40,11 +41,11 @@ def test_the_best_cut_of_every_metric_is_that_of_decide(visit, rows, metric):
     p, page = rows[0], visit("decision")
     choose(page, metric)
     wanted, now = am.decide(p, metric), shown(page)
-    assert page.locator("#now-metric").inner_text() == metric
+    assert page.locator("#now-metric").inner_text() == metric_title(metric)
     assert now["score"] == number(wanted.expected)
     assert now["k"] == f"{wanted.n_positives:,}"
     assert now["cut"] == f"p ≥ {short_threshold(p, wanted.threshold)}"
-    assert now["lost"] == "0.0000"
+    assert now["lost"] == "0.000"
     hits = p[wanted.labels == 1].sum()
     assert now["tp"] == f"{hits:,.1f}"
     assert now["fp"] == f"{wanted.n_positives - hits:,.1f}"
@@ -178,6 +179,20 @@ def test_a_phone_need_not_scroll_sideways(visit, kind):
     assert page.evaluate("document.documentElement.scrollWidth") == 390
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_tables_that_scroll_on_a_phone_say_so(visit, kind):
+    page = visit(kind, **PHONE)
+    tables = page.evaluate(
+        """[...document.querySelectorAll(".scroll")].map((one) => [
+            one.getAttribute("aria-label"),
+            one.scrollWidth > one.clientWidth + 24,
+            getComputedStyle(one, "::before").content.includes("scroll"),
+        ])"""
+    )
+    silent = [name for name, scrolls, told in tables if scrolls and not told]
+    assert silent == []
+
+
 @pytest.mark.parametrize(
     "options",
     [{}, {"color_scheme": "dark"}, PHONE],
@@ -205,10 +220,10 @@ def test_the_first_screen_has_the_decision(visit, rows):
     p, page = rows[0], visit("decision", viewport={"width": 1280, "height": 800})
     low, high = am.forecast(p, am.decide(p).labels).interval
     for text in (
-        f"90 % interval {low:.4f} to {high:.4f}",
+        f"90 % interval {low:.3f} to {high:.3f}",
         "labels independent given the scores",
         "positives are twice as common",
-        "the scores are too timid",
+        "the scores are underconfident",
     ):
         box = page.get_by_text(text).first.bounding_box()
         assert box["y"] + box["height"] < 800

@@ -34,7 +34,7 @@ def test_a_page(run: Run) -> None:
     page = Path("page.html").read_text(encoding="utf-8")
     decision = am.decide(P, "f2")
     assert f"Predict {decision.n_positives:,} of {N:,} rows positive" in page
-    assert f"{am.evaluate(Y, decision.labels, 'f2'):.4f}" in page
+    assert f"{am.evaluate(Y, decision.labels, 'f2'):.3f}" in page
     assert "scores.csv" in page
 
 

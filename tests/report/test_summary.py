@@ -5,11 +5,14 @@ import pickle
 
 import numpy as np
 import pytest
+from sklearn import metrics
 
 import argmetric as am
+from argmetric._results.pictures import adaptive_edges
 from argmetric.report import Report, summarize
 from argmetric.report._curves import BETAS, FLOORS, METRICS
 from argmetric.report._knots import HEIGHT, KNOTS
+from argmetric.report._parts import ranked_curves
 
 RNG = np.random.default_rng(5)
 P = RNG.beta(0.4, 3.0, 6000)
@@ -212,12 +215,13 @@ def test_a_page_has_one_forecast():
     said, rows, known = rare_report(y=RARE_Y[3000:])
     decision = am.decide(rows, reference=known)
     other = am.forecast(rows, decision.labels, reference=known)
-    assert f"{other.mean:.4f}" != f"{decision.expected:.4f}"
+    assert f"{other.mean:.3f}" != f"{decision.expected:.3f}"
     assert said.score.mean == said.chosen.expected == decision.expected
     assert (said.score.low, said.score.high) == other.interval
     text = Report(said).render("text")
-    assert f"{other.mean:.4f}" not in text
-    assert f"; {decision.expected:.4f} was expected, {other.interval[0]:.4f}" in text
+    low, high = (f"{end:.3f}" for end in other.interval)
+    assert f"{other.mean:.3f}" not in text
+    assert f"forecast {decision.expected:.3f} (90 % interval {low} to {high})" in text
 
 
 def test_given_labels_have_the_forecast_of_the_decision_that_has_them():
@@ -232,17 +236,17 @@ def test_given_labels_have_the_forecast_of_the_decision_that_has_them():
 def test_what_is_done_already_is_not_advised():
     said, rows, known = rare_report()
     text = Report(said).render("text")
-    assert "recalibrate it, as is done here" in text
+    assert "This report uses recalibrated probabilities." in text
     assert "pass reference" not in text
     assert "tune(y, p)" not in text
     # A map that was not used may be advised, in words that fit a reference
     asked = am.report.summarize_file(rows, "f1", names={}, checked_on=known)
     text = Report(asked).render("text")
-    assert "recalibrate it on the labelled reference" in text
+    assert "use calibrate(y, p) on the labelled reference" in text
     assert "pass reference" not in text
     # Without a reference the way to have one is said
     text = Report(summarize(known[1], y=known[0])).render("text")
-    assert "pass reference=(y, p) to forecast" in text
+    assert "pass labelled rows as reference=(y, p) to decide and forecast" in text
 
 
 def test_limits_logits_and_matrices():
@@ -316,3 +320,65 @@ def test_long_curves_that_were_not_made():
         np.testing.assert_allclose(curves.scores[name], curve[k], atol=1e-12)
         line = np.interp(np.arange(curve.size), k, curves.scores[name])
         assert np.abs(line - curve).max() * HEIGHT / (view.high - view.low) < 1.0
+
+
+def test_ranked_curves_are_those_of_scikit_learn(single):
+    ranked = single.truth.ranked
+    assert ranked.roc_auc == pytest.approx(metrics.roc_auc_score(Y, P), rel=1e-12)
+    wanted = metrics.average_precision_score(Y, P)
+    assert ranked.average_precision == pytest.approx(wanted, rel=1e-12)
+    x, y, _ = metrics.roc_curve(Y, P, drop_intermediate=False)
+    points = set(zip(x.tolist(), y.tolist(), strict=True))
+    rates = ranked.false_positive_rate, ranked.true_positive_rate
+    assert set(zip(*rates, strict=True)) <= points
+    precision, recall, _ = metrics.precision_recall_curve(Y, P)
+    points = set(zip(recall.tolist(), precision.tolist(), strict=True))
+    assert set(zip(ranked.recall, ranked.precision, strict=True)) <= points
+    assert 100 < len(ranked.recall) <= 202
+
+
+def test_ranked_curves_with_ties_and_with_one_class():
+    p = np.round(P[:500], 1)
+    ranked = ranked_curves(p, Y[:500] == 1)
+    wanted = metrics.roc_auc_score(Y[:500], p)
+    assert ranked.roc_auc == pytest.approx(wanted, rel=1e-12)
+    assert ranked_curves(p, np.zeros(500, bool)) is None
+
+
+def test_groups_are_counted_in_bins_that_their_number_supports(grouped):
+    part = grouped.groups
+    assert sum(part.score_bins) == 700
+    assert (part.score_edges[0], part.score_edges[-1]) == (
+        part.scores[0],
+        part.scores[-1],
+    )
+    assert adaptive_edges(np.full(9, 0.3)).size == 6
+    assert adaptive_edges(np.arange(5.0)).size == 6
+    assert adaptive_edges(RNG.random(100_000)).size == 41
+    assert 10 <= adaptive_edges(RNG.random(300)).size <= 20
+
+
+def test_probabilities_that_are_not_reliable_are_warned_of_first():
+    wrong = 3 * P / (1 + 2 * P)
+    text = Report(summarize(wrong, y=Y)).render("text")
+    assert "note: The probabilities are not reliable: on these rows this costs" in text
+    assert "expected scores on this page do not hold" in text
+    assert "not reliable" not in Report(summarize(P, y=Y)).render("text")
+    mended = Report(summarize(wrong, y=Y, reference=(Y, wrong))).render("text")
+    assert "not reliable" not in mended
+
+
+def test_advice_is_in_the_syntax_of_the_surface_that_was_used():
+    options = {"groups": np.arange(P.size), "average": "groups", "y": Y}
+    named = {"names": {"file": "a.csv"}, **options}
+    shell = Report(am.report.summarize_file(P, "f1", **named)).render()
+    python = Report(summarize(P, "f1", **options)).render()
+    for one, other in (
+        ("--average pooled", "average=&#39;pooled&#39;"),
+        ("--min-recall 0.8", "min_recall=0.8"),
+        ("as --reference", "as reference=(y, p)"),
+    ):
+        assert one in shell
+        assert one not in python
+        assert other in python
+        assert other not in shell

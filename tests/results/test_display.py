@@ -259,9 +259,9 @@ def test_what_was_done_to_many_files_is_drawn():
         **{"n_positives": 4, "threshold": 0.3, "expected": 0.75, "error": 0.0},
         **{"expected_half": 0.5, "n_half": 2, "metric": f1, "plan": "one vector"},
     )
-    assert bars(decision.plot()) == {"decided 0.750": 0.75, "cut at 0.5 0.500": 0.5}
+    assert bars(decision.plot()) == {"decision 0.750": 0.75, "0.5 cut-off 0.500": 0.5}
     alone = dataclasses.replace(decision, expected_half=None)
-    assert bars(alone.plot()) == {"decided 0.750": 0.75}
+    assert bars(alone.plot()) == {"decision 0.750": 0.75}
     counts = {"tp": 3, "fp": 1, "fn": 2, "tn": 4}
     score = am.scale.ScaledScore(
         *(2 / 3, f1, "y", "decision", None),
@@ -277,8 +277,8 @@ def test_what_was_done_to_many_files_is_drawn():
         (0, 1): "2\n40.0%",
         (1, 1): "3\n60.0%",
     }
-    assert (ax.get_xlabel(), ax.get_ylabel()) == ("decision", "truth")
-    assert ax.get_title() == "f1 0.667"
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("Predicted", "Actual")
+    assert ax.get_title() == "Actual F1: 0.667"
     plt.close("all")
 
 

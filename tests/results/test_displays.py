@@ -105,12 +105,12 @@ def test_labels_have_a_bar_each_and_many_labels_a_histogram():
     ax, decision = display.ax_, display.decision
     assert [bar.get_width() for bar in ax.patches] == list(decision.group_expected)
     assert [one.get_text() for one in ax.get_yticklabels()] == ["0 (2)", "1 (2)"]
-    assert ax.get_title() == f"mean over the labels {decision.expected:.3f}"
+    assert ax.get_title() == f"Mean over the labels: {decision.expected:.3f}"
     many = am.ExpectedMetricDisplay.from_predictions(np.tile(p, 21), average="macro")
-    assert many.ax_.get_ylabel() == "labels"
+    assert many.ax_.get_ylabel() == "Labels"
     assert sum(bar.get_height() for bar in many.ax_.patches) == 42
     rows = am.ExpectedMetricDisplay.from_predictions(p, average="samples")
-    assert rows.ax_.get_xlabel() == "expected f1 of a row"
+    assert rows.ax_.get_xlabel() == "Expected F1 of a row"
 
 
 def test_a_forecast_is_drawn_whole_with_what_came_true():
@@ -118,7 +118,7 @@ def test_a_forecast_is_drawn_whole_with_what_came_true():
     shown = sum(one.get_height() for one in display.ax_.patches[:60])
     assert shown == pytest.approx(1.0, abs=0.002)
     assert display.ax_.lines[-1].get_xdata() == [0.5, 0.5]
-    assert texts(display.ax_)[-1] == "came true: 0.500"
+    assert texts(display.ax_)[-1] == "actual: 0.500"
 
 
 def test_there_are_points_where_the_cut_is():
@@ -132,7 +132,7 @@ def test_there_are_points_where_the_cut_is():
     assert (check.bins.mean > near).sum() == 1
     display = am.CalibrationCostDisplay(check).plot()
     assert (display.line_.get_xdata() > near).sum() >= 5
-    assert f"cut of decide: p ≥ {check.threshold:.3g}" in texts(display.ax_)
+    assert f"threshold of decide: p ≥ {check.threshold:.3g}" in texts(display.ax_)
     shares = check.positive_bins.weight * check.positive_bins.mean
     np.testing.assert_allclose(shares, p.sum() / 10, rtol=0.05)
     logits = am.calibration_check(y, np.log(p / (1 - p)), n_bootstrap=2, logits=True)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from argmetric._input.responses import probabilities_of
+from argmetric._results.display import metric_title
 from argmetric._results.pictures import Display
 from argmetric.metrics import MetricLike
 
@@ -16,9 +17,12 @@ if TYPE_CHECKING:
     from argmetric._calibration_check._result import CalibrationCheck
 
 
+_PROMISES = {"recalibrated": "after recalibration"}
+
+
 @dataclass(repr=False)
 class CalibrationCostDisplay(Display):
-    """What was said against what happened, and what the difference costs in score.
+    """Probabilities against actual shares, and what the difference costs in score.
 
     Every point holds the same share of the positives that were expected, so that there
     are points where the cut is, however rare positives are.
@@ -130,15 +134,16 @@ class CalibrationCostDisplay(Display):
     def _labels(self) -> dict[str, Any]:
         one, most = self.check, self._most()
         ends = -0.02 * most, 1.02 * most
-        name = one.metric.name
+        name, promise = one.metric.name, one.fit_to_forecast
         return {
-            "xlabel": "probability that was said",
-            "ylabel": "share of positives that came",
+            "xlabel": "Probability as given",
+            "ylabel": "Actual share of positives",
             "xlim": ends,
             "ylim": ends,
-            "title": f"{name}: {one.score_as_is:.3f} with p as it stands, "
-            f"{one.score_recalibrated:.3f} with p recalibrated\nfit to decide with: "
-            f"{one.fit_to_decide}; to forecast with: {one.fit_to_forecast}",
+            "title": f"Actual {metric_title(name)}: {one.score_as_is:.3f} with p as "
+            f"given, {one.score_recalibrated:.3f} recalibrated\n"
+            f"reliable for decisions: {one.fit_to_decide}; "
+            f"for forecasts: {_PROMISES.get(promise, promise)}",
         }
 
     def _draw(self, ax: Any) -> Any:
@@ -146,7 +151,7 @@ class CalibrationCostDisplay(Display):
         self._draw_rows(ax, most)
         ax.plot([0, 1], [0, 1], color="C7", linestyle=":", label="calibrated")
         if one.threshold is not None and math.isfinite(one.threshold):
-            label = f"cut of decide: p ≥ {one.threshold:.3g}"
+            label = f"threshold of decide: p ≥ {one.threshold:.3g}"
             ax.axvline(one.threshold, color="C3", linestyle="--", label=label)
         bins = one.positive_bins
         below = np.maximum(bins.rate - bins.rate_low, 0.0)
@@ -158,7 +163,7 @@ class CalibrationCostDisplay(Display):
             fmt="o-",
             color="C0",
             capsize=2,
-            label="came true, 95% interval",
+            label="actual share, 95% interval",
         ).lines[0]
 
     def _draw_rows(self, ax: Any, most: float) -> None:

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from argmetric._input.responses import probabilities_of
+from argmetric._results.display import metric_title
 from argmetric._results.pictures import (
     MOST_BARS,
     Display,
     Mark,
+    adaptive_edges,
     bars_size,
     draw_bars,
     draw_curve,
@@ -116,29 +118,29 @@ class ExpectedMetricDisplay(Display):
         return bars_size(self.decision.n_groups or 0)
 
     def _labels(self) -> dict[str, Any]:
-        expected = f"expected {self.decision.metric.name}"
+        expected = f"Expected {metric_title(self.decision.metric.name)}"
         if self.decision.group_ids is None:
-            return {"xlabel": "rows predicted positive", "ylabel": expected}
+            return {"xlabel": "Rows predicted positive", "ylabel": expected}
         if self._bars():
-            mean = f"mean over the labels {self.decision.expected:.3f}"
-            return {"xlabel": expected, "ylabel": "label (positives)", "title": mean}
+            mean = f"Mean over the labels: {self.decision.expected:.3f}"
+            return {"xlabel": expected, "ylabel": "Label (positives)", "title": mean}
         unit = {"macro": "label", "samples": "row"}.get(
             self.decision.average or "", "group"
         )
-        return {"xlabel": f"{expected} of a {unit}", "ylabel": f"{unit}s"}
+        return {"xlabel": f"{expected} of a {unit}", "ylabel": f"{unit}s".capitalize()}
 
     def _draw(self, ax: Any) -> Any:
         one = self.decision
         if one.group_ids is None:
             assert one.curve is not None
-            label = f"expected {one.metric.name} of the most probable"
+            label = f"expected {metric_title(one.metric.name)} by number of positives"
             return draw_curve(ax, one.curve, one.n_positives, label, self._marks())
         assert one.group_expected is not None
         if self._bars():
             self._draw_bars(ax)
             return ax.axvline(one.expected, color="C3")
         values = one.group_expected[np.isfinite(one.group_expected)]
-        ax.hist(values, bins=40, color="C0", alpha=0.8)
+        ax.hist(values, bins=adaptive_edges(values), color="C0", alpha=0.8)
         return ax.axvline(one.expected, color="C3", label=f"mean {one.expected:.3f}")
 
     def _draw_bars(self, ax: Any) -> None:
@@ -160,7 +162,7 @@ class ExpectedMetricDisplay(Display):
             Mark(
                 half.n_positives,
                 half.expected,
-                f"cut at 0.5: {_rows(half.n_positives)}, {half.expected:.3f}",
+                f"0.5 cut-off: {_rows(half.n_positives)}, {half.expected:.3f}",
                 "s",
                 "C7",
             ),

@@ -9,6 +9,7 @@ import numpy as np
 
 from argmetric._input.arguments import check_number
 from argmetric._input.responses import probabilities_of
+from argmetric._results.display import metric_title
 from argmetric._results.pictures import Display, draw_law
 from argmetric.metrics import MetricLike
 
@@ -118,12 +119,13 @@ class ForecastDisplay(Display):
         return cls.from_predictions(p, labels, metric, score=score, ax=ax, **options)
 
     def _labels(self) -> dict[str, Any]:
-        return {"xlabel": self.forecast.metric.name, "ylabel": "probability"}
+        name = metric_title(self.forecast.metric.name)
+        return {"xlabel": name, "ylabel": "Probability"}
 
     def _draw(self, ax: Any) -> Any:
         one = self.forecast
         line = draw_law(ax, one, one.interval, one.coverage)
         if self.score is not None:
-            label = f"came true: {self.score:.3f}"
+            label = f"actual: {self.score:.3f}"
             ax.axvline(self.score, color="black", linestyle="--", label=label)
         return line

@@ -53,6 +53,23 @@ def new_axes(ax: Any, size: tuple[float, float] = (6.4, 3.8), **options: Any) ->
     return plt.subplots(figsize=size, layout="constrained", **options)[1]
 
 
+def adaptive_edges(values: Floats) -> Floats:
+    """Edges of 5 to 40 bins of equal width, as many as the values support.
+
+    The number is the larger one of Sturges' rule and that of Freedman and Diaconis,
+    whose width is 2·IQR/∛n.
+    """
+    if not values.size:
+        return np.linspace(0.0, 1.0, 6)
+    low, high = float(values.min()), float(values.max())
+    if high - low < 1e-9:
+        return np.linspace(low - 0.05, high + 0.05, 6)
+    lower, upper = np.quantile(values, (0.25, 0.75))
+    width = max(2.0 * (upper - lower) / np.cbrt(values.size), (high - low) / 40)
+    count = max((high - low) / width, np.log2(values.size) + 1.0)
+    return np.linspace(low, high, int(np.clip(np.ceil(count), 5, 40)) + 1)
+
+
 def draw_law(ax: Any, law: Any, interval: tuple[float, float], coverage: float) -> Any:
     """Draw the law of a score with its mean and an interval."""
     if not law.values.size:
@@ -78,7 +95,7 @@ def _edges(law: Any) -> Floats:
 def draw_map(ax: Any, name: str, apply: Callable[[Floats], Floats]) -> Any:
     """Draw a map of probabilities over the diagonal."""
     whole = (-0.02, 1.02)
-    labels = {"xlabel": "p as given", "ylabel": "p calibrated"}
+    labels = {"xlabel": "p as given", "ylabel": "p recalibrated"}
     with drawing(ax, (4.4, 4.2), **labels, xlim=whole, ylim=whole) as ax:
         p = np.linspace(0.0, 1.0, 1001)
         ax.plot([0, 1], [0, 1], color="C7", linestyle=":", label="unchanged")
@@ -89,7 +106,8 @@ def draw_map(ax: Any, name: str, apply: Callable[[Floats], Floats]) -> Any:
 def draw_bars(ax: Any, names: Sequence[str], values: Any) -> None:
     """Draw a bar for each name, from top to bottom; of many a histogram."""
     if len(names) > MOST_BARS:
-        ax.hist(values[np.isfinite(values)], bins=40, color="C0", alpha=0.8)
+        values = values[np.isfinite(values)]
+        ax.hist(values, bins=adaptive_edges(values), color="C0", alpha=0.8)
         return
     places = range(len(names))
     ax.barh(places, values, color="C0", alpha=0.8)

@@ -28,7 +28,7 @@ from argmetric._input.validation import (
     same_kind,
     to_floats,
 )
-from argmetric._results.display import Lines
+from argmetric._results.display import Lines, metric_title
 from argmetric._results.pictures import bars_size, draw_bars, drawing
 from argmetric._results.saving import plain
 from argmetric._tune._binary import Group, Settings, finish, search_rows, tune_metrics
@@ -186,7 +186,12 @@ class MultiLabelRule(SavedRule):
             for name, rule in zip(self.names, self.rules, strict=True)
         ]
         size = bars_size(len(names))
-        with drawing(ax, size, xlabel=self.metric.name, title=self._title()) as ax:
+        with drawing(
+            ax,
+            size,
+            xlabel=f"Actual {metric_title(self.metric.name)}",
+            title=self._title(),
+        ) as ax:
             draw_bars(ax, names, values)
         return ax
 

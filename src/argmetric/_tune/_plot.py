@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from argmetric._input.responses import margins_of
+from argmetric._results.display import metric_title
 from argmetric._results.pictures import Display, thinned
 from argmetric.metrics import MetricLike
 
@@ -118,12 +119,12 @@ class ThresholdDisplay(Display):
 
     def _labels(self) -> dict[str, Any]:
         return {
-            "xlabel": f"threshold on {self.rule._scale}",
-            "ylabel": self.rule.metric.name,
+            "xlabel": f"Threshold on {self.rule._scale}",
+            "ylabel": f"Actual {metric_title(self.rule.metric.name)}",
         }
 
     def _draw(self, ax: Any) -> Any:
-        rule, name = self.rule, self.rule.metric.name
+        rule, name = self.rule, metric_title(self.rule.metric.name)
         if rule.thresholds is None or rule.scores is None:
             raise ValueError(
                 "this rule has no curve to draw: tune() with labels makes one, files "

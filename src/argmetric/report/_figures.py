@@ -6,18 +6,23 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from argmetric.report._numbers import count_text, nice_ticks, number
+from argmetric._results.display import metric_title
+from argmetric.report._numbers import count_text, nice_ticks, number, share
+from argmetric.report._sections import is_best_cut
 from argmetric.report._summary import (
     Calibration,
+    GroupSummary,
     Mass,
     Over,
     Summary,
     Thresholds,
+    Truth,
     View,
 )
 
 WIDTH, HEIGHT = 720, 340
 LEFT, RIGHT, TOP, BOTTOM = 62, 18, 34, 54
+SQUARE = 360  # width of the pictures that stand side by side
 
 
 @dataclass(frozen=True)
@@ -28,10 +33,11 @@ class Plane:
     low: float
     high: float
     least: float = 0.0
+    width: int = WIDTH
 
     def x(self, value: float) -> float:
         part = (value - self.least) / (self.most - self.least)
-        return round(LEFT + part * (WIDTH - LEFT - RIGHT), 1)
+        return round(LEFT + part * (self.width - LEFT - RIGHT), 1)
 
     def y(self, value: float) -> float:
         part = (value - self.low) / (self.high - self.low)
@@ -47,13 +53,13 @@ class Plane:
         return f"M{' '.join(points)}" if points else ""
 
 
-def frame() -> dict[str, int]:
+def frame(width: int = WIDTH) -> dict[str, int]:
     """The size of a picture, and its margins."""
     return {
-        "width": WIDTH,
+        "width": width,
         "height": HEIGHT,
         "left": LEFT,
-        "right": WIDTH - RIGHT,
+        "right": width - RIGHT,
         "top": TOP,
         "bottom": HEIGHT - BOTTOM,
     }
@@ -77,10 +83,10 @@ def curve_figure(said: Summary) -> dict[str, Any]:
     # One more point, so that the line runs to the edge of what is drawn
     inside = sum(k <= view.most for k in curves.k)
     chosen = said.chosen
-    marks = [
-        ("half", curves.k[curves.half], values[curves.half]),
-        ("cut", curves.k[curves.best_cut], values[curves.best_cut]),
-    ]
+    marks = [("half", curves.k[curves.half], values[curves.half])]
+    if not is_best_cut(said):
+        best = curves.best_cut
+        marks.append(("cut", curves.k[best], values[best]))
     if curves.chosen is not None:
         marks.append(("chosen", chosen.positives, chosen.expected))
     level = (
@@ -102,13 +108,14 @@ def mass_figure(mass: Mass) -> dict[str, Any]:
     """Expected positives by probability, those of the chosen rows apart."""
     top = max(mass.positives)
     y_ticks = nice_ticks(0.0, top, 4) if top > 0 else [0.0, 1.0]
-    plane = Plane(1.0, 0.0, y_ticks[-1])
+    plane = Plane(mass.top, 0.0, y_ticks[-1])
     bins, bottom = len(mass.rows), plane.y(0.0)
     bars = []
     for i, (rows, positives, chosen) in enumerate(
         zip(mass.rows, mass.positives, mass.chosen, strict=True)
     ):
-        left, right = plane.x(i / bins), plane.x((i + 1) / bins)
+        low, high = mass.top * i / bins, mass.top * (i + 1) / bins
+        left, right = plane.x(low), plane.x(high)
         y, middle = plane.y(positives), plane.y(chosen)
         bars.append(
             {
@@ -118,11 +125,11 @@ def mass_figure(mass: Mass) -> dict[str, Any]:
                 "height": round(middle - y, 1),
                 "middle": middle,
                 "taken": round(bottom - middle, 1),
-                "title": f"p {i / bins:g} to {(i + 1) / bins:g}: {rows:,} rows, "
+                "title": f"p {low:.3g} to {high:.3g}: {rows:,} rows, "
                 f"{positives:,.1f} positives expected",
             }
         )
-    x_ticks = [(x, f"{x:g}") for x in (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)]
+    x_ticks = [(x, f"{x:g}") for x in nice_ticks(0.0, mass.top, 5)]
     counts = [(y, count_text(y) if y >= 1 or y == 0 else f"{y:g}") for y in y_ticks]
     return {**axes(plane, x_ticks, counts), "bars": bars}
 
@@ -145,7 +152,7 @@ def reliability_figure(part: Calibration) -> dict[str, Any]:
             "y": plane.y(rate),
             "low": plane.y(low),
             "high": plane.y(high),
-            "title": f"said {number(mean)}, happened {number(rate)}",
+            "title": f"probability {number(mean)}, actual share {number(rate)}",
         }
         for mean, rate, low, high in zip(*columns, strict=True)
     ]
@@ -184,6 +191,87 @@ def threshold_figure(part: Thresholds) -> dict[str, Any]:
     }
 
 
+def groups_figure(part: GroupSummary) -> dict[str, Any]:
+    """Groups by their expected score, in bins that their number supports."""
+    edges, counts = part.score_edges, part.score_bins
+    y_ticks = nice_ticks(0.0, max(*counts, 1), 4, whole=True)
+    x_ticks = [x for x in nice_ticks(edges[0], edges[-1], 5) if x >= edges[0] - 1e-9]
+    plane = Plane(edges[-1], 0.0, y_ticks[-1], edges[0])
+    bottom = plane.y(0.0)
+    bars = [
+        {
+            "x": round(plane.x(low) + 1, 1),
+            "width": round(plane.x(high) - plane.x(low) - 2, 1),
+            "y": plane.y(count),
+            "height": round(bottom - plane.y(count), 1),
+            "title": f"{number(low)} to {number(high)}: {count:,}",
+        }
+        for low, high, count in zip(edges, edges[1:], counts, strict=False)
+    ]
+    inside = [(x, f"{x:g}") for x in x_ticks if x <= edges[-1] + 1e-9]
+    return {**axes(plane, inside, [(y, count_text(y)) for y in y_ticks]), "bars": bars}
+
+
+def truth_figures(part: Truth) -> dict[str, Any]:
+    """The confusion matrix, and the ROC and precision–recall curves."""
+    counts = part.counts
+    actual = (("tp", "fn"), ("fp", "tn"))
+    cells = []
+    for row, pair in enumerate(actual):
+        total = max(sum(counts[cell] for cell in pair), 1)
+        for column, cell in enumerate(pair):
+            part_of_row = counts[cell] / total
+            cells.append(
+                {
+                    "x": 70 + 144 * column,
+                    "y": 40 + 130 * row,
+                    "opacity": round(0.04 + 0.4 * part_of_row, 3),
+                    "count": f"{counts[cell]:,}",
+                    "share": share(part_of_row, 1.0),
+                }
+            )
+    found: dict[str, Any] = {"cells": cells, "curves": []}
+    ranked = part.ranked
+    if ranked is None:
+        return found
+    tp, fp, fn, tn = (counts[cell] for cell in ("tp", "fp", "fn", "tn"))
+    prevalence = (tp + fn) / sum(counts.values())
+    recall = tp / (tp + fn)
+    curves = (
+        (
+            ("ROC curve", f"AUC {number(ranked.roc_auc)}"),
+            ("false positive rate", "recall (true positive rate)"),
+            (ranked.false_positive_rate, ranked.true_positive_rate),
+            ((0.0, 1.0), (0.0, 1.0)),
+            (fp / (fp + tn), recall),
+        ),
+        (
+            (
+                "Precision–recall curve",
+                f"average precision {number(ranked.average_precision)}",
+            ),
+            ("recall", "precision"),
+            (ranked.recall, ranked.precision),
+            ((0.0, 1.0), (prevalence, prevalence)),
+            (recall, tp / (tp + fp)) if tp + fp else None,
+        ),
+    )
+    plane = Plane(1.0, 0.0, 1.0, width=SQUARE)
+    ticks = [(x, f"{x:g}") for x in (0.0, 0.25, 0.5, 0.75, 1.0)]
+    for names, axis_names, line, guess, point in curves:
+        found["curves"].append(
+            {
+                **axes(plane, ticks, ticks),
+                "name": f"{names[0]}, {names[1]}",
+                "axis_names": axis_names,
+                "path": plane.path(*line),
+                "guess": plane.path(*guess),
+                "point": point and (plane.x(point[0]), plane.y(point[1])),
+            }
+        )
+    return found
+
+
 def interval_figure(said: Summary) -> dict[str, Any] | None:
     """The interval of the score on a line from 0 to 1."""
     score = said.score
@@ -200,10 +288,10 @@ def over_figures(metric: str, over: Over) -> list[dict[str, Any]]:
     """Score, threshold and shares of positives against the number of rows."""
     scores, shares = (over.score, over.recent), (over.predicted, over.actual)
     return [
-        _over_figure(metric, over, scores, ("so far", "of late")),
+        _over_figure(metric_title(metric), over, scores, ("so far", "recent")),
         _over_figure("threshold", over, (over.threshold,), ()),
         _over_figure(
-            "share of positives of late", over, shares, ("called positive", "positive")
+            "recent share of positives", over, shares, ("predicted", "actual")
         ),
     ]
 

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import math
 
-SMALL = 0.001  # four decimals would leave nothing of it
+SMALL = 0.01  # below it three decimals would leave less than three digits
 
 
 def number(value: float) -> str:
-    """A score: four decimals, or three digits where that would leave nothing."""
+    """A score: three decimals, or three digits where that would leave less."""
     if math.isnan(value):
         return "undefined"
     if 0 < abs(value) < SMALL:
         return f"{value:.{min(2 - math.floor(math.log10(abs(value))), 9)}f}"
-    return f"{value:.4f}"
+    return f"{value:.3f}"
 
 
 def scores(low: float, high: float) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,14 +11,16 @@ import numpy as np
 from argmetric._calibration_check import CalibrationCheck
 from argmetric._decide import Decision
 from argmetric._input.arguments import check_share
+from argmetric._results.display import metric_title
 from argmetric._tune import Rule
 from argmetric.report._asked import Asked
 from argmetric.report._knots import candidates, choose_knots
-from argmetric.report._numbers import percent, scores, share, threshold
+from argmetric.report._numbers import number, percent, scores, share, threshold
 from argmetric.report._parts import described
 from argmetric.report._report import Report
 from argmetric.report._summarize import convention, summary_of
 from argmetric.report._summary import Summary, Thresholds
+from argmetric.report._verdicts import VERDICTS, verdicts
 
 if TYPE_CHECKING:
     from argmetric._input.types import Floats
@@ -57,20 +60,24 @@ def report_decision(
 def report_rule(rule: Rule) -> Report:
     """A report of a rule that was tuned."""
     sign = {">=": "≥", "<": "<"}[rule.operator]
+    name = metric_title(rule.metric.name)
     cut = f"{rule._scale} {sign} {threshold(rule.threshold)}"
     first = [
         (
-            "Rule",
+            "Threshold",
             cut,
-            f"{share(rule.positive_rate, 1.0)} of the rows are called positive",
+            f"{share(rule.positive_rate, 1.0)} of the rows are predicted positive",
         )
     ]
     score = "" if rule.score_interval is None else _on_new_rows(rule)
     if rule.n:
-        first.append((f"{rule.metric.name} on these rows", f"{rule.score:.4f}", score))
+        first.append((f"Actual {name} on these rows", number(rule.score), score))
     if not math.isnan(rule.out_of_fold_score):
-        text = f"{rule.out_of_fold_score:.4f}", "by cuts that were tuned on other rows"
-        first.append(("On rows not tuned on", *text))
+        text = (
+            number(rule.out_of_fold_score),
+            "each fold by a threshold tuned on others",
+        )
+        first.append((f"Cross-validated {name}", *text))
     return Report(
         Summary(
             kind="rule",
@@ -91,7 +98,7 @@ def report_rule(rule: Rule) -> Report:
 def _on_new_rows(rule: Rule) -> str:
     assert rule.score_interval is not None
     low, high = rule.score_interval
-    wide = f"{percent(rule.coverage)} interval on as many new rows"
+    wide = f"{percent(rule.coverage)} interval for as many new rows"
     return f"{wide}: {scores(low, high)}"
 
 
@@ -125,20 +132,18 @@ def _kept(x: Floats, values: Floats) -> Any:
 
 def report_check(check: CalibrationCheck) -> Report:
     """A report of what the errors of probabilities cost."""
-    decide, forecast = check.advice
-    cards = (
-        ("Fit to decide with?", check.fit_to_decide, decide),
-        ("Fit to forecast with?", check.fit_to_forecast, forecast),
+    said = Summary(
+        kind="check",
+        metric=check.metric.name,
+        convention=convention(check.metric),
+        n=check.n,
+        average=check.average,
+        notes=check.notes,
+        calibration=described(check, "these rows"),
     )
-    return Report(
-        Summary(
-            kind="check",
-            metric=check.metric.name,
-            convention=convention(check.metric),
-            n=check.n,
-            average=check.average,
-            facts=cards,
-            notes=check.notes,
-            calibration=described(check, "these rows"),
-        )
+    names = "Reliable for decisions?", "Reliable for forecasts?"
+    found = (
+        VERDICTS.get(one, one) for one in (check.fit_to_decide, check.fit_to_forecast)
     )
+    facts = tuple(zip(names, found, verdicts(said), strict=True))
+    return Report(replace(said, facts=facts))

@@ -11,11 +11,13 @@ from functools import cache
 from importlib import resources
 from typing import Any
 
+from argmetric._results.display import metric_title
 from argmetric.report import _figures as figures
 from argmetric.report._curves import BETAS, FLOORS
 from argmetric.report._report import require_page
+from argmetric.report._sections import SIGNS, is_best_cut, probability, units_of
 from argmetric.report._summary import Summary
-from argmetric.report._words import SIGNS, document, probability
+from argmetric.report._words import document
 
 UNIT = 1e9  # scores travel as whole numbers: shorter, and exact to what is shown
 _LONGEST_TITLE = 120
@@ -33,6 +35,10 @@ def page(said: Summary) -> str:
         data = _embedded(_controls(said))
     if said.calibration is not None:
         drawn["calibration"] = figures.reliability_figure(said.calibration)
+    if said.groups is not None:
+        drawn["groups"] = figures.groups_figure(said.groups)
+    if said.truth is not None:
+        drawn["truth"] = figures.truth_figures(said.truth)
     if said.thresholds is not None:
         drawn["thresholds"] = figures.threshold_figure(said.thresholds)
     if said.over is not None and said.over.rows:
@@ -49,6 +55,11 @@ def page(said: Summary) -> str:
         floors=_floors(said),
         signs=SIGNS,
         probability=probability(said),
+        metric=metric_title(said.metric),
+        title_of=metric_title,
+        units=units_of(said),
+        square=figures.frame(figures.SQUARE),
+        both_cuts=said.curves is not None and not is_best_cut(said),
         style=style,
         script=script,
         policy=f"{policy}; base-uri 'none'; form-action 'none'",
@@ -143,7 +154,8 @@ def _controls(said: Summary) -> dict[str, Any]:
         },
         "betas": _families(said)["betas"],
         "half": curves.half,
-        "cut": curves.best_cut,
+        "cut": None if is_best_cut(said) else curves.best_cut,
+        "titles": {name: metric_title(name) for name in curves.scores},
         "chosen": curves.chosen,
         "level": said.chosen.expected,
         "least": curves.least,

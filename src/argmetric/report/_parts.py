@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from argmetric._calibrate.prior import adjust_prior
-from argmetric._calibration_check import CalibrationCheck, calibration_check, reworded
+from argmetric._calibration_check import (
+    CalibrationCheck,
+    calibration_check,
+    reworded,
+)
 from argmetric._decide import Decision, decide, evaluate
 from argmetric._forecast.forecast import forecast
 from argmetric._forecast.result import Forecast
@@ -18,17 +22,22 @@ from argmetric._input.labels import read_together
 from argmetric._input.odds import from_log_odds, log_odds
 from argmetric._input.types import Floats
 from argmetric._input.validation import Probabilities
+from argmetric._results.pictures import adaptive_edges
 from argmetric.report._asked import Asked
+from argmetric.report._numbers import number
 from argmetric.report._summary import (
     Calibration,
     Change,
     GroupRow,
     GroupSummary,
     Mass,
+    RankedCurves,
     Truth,
 )
 
 BINS = 40
+TOPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)  # ends of a histogram of p
+RANKED_POINTS = 200  # of a ROC or precision–recall curve
 MOSTLY = 0.95  # share of positives that cannot be doubled
 LEAST_CERTAIN = 10
 MANY_POSITIVES = 6  # of a group, from which they are counted together
@@ -67,19 +76,20 @@ def _cases(p: Floats) -> dict[str, Callable[[Floats], Floats]]:
     cases = {"positives are half as common": common(0.5)}
     if 2.0 * share < MOSTLY:
         cases["positives are twice as common"] = common(2.0)
-    cases["the scores are too sure (log-odds 25 % too large)"] = bold(0.8)
-    cases["the scores are too timid (log-odds 20 % too small)"] = bold(1.25)
+    cases["the scores are overconfident (log-odds 25 % too large)"] = bold(0.8)
+    cases["the scores are underconfident (log-odds 20 % too small)"] = bold(1.25)
     return cases
 
 
 def mass_of(asked: Asked, labels: npt.NDArray[Any]) -> Mass:
     """Rows and expected positives by probability."""
     p, chosen = asked.probabilities, asked.layout.select(labels) == 1
+    top = next(end for end in TOPS if end >= p.max())
     rows, positives, held = (
-        np.histogram(values, BINS, (0.0, 1.0), weights=weights)[0].tolist()
+        np.histogram(values, BINS, (0.0, top), weights=weights)[0].tolist()
         for values, weights in ((p, None), (p, p), (p[chosen], p[chosen]))
     )
-    return Mass(tuple(rows), tuple(positives), tuple(held))
+    return Mass(tuple(rows), tuple(positives), tuple(held), top)
 
 
 def groups_of(
@@ -101,13 +111,17 @@ def groups_of(
     names = layout.ids if asked.ids is None else asked.ids
     finite = cuts[np.isfinite(cuts)]
     counts = np.bincount(np.minimum(positives, MANY_POSITIVES))
+    defined = scores[~np.isnan(scores)]
+    edges = adaptive_edges(defined)
     return GroupSummary(
         count=layout.sizes.size,
         empty=int((positives == 0).sum()),
         of_one=int((layout.sizes == 1).sum()),
         sizes=_quartiles(layout.sizes.astype(np.float64)),
         cuts=_quartiles(finite) if finite.size else None,
-        scores=_quartiles(scores[~np.isnan(scores)]),
+        scores=_quartiles(defined),
+        score_edges=tuple(edges.tolist()),
+        score_bins=tuple(np.histogram(defined, edges)[0].tolist()),
         by_positives=tuple(
             (str(i) if i < MANY_POSITIVES else f"{i} or more", count)
             for i, count in enumerate(counts.tolist())
@@ -174,7 +188,38 @@ def truth_of(
         },
         half=real(layout.scores >= cuts[0]),
         best_cut=real(layout.scores >= cuts[1]),
+        ranked=ranked_curves(layout.scores, true),
     )
+
+
+def ranked_curves(scores: Floats, true: npt.NDArray[Any]) -> RankedCurves | None:
+    """ROC and precision–recall curves: one point for each distinct score, thinned."""
+    order = np.argsort(-scores, kind="stable")
+    ranked = scores[order]
+    last = np.flatnonzero(np.append(ranked[1:] != ranked[:-1], True))
+    hits, k = np.cumsum(true[order])[last].astype(np.float64), last + 1.0
+    n_positives, n_negatives = hits[-1], true.size - hits[-1]
+    if not n_positives or not n_negatives:
+        return None
+    recall, precision = hits / n_positives, hits / k
+    x = np.concatenate([[0.0], (k - hits) / n_negatives])
+    y = np.concatenate([[0.0], recall])
+    roc, pr = _spread(x, y), _spread(recall, precision)
+    return RankedCurves(
+        false_positive_rate=tuple(x[roc].tolist()),
+        true_positive_rate=tuple(y[roc].tolist()),
+        roc_auc=float(np.diff(x) @ (y[1:] + y[:-1]) / 2.0),
+        recall=tuple(recall[pr].tolist()),
+        precision=tuple(precision[pr].tolist()),
+        average_precision=float(np.diff(y) @ precision),
+    )
+
+
+def _spread(x: Floats, y: Floats) -> npt.NDArray[np.int64]:
+    """Places of points at about equal distances along a line."""
+    along = np.concatenate([[0.0], np.cumsum(np.hypot(np.diff(x), np.diff(y)))])
+    wanted = np.linspace(0.0, along[-1], RANKED_POINTS)
+    return np.unique([0, *np.searchsorted(along, wanted), along.size - 1])
 
 
 def calibration_of(asked: Asked) -> tuple[Calibration | None, tuple[str, ...]]:
@@ -203,29 +248,39 @@ def calibration_of(asked: Asked) -> tuple[Calibration | None, tuple[str, ...]]:
     return replace(found, advice=reworded(found.advice, how, tune)), ()
 
 
+ROUTES = {
+    "recalibrate": "decide, p recalibrated",
+    "decide": "decide, p as given",
+    "tune": "one tuned threshold",
+    "half": "0.5 cut-off on p as given",
+}
+
+
 def described(check: CalibrationCheck, on: str) -> Calibration:
     """A check as plain values."""
-    skipped = {one.words for one in check.routes} | {
-        "fit to decide with?",
-        "fit to forecast with?",
-        "metric",
+    forecasts = {"decide": check.expected, "recalibrate": check.expected_recalibrated}
+    low, high = check.error_interval
+    figures = {
+        **{name: float(getattr(check, name)) for name in FIGURES},
+        "error_low": low,
+        "error_high": high,
+        "certain_and_wrong": check.as_is.n_certain_and_wrong,
     }
-    lines = [line for line in check._lines() if line[0] not in skipped]
-    promised = {"decide": check.expected, "recalibrate": check.expected_recalibrated}
     return Calibration(
         on=on,
         fit_to_decide=check.fit_to_decide,
         fit_to_forecast=check.fit_to_forecast,
+        route=check.route,
         advice=check.advice,
-        facts=tuple(lines),
+        facts=tuple(_facts(check)),
         routes=tuple(
             (
-                one.words,
-                f"{one.score:.4f}",
-                f"{promised[one.name]:.4f}" if one.name in promised else "",
+                ROUTES[one.name],
+                number(forecasts[one.name]) if one.name in forecasts else "",
+                number(one.score),
                 ""
                 if one.name == "decide"
-                else f"{one.gain:+.4f} ± {one.gain_standard_error:.4f}",
+                else f"{one.gain:+.3f} ± {one.gain_standard_error:.3f}",
                 check._mark(one),
             )
             for one in check.routes
@@ -233,4 +288,37 @@ def described(check: CalibrationCheck, on: str) -> Calibration:
         bins=check.positive_bins.to_dict(),
         threshold=check.threshold,
         histogram=tuple(check.histogram.tolist()),
+        figures=figures,
     )
+
+
+FIGURES = (
+    *("n", "n_positives", "loss", "loss_standard_error", "p_value"),
+    *("expected", "score_as_is", "score_standard_error"),
+    *("expected_recalibrated", "score_recalibrated"),
+)
+
+
+def _facts(check: CalibrationCheck) -> Iterator[tuple[str, str]]:
+    line, before, after = check.line, check.as_is, check.recalibrated
+    low, high = check.error_interval
+    if check.forecast is not None:
+        yield (
+            "forecast error",
+            f"{number(check.expected_error)} on average on as many new rows, after "
+            f"recalibration; in 90 % from {low:+.3f} to {high:+.3f}",
+        )
+    yield (
+        "log-odds",
+        f"slope {line.slope:.3f} ± {line.slope_error:.3f}, intercept "
+        f"{line.intercept:.3f} ± {line.intercept_error:.3f} (1 and 0 are ideal)",
+    )
+    for name, field in (
+        ("log-loss", "log_loss"),
+        ("Brier score", "brier"),
+        ("calibration error (ECE)", "ece"),
+    ):
+        first, second = getattr(before, field), getattr(after, field)
+        yield name, f"{number(first)} as given, {number(second)} recalibrated"
+    share = check.n_positives / check.n
+    yield "rows", f"{check.n:,}, {check.n_positives:,} positive ({share:.1%})"

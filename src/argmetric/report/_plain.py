@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from argmetric.report._sections import ReportTable, marked
 from argmetric.report._summary import Row, Summary
-from argmetric.report._words import Document, ReportTable, document, marked
+from argmetric.report._words import Document, document
 
 # What Markdown, and HTML within it, would take for a sign of its own
 _SIGNS = re.compile(r"([\\`*_\[\]<>#|~&$])")
@@ -40,7 +41,10 @@ def _markdown(doc: Document) -> Iterator[str]:
         for table in section.tables:
             yield from _markdown_table(table)
         for example in section.examples:
-            for name, line in (("is", example.truth), ("called", example.predicted)):
+            for name, line in (
+                ("actual", example.truth),
+                ("predicted", example.predicted),
+            ):
                 yield f"- {name}: {_quoted(' '.join(map(marked, line)))}"
             yield ""
 
@@ -85,8 +89,11 @@ def _text(doc: Document) -> Iterator[str]:
             yield from _aligned(list(rows))
         for example in section.examples:
             yield ""
-            for name, line in (("is", example.truth), ("called", example.predicted)):
-                yield f"  {name:<6}  {_clean(' '.join(map(marked, line)))}"
+            for name, line in (
+                ("actual", example.truth),
+                ("predicted", example.predicted),
+            ):
+                yield f"  {name:<9}  {_clean(' '.join(map(marked, line)))}"
 
 
 def _aligned(rows: list[Row]) -> Iterator[str]:

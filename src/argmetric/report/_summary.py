@@ -115,14 +115,15 @@ class Change:
 
 @dataclass(frozen=True)
 class Mass:
-    """Rows and expected positives in bins of equal width, from p = 0 to p = 1.
+    """Rows and expected positives in bins of equal width, from p = 0 to p = `top`.
 
-    `chosen` are the expected positives among the rows that are called positive.
+    `chosen` are the expected positives among the rows that are predicted positive.
     """
 
     rows: tuple[int, ...]
     positives: Numbers
     chosen: Numbers
+    top: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -140,8 +141,9 @@ class GroupRow:
 class GroupSummary:
     """How the groups were decided.
 
-    `sizes`, `cuts` and `scores` are the least, the quartiles and the most; a cut is
-    the lowest probability that was chosen in a group.
+    `sizes`, `cuts` and `scores` are the minimum, the quartiles and the maximum; a cut
+    is the lowest probability that was chosen in a group. `score_bins` counts groups by
+    their expected score, between `score_edges`.
     """
 
     count: int
@@ -152,11 +154,28 @@ class GroupSummary:
     scores: Numbers
     by_positives: tuple[tuple[str, int], ...]
     least_certain: tuple[GroupRow, ...]
+    score_edges: Numbers = ()
+    score_bins: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
+class RankedCurves:
+    """ROC and precision–recall curves of labelled rows, at about 200 points each."""
+
+    false_positive_rate: Numbers
+    true_positive_rate: Numbers
+    roc_auc: float
+    recall: Numbers
+    precision: Numbers
+    average_precision: float
 
 
 @dataclass(frozen=True)
 class Truth:
-    """What came true, beside what was expected: counts, and scores of three cuts."""
+    """Actual counts and scores of three decisions, beside what was expected.
+
+    `ranked` is None where all rows have the same label.
+    """
 
     score: float
     surprise: str | None
@@ -164,25 +183,29 @@ class Truth:
     expected_counts: dict[str, float]
     half: float
     best_cut: float
+    ranked: RankedCurves | None = None
 
 
 @dataclass(frozen=True)
 class Calibration:
-    """What was said against what happened, and what the difference costs.
+    """Probabilities against actual shares, and what the difference costs.
 
-    `bins` are those of `CalibrationCheck.positive_bins`, and `threshold` is where
-    `decide` cuts the probabilities as they were given.
+    `bins` are those of `CalibrationCheck.positive_bins`, `threshold` is where `decide`
+    cuts the probabilities as they were given, and `figures` are attributes of the check
+    by name.
     """
 
     on: str
     fit_to_decide: str
     fit_to_forecast: str
+    route: str
     advice: tuple[str, ...]
     facts: tuple[Row, ...]
     routes: tuple[Row, ...]
     bins: dict[str, list[float]]
     threshold: float | None
     histogram: Numbers
+    figures: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

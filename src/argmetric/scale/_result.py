@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from argmetric._results.display import Lines, Result
+from argmetric._results.display import Lines, Result, metric_title
 from argmetric._results.pictures import bars_size, draw_bars, draw_counts, drawing
 from argmetric._results.saving import shown_number
 from argmetric.metrics import Metric
@@ -128,11 +128,12 @@ class ScaledDecision(Result):
         -------
         matplotlib Axes
         """
-        bars = {"decided": self.expected}
+        bars = {"decision": self.expected}
         if self.expected_half is not None:
-            bars["cut at 0.5"] = self.expected_half
+            bars["0.5 cut-off"] = self.expected_half
         names = [f"{name} {value:.3f}" for name, value in bars.items()]
-        labels = {"xlabel": f"expected {self.metric.name}", "title": f"{self.n:,} rows"}
+        name = metric_title(self.metric.name)
+        labels = {"xlabel": f"Expected {name}", "title": f"{self.n:,} rows"}
         with drawing(ax, bars_size(len(bars)), **labels) as ax:
             draw_bars(ax, names, list(bars.values()))
         return ax
@@ -206,8 +207,8 @@ class ScaledScore(Result):
         -------
         matplotlib Axes
         """
-        title = f"{self.metric.name} {self.score:.3f}"
-        labels = {"xlabel": "decision", "ylabel": "truth", "title": title}
+        title = f"Actual {metric_title(self.metric.name)}: {self.score:.3f}"
+        labels = {"xlabel": "Predicted", "ylabel": "Actual", "title": title}
         with drawing(ax, (4.2, 3.8), **labels) as ax:
             draw_counts(ax, self.counts)
         return ax

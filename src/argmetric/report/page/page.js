@@ -11,6 +11,7 @@
   let at = 0;
 
   const metric = () => choice.value || data.betas[beta.value][1];
+  const title = () => data.titles[metric()];
   const scores = () => data.scores[metric()];
   const sign = () => (metric() === data.metric ? data.sign : 1);
   const better = (a, b) => b === null || sign() * (a - b) > 0;
@@ -34,10 +35,10 @@
   const shown = (value) => {
     if (value === null) return "undefined";
     const score = value / UNIT;
-    if (score !== 0 && Math.abs(score) < 0.001) {
+    if (score !== 0 && Math.abs(score) < 0.01) {
       return score.toFixed(Math.min(2 - Math.floor(Math.log10(Math.abs(score))), 9));
     }
-    return score.toFixed(4);
+    return score.toFixed(3);
   };
   const count = (value, digits) =>
     value.toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits });
@@ -55,7 +56,7 @@
     const x = (k) => left + (k / most) * (right - left);
     const y = (score) => bottom - ((score / UNIT - low) / (high - low)) * (bottom - top);
     grid.replaceChildren();
-    svg.querySelector(".up").textContent = "expected " + metric();
+    svg.querySelector(".up").textContent = "Expected " + title();
     for (const [value, text] of yTicks) {
       const place = y(value * UNIT);
       make(grid, "line", { x1: left, x2: right, y1: place, y2: place });
@@ -95,11 +96,11 @@
     part("impossible").hidden = top >= 0;
     write("beta-value", betas[beta.value]);
     part("beta-row").hidden = choice.value !== "";
-    write("now-metric", metric());
+    write("now-metric", title());
     write("now-score", shown(score));
     write("now-lost", top < 0 || score === null ? "" : shown(Math.abs(scores()[top] - score)));
     write("now-k", count(k, 0));
-    const words = k === 0 ? "none is positive" : cut === null ? "some rows of equal score" : data.scale + " ≥ " + cut;
+    const words = k === 0 ? "no row is positive" : cut === null ? "splits rows of equal score" : data.scale + " ≥ " + cut;
     write("now-cut", words);
     write("now-tp", count(data.hits[at], 1));
     write("now-fp", count(k - data.hits[at], 1));
@@ -107,7 +108,7 @@
     write("now-precision", k ? shown(precision(at) * UNIT) : "");
     if (data.recall) write("now-recall", shown(data.recall[at]));
     slider.value = at;
-    slider.setAttribute("aria-valuetext", `${count(k, 0)} positives, ${words}, expected ${metric()} ${shown(score)}`);
+    slider.setAttribute("aria-valuetext", `${count(k, 0)} positives, ${words}, expected ${title()} ${shown(score)}`);
     draw();
   };
 
