@@ -21,8 +21,7 @@ decision = am.decide(p, metric="f1")
 print(decision)
 
 # %%
-# The whole curve comes along, so the choice can be looked at: how flat is the top, and
-# how much does a cut at 0.5 lose?
+# The whole curve shows how flat the top is, and how much a 0.5 cut-off loses.
 BLUE, RED, GREY = "#2a6f97", "#c8553d", "#8d99a6"
 k = np.arange(decision.curve.size)
 half = decision.cut_half
@@ -72,5 +71,5 @@ plt.show()
 
 # %%
 # ``decision.plot()`` draws the right-hand picture in one line. The threshold lies
-# half-way between the last score taken and the first one left, so that it survives
-# rounding in a file; it belongs to *these* rows, and other rows deserve their own call.
+# half-way between the last selected score and the next one, so it survives rounding.
+# It belongs to *these* rows; call `decide` again for other rows.

@@ -1,14 +1,14 @@
 """
-Baskets: sets with "none" as a right answer
-===========================================
+Baskets: when "none" is the right answer
+========================================
 
-Which items of each order will be bought again? The score is the mean of the F1 of each
-order, so every order needs its own set. What an empty set is worth when nothing was
-bought, 0/0, is a convention of whoever judges, and it changes the answer.
+Which items of each order will be bought again? The score is the mean F1 over orders, so
+every order gets its own set. `zero_division` sets how an empty set scores when nothing
+was bought, and it changes the answer.
 """
 
 # %%
-# Eight orders, some lively and some not. Each has its own number of candidates.
+# Eight orders with different numbers of candidates.
 import matplotlib.pyplot as plt
 import numpy as np
 
@@ -21,8 +21,8 @@ liveliness = np.linspace(-4.2, 0.6, 8)[order]
 p = 1 / (1 + np.exp(-(liveliness + rng.normal(0, 1.0, order.size))))
 
 # %%
-# The same probabilities under both conventions: an empty set never scores, or it scores
-# 1 when the order is empty in truth.
+# The same probabilities with both values: an empty set scores 0, or it scores 1 when
+# nothing was bought.
 conventions = {0.0: "an empty set scores 0", 1.0: "a right empty set scores 1"}
 decisions = {
     value: am.decide(p, "f1", groups=order, average="groups", zero_division=value)
@@ -32,9 +32,8 @@ for value, decision in decisions.items():
     print(f"zero_division={value:g}", decision.group_n_positives)
 
 # %%
-# A dot is an item; those that are taken are filled. Where little is likely, the first
-# convention takes a long shot on several items, since nothing can be lost; the second
-# says "none".
+# Filled dots are selected items. In orders with low probabilities the first convention
+# selects several long shots; the second selects none.
 RED, GREY, INK = "#c8553d", "#b8c1ca", "#33414e"
 fig, axes = plt.subplots(1, 2, figsize=(9.2, 4.4), sharey=True, layout="constrained")
 for ax, (value, decision) in zip(axes, decisions.items(), strict=True):
@@ -58,7 +57,7 @@ axes[0].set_yticks(range(8), [f"order {g + 1}" for g in range(8)])
 plt.show()
 
 # %%
-# One cut for all orders is the usual shortcut. What it costs is in the result:
+# One threshold for all orders scores less:
 for value, decision in decisions.items():
     print(
         f"zero_division={value:g}: per order {decision.expected:.3f}, "

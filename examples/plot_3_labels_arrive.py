@@ -2,14 +2,13 @@
 A forecast that sharpens as labels arrive
 =========================================
 
-The labels are handed in today; the truth trickles in over weeks. `forecast` gives the
-law of the score from the first day. Labels that have arrived are handed over as
-``known`` and are used as they are, so the interval shrinks towards the final score.
+True labels arrive over weeks. `forecast` gives the distribution of the score from the
+first day. Pass the labels that have arrived as ``known``, and the interval shrinks
+towards the actual score.
 """
 
 # %%
-# 400 rows with calibrated probabilities, a decision for F1, and a truth that only the
-# simulation knows.
+# 400 rows with calibrated probabilities, a decision for F1, and simulated true labels.
 import matplotlib.pyplot as plt
 import numpy as np
 
@@ -24,7 +23,7 @@ first = am.forecast(p, labels, "f1", coverage=0.9)
 print(first)
 
 # %%
-# The rows report in random order. At every stage the rest is nan, "not known yet".
+# Labels arrive in random order. Unknown labels are nan.
 arrival = rng.permutation(p.size)
 stages = np.arange(0, p.size + 1, 10)
 forecasts = []
@@ -37,8 +36,8 @@ final = am.evaluate(truth, labels)
 print(f"after all labels: {forecasts[-1].mean:.4f}, evaluated: {final:.4f}")
 
 # %%
-# On the left the interval against the share of labels known; on the right the law
-# itself at three of the stages.
+# Left, the interval against the share of known labels; right, the distribution at three
+# stages.
 BLUE, RED = "#2a6f97", "#c8553d"
 low, high = np.array([f.interval for f in forecasts]).T
 mean = np.array([f.mean for f in forecasts])
@@ -51,7 +50,7 @@ fan.fill_between(
     share, low, high, color=BLUE, alpha=0.2, linewidth=0, label="90% interval"
 )
 fan.plot(share, mean, color=BLUE, linewidth=2, label="mean of the forecast")
-fan.axhline(final, color=RED, linewidth=1.5, linestyle="--", label="score in the end")
+fan.axhline(final, color=RED, linewidth=1.5, linestyle="--", label="actual score")
 fan.legend(frameon=False, loc="lower left")
 fan.set(
     xlabel="share of the labels known",
@@ -82,9 +81,8 @@ for ax in (fan, laws):
 plt.show()
 
 # %%
-# The interval is as honest as its assumptions, which the forecast prints: calibrated
-# probabilities, independent labels, no shift. Where labels share ups and downs,
-# ``overdispersion`` widens it:
+# The interval relies on calibrated probabilities, independent labels, and no shift. If
+# labels rise and fall together, ``overdispersion`` widens it:
 for sd in (0.0, 0.3, 0.6):
     wide = am.forecast(p, labels, "f1", overdispersion=sd)
     print(f"sd {sd:g}: {wide.interval[0]:.3f} to {wide.interval[1]:.3f}")

@@ -2,8 +2,7 @@
 Which metric picks which k
 ==========================
 
-One vector of probabilities, many metrics: each has its own best number of predicted
-positives. The metric is a decision about errors, made once; the labels follow from it.
+Each metric has its own best number of predicted positives for the same probabilities.
 """
 
 # %%
@@ -36,9 +35,9 @@ for name, decision in ordered:
     print(f"{name:20} k = {decision.n_positives:3}  expected {decision.expected:.3f}")
 
 # %%
-# Each panel shows the expected metric of the k likeliest rows. The dot is the decision;
-# the dashed line is the number of positives expected in truth, for comparison. Only the
-# squared count error is minimised, and it alone aims at that number.
+# Each panel shows the expected metric of the k most probable rows. The dot is the
+# decision; the dashed line is the expected number of actual positives. Only the squared
+# count error, which is minimised, aims at that number.
 BLUE, RED, GREY = "#2a6f97", "#c8553d", "#9aa5b1"
 fig, axes = plt.subplots(3, 4, figsize=(9.6, 5.8), sharex=True, layout="constrained")
 for ax, (name, decision) in zip(axes.flat, ordered, strict=True):
@@ -54,8 +53,8 @@ fig.supylabel("expected metric", fontsize=10.5)
 plt.show()
 
 # %%
-# A metric of your own joins in as a function of the four counts: here false alarms cost
-# one unit, misses four, and nothing else matters.
+# Your own metric is a function of the four counts. Here a false alarm costs 1 and a
+# miss costs 4.
 cost = am.CustomMetric(
     lambda tp, k, t, n: (k - tp) + 4 * (t - tp), name="cost", greater_is_better=False
 )

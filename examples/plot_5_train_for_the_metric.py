@@ -2,9 +2,8 @@
 Train for the metric
 ====================
 
-Logistic regression is fitted by maximum likelihood and then judged by something else.
-Four rows are enough to see what that costs: the toy data of Jansche (2005), with its
-three surfaces.
+Logistic regression is fitted by maximum likelihood and judged by F1. The four rows of
+Jansche (2005) show what that costs.
 """
 
 # %%
@@ -63,7 +62,7 @@ for display, ax in zip(surfaces, axes, strict=True):
 plt.show()
 
 # %%
-# A larger case: 3 % positives, of which a cut at 0.5 finds few.
+# A larger case: 3 % positives, of which a 0.5 cut-off finds few.
 from sklearn.linear_model import LogisticRegression
 
 rng = np.random.default_rng(0)
@@ -83,6 +82,6 @@ for objective in ("soft", "expected"):
     print(f"{objective:>22}: F1 {value:.3f}   (starts: {starts})")
 
 # %%
-# Most of this gain could be had by moving the threshold of the plain model with
-# :func:`argmetric.tune`; training for the metric goes further where no line fits the
-# log-odds well, and then the coefficients change, not only the cut.
+# :func:`argmetric.tune` on the plain model reaches most of this gain. Training for the
+# metric goes further if no line fits the log-odds well: it changes the coefficients,
+# not only the threshold.

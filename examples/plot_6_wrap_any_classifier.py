@@ -2,15 +2,13 @@
 Wrap any classifier
 ===================
 
-A classifier is fitted for likelihood and cut at 0.5; it is judged by F1.
-`MetricClassifier` wraps it: every row is scored by a model that has not seen it, the
-threshold with the best F1 on these scores is found exactly, a map makes calibrated
-probabilities of them, and the classifier is fitted once more on all rows. What comes
-out is a scikit-learn classifier.
+`MetricClassifier` wraps any scikit-learn classifier. It computes out-of-fold scores,
+finds the threshold with the best F1, fits a calibration map, and fits the classifier on
+all rows.
 """
 
 # %%
-# One row in twelve is positive. The wrapped model is a gradient boosting, as it stands.
+# One row in twelve is positive. The wrapped model is gradient boosting.
 import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import make_classification
@@ -43,8 +41,8 @@ print(model.rule_)
 print(model.calibrator_)
 
 # %%
-# The rule knows what tuning flatters: the score out of fold stands beside the one in
-# sample. And before any label of the new rows is known, their score can be forecast.
+# The rule reports the out-of-fold score beside the score in sample. The score on new
+# rows can be forecast before their labels are known.
 forecast = model.forecast(X_new)
 print(forecast)
 print(f"F1 that came: {f1_score(y_new, model.predict(X_new)):.3f}")
@@ -109,9 +107,8 @@ for ax in (curve, bars):
 plt.show()
 
 # %%
-# `decision_function` is zero at the rule. So `OneVsRestClassifier`, which looks at its
-# sign, keeps one rule for each label; a threshold that lives in `predict` alone would
-# be dropped there without a word.
+# `decision_function` is zero at the threshold. So `OneVsRestClassifier`, which looks at
+# its sign, keeps one threshold per label.
 labels = np.column_stack([y, X[:, 0] > 1.5, X[:, 1] + X[:, 2] > 3.0]).astype(int)
 several = OneVsRestClassifier(am.MetricClassifier(GaussianNB(), random_state=0))
 several.fit(X, labels)
@@ -121,8 +118,8 @@ each = np.column_stack([one.predict(X_new) for one in several.estimators_])
 print("rules kept:", bool((several.predict(X_new) == each).all()))
 
 # %%
-# `predict` goes row by row and is frozen. Rows that are judged together, per order or
-# per query, deserve `decide`, which chooses within each group:
+# `predict` labels each row on its own. For rows that are scored per order or query, use
+# `decide`:
 groups = np.arange(len(X_new)) // 20
 decision = model.decide(X_new, groups=groups, average="groups", zero_division=1.0)
 print(decision)
