@@ -2,7 +2,7 @@
 
     python docs/draw_pictures.py
 
-Nothing in them is drawn by hand: each is what `plot` of a result shows.
+All but the decision tree show what `plot` of a result draws.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ def decision() -> None:
         colors = np.where(found.labels == 1, "C0", "#c9d3de")
         rows.bar(np.arange(1, len(P) + 1), P, color=colors)
         rows.axhline(0.5, color="C7", linestyle="--")
-        rows.text(10.5, 0.515, "cut at 0.5", ha="right", color="C7")
+        rows.text(10.5, 0.515, "0.5 cut-off", ha="right", color="C7")
         rows.axhline(found.threshold, color="C3")
         text = f"best for F1: p ≥ {found.threshold:.2f}"
         rows.text(10.5, found.threshold + 0.015, text, ha="right", color="C3")
-        rows.set(xlabel="row", ylabel="probability", title="Which rows to hand in")
+        rows.set(xlabel="row", ylabel="probability", title="Which rows to select")
         rows.set_xticks(range(1, len(P) + 1))
         found.plot(curve)
         curve.set_title("What score to expect")
@@ -99,8 +99,53 @@ def stream() -> None:
         axes[1].get_legend().remove()
 
 
+# The decision tree: where a box is, what it says, and what leads to it.
+BOXES = {
+    "labels": (0.0, 1.5, "Do you have labelled rows\nthat the model has not seen?"),
+    "trust": (1.35, 2.5, "Do you need one threshold,\nor row-by-row labels?"),
+    "new": (1.35, 0.5, "Are rows scored in groups\nor as one batch?"),
+    "tune": (2.7, 3.0, "tune, MetricClassifier"),
+    "check": (2.7, 2.0, "calibration_check, then\ndecide(..., reference=(y, p))"),
+    "groups": (2.7, 1.0, 'decide(..., groups=g,\naverage="groups")'),
+    "batch": (2.7, 0.0, "decide, then forecast"),
+}
+ARROWS = (
+    ("labels", "trust", "yes"),
+    ("labels", "new", "no"),
+    ("trust", "tune", "yes"),
+    ("trust", "check", "no"),
+    ("new", "groups", "groups"),
+    ("new", "batch", "one batch"),
+)
+
+
+def which() -> None:
+    """The decision tree of the page "Which function?"."""
+    with picture("which", 8.4) as ax:
+        ax.figure.set_figheight(3.6)
+        for start, end, answer in ARROWS:
+            (x, y, _), (u, v, _) = BOXES[start], BOXES[end]
+            arrow = {"arrowstyle": "->", "color": "C7"}
+            ax.annotate("", (u - 0.5, v), (x + 0.5, y), arrowprops=arrow)
+            middle = (x + u) / 2, (y + v) / 2
+            box = {"facecolor": "white", "edgecolor": "none", "pad": 1}
+            ax.text(*middle, answer, ha="center", va="center", color="C7", bbox=box)
+        for x, y, text in BOXES.values():
+            call = x > 2
+            box = {
+                "boxstyle": "round,pad=0.5",
+                "facecolor": "#e8f0f8" if call else "white",
+                "edgecolor": "C0" if call else "C7",
+            }
+            family = "monospace" if call else "sans-serif"
+            style: dict[str, Any] = {"family": family, "fontsize": 8}
+            ax.text(x, y, text, ha="center", va="center", bbox=box, **style)
+        ax.set(xlim=(-0.55, 3.35), ylim=(-0.45, 3.45))
+        ax.axis("off")
+
+
 PICTURES: tuple[Callable[[], None], ...] = (
-    *(decision, forecast, reliability, threshold, stream),
+    *(decision, which, forecast, reliability, threshold, stream),
 )
 
 if __name__ == "__main__":
