@@ -95,3 +95,12 @@ def test_the_glossary_has_the_term(term):
 def test_the_search_finds_what_people_type(word):
     pages = [text for path, text in TEXTS.items() if path.suffix == ".rst"]
     assert any(word.lower() in text for text in pages)
+
+
+def test_the_readme_is_short():
+    lines = (ROOT / "README.md").read_text(encoding="utf-8").splitlines()
+    top = lines[: lines.index("## Beside other tools")]
+    assert len(top) <= 120
+    first = top.index("| You have | You call |") + 2
+    rows = [line for line in top[first:] if line.startswith("|")]
+    assert 0 < len(rows) <= 12
