@@ -20,6 +20,7 @@ N_CALLS = 20_000 if "ARGMETRIC_SLOW" in os.environ else 800
 
 ROOMS = "", ".report", ".scale", ".search", ".sequence", ".stream", ".train"
 MADE_BY_THE_PACKAGE = {
+    "ActualScore",
     *("CalibrationCheck", "Calibrator", "Decision", "Forecast", "MetricSurfaceDisplay"),
     *("MultiClassRule", "MultiLabelRule", "Rule", "RankingPrinciple"),
     *("Expectation", "VectorExpectation", "SequenceDecision"),

@@ -9,8 +9,7 @@ from cyclopts import Parameter
 
 from argmetric.cli import _options as opt
 from argmetric.cli._errors import UsageError
-from argmetric.metrics import Metric, get_metric
-from argmetric.metrics._names import averaged_name
+from argmetric.metrics import Metric, averaged_name, get_metric
 
 _MAPPED = Parameter(group=opt.CALIBRATION)
 _Pattern = Annotated[str | None, opt.IN_FILE, Parameter(metavar="PATTERN")]

@@ -34,6 +34,7 @@ from argmetric.metrics._fractional import (
     Tversky,
 )
 from argmetric.metrics._names import MetricLike, get_metric, metric_names
+from argmetric.metrics._names import averaged_name as averaged_name
 from argmetric.metrics._names import convention_in_words as convention_in_words
 from argmetric.metrics._names import metric_from_dict as metric_from_dict
 from argmetric.metrics._names import metric_to_dict as metric_to_dict

@@ -146,7 +146,7 @@ def keep_strongest(keys, mass, count, width, other_keys, other_mass):
 
 
 @kernel
-def after_label(
+def merged_states(
     step, follow, gain, cells, keys, mass, count, new_keys, new_mass, slots, used, stamp
 ):
     """The states after one label, merged where they are equal; returns their number.
@@ -218,7 +218,7 @@ def beam_run(
                 least += chance * low[c + down[i]]
                 most += chance * high[c + up[i]]
         j = kind[i]
-        count = after_label(
+        count = merged_states(
             steps[i],
             follow[j],
             gain[j],
@@ -259,7 +259,7 @@ def count_layers(steps, z, first, width, keys, mass, sizes, kept):
         kept[i] = keep_strongest(
             keys[i], mass[i], sizes[i], width, keys[i + 1], mass[i + 1]
         )
-        sizes[i + 1] = after_label(
+        sizes[i + 1] = merged_states(
             steps[i],
             follow,
             gain[z[i]],
