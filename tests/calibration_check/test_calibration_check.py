@@ -106,9 +106,7 @@ def test_verdicts():
     small = am.calibration_check(y[:60], p[:60])
     assert small.fit_to_decide == "too few rows to say"
     assert small.fit_to_forecast == "recalibrated"  # whose interval knows of few rows
-    assert small.advice[0].startswith(
-        "60 rows, 8 of them positive, cannot detect a loss below 0.0"
-    )
+    assert "60 rows with 8 positives cannot detect a loss below" in small.advice[0]
     assert "pass reference=(y, p) to forecast" in small.advice[1]
     # Some 10 positives, but odds off by 1000: the loss speaks for itself.
     rng = np.random.default_rng(0)

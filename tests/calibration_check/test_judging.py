@@ -253,7 +253,7 @@ def test_whole_weights_are_repeated_rows():
     assert ours.n == (w > 0).sum()
     labels = am.decide(off).labels
     assert ours.score_as_is == pytest.approx(am.evaluate(y[rows], labels[rows]))
-    assert any("do not know the weights" in note for note in ours.notes)
+    assert any("ignore the weights" in note for note in ours.notes)
 
 
 # The figures that know of no decision

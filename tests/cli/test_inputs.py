@@ -132,9 +132,9 @@ def test_several_files_of_parquet(run: Run) -> None:
     [
         ("id,p\n9,x\n", ["a.csv", "b.csv"], "b.csv: column 'p', row 1: 'x' is not a "
          "number; rows are counted from 1, without the header"),
-        ("id,q\n9,0.1\n", ["a.csv", "b.csv"], "b.csv has not the column 'p' that a.csv "
+        ("id,q\n9,0.1\n", ["a.csv", "b.csv"], "b.csv lacks the column 'p' that a.csv "
          "has"),
-        ("id,p,q\n9,0.1,2\n", ["a.csv", "b.csv"], "a.csv has not the column 'q' that "
+        ("id,p,q\n9,0.1,2\n", ["a.csv", "b.csv"], "a.csv lacks the column 'q' that "
          "b.csv has"),
         ('{"id":1,"p":0.1}\n', ["a.csv", "b.jsonl"], "b.jsonl is jsonl, but a.csv is "
          "csv"),

@@ -381,7 +381,7 @@ def test_a_share_that_moved(run: Run) -> None:
         (["--prior", "1"], "or estimate, is needed"),
         (["--prior", "0"], "or estimate, is needed"),
         (["--prior", "auto"], "or estimate, is needed"),
-        (["--prior", "0.2", "--report", "a.html"], "--report knows nothing of --prior"),
+        (["--prior", "0.2", "--report", "a.html"], "--report does not support --prior"),
         (["--prior", "0.2", "--scores", "p_*"], "--prior is about one column"),
     ],
 )
@@ -402,7 +402,7 @@ def test_a_share_is_for_a_joint_decision(run: Run) -> None:
     ):
         ended = run("decide", "scores.csv", "--prior", "0.2", *more)
         assert ended.code == 2
-        assert "knows nothing of --prior" in ended.err
+        assert "does not support --prior" in ended.err
 
 
 def test_gate(run: Run) -> None:

@@ -299,7 +299,7 @@ def test_files_that_are_no_rules_or_maps(run: Run, content: bytes) -> None:
     Path("bad.json").write_bytes(content)
     ended = run("decide", "new.csv", "--rule", "bad.json")
     assert (ended.code, ended.out) == (1, "")
-    assert ended.err.startswith("argmetric: bad.json is not a rule of argmetric tune: ")
+    assert ended.err.startswith("argmetric: bad.json is not a rule: ")
     ended = run("decide", "new.csv", "--calibrator", "bad.json")
     assert (ended.code, ended.out) == (1, "")
     assert ended.err.startswith("argmetric: bad.json is not a map of argmetric calib")

@@ -415,7 +415,7 @@ def test_a_score_that_surprises_is_told():
     got = am.evaluate(y, labels)
     assert f.surprise(f.mean) is None
     assert f.surprise(f.interval[0]) is None
-    assert "outside of the 90% interval" in f.surprise(got)
+    assert "outside of the forecast's 90% interval" in f.surprise(got)
     with pytest.warns(UserWarning, match=r"calibration_check\(y, p\)"):
         assert am.evaluate(y, labels, forecast=f) == got
     mended = am.forecast(p, labels, reference=reference(3000, seed=8))

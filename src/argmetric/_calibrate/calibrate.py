@@ -249,7 +249,7 @@ def calibrate(
     the fit and when the map is applied. Log-odds are used unchanged. An isotonic map
     stays between π/(m+1) and 1 - (1-π)/(m+1), π the share of positives.
 
-    `draws` holds other maps that these labels allow: the uncertainty of the map.
+    The uncertainty of the map is kept as `draws`: other maps that fit these labels.
 
     Examples
     --------

@@ -90,9 +90,9 @@ def adjust_prior(
     the scores at hand most likely: the fixed point of the EM iteration of Saerens et
     al. (2002), found by Newton's method, as that likelihood is concave.
 
-    `prior=` of `decide` and `forecast` asks for something else: there the mean of the
-    given rows is made to meet the prevalence, whatever scores they happen to have; and
-    `prior="estimate"` knows how far the prevalence that it finds may be off.
+    `prior=` of `decide` and `forecast` does something else: it shifts the scores until
+    the mean of the given rows equals the prevalence. `prior="estimate"` also includes
+    the uncertainty of the prevalence that it estimates.
 
     Parameters
     ----------

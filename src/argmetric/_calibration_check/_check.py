@@ -65,28 +65,29 @@ def calibration_check(
     logits: bool = False,
     zero_division: float | None = None,
 ) -> CalibrationCheck:
-    """Check whether probabilities are reliable for decisions and for forecasts.
+    """Check whether probabilities are good enough to decide and to forecast with.
 
-    Four methods are compared out of fold: `decide` with `p` as given, `decide` with `p`
-    recalibrated, one tuned threshold, and a 0.5 cut-off. All are scored on `y` by the
-    metric, because most calibration errors change no decision. The forecast made with
-    `p` is compared with the actual score. The result also says how far a recalibrated
-    forecast for as many new rows may be off.
+    Labels are chosen in four ways, none of them fitted on the rows that it labels:
+    `decide` with `p` as it is, `decide` with `p` recalibrated, one tuned cut, and the
+    cut at one half. All are scored on `y` with the metric itself, because many
+    calibration errors do not change a decision and some change it much. The forecast
+    of the score is compared with the actual score. An interval says how far a forecast
+    with recalibrated `p` may be off on as many new rows.
 
     Parameters
     ----------
     y : array-like
         Labels: 0/1, booleans, -1/1, or any others with `pos_label`.
     p : array-like
-        Probabilities of a model that was not trained on these rows, as for `decide`.
+        Probabilities from a model that was not trained on `y`, as for `decide`.
     metric : str, Metric or callable, default="f1"
-        What the labels are judged by.
+        The metric that scores the labels.
     groups, average
-        As for `decide`; groups alone mean the mean over groups. Whole groups make
-        the folds and are drawn again for the standard errors.
+        As for `decide`; groups alone mean the mean over groups. Folds and bootstrap
+        samples keep groups whole.
     sample_weight : array-like, optional
-        Weights of the rows in the fit, the scores and the bins. The decision itself
-        does not know them.
+        Weights of the rows in the fit, the scores and the bins. The decision ignores
+        them.
     pos_label : object, optional
         The label that counts as positive.
     method : str, default="spline"

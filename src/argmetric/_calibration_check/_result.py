@@ -63,8 +63,8 @@ def decides(check: CalibrationCheck) -> tuple[Verdict, str]:
     hidden = loss + SURE * error
     if few < FEW_ROWS_OF_A_CLASS or not hidden <= MATTERS * size:
         return "too few rows to say", (
-            f"{check.n:,} rows, {check.n_positives:,} of them positive, cannot detect "
-            f"a loss below {max(hidden, 0.0):.4f} {name}"
+            f"{check.n:,} rows with {check.n_positives:,} positives cannot detect a "
+            f"loss below {max(hidden, 0.0):.4f} {name}"
         )
     if check.route == "decide" or loss <= 0.0:
         return "yes", f"no other way to decide does better here in {name}"
@@ -88,7 +88,7 @@ def forecasts(check: CalibrationCheck) -> tuple[Promise, str]:
     )
     law = check.forecast
     if law is None:
-        return "too few rows to say", "a forecast does not know the weights of the rows"
+        return "too few rows to say", "forecasts do not support weights of rows"
     scale = max(1.0, abs(check.score_as_is))  # of metrics that exceed 1
     consistent = check.line.p_value >= CHANCE and not check.as_is.n_certain_and_wrong
     if consistent and abs(check.gap) + error <= KEPT * scale:
@@ -120,7 +120,7 @@ def notes_of(check: CalibrationCheck) -> tuple[str, ...]:
             "the scores separate the classes: slope and intercept have no finite value"
         )
     if check.weighted:
-        notes.append("the expected scores do not know the weights")
+        notes.append("the expected scores ignore the weights")
     return tuple(notes)
 
 
@@ -174,11 +174,12 @@ class CalibrationCheck(Result):
     Attributes
     ----------
     route : {"recalibrate", "decide", "tune", "half"}
-        The advised method.
+        The advised way to choose labels.
     routes : tuple of Route
-        All methods, with their out-of-fold scores.
+        All ways that were tried, with their scores on rows that they were not fitted
+        on.
     expected, expected_recalibrated : float
-        The expected score of the labels of `decide`, with `p` as given and
+        The expected score of the labels of `decide`, with `p` as it is and
         recalibrated.
     as_is, recalibrated : Quality
         Calibration error, Brier score and log-loss; those of `p` as it stands are
@@ -188,14 +189,15 @@ class CalibrationCheck(Result):
     bins : ReliabilityBins
         Mean probability and share of positives, in bins of equal numbers of rows.
     positive_bins : ReliabilityBins
-        The same in bins of equal numbers of expected positives.
+        Mean probability and share of positives, in bins of equal numbers of expected
+        positives.
     threshold : float or None
         Where `decide` cuts the probabilities as they stand; None where it has no
         single cut.
     method : str
         How the probabilities were recalibrated, out of fold.
     metric : Metric
-        What the labels were judged by.
+        The metric that scored the labels.
     average : str or None
         How segments were combined.
     n, n_positives : int
@@ -207,8 +209,8 @@ class CalibrationCheck(Result):
     histogram : ndarray
         Rows by probability, in bins of equal width.
     forecast : Forecast or None
-        The law of the score that `decide` gets with `p` recalibrated, on as many new
-        rows; None with weights.
+        The forecast for `decide` with `p` recalibrated, on as many new rows; None with
+        weights.
     """
 
     route: RouteName

@@ -76,9 +76,9 @@ def decide(
 ) -> Decision:
     """Choose the labels with the highest expected metric.
 
-    Labels are assumed to be independent with the given probabilities. The expected
-    metric is computed exactly for every number k of predicted positives, from 0 to n.
-    The best k wins; ties go to the smaller one.
+    The labels are assumed to be independent with the given probabilities. The expected
+    metric is computed exactly for every number k of predicted positives, 0 included,
+    and the best k is taken; of equally good ones the smallest.
 
     Parameters
     ----------
@@ -100,14 +100,14 @@ def decide(
     min_positives, max_positives : int, optional
         Bounds on the number of predicted positives, in each segment.
     min_precision, min_recall : float, optional
-        Minimum expected precision (an empty prediction passes) and minimum expected
-        recall given that there is a positive, in each segment.
+        Lower limits for the expected precision (an empty prediction meets it) and for
+        the expected recall given that there is a positive, in each segment.
     prior : float or "estimate", optional
-        Present share of positives: one constant is added to all log-odds so that the
-        mean of p matches it. "estimate" finds the share by comparing the scores with
-        those of `reference`, and stores it as `share`. It assumes that each class
-        still looks as it did in the reference. Without `prior` a note says if the
-        scores moved.
+        The current share of positives: one constant is added to all log-odds so that
+        the mean of p equals it. "estimate" estimates the share by comparing the scores
+        with those of `reference`; the result has it as `share`. The estimate assumes
+        that each class still has the scores it had in the reference. Without `prior` a
+        note says if the scores moved.
     logits : bool, default=False
         Whether `p` holds log-odds instead of probabilities.
     calibrator : Calibrator or callable, optional

@@ -144,11 +144,8 @@ def evaluate(
     zero_division: float | None = None,
     pos_label: Any = None,
     forecast: Any = None,
-) -> ActualScore:
-    """Actual score of labels against the truth, averaged as in `decide`.
-
-    Use it once the true labels are known. The result is a float that also has the
-    counts, an interval and a picture.
+) -> float:
+    """Return the actual score of labels against the truth, averaged as in `decide`.
 
     Parameters
     ----------
@@ -166,8 +163,8 @@ def evaluate(
     pos_label : object, optional
         The label that counts as positive.
     forecast : Forecast, optional
-        What was forecast of the same labels: a warning tells if its interval does not
-        hold the score.
+        A forecast for the same labels: warn if its interval does not contain the
+        score.
 
     Returns
     -------

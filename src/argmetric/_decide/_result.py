@@ -32,7 +32,7 @@ class Cut:
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Decision(Result):
-    """The labels to hand in, and the score to expect from them.
+    """The chosen labels and their expected score.
 
     Attributes
     ----------
@@ -64,7 +64,7 @@ class Decision(Result):
     cut_half : Cut
         The cut at one half.
     notes : tuple of str
-        What the reader should know: split ties, conventions that matter here.
+        Remarks: split ties, conventions that matter here.
     share : EstimatedShare or None
         The share of positives that `prior="estimate"` found: `mean`, the 90 % interval
         from `low` to `high`, and the share in the `reference`.
@@ -328,7 +328,7 @@ class Decision(Result):
         ----------
         y : array-like, optional
             True labels, where they are known by now: the page then holds what was
-            forecast against what came true.
+            forecast against the actual score.
         pos_label : object, optional
             The label that counts as positive.
         coverage : float, default=0.9

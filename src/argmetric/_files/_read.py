@@ -360,7 +360,7 @@ def _aligned(table: Table, first: Table) -> Any:
         for name in one.names:
             if one.names.count(name) != other.names.count(name):
                 raise DataError(
-                    f"{other.source} has not the column {name!r} that {one.source} has"
+                    f"{other.source} lacks the column {name!r} that {one.source} has"
                 )
     return table.columns.select(first.names)
 

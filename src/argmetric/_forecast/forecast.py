@@ -59,11 +59,11 @@ def forecast(
     p : array-like
         Probabilities, as for `decide`.
     labels : array-like
-        Predicted labels from any source: 0/1, booleans, -1/1, or any others with
-        `pos_label`. If they come from a recalibrated `Decision`, use its method
-        `forecast`, or pass the same `reference` or `calibrator` here.
+        The labels to score, however they were chosen: 0/1, booleans, -1/1, or any
+        others with `pos_label`. If a `Decision` used a calibrator, pass it here too;
+        `Decision.forecast` does so.
     metric : str, Metric or callable, default="f1"
-        What they are judged by.
+        The metric that scores the labels.
     coverage : float, default=0.9
         Probability that the interval contains the score.
     groups, average
@@ -71,17 +71,18 @@ def forecast(
     known : array-like, optional
         True labels that have arrived already; nan or None for the others.
     prior : float or "estimate", optional
-        Present share of positives: one constant is added to all log-odds so that the
-        mean of p matches it. (`adjust_prior` adds the constant that Bayes' rule gives
-        for a change of prevalence, whatever the mean of these rows.) "estimate" finds
-        the share by comparing the scores with those of `reference`; the result has it
-        as `share`, and the interval includes its uncertainty. It assumes that each
-        class still looks as it did in the reference. Without `prior` a note says if
+        The current share of positives: one constant is added to all log-odds so that
+        the mean of p equals it. (`adjust_prior` instead adds the constant that Bayes'
+        rule gives for a change of prevalence.) "estimate" estimates the share by
+        comparing the scores with those of `reference`; the result has it as `share`,
+        and the interval includes its uncertainty. The estimate assumes that each class
+        still has the scores it had in the reference. Without `prior` a note says if
         the scores moved.
     overdispersion : float, default=0.0
         Standard deviation, at most 5, of a normal effect on the log-odds that all rows
-        share (with groups, all rows of a group). The interval widens; the probability
-        of each single row stays the same, unless `known` labels inform the effect.
+        share (all rows of a group, where there are groups). It widens the interval;
+        the probability of each row stays as given, unless known labels inform about
+        the effect.
     zero_division : {0.0, 1.0, nan}, optional
         Value of 0/0, by default the metric's own. With nan the forecast is for the
         outcomes in which the metric is defined.

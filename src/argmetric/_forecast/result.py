@@ -25,18 +25,19 @@ class Forecast(Result, DiscreteLaw):
     mean : float
         Expected score.
     interval : tuple of two floats
-        Central interval that contains the score with the asked probability or more: at
-        a coverage of 90 % the score lies below it with a probability of at most 5 %,
-        and above it with at most 5 %.
+        Central interval that contains the score with probability `coverage` or more:
+        with 90 %, the score is below it with a probability of at most 5 %, and above
+        it with at most 5 %.
     coverage : float
-        The probability asked for.
+        The probability that the interval contains the score.
     interval_given_map : tuple of two floats, or None
-        The interval if the calibration map and an estimated share were certain. None
-        if there is no map, or if its uncertainty is unknown.
+        The interval that would hold if the calibrator and an estimated share of
+        positives were exact; the difference to `interval` is their uncertainty. None
+        without a calibrator, or if its uncertainty is unknown.
     std : float
         Standard deviation of the score.
     values, probabilities : ndarray
-        The distribution of the score: values in ascending order, and probabilities.
+        The distribution of the score: its values, ascending, and their probabilities.
     p_undefined : float
         Probability that the metric is 0/0 and left out (`zero_division=nan`).
     metric : Metric
@@ -48,12 +49,12 @@ class Forecast(Result, DiscreteLaw):
     expected_positives : float
         Expected number of actual positives.
     assumptions : tuple of str
-        What the forecast relies on.
+        Conditions under which the forecast is valid.
     share : EstimatedShare or None
         The share of positives that `prior="estimate"` found: `mean`, an interval from
         `low` to `high` of the same coverage, and the share in the `reference`.
     notes : tuple of str
-        Evidence against the assumptions, such as scores that moved.
+        Signs that an assumption fails, such as scores that moved since the reference.
     """
 
     mean: float
@@ -84,7 +85,7 @@ class Forecast(Result, DiscreteLaw):
         return max(0.0, 1.0 - given / width) if width > 0.0 else 0.0
 
     def surprise(self, score: float) -> str | None:
-        """A message if the score lies outside of the interval; None if it does not.
+        """Return a message if the interval does not contain the score, else None.
 
         Parameters
         ----------
@@ -97,9 +98,9 @@ class Forecast(Result, DiscreteLaw):
         if low - ROUNDING <= score <= high + ROUNDING:
             return None
         return (
-            f"{self.metric.name} is {score:.4f}, outside of the {self.coverage:.0%} "
-            f"interval {low:.4f} to {high:.4f} that was forecast; this can be chance, "
-            "but check the probabilities: calibration_check(y, p)"
+            f"the actual {self.metric.name} is {score:.4f}, outside of the forecast's "
+            f"{self.coverage:.0%} interval ({low:.4f} to {high:.4f}); this may be "
+            "chance: check the probabilities with calibration_check(y, p)"
         )
 
     def _lines(self) -> list[tuple[str, str]]:

@@ -145,7 +145,7 @@ def load_json(path: FilePath, what: str) -> Any:
     try:
         return parsed(content.decode(), with_place=True)
     except ValueError as error:
-        if not content.lstrip().startswith((b"{", b"[")):
+        if content.strip() and not content.lstrip().startswith((b"{", b"[")):
             raise ValueError(f"{path} is no {what}: it is not JSON") from None
         raise ValueError(f"{path} is no {what}, or was cut short: {error}") from None
 

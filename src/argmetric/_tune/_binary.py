@@ -296,7 +296,7 @@ def _score_interval(
 ) -> tuple[float, float] | None:
     """Of the score on as many new rows, or groups, by cuts tuned on other folds.
 
-    Without folds, by the cut of all rows: what tuning flatters is then left in.
+    Without folds the cut of all rows is used, and the optimism of tuning remains.
     """
     cuts, settings = search.cuts, search.settings
     if not settings.n_bootstrap or (search.grouped and draws.groups is None):

@@ -99,7 +99,7 @@ def interval_text(interval: tuple[float, float] | None, digits: str = ".4g") -> 
 
 
 def score_lines(rule: Rule) -> Lines:
-    """The score on the rows, its interval, and how much it flatters."""
+    """Return the lines on the score, its interval and its optimism."""
     lines = [("score", f"{rule.score:.4f}")]
     if not math.isnan(rule.out_of_fold_score):
         text = f"{rule.out_of_fold_score:.4f} (optimism {rule.optimism:+.4f})"
@@ -180,9 +180,9 @@ class Rule(SavedRule):
         The metric on these rows.
     score_interval : (float, float) or None
         Interval for the score of this rule on `n` new rows, as many as it was tuned on
-        (in as many groups). It is corrected for optimism and includes the noise of
-        both samples. The score on very many new rows varies less, by a factor of about
-        √2.
+        (in as many groups). It is corrected for the optimism of tuning and includes
+        the noise of these rows and of the new ones. On very many new rows the score
+        varies less, by a factor of about √2.
     threshold_interval : (float, float) or None
         Bootstrap interval of the best threshold.
     plateau : (float, float)
@@ -197,7 +197,7 @@ class Rule(SavedRule):
     choice : {"best", "one_se"}
         How the cut was chosen.
     constraints : dict
-        Floors and budgets that the cut obeys.
+        The limits that the cut meets.
     average : str or None
         "groups" where the mean over groups was maximised; "micro", "samples" for a
         matrix.
@@ -206,7 +206,7 @@ class Rule(SavedRule):
     probabilities : bool
         Whether the scores it was tuned on lay between 0 and 1.
     notes : tuple of str
-        What the reader should know.
+        Remarks on the rule.
     versions : dict
         Versions of argmetric and numpy that made it.
     thresholds, scores : ndarray or None

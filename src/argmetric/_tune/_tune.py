@@ -85,7 +85,7 @@ def tune(
         Group of each row. The mean of the metric over groups is optimised, with one
         threshold for all; whole groups are resampled.
     min_precision, min_recall : float, optional
-        Minimums, on all rows pooled; an empty prediction passes `min_precision`.
+        Lower limits on all rows pooled (an empty prediction meets that of precision).
     max_positives : int or float, optional
         Maximum number of positives on these rows: a count, or a share from 0 to 1. In
         folds and samples a count means the same share of rows.
@@ -102,7 +102,7 @@ def tune(
         The best cut, or the one with fewest positives on the run around it whose
         score is within one standard error. "one_se" predicts 10 to 20 % fewer positives
         and costs 0.4 to 1.6 points of F1, MCC or G-mean on unseen rows (ten real sets):
-        choose it only if a positive is expensive.
+        choose it only where a positive is expensive.
     average : {"groups", "pooled", "macro", "micro", "samples"}, optional
         With groups: their mean (default), or all rows as one with whole groups
         resampled. For a matrix: a rule per label ("macro", default), or one threshold

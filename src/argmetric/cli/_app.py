@@ -34,12 +34,12 @@ FIRST_LINES = {
     "decide": "Choose the labels that maximise the expected metric, and write them to "
     "the rows.",
     "forecast": "Forecast the score of a decision before its labels are known.",
-    "report": "Show a decision: what to expect of it, and what would change it.",
+    "report": "Report on a decision: its forecast, and what would change it.",
     "evaluate": "Score decisions, or one threshold, against the true labels.",
     "tune": "Find the threshold with the best score on labelled rows, and keep it as a "
     "rule.",
-    "calibrate": "Check probabilities against labels and fit a map that mends them, or "
-    "apply one.",
+    "calibrate": "Check probabilities against labels; fit or apply a map that "
+    "recalibrates them.",
     "train": "Train a classifier that decides for the metric, and keep it in a file.",
     "predict": "Score and label new rows by a model of `argmetric train`.",
     "expect": "Expected utility of one label sequence when the other is drawn from a "
@@ -50,7 +50,7 @@ FIRST_LINES = {
     "tag": "Tag text: chunks, named entities, parts of speech, or two at once.",
     "parse": "Parse sentences: the head of each word, and its relation to it.",
     "summarize": "Summarise texts: words of the sources, within a budget.",
-    "papers": "Run what the five papers claim, and see whether it is so.",
+    "papers": "Re-run the claims of the papers and report which hold.",
     "metrics": "List the metrics: formulas, what an empty answer counts, how they are "
     "computed.",
     "demo": "Decide and forecast on generated data, then compare with the actual "

@@ -69,7 +69,7 @@ class Wide:
     ----------
     scores
         With a column for each of several labels: the columns of their scores, as in
-        'p_*'. What * stands for is the name of the label.
+        'p_*'. The part that * matches is the name of the label.
     labels
         With --scores: the columns of their true labels, as in 'y_*'.
     """
@@ -173,10 +173,10 @@ class RecalibrationOptions:
     Parameters
     ----------
     calibrator
-        A map that `argmetric calibrate` wrote; the scores go through it first.
+        A map of `argmetric calibrate`, applied to the scores first.
     reference
-        Labelled rows with scores of the same model, which it has not been trained on:
-        a map is fitted on them, and the scores go through it first.
+        Labelled rows with scores of the same model that it was not trained on: a map
+        is fitted on them and applied to the scores first.
     reference_score
         The column of scores of the reference. By default the same as in the rows, or
         the only one with a default name.
@@ -207,7 +207,7 @@ class RecalibrationOptions:
         for option in ("reference_score", "reference_label"):
             if getattr(self, option) is not None and self.reference is None:
                 shown = option.replace("_", "-")
-                raise UsageError(f"--{shown} is about --reference: pass it too")
+                raise UsageError(f"--{shown} goes with --reference: pass it too")
 
 
 DEFAULT_SCORES = Scores()

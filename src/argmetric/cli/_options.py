@@ -48,7 +48,7 @@ def _jobs(type_: Any, value: Any) -> None:
 
 
 def with_help(help: str) -> Parameter:
-    """What an option is for, in the words that every command has for it."""
+    """Return the help of an option that several commands share."""
     return Parameter(help=help)
 
 
@@ -159,7 +159,7 @@ IN_FILE = Parameter(group=COLUMNS)
 _WRITTEN = Parameter(group=OUTPUT)
 _MAPPED = Parameter(group=CALIBRATION)
 
-Encoding = Annotated[str, Parameter(metavar="NAME", help="How the text is written.")]
+Encoding = Annotated[str, Parameter(metavar="NAME", help="The encoding of the text.")]
 OTHER_ENCODING = "pass --encoding, for instance latin-1"
 
 
@@ -203,7 +203,9 @@ Drop = Annotated[
     list[str] | None,
     IN_FILE,
     Parameter(metavar="COLUMN", negative=""),
-    with_help("A column that is no feature, such as an id; repeat it for several."),
+    with_help(
+        "A column that is not a feature, such as an id; repeat the option for several."
+    ),
 ]
 Decisions = Annotated[
     Column,
@@ -214,21 +216,19 @@ Decisions = Annotated[
 ]
 INPUT_FORMAT = Parameter(
     group=COLUMNS,
-    help="The format of the input, where neither its name nor its content says it.",
+    help="The format of the input, if neither its name nor its content shows it.",
 )
 InputFormat = Annotated[Format | None, INPUT_FORMAT]
 InputEncoding = Annotated[
     Encoding,
     IN_FILE,
-    with_help("How the text of the input is written; what is written is UTF-8."),
+    with_help("The encoding of the input; output is UTF-8."),
 ]
 MaxLine = Annotated[
     str,
     IN_FILE,
     Parameter(metavar="SIZE"),
-    with_help(
-        "The longest line of text; a longer one is refused before it takes memory."
-    ),
+    with_help("The longest line of text that is read."),
 ]
 MAX_LINE = "64MiB"
 Decimal = Annotated[
@@ -240,7 +240,7 @@ RuleFile = Annotated[
     FilePath | None,
     Parameter(group=RULE),
     with_help(
-        "A file of `argmetric tune`: its threshold decides, and its metric is forecast."
+        "A rule of `argmetric tune`: its threshold decides, and its metric is forecast."
     ),
 ]
 
@@ -273,7 +273,7 @@ ZeroOverZero = Annotated[
     ZeroDivision | None,
     Parameter(group=METRIC),
     with_help(
-        "What an empty answer counts where nothing is positive (0/0): 0, 1, or nan to "
+        "The score of an empty answer where nothing is positive (0/0): 0, 1, or nan to "
         "leave the case out. [default: 0]"
     ),
 ]
@@ -308,7 +308,7 @@ Share = Annotated[float | None, Parameter(group=LIMITS, validator=FRACTION)]
 Coverage = Annotated[
     float,
     Parameter(group=FORECAST, validator=INNER_FRACTION),
-    with_help("The probability with which the interval holds the score."),
+    with_help("The probability that the interval contains the score."),
 ]
 PriorShare = Annotated[
     float | Literal["estimate"] | None,
@@ -316,17 +316,17 @@ PriorShare = Annotated[
         converter=_share_or_estimate, metavar="SHARE|estimate", group=CALIBRATION
     ),
     with_help(
-        "The share of positives now, if it differs from the one that the probabilities "
-        'stand for; "estimate" finds it by comparing the scores with those of '
-        "--reference, if each class still looks as it did there."
+        "The current share of positives, if it differs from the one in training; "
+        '"estimate" estimates it by comparing the scores with those of --reference, '
+        "assuming that each class still has the scores it had there."
     ),
 ]
 FailUnder = Annotated[
     float | None,
     Parameter(group=OUTPUT, validator=FINITE),
     with_help(
-        "Exit with 3 if the score is worse than this: under it, or over it for a "
-        "metric that is minimised."
+        "Exit with code 3 if the score is worse than this: below it, or above it for "
+        "a metric that is minimised."
     ),
 ]
 
@@ -334,7 +334,7 @@ FailUnder = Annotated[
 Seed = Annotated[
     int,
     Parameter(converter=_whole, validator=_SEED),
-    with_help("The seed of all that is drawn."),
+    with_help("The seed of the random numbers."),
 ]
 Jobs = Annotated[
     int | None,
@@ -364,12 +364,12 @@ ReportTarget = Annotated[
     WrittenPath | None,
     _WRITTEN,
     with_help(
-        "Also write a report: a page (.html), or the same as Markdown (.md), JSON "
-        "(.json) or text (.txt)."
+        "Also write a report: a page (.html), Markdown (.md), JSON (.json) or text "
+        "(.txt)."
     ),
 ]
 OUTPUT_FORMAT = Parameter(
-    group=OUTPUT, help="The format of the output, where its name does not say it."
+    group=OUTPUT, help="The format of the output, if its name does not show it."
 )
 OutputFormat = Annotated[Written | None, OUTPUT_FORMAT]
 NewColumn = Annotated[ColumnName, _WRITTEN]
@@ -380,7 +380,7 @@ Json = Annotated[bool, Flag, _WRITTEN, with_help("Print the answer as JSON.")]
 JsonSummary = Annotated[
     Json,
     with_help(
-        "Print the summary as JSON to standard output; all else is then written only "
-        "where --output names a file."
+        "Print the summary as JSON to standard output; rows are then written only to "
+        "--output."
     ),
 ]

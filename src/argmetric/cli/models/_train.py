@@ -101,7 +101,7 @@ def train(
     route
         Where the threshold comes from: tuned on the labels of held-out rows, best in
         expectation by the calibrated probabilities (decide), one half, or auto, which
-        takes the one that does best out of fold, and says so.
+        takes the one that scores best out of fold.
     min_precision
         Keep the precision on held-out rows at or above this.
     min_recall
@@ -112,7 +112,7 @@ def train(
         expectation (expected).
     output
         The file for the model (.skops), replaced whole or not at all. Without it the
-        answer is printed and the model is lost.
+        model is not saved.
     """
     source = gathered(file, more)
     metric = judge.resolved()

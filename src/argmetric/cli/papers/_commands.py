@@ -45,7 +45,7 @@ _ENDINGS = (
 )
 papers = App(
     name="papers",
-    help="Run what the five papers claim, and see whether it is so.\n\nThe experiments "
+    help="Re-run the claims of the papers and report which hold.\n\nThe experiments "
     "come with the sources, in their folder benchmarks.",
     help_epilogue=epilogue("papers", _ENDINGS),
 )

@@ -75,15 +75,14 @@ def calibrate(
     json: opt.Json = False,
     pieces: PieceOptions = NO_PIECES,
 ) -> int:
-    """Check probabilities against labels and fit a map that mends them, or apply one.
+    """Check probabilities against labels; fit or apply a map that recalibrates them.
 
-    Without --map: what deciding with the probabilities as they stand costs, in units of
-    the metric, goes to standard output, and the map goes to --output. The labels must
-    be ones that the model has not been trained on. `argmetric decide --calibrator` and
-    `argmetric forecast --calibrator` use the map.
+    Without --map, the command prints how much score is lost by deciding with the
+    probabilities as they are, and writes the map to --output. Use labels that the model
+    was not trained on. `argmetric decide --calibrator` and `argmetric forecast
+    --calibrator` apply the map.
 
-    With --map: the rows come out as they went in, with a column of calibrated
-    probabilities added.
+    With --map, the rows are written with a column of calibrated probabilities added.
 
     A folder or a pattern such as 'labelled/*.parquet', and a file larger than --memory,
     are read in pieces.

@@ -65,10 +65,10 @@ def decide(
 ) -> int:
     """Choose the labels that maximise the expected metric, and write them to the rows.
 
-    The rows come out as they went in, in the same order, with a column of 0 and 1
-    added. A summary goes to standard error: what was asked, the positives chosen, the
-    score to expect with its interval and its assumptions, what a cut at 0.5 and the
-    best single cut would score, and the actual score where labels are known.
+    The rows are written in the same order, with a column of 0 and 1 added. A summary
+    goes to standard error: the columns used, the number of positives, the expected
+    score with its interval and assumptions, the scores of a cut at 0.5 and of the best
+    single cut, and the actual score where labels are known.
 
     With --rule each row is decided by itself, by a rule of `argmetric tune`. With
     --scores 'p_*' rows have several labels, each with a column of decisions.
@@ -80,8 +80,8 @@ def decide(
     ----------
     route
         With --reference: recalibrate the scores and decide; decide with the scores as
-        they stand; tune one cut on the reference; cut at one half; or auto, which takes
-        the one that does best out of fold on the reference, and says so.
+        they are; tune one cut on the reference; cut at one half; or auto, which takes
+        the way that scores best out of fold on the reference.
     min_positives
         Choose at least this many; with --group, in each group.
     min_precision
@@ -105,7 +105,7 @@ def decide(
     if route != "recalibrate":
         _refuse_beside_route(route, recalibration, limits, rule)
     if prior is not None:
-        told = "{} knows nothing of --prior: leave one out"
+        told = "{} does not support --prior: leave one out"
         refuse(told, route=route != "recalibrate", rule=rule, report=report)
     if many.asked_for(source):
         opt.refuse_percent(max_positives, "work in pieces")

@@ -60,8 +60,8 @@ def evaluate(
     Parameters
     ----------
     score
-        The column of probabilities behind the decisions: a note tells where the score
-        that they led to expect is not the one that came true.
+        The column of probabilities behind the decisions; a note says if the actual
+        score lies outside of their forecast.
     threshold
         Score the rule "score >= threshold" instead of a column of decisions; --score
         names the column of scores.
@@ -156,7 +156,7 @@ def _of_labels(
 def _scored(
     table: files.Table, y: Any, decisions: Any, p: Any, metric: Metric, **averaged: Any
 ) -> tuple[float, list[str]]:
-    """Return the score, and a note where scores led to expect another one."""
+    """Return the score, and a note if it lies outside of the forecast."""
     with progress(f"evaluating {table.n_rows:,} rows"):
         from argmetric import evaluate as score_of
         from argmetric import forecast

@@ -133,7 +133,7 @@ def forecast(
             reference=recalibration.reference,
         )
     if report is not None:
-        told = "--report knows nothing of {}: leave one out"
+        told = "--report does not support {}: leave one out"
         refuse(told, known=known, prior=prior, overdispersion=overdispersion)
         require(report)
     frozen, shared = None, known is not None or recalibration.reference is not None

@@ -46,11 +46,11 @@ class PieceOptions:
     scheduler
         The address of a Dask scheduler, such as tcp://10.0.0.1:8786.
     memory
-        What the run may take, such as 2GB. A file that is larger is worked on in
-        pieces. [default: half of the machine]
+        The memory to use, such as 2GB. A larger file is read in pieces. [default:
+        half of the machine]
     on_error
-        A file that cannot be read, or has other columns, ends the run, or is left out
-        and listed.
+        Whether a file that cannot be read, or has other columns, stops the run, or is
+        skipped and listed.
     """
 
     engine: Annotated[Literal["local", "dask"], _MANY] = "local"
@@ -111,10 +111,10 @@ class GroupedPieces(PieceOptions):
     Parameters
     ----------
     work_dir
-        The folder for what is in between, about 24 bytes a row; all workers must see
-        it. [default: beside the output, or where temporary files go]
+        The folder for intermediate files, about 24 bytes a row; all workers must see
+        it. [default: beside the output, or the folder of temporary files]
     missing_groups
-        Rows without a group are an error, or a group of their own.
+        Whether rows without a group are an error, or form a group of their own.
     """
 
     work_dir: Annotated[FilePath | None, _MANY, Parameter(metavar="FOLDER")] = None
@@ -134,7 +134,7 @@ class Many(GroupedPieces):
     Parameters
     ----------
     resume
-        Go on with a run that has not ended.
+        Continue a run that was stopped.
     """
 
     resume: Annotated[bool, Flag, _MANY] = False

@@ -47,20 +47,20 @@ def report(
     max_line: opt.MaxLine = opt.MAX_LINE,
     decimal: opt.Decimal = ".",
 ) -> int:
-    """Show a decision: what to expect of it, and what would change it.
+    """Report on a decision: its forecast, and what would change it.
 
-    One HTML page that needs no network and does not grow with the rows: the decision
-    with its interval and assumptions, the score against the number of positives, other
-    metrics side by side, calibration and its cost, groups, and what came true where
-    labels are known. Markdown, JSON and plain text say the same.
+    The report is one HTML page that needs no network: the decision with its interval
+    and assumptions, the score against the number of positives, other metrics,
+    calibration and its cost, groups, and the actual score where labels are known.
+    Markdown, JSON and plain text have the same content.
 
         argmetric report scores.parquet --metric f1 --reference val.parquet -o page.html
 
     Parameters
     ----------
     label
-        The column of true labels, for what came true. By default the one called label,
-        y, y_true or target.
+        The column of true labels, for the actual score. By default the one called
+        label, y, y_true or target.
     min_positives
         Choose at least this many; with --group, in each group.
     min_precision
@@ -68,8 +68,8 @@ def report(
     min_recall
         Keep the expected recall at or above this; with --group, in each group.
     format
-        The form of the report. By default the ending of --output tells it; on standard
-        output it is text.
+        The format of the report. By default that of the ending of --output; text on
+        standard output.
     """
     source = gathered(file, more)
     from argmetric import report as pages

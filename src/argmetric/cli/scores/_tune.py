@@ -82,9 +82,9 @@ def tune(
 ) -> int:
     """Find the threshold with the best score on labelled rows, and keep it as a rule.
 
-    Every cut between two different scores is tried, so none is better. The answer goes
-    to standard output: the rule, its score here and the score to expect on new rows,
-    with bootstrap intervals, and how far the threshold can move without loss.
+    Every cut between two different scores is tried. The answer goes to standard output:
+    the rule, its score on these rows and the score to expect on new rows, with
+    bootstrap intervals, and how far the threshold can move without loss.
     `argmetric decide --rule` applies the rule. With --scores 'p_*' and --labels 'y_*'
     rows have several labels, each with a threshold of its own. A folder or a pattern
     such as 'scores/*.parquet', and a file larger than --memory, are read in pieces.
