@@ -70,7 +70,7 @@ def test_reference(run: Run) -> None:
     assert f"calibrated p ≥ {cut}" in text
     raw = short_threshold(P, wanted.threshold_raw)
     assert f"p ≥ {raw} as given" in text
-    assert f"(of calibrated p: {wanted.cut_half.n_positives} positives" in text
+    assert f"(on calibrated p, {wanted.cut_half.n_positives} positives" in text
     assert "have a calibrated probability below 0.1" in text
     assert "compared on the labelled reference" in text
     assert "pass reference" not in text
@@ -222,8 +222,8 @@ def test_parts_of_speech(run: Run) -> None:
     Path("tags.txt").write_text("a DT DT\ndog NN VB\n\nruns VB VB\n\n")
     assert run("tag", "evaluate", "tags.txt", "--report", "page.txt").code == 0
     lines = Path("page.txt").read_text(encoding="utf-8").splitlines()
-    assert "  is      a [dog: NN missed]" in lines
-    assert "  called  a [dog: VB ✗]" in lines
+    assert "  actual     a [dog: NN missed]" in lines
+    assert "  predicted  a [dog: VB ✗]" in lines
 
 
 def test_a_missing_extra_is_named_before_the_work(
