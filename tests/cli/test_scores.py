@@ -517,7 +517,7 @@ def test_demo_explains_a_lucky_cut_and_writes_a_page(run: Run, tmp_path: Path) -
     ended = run("demo", "--report", str(page))
     assert ended.code == 0
     out = " ".join(ended.out.split())
-    assert out.count("by luck; over the redraws it is the other way round") == 1
+    assert out.count("by luck; over the redraws argmetric decide scores higher") == 1
     assert f"written: {page}" in ended.out.replace("\n", "")
     assert "0.3274" in page.read_text(encoding="utf-8")  # the score that came true
     refused = run("demo", "--report", str(tmp_path / "demo.pdf"))

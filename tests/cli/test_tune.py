@@ -394,7 +394,7 @@ def test_reference_columns(run: Run) -> None:
     [
         (["--calibrator", "m.json", "--reference", "val.parquet"], 2,
          "--calibrator and --reference exclude each other"),
-        (["--reference-score", "p"], 2, "--reference-score is about --reference"),
+        (["--reference-score", "p"], 2, "--reference-score goes with --reference"),
         (["--reference", "val.parquet", "--reference-label", "k"], 1,
          "no column 'k' in val.parquet"),
         (["--reference", "val.parquet", "--reference-label", "p"], 2,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 import re
@@ -51,6 +52,25 @@ def refuse(why: str, **given: Any) -> None:
 def say(message: str) -> None:
     """Tell something that is not the answer."""
     print(f"argmetric: {message}", file=sys.stderr)
+
+
+_interruption_was_said: list[bool] = []
+
+
+def say_interrupted(*, once: bool = False) -> int:
+    """Say that Ctrl-C ended the command, and return the exit code.
+
+    Parameters
+    ----------
+    once : bool, optional
+        Say nothing if it was said before, by another thread.
+    """
+    if not (once and _interruption_was_said):
+        _interruption_was_said.append(True)
+        with contextlib.suppress(OSError, ValueError):
+            say("interrupted")
+            sys.stderr.flush()
+    return INTERRUPTED
 
 
 def hide_warnings_of_libraries() -> None:

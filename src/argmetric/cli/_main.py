@@ -53,10 +53,10 @@ def _ended(tokens: list[str]) -> int:
             raise
         code = errors.PIPE_CLOSED
     except KeyboardInterrupt:
-        code = _say_interrupted()
+        code = errors.say_interrupted()
     except Exception as error:
         if _interrupts:  # what an import made of it
-            return _say_interrupted()
+            return errors.say_interrupted()
         if debug:
             import traceback
 
@@ -66,12 +66,6 @@ def _ended(tokens: list[str]) -> int:
             errors.say(message)
     _settle_stdout()
     return code
-
-
-def _say_interrupted() -> int:
-    with contextlib.suppress(OSError):
-        errors.say("interrupted")
-    return errors.INTERRUPTED
 
 
 def _occupy_closed_streams() -> None:

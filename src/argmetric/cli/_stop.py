@@ -16,7 +16,7 @@ import time
 from collections.abc import Iterator
 
 from argmetric._results.whole_files import remove_unfinished
-from argmetric.cli._errors import INTERRUPTED, TERMINATED
+from argmetric.cli._errors import INTERRUPTED, TERMINATED, say_interrupted
 
 GRACE_SECONDS = 0.5
 _CODES = {signal.SIGINT: INTERRUPTED, signal.SIGTERM: TERMINATED}
@@ -59,6 +59,5 @@ def _leave(code: int) -> None:
     if sys.stderr.isatty():  # a spinner hides it
         os.write(sys.stderr.fileno(), _SHOW_CURSOR)
     if code == INTERRUPTED:
-        with contextlib.suppress(OSError):
-            os.write(2, b"argmetric: interrupted\n")
+        say_interrupted(once=True)
     os._exit(code)

@@ -211,7 +211,7 @@ def test_models_of_other_versions(run: Run) -> None:
 @pytest.mark.parametrize(
     ("error", "code", "message"),
     [
-        (KeyboardInterrupt(), 130, ""),
+        (KeyboardInterrupt(), 130, "argmetric: interrupted\n"),
         (OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)), 1,
          "argmetric: cannot write m.skops: No space left on device\n"),
     ],
@@ -250,5 +250,5 @@ def test_interrupted_work_leaves_nothing(
         "fit": ["train", "data.csv", "-o", "m.skops"],
         "decide": ["predict", "boosting.skops", "data.csv", "--joint", "-o", "out.csv"],
     }[target]
-    assert run(*command) == Ended(130, "", "")
+    assert run(*command) == Ended(130, "", "argmetric: interrupted\n")
     assert sorted(os.listdir()) == before
