@@ -174,6 +174,20 @@ def test_a_float_of_more_than_64_bits_among_features():
         check_features(X)
 
 
+def test_a_series_of_objects_as_features_is_no_frame():
+    """It has one type, not one a column."""
+    check_features(pd.Series([1.0, None], dtype=object))
+    with pytest.raises(ValueError, match="beyond|large|float"):
+        check_features(pd.Series([1.0, 10**400], dtype=object))
+
+
+def test_a_short_float_as_pos_label_beside_a_long_label():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(ValueError, match="labels have two values"):
+            am.calibrate([1, 3, -(10**18)], [0.1, 0.2, 0.3], pos_label=np.float16(3))
+
+
 def test_files_are_not_read_to_their_end_before_they_are_checked():
     read = []
 

@@ -85,6 +85,8 @@ def classes_of(
         if pair is None:
             raise unclear(found, name, naming)
         return Classes(*pair)
+    if isinstance(pos_label, np.floating):  # a short one overflows beside a long label
+        pos_label = pos_label.item()
     others = [label for label in found if label != pos_label]
     is_there = len(others) < len(found)
     if not is_there and (len(found) > 1 or _same_but_for_case(pos_label, found)):

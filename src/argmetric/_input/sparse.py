@@ -43,7 +43,8 @@ def check_features(X: Any) -> None:
     """
     check_structure(X, "X")
     # A lazy frame, which has no shape, would read its source to tell its types
-    columns = getattr(X, "dtypes", ()) if hasattr(X, "shape") else ()
+    is_frame = hasattr(X, "columns") and hasattr(X, "shape")
+    columns = getattr(X, "dtypes", ()) if is_frame else ()
     kinds = [getattr(X, "dtype", None), *columns]
     if not isinstance(X, list | tuple) and not any(
         kind == np.dtype(object) for kind in kinds
