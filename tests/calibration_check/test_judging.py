@@ -411,9 +411,9 @@ def test_printed_forms_and_plot():
     assert len(plain["bins"]["rate"]) == len(check.bins)
     ax = check.plot()
     cost, fit = ax.get_title().splitlines()
-    assert cost.startswith(f"f1: {check.score_as_is:.3f} with p as it stands, ")
-    assert fit == "fit to decide with: no; to forecast with: recalibrated"
-    assert ax.get_ylabel() == "share of positives that came"
+    assert cost.startswith(f"Actual F1: {check.score_as_is:.3f} with p as given, ")
+    assert fit == "reliable for decisions: no; for forecasts: after recalibration"
+    assert ax.get_ylabel() == "Actual share of positives"
     assert check.plot(ax) is ax
     plt.close("all")
 

@@ -71,7 +71,9 @@ def test_reference(run: Run) -> None:
     raw = short_threshold(P, wanted.threshold_raw)
     assert f"p ≥ {raw} as given" in text
     assert f"(on calibrated p, {wanted.cut_half.n_positives} positives" in text
-    assert "have a calibrated probability below 0.1" in text
+    run("report", "scores.csv", "--reference", "known.csv", "-o", "page.html")
+    page = Path("page.html").read_text(encoding="utf-8")
+    assert "Expected positives by calibrated probability" in page
     assert "compared on the labelled reference" in text
     assert "pass reference" not in text
     write("grouped.csv")

@@ -190,13 +190,13 @@ def test_plots(tmp_path):
     p = rng.beta(0.5, 2, 300)
     decision = am.decide(p)
     axes = decision.plot()
-    assert axes.get_ylabel() == "expected f1"
+    assert axes.get_ylabel() == "Expected F1"
     shown = axes.lines[0].get_ydata()
     np.testing.assert_array_equal(shown, decision.curve[: shown.size])
     given = plt.subplots()[1]
     assert am.forecast(p, decision.labels).plot(ax=given) is given
     by_group = am.decide(p, groups=np.arange(300) // 10, average="groups")
-    assert by_group.plot().get_ylabel() == "groups"
+    assert by_group.plot().get_ylabel() == "Groups"
     plt.close("all")
 
 

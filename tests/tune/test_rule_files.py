@@ -16,6 +16,7 @@ import scipy.sparse as sp
 
 import argmetric as am
 from argmetric import tune
+from argmetric._results.display import metric_title
 from argmetric._tune._rule import FORMAT
 from argmetric.metrics._names import metric_from_dict, metric_to_dict
 
@@ -344,7 +345,7 @@ def test_plots_show_the_curve_the_plateau_and_the_interval(all_rules):
 
     for name in ("f1", "one_se", "empty", "margins"):
         ax = all_rules[name].plot()
-        assert ax.get_ylabel() == all_rules[name].metric.name
+        assert ax.get_ylabel() == f"Actual {metric_title(all_rules[name].metric.name)}"
         assert len(ax.get_legend().get_texts()) >= 3
         plt.close(ax.figure)
     figure, ax = plt.subplots()
