@@ -39,26 +39,26 @@ The papers, run again
 
 What the five papers claim, each claim run by ``argmetric papers run`` and judged by
 rules that were declared with it: a figure, and what it has to be. **Click on a claim**
-for its figures (✓ so, ✗ not so, ? open), its data, and the paper's figures.
+for its figures (✓ passes, ✗ fails, ? open), its data, and the paper's figures.
 
 .. list-table::
    :widths: 22 78
    :class: compact
 
    * - **holds**
-     - Every question is answered *so*.
+     - Every check passes.
    * - **in part**
-     - Some are answered *so*, others *not so* or *open*.
+     - Some checks pass, others fail or stay open.
    * - **does not hold**
-     - Every question is answered *not so*.
+     - Every check fails.
    * - **open**
-     - None is answered *so*, and at least one is *open*: the 95 % interval of an
-       estimate has both answers in it.
+     - No check passes, and at least one is open: the 95 % interval of its estimate
+       contains both answers.
    * - **not a claim**
      - The paper states no such thing, or only defines it; the reason is given.
    * - **fast: not decided**
-     - A run with ``--fast`` left a question out or open. Nothing is concluded from a
-       part of the questions.
+     - A run with ``--fast`` left a check out or open. Nothing is concluded from a
+       part of the checks.
 
 Where the paper's data are not to be had, others stand in, and the row says so: then the
 claim is judged, not the paper's figures. The papers were read in texts that a machine
