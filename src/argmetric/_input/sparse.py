@@ -43,7 +43,7 @@ def check_features(X: Any) -> None:
     """
     check_structure(X, "X")
     # A lazy frame, which has no shape, would read its source to tell its types
-    is_frame = hasattr(X, "columns") and hasattr(X, "shape")
+    is_frame = hasattr(X, "shape") and hasattr(X, "columns")
     columns = getattr(X, "dtypes", ()) if is_frame else ()
     kinds = [getattr(X, "dtype", None), *columns]
     if not isinstance(X, list | tuple) and not any(
