@@ -177,7 +177,7 @@ def test_a_float_of_more_than_64_bits_among_features():
 def test_a_series_of_objects_as_features_is_no_frame():
     """It has one type, not one a column."""
     check_features(pd.Series([1.0, None], dtype=object))
-    with pytest.raises(ValueError, match="beyond|large|float"):
+    with pytest.raises(ValueError, match=r"beyond|large|float"):
         check_features(pd.Series([1.0, 10**400], dtype=object))
 
 
