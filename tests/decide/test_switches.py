@@ -94,7 +94,6 @@ def test_what_0_by_0_adds_is_shared_by_segments_of_a_size(metric, zero_division)
 @pytest.mark.parametrize(
     ("metric", "variance"),
     [
-        ("jaccard", plan.SEARCH_VARIANCE),
         ("mcc", plan.AFFINE_QUADRATURE_VARIANCE),
         ("kappa", plan.AFFINE_QUADRATURE_VARIANCE),
         (own, plan.QUADRATURE_VARIANCE),

@@ -50,7 +50,7 @@ class CalibrationCostDisplay(Display):
     >>> y = rng.random(2000) < p**2
     >>> display = am.CalibrationCostDisplay.from_predictions(y, p)
     >>> print(display.ax_.get_title().splitlines()[0])
-    f1: 0.248 with p as it stands, 0.291 with p recalibrated
+    Actual F1: 0.248 with p as given, 0.291 recalibrated
     """
 
     check: CalibrationCheck

@@ -43,7 +43,7 @@ class ForecastDisplay(Display):
     >>> p = [0.9, 0.45, 0.4, 0.1]
     >>> display = am.ForecastDisplay.from_predictions(p, [1, 1, 1, 0], score=0.8)
     >>> [line.get_label() for line in display.ax_.lines]
-    ['mean 0.690', 'came true: 0.800']
+    ['mean 0.690', 'actual: 0.800']
     """
 
     forecast: Forecast
