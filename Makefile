@@ -47,7 +47,7 @@ test: .venv/.ready ## every check, reports in Chromium among them where there is
 	@$(MAKE) --no-print-directory --jobs 2 lint warm
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
 
-# Workers that are killed ten times, and 20,000 odd calls: minutes more
+# Tests marked slow, more examples of each property, 20,000 odd calls: many minutes more
 test-all: export ARGMETRIC_SLOW = 1
 test-all: test ## every check, and those that take long
 

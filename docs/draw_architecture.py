@@ -11,6 +11,7 @@ in one colour: so a line is followed downwards to the room that is imported.
 from __future__ import annotations
 
 import ast
+import functools
 import itertools
 import re
 import tomllib
@@ -56,6 +57,7 @@ def _contract(root: Path) -> dict[str, list[str]]:
     return found
 
 
+@functools.cache
 def read_imports(root: Path) -> Graph:
     """For each room, the rooms that its files import, where the contract counts it."""
     folder = root / "src" / PACKAGE

@@ -5,16 +5,12 @@ from __future__ import annotations
 import warnings
 
 import numpy as np
-from hypothesis import settings
 from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
 import strategies as nasty
 
 METHODS = ("spline", "platt", "beta", "temperature", "isotonic")
-
-
-few = settings(deadline=None, max_examples=60)
 
 
 def expit(x):

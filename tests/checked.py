@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import settings
-
-few = settings(deadline=None, max_examples=40)
 
 
 def expit(x):

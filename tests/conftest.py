@@ -9,16 +9,27 @@ from hypothesis import settings
 from argmetric._expected import PREFERENCE
 from argmetric._jit import NOTICE
 from command import Ended
+from slow import SLOW
 
 # The first example compiles kernels, and machines are noisy: no time limits.
-settings.register_profile("argmetric", deadline=None, max_examples=60)
+settings.register_profile("argmetric", deadline=None, max_examples=100 if SLOW else 40)
 settings.load_profile("argmetric")
 NOTICE.given = True  # what tests read on stderr does not depend on the cache
 
 
 def pytest_collection_modifyitems(items):
-    """Kernels first: workers compile different ones, and load each other's later."""
+    """Kernels first: workers compile different ones, and load each other's later.
+
+    Tests that take long are skipped, unless ARGMETRIC_SLOW is set.
+    """
     items.sort(key=lambda item: not {"expected", "kernels"} & {*item.path.parts})
+    if not SLOW:
+        skip = pytest.mark.skip(
+            reason="takes long: ARGMETRIC_SLOW=1, or make test-all, runs it"
+        )
+        for item in items:
+            if item.get_closest_marker("slow"):
+                item.add_marker(skip)
 
 
 @pytest.fixture(autouse=True)

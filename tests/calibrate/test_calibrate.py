@@ -32,7 +32,6 @@ from calibrated import (
     METHODS,
     NEW,
     expit,
-    few,
     logit,
     platt_targets,
     quiet,
@@ -184,7 +183,6 @@ def test_the_fit_without_smoothing_equals_theirs():
 # Optimal, monotone, finite
 
 
-@few
 @given(references(), st.sampled_from(METHODS))
 def test_every_map_is_monotone_bounded_and_survives_a_file(reference, method):
     y, p = reference
@@ -205,7 +203,6 @@ def test_every_map_is_monotone_bounded_and_survives_a_file(reference, method):
     np.testing.assert_array_equal(again.apply(grid), mapped)
 
 
-@few
 @given(references())
 def test_platt_is_where_the_gradient_vanishes(reference):
     """The loss is convex: no gradient, no better map."""
@@ -221,7 +218,6 @@ def test_platt_is_where_the_gradient_vanishes(reference):
     assert abs(residual @ x) <= 1e-9 * np.abs(x).max()
 
 
-@few
 @given(references())
 def test_beta_is_the_best_of_all_that_do_not_fall(reference):
     """Convex under bounds: small steps inside of them do not pay."""

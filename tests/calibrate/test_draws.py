@@ -30,7 +30,6 @@ from calibrated import (
     METHODS,
     between,
     expit,
-    few,
     forest,
     quiet,
     references,
@@ -60,7 +59,10 @@ def spread(fitted, x):
     return np.std([one.apply_logits(x) for one in fitted.alternatives], axis=0)
 
 
-@pytest.mark.parametrize("method", ["platt", "beta", "temperature", "spline"])
+@pytest.mark.parametrize(
+    "method",
+    ["platt", "beta", "temperature", pytest.param("spline", marks=pytest.mark.slow)],
+)
 def test_draws_spread_as_new_references_do(method):
     """300 references of 500 rows, a map for each: what one of them says of the rest."""
     at = np.array([-2.0, -0.5, 1.0, 2.5])
@@ -174,7 +176,6 @@ def test_folds_of_groups_that_leave_one_class_are_refused():
         calibrate_out_of_fold(y, p, groups=groups, cv=2)
 
 
-@few
 @given(references())
 @example((np.array([True, False, True]), np.array([1e-203, 1.0, 0.0125779358])))
 def test_draws_promise_as_many_positives_as_the_map_of_their_scale(reference):

@@ -21,7 +21,6 @@ from argmetric._calibrate.spline import SplineMap
 from calibrated import (
     between,
     expit,
-    few,
     forest,
     logit,
     platt_targets,
@@ -290,7 +289,6 @@ def test_one_knot_is_a_line():
     assert len(fitted.alternatives) == N_DRAWS
 
 
-@few
 @given(references())
 def test_splines_and_all_their_draws_rise(reference):
     y, p = reference

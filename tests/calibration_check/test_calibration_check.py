@@ -26,7 +26,7 @@ from argmetric._calibration_check._routes import (
     loses_ranking,
     routes_of,
 )
-from checked import expit, f1, few, queries, times
+from checked import expit, f1, queries, times
 
 # What it is for
 
@@ -425,7 +425,6 @@ def test_a_better_score_that_is_not_advised_has_its_reason():
     assert lines["cut at 0.5"].endswith("(-0.1000 ± 0.0200)")
 
 
-@few
 @given(st.lists(st.floats(-1, 1), min_size=4, max_size=4), st.floats(0.01, 0.5))
 def test_the_route_by_hand(scores, noise):
     """The map if it mends; a tuned cut that is better by two errors, if allowed."""
@@ -448,7 +447,6 @@ def slow_auc(y, scores):
     return (np.sign(pairs).mean() + 1) / 2
 
 
-@few
 @given(st.lists(st.tuples(st.booleans(), st.integers(0, 4)), min_size=2, max_size=30))
 def test_auc_by_pairs(rows):
     y = np.array([one for one, _ in rows])

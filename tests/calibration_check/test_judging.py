@@ -28,7 +28,7 @@ from argmetric._calibration_check._routes import (
     units_of,
 )
 from argmetric._input.layout import lay_out
-from checked import expit, few, queries, times
+from checked import expit, queries, times
 
 
 def twin(metric, units, y, labels, weights):
@@ -77,7 +77,6 @@ def laid_out(kind, groups):
     return lay_out(p, groups=groups, average=kind), groups
 
 
-@few
 @given(cases())
 def test_scores_equal_a_count_row_by_row(case):
     kind, metric, y, first, second, weights, groups = case
@@ -135,7 +134,6 @@ def test_standard_errors_equal_a_bootstrap_unit_by_unit(kind):
         )
 
 
-@few
 @given(cases(), st.integers(1, 5))
 def test_any_number_of_label_sets_is_judged_as_each_alone(case, count):
     kind, metric, y, first, second, weights, groups = case
@@ -271,7 +269,6 @@ def test_quality_equals_scikit_learn():
     assert check.recalibrated.log_loss == pytest.approx(log_loss(y, mended), rel=1e-12)
 
 
-@few
 @given(nasty.probability_vectors(max_size=14), st.integers(1, 6), st.randoms())
 def test_bins_hold_every_row_once_and_split_no_tie(p, n_bins, random):
     y = np.array([random.random() < 0.5 for _ in p], float)

@@ -7,14 +7,13 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
 import argmetric as am
 from argmetric._calibrate.maps import IsotonicMap, PlattMap
 
-few = settings(deadline=None, max_examples=60)
 MAP = PlattMap(0.8, -1.5, n=1000, prevalence=0.2)
 STEPS = IsotonicMap(np.array([0.3, 0.5, 0.7]), np.array([0.2, 0.2, 0.6]))
 RNG = np.random.default_rng(3)
@@ -51,7 +50,6 @@ def test_without_a_map_both_thresholds_are_the_same():
     assert decision.threshold_raw == decision.threshold
 
 
-@few
 @given(
     st.lists(st.integers(0, 40), min_size=1, max_size=12),
     st.sampled_from([MAP, STEPS, lambda p: (p - 0.5) ** 2]),

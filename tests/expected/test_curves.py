@@ -139,7 +139,6 @@ def test_laws_of_short_vectors_are_the_same_to_the_bit(p):
         np.testing.assert_allclose(rows, padded, rtol=1e-14, atol=1e-300)
 
 
-@settings(deadline=None, max_examples=40)
 @given(probability_vectors(max_size=40), st.integers(0, 40), st.sampled_from([0, 1e-3]))
 def test_a_law_grows_by_labels(p, first, tolerance):
     """In two steps, in a room as wide as its variance asks; trimmed mass is told."""
@@ -214,7 +213,6 @@ def affine_by_laws(p, n, kind):
 
 
 @pytest.mark.parametrize("kind", ["mcc", "kappa", "f1"])
-@settings(deadline=None, max_examples=40)
 @given(p=probability_vectors(max_size=40), implicit=st.integers(0, 3))
 def test_affine_curves(kind, p, implicit):
     """From one lane to several blocks, on both sides of one half and of the middle."""
@@ -293,7 +291,6 @@ def test_moments_of_segments(law):
     np.testing.assert_allclose(none, expected, rtol=1e-12)
 
 
-@settings(deadline=None, max_examples=50)
 @given(st.lists(st.integers(0, 300), min_size=1, max_size=12), st.integers(0, 9))
 def test_segments_are_sorted_stably(lengths, seed):
     """By falling score, ties in input order: ten distinct scores make many ties."""

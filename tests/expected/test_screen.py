@@ -111,7 +111,6 @@ def laws(segments, pairs, backend):
     return found, dropped
 
 
-@settings(deadline=None, max_examples=60)
 @given(p=some_vectors, other=some_vectors, data=st.data())
 def test_laws_and_cumulants_at_some_counts(p, other, data):
     segments = segments_of(p, other)
@@ -158,7 +157,6 @@ def rough_of(segments, backend, room):
     return [np.concatenate(x, axis=-1) for x in zip(*found, strict=True)]
 
 
-@settings(deadline=None, max_examples=60)
 @given(p=some_vectors, other=some_vectors, room=st.integers(42, 90))
 def test_rough_laws_have_the_first_moments(p, other, room):
     """Three points those up to the fifth, two those up to the third; all possible."""
@@ -183,7 +181,6 @@ def test_rough_laws_have_the_first_moments(p, other, room):
                         )
 
 
-@settings(deadline=None, max_examples=40)
 @given(p=some_vectors, other=some_vectors)
 def test_compiled_rough_laws_equal_their_twin(p, other):
     segments = segments_of(p, other)
@@ -198,7 +195,6 @@ def test_compiled_rough_laws_equal_their_twin(p, other):
             np.testing.assert_allclose(*values, atol=1e-7)
 
 
-@settings(deadline=None, max_examples=40)
 @given(seed=st.integers(0, 1000), used=st.integers(1, 9))
 def test_rough_values_are_means_over_few_cells(seed, used):
     """Of those that are finite, where there are any."""

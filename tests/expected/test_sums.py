@@ -1,7 +1,6 @@
 """Sums of any metric over pairs of laws, against plain sums and whole curves."""
 
 import math
-import os
 
 import numpy as np
 import pytest
@@ -13,11 +12,9 @@ import plain_kernels as reference
 from argmetric._expected import _pieces, _sums
 from argmetric._expected.kernels import compiled
 from argmetric._input.segments import Segments
+from slow import SLOW
 from strategies import moderate_vectors, probability_vectors
 
-SLOW = pytest.mark.skipif(
-    "ARGMETRIC_SLOW" not in os.environ, reason="slow: ARGMETRIC_SLOW=1 runs it"
-)
 some_vectors = st.one_of(
     probability_vectors(max_size=12), moderate_vectors(min_size=13, max_size=40)
 )
@@ -81,7 +78,6 @@ def random_laws(rng, n_pairs, *, whole):
     return np.concatenate(table, axis=1), np.array(spans)
 
 
-@settings(deadline=None, max_examples=60)
 @given(seed=st.integers(0, 1000), limit=st.integers(1, 60), tolerance=st.just(1e-9))
 def test_cells_and_sums_are_those_of_both_laws(seed, limit, tolerance):
     """Blocks of any size; keys are shared; undefined cells and unlikely ones go."""
@@ -194,8 +190,8 @@ def test_curves_of_any_segments(function, vectors, implicit, zero):
     [
         (own, 128, 1 << 20),
         (spike, 50, 20_000),
-        pytest.param(squares, 128, 1 << 20, marks=SLOW),
-        pytest.param(signed, 50, 20_000, marks=SLOW),
+        pytest.param(squares, 128, 1 << 20, marks=pytest.mark.slow),
+        pytest.param(signed, 50, 20_000, marks=pytest.mark.slow),
     ],
 )
 def test_curves_in_pieces_and_batches(function, law, piece, room, monkeypatch):
@@ -209,11 +205,13 @@ def test_curves_in_pieces_and_batches(function, law, piece, room, monkeypatch):
         curves_are_right(segments, am.CustomMetric(function, zero_division=zero))
 
 
-@pytest.mark.parametrize("function", [own, spike, odd])
+@pytest.mark.parametrize(
+    "function", [own, odd, pytest.param(spike, marks=pytest.mark.slow)]
+)
 def test_curves_of_large_variance(function):
     """Quadratures are tried, and given up where the metric is too rough for them."""
     rng = np.random.default_rng(5)
-    vectors = [rng.random(n) for n in (500, 600, 500)]
+    vectors = [rng.random(n) for n in ((500, 600, 500) if SLOW else (500, 500))]
     segments = segments_of(vectors)
     metric = am.CustomMetric(function)
     found, errors = curves_are_right(segments, metric)

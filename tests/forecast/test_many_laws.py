@@ -8,7 +8,6 @@ or on a very fine grid for every number of values. ARGMETRIC_SLOW=1 draws 5,000.
 from __future__ import annotations
 
 import math
-import os
 
 import numpy as np
 import pytest
@@ -18,9 +17,10 @@ from scipy.special import expit, logit
 import oracle
 from argmetric import forecast
 from argmetric._forecast.effects import centre_log_odds
+from slow import SLOW
 
 NAN = math.nan
-BLOCKS, LAWS = (50 if "ARGMETRIC_SLOW" in os.environ else 2), 100
+BLOCKS, LAWS = (50 if SLOW else 1), 100
 NAMES = [
     name
     for name in oracle.NAMES

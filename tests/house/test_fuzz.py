@@ -14,9 +14,10 @@ import warnings
 import pytest
 
 from fuzz import CALLS, complaint, odd_call
+from slow import SLOW
 
 SEED = int(os.environ.get("ARGMETRIC_SEED", "20"))
-N_CALLS = 20_000 if "ARGMETRIC_SLOW" in os.environ else 800
+N_CALLS = 20_000 if SLOW else 400
 
 ROOMS = "", ".report", ".scale", ".search", ".sequence", ".stream", ".train"
 MADE_BY_THE_PACKAGE = {

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from argmetric._input import groups as _groups
@@ -10,7 +10,6 @@ from argmetric._input.kernels import grouping
 from argmetric._input.kernels.grouping import FACTOR, mix_texts
 
 
-@settings(deadline=None, max_examples=50)
 @given(st.lists(st.integers(0, 6), max_size=60))
 def test_rows_of_a_group_stay_in_order(code):
     code = np.array(code, dtype=np.int64)
@@ -32,7 +31,6 @@ def test_rows_that_pass_through_bins_stay_in_order(count, monkeypatch):
         np.testing.assert_array_equal(_groups.rows_by_group(codes, indptr), expected)
 
 
-@settings(deadline=None, max_examples=50)
 @given(
     st.sampled_from(["i1", "u1", "i2", "u4", "i8", "u8"]),
     st.sampled_from(["low", "middle", "high"]),
@@ -87,7 +85,6 @@ def test_hashed_ids_are_numbered_like_sorted_ones(kind, monkeypatch):
     np.testing.assert_array_equal(ids[codes], values)
 
 
-@settings(deadline=None, max_examples=60)
 @given(st.lists(st.integers(-3, 3) | st.integers(-(2**62), 2**62), min_size=1))
 def test_small_hash_tables_equal_a_dictionary(values):
     words = np.array(values, dtype=np.int64).view(np.uint32).reshape(-1, 2)

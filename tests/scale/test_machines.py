@@ -22,10 +22,7 @@ from scale_data import SMALL, decisions, left_beside, read_back, scored, write_p
 from scale_tasks import DyingExecutor
 
 resource = pytest.importorskip("resource")  # of POSIX
-SLOW = pytest.mark.skipif(
-    "ARGMETRIC_SLOW" not in os.environ, reason="slow: ARGMETRIC_SLOW=1 runs it"
-)
-SEEDS = [0, 1, *(pytest.param(seed, marks=SLOW) for seed in range(2, 10))]
+SEEDS = [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 10))]
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV, cross_val_score
@@ -354,7 +354,6 @@ def nasty_problems(draw):
     return X, Y
 
 
-@settings(max_examples=60, deadline=None)
 @given(
     nasty_problems(),
     st.sampled_from(METRICS),

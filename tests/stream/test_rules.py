@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import argmetric as am
@@ -264,7 +264,6 @@ def test_empty_streams_and_certain_probabilities(rule):
     st.lists(st.tuples(st.floats(-700, 700), st.booleans()), min_size=1, max_size=120),
     st.sampled_from(sorted(RULES)),
 )
-@settings(max_examples=60, deadline=None)
 def test_any_stream(rows, rule):
     z, y = (np.array(column) for column in zip(*rows, strict=True))
     compiled = RULES[rule][0]

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from argmetric._text.kernels import summaries as kernels
@@ -27,7 +27,6 @@ REFERENCES = st.lists(st.lists(st.sampled_from("abcxz"), max_size=5), max_size=2
 
 
 @given(st.sets(st.integers(0, 2**40), max_size=20), st.integers(0, 2))
-@settings(max_examples=50)
 def test_pairs_have_the_numbers_they_were_given(pairs, spare):
     pairs = np.array(sorted(pairs), dtype=np.int64)
     keys = np.full(1 << (len(pairs).bit_length() + spare), -1, dtype=np.int64)
@@ -62,7 +61,6 @@ def counted(cluster, kept):
 
 
 @given(CLUSTERS, REFERENCES)
-@settings(max_examples=50)
 def test_grams_are_those_of_the_sentences_and_of_the_references(cluster, references):
     grams = number_grams(cluster, references)
     numbers = numbers_of(grams)
@@ -88,7 +86,6 @@ def test_grams_are_those_of_the_sentences_and_of_the_references(cluster, referen
 
 @pytest.mark.parametrize("backend", [kernels, small])
 @given(CLUSTERS, REFERENCES, st.data())
-@settings(max_examples=50)
 def test_grams_of_kept_words_are_counted(backend, cluster, references, data):
     grams = number_grams(cluster, references)
     n = cluster.n_words
@@ -127,7 +124,6 @@ def states(draw):
 
 @pytest.mark.parametrize("backend", [kernels, small])
 @given(states())
-@settings(max_examples=150)
 def test_pieces_bring_what_recounting_the_text_says(backend, state):
     cluster, grams, kept, pieces, steps, costs, room = state
     n_values = len(steps)
@@ -212,7 +208,6 @@ def closed_spans(sizes, needs, longest):
 
 
 @given(needs_of_words(), st.integers(1, 8))
-@settings(max_examples=60)
 def test_spans_are_closed_under_what_they_need(needs, longest):
     sizes = list(map(len, needs))
     found = closed_spans(sizes, needs, longest)

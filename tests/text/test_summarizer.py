@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
 
@@ -244,7 +244,6 @@ def content(text):
     ),
     st.sampled_from([0.0, 0.5, 0.7, 1.0]),
 )
-@settings(max_examples=60)
 def test_new_sentences_repeat_no_more_than_they_may(sentences, share):
     [found] = Summarizer(redundancy=share).predict([[sentences, sentences]], words=40)
     so_far = set()
@@ -417,7 +416,6 @@ def test_one_small_cluster_needs_nothing_compiled(tmp_path):
     ),
     st.integers(5, 30),
 )
-@settings(max_examples=50)
 def test_small_and_compiled_paths_choose_alike(documents, words):
     cluster = [[" ".join(one) for one in document] for document in documents]
     [small] = Summarizer().predict([cluster], words=words)

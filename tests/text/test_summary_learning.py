@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from argmetric._text.summaries.cluster import read_cluster
@@ -114,7 +114,6 @@ REFERENCES = st.lists(
 
 
 @given(DOCUMENTS, REFERENCES, st.data())
-@settings(max_examples=60)
 def test_steps_of_recall_sum_up_to_rouge(documents, references, data):
     cluster = read_cluster(documents, "it")
     material = make_material(cluster, "sentences", None, references)
@@ -130,7 +129,6 @@ def test_steps_of_recall_sum_up_to_rouge(documents, references, data):
 
 
 @given(DOCUMENTS, REFERENCES, st.integers(5, 20), st.sampled_from([1, 4]))
-@settings(max_examples=60)
 def test_gains_of_the_oracle_sum_up_to_rouge(documents, references, words, beam):
     longest = max(len(one.split()) for own in documents for one in own)
     summarizer = Summarizer(oracle_beam=beam)

@@ -242,7 +242,6 @@ def test_regret_margins_teach_what_costs(learner, joint):
 
 
 @given(st.data())
-@settings(max_examples=60, deadline=None)
 def test_memory_equals_the_twin(data):
     lengths = data.draw(st.lists(st.integers(0, 5), min_size=1, max_size=6))
     n = sum(lengths)

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from argmetric._text.summaries import vines as _vines
@@ -43,7 +43,6 @@ def parsed(draw):
 
 
 @given(st.lists(parsed(), min_size=1, max_size=2), REFERENCES, st.data())
-@settings(max_examples=60, deadline=None)
 def test_a_wide_beam_finds_the_best_completion(trees, references, data):
     material = make_material(
         read_cluster([[tree] for tree in trees], "it"),

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy import sparse
 
@@ -273,7 +273,6 @@ WEIGHTS = {
 }
 
 
-@settings(deadline=None, max_examples=40)
 @given(
     probability_vectors(min_size=1, max_size=7),
     st.integers(0, 2**7),

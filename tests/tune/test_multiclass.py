@@ -128,7 +128,6 @@ def test_a_scan_sees_every_break_point(backend, name, data):
 @given(case=class_tables(max_rows=8))
 @example(case=UNREAL)
 @example(case=REAL)
-@settings(deadline=None, max_examples=40)
 def test_a_climb_ends_where_no_single_weight_helps(backend, name, case):
     p, y = case
     rows = rows_of(p, y, name)
@@ -171,7 +170,7 @@ def all_predictions(p):
     return found
 
 
-@pytest.mark.parametrize("name", ["f1", "mcc"])
+@pytest.mark.parametrize("name", ["f1", pytest.param("mcc", marks=pytest.mark.slow)])
 def test_restarts_find_the_best_of_all_weights(name):
     """A local search: never above the enumeration, and hardly ever below it."""
     rng = np.random.default_rng(0)

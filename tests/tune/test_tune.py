@@ -25,7 +25,6 @@ SPECIAL = {
     "utility": am.Utility(*oracle.UTILITY),
     "custom": am.CustomMetric(lambda tp, k, t, n: tp * tp / (k * t)),
 }
-some = settings(deadline=None, max_examples=40)
 QUICK = {"n_bootstrap": 0, "cv": None}
 
 
@@ -158,7 +157,6 @@ def test_equals_brute_force_over_all_cuts(name, zd, data):
 
 @pytest.mark.parametrize("name", ["f1", "mcc", "gmean", "utility", "sec", "precision"])
 @given(data=st.data())
-@some
 def test_weighted_counts_equal_brute_force(name, data):
     y, p = data.draw(labelled())
     w = data.draw(st.lists(weights, min_size=len(y), max_size=len(y)))
@@ -197,7 +195,6 @@ def test_integer_weights_are_repeated_rows():
 
 
 @given(labelled(max_size=12))
-@some
 def test_packing_labels_into_the_scores_loses_nothing(case):
     """Scores are sorted as bits with the label; weights of 1 take argsort."""
     y, p = case

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from argmetric.cli import _report
@@ -331,7 +331,6 @@ def test_the_gate(run: Run) -> None:
 LABELS = st.sampled_from(["O", "B-X", "I-X", "B-Y", "I-Y"])
 
 
-@settings(max_examples=40, deadline=None)
 @given(st.lists(st.lists(st.tuples(LABELS, LABELS), min_size=1), min_size=1))
 def test_counts_equal_the_slow_ones(
     tmp_path_factory: pytest.TempPathFactory, pairs: list[list[tuple[str, str]]]
