@@ -55,8 +55,20 @@ def test_the_best_cut_of_every_metric_is_that_of_decide(visit, rows, metric):
     assert now["recall"] == number(recall[wanted.n_positives])
 
 
-@pytest.mark.parametrize("floor", ["0.3", "0.6", "0.85"])
-@pytest.mark.parametrize("kind", ["recall", "precision"])
+@pytest.mark.parametrize(
+    ("kind", "floor"),
+    [
+        ("recall", "0.6"),
+        ("precision", "0.85"),
+        *(
+            pytest.param(*case, marks=pytest.mark.slow)
+            for case in (
+                *(("recall", floor) for floor in ("0.3", "0.85")),
+                *(("precision", floor) for floor in ("0.3", "0.6")),
+            )
+        ),
+    ],
+)
 def test_floors_are_those_of_decide(visit, rows, kind, floor):
     p, page = rows[0], visit("decision")
     page.select_option(f"#floor-{kind}", floor)
@@ -193,18 +205,23 @@ def test_tables_that_scroll_on_a_phone_say_so(visit, kind):
     assert silent == []
 
 
+VIEWS = {"light": {}, "dark": {"color_scheme": "dark"}, "phone": PHONE}
+
+
 @pytest.mark.parametrize(
-    "options",
-    [{}, {"color_scheme": "dark"}, PHONE],
-    ids=["light", "dark", "phone"],
+    ("kind", "view"),
+    [
+        pytest.param(kind, view, marks=() if (i - j) % 3 == 0 else pytest.mark.slow)
+        for i, kind in enumerate(KINDS)
+        for j, view in enumerate(VIEWS)
+    ],
 )
-@pytest.mark.parametrize("kind", KINDS)
-def test_axe_finds_nothing_serious(visit, kind, options):
+def test_axe_finds_nothing_serious(visit, kind, view):
     axe = pytest.importorskip(
         "axe_playwright_python.sync_playwright",
         reason="needs axe-playwright-python: make test-browser",
     )
-    found = axe.Axe().run(visit(kind, **options)).response["violations"]
+    found = axe.Axe().run(visit(kind, **VIEWS[view])).response["violations"]
     serious = [one for one in found if one["impact"] in ("serious", "critical")]
     assert [(one["id"], one["nodes"][0]["html"]) for one in serious] == []
 

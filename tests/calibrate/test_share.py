@@ -157,7 +157,7 @@ def test_a_share_that_many_rows_tell_precisely():
 # --------------------------------------------------------------- what it is worth
 
 
-@pytest.mark.parametrize("share", [0.05, 0.4])
+@pytest.mark.parametrize("share", [0.05, pytest.param(0.4, marks=pytest.mark.slow)])
 def test_intervals_hold_what_they_should(share):
     shares = scores = blind = 0
     for seed in range(100, 115):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 import argmetric as am
 import strategies as nasty
@@ -22,8 +22,6 @@ from argmetric._forecast.sides import (
     law_of_count,
     reduced,
 )
-
-few = settings(deadline=None, max_examples=60)
 
 
 def expit(x):
@@ -46,7 +44,6 @@ def log_odds(p):
         return np.log(p) - np.log1p(-p)
 
 
-@few
 @given(nasty.probability_vectors(min_size=0, max_size=40))
 def test_small_counts_have_their_exact_law(p):
     values, chances = law_of_positives(p, 1 - p, np.ones(p.size))
@@ -132,7 +129,6 @@ def test_the_law_of_a_count_is_that_of_drawn_shares_and_rows(n, known):
             assert abs(one - np.quantile(drawn, q)) <= max(1.0, 0.15 * drawn.std())
 
 
-@few
 @given(nasty.probability_vectors(min_size=1, max_size=40))
 def test_counts_of_nasty_probabilities_stay_within_their_rows(p):
     rows = Rows.of(log_odds(p), IdentityMap())
@@ -166,7 +162,10 @@ def test_cells_of_rows_keep_their_chances(n):
     assert spread == pytest.approx((p * (1 - p)).mean(), rel=1e-3)
 
 
-@pytest.mark.parametrize(("positives", "lowest"), [(5, 0.85), (13, 0.94), (30, 0.98)])
+@pytest.mark.parametrize(
+    ("positives", "lowest"),
+    [(5, 0.85), pytest.param(13, 0.94, marks=pytest.mark.slow), (30, 0.98)],
+)
 def test_a_handful_of_positives_leaves_no_certainty(positives, lowest):
     """All of them at p = 0.999, among 4,000 rows: the interval was (1.0, 1.0)."""
     y = np.arange(4000) < positives
@@ -251,8 +250,17 @@ def mixture(y, p, new, labels, metric, repeats=4, **options):
     return values[order], chances[order]
 
 
-@pytest.mark.parametrize("metric", ["f1", "mcc", "gmean", "precision", "lift"])
-@pytest.mark.parametrize("n", [30, 2000])
+@pytest.mark.parametrize(
+    ("n", "metric"),
+    [
+        *((30, metric) for metric in ("f1", "mcc", "gmean", "precision", "lift")),
+        (2000, "f1"),
+        *(
+            pytest.param(2000, metric, marks=pytest.mark.slow)
+            for metric in ("mcc", "gmean", "precision", "lift")
+        ),
+    ],
+)
 def test_the_law_is_the_mixture_of_the_laws_under_all_maps(metric, n):
     y, p = reference(500)
     _, new = reference(n, seed=1)
@@ -318,8 +326,19 @@ def test_scores_that_all_become_0():
     assert f.mean == 0.0
 
 
-@pytest.mark.parametrize("size", [5, 20, 64, 65, 150])
-@pytest.mark.parametrize("zero_division", [0.0, 1.0])
+@pytest.mark.parametrize(
+    ("zero_division", "size"),
+    [
+        (1.0, 5),
+        (0.0, 64),
+        (1.0, 65),
+        *(
+            pytest.param(*case, marks=pytest.mark.slow)
+            for case in [(1.0, 64), (0.0, 5), (0.0, 65)]
+            + [(zero, size) for zero in (0.0, 1.0) for size in (20, 150)]
+        ),
+    ],
+)
 def test_means_over_groups_move_with_the_map(size, zero_division):
     """Both sides of the switch from tables to expected counts."""
     y, p = reference(400)

@@ -27,6 +27,7 @@ import argmetric._jit
 from caller import outer
 print(outer(1), sum(outer.stats.cache_hits.values()))
 """
+LINE = "argmetric: compiling for this machine, once; later runs start at once\n"
 NO_STAMP = "argmetric._jit._stamp = lambda dispatcher, folder: False"
 
 
@@ -65,9 +66,16 @@ def test_nothing_is_cached_where_numba_cannot_be_told(call, tmp_path):
     assert not list(tmp_path.rglob("*.nbi"))
 
 
-@pytest.mark.parametrize("patience", [0.0, 1e9])
-@pytest.mark.parametrize("own", [True, False])
-def test_a_line_says_once_that_our_kernels_are_compiled(tmp_path, patience, own):
+@pytest.mark.parametrize(
+    ("own", "patience", "said"),
+    [
+        (True, 0.0, [LINE, ""]),
+        (True, 1e9, [""]),
+        (False, 0.0, [""]),
+        pytest.param(False, 1e9, ["", ""], marks=pytest.mark.slow),
+    ],
+)
+def test_a_line_says_once_that_our_kernels_are_compiled(tmp_path, own, patience, said):
     """Not where nothing is compiled, where it is quick, or where it is not ours."""
     (tmp_path / "theirs.py").write_text(
         "import numba\n\n@numba.njit(cache=True)\ndef mix(x):\n    return x\n"
@@ -88,7 +96,6 @@ def test_a_line_says_once_that_our_kernels_are_compiled(tmp_path, patience, own)
             text=True,
             check=True,
         ).stderr
-        for _ in range(2)
+        for _ in said
     ]
-    said = "argmetric: compiling for this machine, once; later runs start at once\n"
-    assert errors == [said if own and not patience else "", ""]
+    assert errors == said

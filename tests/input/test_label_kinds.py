@@ -189,7 +189,9 @@ VERBS = {
         lambda y, pred, **o: am.calibrate(y, P, **o).apply(P).tolist(),
     ),
     "calibration_check": Verb(
-        lambda y, pred, **o: am.calibration_check(y, P, n_bootstrap=10, **o).gap
+        lambda y, pred, **o: (
+            am.calibration_check(y, P, method="platt", n_bootstrap=10, **o).gap
+        )
     ),
     "optimal_scorer": Verb(
         lambda y, pred, **o: am.optimal_scorer(**o)(Scored(y), X, y)

@@ -94,6 +94,11 @@ PAIRS = {
         lambda kind: QueueTask(kind("abc"), 2), LedValues, LedLabels
     ),
 }
+# A queue and a reference are also in pairs of their own
+BOTH = "queue, reference"
+PAIRS_OF_ALL_KINDS = [
+    pytest.param(name, marks=pytest.mark.slow if name == BOTH else ()) for name in PAIRS
+]
 JOINT = both(lambda kind: JointTask(kind("abc"), SequenceLabelling("abc")))
 X = ["xyzzy", "zyx", "yyx", "", "xzxz"]
 Y = ["abcba", "cca", "bab", "", "abab"]
@@ -115,7 +120,7 @@ def assert_alike(one, other, X, Y, **options):
 
 @pytest.mark.parametrize("beam", [1, 3])
 @pytest.mark.parametrize("costs", ["optimal", "rollout", "tied"])
-@pytest.mark.parametrize("name", PAIRS)
+@pytest.mark.parametrize("name", PAIRS_OF_ALL_KINDS)
 def test_steps_in_place_change_no_result(name, costs, beam):
     right = Y_AB if "searched" in name else Y
     options = {"costs": costs, "beam": beam, "beta": 0.5, "iterations": 2}
@@ -136,7 +141,7 @@ def test_training_for_the_beam_in_place():
     assert_alike(*PAIRS["plain"], X, Y, **options)
 
 
-@pytest.mark.parametrize("name", PAIRS)
+@pytest.mark.parametrize("name", PAIRS_OF_ALL_KINDS)
 def test_the_kit_is_content_with_good_copies(name):
     values, changing = PAIRS[name]
     right = Y_AB if "searched" in name else Y
@@ -294,6 +299,7 @@ def test_the_parser_of_the_docs_runs(capsys):
     assert lines[1:] == ["beam 1: UAS 100.00%", "beam 8: UAS 100.00%"]
 
 
+@pytest.mark.slow
 @pytest.mark.data
 def test_real_trees_need_a_roll_in_that_is_not_their_own(data_folder):
     X, Y = parser_task.read(data_folder / "deptb" / "train.dp")

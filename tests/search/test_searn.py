@@ -91,7 +91,9 @@ def by_heart(x, i):
     return [f"sees {x[i]}", (f"{x} {i}", 3.0)]
 
 
-@pytest.mark.parametrize("costs", ["optimal", "tied"])
+@pytest.mark.parametrize(
+    "costs", ["optimal", pytest.param("tied", marks=pytest.mark.slow)]
+)
 def test_a_roll_in_that_is_nearly_the_initial_policy_is_told(costs):
     """Features that name the input: no mistakes on those seen, many on others."""
     X, Y = sticky(60, np.random.default_rng(0), stay=0.8)

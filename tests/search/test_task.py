@@ -68,7 +68,9 @@ def test_word_at_a_time_costs_are_exact_on_all_states(dangling):
     assert n == 41 * {"forbid": 15, "open": 31, "ignore": 31}[dangling]
 
 
-@pytest.mark.parametrize("dangling", ["open", "ignore"])
+@pytest.mark.parametrize(
+    "dangling", ["open", pytest.param("ignore", marks=pytest.mark.slow)]
+)
 def test_word_at_a_time_costs_are_exact_on_four_words(dangling):
     task = WordChunking(["X", "Y"], dangling=dangling)
     for y in list(oracle.well_formed_labels("XY", 4))[::12]:
@@ -80,7 +82,10 @@ def test_word_at_a_time_costs_are_exact_on_four_words(dangling):
         assert_exact(task, ("a",) * 4, y, loss)
 
 
-@pytest.mark.parametrize("metric", [am.FBeta(2), am.FBeta(0.5), "jaccard"])
+@pytest.mark.parametrize(
+    "metric",
+    [am.FBeta(2), pytest.param(am.FBeta(0.5), marks=pytest.mark.slow), "jaccard"],
+)
 def test_word_at_a_time_costs_are_exact_for_other_metrics(metric):
     task = WordChunking(["X"], dangling="open", metric=metric)
     for y in oracle.well_formed_labels("X", 4):

@@ -24,6 +24,7 @@ def entity_f(gold, predicted, beta):
     return (1 + beta**2) * hits / (size + beta**2 * there)
 
 
+@pytest.mark.slow
 @pytest.mark.data
 def test_expected_f_beats_viterbi_on_300_spanish_sentences(data_folder, tmp_path):
     pycrfsuite = pytest.importorskip("pycrfsuite", reason="trains with extra 'crf'")

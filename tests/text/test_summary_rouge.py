@@ -100,9 +100,14 @@ def test_the_same_as_rouge_score_on_every_cluster(
 
 
 @pytest.mark.data
-@pytest.mark.parametrize("mode", ["sentences", "compressed"])
 @pytest.mark.parametrize(
-    ("clusters", "n_clusters", "limit"), [(fewsum, 160, 60), (opinosis, 51, 25)]
+    ("clusters", "n_clusters", "limit", "mode"),
+    [
+        (fewsum, 160, 60, "sentences"),
+        (opinosis, 51, 25, "compressed"),
+        pytest.param(fewsum, 160, 60, "compressed", marks=pytest.mark.slow),
+        pytest.param(opinosis, 51, 25, "sentences", marks=pytest.mark.slow),
+    ],
 )
 def test_gains_of_the_oracle_are_recall_on_real_clusters(
     data_folder, clusters, n_clusters, limit, mode

@@ -91,7 +91,7 @@ def broken(heads):
     ]
 
 
-@pytest.mark.parametrize("n", range(1, 7))
+@pytest.mark.parametrize("n", [*range(1, 6), pytest.param(6, marks=pytest.mark.slow)])
 def test_all_short_sentences(n):
     every = [list(one) for one in product(range(n + 1), repeat=n)]
     flat = Heads.of([np.array(one) for one in every])

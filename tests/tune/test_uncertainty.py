@@ -142,7 +142,7 @@ def test_few_rows_are_resampled_one_by_one():
     assert set(np.unique(np.diff(k, axis=1))) <= set(range(12))
 
 
-@pytest.mark.parametrize("name", ["f1", "mcc"])
+@pytest.mark.parametrize("name", ["f1", pytest.param("mcc", marks=pytest.mark.slow)])
 def test_tuning_flatters_and_the_interval_knows(name):
     """The interval is for as many new rows: 200 runs have an error of .021."""
     hits, flattery, measured = [], [], []
@@ -192,6 +192,7 @@ def test_new_groups_have_the_spread_of_two_samples():
     assert drawn.var() == pytest.approx(variance, rel=0.04)
 
 
+@pytest.mark.slow
 def test_groups_cover_as_many_new_groups():
     """200 groups of 5; of 60 groups it holds .85 for .90, see the docs."""
     hits = []

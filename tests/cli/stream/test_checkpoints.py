@@ -34,6 +34,7 @@ from cli_stream import (
     write_all,
 )
 from command import Ended, Run
+from slow import SLOW
 
 
 def stopped_halfway(run: Run, *options: str) -> bytes:
@@ -258,7 +259,7 @@ def test_one_run_to_a_folder(run: Run) -> None:
     assert run("rows.svm", "--checkpoint", "kept").code == 0
 
 
-KILLS = 12
+KILLS = 12 if SLOW else 4
 KILLER = """
 import os, random, signal, sys, time
 from pathlib import Path
