@@ -28,6 +28,7 @@ from caller import outer
 print(outer(1), sum(outer.stats.cache_hits.values()))
 """
 LINE = "argmetric: compiling for this machine, once; later runs start at once\n"
+MANY = "(inner(x) + inner(0) + inner(3))"
 NO_STAMP = "argmetric._jit._stamp = lambda dispatcher, folder: False"
 
 
@@ -64,6 +65,21 @@ def test_nothing_is_cached_where_numba_cannot_be_told(call, tmp_path):
     assert call(1, NO_STAMP) == (4, 0)
     assert call(5, NO_STAMP) == (12, 0)
     assert not list(tmp_path.rglob("*.nbi"))
+
+
+def test_a_kernel_is_compiled_once_for_constants_and_variables(tmp_path):
+    (tmp_path / "callee.py").write_text(CALLEE.format(step=1))
+    (tmp_path / "caller.py").write_text(CALLER.replace("inner(x)", MANY))
+    program = "from caller import inner, outer\nprint(outer(5), len(inner.signatures))"
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=tmp_path,
+        env=os.environ | {"NUMBA_CACHE_DIR": str(tmp_path / "cache")},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout.split() == ["22", "1"]  # 2·(6 + 1 + 4)
 
 
 @pytest.mark.parametrize(

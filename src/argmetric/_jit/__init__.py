@@ -67,11 +67,27 @@ def inlined(function: Function) -> Function:
 def _compiled(function: Function, options: dict[str, Any]) -> Function:
     try:
         dispatcher = numba.njit(cache=True, **options)(function)
+        cached = _stamp(dispatcher, Path(inspect.getfile(function)).parent)
     except RuntimeError:  # numba finds no folder that it could write its cache to
-        return cast(Function, numba.njit(**options)(function))
-    if _stamp(dispatcher, Path(inspect.getfile(function)).parent):
-        return cast(Function, dispatcher)
-    return cast(Function, numba.njit(**options)(function))
+        cached = False
+    if not cached:
+        dispatcher = numba.njit(**options)(function)
+    _compile_once_per_type(dispatcher)
+    return cast(Function, dispatcher)
+
+
+def _compile_once_per_type(dispatcher: Any) -> None:
+    """Let kernels that call it with the number 0 and with a variable share one code.
+
+    numba has a type for every whole number that stands in a call, and would compile
+    the callee again for each.
+    """
+    template = dispatcher.get_call_template
+
+    def of_types(args: Any, kws: Any) -> Any:
+        return template(tuple(map(numba.types.unliteral, args)), kws)
+
+    dispatcher.get_call_template = of_types
 
 
 def _stamp(dispatcher: Any, folder: Path) -> bool:

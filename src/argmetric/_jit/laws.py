@@ -9,18 +9,18 @@ from __future__ import annotations
 
 import math
 
-from argmetric._jit import kernel
+from argmetric._jit import borrowing, inner
 
 PAD = 2
 
 
-@kernel
+@borrowing
 def law_room(variance, most):
     """Places that a law of this variance, of at most so many labels, can need."""
     return min(most + 1, int(20.0 * math.sqrt(variance)) + 64) + 2 * PAD + 2
 
 
-@kernel
+@borrowing
 def add_labels(p, q, first, last, tolerance, low, length, law, spare):
     """Add labels first…last-1 to a law in place, two at a time.
 
@@ -59,3 +59,22 @@ def add_labels(p, q, first, last, tolerance, low, length, law, spare):
             law[PAD + a] = source[start + a]
         law[0] = law[1] = law[PAD + length] = law[PAD + length + 1] = 0.0
     return low, length, lost
+
+
+@inner
+def no_labels(law):
+    """Make it the law of no labels, which is 0 for certain; its low and length."""
+    for a in range(2 * PAD + 1):
+        law[a] = 0.0
+    law[PAD] = 1.0
+    return 0, 1
+
+
+@inner
+def copy_law(law, length, other):
+    """Copy a law with the zeros around it.
+
+    A loop: to copy one slice to another numba compiles seconds of error messages.
+    """
+    for a in range(length + 2 * PAD):
+        other[a] = law[a]

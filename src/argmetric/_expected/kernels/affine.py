@@ -15,8 +15,8 @@ from __future__ import annotations
 import numpy as np
 
 from argmetric._expected.kernels.tolerances import TOLERANCE
-from argmetric._jit import kernel
-from argmetric._jit.laws import PAD, add_labels, law_room
+from argmetric._jit import inner, kernel
+from argmetric._jit.laws import PAD, add_labels, law_room, no_labels
 
 LANES = 8  # items side by side
 # Rows of the lanes, in one flat array: their distances are known to the compiler.
@@ -24,7 +24,7 @@ CHANCE, SCALE, RATIO, CARRY, TOTAL, JOINT = 0, 8, 16, 24, 32, 40
 HITS, REST, FLOOR, RATE, ROWS = 48, 56, 64, 72, 80
 
 
-@kernel
+@inner
 def load_block(p, q, first, step, count, lanes):
     """Items first, first+step, … on one side of one half; how many, and which side.
 
@@ -43,7 +43,7 @@ def load_block(p, q, first, step, count, lanes):
     return used, rising
 
 
-@kernel
+@inner
 def item_weights(law, worth, rising, lanes):
     """TOTAL of lane j: p_j·Σ_t worth[t]·P(T without j = t-1)."""
     length = law.shape[0]
@@ -61,7 +61,7 @@ def item_weights(law, worth, rising, lanes):
         lanes[TOTAL + j] *= lanes[CHANCE + j]
 
 
-@kernel
+@inner
 def block_sums(law, low, hits_t, rest_t, sums, missed, rising, lanes):
     """TOTAL of lane j: E_k at its k. The joint sums of T and hits are carried along."""
     length = law.shape[0]
@@ -89,7 +89,7 @@ def block_sums(law, low, hits_t, rest_t, sums, missed, rising, lanes):
             lanes[TOTAL + j] += above / (lanes[FLOOR + j] + lanes[RATE + j] * count)
 
 
-@kernel
+@inner
 def load_factors(counts, hits_k, rest_k, floor, rate, lanes):
     """Factors of the k of every lane."""
     for j in range(LANES):
@@ -119,12 +119,10 @@ def affine_curves(
         out[offset] = 0.0
         width = law_room(variance, m)
         laws = np.zeros((2, width))
-        laws[0, PAD] = 1.0
         tolerance = TOLERANCE * min(1.0, mean)
-        # of one type: for constants numba would compile the callee once more
-        origin, low, length = np.int64(0), np.int64(0), np.int64(1)
+        low, length = no_labels(laws[0])
         low, length, _ = add_labels(
-            items, others, origin, m, tolerance, low, length, laws[0], laws[1]
+            items, others, 0, m, tolerance, low, length, laws[0], laws[1]
         )
         begin = PAD
         if low > 0:  # without an item T can be one lower

@@ -24,7 +24,7 @@ from __future__ import annotations
 import numpy as np
 
 from argmetric._expected.kernels.tolerances import TIE, TOLERANCE
-from argmetric._jit import kernel
+from argmetric._jit import inner, kernel
 from argmetric._jit.lanes import (
     after,
     alike,
@@ -34,7 +34,7 @@ from argmetric._jit.lanes import (
     put,
     running,
 )
-from argmetric._jit.laws import PAD, add_labels, law_room
+from argmetric._jit.laws import PAD, add_labels, copy_law, law_room, no_labels
 
 LANES = 8  # runs side by side
 CHANCE, SCALE, RATIO, TOTAL, BOUND = 0, 8, 16, 24, 32
@@ -44,16 +44,15 @@ WIDEST = 1 / 3  # a run, relative to its distance from the counts that may be be
 TRIES = 8  # blocks of runs that were too wide; past them the curve is quicker
 
 
-@kernel
+@inner
 def law_of(p, q, first, last, tolerance, law, spare):
     """The law of items first…last-1; returns its low and length."""
-    law[: 2 * PAD + 1] = 0.0
-    law[PAD] = 1.0
-    low, length, _ = add_labels(p, q, first, last, tolerance, 0, 1, law, spare)
+    low, length = no_labels(law)
+    low, length, _ = add_labels(p, q, first, last, tolerance, low, length, law, spare)
     return low, length
 
 
-@kernel
+@inner
 def laws_of_two(p, q, left, right, tolerance, laws, lows, lengths):
     """Laws of hits and misses, rows 0 and 1 for the first `left`, 2 and 3 for `right`.
 
@@ -62,8 +61,8 @@ def laws_of_two(p, q, left, right, tolerance, laws, lows, lengths):
     m, spare = p.shape[0], laws[4]
     low, length = law_of(p, q, 0, left, tolerance, laws[0], spare)
     last_low, last_length = law_of(p, q, right, m, tolerance, laws[3], spare)
-    laws[2, : length + 2 * PAD] = laws[0, : length + 2 * PAD]
-    laws[1, : last_length + 2 * PAD] = laws[3, : last_length + 2 * PAD]
+    copy_law(laws[0], length, laws[2])
+    copy_law(laws[3], last_length, laws[1])
     lows[0], lengths[0] = low, length
     lows[3], lengths[3] = last_low, last_length
     lows[1], lengths[1], _ = add_labels(
@@ -74,7 +73,7 @@ def laws_of_two(p, q, left, right, tolerance, laws, lows, lengths):
     )
 
 
-@kernel
+@inner
 def join(both, lows, lengths, by_misses, law, joint):
     """P(T=t) and E[tp; T=t] from index 1 on, of hits and misses; their length.
 
@@ -99,7 +98,7 @@ def join(both, lows, lengths, by_misses, law, joint):
     return length
 
 
-@kernel
+@inner
 def trimmed(law, length, tolerance):
     """First index and length of what is left of a law that begins at index 1."""
     begin = 1
@@ -111,7 +110,7 @@ def trimmed(law, length, tolerance):
     return begin, length
 
 
-@kernel
+@inner
 def sum_of_terms(k, low, law, joint, hits_k, hits_t, rest_k, rest_t, floor, rate):
     """E_k, of law and joint sums from t = low on."""
     total, apart = 0.0, rate.shape[0] == 0
@@ -122,7 +121,7 @@ def sum_of_terms(k, low, law, joint, hits_k, hits_t, rest_k, rest_t, floor, rate
     return total
 
 
-@kernel
+@inner
 def likely_count(reach, low, high, t, hits_k, hits_t, rest_k, rest_t, floor, rate):
     """The count that is best if T is t: where to begin. `reach` has expected hits."""
     share = hits_t[t] * t / max(reach[-1], 1e-300)
@@ -136,7 +135,7 @@ def likely_count(reach, low, high, t, hits_k, hits_t, rest_k, rest_t, floor, rat
     return best
 
 
-@kernel
+@inner
 def load_runs(p, q, k, turn, edge, share, end, ends, lanes):
     """Runs from k on, of items on one side of one half; how many, and which side.
 
@@ -162,7 +161,7 @@ def load_runs(p, q, k, turn, edge, share, end, ends, lanes):
     return used, rising
 
 
-@kernel
+@inner
 def run_terms(law, low, hits_t, rest_t, sums, ends_before, rising, lanes, now):
     """TOTAL of lane j: E at the end of its run; BOUND: a bound along the run.
 
@@ -188,7 +187,7 @@ def run_terms(law, low, hits_t, rest_t, sums, ends_before, rising, lanes, now):
     put(lanes, BOUND, bound)
 
 
-@kernel
+@inner
 def run_weights(law, worth, rising, lanes):
     """TOTAL of lane j: what its run adds to Σ_t worth[t]·J(t) at most."""
     scale, ratio = eight(lanes, SCALE), eight(lanes, RATIO)
@@ -202,7 +201,7 @@ def run_weights(law, worth, rising, lanes):
     put(lanes, TOTAL, total * eight(lanes, CHANCE))
 
 
-@kernel
+@inner
 def spread(k, turn, used, ends, hits, first, most, constant, hits_k, rest_k, lanes):
     """TOTAL and BOUND of runs from what they add to the hits; hits behind the last.
 

@@ -12,7 +12,7 @@ import math
 import numpy as np
 
 from argmetric._jit import kernel
-from argmetric._jit.laws import PAD, add_labels
+from argmetric._jit.laws import PAD, add_labels, no_labels
 
 LANES = 16  # frequencies side by side
 PATIENCE = 4  # laws after which it is asked what is left of them
@@ -44,13 +44,10 @@ def law_boxes(p, q, indptr, selected, tolerance, box, laws):
         least = tolerance * min(1.0, mean, rest)
         place = indptr[g] + 2 * g
         for side in range(2):
-            law[0] = law[1] = law[PAD + 1] = law[PAD + 2] = 0.0
-            law[PAD] = 1.0
-            # of one type: for constants numba would compile the callee once more
-            first, low, length = np.int64(0), np.int64(0), np.int64(1)
+            low, length = no_labels(law)
             items, others, last = part_p[side], part_q[side], count[side]
             low, length, _ = add_labels(
-                items, others, first, last, least, low, length, law, spare
+                items, others, 0, last, least, low, length, law, spare
             )
             for a in range(length):
                 laws[place + a] = law[PAD + a]

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from argmetric._jit import kernel
+from argmetric._jit import inner, kernel
 
 LANES = 8  # nodes side by side in one pass over the items
 BLOCK = 64  # items between two fresh exponentials: bounds the drift of products
@@ -55,7 +55,7 @@ def log_generating(p, q, start, stop, u, result):
         first = last
 
 
-@kernel
+@inner
 def series_length(largest):
     """Terms until (p·(1-u))^r is below rounding, for the largest p·(1-u); 0: too many.
 
@@ -85,7 +85,7 @@ def power_sums(p, start, stop, sums):
             sums[r] += partial[r]
 
 
-@kernel
+@inner
 def log_series(sums, drop):
     """Σ_i log(1 - p_i·drop) = -Σ_r sums[r]·drop^(r+1)/(r+1)."""
     value = 0.0
@@ -95,7 +95,7 @@ def log_series(sums, drop):
     return -value
 
 
-@kernel
+@inner
 def polynomial_curve(p, start, stop, coefficients, out, place):
     """out[place+k] = Σ_{i≤k} Σ_r coefficients[r]·p_i^(r+1), from k = 1 on."""
     total, partial = 0.0, 0.0
@@ -111,7 +111,7 @@ def polynomial_curve(p, start, stop, coefficients, out, place):
             partial = 0.0
 
 
-@kernel
+@inner
 def pruned(s, first, last, mean, rate, limit):
     """One past the last node that matters, for a denominator D ≥ 1.
 

@@ -16,15 +16,15 @@ from __future__ import annotations
 import numpy as np
 
 from argmetric._expected.kernels.tolerances import TIE, TOLERANCE
-from argmetric._jit import kernel
-from argmetric._jit.laws import PAD, add_labels, law_room
+from argmetric._jit import inner, kernel
+from argmetric._jit.laws import PAD, add_labels, copy_law, law_room, no_labels
 
 SLACK = 1e-15  # rounding of a bound, times the number of items
 NEAR = 6  # counts around the plausible one that are always summed
 WIDEST = 1 / 6  # between two sums, relative to the distance from there
 
 
-@kernel
+@inner
 def mean_inverse(law, length, floor, step):
     """Σ_a law[a] / (floor + step·a)."""
     part = law[PAD : PAD + length]
@@ -37,7 +37,7 @@ def mean_inverse(law, length, floor, step):
     return even + odd
 
 
-@kernel
+@inner
 def count_below(k, middle, first):
     """The next lower count to be summed."""
     if k > middle + NEAR:
@@ -47,7 +47,7 @@ def count_below(k, middle, first):
     return max(k - max(1, int(WIDEST * (middle - k))), first)
 
 
-@kernel
+@inner
 def likely_cut(reach, low, high, base, step):
     """The count that is best if there are as many misses as expected."""
     best, top = low, -np.inf
@@ -58,7 +58,7 @@ def likely_cut(reach, low, high, base, step):
     return best
 
 
-@kernel
+@inner
 def open_counts(reach, knots, used, inverse, first, final, bar, scale):
     """The first and the last count between the knots whose bound reaches the bar."""
     left, right = final + 1, first - 1
@@ -105,9 +105,10 @@ def best_of_misses(p, q, indptr, base, step, scale, ends, low, high, tie, extra,
             middle = likely_cut(reach[: m + 1], first, final, base[g], step)
         lowest, k = max(min(first, extra[g]), 1), max(final, extra[g])
         kept_at, kept_low, kept_length, used = m + 1, 0, 1, 0
-        law[: 2 * PAD + 1] = 0.0
-        law[PAD] = 1.0
-        of_law, length, _ = add_labels(items, others, k, m, TOLERANCE, 0, 1, law, spare)
+        of_law, length = no_labels(law)
+        of_law, length, _ = add_labels(
+            items, others, k, m, TOLERANCE, of_law, length, law, spare
+        )
         while k >= lowest:
             floor = base[g] + step * (k + of_law)
             inverse[k] = mean_inverse(law, length, floor, step)
@@ -116,7 +117,7 @@ def best_of_misses(p, q, indptr, base, step, scale, ends, low, high, tie, extra,
             used += 1
             if k >= middle:  # where sums one by one begin, as a rule
                 kept_at, kept_low, kept_length = k, of_law, length
-                kept[: length + 2 * PAD] = law[: length + 2 * PAD]
+                copy_law(law, length, kept)
             if k == lowest:
                 break
             then = count_below(k, middle, lowest)
@@ -135,9 +136,8 @@ def best_of_misses(p, q, indptr, base, step, scale, ends, low, high, tie, extra,
         left, right = open_counts(reach, knots, used, inverse, first, final, bar, scale)
         if left <= right:
             if kept_at < right:
-                kept_at, kept_low, kept_length = m, 0, 1
-                kept[: 2 * PAD + 1] = 0.0
-                kept[PAD] = 1.0
+                kept_at = m
+                kept_low, kept_length = no_labels(kept)
             k = kept_at
             of_law, length = kept_low, kept_length
             while k > left:

@@ -20,7 +20,7 @@ import numpy as np
 
 from argmetric._expected.kernels.tolerances import TIE, TOLERANCE
 from argmetric._jit import inner, kernel
-from argmetric._jit.laws import PAD, add_labels, law_room
+from argmetric._jit.laws import PAD, add_labels, copy_law, law_room, no_labels
 
 SLACK = 1e-13  # rounding of a bound
 NEIGHBOURS = 6  # items on either side of the first k whose laws are one step away
@@ -203,18 +203,8 @@ def extend(p, q, first, last, tolerance, box, law, spare):
 @inner
 def begin(p, q, first, last, tolerance, box, law, spare):
     """The law of labels first…last-1 alone."""
-    law[:] = 0.0
-    law[PAD] = 1.0
-    box[0], box[1] = 0, 1
+    box[0], box[1] = no_labels(law)
     extend(p, q, first, last, tolerance, box, law, spare)
-
-
-@inner
-def copy_law(box, law, other_box, other):
-    """Copy a law with the zeros around it."""
-    other_box[0], other_box[1] = box[0], box[1]
-    for a in range(box[1] + 2 * PAD):
-        other[a] = law[a]
 
 
 @kernel
@@ -258,8 +248,10 @@ def best_of_rates(p, q, indptr, sizes, kind, zero, low, high, floor, extra, out)
                 left, right = max(k - NEIGHBOURS, 0), min(k + NEIGHBOURS, m)
                 begin(*labels, 0, left, tolerance, hit_box, hit, spare)
                 begin(*labels, right, m, tolerance, miss_box, miss, spare)
-            copy_law(hit_box, hit, now, hit_now)
-            copy_law(miss_box, miss, rest_now, miss_now)
+            now[0], now[1] = hit_box[0], hit_box[1]
+            rest_now[0], rest_now[1] = miss_box[0], miss_box[1]
+            copy_law(hit, hit_box[1], hit_now)
+            copy_law(miss, miss_box[1], miss_now)
             extend(*labels, left, k, tolerance, now, hit_now, spare)
             extend(*labels, k, right, tolerance, rest_now, miss_now, spare)
             hits = hit_now[PAD : PAD + now[1]]

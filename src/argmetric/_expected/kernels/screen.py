@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from argmetric._jit import kernel
+from argmetric._jit import inner, kernel
 from argmetric._jit.laws import PAD, add_labels
 
 SURE = 1e-12  # variance of a law that is one point
@@ -21,7 +21,7 @@ ORDERS = 5
 THIRD_OF_A_CIRCLE = math.sqrt(0.75)
 
 
-@kernel
+@inner
 def add_cumulants(p, q, sums):
     """Add the first five cumulants of one label."""
     v, d = p * q, q - p
@@ -32,7 +32,7 @@ def add_cumulants(p, q, sums):
     sums[4] += v * d * (1.0 - 12.0 * v)
 
 
-@kernel
+@inner
 def add_powers(p, q, sums):
     """Add p, v, v·d, v², v²·d, … of one label with v = p·q and d = q - p."""
     v, d = p * q, q - p

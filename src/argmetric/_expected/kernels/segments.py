@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from argmetric._expected.kernels.tolerances import TIE
-from argmetric._jit import kernel
+from argmetric._jit import inner, kernel
 from argmetric._jit.lanes import above, alike, eight, put
 
 LANES = 8  # segments side by side
@@ -49,7 +49,7 @@ def sort_runs(score, rows, firsts, lasts, lanes, key, order):
             key[place], order[place] = values[LANES * i + j], rows[firsts[j] + i]
 
 
-@kernel
+@inner
 def sort_words(words, spare, counts):
     """Sort by the upper half, stably; whether the result is in `spare`."""
     length, moved = words.shape[0], False
@@ -87,7 +87,7 @@ def pack(bits, turn, places, out):
         out[i] = ((word << turn) & ~PLACE) | place
 
 
-@kernel
+@inner
 def put_in_order(values, words, rows, most_moves, key, order):
     """Scores and rows by words that tell the upper half of a score; False if too far.
 
@@ -182,7 +182,7 @@ def edge_logs(p, q, indptr, out):
         )
 
 
-@kernel
+@inner
 def log_of_none(p, q):
     """Σ log q, to the last digits also where q is almost 1."""
     total = 0.0

@@ -15,12 +15,12 @@ from __future__ import annotations
 
 import math
 
-from argmetric._jit import borrowing
+from argmetric._jit import borrowing, inner
 
 ABOVE_ALL_KEYS = 2**62
 
 
-@borrowing
+@inner
 def key_box(key, order, ends, spans, hits, misses):
     """Least and most hits, and misses, that the pairs of a key can have."""
     low, high, miss_low, miss_high = ABOVE_ALL_KEYS, 0, ABOVE_ALL_KEYS, 0
@@ -43,7 +43,7 @@ def widest_key(order, ends, spans, hits, misses):
     return rows, cells
 
 
-@borrowing
+@inner
 def widen_rows(hits, misses, tolerance, offset, rows):
     """Widen the rows of a key by the cells of one pair of whole laws.
 

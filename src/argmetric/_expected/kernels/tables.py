@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from argmetric._jit import kernel, unfused
+from argmetric._jit import inner, kernel, unfused
 from argmetric._jit.lanes import alike, eight, put
 
 LANES = 8
@@ -99,7 +99,7 @@ def harmonic_curves(p, q, indptr, chosen, jk, jt, scale, empty, out):
                 out[indptr[g] + g + k] = totals[LANES * k + j]
 
 
-@kernel
+@inner
 def fill_lanes(p, q, indptr, chosen, lane_p, lane_q):
     """Items of segments side by side; returns how many the longest, the last, has."""
     last = chosen[-1]
@@ -117,7 +117,7 @@ def fill_lanes(p, q, indptr, chosen, lane_p, lane_q):
     return m
 
 
-@kernel
+@inner
 def lane_laws(p, q, m, laws):
     """laws[k, a, lane] = P(a positives among the first k items), flat."""
     width = LANES * (m + 1)
@@ -135,7 +135,7 @@ def lane_laws(p, q, m, laws):
         put(laws, new + LANES * (k + 1), hit * left)
 
 
-@kernel
+@inner
 def add_both_laws(p, q, first, last, selected, laws):
     """Laws of the positives among the rows that are not selected, and those that are.
 
