@@ -123,7 +123,8 @@ def keep_strongest(keys, mass, count, width, other_keys, other_mass):
     """
     if count <= width:
         return count
-    other_mass[:count] = mass[:count]
+    for e in range(count):  # numba takes seconds to compile a copy of a slice
+        other_mass[e] = mass[e]
     threshold = nth_largest(other_mass, count, width - 1)
     spare = width  # so many that equal the threshold stay
     for e in range(count):
@@ -140,8 +141,8 @@ def keep_strongest(keys, mass, count, width, other_keys, other_mass):
         else:
             other_keys[back], other_mass[back] = keys[e], mass[e]
             back += 1
-    keys[:count] = other_keys[:count]
-    mass[:count] = other_mass[:count]
+    for e in range(count):
+        keys[e], mass[e] = other_keys[e], other_mass[e]
     return width
 
 

@@ -155,9 +155,11 @@ def viterbi(unary, pair_of, pairs, indptr, labels, scores):
         scores[g] = 0.0
         if start == stop:
             continue
-        best[:] = unary[start]
+        for y in range(n_labels):  # numba takes seconds to compile a copy of a slice
+            best[y] = unary[start, y]
         for t in range(start + 1, stop):
-            previous[:] = best
+            for y in range(n_labels):
+                previous[y] = best[y]
             table = pairs[pair_of[t]]
             for y in range(n_labels):
                 top, where = -np.inf, 0
