@@ -113,7 +113,30 @@ def to_mathml(translator: Any, node: Any, *, as_block: bool) -> None:
     raise SkipNode
 
 
+def claim_directive() -> Any:
+    """`.. claim:: TEXT` opens to its content; papers.rst has one for each claim."""
+    from docutils import nodes
+    from docutils.parsers.rst import Directive
+
+    class Claim(Directive):
+        required_arguments = 1
+        final_argument_whitespace = True
+        has_content = True
+
+        def run(self) -> list[Any]:
+            said, problems = self.state.inline_text(self.arguments[0], self.lineno)
+            inside = nodes.container()
+            self.state.nested_parse(self.content, self.content_offset, inside)
+            tags = "<details><summary>", "</summary>", "</details>"
+            start, middle, end = (nodes.raw("", x, format="html") for x in tags)
+            text = nodes.paragraph("", "", *said)
+            return [start, text, middle, *inside.children, end, *problems]
+
+    return Claim
+
+
 def setup(app: Any) -> None:
+    app.add_directive("claim", claim_directive())
     app.connect("autodoc-process-signature", hide_constructor)
     app.connect("autodoc-skip-member", skip_requests)
     app.add_html_math_renderer(

@@ -13,8 +13,10 @@ from __future__ import annotations
 
 import json
 import re
+import string
 import sys
 import textwrap
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -37,46 +39,40 @@ HEAD = """\
 The papers, run again
 =====================
 
-What the five papers claim, each claim run by ``argmetric papers run`` and judged by
-rules that were declared with it: a figure, and what it has to be. **Click on a claim**
-for its figures (✓ passes, ✗ fails, ? open), its data, and the paper's figures.
+``argmetric papers run`` re-runs the claims of five papers and reports which hold. Each
+claim was declared with its checks: a figure, and what it has to be. **Click on a
+claim** to see them. ``argmetric papers run NAME`` runs it again and prints further
+figures (:doc:`command_line`).
 
 .. list-table::
    :widths: 22 78
    :class: compact
 
    * - **holds**
-     - Every check passes.
+     - Every check passes (✓).
    * - **in part**
-     - Some checks pass, others fail or stay open.
+     - Some checks pass; others fail (✗) or stay open (?).
    * - **does not hold**
      - Every check fails.
    * - **open**
-     - No check passes, and at least one is open: the 95 % interval of its estimate
-       contains both answers.
+     - No check passes, and a 95 % interval contains both answers.
    * - **not a claim**
-     - The paper states no such thing, or only defines it; the reason is given.
+     - The paper does not claim it; the reason is given.
    * - **fast: not decided**
-     - A run with ``--fast`` left a check out or open. Nothing is concluded from a
-       part of the checks.
+     - A run with ``--fast`` left a check out (–) or open.
 
-Where the paper's data are not to be had, others stand in, and the row says so: then the
-claim is judged, not the paper's figures. The papers were read in texts that a machine
-converted from the published pages, so that a wrong symbol may be the conversion's.
-Corrections are in :doc:`errata`. Systems of ours that are not the papers', and so have
-names of their own, are on :doc:`papers_differences`.
-
-This page is written by ``python docs/write_papers.py`` from the results in
-``docs/papers.jsonl``; :doc:`command_line` says how to run them.
+A result is our value, the 95 % interval of a check in brackets, and the paper's value.
+Where a paper's data cannot be obtained, other data stand in: then the claim is checked,
+not the paper's values. We read the papers in machine-converted text, so a wrong symbol
+may come from the conversion. :doc:`errata` lists corrections, and
+:doc:`papers_differences` our own systems.
 """
 TABLE_1_HEAD = """\
 Systems of Daumé et al.'s Table 1
 ---------------------------------
 
-F1 or accuracy in percent, with the standard error over seeds; below it the CPU seconds
-of one training and the number of seeds or folds. Measured by ``python
-benchmarks/search.py table1 > table1.jsonl`` and taken in by ``python
-docs/write_papers.py table1.jsonl``.
+F1 or accuracy in percent, the standard error over seeds or folds, and their number in
+parentheses (``python benchmarks/search.py table1``).
 """
 
 
@@ -148,7 +144,10 @@ def page(
     parts = [HEAD, _counts(found, papers)]
     for paper, title in papers.items():
         mine = [one for one in found if one["paper"] == paper]
-        parts.append("\n".join([title, "-" * len(title), "", *_table(mine)]) + "\n")
+        notes = _notes(mine)
+        lines = [title, "-" * len(title), ""]
+        lines += [f"- {mark}: {_plain(text)}" for text, mark in notes.items()]
+        parts.append("\n".join([*lines, "", *_table(mine, notes)]) + "\n")
     if systems:
         parts += [TABLE_1_HEAD, "\n".join(_systems(systems)) + "\n"]
     return "\n".join(parts)
@@ -164,48 +163,150 @@ def _counts(found: Sequence[dict[str, Any]], papers: dict[str, str]) -> str:
     return "\n".join(_list_table(rows, widths="30" + " 12" * (len(shown) + 1))) + "\n"
 
 
-def _table(found: Sequence[dict[str, Any]]) -> list[str]:
-    """A line for each claim, which opens to its figures."""
+def _notes(found: Sequence[dict[str, Any]]) -> dict[str, str]:
+    """Long texts that several claims of a paper share, with the marks A, B, C ..."""
+    shared = Counter(text for one in found for text in _words(one))
+    kept = [x for x, n in shared.items() if n > 1 and len(x.split()) > 3]
+    return dict(zip(kept, string.ascii_uppercase, strict=False))
+
+
+def _words(one: dict[str, Any]) -> list[str]:
+    """The data of a claim, how they were drawn, and the sentences of its remark."""
+    texts = [f"Data: {one['data']}."]
+    texts += [f"Samples: {one['seeds']}."] if one["seeds"] != "none" else []
+    if not one["fast"]:
+        texts = [re.sub(r" \(fast: [^)]*\)", "", text) for text in texts]
+    return [*texts, *re.split(r"(?<=\.) (?=[A-ZΘθ])", one["remark"])]
+
+
+def _table(found: Sequence[dict[str, Any]], notes: dict[str, str]) -> list[str]:
+    """A line for each claim, which opens to its checks."""
     rows = [["Place", "Claim", "Verdict"]]
     for one in found:
-        claim = [
-            ".. raw:: html\n\n   <details><summary>\n",
-            f"{_plain(one['says'])}\n",
-            ".. raw:: html\n\n   </summary>\n",
-            *(f"{line}\n" for line in _facts(one)),
-            ".. raw:: html\n\n   </details>",
-        ]
-        rows.append([_plain(one["place"]), "\n".join(claim), one["verdict"]])
+        facts = textwrap.indent("\n\n".join(_facts(one, notes)), "   ")
+        claim = f".. claim:: {_plain(one['says'])}\n\n{facts}"
+        rows.append([_plain(one["place"]), claim, one["verdict"]])
     return _list_table(rows, widths="20 64 16", kind="claims")
 
 
-def _facts(one: dict[str, Any]) -> Iterator[str]:
+def _facts(one: dict[str, Any], notes: dict[str, str]) -> Iterator[str]:
     """What opens below a claim, a paragraph each."""
     if one["verdict"] in ("not run", "failed", "not a claim"):
         yield f"{one['verdict'].capitalize()}: {_plain(one['why'])}"
     if figures := "\n".join(_figures(one)):
         yield figures
-    if one["remark"]:
-        yield _plain(one["remark"])
-    small = " Small samples (``--fast``)." if one["fast"] else ""
-    yield f"Data: {_plain(one['data'])}. Drawn: {_plain(one['seeds'])}.{small}"
-    yield f"``argmetric papers run {one['name']}``, {one['cpu_seconds']:.0f} s"
+    if extra := "\n".join(_only_printed(one)):
+        yield extra
+    words = [text for text in _words(one) if text]
+    marks = [notes[text] for text in words if text in notes]
+    told = [_plain(text) for text in words if text not in notes]
+    told += ["Note" + "s" * (len(marks) > 1) + f" {', '.join(marks)}."] if marks else []
+    told += ["Fast run."] if one["fast"] else []
+    yield " ".join([*told, f"``{one['name']}``"])
 
 
 def _figures(one: dict[str, Any]) -> Iterator[str]:
-    """A line for each figure: the answer, ours, what was asked, and the paper's."""
-    for name, figure in one["ours"].items():
-        notes = []
-        if name in one["asked"]:
-            notes.append(f"asked {one['asked'][name]}")
-        if name in one["printed"]:
-            notes.append(f"in the paper {_plain(one['printed'][name])}")
-        told = f" ({'; '.join(notes)})" if notes else ""
-        mark = ANSWERS.get(one["answers"].get(name, ""), "")
-        yield f"- {mark} {_plain(name)}: {_value(figure)}{told}"
+    """The checks, and the figures that the paper prints: a list, or a shorter table."""
+    shown = [x for x in one["ours"] if x in one["asked"] or x in one["printed"]]
+    listed = {name: f"- {_told(one, name, named=True)}" for name in shown}
+    ways = [list(listed.values())]
+    for split in (_FIRST, _LAST, _MIDDLE):
+        cells = _cells(shown, split)
+        single = [line for name, line in listed.items() if name not in cells.values()]
+        if table := _crossed(one, cells):
+            ways.append([*single, *[""][: len(single)], *table])
+    yield from min(ways, key=lambda lines: len(" ".join(lines).split()))
+
+
+def _only_printed(one: dict[str, Any]) -> Iterator[str]:
+    """What the paper prints and we have no figure for."""
     for name, printed in one["printed"].items():
         if name not in one["ours"]:
-            yield f"- in the paper, {_plain(name)}: {_plain(printed)}"
+            yield f"- {_plain(name)}: {_plain(printed)} in the paper"
+
+
+# Commas between the parts of a name; none in Beta(1/2, 1/2), nor before a unit.
+_COMMA = re.compile(r", (?![^(]*\)|%|β =|T =|small|300)")
+_FIRST = re.compile(rf"(?P<row>.*?){_COMMA.pattern}(?P<column>.*)")
+_LAST = re.compile(rf"(?P<row>.*){_COMMA.pattern}(?P<column>.*)")
+_MIDDLE = re.compile(rf"(?P<column>.*?){_COMMA.pattern}(?P<row>.*){_COMMA.pattern}(.*)")
+MOST_COLUMNS = 4
+
+
+def _cells(names: Sequence[str], split: re.Pattern[str]) -> dict[tuple[str, str], str]:
+    """Figures by two parts of their names, each of which another figure shares."""
+    cells = {}
+    for name in names:
+        if place := split.fullmatch(name):
+            column = ", ".join([place["column"], *place.groups()[2:]])
+            cells[place["row"], column] = name
+    used = Counter(part for place in cells for part in place)
+    return {
+        place: name
+        for place, name in cells.items()
+        if used[place[0]] > 1 or used[place[1]] > 1
+    }
+
+
+def _crossed(one: dict[str, Any], cells: dict[tuple[str, str], str]) -> list[str]:
+    """The figures as a table; empty if it would have too many columns."""
+    if not cells:
+        return []
+    if len({column for _, column in cells}) > MOST_COLUMNS:
+        cells = {(column, row): name for (row, column), name in cells.items()}
+    rows, columns = (list(dict.fromkeys(x)) for x in zip(*cells, strict=True))
+    if len(columns) > MOST_COLUMNS:
+        return []
+    along = {x: _rule(one, [n for (r, _), n in cells.items() if r == x]) for x in rows}
+    down = {
+        y: _rule(one, [n for (_, c), n in cells.items() if c == y]) for y in columns
+    }
+    in_cells = None in down.values() and None in along.values()
+    if None in along.values() or (None not in down.values() and len(rows) > 1):
+        along = dict.fromkeys(rows, "")
+    if in_cells or any(along.values()):
+        down = dict.fromkeys(columns, "")
+    ends = {row.rpartition(", ")[2] for row in rows}
+    end = ends.pop() if len(ends) == 1 < len(rows) else ""
+    lines = [".. csv-table::", "   :header-rows: 1", ""]
+    lines.append(_csv([_plain(end), *(f"{_plain(y)}{down[y]}" for y in columns)]))
+    for row in rows:
+        names = [cells.get((row, y), "") for y in columns]
+        told = [name and _told(one, name, ruled=in_cells) for name in names]
+        lines.append(
+            _csv([f"{_plain(row.removesuffix(f', {end}'))}{along[row]}", *told])
+        )
+    return lines
+
+
+def _csv(cells: Sequence[str]) -> str:
+    return "   " + ",".join(f'"{cell}"' for cell in cells)
+
+
+def _rule(one: dict[str, Any], names: Sequence[str]) -> str | None:
+    """What is asked of each of these figures, in parentheses; None if it differs."""
+    asked = {one["asked"].get(name, "") for name in names}
+    if len(asked) > 1:
+        return None
+    told = asked.pop().replace("<=", "≤").replace(">=", "≥")
+    low, _, high = told.partition(" to ")
+    told = low if low == high else told
+    return f" ({told})" if told else ""
+
+
+def _told(
+    one: dict[str, Any], name: str, *, named: bool = False, ruled: bool = False
+) -> str:
+    """The answer, our value and the paper's."""
+    figure = one["ours"][name]
+    if name not in one["asked"]:
+        figure = {**figure, "interval": None}
+    mark = ANSWERS.get(one["answers"].get(name, ""), "")
+    check = f"{_plain(name)}{_rule(one, [name])}: " if named else ""
+    rule = _rule(one, [name]) if ruled else ""
+    printed = one["printed"].get(name)
+    paper = f", paper {_plain(printed)}" if printed else ""
+    return f"{mark} {check}{_value(figure)}{rule}{paper}".lstrip()
 
 
 def _systems(rows: Sequence[dict[str, Any]]) -> list[str]:
@@ -233,11 +334,8 @@ def _system(row: dict[str, Any]) -> dict[str, Any]:
 def _cell(one: dict[str, Any]) -> str:
     if one["score"] is None:
         return ""
-    seconds, seeds = one["seconds"], one["seeds"]
     error = f" ± {one['error']:.2f}" if one["error"] else ""
-    below = [f"{seconds:.0f} s"] if seconds is not None else []
-    below += [f"{seeds} seed{'s' * (seeds != 1)}"] if seeds else []
-    return f"{one['score']:.2f}{error}" + (f"\n\n{', '.join(below)}" if below else "")
+    return f"{one['score']:.2f}{error}" + (f" ({one['seeds']})" if one["seeds"] else "")
 
 
 def _plain(text: str) -> str:
@@ -246,11 +344,15 @@ def _plain(text: str) -> str:
 
 
 def _value(figure: dict[str, Any]) -> str:
-    value = "not finite" if figure["value"] is None else f"{figure['value']:.4g}"
+    value = "not finite" if figure["value"] is None else _digits(figure["value"])
     if figure["interval"] is not None:
-        low, high = ("?" if end is None else f"{end:.4g}" for end in figure["interval"])
-        value += f", {low} to {high}"
+        low, high = ("?" if x is None else _digits(x) for x in figure["interval"])
+        value += f" [{low}, {high}]"
     return value
+
+
+def _digits(value: float) -> str:
+    return f"{value:.3g}" if abs(value) < 1000 else f"{value:.0f}"
 
 
 def _list_table(

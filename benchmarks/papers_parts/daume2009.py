@@ -240,7 +240,7 @@ CLAIMS = (
             within("errors over T/2, ε = 0.00001, T = 10", 0.95, 1.05),
         ],
         data="nine pairs of ε and T",
-        remark="For small ε it is about εT(T + 1)/2; erratum 36.",
+        remark="For small ε it is about εT(T + 1)/2 (erratum 36).",
     ),
     Claim(
         "daume2009-equation-18",
@@ -261,6 +261,6 @@ CLAIMS = (
         _mean,
         [at_most("largest difference to the geometric mean", EXACT)],
         data="a grid of precision and recall",
-        remark="The harmonic one; erratum 32.",
+        remark="It is the harmonic mean (erratum 32).",
     ),
 )

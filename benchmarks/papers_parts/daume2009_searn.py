@@ -346,7 +346,7 @@ CLAIMS = (
         data="handwriting, Spanish entities and chunks; the last of three iterations "
         "with β = 1 (fast: every third written word)",
         seeds="three folds of small letters; two folds or seeds else",
-        remark="The paper has no figures for this. Beam 10 is its own setting.",
+        remark="The paper has no figures for this; beam 10 is its setting.",
     ),
     Claim(
         "daume2009-section-5-2-stacking",
@@ -357,8 +357,7 @@ CLAIMS = (
         [within("stacking over SEARN, labels before", -1, 1)],
         data=LETTERS,
         seeds="three folds",
-        remark="Half a point each way would be noise; a point is asked. A stack that "
-        "also reads the labels after the letter is another model, shown beside it.",
+        remark="Within a point counts as similar.",
     ),
     Claim(
         "daume2009-section-4-beta",

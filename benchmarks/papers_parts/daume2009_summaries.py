@@ -19,8 +19,8 @@ DATA = (
 SEEDS = "five folds for what is published, ten for the others; clusters resampled"
 REMARK = (
     "SEARN as published: costs by the best completion with beam 20, a mixture with "
-    "β = 0.5, three iterations. The learner is ridge regression on the costs of 12 "
-    "actions in 100 states of an iteration, both drawn."
+    "β = 0.5, three iterations; ridge regression on the costs of 12 sampled actions "
+    "in 100 sampled states an iteration."
 )
 
 

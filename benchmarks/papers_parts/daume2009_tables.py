@@ -251,7 +251,7 @@ CLAIMS = (
         ],
         data=TASKS_DATA,
         seeds=TWICE,
-        remark="The paper compares with the M3N and SVMstruct, for which CRFs stand.",
+        remark="CRFs stand in for the paper's M3N and SVMstruct.",
     ),
     Claim(
         "daume2009-table-1-comparable",
@@ -262,7 +262,7 @@ CLAIMS = (
         data=TASKS_DATA,
         seeds=TWICE,
         printed={"chunks, F1 of SEARN and CRF": "94.47 and 94.77"},
-        remark="Half a point counts as comparable; SEARN has logistic regression.",
+        remark="Half a point counts as comparable; SEARN uses logistic regression.",
     ),
     Claim(
         "daume2009-table-1-logistic",
@@ -282,7 +282,7 @@ CLAIMS = (
         ],
         data=TASKS_DATA,
         seeds=TWICE,
-        remark="Half a point below another learner counts as the top.",
+        remark="Within half a point of the best counts as the top.",
     ),
     Claim(
         "daume2009-section-6-1-8",
@@ -318,8 +318,8 @@ CLAIMS = (
         data="the paper's sets, greedy, logistic regression, 15 iterations (fast: "
         "every third written word)",
         seeds=TWICE,
-        remark="No iteration is chosen by its test score; half a point more after "
-        "iteration 5 counts as levelling off.",
+        remark="A gain of at most half a point after iteration 5 counts as levelling "
+        "off.",
     ),
     *daume2009_searn.CLAIMS,
 )

@@ -329,7 +329,7 @@ CLAIMS = (
             at_most("largest error of its gradient, relative", 1e-6),
         ],
         seeds="seed 3; 2 to 9 rows (fast: 6)",
-        remark="For other β the roles of the two change it to 1/β; erratum 19.",
+        remark="Swapping the two roles turns β into 1/β (erratum 19).",
     ),
     Claim(
         "jansche2007-section-2-1",
@@ -339,6 +339,6 @@ CLAIMS = (
         _section_2_1,
         [at_most("largest rise of precision", 0), at_most("largest fall of recall", 0)],
         data="all pairs of sequences of 6 labels (fast: 4)",
-        remark="The theorem does not use it; erratum 20.",
+        remark="The theorem does not need it (erratum 20).",
     ),
 )

@@ -204,7 +204,7 @@ CLAIMS = (
         [within(f"mean error of the value, {law}", 0.5, 0.7) for law in LAWS],
         seeds=SECTION_FOUR,
         printed={f"mean error of the value, {law}": "about 0.6" for law in LAWS},
-        remark="Of a kept value that is nearly 0: it is the expected F itself.",
+        remark="The kept value is nearly 0, so the error is the expected F itself.",
     ),
     Claim(
         "jansche2007-section-4-one-state",
@@ -214,8 +214,7 @@ CLAIMS = (
         [at_least(f"optimum found, {law}, %", 99) for law in LAWS],
         seeds=SECTION_FOUR,
         printed={f"optimum found, {law}, %": "more than 99" for law in LAWS},
-        remark="A beam of one follows the most probable labels, whatever the answer: "
-        "it chooses the cut at one half. Little expected F is lost by it.",
+        remark="A beam of one chooses the cut at one half. It loses little expected F.",
     ),
     Claim(
         "jansche2007-section-4-2n-states",
@@ -229,7 +228,7 @@ CLAIMS = (
         ],
         seeds=SECTION_FOUR,
         printed={f"optimum found, {law}, %": "100" for law in LAWS},
-        remark="With 4n states it nearly is so.",
+        remark="With 4n states it nearly holds.",
     ),
     Claim(
         "jansche2007-section-4-bound",
@@ -254,7 +253,7 @@ CLAIMS = (
             at_least("decided for the MAP hypothesis, %", 100),
         ],
         seeds="seed 0; n = 1 to 30, two laws (fast: 8)",
-        remark="The value is that score times the probability kept; erratum 21.",
+        remark="The value is that score times the kept probability (erratum 21).",
     ),
     Claim(
         "jansche2007-section-3-4-cubic",
@@ -267,7 +266,7 @@ CLAIMS = (
             at_most("states over n³, the longest", 0.1),
         ],
         data=COUNTED.format("50, 100, 200 and 300"),
-        remark="The number of states at worst is footnote 3. Time is shown beside.",
+        remark="Footnote 3 gives the worst number of states.",
     ),
     Claim(
         "jansche2007-section-4-linear",
@@ -292,7 +291,7 @@ CLAIMS = (
             within("power of n, L = 20, states", 1.9, 2.1),
         ],
         data=COUNTED.format("20 to 120, to 160 and to 320"),
-        remark="Powers from the last two lengths. Time is shown beside.",
+        remark="Powers come from the last two lengths.",
     ),
     Claim(
         "jansche2007-section-4-reuse",

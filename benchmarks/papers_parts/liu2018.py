@@ -26,9 +26,9 @@ RATE = -0.45  # 1/√n, with room for the logarithms that Õ hides
 KNOWN = "generated: normal logits, the probabilities given to the rules"
 SEEDS = "10 streams of up to 10,000,000 rows (fast: 5, 1,000,000)"
 INFORMATIVE = (
-    "Slopes are those of the mean over streams, over the n at which 1/(σ√n) is less "
-    "than the range of thresholds, σ the strong convexity; below, the bound says "
-    "nothing. A fast run leaves rare positives out: its streams are too short."
+    "Slopes of the mean over streams, for the n at which 1/(σ√n) is less than the "
+    "range of thresholds, where σ is the strong convexity. Fast runs leave out rare "
+    "positives."
 )
 LARGEST = "largest (F* − F)/|θ − θ*|, over 2/π"
 TITLES = {"f0.5": "F0.5", "f2": "F2", "jaccard": "Jaccard"}
@@ -230,7 +230,7 @@ CLAIMS = (
         [at_most(LARGEST, 1 + 1e-9)],
         data="generated: laws of η with 2 to 5 values",
         seeds="20,000 laws (fast: 1,000)",
-        remark="c = 2/π does, π the share of positives; the paper names none.",
+        remark="The paper names no c; 2/π works, where π is the share of positives.",
     ),
     Claim(
         "liu2018-theorem-2",
@@ -243,8 +243,7 @@ CLAIMS = (
         printed={
             f"slope of log(Q − Q*) over log T, {s.name}": "-0.5 or less" for s in ALL
         },
-        remark="From θ₁ = 0 with R = ½. The bound itself is not asked: it is so wide "
-        "that nothing here could break it.",
+        remark="From θ₁ = 0 with R = ½. The bound itself is too wide to check.",
     ),
     Claim(
         "liu2018-theorem-3",
@@ -289,7 +288,6 @@ CLAIMS = (
         ],
         data=KNOWN,
         seeds=SEEDS,
-        remark=f"{INFORMATIVE} θ* is the maximum over cuts of the metric itself. The "
-        "paper leaves the extension to its supplement.",
+        remark=f"{INFORMATIVE} θ* is the best cut for the metric itself.",
     ),
 )

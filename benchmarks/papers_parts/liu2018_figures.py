@@ -179,8 +179,8 @@ CLAIMS = (
         "liu2018-figure-1",
         "Fig. 1, section 6",
         "Online on covtype: on common classes (2, 1) FOFO and OFO differ little and "
-        "are above LR, STAMP and OMCSL; on rare ones (6, 5) LR is extremely worse, and "
-        "the margin of FOFO over OFO is larger.",
+        "beat LR, STAMP and OMCSL; on rare ones (6, 5) LR is extremely worse, and FOFO "
+        "leads OFO by more.",
         _figure_1,
         _figure_1_asks(),
         data=COVTYPE,
@@ -210,8 +210,7 @@ CLAIMS = (
         _above("covtype", *EXACT_SETS, "stand-ins"),
         data=f"{COVTYPE}; {SETS}",
         seeds=f"{SHUFFLES}; time of a row: best of three runs of the first shuffle",
-        remark="Points of online F1 at the same CPU time, the mean over the time that "
-        "FOFO takes.",
+        remark="Points of online F1 at equal CPU time, averaged over FOFO's run.",
     ),
     Claim(
         "liu2018-test-scores",
@@ -221,7 +220,7 @@ CLAIMS = (
         _above("covtype", *EXACT_SETS, "stand-ins"),
         data=f"{COVTYPE}; {SETS}",
         seeds=SHUFFLES,
-        remark="Points of F1. The paper's own scores are in a supplement that is not "
-        "at hand.",
+        remark="Points of F1. The paper's own scores are in a supplement that we "
+        "do not have.",
     ),
 )

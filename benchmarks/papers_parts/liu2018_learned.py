@@ -179,8 +179,7 @@ CLAIMS = (
             for stream in ALL
             for what in ("η̂ − η", "θ − θ*")
         },
-        remark=f"{INFORMATIVE} Equation (5) takes an average of w; the last w, beside "
-        "it, is not what the assumption speaks of. |η̂ − η| is the root of the mean "
+        remark=f"{INFORMATIVE} Equation (5) averages w. |η̂ − η| is the root mean "
         "square over the last tenth of the rows.",
     ),
     Claim(
@@ -222,7 +221,7 @@ CLAIMS = (
         data="generated: 1,000 rows of 500 to 4,000 features, and 20,000 to 160,000 "
         "rows of 20; m = 10",
         seeds="the best of four runs",
-        remark="The table's consistency and convergence have claims of their own; its "
-        "first row is not built.",
+        remark="Consistency and convergence are claims of their own; the table's "
+        "first method is not built.",
     ),
 )

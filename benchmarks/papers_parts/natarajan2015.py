@@ -262,8 +262,8 @@ CLAIMS = (
         [at_most("most that sets of the most probable lack", EXACT)],
         data="generated; ten metrics, 0/0 = 0 and 1",
         seeds=DRAWN,
-        remark="Definition 2 says any distribution, and independence is needed; "
-        "erratum 10 has the case of the last figure.",
+        remark="Definition 2 allows any distribution, but independence is needed "
+        "(erratum 10).",
     ),
     Claim(
         "natarajan2015-proposition-7",
@@ -277,7 +277,7 @@ CLAIMS = (
             ),
         ],
         seeds=DRAWN,
-        remark="Some optimum is; erratum 8.",
+        remark="Some optimum is, not every one (erratum 8).",
     ),
     Claim(
         "natarajan2015-proposition-8",
@@ -287,7 +287,7 @@ CLAIMS = (
         _proposition_8,
         [at_most("what sets of the most probable lack", EXACT)],
         data="Φ = (.5 − .5u + .1v) / (2 − u), p = (.9, .5, .1)",
-        remark="The right condition is in erratum 9.",
+        remark="Erratum 9 has the right condition.",
     ),
     Claim(
         "natarajan2015-corollary-3",
@@ -300,7 +300,7 @@ CLAIMS = (
         ],
         data="generated; G-mean",
         seeds=DRAWN,
-        remark="Not where rows tie; erratum 11.",
+        remark="It fails where rows tie (erratum 11).",
     ),
     Claim(
         "natarajan2015-theorem-13",
@@ -325,8 +325,8 @@ CLAIMS = (
             for title in COROLLARY_14.values()
         ],
         seeds="200 vectors of 6 rows (fast: 20)",
-        remark="Algorithm 2 for F1 and Jaccard, 1 for the others, both with k = 0, "
-        "which their print leaves out (erratum 12); the last figure shows the cost.",
+        remark="Algorithm 2 for F1 and Jaccard, 1 for the others, both with k = 0 "
+        "added (erratum 12).",
     ),
     Claim(
         "natarajan2015-section-6-asymptotics",
@@ -342,6 +342,6 @@ CLAIMS = (
         data="generated: η of the law Beta(½, 2); the population's threshold by "
         "quadrature",
         seeds="30 batches of each size (fast: 10, up to 10,000 rows)",
-        remark="The paper names no rate; shares that fall as n^-0.4 or faster go to 0.",
+        remark="The paper names no rate; we ask for n^-0.4 or faster.",
     ),
 )

@@ -242,7 +242,7 @@ CLAIMS = (
             at_most("largest difference to F, β = 2", EXACT),
         ],
         data="all counts of 9 rows",
-        remark="The first FN should be TP; erratum 1.",
+        remark="The first FN should be TP (erratum 1).",
     ),
     Claim(
         "natarajan2015-table-1",
@@ -254,8 +254,8 @@ CLAIMS = (
             at_most("definition of F, β = 2, largest error", EXACT),
         ],
         data="all counts of 8 rows",
-        remark="Φ of AM is twice, that of G-Mean the square of it; Q-Mean, and the "
-        "definition of F, are other metrics; errata 2 to 6.",
+        remark="Φ of AM is twice AM, Φ of G-Mean its square; Q-Mean and the definition "
+        "of F are other metrics (errata 2 to 6).",
     ),
     Claim(
         "natarajan2015-squared-error",
@@ -264,7 +264,7 @@ CLAIMS = (
         _sec,
         [at_most("largest error of v + p", EXACT)],
         data="all counts of 8 rows",
-        remark="(v − p)², as in its definition; erratum 7.",
+        remark="It is (v − p)² (erratum 7).",
     ),
     Claim(
         "natarajan2015-algorithm-1",
@@ -286,7 +286,7 @@ CLAIMS = (
             for name in ("F1", "Jaccard", "recall")
         ],
         seeds=DRAWN,
-        remark="S[0] is read and never set where recall needs it; erratum 13.",
+        remark="Recall reads S[0], which is never set (erratum 13).",
     ),
     Claim(
         "natarajan2015-algorithms-cost",
@@ -301,8 +301,8 @@ CLAIMS = (
         data="50 to 400 rows (fast: 25 to 100); steps are multiplications that are "
         "done",
         seeds="seed 0; time: the better of two runs",
-        remark="Line 8 of Algorithm 2, read as a product of its own for each k, would "
-        "make it cubic; C_k comes from C_{k-1} by one factor.",
+        remark="C_k comes from C_{k-1} by one factor; a new product in line 8 for "
+        "each k would be cubic.",
     ),
     Claim(
         "natarajan2015-algorithms-empty-answer",
@@ -317,6 +317,6 @@ CLAIMS = (
             )
         ],
         data="two vectors",
-        remark="k = 0 is never looked at; erratum 12.",
+        remark="They never try k = 0 (erratum 12).",
     ),
 )

@@ -158,8 +158,7 @@ CLAIMS = (
         _proposition_9,
         [at_most(f"largest error of Γ, {title}", EXACT) for title in TITLES.values()],
         data=DATA,
-        remark="Precision comes in through the share predicted positive, which the "
-        "three arguments give. The metrics are the usual ones; errata 2 to 6.",
+        remark="The metrics are the usual ones (errata 2 to 6).",
     ),
     Claim(
         "natarajan2015-definition-10",

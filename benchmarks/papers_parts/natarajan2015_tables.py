@@ -109,7 +109,7 @@ def _claim(
     )
 
 
-OFTEN = "Often is read as more often than not, over sets, metrics and splits."
+OFTEN = "Often means in most cases, over sets, metrics and splits."
 
 CLAIMS = (
     _claim(
@@ -140,7 +140,7 @@ CLAIMS = (
             at_least(_more_often(DTA, BASELINE), 50),
             at_least(_more_often(EUM, BASELINE), 50),
         ],
-        "Helps is read as more often than not, over sets, metrics and splits.",
+        "Helps means in most cases, over sets, metrics and splits.",
     ),
     _claim(
         "table-3-no-winner",
@@ -150,6 +150,6 @@ CLAIMS = (
         TABLE_3,
         ((DTA, EUM),),
         [within(_more_often(DTA, EUM), 20, 80)],
-        "A way that is above in four of five cases would be a clear winner.",
+        "A clear winner would lead in four of five cases.",
     ),
 )

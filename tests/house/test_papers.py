@@ -363,10 +363,46 @@ def test_results_of_files_are_taken_in_and_judged_again(
         "liu2018-old: no claim any more, dropped",
     ]
     page = writer.PAGE.read_text()
-    assert "- ✗ share: 0.4 (asked >= 0.5)" in page
-    assert "93.50 ± 0.04\n\n       61 s, 5 seeds" in page
+    assert "- ✗ share (≥ 0.5): 0.4\n" in page
+    assert "- CRF\n     - 93.50 ± 0.04 (5)\n" in page
     assert [list(one) for one in writer.table_1()] == [
         ["task", "system", "score", "error", "seconds", "seeds"]
     ] * 2
-    assert "- MEMM\n     - 93.50\n\n       1 seed" in page
+    assert "- MEMM\n     - 93.50 (1)\n" in page
     assert writer.stale(first, {**new[0], "ours": {"other": {}}}) == "no figure share"
+
+
+def test_figures_that_share_parts_of_their_names_are_a_table(writer: Any) -> None:
+    def told(asked: dict[str, str], printed: dict[str, str], **values: float) -> str:
+        ours = {
+            name.replace("_", ", "): {"value": value, "interval": [value, 2 * value]}
+            for name, value in values.items()
+        }
+        answers = dict.fromkeys(asked, "so")
+        one = {"ours": ours, "asked": asked, "printed": printed, "answers": answers}
+        return "\n".join(writer._figures(one))
+
+    values = {"gain_a9a": 1, "gain_w8a": 2, "loss_a9a": 3, "loss_w8a": 4, "all": 5}
+    rules = {"gain, a9a": ">= 0", "gain, w8a": ">= 0", "loss, a9a": "<= 1", "all": ""}
+    assert told(rules | {"loss, w8a": "<= 1"}, {"loss, w8a": "3"}, **values) == (
+        "- ✓ all: 5 [5, 10]\n\n"
+        ".. csv-table::\n   :header-rows: 1\n\n"
+        '   "","a9a","w8a"\n'
+        '   "gain (≥ 0)","✓ 1 [1, 2]","✓ 2 [2, 4]"\n'
+        '   "loss (≤ 1)","✓ 3 [3, 6]","✓ 4 [4, 8], paper 3"'
+    )
+    assert told(rules, {"loss, w8a": "3"}, **values).endswith(
+        '   "gain","✓ 1 [1, 2] (≥ 0)","✓ 2 [2, 4] (≥ 0)"\n'
+        '   "loss","✓ 3 [3, 6] (≤ 1)","4, paper 3"'
+    )
+    assert told({"gain": "1 to 1"}, {}, gain=1, unasked=2) == "- ✓ gain (1): 1 [1, 2]"
+
+
+def test_what_claims_share_is_told_once(writer: Any) -> None:
+    one = {"data": "rows that are drawn anew (fast: 3)", "seeds": "none", "fast": False}
+    first = {**one, "remark": "Points. Half a point is noise."}
+    second = {**one, "remark": "Half a point is noise."}
+    assert writer._notes([first, second]) == {
+        "Data: rows that are drawn anew.": "A",
+        "Half a point is noise.": "B",
+    }
