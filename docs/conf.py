@@ -135,8 +135,25 @@ def claim_directive() -> Any:
     return Claim
 
 
+def keys_directive() -> Any:
+    """`.. keys:: NAME, with OTHERS`: the keys of an object of JSON, for json.rst."""
+    from docutils.parsers.rst.directives.tables import CSVTable
+
+    class Keys(CSVTable):
+        def run(self) -> list[Any]:
+            name, _, others = self.arguments[0].partition(", with ")
+            shared = ", ".join(f"``{other}``" for other in others.split(", ") if other)
+            self.arguments = [f"``{name}``" + (shared and f", with {shared}")]
+            header = {"header": "key | type | meaning", "delim": "|"}
+            self.options |= header | {"widths": [24, 26, 50]}
+            return list(super().run())
+
+    return Keys
+
+
 def setup(app: Any) -> None:
     app.add_directive("claim", claim_directive())
+    app.add_directive("keys", keys_directive())
     app.connect("autodoc-process-signature", hide_constructor)
     app.connect("autodoc-skip-member", skip_requests)
     app.add_html_math_renderer(

@@ -28,10 +28,9 @@ from argmetric.cli import main
 
 PAGE = Path(__file__).parent / "json.rst"
 TABLE = re.compile(
-    r"^(\.\. csv-table:: ``(\w+)``(?:, with all of ``(\w+)``)?\n(?:   :.*\n)+\n)"
-    r"((?:   .*\n)+)",
-    re.MULTILINE,
+    r"^(\.\. keys:: (\w+)(?:, with ([\w, ]+))?\n\n)((?:   .*\n)+)", re.MULTILINE
 )
+COMMON = "Common"  # the table of keys that others name one by one
 # A call for each shape of each summary; later calls use the files of earlier ones
 CALLS: tuple[tuple[str, str], ...] = (
     ("metrics", "list of ``MetricEntry``"),
@@ -98,7 +97,10 @@ CALLS: tuple[tuple[str, str], ...] = (
 
 
 class Key(NamedTuple):
-    """A row of a table: the key, its type, when it is null, what it means."""
+    """A row of a table: the key, its type, when it is null, what it means.
+
+    A type that ends with a question mark is null where it is undefined or not finite.
+    """
 
     name: str
     kind: str
@@ -107,17 +109,18 @@ class Key(NamedTuple):
 
 
 class Page:
-    """The tables of the page, each with the keys of the one that it goes on from."""
+    """The tables of the page, each with the keys of those that it names."""
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.tables: dict[str, list[Key]] = {}
         self.inherited: dict[str, list[Key]] = {}
-        for _, name, base, lines in TABLE.findall(text):
-            own = [Key(*map(str.strip, line.split("|"))) for line in lines.splitlines()]
-            own = [key._replace(name=key.name.strip("`")) for key in own]
-            self.inherited[name] = self.tables.get(base, [])
-            self.tables[name] = [*self.inherited[name], *own]
+        for _, name, bases, lines in TABLE.findall(text):
+            shared = {key.name: [key] for key in self.tables.get(COMMON, [])}
+            known = shared | self.tables
+            above = [key for base in _names(bases) for key in known[base]]
+            self.inherited[name] = above
+            self.tables[name] = [*above, *map(_key, lines.splitlines())]
         self.printed: dict[str, list[dict[str, Any]]] = {}  # objects of each table
 
     def problems(self, value: Any, kind: str, where: str, words: str) -> Iterator[str]:
@@ -143,6 +146,7 @@ class Page:
         yield from found[0]
 
     def _problems(self, value: Any, kind: str, where: str, words: str) -> Iterator[str]:
+        kind = kind.removesuffix("?")
         outer, _, inner = kind.partition(" of ")
         name = kind.strip("`")
         if name in self.tables:
@@ -176,7 +180,7 @@ class Page:
     def _key_problems(self, value: Any, key: Key, where: str) -> Iterator[str]:
         if value is not None:
             yield from self.problems(value, key.kind, where, key.meaning)
-        elif key.null == "never":
+        elif key.null == "never" and not key.kind.endswith("?"):
             yield f"{where} is null"
 
     def mended(self) -> str:
@@ -208,8 +212,22 @@ class Page:
         ):
             kind = " or ".join(dict.fromkeys(observed(value)[0] for value in there))
         if null == "never" and len(there) < len(values):
-            null = "sometimes"
-        return f"   ``{key.name}`` | {kind} | {null} | {key.meaning}\n"
+            if kind == "number":
+                kind = "number?"
+            elif not kind.endswith("?"):
+                null = "sometimes"
+        null = "" if null == "never" else f"; null {null}"
+        return f"   ``{key.name}`` | {kind} | {key.meaning}{null}\n"
+
+
+def _key(line: str) -> Key:
+    name, kind, meaning = map(str.strip, line.split("|"))
+    meaning, _, null = meaning.partition("; null ")
+    return Key(name.strip("`"), kind, null or "never", meaning)
+
+
+def _names(text: str) -> list[str]:
+    return text.split(", ") if text else []
 
 
 def observed(value: Any) -> list[str]:
@@ -230,8 +248,8 @@ def compared(page: Page, printed: dict[str, Any]) -> Iterator[str]:
     """Where the page is not what was printed."""
     for call, kind in CALLS:
         yield from page.problems(printed[call], kind, f"`{call}`", "")
-    bases = {name for _, _, name, _ in TABLE.findall(page.text)}
-    for name in page.tables.keys() - page.printed.keys() - bases:
+    bases = {x for _, _, names, _ in TABLE.findall(page.text) for x in _names(names)}
+    for name in page.tables.keys() - page.printed.keys() - bases - {COMMON}:
         yield f"no call prints {name}"
     for name, keys in page.tables.items():
         yield from (
