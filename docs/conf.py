@@ -145,7 +145,7 @@ def keys_directive() -> Any:
             shared = ", ".join(f"``{other}``" for other in others.split(", ") if other)
             self.arguments = [f"``{name}``" + (shared and f", with {shared}")]
             header = {"header": "key | type | meaning", "delim": "|"}
-            self.options |= header | {"widths": [24, 26, 50]}
+            self.options |= header | {"widths": [24, 26, 50], "class": ["compact"]}
             return list(super().run())
 
     return Keys

@@ -186,7 +186,7 @@ def _table(found: Sequence[dict[str, Any]], notes: dict[str, str]) -> list[str]:
         facts = textwrap.indent("\n\n".join(_facts(one, notes)), "   ")
         claim = f".. claim:: {_plain(one['says'])}\n\n{facts}"
         rows.append([_plain(one["place"]), claim, one["verdict"]])
-    return _list_table(rows, widths="20 64 16", kind="claims")
+    return _list_table(rows, widths="16 72 12", kind="claims")
 
 
 def _facts(one: dict[str, Any], notes: dict[str, str]) -> Iterator[str]:
