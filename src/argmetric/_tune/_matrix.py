@@ -9,20 +9,18 @@ from typing import Any, ClassVar
 import numpy as np
 
 from argmetric._input.arguments import shown
-from argmetric._input.label_words import listed, one_class
+from argmetric._input.classes import class_codes
 from argmetric._input.labels import (
     binary_labels,
     clear_labels,
     label_array,
     plain_label,
-    refuse_missing,
 )
 from argmetric._input.layout import column_names
 from argmetric._input.likely_slips import refuse_two_classes
-from argmetric._input.types import Booleans, Floats, Integers
+from argmetric._input.types import Booleans, Floats
 from argmetric._input.validation import (
     check_choice,
-    check_length,
     check_scores,
     is_sparse,
     same_kind,
@@ -232,7 +230,7 @@ def tune_matrix(
     if settings.limits.given or settings.choice != "best":
         what = ", ".join(settings.limits.given) or "choice='one_se'"
         raise ValueError(f"{what} is not there for several classes")
-    true, classes = _classes(y, p, scores, classes)
+    true, classes = class_codes(y, p, scores, classes, several=True)
     if len(classes) == 2 and average is None:
         raise ValueError(
             f"y has two classes and p two columns: pass the column of the positive "
@@ -244,59 +242,6 @@ def tune_matrix(
         for metric in metrics
     ]
     return [replace(rule, calibrator=calibrator) for rule in rules]
-
-
-def _classes(
-    y: Any, p: Any, scores: Floats, given: Any
-) -> tuple[Integers, tuple[Any, ...]]:
-    """Number of the column of every label, and the labels of the columns."""
-    array = label_array(y)
-    refuse_missing(array, "y")
-    check_length(array, "y", scores.shape[0])
-    if array.dtype.kind == "O":
-        kinds = {type(value).__name__ for value in array}
-        if len(kinds) > 1:
-            raise TypeError(f"y mixes labels of different types: {sorted(kinds)}")
-        array = np.array(array.tolist())
-    found, code = np.unique(array, return_inverse=True)
-    classes = tuple(plain_label(value) for value in found)
-    if len(classes) == 1:
-        raise one_class(classes[0], "y")
-    names = column_names(p) if given is None else _given_classes(given, scores.shape[1])
-    columns = {} if names is None else {plain_label(x): i for i, x in enumerate(names)}
-    if set(classes) <= set(columns) and len(columns) == scores.shape[1]:
-        place = np.array([columns[name] for name in classes])
-        return place[code], tuple(columns)
-    if given is not None:
-        odd = next(one for one in classes if one not in columns)
-        raise ValueError(
-            f"y has the label {shown(odd)}, which is not among classes "
-            f"({listed(tuple(columns))})"
-        )
-    if len(classes) == scores.shape[1]:
-        return code.astype(np.int64), classes
-    raise ValueError(
-        f"p has {scores.shape[1]} columns but y has {len(classes)} classes "
-        f"({listed(classes)}): one column per class is needed, in sorted order; where "
-        "a class does not occur in y, pass classes=, the class of each column, or a "
-        "frame whose columns are named like the classes"
-    )
-
-
-def _given_classes(given: Any, count: int) -> list[Any]:
-    """The class of each column, each once."""
-    array = label_array(given, "classes")
-    refuse_missing(array, "classes")
-    names: list[Any] = array.tolist()
-    if array.ndim != 1 or len(names) != count:
-        raise ValueError(
-            f"classes must name the {count} columns of p, one by one, not "
-            f"{shown(given)}"
-        )
-    twice = [name for name in names if names.count(name) > 1]
-    if twice:
-        raise ValueError(f"classes has {shown(twice[0])} twice: each column is a class")
-    return names
 
 
 def _tune_labels(

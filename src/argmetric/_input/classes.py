@@ -1,0 +1,180 @@
+"""One label per row: the class of each column, and rows of class probabilities."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from argmetric._input.arguments import shown
+from argmetric._input.label_words import listed, one_class
+from argmetric._input.labels import label_array, plain_label, refuse_missing
+from argmetric._input.layout import column_names
+from argmetric._input.sparse import is_sparse
+from argmetric._input.types import Floats, Integers
+from argmetric._input.validation import check_length, read_scores
+
+SUM_TOLERANCE = 1e-3  # by which a row of probabilities may miss 1
+SUM_ROUNDING = 1e-14  # sums this close to 1 are left as they are
+
+
+def class_codes(
+    y: Any,
+    p: Any,
+    scores: Floats,
+    given: Any = None,
+    *,
+    several: bool = False,
+    numbered: bool = False,
+) -> tuple[Integers, tuple[Any, ...]]:
+    """Number of the column of every label, and the labels of the columns.
+
+    Parameters
+    ----------
+    y : array-like
+        One label per row.
+    p : array-like or frame
+        What the user gave; the columns of a frame may have the names of classes.
+    scores : ndarray
+        The matrix of `p`, one column per class.
+    given : array-like, optional
+        The class of each column; without it the names of the columns count, and
+        without these the order of the sorted labels.
+    several : bool, default=False
+        Whether y must have two classes or more.
+    numbered : bool, default=False
+        Whether whole numbers from 0 that do not cover all columns number the columns.
+    """
+    array = label_array(y)
+    refuse_missing(array, "y")
+    check_length(array, "y", scores.shape[0])
+    if array.dtype.kind == "O":
+        kinds = {type(value).__name__ for value in array}
+        if len(kinds) > 1:
+            raise TypeError(f"y mixes labels of different types: {sorted(kinds)}")
+        array = np.array(array.tolist())
+    found, code = np.unique(array, return_inverse=True)
+    classes = tuple(plain_label(value) for value in found)
+    if several and len(classes) == 1:
+        raise one_class(classes[0], "y")
+    count = scores.shape[1]
+    names = column_names(p) if given is None else given_classes(given, count)
+    columns = {} if names is None else {plain_label(x): i for i, x in enumerate(names)}
+    if set(classes) <= set(columns) and len(columns) == count:
+        if given is not None:
+            _refuse_other_order(tuple(columns), column_names(p))
+        place = np.array([columns[name] for name in classes], dtype=np.int64)
+        return place[code], tuple(columns)
+    if given is not None:
+        odd = next(one for one in classes if one not in columns)
+        raise ValueError(
+            f"y has the label {shown(odd)}, which is not among classes "
+            f"({listed(tuple(columns))})"
+        )
+    if len(classes) == count:
+        return code.astype(np.int64), classes
+    whole = array.dtype.kind in "iu"
+    if numbered and whole and classes and classes[0] >= 0 and classes[-1] < count:
+        return array.astype(np.int64), tuple(range(count))
+    raise ValueError(
+        f"p has {count} columns but y has {len(classes)} classes "
+        f"({listed(classes)}): one column per class is needed, in sorted order; where "
+        "a class does not occur in y, pass classes=, the class of each column, or a "
+        "frame whose columns are named like the classes"
+    )
+
+
+def given_classes(given: Any, count: int) -> list[Any]:
+    """The class of each column, each once."""
+    array = label_array(given, "classes")
+    refuse_missing(array, "classes")
+    names: list[Any] = array.tolist()
+    if array.ndim != 1 or len(names) != count:
+        raise ValueError(
+            f"classes must name the {count} columns of p, one by one, not "
+            f"{shown(given)}"
+        )
+    seen: set[Any] = set()
+    for name in names:
+        if name in seen:
+            raise ValueError(f"classes has {shown(name)} twice: each column is a class")
+        seen.add(name)
+    return names
+
+
+def _refuse_other_order(classes: tuple[Any, ...], names: Any) -> None:
+    """Refuse a frame whose columns have the names of the classes in another order."""
+    columns = () if names is None else tuple(map(plain_label, names))
+    if columns != classes and set(columns) == set(classes):
+        i = next(i for i, one in enumerate(columns) if one != classes[i])
+        raise ValueError(
+            f"column {i} of p is {shown(columns[i])} but classes has "
+            f"{shown(classes[i])} there: bring them into the same order, as by "
+            "p[classes]"
+        )
+
+
+def check_class_probabilities(
+    scores: Any, name: str = "p", *, logits: bool = False
+) -> Floats:
+    """Class probabilities whose rows sum to 1, or an error that says what to do.
+
+    A row that misses 1 by at most 0.001 is divided by its sum. With `logits` the
+    scores before the softmax come back as they are; they must be finite.
+
+    Parameters
+    ----------
+    scores : array-like
+        One row per item, one column per class.
+    name : str, default="p"
+        What messages call it.
+    logits : bool, default=False
+        Whether they are scores before the softmax.
+    """
+    if is_sparse(scores):
+        raise TypeError(f"{name} must be dense: pass {name}.toarray()")
+    values = read_scores(scores, name, logits=logits)
+    if values.ndim != 2:
+        raise ValueError(
+            f"{name} must be a matrix with one column per class, not an array of shape "
+            f"{values.shape}"
+        )
+    if values.shape[1] < 2:
+        raise ValueError(
+            f"{name} has {values.shape[1]} column, one class only: one column for each "
+            "of two classes or more is needed"
+        )
+    if logits:
+        odd = np.flatnonzero(~np.isfinite(values).all(axis=1))
+        if odd.size:
+            raise ValueError(
+                f"{name} has infinite scores in row {odd[0]}: the softmax needs finite "
+                "ones"
+            )
+        return values
+    total = values.sum(axis=1)
+    off = np.abs(total - 1.0)
+    wrong = np.flatnonzero(off > SUM_TOLERANCE)
+    if wrong.size:
+        raise ValueError(_wrong_sum(total, wrong, name))
+    if off.max(initial=0.0) <= SUM_ROUNDING:
+        return values
+    return np.asarray(values / total[:, None])
+
+
+def _wrong_sum(total: Floats, wrong: Integers, name: str) -> str:
+    """What rows that do not sum to 1 may be, and the fix."""
+    row = int(wrong[0])
+    if total[row] == 0.0:
+        return (
+            f"{name} is 0 for every class in row {row}: each row needs a class that is "
+            "possible; drop the row or fill it in"
+        )
+    others = f" ({wrong.size:,} of {total.size:,} rows miss 1)"
+    return (
+        f"{name} sums to {total[row]:.4g} in row {row}, not to 1{others}: with one "
+        "label per row the columns are the probabilities of its class. These look like "
+        f"one-vs-rest scores: divide each row by its sum, as {name} / "
+        f"{name}.sum(axis=1, keepdims=True). For several labels per row, y is a matrix "
+        "of 0 and 1; for scores before a softmax, pass logits=True"
+    )
