@@ -18,10 +18,10 @@ from sklearn.linear_model import LogisticRegression
 
 import argmetric as am
 import strategies as nasty
+from argmetric._calibrate.class_maps import ClassTemperatureMap
 from argmetric._calibrate.logistic import fit_logistic
 from argmetric._calibrate.maps import (
     BetaMap,
-    ClassTemperatureMap,
     IdentityMap,
     IsotonicMap,
     PlattMap,
@@ -145,7 +145,7 @@ def test_temperature_of_classes_equals_theirs(from_scores):
         "temperature",
         z[:50] if from_scores else P[:50],
     )
-    ours = am.calibrate(y, z if from_scores else P, logits=from_scores)
+    ours = am.calibrate(y, z if from_scores else P, "temperature", logits=from_scores)
     assert isinstance(ours, ClassTemperatureMap)
     assert ours.method == "temperature"
     assert ours.temperature == pytest.approx(2.5, rel=0.1)

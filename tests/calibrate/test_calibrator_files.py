@@ -48,8 +48,9 @@ def every_kind():
     y, x = sample(n=300, intercept=0.0)
     maps = [am.calibrate(y, expit(x), method) for method in METHODS]
     maps += [chain(), am.adjust_prior([0.2, 0.5, 0.7], reference_prevalence=0.4)]
-    classes = am.calibrate([0, 1, 2, 0], softmax(np.diag([1.0, 2, 3, 0])[:, :3]))
-    return [*maps, classes]
+    scores = softmax(np.diag([1.0, 2, 3, 0])[:, :3])
+    methods = ("matrix", "temperature")
+    return maps + [am.calibrate([0, 1, 2, 0], scores, method) for method in methods]
 
 
 @pytest.mark.parametrize("fitted", every_kind(), ids=lambda one: one.kind)
@@ -59,7 +60,10 @@ def test_files_pickles_and_printed_forms(fitted, tmp_path):
     loaded = am.Calibrator.load(path)
     assert loaded == fitted
     assert pickle.loads(pickle.dumps(fitted)) == fitted
-    if fitted.kind != "class_temperature":
+    if fitted.kind.startswith("class_"):
+        p = softmax(np.random.default_rng(0).normal(0, 3, (50, 3)))
+        np.testing.assert_array_equal(loaded.apply(p), fitted.apply(p))
+    else:
         p = np.random.default_rng(0).random(50)
         np.testing.assert_array_equal(loaded.apply(p), fitted.apply(p))
     assert path.read_text().startswith('{\n "calibrator": ')
@@ -110,6 +114,8 @@ def test_plots_of_maps():
 # Bad input
 
 GOOD_Y, GOOD_P = [0, 1, 0, 1], [0.1, 0.8, 0.3, 0.6]
+TEMPERATURE = {"method": "temperature"}
+BACKWARDS = [[0.9, 0.1], [0.2, 0.8], [0.7, 0.3]]
 
 
 @pytest.mark.parametrize(
@@ -134,11 +140,16 @@ GOOD_Y, GOOD_P = [0, 1, 0, 1], [0.1, 0.8, 0.3, 0.6]
         (GOOD_Y, GOOD_P, {"sample_weight": [0] * 4}, "all weights are 0"),
         (GOOD_Y, GOOD_P, {"sample_weight": [1, 0, 1, 0]}, "one class only"),
         ([0, 1, 0], [0.3, 0.6, 0.3], {"method": "beta"}, "three distinct scores"),
-        ([0, 1, 2], [[0.5, 0.5]] * 3, {}, "3 classes but p has 2 columns"),
+        ([0, 1, 2], [[0.5, 0.5]] * 3, {}, "2 columns but y has 3 classes"),
         ([0, 1, 1], [[0.5, 0.7]] * 3, {}, "sums to 1.2 in row 0"),
-        ([0, 1, 1], [[0.5, 0.5]] * 3, {}, "same score in every row"),
-        ([1, 0, 1], [[0.9, 0.1], [0.2, 0.8], [0.7, 0.3]], {}, "no temperature fits"),
-        ([0, 1], np.eye(2), {"method": "platt"}, "method='temperature'"),
+        ([0, 1, 1], [[0.5, 0.5]] * 3, TEMPERATURE, "same score in every row"),
+        ([1, 0, 1], BACKWARDS, TEMPERATURE, "no temperature fits"),
+        ([1, 0, 1] * 3, BACKWARDS * 3, {}, "the scores rank backwards: the true"),
+        ([0, 0, 0], BACKWARDS, {}, "one class only: every label is 0"),
+        ([0, 1, 1], BACKWARDS, {"sample_weight": [0] * 3}, "all weights are 0"),
+        ([0, 1], np.eye(2), {"method": "platt"}, "'matrix' and method='temperature'"),
+        (GOOD_Y, GOOD_P, {"method": "matrix"}, "goes with one label per row"),
+        (GOOD_Y, GOOD_P, {"classes": [0, 1]}, "classes goes with one label per row"),
         ([0, 1], np.eye(2), {"pos_label": 1}, "pass that column alone"),
     ],
 )

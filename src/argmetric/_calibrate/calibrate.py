@@ -4,36 +4,25 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from argmetric._calibrate.calibrator import Calibrator
-from argmetric._calibrate.fit import (
-    HOTTEST,
-    METHODS,
-    Method,
-    _root,
-    fit_map,
-    n_distinct,
-)
-from argmetric._calibrate.maps import ClassTemperatureMap, log_softmax
+from argmetric._calibrate.fit import METHODS, Method, fit_map, n_distinct
 from argmetric._calibrate.reference import (
     Reference,
     check_reference,
     check_score_array,
-    row_count,
 )
 from argmetric._input.arguments import check_flag
 from argmetric._input.groups import Groups, code_groups
-from argmetric._input.labels import label_array, refuse_missing
 from argmetric._input.likely_slips import warn_of_scale
-from argmetric._input.odds import NEAREST, expit
+from argmetric._input.odds import expit
 from argmetric._input.types import Booleans, Floats, Integers
 from argmetric._input.validation import (
     check_choice,
-    check_length,
     check_weight,
     to_numpy,
 )
@@ -112,81 +101,6 @@ def out_of_fold_scores(reference: Reference, method: str, fold: Integers) -> Flo
     return result
 
 
-def class_numbers(y: Any, n_rows: int, n_classes: int) -> Integers:
-    """Column of every label: sorted classes, or numbers of columns from 0."""
-    labels = label_array(y)
-    check_length(labels, "y", n_rows)
-    refuse_missing(labels, "y")
-    classes, code = np.unique(labels, return_inverse=True)
-    if classes.size == n_classes:
-        return np.asarray(code, dtype=np.int64)
-    numbers = labels.dtype.kind in "iu"
-    if numbers and classes[0] >= 0 and classes[-1] < n_classes:
-        return labels.astype(np.int64)
-    raise ValueError(
-        f"y has {classes.size} classes but p has {n_classes} columns: every column "
-        "needs its class, in sorted order, or labels are the numbers of the columns"
-    )
-
-
-def fit_class_temperature(
-    y: Any, scores: Floats, sample_weight: Any, *, logits: bool, strict: bool = True
-) -> ClassTemperatureMap:
-    """Largest likelihood of softmax(z/T), z the log-probabilities or given scores.
-
-    Where it falls from T = ∞ on, an error; with `strict` off, the hottest map.
-    """
-    n_rows, n_classes = scores.shape
-    code = class_numbers(y, n_rows, n_classes)
-    weight = check_weight(sample_weight, (n_rows,))
-    w = np.ones(n_rows) if weight is None else weight
-    if not w.any():
-        raise ValueError("all weights are 0: there is nothing to calibrate on")
-    z = _finite_scores(scores, logits)
-    rows = np.arange(n_rows)
-    if (z == z[:, :1]).all():
-        raise ValueError("all classes have the same score in every row: nothing to fit")
-    target = np.zeros_like(z)
-    target[rows, code] = 1.0
-    others = np.where(target > 0, -np.inf, z).max(axis=1)
-    if ((z[rows, code] > others) | (w == 0)).all():
-        # Without a single error the likelihood has no finite optimum.
-        count = row_count(w)
-        target = (target * count + 1) / (count + n_classes)
-    z = z - z.mean(axis=1, keepdims=True)
-    wanted = (target * z).sum(axis=1)
-    n = int((w > 0).sum())
-    if dot(w, wanted) <= 0:  # the slope of the likelihood at T = ∞
-        if not strict:
-            return ClassTemperatureMap(HOTTEST, n_classes, n=n)
-        raise ValueError(
-            "no temperature fits: the true classes do not score higher than the "
-            "others; the columns have to be in the order of the sorted classes"
-        )
-
-    def falling(inverse: float) -> float:
-        p = np.exp(log_softmax(inverse * z))
-        return dot(w, wanted - (p * z).sum(axis=1))
-
-    return ClassTemperatureMap(1 / _root(falling), n_classes, n=n)
-
-
-def _finite_scores(scores: Floats, logits: bool) -> Floats:
-    if logits:
-        if not np.isfinite(scores).all():
-            raise ValueError("p has infinite scores, which a temperature cannot scale")
-        return scores
-    total = scores.sum(axis=1)
-    wrong = np.flatnonzero(np.abs(total - 1) > 1e-3)
-    if wrong.size:
-        raise ValueError(
-            f"p sums to {total[wrong[0]]:.4g} in row {wrong[0]}, not to 1: with one "
-            "label per row the columns are the probabilities of its class. For several "
-            "labels per row, y is a matrix of 0 and 1; for scores, pass logits=True"
-        )
-    return np.log(np.maximum(scores, NEAREST))
-
-
 DEFAULT: Method = "spline"
 SIMPLE_FIRST: tuple[Method, ...] = (
     "identity",
@@ -196,6 +110,8 @@ SIMPLE_FIRST: tuple[Method, ...] = (
     "spline",
     "isotonic",
 )
+# Of a matrix of class probabilities with one label per row; the first is the default
+CLASS_METHODS = ("matrix", "temperature")
 N_FOLDS = 5
 ROWS_COMPARED = 50_000  # rows of each class on which methods are compared
 
@@ -203,8 +119,9 @@ ROWS_COMPARED = 50_000  # rows of each class on which methods are compared
 def calibrate(
     y: Any,
     p: Any,
-    method: Method | None = None,
+    method: Method | Literal["matrix"] | None = None,
     *,
+    classes: Any = None,
     sample_weight: Any = None,
     pos_label: Any = None,
     logits: bool = False,
@@ -216,27 +133,35 @@ def calibrate(
     Parameters
     ----------
     y : array-like
-        Labels: 0/1, booleans, -1/1, or any others with `pos_label`.
+        Labels: 0/1, booleans, -1/1, or any others with `pos_label`. One label per row
+        where `p` is a matrix of class probabilities.
     p : array-like
         Probabilities of the positive class, in the shape of `y`; a matrix gets one map
-        for all its cells. A matrix of class probabilities with one label per row (the
-        columns in the order of the sorted classes) gets one temperature.
+        for all its cells. Or a matrix of class probabilities, whose rows sum to 1.
     method : str, optional
         "spline", the default: a smooth curve of the log-odds with a prior centred at
         no change, and separate levels for many scores at 0 or 1. It was the best map on
         real models of every kind, also with small references. "platt": slope and
         intercept on the log-odds, with Platt's smoothed targets. "beta": three
         parameters, for scores that are overconfident on one side. "temperature": slope
-        only; the default for a matrix of class probabilities. "isotonic": any
-        non-decreasing map; it needs thousands of rows and makes ties. "identity": no
-        change. "auto": the simplest of these whose out-of-fold log-loss is within one
-        standard error of the lowest, and never worse than no map.
+        only. "isotonic": any non-decreasing map; it needs thousands of rows and makes
+        ties. "identity": no change. "auto": the simplest of these whose out-of-fold
+        log-loss is within one standard error of the lowest, and never worse than no
+        map.
+
+        A matrix of class probabilities has two methods. "matrix", its default: a slope,
+        a bias for each class and weights between classes, all pulled towards no change
+        (no weights above 60 classes). "temperature": slope only.
+    classes : array-like, optional
+        The class of each column of a matrix of class probabilities; needed where a
+        class does not occur in `y`. By default the names of the columns, where these
+        are the classes, or else the sorted labels.
     sample_weight : array-like, optional
         Weights of the rows.
     pos_label : object, optional
         The label that counts as positive.
     logits : bool, default=False
-        Whether `p` holds log-odds.
+        Whether `p` holds log-odds; of class probabilities, scores before the softmax.
 
     Returns
     -------
@@ -266,16 +191,41 @@ def calibrate(
     "logit p' = 0.643 logit p +1.793"
     """
     if method is not None:
-        check_choice(method, "method", METHODS)
+        check_choice(method, "method", (*METHODS, "matrix"))
     logits = check_flag(logits, "logits")
     if is_multi_class(y, p):
         _check_multi_class(method, pos_label)
-        scores = check_score_array(p, logits=logits)
-        warn_of_scale(scores, logits=logits)
-        return fit_class_temperature(y, scores, sample_weight, logits=logits)
+        return _calibrate_classes(y, p, method, classes, sample_weight, logits=logits)
+    if classes is not None or method == "matrix":
+        what = "classes" if classes is not None else "method='matrix'"
+        raise ValueError(
+            f"{what} goes with one label per row and a matrix p of class probabilities"
+        )
     reference = check_reference(y, p, sample_weight, pos_label, logits=logits)
     warn_of_scale(reference.scores, logits=logits)
     return fit_map(reference, choose_method(reference, method or DEFAULT))
+
+
+def _calibrate_classes(
+    y: Any,
+    p: Any,
+    method: str | None,
+    classes: Any,
+    sample_weight: Any,
+    *,
+    logits: bool,
+) -> Calibrator:
+    from argmetric._calibrate.class_fit import fit_class_matrix, fit_class_temperature
+    from argmetric._input.classes import check_class_probabilities, class_codes
+
+    scores = check_class_probabilities(p, logits=logits)
+    if scores.size == 0:
+        raise ValueError("p is empty: there is nothing to calibrate on")
+    warn_of_scale(scores, logits=logits)
+    code, names = class_codes(y, p, scores, classes, several=True, numbered=True)
+    if method == "temperature":
+        return fit_class_temperature(code, scores, sample_weight, logits=logits)
+    return fit_class_matrix(code, scores, sample_weight, logits=logits, classes=names)
 
 
 def calibrate_out_of_fold(
@@ -421,8 +371,8 @@ def _check_multi_class(method: str | None, pos_label: Any) -> None:
         raise ValueError(
             "pos_label goes with the scores of one class: pass that column alone"
         )
-    if method not in (None, "auto", "temperature"):
+    if method not in (None, "auto", *CLASS_METHODS):
         raise ValueError(
             f"method={method!r} takes the scores of one class; for a matrix of class "
-            "probabilities there is method='temperature'"
+            "probabilities there are method='matrix' and method='temperature'"
         )

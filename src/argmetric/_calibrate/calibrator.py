@@ -62,6 +62,7 @@ class Calibrator(Saved["Calibrator"], Result):
     counts: Floats | None = field(default=None, kw_only=True)
 
     _what: ClassVar[str] = "calibrator"
+    _of_classes: ClassVar[bool] = False  # whether it maps rows of class probabilities
     method: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
@@ -116,6 +117,10 @@ class Calibrator(Saved["Calibrator"], Result):
         """Probabilities to probabilities."""
         return expit(self._map(logit(p)))
 
+    def _inverse_link(self, x: Floats) -> Floats:
+        """What `_map` gives, as probabilities."""
+        return expit(x)
+
     def apply(self, p: Any, *, logits: bool = False) -> Floats:
         """Calibrated probabilities.
 
@@ -133,7 +138,9 @@ class Calibrator(Saved["Calibrator"], Result):
         """
         logits = check_flag(logits, "logits")
         values = _values(p, "p", logits=logits)
-        mapped = expit(self._map(values)) if logits else self._map_p(values)
+        mapped = (
+            self._inverse_link(self._map(values)) if logits else self._map_p(values)
+        )
         return mapped[0] if _is_number(p) else mapped
 
     def apply_logits(self, x: Any) -> Floats:
@@ -197,7 +204,7 @@ class Calibrator(Saved["Calibrator"], Result):
     @classmethod
     def _kind_of(cls, values: Any) -> str:
         # Any kind may be in a file, and one is known once its module is loaded
-        from argmetric._calibrate import maps, prior, spline  # noqa: F401
+        from argmetric._calibrate import class_maps, maps, prior, spline  # noqa: F401
 
         if not isinstance(values, dict) or "calibrator" not in values:
             raise ValueError("this is no saved calibrator: it has no key 'calibrator'")
@@ -323,6 +330,11 @@ class ChainedMap(Calibrator):
     def _check(self) -> None:
         if not self.maps or not all(isinstance(m, Calibrator) for m in self.maps):
             raise TypeError("maps must hold one Calibrator or more")
+        if len({one._of_classes for one in self.maps}) > 1:
+            raise ValueError(
+                "a map of class probabilities does not go together with a map of the "
+                "probability of one class"
+            )
         object.__setattr__(self, "maps", tuple(self.maps))
         object.__setattr__(self, "n", max(one.n for one in self.maps))
         object.__setattr__(self, "prevalence", self.maps[-1].prevalence)
@@ -340,6 +352,9 @@ class ChainedMap(Calibrator):
         for one in self.maps:
             p = one._map_p(p)
         return p
+
+    def _inverse_link(self, x: Floats) -> Floats:
+        return self.maps[-1]._inverse_link(x)
 
     @property
     def parts(self) -> tuple[Calibrator, ...]:

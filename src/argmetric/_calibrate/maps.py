@@ -13,9 +13,8 @@ from argmetric._calibrate.calibrator import (
     check_finite,
     check_not_negative,
 )
-from argmetric._input.odds import NEAREST, expit, logit
+from argmetric._input.odds import expit, logit
 from argmetric._input.types import Floats
-from argmetric._input.validation import check_scores, to_floats
 
 
 def scaled(x: Floats, factor: float) -> Floats:
@@ -189,11 +188,11 @@ class TemperatureMap(LogOddsMap):
     _bounded: ClassVar[int] = 1
 
     def _check_parameters(self) -> None:
-        _check_temperature(self.temperature)
+        check_temperature(self.temperature)
 
     def _check_draws(self, draws: Floats) -> None:
         super()._check_draws(draws)
-        _check_temperature(float(draws.min()))
+        check_temperature(float(draws.min()))
 
     def _curve(self, x: Floats) -> Floats:
         return x / self.temperature
@@ -203,65 +202,11 @@ class TemperatureMap(LogOddsMap):
         return f"logit p' = logit p / {self.temperature:.4g}"
 
 
-def _check_temperature(value: Any) -> None:
+def check_temperature(value: Any) -> None:
+    """Refuse a temperature that is no positive number."""
     check_finite("temperature", value)
     if value <= 0.0:
         raise ValueError(f"temperature must be positive, not {value!r}")
-
-
-@dataclass(frozen=True, repr=False, eq=False)
-class ClassTemperatureMap(Calibrator):
-    """Class probabilities softmax(log p / temperature), row by row.
-
-    `apply` takes a matrix with one column per class, and `logits=True` one of scores
-    before the softmax; `apply_logits` gives logarithms of the probabilities.
-
-    Attributes
-    ----------
-    temperature : float
-        Above 1 for scores that are too sure of themselves.
-    n_classes : int
-        Number of columns.
-    """
-
-    temperature: float
-    n_classes: int
-
-    kind: ClassVar[str] = "class_temperature"
-    method: ClassVar[str] = "temperature"
-
-    def _check(self) -> None:
-        _check_temperature(self.temperature)
-        check_finite("n_classes", self.n_classes, 2)
-
-    def _map(self, x: Floats) -> Floats:
-        if x.ndim != 2 or x.shape[1] != self.n_classes:
-            raise ValueError(
-                f"this temperature is for {self.n_classes} classes: it takes a matrix "
-                f"with {self.n_classes} columns, not an array of shape {x.shape}"
-            )
-        return log_softmax(x / self.temperature)
-
-    def _map_p(self, p: Floats) -> Floats:
-        return np.exp(self._map(np.log(np.maximum(p, NEAREST))))
-
-    def apply(self, p: Any, *, logits: bool = False) -> Floats:
-        values = check_scores(to_floats(p, "p"), "p", logits=logits)
-        return np.exp(self._map(values)) if logits else self._map_p(values)
-
-    @property
-    def formula(self) -> str:
-        return f"p' = softmax(log p / {self.temperature:.4g}), {self.n_classes} classes"
-
-    def _lines(self) -> list[tuple[str, str]]:
-        rows = f"{self.n:,} labelled rows"
-        return [("method", self.method), ("map", self.formula), ("reference", rows)]
-
-
-def log_softmax(x: Floats) -> Floats:
-    """Rows minus the logarithm of the sum of their exponentials."""
-    x = np.asarray(x - x.max(axis=1, keepdims=True))
-    return np.asarray(x - np.log(np.exp(x).sum(axis=1, keepdims=True)))
 
 
 @dataclass(frozen=True, repr=False, eq=False)

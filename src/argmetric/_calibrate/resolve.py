@@ -60,10 +60,8 @@ def resolve_reference(
         return _fitted(reference, logits)
     if calibrator is None:
         return FittedReference(None, None)
-    from argmetric._calibrate.maps import ClassTemperatureMap
-
     found = as_calibrator(calibrator)
-    if any(isinstance(one, ClassTemperatureMap) for one in found.parts):
+    if found.parts[0]._of_classes:
         raise ValueError(
             "this calibrator is for the probabilities of several classes, row by row: "
             "apply it first and pass what it gives"

@@ -15,15 +15,17 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metadata_routing import process_routing
 from sklearn.utils.validation import has_fit_parameter
 
-from argmetric._calibrate.calibrate import DEFAULT, choose_method, fit_class_temperature
+from argmetric._calibrate.calibrate import DEFAULT, choose_method
 from argmetric._calibrate.calibrator import Calibrator
+from argmetric._calibrate.class_fit import fit_class_temperature
+from argmetric._calibrate.class_maps import ClassMap
 from argmetric._calibrate.fit import METHODS, Method, fit_map
-from argmetric._calibrate.maps import ClassTemperatureMap
 from argmetric._calibrate.reference import Reference
 from argmetric._calibrate.resolve import calibrated_scores
 from argmetric._calibration_check import CalibrationCheck, calibration_check
 from argmetric._decide import decide
 from argmetric._input.arguments import shown
+from argmetric._input.classes import check_class_probabilities
 from argmetric._input.groups import check_groups
 from argmetric._input.responses import class_number
 from argmetric._input.types import AnyArray, Floats
@@ -63,7 +65,7 @@ def calibrate_held_out(
 
 def is_flat_map(calibrator: Calibrator) -> bool:
     """Whether all rows get the same probability."""
-    if isinstance(calibrator, ClassTemperatureMap):
+    if isinstance(calibrator, ClassMap):
         return False
     low, high = calibrator.apply([0.0, 1.0])
     return bool(low == high)
@@ -79,6 +81,7 @@ def _fit(problem: Problem, held_out: HeldOut, method: Method) -> Calibrator:
     weights = problem.part(held_out.rows)["sample_weight"]
     codes = problem.codes[held_out.rows]
     if problem.positive is None:
+        scores = check_class_probabilities(scores, logits=held_out.margins)
         return fit_class_temperature(
             codes, scores, weights, logits=held_out.margins, strict=False
         )

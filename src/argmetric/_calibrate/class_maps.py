@@ -1,0 +1,427 @@
+"""Maps of class probabilities, for rows that have exactly one of several classes."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+
+from argmetric._calibrate.calibrator import (
+    Calibrator,
+    FunctionMap,
+    check_columns,
+    check_finite,
+)
+from argmetric._calibrate.logistic import row_blocks
+from argmetric._calibrate.maps import check_temperature
+from argmetric._input.classes import check_class_probabilities, given_classes
+from argmetric._input.labels import plain_label
+from argmetric._input.odds import NEAREST
+from argmetric._input.types import Booleans, Floats
+from argmetric._input.validation import to_floats
+from argmetric._results.display import Lines
+from argmetric._results.pictures import (
+    MOST_BARS,
+    bars_size,
+    draw_bars,
+    draw_map,
+    drawing,
+)
+from argmetric._results.saving import restored
+
+SHOWN = 4  # classes whose biases are printed
+
+
+def log_softmax(x: Floats) -> Floats:
+    """Rows minus the logarithm of the sum of their exponentials."""
+    x = np.asarray(x - x.max(axis=1, keepdims=True))
+    return np.asarray(x - np.log(np.exp(x).sum(axis=1, keepdims=True)))
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class ClassMap(Calibrator):
+    """A map of rows of class probabilities, one column per class.
+
+    `apply` takes probabilities, and with `logits=True` scores before the softmax;
+    `apply_logits` gives logarithms of the probabilities.
+    """
+
+    _of_classes: ClassVar[bool] = True
+
+    def _map_p(self, p: Floats) -> Floats:
+        return np.exp(self._map(np.log(np.maximum(p, NEAREST))))
+
+    def _inverse_link(self, x: Floats) -> Floats:
+        return np.exp(x)
+
+    def apply(self, p: Any, *, logits: bool = False) -> Floats:
+        values = check_class_probabilities(p, logits=logits)
+        return np.exp(self._map(values)) if logits else self._map_p(values)
+
+    def apply_logits(self, x: Any) -> Floats:
+        return self._map(check_class_probabilities(x, "x", logits=True))
+
+    def _lines(self) -> Lines:
+        rows = f"{self.n:,} labelled rows"
+        return [("method", self.method), ("map", self.formula), ("reference", rows)]
+
+
+def _check_columns(x: Floats, count: int) -> None:
+    """Refuse what is not one row of so many classes per item."""
+    if x.ndim != 2 or x.shape[1] != count:
+        raise ValueError(
+            f"this map is for {count} classes: it takes a matrix with {count} columns, "
+            f"not an array of shape {x.shape}"
+        )
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class ClassTemperatureMap(ClassMap):
+    """Class probabilities softmax(log p / temperature), row by row.
+
+    Attributes
+    ----------
+    temperature : float
+        Above 1 for scores that are too sure of themselves.
+    n_classes : int
+        Number of columns.
+    """
+
+    temperature: float
+    n_classes: int
+
+    kind: ClassVar[str] = "class_temperature"
+    method: ClassVar[str] = "temperature"
+
+    def _check(self) -> None:
+        check_temperature(self.temperature)
+        check_finite("n_classes", self.n_classes, 2)
+
+    def _map(self, x: Floats) -> Floats:
+        _check_columns(x, self.n_classes)
+        return log_softmax(x / self.temperature)
+
+    @property
+    def formula(self) -> str:
+        return f"p' = softmax(log p / {self.temperature:.4g}), {self.n_classes} classes"
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw what becomes of one class where the others share the rest evenly.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+
+        def of_one_class(p: Floats) -> Floats:
+            rest = self.n_classes - 1
+            others = np.repeat(((1.0 - p) / rest)[:, None], rest, axis=1)
+            return self._map_p(np.column_stack([p, others]))[:, 0]
+
+        return draw_map(ax, self.method, of_one_class)
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class ClassMatrixMap(ClassMap):
+    """Class probabilities softmax(slope·L + (L - centre)·matrix + biases), L = log p.
+
+    The matrix moves probability between classes that the model confuses. Probabilities
+    of `floor` and less count as `floor`, and `lump` is added to their logits: the many
+    zeros of a forest or a vote of neighbours are not certain.
+
+    Attributes
+    ----------
+    slope : float
+        Of log p; 1 changes nothing.
+    biases : ndarray
+        One per class; 0 changes nothing.
+    matrix : ndarray or None
+        A row for the class that is looked at, a column for the class that it speaks
+        for; 0 changes nothing. None where there are too many classes to fit it.
+    centre : ndarray or None
+        Mean of log p in the reference, for each class; None without a matrix.
+    lump : float
+        Added to the logit of a class whose probability is `floor` or less.
+    floor : float or None
+        Smallest probability that is told apart from 0; None: fitted to logits.
+    shares : ndarray or None
+        Share of each class in the reference.
+    classes : tuple or None
+        Names of the columns.
+
+    Examples
+    --------
+    >>> import argmetric as am
+    >>> y = ["ant", "bee", "cow", "bee", "cow", "cow"]
+    >>> P = [[0.6, 0.3, 0.1], [0.4, 0.5, 0.1], [0.2, 0.4, 0.4]] * 2
+    >>> found = am.calibrate(y, P)
+    >>> found.apply([[0.5, 0.3, 0.2]]).round(2)
+    array([[0.37, 0.31, 0.33]])
+    >>> len(found.alternatives)
+    16
+    """
+
+    slope: float
+    biases: Floats
+    matrix: Floats | None = None
+    centre: Floats | None = None
+    lump: float = 0.0
+    floor: float | None = None
+    shares: Floats | None = field(default=None, kw_only=True)
+    classes: tuple[Any, ...] | None = field(default=None, kw_only=True)
+
+    kind: ClassVar[str] = "class_matrix"
+    method: ClassVar[str] = "matrix"
+
+    def _check(self) -> None:
+        check_finite("slope", self.slope)
+        check_finite("lump", self.lump)
+        if self.floor is not None:
+            check_finite("floor", self.floor, 0.0)
+        count = np.size(self.biases)
+        if count < 2 or (self.matrix is None) != (self.centre is None):
+            raise ValueError("biases of two classes or more, and matrix with centre")
+        shapes = {"biases": (count,), "matrix": (count, count), "centre": (count,)}
+        for name, shape in (shapes | {"shares": (count,)}).items():
+            value = getattr(self, name)
+            if value is not None:
+                object.__setattr__(self, name, _finite_array(value, name, shape))
+        if self.classes is not None:
+            names = map(plain_label, given_classes(list(self.classes), count))
+            object.__setattr__(self, "classes", tuple(names))
+
+    def _check_draws(self, draws: Floats) -> None:
+        count = self.n_classes
+        if draws.shape[1] == count + 2:
+            return
+        if self.matrix is None or draws.shape[1] != count * count + count + 2:
+            raise ValueError("a row of draws must hold matrix, biases, slope, lump")
+
+    def _drawn(self, row: Floats) -> dict[str, Any]:
+        count = self.n_classes
+        head, biases, (slope, lump) = np.split(
+            row, [row.size - count - 2, row.size - 2]
+        )
+        drawn = {"biases": biases, "slope": float(slope), "lump": float(lump)}
+        if head.size:
+            drawn["matrix"] = head.reshape(count, count)
+        return drawn
+
+    @property
+    def n_classes(self) -> int:
+        """Number of columns."""
+        return int(self.biases.size)
+
+    def _map(self, x: Floats) -> Floats:
+        _check_columns(x, self.n_classes)
+        x = log_softmax(x)
+        if self.floor is None:
+            return log_softmax(self._logits(x, None))
+        low = math.log(self.floor)
+        return log_softmax(self._logits(np.maximum(x, low), x <= low))
+
+    def _map_p(self, p: Floats) -> Floats:
+        _check_columns(p, self.n_classes)
+        floor = NEAREST if self.floor is None else self.floor
+        mapped = np.empty(p.shape)
+        for part in row_blocks(p.shape[0]):
+            is_low = None if self.floor is None else p[part] <= floor
+            z = self._logits(np.log(np.maximum(p[part], floor)), is_low)
+            z -= z.max(axis=1, keepdims=True)
+            np.exp(z, out=mapped[part])
+        mapped /= mapped.sum(axis=1, keepdims=True)
+        return mapped
+
+    def _logits(self, x: Floats, is_low: Booleans | None) -> Floats:
+        if self.matrix is None or self.centre is None:
+            z = self.slope * x + self.biases
+        else:
+            whole = self.matrix + self.slope * np.eye(self.n_classes)
+            z = x @ whole + (self.biases - self.centre @ self.matrix)
+        if is_low is not None and self.lump:
+            np.add(z, self.lump, out=z, where=is_low)
+        return np.asarray(z)
+
+    @property
+    def formula(self) -> str:
+        terms = f"{self.slope:.4g} log p"
+        if self.matrix is not None:
+            terms += " + (log p - c) W"
+        terms += " + b"
+        if self.lump and self.floor is not None:
+            terms += f" {self.lump:+.3g} [p ≤ {self.floor:.2g}]"
+        without = "" if self.matrix is not None else ", without a matrix W"
+        return f"p' = softmax({terms}), {self.n_classes} classes{without}"
+
+    @property
+    def names(self) -> tuple[Any, ...]:
+        """Names of the columns, or their numbers."""
+        return tuple(range(self.n_classes)) if self.classes is None else self.classes
+
+    def _lines(self) -> Lines:
+        first = np.argsort(-np.abs(self.biases), kind="stable")[:SHOWN]
+        words = [f"{self.names[i]} {self.biases[i]:+.3g}" for i in first]
+        more = ", ..." if self.n_classes > SHOWN else ""
+        return [*super()._lines(), ("biases", ", ".join(words) + more)]
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the matrix; the biases where there is none, or too many classes.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        names, count = list(map(str, self.names)), self.n_classes
+        if self.matrix is None or count > MOST_BARS:
+            labels = {"xlabel": "Bias", "title": self.method}
+            with drawing(ax, bars_size(count), **labels) as ax:
+                draw_bars(ax, names, self.biases)
+            return ax
+        side = 2.4 + 0.24 * count
+        labels = {"xlabel": "changes the logit of", "ylabel": "log p of"}
+        with drawing(ax, (side + 1, side), **labels, title="Weights W") as ax:
+            reach = float(np.abs(self.matrix).max()) or 1.0
+            image = ax.imshow(self.matrix, cmap="RdBu", vmin=-reach, vmax=reach)
+            ax.set_xticks(range(count), names, rotation=90)
+            ax.set_yticks(range(count), names)
+            ax.figure.colorbar(image, ax=ax)
+        return ax
+
+
+def _finite_array(value: Any, name: str, shape: tuple[int, ...]) -> Floats:
+    array = np.asarray(value, dtype=np.float64)
+    if array.shape != shape or not np.isfinite(array).all():
+        raise ValueError(f"{name} must be finite numbers of shape {shape}")
+    return array
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class ClassShift(ClassMap):
+    """Class probabilities softmax(log p + offsets), for other shares of the classes.
+
+    Attributes
+    ----------
+    offsets : ndarray
+        One per class; -inf for a class that does not occur.
+    shares : ndarray
+        The shares of the classes that hold now.
+    n : int
+        Unlabelled rows that the shares were estimated on; 0 where they were given.
+    """
+
+    offsets: Floats
+    shares: Floats
+
+    kind: ClassVar[str] = "class_shift"
+    method: ClassVar[str] = "class shares"
+
+    def _check(self) -> None:
+        offsets, shares = (
+            np.asarray(a, dtype=np.float64) for a in (self.offsets, self.shares)
+        )
+        if offsets.ndim != 1 or offsets.size < 2 or shares.shape != offsets.shape:
+            raise ValueError("offsets and shares must have one number for each class")
+        if not (offsets < np.inf).all() or not np.isfinite(offsets).any():
+            raise ValueError("offsets must be finite, or -inf for some classes")
+        object.__setattr__(self, "offsets", offsets)
+        object.__setattr__(self, "shares", shares)
+
+    @classmethod
+    def _made(cls, values: dict[str, Any]) -> Calibrator:
+        return cls(**values | {"offsets": restored(values["offsets"])})
+
+    def _check_draws(self, draws: Floats) -> None:
+        check_columns(draws, self.offsets.size, "one offset for each class")
+
+    def _drawn(self, row: Floats) -> dict[str, Any]:
+        return {"offsets": np.where(np.isfinite(self.offsets), row, -np.inf)}
+
+    @property
+    def n_classes(self) -> int:
+        """Number of columns."""
+        return int(self.offsets.size)
+
+    def _map(self, x: Floats) -> Floats:
+        _check_columns(x, self.n_classes)
+        z = x + self.offsets
+        none = np.flatnonzero(np.isneginf(z).all(axis=1))
+        if none.size:
+            raise ValueError(
+                f"row {none[0]} has probability only in classes whose share is 0"
+            )
+        with np.errstate(divide="ignore"):
+            return log_softmax(z)
+
+    def _map_p(self, p: Floats) -> Floats:
+        with np.errstate(divide="ignore"):
+            return np.exp(self._map(np.log(p)))
+
+    @property
+    def formula(self) -> str:
+        low, high = float(self.offsets.min()), float(self.offsets.max())
+        ends = f"offsets from {low:.4g} to {high:.4g}"
+        return f"p' = softmax(log p + b), {self.n_classes} classes, {ends}"
+
+    def _lines(self) -> Lines:
+        how = f"estimated on {self.n:,} unlabelled rows" if self.n else "given"
+        shares = ", ".join(f"{share:.3g}" for share in self.shares[:SHOWN])
+        more = ", ..." if self.n_classes > SHOWN else ""
+        return [*super()._lines()[:2], ("shares", f"{shares}{more}, {how}")]
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the offset of each class.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        names = list(map(str, range(self.n_classes)))
+        with drawing(ax, bars_size(self.n_classes), xlabel="Offset of log p") as ax:
+            finite = np.isfinite(self.offsets)
+            draw_bars(ax, names, np.where(finite, self.offsets, np.nan))
+        return ax
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class ClassFunctionMap(ClassMap, FunctionMap):
+    """A function of the user's own, from a matrix of class probabilities to another.
+
+    Attributes
+    ----------
+    function : callable
+        Takes and gives a matrix whose rows sum to 1.
+    """
+
+    def _map(self, x: Floats) -> Floats:
+        with np.errstate(divide="ignore"):
+            return np.log(self._map_p(np.exp(log_softmax(x))))
+
+    def _map_p(self, p: Floats) -> Floats:
+        what = "what the calibrator gives"
+        given = to_floats(self.function(p), what)
+        if given.shape != p.shape:
+            raise ValueError(
+                f"the calibrator gives an array of shape {given.shape} for class "
+                f"probabilities of shape {p.shape}"
+            )
+        return check_class_probabilities(given, what)
+
+    def _lines(self) -> Lines:
+        return [("method", self.method), ("map", self.formula)]
