@@ -21,6 +21,7 @@ from argmetric._calibrate.class_fit import (
     matrix_loss,
 )
 from argmetric._calibrate.class_maps import ClassMatrixMap, ClassTemperatureMap
+from argmetric._calibrate.resolve import resolve_class_reference
 from calibrated import few, softmax
 
 
@@ -307,6 +308,36 @@ def test_chains_of_class_maps():
         first.then(binary)
     with pytest.raises(ValueError, match="probabilities of several classes"):
         am.decide([0.1, 0.9], calibrator=both)
+
+
+def test_what_is_taken_as_calibrator_and_reference_of_classes():
+    y, p = table(100, 3)
+    names = ("c", "a", "b")
+    labels = np.array(names)[y]
+    found = resolve_class_reference(None, (labels, p), names)
+    assert found.calibrator == am.calibrate(labels, p, classes=names)
+    np.testing.assert_array_equal(found.code, y)
+    assert (found.p is p, found.classes) == (True, names)
+    assert resolve_class_reference(None, found) is found
+    given = resolve_class_reference(found.calibrator)
+    assert (given.calibrator, given.classes) == (found.calibrator, names)
+    assert resolve_class_reference() == (None, None, None, None)
+    own = resolve_class_reference(lambda q: q[:, ::-1]).calibrator
+    np.testing.assert_array_equal(own.apply(p), p[:, ::-1])
+    with pytest.raises(ValueError, match="shape"):
+        resolve_class_reference(lambda q: q[:, 0]).calibrator.apply(p)
+    binary = am.calibrate([0, 1], [0.1, 0.9])
+    for arguments, message in (
+        ((binary,), "for the probability of one class"),
+        ((binary, (y, p)), "exclude each other"),
+        ((found.calibrator, None, "abc"), "fitted to the classes 'c', 'a', 'b'"),
+        ((None, (y, p / 2)), "sums to 0.5 in row 0"),
+        ((None, (labels, p), "abx"), "not among classes"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            resolve_class_reference(*arguments)
+    with pytest.raises(TypeError, match="must be a pair"):
+        resolve_class_reference(None, (y, p, p))
 
 
 @st.composite

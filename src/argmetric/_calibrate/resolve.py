@@ -8,9 +8,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from argmetric._input.arguments import check_share, shown
-from argmetric._input.labels import binary_labels
+from argmetric._input.label_words import listed
+from argmetric._input.labels import binary_labels, plain_label
 from argmetric._input.likely_slips import warn_of_scale
-from argmetric._input.types import Floats
+from argmetric._input.types import Floats, Integers
 from argmetric._input.validation import is_frame_like
 
 if TYPE_CHECKING:
@@ -69,6 +70,87 @@ def resolve_reference(
     return FittedReference(found, None)
 
 
+class FittedClassReference(NamedTuple):
+    """A map of class probabilities, and the labelled rows that it was fitted on.
+
+    Passed as `reference=` it is taken as it is. `code` holds the column of the class of
+    each row and `p` its probabilities, or logits; both are None without a reference.
+    """
+
+    calibrator: Calibrator | None
+    code: Integers | None
+    p: Floats | None
+    classes: tuple[Any, ...] | None
+
+
+def resolve_class_reference(
+    calibrator: Any = None,
+    reference: Any = None,
+    classes: Any = None,
+    *,
+    logits: bool = False,
+) -> FittedClassReference:
+    """The map of class probabilities that is meant, with the rows it was fitted on.
+
+    Parameters
+    ----------
+    calibrator : Calibrator, callable or object with `apply`, optional
+        A map of class probabilities, or a function from such a matrix to another.
+    reference : pair (y, p), optional
+        One label per row and the class probabilities, on which a map is fitted.
+    classes : sequence, optional
+        The class of each column.
+    logits : bool, default=False
+        Whether the scores of the reference are those before the softmax.
+    """
+    names = None if classes is None else tuple(map(plain_label, classes))
+    if reference is not None:
+        if calibrator is not None:
+            raise ValueError(
+                "calibrator and reference exclude each other: the reference is what a "
+                "calibrator is fitted on"
+            )
+        if isinstance(reference, FittedClassReference):
+            return reference
+        return _fitted_classes(*_pair(reference), names, logits)
+    if calibrator is None:
+        return FittedClassReference(None, None, None, names)
+    from argmetric._calibrate.calibrator import Calibrator, FunctionMap
+    from argmetric._calibrate.class_maps import ClassFunctionMap
+
+    found = as_calibrator(calibrator)
+    if isinstance(found, FunctionMap) and not isinstance(calibrator, Calibrator):
+        found = ClassFunctionMap(found.function)
+    if not found.parts[0]._of_classes:
+        raise ValueError(
+            "this calibrator is for the probability of one class: with one label per "
+            "row pass one that calibrate(y, p) made of a matrix of class probabilities"
+        )
+    known = getattr(found.parts[0], "classes", None)
+    if names is not None and known is not None and names != known:
+        raise ValueError(
+            f"the calibrator was fitted to the classes {listed(known)}, not to "
+            f"{listed(names)}: they must be the same, in the same order"
+        )
+    return FittedClassReference(found, None, None, names or known)
+
+
+def _fitted_classes(
+    y: Any, p: Any, names: tuple[Any, ...] | None, logits: bool
+) -> FittedClassReference:
+    from argmetric._calibrate.class_fit import fit_class_matrix
+    from argmetric._input.classes import check_class_probabilities, class_codes
+
+    scores = check_class_probabilities(p, "the p of reference=(y, p)", logits=logits)
+    if scores.size == 0:
+        raise ValueError("the reference is empty: there is nothing to calibrate on")
+    warn_of_scale(scores, logits=logits)
+    given = None if names is None else list(names)
+    code, found = class_codes(y, p, scores, given, several=True, numbered=True)
+    fitted = fit_class_matrix(code, scores, logits=logits, classes=found)
+    return FittedClassReference(fitted, code, scores, found)
+
+
 def as_calibrator(calibrator: Any) -> Calibrator:
     """A calibrator as it is; a function, or an object with `apply`, wrapped."""
     from argmetric._calibrate.calibrator import Calibrator, FunctionMap
@@ -90,17 +172,11 @@ def as_calibrator(calibrator: Any) -> Calibrator:
 def _fitted(reference: Any, logits: bool) -> FittedReference:
     if isinstance(reference, FittedReference):
         return reference
-    pair = isinstance(reference, tuple | list) and len(reference) == 2
-    if not pair or is_frame_like(reference):
-        raise TypeError(
-            "reference must be a pair (y, p) of labels and their scores, not "
-            f"{_shown(reference)}"
-        )
+    y, p = _pair(reference)
     from argmetric._calibrate.calibrate import DEFAULT, is_multi_class
     from argmetric._calibrate.fit import fit_map
     from argmetric._calibrate.reference import check_reference
 
-    y, p = reference
     labels = binary_labels(y, name="the y of reference=(y, p)", naming=_as_calibrator)
     if is_multi_class(labels.positive, p):
         raise ValueError(
@@ -110,6 +186,17 @@ def _fitted(reference: Any, logits: bool) -> FittedReference:
     rows = check_reference(labels.positive, p, logits=logits)
     warn_of_scale(rows.scores, logits=logits)
     return FittedReference(fit_map(rows, DEFAULT), rows)
+
+
+def _pair(reference: Any) -> tuple[Any, Any]:
+    pair = isinstance(reference, tuple | list) and len(reference) == 2
+    if not pair or is_frame_like(reference):
+        raise TypeError(
+            "reference must be a pair (y, p) of labels and their scores, not "
+            f"{_shown(reference)}"
+        )
+    y, p = reference
+    return y, p
 
 
 def _as_calibrator(*label: Any) -> str:
