@@ -19,6 +19,9 @@ if TYPE_CHECKING:
         CalibrationCostDisplay as CalibrationCostDisplay,
     )
     from argmetric._calibration_check import calibration_check as calibration_check
+    from argmetric._classes import ActualClassScore as ActualClassScore
+    from argmetric._classes import ClassDecision as ClassDecision
+    from argmetric._classes import ClassForecast as ClassForecast
     from argmetric._decide import ActualScore as ActualScore
     from argmetric._decide import Decision as Decision
     from argmetric._decide import ExpectedMetricDisplay as ExpectedMetricDisplay
@@ -71,6 +74,7 @@ _ROOMS = {
     "argmetric._calibrate.calibrate": ("calibrate",),
     "argmetric._calibrate.calibrator": ("Calibrator",),
     "argmetric._calibrate.prior": ("adjust_prior",),
+    "argmetric._classes": ("ActualClassScore", "ClassDecision", "ClassForecast"),
     "argmetric._decide": (
         "ActualScore",
         "Decision",

@@ -231,13 +231,14 @@ def _forecast(
     problem: LabelledScores, decided: RouteDecision, calibrator: Calibrator
 ) -> Forecast:
     """The law of the score of labels by maps of other folds, through the map of all."""
-    return forecast(
+    found: Forecast = forecast(
         problem.checked(),
         decided.given,
         problem.metric,
         calibrator=calibrator,
         **problem.options(),
     )
+    return found
 
 
 def _cut(threshold: float | None, logits: bool) -> float | None:

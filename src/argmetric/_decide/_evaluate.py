@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from argmetric._decide._groups import mean_defined
+from argmetric._input.arguments import refuse_binary_options, refuse_class_options
 from argmetric._input.labels import (
     classes_of,
     distinct,
@@ -22,7 +23,13 @@ from argmetric._input.validation import Probabilities
 from argmetric._results.display import metric_title, table
 from argmetric._results.pictures import draw_counts, drawing
 from argmetric._results.saving import shown_number
-from argmetric.metrics import Metric, MetricLike, get_metric, require_defined
+from argmetric.metrics import (
+    ClassAverage,
+    Metric,
+    MetricLike,
+    get_metric,
+    require_defined,
+)
 
 COVERAGE = 0.9
 DRAWS = 4000  # of the shares of the four counts, for the interval
@@ -140,10 +147,13 @@ def evaluate(
     metric: MetricLike = "f1",
     *,
     groups: Any = None,
-    average: Average | None = None,
+    average: Average | ClassAverage | None = None,
     zero_division: float | None = None,
     pos_label: Any = None,
     forecast: Any = None,
+    one_label: bool = False,
+    classes: Any = None,
+    cost: Any = None,
 ) -> float:
     """Return the actual score of labels against the truth, averaged as in `decide`.
 
@@ -165,11 +175,17 @@ def evaluate(
     forecast : Forecast, optional
         A forecast for the same labels: warn if its interval does not contain the
         score.
+    one_label : bool, default=False
+        Whether each row has one of several classes, as for `decide`. Without `classes`
+        all labels that occur are the classes.
+    classes, cost
+        As for `decide` with one label per row.
 
     Returns
     -------
-    ActualScore
-        A float with `counts`, `interval`, `plot()` and `to_dict()`.
+    ActualScore, or ActualClassScore with one label per row
+        A float with `interval`, `plot()` and `to_dict()`, and with `counts` or
+        `confusion`.
 
     Examples
     --------
@@ -183,15 +199,37 @@ def evaluate(
     0.14 to 0.91
     >>> am.evaluate(["spam", "ham"], ["spam", "spam"], "recall", pos_label="spam")
     1.0
+    >>> am.evaluate(["a", "b", "c", "a"], ["a", "b", "b", "a"], "accuracy",
+    ...             one_label=True)
+    0.75
     """
+    if one_label or classes is not None:
+        refuse_binary_options(pos_label=pos_label is not None)
+        from argmetric._classes import evaluate_classes
+
+        actual_score = evaluate_classes(
+            y_true,
+            y_pred,
+            metric,
+            classes=classes,
+            groups=groups,
+            average=average,
+            zero_division=zero_division,
+            cost=cost,
+        )
+        if forecast is not None:
+            _warn_of_surprise(forecast, float(actual_score))
+        return actual_score
+    refuse_class_options(cost=cost)
     metric = get_metric(metric, zero_division=zero_division)
     if groups is not None and average is None:
         average = "groups"
+    by: Any = average  # checked with the layout
     if is_sparse(y_true) and is_sparse(y_pred):
         refuse_sparse_pos_label(pos_label, y_true=y_true, y_pred=y_pred)
-        counts = _count_sparse(y_true, y_pred, groups, average)
+        counts = _count_sparse(y_true, y_pred, groups, by)
     else:
-        counts = _count(y_true, y_pred, pos_label, groups, average)
+        counts = _count(y_true, y_pred, pos_label, groups, by)
     hit, predicted, actual, sizes = counts
     require_defined(metric, int(sizes.max()))
     values = np.atleast_1d(metric.value(hit, predicted, actual, sizes))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
@@ -19,7 +19,13 @@ from argmetric._forecast.effects import LARGEST_EFFECT
 from argmetric._forecast.groups import JudgedGroups, law_of_one
 from argmetric._forecast.laws import ValueLaw
 from argmetric._forecast.result import Forecast
-from argmetric._input.arguments import check_flag, check_number, check_share
+from argmetric._input.arguments import (
+    check_flag,
+    check_number,
+    check_share,
+    refuse_binary_options,
+    refuse_class_options,
+)
 from argmetric._input.labels import read_together
 from argmetric._input.layout import Average, Layout, lay_out
 from argmetric._input.likely_slips import warn_of_scale
@@ -28,13 +34,21 @@ from argmetric._input.segments import Segments
 from argmetric._input.types import Booleans, Floats
 from argmetric._input.validation import is_sparse
 from argmetric._results.discrete import central_interval
-from argmetric.metrics import Metric, MetricLike, get_metric, require_defined
+from argmetric.metrics import (
+    ClassAverage,
+    Metric,
+    MetricLike,
+    get_metric,
+    require_defined,
+)
 
 if TYPE_CHECKING:
     from argmetric._calibrate.calibrator import Calibrator
     from argmetric._calibrate.resolve import PriorShare
+    from argmetric._classes import ClassForecast
 
 
+@overload
 def forecast(
     p: Any,
     labels: Any,
@@ -51,7 +65,71 @@ def forecast(
     calibrator: Any = None,
     reference: Any = None,
     pos_label: Any = None,
-) -> Forecast:
+) -> Forecast: ...
+
+
+@overload
+def forecast(
+    p: Any,
+    labels: Any,
+    metric: MetricLike = "f1",
+    coverage: float = 0.9,
+    *,
+    one_label: Literal[True],
+    classes: Any = None,
+    groups: Any = None,
+    average: ClassAverage | None = None,
+    known: Any = None,
+    prior: Any = None,
+    zero_division: float | None = None,
+    cost: Any = None,
+    logits: bool = False,
+    calibrator: Any = None,
+    reference: Any = None,
+) -> ClassForecast: ...
+
+
+@overload
+def forecast(
+    p: Any,
+    labels: Any,
+    metric: MetricLike = "f1",
+    coverage: float = 0.9,
+    *,
+    classes: Any,
+    one_label: bool = False,
+    groups: Any = None,
+    average: ClassAverage | None = None,
+    known: Any = None,
+    prior: Any = None,
+    zero_division: float | None = None,
+    cost: Any = None,
+    logits: bool = False,
+    calibrator: Any = None,
+    reference: Any = None,
+) -> ClassForecast: ...
+
+
+def forecast(
+    p: Any,
+    labels: Any,
+    metric: MetricLike = "f1",
+    coverage: float = 0.9,
+    *,
+    groups: Any = None,
+    average: Average | ClassAverage | None = None,
+    known: Any = None,
+    prior: Any = None,
+    overdispersion: float = 0.0,
+    zero_division: float | None = None,
+    logits: bool = False,
+    calibrator: Any = None,
+    reference: Any = None,
+    pos_label: Any = None,
+    one_label: bool = False,
+    classes: Any = None,
+    cost: Any = None,
+) -> Forecast | ClassForecast:
     """Forecast the score of given labels before the true labels are known.
 
     Parameters
@@ -92,10 +170,16 @@ def forecast(
         Recalibrate `p` first, as for `decide`.
     pos_label : object, optional
         The one of `labels` and `known` that counts as positive.
+    one_label : bool, default=False
+        Whether each row has exactly one of several classes, as for `decide`. True
+        classes are then drawn from `p`; with a reference the interval includes the
+        uncertainty of the map.
+    classes, cost
+        As for `decide` with one label per row.
 
     Returns
     -------
-    Forecast
+    Forecast, or ClassForecast with one label per row
 
     Examples
     --------
@@ -103,7 +187,37 @@ def forecast(
     >>> f = am.forecast([0.9, 0.6, 0.2, 0.1], [1, 1, 0, 0])
     >>> round(f.mean, 3), [round(x, 3) for x in f.interval]
     (0.768, [0.5, 1.0])
+
+    One of several classes per row:
+
+    >>> p = [[.6, .3, .1], [.5, .2, .3], [.7, .2, .1], [.5, .45, .05]]
+    >>> f = am.forecast(p, ["a", "c", "a", "b"], "f1", classes=["a", "b", "c"])
+    >>> round(f.mean, 3)
+    0.457
     """
+    if one_label or classes is not None:
+        refuse_binary_options(
+            overdispersion=overdispersion != 0.0, pos_label=pos_label is not None
+        )
+        from argmetric._classes import forecast_classes
+
+        return forecast_classes(
+            p,
+            labels,
+            metric,
+            coverage,
+            classes=classes,
+            groups=groups,
+            average=average,
+            known=known,
+            prior=prior,
+            zero_division=zero_division,
+            cost=cost,
+            logits=logits,
+            calibrator=calibrator,
+            reference=reference,
+        )
+    refuse_class_options(cost=cost)
     metric = get_metric(metric, zero_division=zero_division)
     coverage = check_share(coverage, "coverage")
     high = LARGEST_EFFECT
@@ -112,7 +226,7 @@ def forecast(
     logits = check_flag(logits, "logits")
     if groups is not None and average is None:
         average = "groups"
-    layout = lay_out(p, groups=groups, average=average, logits=logits)
+    layout = lay_out(p, groups=groups, average=average, logits=logits)  # type: ignore[arg-type]
     fitted = resolve_reference(calibrator, reference, logits=logits)
     if fitted.calibrator is None:
         zeros = layout.sparse

@@ -12,7 +12,7 @@ from argmetric._expected import TIE
 from argmetric._input.arguments import check_fraction, check_number
 from argmetric._input.types import Booleans, Floats, Integers
 from argmetric._tune._scan import Cuts, means
-from argmetric.metrics import MCC, Metric
+from argmetric.metrics import MCC, Accuracy, BalancedAccuracy, GMean, Kappa, Metric
 
 Numbers = Floats | float
 
@@ -156,9 +156,76 @@ class Correlation:
         return np.where(spread > 0, (n * sums[0] - sums[1]) / np.sqrt(safe), 0.0)
 
 
-def objective_of(metric: Metric) -> ClassObjective:
-    """The mean of the metric; the correlation has a form for classes of its own."""
-    return Correlation() if isinstance(metric, MCC) else Macro(metric)
+@dataclass(frozen=True)
+class Hits:
+    """Share of rows whose class is right."""
+
+    def parts(self, tp: Floats, k: Floats, t: Floats, n: Floats) -> Floats:
+        return np.stack(np.broadcast_arrays(tp, k, t)[:1])
+
+    def combine(self, sums: Floats, t: Floats, n: Floats) -> Floats:
+        return np.asarray(sums[0] / n)
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Cohen's kappa of several classes: (n·Σ tp − Σ k·t) / (n² − Σ k·t)."""
+
+    def parts(self, tp: Floats, k: Floats, t: Floats, n: Floats) -> Floats:
+        tp, k, t = np.broadcast_arrays(tp, k, t)
+        return np.stack([tp, k * t])
+
+    def combine(self, sums: Floats, t: Floats, n: Floats) -> Floats:
+        free = n * n - sums[1]
+        safe = np.where(free > 0.0, free, 1.0)
+        return np.where(free > 0.0, (n * sums[0] - sums[1]) / safe, 0.0)
+
+
+@dataclass(frozen=True)
+class Recalls:
+    """Mean of the recalls of the classes with true rows, arithmetic or geometric."""
+
+    geometric: bool
+
+    def parts(self, tp: Floats, k: Floats, t: Floats, n: Floats) -> Floats:
+        tp, t = np.broadcast_arrays(tp, t)
+        there = t > 0.0
+        recall = np.where(there, tp / np.where(there, t, 1.0), 0.0)
+        if not self.geometric:
+            return np.stack([recall, there])
+        missed = there & (tp <= 0.0)
+        return np.stack([np.log(np.where(recall > 0.0, recall, 1.0)), there, missed])
+
+    def combine(self, sums: Floats, t: Floats, n: Floats) -> Floats:
+        mean = means(sums[0], sums[1])
+        return np.where(sums[2] > 0.5, 0.0, np.exp(mean)) if self.geometric else mean
+
+
+@dataclass(frozen=True)
+class Weighted:
+    """Mean over the classes, each with the weight of its rows."""
+
+    metric: Metric
+
+    def parts(self, tp: Floats, k: Floats, t: Floats, n: Floats) -> Floats:
+        tp, k, t, n = np.broadcast_arrays(tp, k, t, n)
+        return np.stack([np.nan_to_num(self.metric.value(tp, k, t, n)) * t])
+
+    def combine(self, sums: Floats, t: Floats, n: Floats) -> Floats:
+        return np.asarray(sums[0] / n)
+
+
+def objective_of(metric: Metric, *, by_support: bool = False) -> ClassObjective:
+    """The mean over classes, or the form that a metric has for several classes."""
+    if isinstance(metric, MCC):
+        return Correlation()
+    if isinstance(metric, Kappa):
+        return Agreement()
+    if isinstance(metric, Accuracy):
+        return Hits()
+    if isinstance(metric, BalancedAccuracy | GMean):
+        return Recalls(geometric=isinstance(metric, GMean))
+    return Weighted(metric) if by_support else Macro(metric)
 
 
 def confusion(

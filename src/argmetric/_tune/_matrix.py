@@ -207,6 +207,7 @@ def tune_matrix(
     average: Any,
     classes: Any,
     calibrator: Any,
+    zero_division: float | None,
 ) -> list[MultiLabelRule] | list[MultiClassRule]:
     """A rule per label where y is a matrix; weights of classes where it is not."""
     for name, value in (("groups", groups), ("pos_label", pos_label)):
@@ -223,9 +224,9 @@ def tune_matrix(
         return _tune_labels(
             y, p, scores, weight, metrics, settings, average, calibrator
         )
-    if not (average is None or (isinstance(average, str) and average == "macro")):
+    if not (average is None or average in ("macro", "weighted")):
         raise ValueError(
-            f"average={shown(average)}: classes are averaged by 'macro' alone"
+            f"average={shown(average)}: classes are averaged by 'macro' or 'weighted'"
         )
     if settings.limits.given or settings.choice != "best":
         what = ", ".join(settings.limits.given) or "choice='one_se'"
@@ -237,8 +238,18 @@ def tune_matrix(
             f"class, p[:, 1] for {classes[1]!r}; or average='macro' to weigh both alike"
         )
     scores = check_scores(scores, "p", logits=False, hint=LOGITS)
+    if zero_division is None:  # absent classes are left out, as by `decide`
+        metrics = [metric.with_zero_division(math.nan) for metric in metrics]
     rules = [
-        tune_classes(scores, true, classes, weight, metric, settings)
+        tune_classes(
+            scores,
+            true,
+            classes,
+            weight,
+            metric,
+            settings,
+            by_support=average == "weighted",
+        )
         for metric in metrics
     ]
     return [replace(rule, calibrator=calibrator) for rule in rules]

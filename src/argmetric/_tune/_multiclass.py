@@ -34,7 +34,13 @@ from argmetric._tune._limits import (
 )
 from argmetric._tune._rule import SavedRule
 from argmetric._tune._uncertainty import N_DRAWS, mean_worth, new_tables, quantiles
-from argmetric.metrics import Metric, metric_from_dict, metric_to_dict
+from argmetric.metrics import (
+    ClassMetric,
+    Metric,
+    class_metric_from_dict,
+    metric_from_dict,
+    metric_to_dict,
+)
 
 SHOWN = 8  # classes in the printed form
 
@@ -49,8 +55,11 @@ class MultiClassRule(SavedRule):
         The labels, in the order of the columns.
     weights : ndarray
         One per class; all 1 is the plain most probable class.
-    metric : Metric
-        Averaged over the classes; "mcc" is the multi-class correlation itself.
+    offsets : ndarray
+        Added to weight·p; all 0 for weights that were tuned on labels.
+    metric : Metric or ClassMetric
+        What it is best for: averaged over the classes, or in its form for several
+        classes ("accuracy", "balanced_accuracy", "gmean", "kappa" and "mcc").
     score : float
         On the rows it was tuned on.
     argmax_score : float
@@ -77,7 +86,7 @@ class MultiClassRule(SavedRule):
 
     classes: tuple[Any, ...]
     weights: Floats
-    metric: Metric
+    metric: Metric | ClassMetric
     score: float = math.nan
     argmax_score: float = math.nan
     optimism: float = math.nan
@@ -88,15 +97,20 @@ class MultiClassRule(SavedRule):
     calibrator: Any = None
     notes: tuple[str, ...] = ()
     versions: dict[str, str] = field(default_factory=current_versions)
+    offsets: Floats | None = None
 
     def __post_init__(self) -> None:
         weights = read_only(self.weights)
+        offsets = np.zeros(weights.shape) if self.offsets is None else self.offsets
         classes = tuple(map(plain_label, self.classes))
         if weights.shape != (len(classes),):
             raise ValueError(f"{len(classes)} classes but weights {weights.shape}")
         if not (np.isfinite(weights).all() and (weights > 0).all()):
             raise ValueError("weights must be positive finite numbers")
+        if np.shape(offsets) != weights.shape or not np.isfinite(offsets).all():
+            raise ValueError("offsets must be finite numbers, one for each class")
         object.__setattr__(self, "weights", weights)
+        object.__setattr__(self, "offsets", read_only(offsets))
         object.__setattr__(self, "classes", classes)
         object.__setattr__(self, "notes", tuple(self.notes))
         object.__setattr__(self, "versions", FrozenDict(self.versions))
@@ -118,7 +132,8 @@ class MultiClassRule(SavedRule):
         scores = check_scores(scores, "p", logits=False)
         if self.calibrator is not None:
             scores = to_floats(calibrated(self.calibrator, scores), "calibrated p")
-        return np.asarray(np.argmax(scores * self.weights, axis=1))
+        assert self.offsets is not None
+        return np.asarray(np.argmax(scores * self.weights + self.offsets, axis=1))
 
     def apply(self, p: Any) -> Any:
         """Labels of the rows.
@@ -138,9 +153,10 @@ class MultiClassRule(SavedRule):
         """Everything, for JSON."""
         return {
             **self._header(),
-            "metric": metric_to_dict(self.metric),
+            "metric": _metric_to_dict(self.metric),
             "classes": plain(self.classes, "a class"),
             "weights": plain(self.weights),
+            "offsets": plain(self.offsets),
             "score": plain(self.score),
             "argmax_score": plain(self.argmax_score),
             "optimism": plain(self.optimism),
@@ -159,7 +175,8 @@ class MultiClassRule(SavedRule):
         return cls(
             classes=tuple(values["classes"]),
             weights=np.array([number(x) for x in values["weights"]]),
-            metric=metric_from_dict(values["metric"]),
+            offsets=_saved_offsets(values.get("offsets")),
+            metric=_saved_metric(values["metric"]),
             score=number(values["score"]),
             argmax_score=number(values["argmax_score"]),
             optimism=number(values["optimism"]),
@@ -174,13 +191,19 @@ class MultiClassRule(SavedRule):
 
     def _title(self) -> str:
         return (
-            f"MultiClassRule(argmax of weight x p, {len(self.classes)} classes, "
-            f"metric={self.metric.name})"
+            f"MultiClassRule(argmax of weight x p{self._plus}, "
+            f"{len(self.classes)} classes, metric={self.metric.name})"
         )
 
+    @property
+    def _plus(self) -> str:
+        return " + offset" if self.offsets is not None and self.offsets.any() else ""
+
     def _lines(self) -> Lines:
-        lines = [("score", f"{self.score:.4f}")]
-        lines.append(("most probable", f"{self.argmax_score:.4f} (all weights 1)"))
+        lines: Lines = []
+        if not math.isnan(self.score):
+            lines.append(("score", f"{self.score:.4f}"))
+            lines.append(("most probable", f"{self.argmax_score:.4f} (all weights 1)"))
         if not math.isnan(self.out_of_fold_score):
             text = f"{self.out_of_fold_score:.4f} (optimism {self.optimism:+.4f})"
             lines.append(("out of fold", text))
@@ -191,7 +214,12 @@ class MultiClassRule(SavedRule):
         pairs = list(zip(self.classes, self.weights, strict=True))[:SHOWN]
         more = ", ..." if len(self.classes) > SHOWN else ""
         text = ", ".join(f"{name} {weight:.4g}" for name, weight in pairs) + more
-        return [*lines, ("weights", text), ("rows", f"{self.n:,}")]
+        lines.append(("weights", text))
+        if self.offsets is not None and self.offsets.any():
+            pairs = list(zip(self.classes, self.offsets, strict=True))[:SHOWN]
+            text = ", ".join(f"{name} {offset:+.4g}" for name, offset in pairs) + more
+            lines.append(("offsets", text))
+        return [*lines, ("rows", f"{self.n:,}")]
 
     def _notes(self) -> tuple[str, ...]:
         return self.notes
@@ -213,6 +241,22 @@ class MultiClassRule(SavedRule):
         with drawing(ax, size, xlabel="weight", title=self._title()) as ax:
             draw_bars(ax, names, self.weights)
         return ax
+
+
+def _metric_to_dict(metric: Metric | ClassMetric) -> dict[str, Any]:
+    if isinstance(metric, ClassMetric):
+        return metric.to_dict()
+    return metric_to_dict(metric)
+
+
+def _saved_metric(values: Any) -> Metric | ClassMetric:
+    if isinstance(values, dict) and str(values.get("class")).startswith("Class"):
+        return class_metric_from_dict(values)
+    return metric_from_dict(values)
+
+
+def _saved_offsets(values: Any) -> Floats | None:
+    return None if values is None else np.array([_files.number(x) for x in values])
 
 
 SWEEPS = 50  # over all classes; a search stops when one changes nothing
@@ -398,10 +442,12 @@ def tune_classes(
     weight: Floats | None,
     metric: Metric,
     settings: Settings,
+    *,
+    by_support: bool = False,
 ) -> MultiClassRule:
     """Weights for one metric, with the optimism of tuning them."""
     sign = 1.0 if metric.greater_is_better else -1.0
-    rows = ClassRows(p, true, weight, objective_of(metric), sign)
+    rows = ClassRows(p, true, weight, objective_of(metric, by_support=by_support), sign)
     seeds = settings.seeds()
     restarts = int(np.clip(4 * FEW_ENOUGH // true.size, *RESTARTS))
     weights = search(rows, np.random.default_rng(seeds[2]), restarts)

@@ -34,7 +34,7 @@ from argmetric.metrics import Metric, MetricLike, get_metric, require_defined
 
 MOST_SAMPLES = 1_000_000  # a bootstrap of more is a slip of the pen
 Tuned = Rule | MultiClassRule | MultiLabelRule
-RuleAverage = Literal["groups", "pooled", "macro", "micro", "samples"]
+RuleAverage = Literal["groups", "pooled", "macro", "micro", "samples", "weighted"]
 
 
 def tune(
@@ -93,7 +93,9 @@ def tune(
         Costs of "fp", "fn", "tp" and "tn", or the pair (fp, fn), in place of a metric;
         the score is then the negative sum of costs.
     zero_division : {0.0, 1.0, nan}, optional
-        Value of 0/0, by default the metric's own; with nan such cuts are left out.
+        Value of 0/0, by default the metric's own; with nan such cuts are left out. With
+        one label per row: what a class without true and predicted rows counts, by
+        default nothing (it is left out).
     pos_label : object, optional
         The positive class; not needed for 0/1, -1/1 and booleans.
     calibrator : Calibrator or callable, optional
@@ -103,10 +105,11 @@ def tune(
         score is within one standard error. "one_se" predicts 10 to 20 % fewer positives
         and costs 0.4 to 1.6 points of F1, MCC or G-mean on unseen rows (ten real sets):
         choose it only where a positive is expensive.
-    average : {"groups", "pooled", "macro", "micro", "samples"}, optional
+    average : {"groups", "pooled", "macro", "micro", "samples", "weighted"}, optional
         With groups: their mean (default), or all rows as one with whole groups
         resampled. For a matrix: a rule per label ("macro", default), or one threshold
-        for all cells ("micro"), or for the mean over rows ("samples").
+        for all cells ("micro"), or for the mean over rows ("samples"). With one label
+        per row: every class weighs the same ("macro"), or as its rows ("weighted").
     classes : sequence, optional
         The class of each column of `p`, for one label per row and several classes.
         Not all of them need to occur in `y`.
@@ -203,6 +206,7 @@ def tune(
             average=average,
             classes=classes,
             calibrator=calibrator,
+            zero_division=zero_division,
         )
     if metric is None or isinstance(metric, str) or not isinstance(metric, Sequence):
         return rules[0]  # type: ignore[no-any-return]

@@ -154,7 +154,8 @@ class BatchDecisions:
         if groups is not None and average is None:
             average = self.average
         given |= {"groups": groups, "average": average, **how}
-        return decide(scores, self.metric, **given | options)
+        found: Decision = decide(scores, self.metric, **given | options)
+        return found
 
     def forecast(
         self, X: Any, labels: Any = None, groups: Any = None, **options: Any
@@ -184,7 +185,8 @@ class BatchDecisions:
         else:
             chosen = self._is_positive(labels)
         given = {"zero_division": self.zero_division, "groups": groups, **how}
-        return forecast(scores, chosen, self.metric, **given | options)
+        found: Forecast = forecast(scores, chosen, self.metric, **given | options)
+        return found
 
     def _positive_scores(self, X: Any, verb: str) -> tuple[Floats, dict[str, Any]]:
         """Scores as the estimator gives them, and the map to read them by."""

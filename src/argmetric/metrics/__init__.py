@@ -6,6 +6,16 @@ from argmetric.metrics._base import CustomMetric, Metric
 from argmetric.metrics._base import is_lasting as is_lasting
 from argmetric.metrics._base import size_facts as size_facts
 from argmetric.metrics._check import check_metric, feasible_counts, require_defined
+from argmetric.metrics._classes import ClassAgreement as ClassAgreement
+from argmetric.metrics._classes import ClassAverage as ClassAverage
+from argmetric.metrics._classes import ClassCorrelation as ClassCorrelation
+from argmetric.metrics._classes import ClassFunction as ClassFunction
+from argmetric.metrics._classes import ClassGain as ClassGain
+from argmetric.metrics._classes import ClassGMean as ClassGMean
+from argmetric.metrics._classes import ClassMetric as ClassMetric
+from argmetric.metrics._classes import ClassRatio as ClassRatio
+from argmetric.metrics._classes import class_metric_from_dict as class_metric_from_dict
+from argmetric.metrics._classes import get_class_metric as get_class_metric
 from argmetric.metrics._counts import (
     MCC,
     FowlkesMallows,

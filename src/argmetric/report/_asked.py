@@ -112,7 +112,7 @@ class Asked:
 
     def decide(self, metric: Metric) -> Decision:
         """The decision on the same rows for another metric."""
-        return decide(
+        found: Decision = decide(
             self.scores,
             metric,
             **self.grouping,
@@ -120,10 +120,11 @@ class Asked:
             logits=self.logits,
             calibrator=self.calibrator,
         )
+        return found
 
     def forecast(self, labels: Any) -> Forecast:
         """The score of labels, the uncertainty of the calibrator included."""
-        return forecast(
+        found: Forecast = forecast(
             self.scores,
             labels,
             self.metric,
@@ -132,13 +133,15 @@ class Asked:
             logits=self.logits,
             calibrator=self.calibrator,
         )
+        return found
 
     def expected(self, labels: Any, forecast_: Forecast) -> float:
         """The expected score of labels if the calibrator's map were certain."""
         if self.calibrator is None:
             return forecast_.mean
         p = self.shaped(self.probabilities)
-        return forecast(p, labels, self.metric, **self.grouping).mean
+        found: Forecast = forecast(p, labels, self.metric, **self.grouping)
+        return found.mean
 
     def shaped(self, values: Floats | Booleans) -> Any:
         """One value for each score, in the shape of the input."""

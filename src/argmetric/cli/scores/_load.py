@@ -131,7 +131,8 @@ class ScoreBatch:
         from argmetric import decide
 
         how = {**self.grouping, **self.compared, **options}
-        return decide(self.checked, self.metric, **how)
+        found: Decision = decide(self.checked, self.metric, **how)
+        return found
 
     def forecast(
         self, labels: npt.NDArray[Any], coverage: float, **options: Any
@@ -140,7 +141,8 @@ class ScoreBatch:
         from argmetric import forecast
 
         how = {**self.grouping, **self.compared, **options}
-        return forecast(self.checked, labels, self.metric, coverage, **how)
+        found: Forecast = forecast(self.checked, labels, self.metric, coverage, **how)
+        return found
 
     def real_score(self, decision: npt.NDArray[Any]) -> float | None:
         """Return the score of a decision against the labels, None without labels."""

@@ -1,0 +1,324 @@
+"""The labels of the highest expected metric, one class for every row.
+
+All metrics but functions of one's own depend on the sums h, k and μ of the classes:
+a climb over single rows finds the best labels for nearly all batches, and never ends
+below the most probable classes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from argmetric._input.types import Floats, Integers
+from argmetric.metrics import (
+    ClassAgreement,
+    ClassCorrelation,
+    ClassFunction,
+    ClassGain,
+    ClassGMean,
+    ClassMetric,
+    ClassRatio,
+)
+
+EXACT_ROWS = 1000  # groups up to this size are decided by exact expectations
+EXACT_MEAN = 100.0  # expected denominators above this need no exact expectation
+PRESENCE_NODES = 24  # exact for up to 48 classes
+NODES = 8  # of the quadrature: error below 1e-7
+ROUNDS = 20  # most rounds for the worth of absent classes, and of a ratio
+LEAST_RISE = 1e-12  # of the value of labels: less is rounding
+SEARCHES = 4  # rounds of such starts, each around the best labels so far
+SEARCHED_CELLS = 20_000  # batches up to this size are searched from several starts
+RARE_MOVES = 1e-5  # share of moved rows at which a climb stops
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Class probabilities, rows of a group side by side, and limits of every class."""
+
+    p: Floats
+    starts: Integers
+    most: Floats
+    floor: Floats  # least Σ p of the rows given the class
+
+    @property
+    def n_groups(self) -> int:
+        return self.starts.size - 1
+
+    @property
+    def sizes(self) -> Floats:
+        return np.diff(self.starts).astype(np.float64)
+
+    @property
+    def limited(self) -> bool:
+        return bool(np.isfinite(self.most).any() or np.isfinite(self.floor).any())
+
+
+class Sums(NamedTuple):
+    """Of every group and class: Σ p, Π (1-p), Σ p over its own rows, their number."""
+
+    mu: Floats
+    none: Floats
+    h: Floats
+    k: Floats
+
+
+def sums_of(rows: Rows, labels: Integers) -> Sums:
+    from argmetric._classes.kernels import climb
+
+    shape = rows.n_groups, rows.p.shape[1]
+    sums = Sums(*(np.empty(shape) for _ in range(4)))
+    climb.sums_of(rows.p, rows.starts, labels, *sums)
+    return sums
+
+
+@lru_cache(maxsize=1)
+def nodes() -> tuple[Floats, Floats]:
+    """Places x and weights w·e^x of Gauss and Laguerre."""
+    x, w = np.polynomial.laguerre.laggauss(NODES)
+    return x, w * np.exp(x)
+
+
+def most_probable(p: Floats) -> Integers:
+    return np.asarray(p.argmax(axis=1), dtype=np.int64)
+
+
+def decide_rows(
+    rows: Rows, metric: ClassMetric, start: Integers | None = None
+) -> Integers:
+    """The best labels found, as numbers of columns.
+
+    Parameters
+    ----------
+    rows : Rows
+        Probabilities, groups and limits.
+    metric : ClassMetric
+        What is maximised, in every group by itself.
+    start : ndarray, optional
+        Labels within the limits to begin with; by default the most probable classes.
+    """
+    if isinstance(metric, ClassFunction):
+        from argmetric._classes._own import decide_own
+
+        return decide_own(rows, metric)
+    if isinstance(metric, ClassAgreement):
+        return _decide_agreement(rows, metric)
+    if isinstance(metric, ClassGain):
+        gains = rows.p if metric.matrix is None else rows.p @ metric.matrix
+        if start is None:
+            return most_probable(gains)
+        least = gains.min(initial=0.0)
+        of_gains = replace(rows, p=gains - least)
+        labels = start.copy()
+        _climb_rows(of_gains, ClassRatio("gain", a=1.0), labels, None)
+        return labels
+    begin = most_probable(rows.p) if start is None else start
+    if start is None and isinstance(metric, ClassGMean):
+        begin = _by_share(rows)
+    if not isinstance(metric, ClassRatio):
+        labels = begin.copy()
+        _climb_rows(rows, metric, labels, None)
+        return labels
+    return _decide_ratio(rows, metric, begin, other=start is None)
+
+
+def _by_share(rows: Rows) -> Integers:
+    """The class whose probability stands out most from its share in the group."""
+    mu = np.add.reduceat(rows.p, rows.starts[:-1], axis=0) if rows.n_groups else rows.p
+    group = np.repeat(np.arange(rows.n_groups), np.diff(rows.starts))
+    return most_probable(rows.p / np.maximum(mu, 1e-300)[group])
+
+
+def _decide_ratio(
+    rows: Rows, metric: ClassRatio, begin: Integers, *, other: bool
+) -> Integers:
+    """Climb from the most probable classes; small batches from other places too."""
+    best = begin.copy()
+    value = _climb_worth(rows, metric, best)
+    small = rows.p.size <= SEARCHED_CELLS
+    if not other or not (small or rows.sizes.max(initial=0.0) <= EXACT_ROWS):
+        return best
+    begun = [_by_share(rows)]
+    for _ in range(SEARCHES):
+        rose = False
+        for again in begun:
+            found = _climb_worth(rows, metric, again)
+            better = found > value + LEAST_RISE
+            rose |= bool(better.any())
+            value = np.where(better, found, value)
+            best = np.where(np.repeat(better, np.diff(rows.starts)), again, best)
+        if not small or (not rose and len(begun) > 1):
+            break
+        begun = list(_other_starts(rows, best))
+    return best
+
+
+def _other_starts(rows: Rows, labels: Integers) -> Iterator[Integers]:
+    """Labels without one of the classes, and with its likeliest row given to it."""
+    places = np.arange(labels.size)
+    for c in range(rows.p.shape[1]):
+        others = rows.p.copy()
+        others[:, c] = -1.0
+        yield np.where(labels == c, most_probable(others), labels)
+        likeliest = np.maximum.reduceat(rows.p[:, c], rows.starts[:-1])
+        group = np.repeat(np.arange(rows.n_groups), np.diff(rows.starts))
+        top = rows.p[:, c] == likeliest[group]
+        yield np.where(top, c, labels)[places]
+
+
+def _climb_worth(rows: Rows, metric: ClassRatio, labels: Integers) -> Floats:
+    """Climb in place; where absent classes are left out, until their worth settles.
+
+    Leaving a class out is as good as counting it the mean of the others, so that the
+    climb counts it the value that the labels have by now. Returns the values.
+    """
+    worth = np.full(rows.n_groups, metric.zero_division)
+    if not math.isnan(metric.zero_division) or metric.needs_truth or metric.by_support:
+        _climb_rows(rows, metric, labels, np.nan_to_num(worth))
+        return group_values(rows, metric, labels).mean
+    value = group_values(rows, metric, labels).mean
+    for _ in range(ROUNDS):
+        tried = labels.copy()
+        _climb_rows(rows, metric, tried, np.nan_to_num(value))
+        found = group_values(rows, metric, tried).mean
+        better = found > value + LEAST_RISE
+        if not better.any():
+            break
+        labels[:] = np.where(np.repeat(better, np.diff(rows.starts)), tried, labels)
+        value = np.where(better, found, value)
+    return value
+
+
+class GroupValues(NamedTuple):
+    """Expected metric of every group: the sum of shares times values of its classes."""
+
+    mean: Floats
+    per_class: Floats
+    shares: Floats
+
+
+def exact_form(metric: ClassRatio) -> bool:
+    """Whether the expectation has an integral: b_tp = 0, or Jaccard."""
+    jaccard = metric.b_tp == -1.0 and metric.b_k == metric.b_t == 1.0
+    return (metric.b_tp == 0.0 or jaccard) and not metric.by_support
+
+
+def group_values(rows: Rows, metric: ClassRatio, labels: Integers) -> GroupValues:
+    """Expected metric of the labels: exact where a class is small, else of the sums.
+
+    A mean that leaves classes out takes their presence as independent: its error is
+    below 0.003 from 20 rows on (`benchmarks/classes.py`).
+    """
+    sums = sums_of(rows, labels)
+    mu, none, h, k = sums
+    seen = 1.0 - none  # probability that the class has a true row
+    if metric.needs_truth:
+        per_class = metric.a * h * seen / np.maximum(metric.b_t * mu, 1e-300)
+        below = metric.b_t * (1.0 + mu)
+    else:
+        below = metric.b_tp * h + metric.b_k * k + metric.b_t * mu
+        per_class = np.where(
+            k > 0.0, metric.a * h / np.where(below > 0, below, 1.0), 0.0
+        )
+    wanted = (below < EXACT_MEAN) | (rows.sizes[:, None] <= EXACT_ROWS)
+    if exact_form(metric) and wanted.any():
+        from argmetric._classes.kernels.exact import exact_values
+
+        exact_values(
+            rows.p, rows.starts, labels, metric.b_tp != 0.0, metric.a, metric.b_k,
+            metric.b_t, mu, wanted, *nodes(), h, k, per_class,
+        )  # fmt: skip
+    if metric.by_support:
+        share = mu / np.maximum(rows.sizes[:, None], 1.0)
+        return GroupValues((share * per_class).sum(axis=1), per_class, share)
+    absent = np.where(k > 0.0, 0.0, none)
+    if metric.needs_truth or math.isnan(metric.zero_division):
+        shares = shares_of_mean(none if metric.needs_truth else absent)
+    else:
+        per_class = per_class + metric.zero_division * absent
+        shares = np.full_like(mu, 1.0 / mu.shape[1])
+    return GroupValues((shares * per_class).sum(axis=1), per_class, shares)
+
+
+def shares_of_mean(absent: Floats) -> Floats:
+    """What the value of a class weighs in the mean over those that are there."""
+    from argmetric._classes.kernels import climb
+
+    if not absent.any():
+        return np.full_like(absent, 1.0 / absent.shape[1])
+    x, w = np.polynomial.legendre.leggauss(PRESENCE_NODES)
+    shares = np.empty_like(absent)
+    climb.shares_of_mean(absent, (x + 1.0) / 2.0, w / 2.0, shares)
+    return shares
+
+
+def _climb_rows(
+    rows: Rows, metric: ClassMetric, labels: Integers, worth: Floats | None
+) -> None:
+    """Improve labels in place; an absent class of a group counts its `worth`."""
+    from argmetric._classes.kernels import climb, exact
+
+    mu, none, h, k = sums_of(rows, labels)
+    few = int(RARE_MOVES * labels.size)
+    ones = np.ones_like(mu)
+    if isinstance(metric, ClassCorrelation | ClassGMean):
+        product = isinstance(metric, ClassGMean)
+        form = climb.PRODUCT if product else climb.CORRELATION
+        climb.climb(
+            rows.p, rows.starts, labels, form, 0.0, 0.0, ones, mu, ones, rows.most,
+            rows.floor, few, h, k,
+        )  # fmt: skip
+        return
+    assert isinstance(metric, ClassRatio)
+    empty = np.zeros_like(mu) if worth is None else worth[:, None] * none
+    small = rows.sizes.max(initial=0.0) <= EXACT_ROWS and metric.b_t > 0.0
+    if small and exact_form(metric):
+        weight = shares_of_mean(none) if metric.needs_truth else ones
+        exact.climb_exact(
+            rows.p, rows.starts, labels, metric.b_tp != 0.0, metric.a, metric.b_k,
+            metric.b_t, mu, weight, empty, rows.most, rows.floor, *nodes(), h, k,
+        )  # fmt: skip
+        return
+    above, truth = metric.a * ones, metric.b_t * mu
+    if metric.by_support:
+        above = above * mu / np.maximum(rows.sizes[:, None], 1.0)
+    if metric.needs_truth:  # tp/t, where there is a t
+        above = above * (1.0 - none) * shares_of_mean(none)
+        truth = np.maximum(truth, 1e-300)
+    if metric.b_tp == metric.b_k == metric.b_t == 0.0:  # a plain sum of gains
+        truth = ones
+    form = climb.LINEAR if metric.b_tp == 0.0 else climb.CURVED
+    climb.climb(
+        rows.p, rows.starts, labels, form, metric.b_tp, metric.b_k, above, truth, empty,
+        rows.most, rows.floor, few, h, k,
+    )  # fmt: skip
+
+
+def _decide_agreement(rows: Rows, metric: ClassAgreement) -> Integers:
+    """Dinkelbach's rounds: least seen - λ·chance disagreement, λ their ratio now."""
+    apart = metric.disagreement(rows.p.shape[1])
+    wrong = rows.p @ apart  # expected disagreement of a row with every class
+    group = np.repeat(np.arange(rows.n_groups), np.diff(rows.starts))
+    sizes = np.maximum(rows.sizes[:, None], 1.0)
+    mu = np.zeros((rows.n_groups, rows.p.shape[1]))
+    np.add.at(mu, group, rows.p)
+    chance = (mu @ apart) / sizes
+    labels = most_probable(-wrong)
+    places = np.arange(labels.size)
+    ratio = np.full(rows.n_groups, math.inf)
+    for _ in range(ROUNDS):
+        seen = np.bincount(group, wrong[places, labels], rows.n_groups)
+        by_chance = np.bincount(group, chance[group, labels], rows.n_groups)
+        found = np.where(
+            by_chance > 0.0, seen / np.where(by_chance > 0, by_chance, 1), 1
+        )
+        if not (found < ratio - 1e-13).any():
+            break
+        ratio = np.minimum(found, ratio)
+        labels = most_probable(ratio[group, None] * chance[group] - wrong)
+    return labels

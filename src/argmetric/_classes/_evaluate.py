@@ -1,0 +1,205 @@
+"""evaluate for one label per row: the actual score, with its table of counts."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from argmetric._classes._prepare import codes_of
+from argmetric._input.groups import code_groups
+from argmetric._input.labels import label_array, plain_label, refuse_missing
+from argmetric._input.types import Floats
+from argmetric._input.validation import check_length
+from argmetric._results.display import table
+from argmetric._results.pictures import drawing
+from argmetric._results.saving import plain, shown_number
+from argmetric.metrics import ClassMetric, ClassRatio, MetricLike, get_class_metric
+
+COVERAGE = 0.9
+DRAWS = 2000  # of the shares of the cells, for the interval
+WRITTEN = 12  # classes up to which counts are written into the picture
+
+
+class ActualClassScore(float):
+    """The actual score of labels of several classes: a float with its table of counts.
+
+    Attributes
+    ----------
+    metric : ClassMetric
+        What was computed, with its convention for absent classes.
+    classes : tuple
+        The classes, in the order of the table.
+    confusion : ndarray
+        Rows by true class (rows) and label (columns).
+    n_groups : int or None
+        Number of groups that the score is the mean over.
+    coverage : float
+        Of `interval`: 0.9.
+    """
+
+    metric: ClassMetric
+    classes: tuple[Any, ...]
+    confusion: Floats
+    n_groups: int | None
+    coverage: float = COVERAGE
+    _group_scores: Floats | None
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return int(self.confusion.sum())
+
+    @property
+    def per_class(self) -> Floats | None:
+        """Value of each class, nan if left out; None where there is no mean."""
+        if not isinstance(self.metric, ClassRatio):
+            return None
+        tp = np.diagonal(self.confusion)
+        return self.metric.values(
+            tp, self.confusion.sum(axis=0), self.confusion.sum(axis=1)
+        )
+
+    @cached_property
+    def interval(self) -> tuple[float, float] | None:
+        """The range in which the score on many more such rows would lie.
+
+        The shares of the cells are drawn from their posterior, Dirichlet(count +
+        1/C²), and the middle 90 % of the scores is kept. For groups it is the mean ±
+        1.645 standard errors; None for a single group.
+        """
+        tail = (1.0 - self.coverage) / 2.0
+        if self._group_scores is not None:
+            count = self._group_scores.size
+            if count < 2:
+                return None
+            error = 1.645 * float(self._group_scores.std(ddof=1)) / count**0.5
+            return float(self) - error, float(self) + error
+        rng = np.random.default_rng(0)
+        cells = self.confusion.ravel() + 1.0 / self.confusion.size
+        drawn = rng.dirichlet(cells, DRAWS).reshape(DRAWS, *self.confusion.shape)
+        scores = self.metric.score(drawn * self.n)
+        low, high = np.nanquantile(scores, (tail, 1.0 - tail)).tolist()
+        return min(low, float(self)), max(high, float(self))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Score, table and interval as plain values, for JSON."""
+        interval = self.interval
+        return {
+            "metric": self.metric.name,
+            "zero_division": shown_number(self.metric.zero_division),
+            "convention": self.metric.convention,
+            "score": shown_number(float(self)),
+            "interval": None if interval is None else list(interval),
+            "coverage": self.coverage,
+            "classes": plain(self.classes, "a class"),
+            "confusion": self.confusion.tolist(),
+            "n": self.n,
+            "n_groups": self.n_groups,
+        }
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw the confusion matrix, shaded by share of the true class.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        count = len(self.classes)
+        side = min(2.4 + 0.45 * count, 9.0)
+        words = {"xlabel": "Predicted", "ylabel": "Actual", "title": self._title()}
+        with drawing(ax, (side, side), **words) as ax:
+            draw_confusion(ax, self.confusion, [str(one) for one in self.classes])
+        return ax
+
+    def _title(self) -> str:
+        return f"Actual {self.metric.name}: {float(self):.3f}"
+
+    def _repr_html_(self) -> str:
+        interval, lines = self.interval, []
+        if interval is not None:
+            text = f"{interval[0]:.3f} to {interval[1]:.3f}"
+            lines.append((f"{self.coverage:.0%} interval", text))
+        lines.append(("rows", f"{self.n:,}"))
+        values = self.per_class
+        if values is not None:
+            named = zip(self.classes[:WRITTEN], values, strict=False)
+            lines += [(str(name), f"{value:.3f}") for name, value in named]
+        return table(self._title(), lines)
+
+
+def draw_confusion(ax: Any, counts: Floats, names: list[str]) -> None:
+    """Draw a table of counts, true classes from top to bottom."""
+    share = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1e-300)
+    ax.imshow(share, cmap="Blues", vmin=0, vmax=1)
+    places = range(len(names))
+    ax.set_xticks(places, names, rotation=45, ha="right")
+    ax.set_yticks(places, names)
+    if len(names) > WRITTEN:
+        return
+    for (truth, said), count in np.ndenumerate(counts):
+        colour = "wk"[int(share[truth, said] <= 0.5)]
+        ax.text(said, truth, f"{count:,.0f}", ha="center", va="center", color=colour)
+
+
+def evaluate_classes(
+    y_true: Any,
+    y_pred: Any,
+    metric: MetricLike,
+    *,
+    classes: Any = None,
+    groups: Any = None,
+    average: Any = None,
+    zero_division: float | None = None,
+    cost: Any = None,
+) -> ActualClassScore:
+    """Score labels; parameters as for `evaluate` with `one_label=True`."""
+    truth = label_array(y_true, "y_true")
+    said = label_array(y_pred, "y_pred")
+    check_length(said, "y_pred", truth.size, "y_true")
+    if truth.size == 0:
+        raise ValueError("y_true has no rows: there is nothing to score")
+    if classes is None:
+        for one, name in ((truth, "y_true"), (said, "y_pred")):
+            refuse_missing(one, name)
+        found = {
+            *map(plain_label, np.unique(truth)),
+            *map(plain_label, np.unique(said)),
+        }
+        names = tuple(sorted(found))
+    else:
+        names = tuple(map(plain_label, label_array(classes, "classes")))
+    of_metric = get_class_metric(
+        metric,
+        average=average,
+        zero_division=zero_division,
+        cost=cost,
+        n_classes=len(names),
+    )
+    true = codes_of(truth, names, truth.size, "y_true")
+    predicted = codes_of(said, names, truth.size, "y_pred")
+    count = len(names)
+    cell = true * count + predicted
+    total = np.bincount(cell, minlength=count * count).reshape(count, count)
+    scores, n_groups = None, None
+    if groups is None:
+        value = float(of_metric.score(total.astype(np.float64)))
+    else:
+        coded = code_groups(groups, truth.size)
+        cells = coded.codes * (count * count) + cell
+        tables = np.bincount(cells, minlength=coded.count * count * count)
+        values = of_metric.score(tables.reshape(-1, count, count).astype(np.float64))
+        scores = values[~np.isnan(values)]
+        n_groups = int(scores.size)
+        value = float(scores.mean()) if n_groups else float("nan")
+    result = ActualClassScore(value)
+    result.metric, result.classes = of_metric, names
+    result.confusion = total.astype(np.float64)
+    result.n_groups, result._group_scores = n_groups, scores
+    return result

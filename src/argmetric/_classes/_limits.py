@@ -1,0 +1,130 @@
+"""Budgets and floors of the classes, and labels that keep them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from argmetric._classes._climb import Rows, most_probable, sums_of
+from argmetric._input.arguments import shown
+from argmetric._input.label_words import listed
+from argmetric._input.labels import plain_label
+from argmetric._input.types import Floats, Integers
+
+ROUNDS = 10  # in which rows are moved until all limits are kept
+
+
+def of_each_class(
+    value: Any, classes: tuple[Any, ...], name: str, otherwise: float
+) -> Floats:
+    """One number per class: from a number, a sequence, or a dict by class.
+
+    Parameters
+    ----------
+    value : number, sequence, mapping or None
+        What the user gave.
+    classes : tuple
+        The class of each column.
+    name : str
+        What messages call it.
+    otherwise : float
+        For classes that are not named.
+    """
+    count = len(classes)
+    if value is None:
+        return np.full(count, otherwise)
+    if isinstance(value, Mapping):
+        found = np.full(count, otherwise)
+        place = {one: i for i, one in enumerate(classes)}
+        for key, one in value.items():
+            label = plain_label(key)
+            if label not in place:
+                raise ValueError(
+                    f"{name} names the class {shown(label)}, which is not among "
+                    f"{listed(classes)}"
+                )
+            found[place[label]] = _number(one, name)
+        return found
+    if np.ndim(value) == 0:
+        return np.full(count, _number(value, name))
+    if len(value) != count:
+        raise ValueError(
+            f"{name} must have one value for each of the {count} classes, not "
+            f"{len(value)}"
+        )
+    return np.array([_number(one, name) for one in value])
+
+
+def _number(value: Any, name: str) -> float:
+    try:
+        found = float(value)
+    except (TypeError, ValueError):
+        found = np.nan
+    if not found >= 0.0:
+        raise ValueError(f"{name} must be numbers from 0 on, not {shown(value)}")
+    return found
+
+
+def with_limits(
+    rows: Rows, classes: tuple[Any, ...], max_per_class: Any, min_recall: Any
+) -> Rows:
+    """The rows with limits for every group and class."""
+    most = of_each_class(max_per_class, classes, "max_per_class", np.inf)
+    recall = of_each_class(min_recall, classes, "min_recall", 0.0)
+    if (recall > 1.0).any():
+        raise ValueError(f"min_recall must lie from 0 to 1, not at {recall.max():g}")
+    shape = rows.n_groups, len(classes)
+    floor = np.full(shape, -np.inf)
+    if recall.any():
+        mu = sums_of(rows, most_probable(rows.p)).mu
+        floor = np.where(recall > 0.0, recall * mu * (1.0 - 1e-12), -np.inf)
+    return replace(rows, most=np.broadcast_to(most, shape).copy(), floor=floor)
+
+
+def labels_within(rows: Rows, classes: tuple[Any, ...]) -> Integers:
+    """The most probable classes, changed until all limits are kept.
+
+    Rows leave a class that is too full where that costs the least probability, and
+    join a class below its floor likewise.
+    """
+    from argmetric._classes.kernels.limits import pull_rows, push_rows
+
+    if rows.most.sum(axis=1).min(initial=np.inf) < rows.sizes.max(initial=0.0):
+        short = int(np.argmax(rows.sizes - rows.most.sum(axis=1)))
+        raise ValueError(
+            f"max_per_class leaves room for {rows.most[short].sum():g} rows, but there "
+            f"are {rows.sizes[short]:g}: raise it"
+        )
+    labels = most_probable(rows.p)
+    group = np.repeat(np.arange(rows.n_groups), np.diff(rows.starts))
+    places = np.arange(labels.size)
+    for _ in range(ROUNDS):
+        _, _, h, k = sums_of(rows, labels)
+        full = np.flatnonzero((k > rows.most).any(axis=0))
+        low = np.flatnonzero((h < rows.floor).any(axis=0))
+        if not full.size and not low.size:
+            return labels
+        for c in full:
+            others = rows.p.copy()
+            others[:, c] = -1.0
+            margin = rows.p[:, c] - others.max(axis=1)
+            order = np.lexsort((margin, group))
+            push_rows(
+                rows.p, rows.starts, order, labels, c, rows.most, rows.floor, h, k
+            )
+        for c in low:
+            margin = rows.p[places, labels] - rows.p[:, c]
+            order = np.lexsort((margin, group))
+            pull_rows(
+                rows.p, rows.starts, order, labels, c, rows.most, rows.floor, h, k
+            )
+    mu, _, h, k = sums_of(rows, labels)
+    g, c = np.argwhere((k > rows.most) | (h < rows.floor))[0]
+    raise ValueError(
+        f"the limits cannot be kept together: class {shown(classes[c])} is left with "
+        f"{k[g, c]:g} rows and an expected recall of {h[g, c] / mu[g, c]:.3g}; lower "
+        "min_recall or raise max_per_class"
+    )

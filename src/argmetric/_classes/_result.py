@@ -1,0 +1,260 @@
+"""What `decide` gives back for one label per row."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from argmetric._classes._own import expected_table
+from argmetric._classes._prepare import ClassBatch
+from argmetric._classes._values import rule_of
+from argmetric._input.types import AnyArray, Floats, Integers
+from argmetric._results.display import Lines, Result, as_frame, metric_title
+from argmetric._results.pictures import bars_size, drawing
+from argmetric._results.saving import plain, shown_number
+from argmetric.metrics import ClassMetric
+
+SHOWN = 8  # classes in the printed form
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class ClassDecision(Result):
+    """One class for every row, and the expected score of these labels.
+
+    Attributes
+    ----------
+    labels : array-like
+        The class of each row, in the user's names and in the kind of the input.
+    codes : ndarray
+        The column of each label.
+    classes : tuple
+        The class of each column.
+    expected : float
+        Expected metric of these labels; the mean over groups where there are some.
+    is_exact : bool
+        Whether `expected` is the expectation itself (means over classes, accuracy,
+        costs) or the metric of the expected counts (G-mean, kappa, MCC, functions).
+    most_probable : float
+        Expected metric of the most probable class of every row.
+    upper_bound : float
+        No labels have a higher expected metric; nan without `certificate=True`, or
+        where no bound is known.
+    metric : ClassMetric
+        What was maximised, with its convention for absent classes.
+    counts : ndarray
+        Rows that are given each class.
+    expected_counts : ndarray
+        Expected number of true rows of each class.
+    per_class, per_class_most_probable : ndarray or None
+        Expected value of each class under both labellings, where the metric is a mean
+        over classes: the mean over groups where there are some.
+    n : int
+        Number of rows.
+    group_ids, group_expected : ndarray or None
+        Name and expected metric of every group.
+    notes : tuple of str
+        Remarks on the decision.
+
+    Examples
+    --------
+    >>> import argmetric as am
+    >>> p = [[.6, .3, .1], [.5, .2, .3], [.7, .2, .1], [.5, .45, .05]]
+    >>> d = am.decide(p, "f1", classes=["a", "b", "c"])
+    >>> d.labels
+    array(['a', 'c', 'a', 'b'], dtype='<U1')
+    >>> round(d.expected, 3), round(d.most_probable, 3)
+    (0.457, 0.34)
+    """
+
+    labels: Any
+    codes: Integers
+    classes: tuple[Any, ...]
+    expected: float
+    is_exact: bool
+    most_probable: float
+    upper_bound: float
+    metric: ClassMetric
+    counts: Integers
+    expected_counts: Floats
+    per_class: Floats | None
+    per_class_most_probable: Floats | None
+    n: int
+    group_ids: AnyArray | None = None
+    group_expected: Floats | None = None
+    notes: tuple[str, ...] = ()
+    _batch: ClassBatch | None = field(default=None, repr=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickle what is known by now; a forecast needs the probabilities again."""
+        return self.__dict__ | {"_batch": None, "rule": self.rule}
+
+    @property
+    def gap(self) -> float:
+        """The most that the search may have missed: `upper_bound` minus `expected`."""
+        return max(self.upper_bound - self.expected, 0.0)
+
+    @cached_property
+    def rule(self) -> Any:
+        """A rule for rows outside of this batch: the largest weight·p + offset.
+
+        Its weights and offsets are the slopes of the metric at this decision. It gives
+        nearly the same labels on these rows. None for cost matrices, quadratic kappa
+        and functions, whose decisions are no such rule.
+        """
+        batch = self._batch
+        if batch is None:
+            return None
+        found = rule_of(batch.rows(), self.metric, batch.grouped(self.codes))
+        if found is None:
+            return None
+        from argmetric._tune._multiclass import MultiClassRule
+
+        scale = float(found.weights.mean())
+        return MultiClassRule(
+            classes=self.classes,
+            weights=found.weights / scale,
+            offsets=found.offsets / scale,
+            metric=self.metric,
+            n=self.n,
+            calibrator=batch.calibrator,
+            notes=("weights and offsets of a decision without labels",),
+        )
+
+    @property
+    def expected_confusion(self) -> Floats:
+        """Expected counts by true class (rows) and label (columns)."""
+        if self._batch is None:
+            raise ValueError("a decision that was pickled has no probabilities")
+        return expected_table(self._batch.p, self.codes)
+
+    def forecast(
+        self, coverage: float = 0.9, *, known: Any = None, random_state: int = 0
+    ) -> Any:
+        """Forecast the score of these labels, with an interval.
+
+        Parameters
+        ----------
+        coverage : float, default=0.9
+            Probability that the interval contains the score.
+        known : array-like, optional
+            True classes that have arrived already; nan or None for the others.
+        random_state : int, default=0
+            Seed of the drawn labels.
+
+        Returns
+        -------
+        ClassForecast
+        """
+        from argmetric._classes._forecast import forecast_batch
+
+        if self._batch is None:
+            raise ValueError(
+                "a decision that was pickled has no forecast: it needs p again, as "
+                "argmetric.forecast(p, labels, one_label=True) takes it"
+            )
+        return forecast_batch(
+            self._batch, self.codes, self.metric, coverage, known, random_state
+        )
+
+    def _title(self) -> str:
+        return f"ClassDecision({self.n:,} rows, {len(self.classes)} classes)"
+
+    def _lines(self) -> Lines:
+        told = self.metric.convention
+        lines = [("metric", self.metric.name + (f"; {told}" if told else ""))]
+        if self.group_ids is not None:
+            lines.append(("mean over", f"{self.group_ids.size:,} groups"))
+        how = "" if self.is_exact else " (of the expected counts)"
+        lines.append(("expected", f"{self.expected:.4f}{how}"))
+        lines.append(("most probable", f"{self.most_probable:.4f}"))
+        if not math.isnan(self.upper_bound):
+            text = f"{self.upper_bound:.4f}: no labels are expected to score more"
+            lines.append(("upper bound", text))
+        for c in range(min(len(self.classes), SHOWN)):
+            text = f"{self.counts[c]:,} rows, {self.expected_counts[c]:.1f} expected"
+            if self.per_class is not None:
+                text += f", {self.per_class[c]:.3f}"
+            lines.append((str(self.classes[c]), text))
+        if len(self.classes) > SHOWN:
+            lines.append(("...", f"{len(self.classes) - SHOWN} more classes"))
+        return lines
+
+    def _notes(self) -> tuple[str, ...]:
+        return self.notes
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything but the labels, for JSON."""
+        return {
+            "metric": self.metric.name,
+            "zero_division": shown_number(self.metric.zero_division),
+            "convention": self.metric.convention,
+            "n": self.n,
+            "n_groups": None if self.group_ids is None else int(self.group_ids.size),
+            "classes": plain(self.classes, "a class"),
+            "expected": shown_number(self.expected),
+            "is_exact": self.is_exact,
+            "most_probable": shown_number(self.most_probable),
+            "upper_bound": shown_number(self.upper_bound),
+            "counts": self.counts.tolist(),
+            "expected_counts": self.expected_counts.tolist(),
+            "per_class": None if self.per_class is None else plain(self.per_class),
+            "notes": list(self.notes),
+        }
+
+    def to_frame(self, backend: str = "pandas") -> Any:
+        """Classes as rows: rows given, rows expected, expected value.
+
+        Parameters
+        ----------
+        backend : {"pandas", "polars", "pyarrow"}, default="pandas"
+            Library of the frame.
+        """
+        columns = {
+            "class": np.array(self.classes),
+            "count": self.counts,
+            "expected_count": self.expected_counts,
+        }
+        if self.per_class is not None:
+            columns["expected"] = self.per_class
+            assert self.per_class_most_probable is not None
+            columns["most_probable"] = self.per_class_most_probable
+        return as_frame(columns, backend)
+
+    def plot(self, ax: Any = None) -> Any:
+        """Draw what each class is expected to score, and with the most probable class.
+
+        Where the metric is no mean over classes, draw how many rows each class gets.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes, optional
+            Where to draw; by default a new figure.
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        means = self.per_class is not None
+        first = self.per_class if self.per_class is not None else self.counts
+        second = (
+            self.per_class_most_probable
+            if self.per_class_most_probable is not None
+            else self.expected_counts
+        )
+        names = ("decided", "most probable class") if means else ("decided", "expected")
+        what = metric_title(self.metric.name.rpartition(" ")[2])
+        label = f"Expected {what}" if means else "Rows"
+        title = f"Expected {self.metric.name}: {self.expected:.3f}"
+        size = bars_size(len(self.classes) * 2)
+        with drawing(ax, size, xlabel=label, title=title) as ax:
+            places = np.arange(len(self.classes))
+            ax.barh(places - 0.2, first, 0.4, color="C0", label=names[0])
+            ax.barh(places + 0.2, second, 0.4, color="C7", label=names[1])
+            ax.set_yticks(places, [str(one) for one in self.classes])
+            ax.invert_yaxis()
+            ax.legend()
+        return ax

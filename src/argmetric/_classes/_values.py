@@ -1,0 +1,112 @@
+"""The expected metric of labels, and what one more row of a class would bring."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from argmetric._classes._climb import Rows, group_values, sums_of
+from argmetric._classes._own import expected_table
+from argmetric._input.types import Floats, Integers
+from argmetric.metrics import (
+    ClassAgreement,
+    ClassCorrelation,
+    ClassGain,
+    ClassGMean,
+    ClassMetric,
+    ClassRatio,
+)
+
+
+class Expected(NamedTuple):
+    """Expected metric of every group, and of every class where it is a mean of these.
+
+    `exact` is False where it is the metric of the expected counts.
+    """
+
+    groups: Floats
+    per_class: Floats | None
+    exact: bool
+
+
+def expected_metric(rows: Rows, metric: ClassMetric, labels: Integers) -> Expected:
+    """What the labels are expected to score, group by group."""
+    if isinstance(metric, ClassRatio):
+        found = group_values(rows, metric, labels)
+        exact = metric.b_tp in (0.0, -1.0) and not metric.by_support
+        return Expected(found.mean, found.per_class, exact)
+    group = np.repeat(np.arange(rows.n_groups), np.diff(rows.starts))
+    places = np.arange(labels.size)
+    if isinstance(metric, ClassGain):
+        gains = rows.p if metric.matrix is None else rows.p @ metric.matrix
+        total = np.bincount(group, gains[places, labels], rows.n_groups)
+        return Expected(total / rows.sizes, None, True)
+    if isinstance(metric, ClassAgreement):
+        apart = metric.disagreement(rows.p.shape[1])
+        mu, _, _, k = sums_of(rows, labels)
+        wrong = (rows.p @ apart)[places, labels]
+        seen = np.bincount(group, wrong, rows.n_groups)
+        chance = np.einsum("ga,ab,gb->g", mu, apart, k) / rows.sizes
+        safe = np.where(chance > 0.0, chance, 1.0)
+        return Expected(np.where(chance > 0.0, 1.0 - seen / safe, 0.0), None, False)
+    mu, _, h, k = sums_of(rows, labels)
+    if isinstance(metric, ClassGMean):
+        there = mu > 0.0
+        with np.errstate(divide="ignore"):
+            logs = np.log(np.where(there, h / np.where(there, mu, 1.0), 1.0))
+        return Expected(np.exp(logs.sum(axis=1) / there.sum(axis=1)), None, False)
+    if isinstance(metric, ClassCorrelation):
+        n = rows.sizes
+        spread = (n * n - (k * k).sum(axis=1)) * (n * n - (mu * mu).sum(axis=1))
+        above = n * h.sum(axis=1) - (mu * k).sum(axis=1)
+        safe = np.sqrt(np.where(spread > 0.0, spread, 1.0))
+        return Expected(np.where(spread > 0.0, above / safe, 0.0), None, False)
+    pairs = zip(rows.starts[:-1], rows.starts[1:], strict=True)
+    values = [
+        float(metric.score(expected_table(rows.p[a:b], labels[a:b]))) for a, b in pairs
+    ]
+    return Expected(np.array(values), None, False)
+
+
+class RowRule(NamedTuple):
+    """The class with the largest weight·p + offset: what the decision amounts to."""
+
+    weights: Floats
+    offsets: Floats
+
+
+def rule_of(rows: Rows, metric: ClassMetric, labels: Integers) -> RowRule | None:
+    """The slopes of the metric in h and k at the decision, all rows pooled.
+
+    None where a row needs more than one probability of a class: cost matrices,
+    quadratic kappa and functions.
+    """
+    pooled = Rows(rows.p, np.array([0, labels.size]), rows.most[:1], rows.floor[:1])
+    mu, none, h, k = (one[0] for one in sums_of(pooled, labels))
+    n, count = float(labels.size), mu.size
+    if isinstance(metric, ClassGain) and metric.matrix is None:
+        return RowRule(np.ones(count), np.zeros(count))
+    if isinstance(metric, ClassAgreement) and not metric.quadratic:
+        value = expected_metric(pooled, metric, labels).groups[0]
+        return RowRule(np.ones(count), -(1.0 - value) * mu / n)
+    if isinstance(metric, ClassGMean):
+        return RowRule(1.0 / np.maximum(h, 1e-12), np.zeros(count))
+    if isinstance(metric, ClassCorrelation):
+        value = expected_metric(pooled, metric, labels).groups[0]
+        free = n * n - (k * k).sum()
+        spread = math.sqrt(max(free * (n * n - (mu * mu).sum()), 1e-300))
+        return RowRule(np.full(count, n / spread), value * k / free - mu / spread)
+    if not isinstance(metric, ClassRatio):
+        return None
+    share = np.ones(count)
+    if metric.by_support:
+        share = mu / n
+    elif metric.needs_truth:
+        share = group_values(pooled, metric, labels).shares[0] * (1.0 - none)
+    rows_of = np.maximum(k, 1.0) if metric.b_k else k
+    below = metric.b_tp * h + metric.b_k * rows_of + metric.b_t * mu
+    below = np.maximum(below, 1e-12)
+    weights = share * metric.a * (below - metric.b_tp * h) / below**2
+    return RowRule(weights, -share * metric.a * metric.b_k * h / below**2)

@@ -1,0 +1,361 @@
+"""Metrics of one label per row: functions of a confusion matrix of several classes.
+
+A table holds counts by true class (rows) and predicted class (columns). Of class c,
+tp_c is on the diagonal, k_c is the column sum, t_c the row sum, n the sum of all.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from argmetric._input.arguments import shown
+from argmetric._input.types import Floats
+from argmetric.metrics._base import CustomMetric, Metric
+from argmetric.metrics._counts import MCC, Kappa
+from argmetric.metrics._fractional import (
+    Accuracy,
+    FBeta,
+    Jaccard,
+    Precision,
+    Tversky,
+)
+from argmetric.metrics._names import MetricLike, MissingFunction, get_metric
+from argmetric.metrics._rates import BalancedAccuracy, GMean, Recall
+
+ClassAverage = Literal["macro", "weighted"]
+ABSENT = {0.0: "counts 0", 1.0: "counts 1"}
+
+
+@dataclass(frozen=True)
+class ClassMetric:
+    """A score of a confusion matrix of several classes; greater is better.
+
+    Attributes
+    ----------
+    name : str
+        What results call it, such as "macro f1".
+    zero_division : float
+        What a class counts that is neither true nor predicted in any row: 0, 1, or nan
+        where it is left out of the mean.
+    """
+
+    name: str
+    zero_division: float = math.nan
+
+    greater_is_better: ClassVar[bool] = True
+
+    def score(self, table: Floats) -> Floats:
+        """Score of a table, or of a stack of tables."""
+        raise NotImplementedError
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """The least and the greatest value."""
+        return 0.0, 1.0
+
+    @property
+    def convention(self) -> str:
+        """What absent classes count, in words; empty where it does not matter."""
+        return ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The class and its parameters, for JSON; of a function, the name alone."""
+        from argmetric._results.saving import plain
+
+        own = {one.name: getattr(self, one.name) for one in fields(self)}
+        own.pop("function", None)
+        return {"class": type(self).__name__, **plain(own)}
+
+
+def _margins(table: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+    tp = np.diagonal(table, axis1=-2, axis2=-1)
+    t, k = table.sum(axis=-1), table.sum(axis=-2)
+    return tp, k, t, t.sum(axis=-1)
+
+
+def _ratio(above: Floats, below: Floats, otherwise: Any) -> Floats:
+    """Above over below, and `otherwise` where below is 0."""
+    safe = np.where(below > 0.0, below, 1.0)
+    return np.where(below > 0.0, above / safe, otherwise)
+
+
+@dataclass(frozen=True)
+class ClassRatio(ClassMetric):
+    """Mean over the classes of a·tp / (b_tp·tp + b_k·k + b_t·t).
+
+    With `by_support` a class weighs as many rows as it has. Where a class is absent
+    (k = t = 0) it counts `zero_division`; any other 0/0 counts 0, except that a recall
+    (b_k = 0) leaves classes without true rows out.
+    """
+
+    a: float = 1.0
+    b_tp: float = 0.0
+    b_k: float = 0.0
+    b_t: float = 0.0
+    by_support: bool = False
+
+    @property
+    def needs_truth(self) -> bool:
+        """Whether a class without true rows has no value: recalls."""
+        return self.b_k == 0.0
+
+    def values(self, tp: Floats, k: Floats, t: Floats) -> Floats:
+        """Value of each class, nan where it is left out."""
+        below = self.b_tp * tp + self.b_k * k + self.b_t * t
+        absent = np.where(k + t > 0.0, 0.0, self.zero_division)
+        return _ratio(self.a * tp, below, math.nan if self.needs_truth else absent)
+
+    def score(self, table: Floats) -> Floats:
+        tp, k, t, _ = _margins(table)
+        values = self.values(tp, k, t)
+        weight = t if self.by_support else np.ones_like(t)
+        weight = np.where(np.isnan(values), 0.0, weight)
+        total = (np.nan_to_num(values) * weight).sum(axis=-1)
+        return _ratio(total, weight.sum(axis=-1), math.nan)
+
+    @property
+    def convention(self) -> str:
+        if self.needs_truth:
+            return "a class without true rows is left out"
+        if self.by_support:
+            return ""
+        told = ABSENT.get(self.zero_division, "is left out")
+        return f"a class that is neither true nor predicted {told}"
+
+
+@dataclass(frozen=True)
+class ClassGMean(ClassMetric):
+    """Geometric mean of the recalls of the classes that have true rows."""
+
+    def score(self, table: Floats) -> Floats:
+        tp, _, t, _ = _margins(table)
+        with np.errstate(divide="ignore"):
+            logs = np.log(_ratio(tp, t, 1.0))
+        return np.exp(_ratio(logs.sum(axis=-1), (t > 0.0).sum(axis=-1), math.nan))
+
+    @property
+    def convention(self) -> str:
+        return "a class without true rows is left out"
+
+
+@dataclass(frozen=True)
+class ClassCorrelation(ClassMetric):
+    """(n·Σ tp − Σ k·t) / √((n² − Σ k²)(n² − Σ t²)); 0 where a margin is empty."""
+
+    @property
+    def range(self) -> tuple[float, float]:
+        return -1.0, 1.0
+
+    def score(self, table: Floats) -> Floats:
+        tp, k, t, n = _margins(table)
+        spread = (n * n - (k * k).sum(axis=-1)) * (n * n - (t * t).sum(axis=-1))
+        above = n * tp.sum(axis=-1) - (k * t).sum(axis=-1)
+        return _ratio(above, np.sqrt(np.maximum(spread, 0.0)), 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class ClassAgreement(ClassMetric):
+    """Cohen's kappa 1 − Σ w_ab·M_ab / Σ w_ab·t_a·k_b/n, w_ab the disagreement.
+
+    Nominal: w = 1 off the diagonal. Quadratic, for classes in order: w = (a−b)².
+    """
+
+    quadratic: bool = False
+
+    @property
+    def range(self) -> tuple[float, float]:
+        return -1.0, 1.0
+
+    def disagreement(self, n_classes: int) -> Floats:
+        """The weights w of a true class a and a predicted class b."""
+        steps = np.arange(n_classes, dtype=np.float64)
+        apart = np.abs(steps[:, None] - steps)
+        return apart**2 if self.quadratic else (apart > 0.0).astype(np.float64)
+
+    def score(self, table: Floats) -> Floats:
+        w = self.disagreement(table.shape[-1])
+        _, k, t, n = _margins(table)
+        seen = (w * table).sum(axis=(-2, -1))
+        chance = np.einsum("...a,ab,...b->...", t, w, k) / np.maximum(n, 1.0)
+        return np.where(chance > 0.0, 1.0 - _ratio(seen, chance, 0.0), 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class ClassGain(ClassMetric):
+    """Mean gain of a row: matrix[a, b] where a is true and b predicted.
+
+    Accuracy has the identity; costs have their negative.
+    """
+
+    matrix: Floats | None = field(default=None, repr=False)
+
+    @property
+    def range(self) -> tuple[float, float]:
+        if self.matrix is None:
+            return 0.0, 1.0
+        return float(self.matrix.min()), float(self.matrix.max())
+
+    def gains(self, n_classes: int) -> Floats:
+        return np.eye(n_classes) if self.matrix is None else self.matrix
+
+    def score(self, table: Floats) -> Floats:
+        total = (self.gains(table.shape[-1]) * table).sum(axis=(-2, -1))
+        return _ratio(total, table.sum(axis=(-2, -1)), math.nan)
+
+
+@dataclass(frozen=True, eq=False)
+class ClassFunction(ClassMetric):
+    """A function of the table of counts, true classes in rows, predicted in columns."""
+
+    function: Callable[[Floats], float] = field(default=float, repr=False)
+
+    @property
+    def range(self) -> tuple[float, float]:
+        return -math.inf, math.inf
+
+    def score(self, table: Floats) -> Floats:
+        if table.ndim == 2:
+            return np.float64(self._one(table))  # type: ignore[return-value]
+        flat = table.reshape(-1, *table.shape[-2:])
+        return np.array([self._one(one) for one in flat]).reshape(table.shape[:-2])
+
+    def _one(self, table: Floats) -> float:
+        value = self.function(table)
+        try:
+            return float(value)
+        except (TypeError, ValueError):
+            raise TypeError(
+                f"the metric {self.name} must give one number for a table of counts, "
+                f"not {shown(value)}"
+            ) from None
+
+
+def class_metric_from_dict(values: dict[str, Any]) -> ClassMetric:
+    """The metric that `ClassMetric.to_dict` described."""
+    from argmetric._results.saving import restored
+
+    known = {key: restored(one) for key, one in values.items() if key != "class"}
+    kinds = {one.__name__: one for one in ClassMetric.__subclasses__()}
+    kind = values["class"]
+    if kind not in kinds:
+        raise ValueError(f"no metric of the class {kind!r} is known here")
+    if kind == "ClassFunction":
+        known["function"] = MissingFunction(str(known["name"]))
+    if known.get("matrix") is not None:
+        known["matrix"] = np.array(known["matrix"], dtype=np.float64)
+    return kinds[kind](**known)
+
+
+def get_class_metric(
+    metric: MetricLike | ClassMetric,
+    *,
+    average: Any = None,
+    zero_division: float | None = None,
+    cost: Any = None,
+    n_classes: int,
+) -> ClassMetric:
+    """The metric of one label per row that a name, an instance or a cost means.
+
+    Parameters
+    ----------
+    metric : str, Metric, ClassMetric or callable
+        "f1", "f2", "jaccard", "precision", "recall": averaged over the classes.
+        "balanced_accuracy", "gmean", "mcc", "kappa", "quadratic_kappa", "accuracy":
+        their forms for several classes. A function of the table of counts.
+    average : {"macro", "weighted"}, optional
+        For metrics that are averaged: every class weighs the same (default), or as
+        many rows as it has.
+    zero_division : {0.0, 1.0, nan}, optional
+        What an absent class counts; nan, the default, leaves it out.
+    cost : array-like of shape (classes, classes), optional
+        Cost of a true class (row) that is predicted as another (column), in place of a
+        metric.
+    n_classes : int
+        Number of classes.
+    """
+    absent = math.nan if zero_division is None else _absent(zero_division)
+    if average not in (None, "macro", "weighted"):
+        raise ValueError(
+            f"average={shown(average)}: with one label per row it is 'macro' or "
+            "'weighted'"
+        )
+    if cost is not None:
+        return ClassGain("negative cost", absent, _cost_matrix(cost, n_classes))
+    if isinstance(metric, ClassMetric):
+        return metric
+    if metric == "quadratic_kappa":
+        return ClassAgreement("quadratic kappa", absent, quadratic=True)
+    if callable(metric) and not isinstance(metric, Metric):
+        return ClassFunction(getattr(metric, "__name__", "metric"), absent, metric)
+    found = get_metric(metric)
+    if isinstance(found, CustomMetric):
+        return ClassFunction(found.name, absent, found.function)
+    of_classes = _of_classes(found, absent)
+    if of_classes is None:
+        of_classes = _averaged(found, average == "weighted", absent)
+    elif average == "weighted":
+        raise ValueError(f"{found.name} of several classes is no mean over classes")
+    return of_classes
+
+
+def _absent(value: Any) -> float:
+    found = float(value)
+    if not (found in (0.0, 1.0) or math.isnan(found)):
+        raise ValueError(f"zero_division must be 0, 1 or nan, not {shown(value)}")
+    return found
+
+
+def _cost_matrix(cost: Any, n_classes: int) -> Floats:
+    found = np.asarray(cost, dtype=np.float64)
+    if found.shape != (n_classes, n_classes) or not np.isfinite(found).all():
+        raise ValueError(
+            f"cost must be a finite matrix of {n_classes} x {n_classes}, true class by "
+            f"predicted class, not of shape {found.shape}"
+        )
+    return -found
+
+
+def _of_classes(metric: Metric, absent: float) -> ClassMetric | None:
+    """The form for several classes of a metric that has one of its own."""
+    if isinstance(metric, MCC):
+        return ClassCorrelation("mcc", absent)
+    if isinstance(metric, Kappa):
+        return ClassAgreement("kappa", absent)
+    if isinstance(metric, Accuracy):
+        return ClassGain("accuracy", absent)
+    if isinstance(metric, GMean):
+        return ClassGMean("gmean", absent)
+    if isinstance(metric, BalancedAccuracy):
+        return ClassRatio("balanced accuracy", absent, b_t=1.0)
+    return None
+
+
+def _averaged(metric: Metric, by_support: bool, absent: float) -> ClassRatio:
+    """The mean over classes of tp over a sum of tp, k and t."""
+    name = f"{'weighted' if by_support else 'macro'} {metric.name}"
+    known: dict[str, float] | None = None
+    if isinstance(metric, FBeta):
+        square = metric.beta**2
+        known = {"a": 1.0 + square, "b_k": 1.0, "b_t": square}
+    elif isinstance(metric, Jaccard):
+        known = {"b_tp": -1.0, "b_k": 1.0, "b_t": 1.0}
+    elif isinstance(metric, Tversky):
+        alpha, beta = metric.alpha, metric.beta
+        known = {"b_tp": 1.0 - alpha - beta, "b_k": alpha, "b_t": beta}
+    elif isinstance(metric, Precision):
+        known = {"b_k": 1.0}
+    elif isinstance(metric, Recall):
+        known = {"b_t": 1.0}
+    if known is None:
+        raise ValueError(
+            f"{metric.name} has no form for several classes; there are f1 (f2, ...), "
+            "jaccard, tversky, precision, recall, balanced_accuracy, gmean, mcc, "
+            "kappa, quadratic_kappa and accuracy, a cost matrix (cost=), and functions "
+            "of the table of counts"
+        )
+    return ClassRatio(name, absent, by_support=by_support, **known)

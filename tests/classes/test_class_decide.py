@@ -1,0 +1,250 @@
+"""One class per row: against all labels, all truths and the bound."""
+
+import math
+
+import numpy as np
+import pytest
+from class_oracle import best_by_enumeration, expected_by_enumeration, few_rows
+from hypothesis import given
+from hypothesis import strategies as st
+
+import argmetric as am
+from argmetric.metrics import get_class_metric
+
+CONVENTIONS = (0.0, 1.0, math.nan)
+MEANS = ("f1", "f2", "jaccard", "precision")
+
+
+@pytest.mark.parametrize("name", MEANS)
+@pytest.mark.parametrize("absent", [0.0, 1.0])
+def test_the_expected_score_is_that_of_all_truths(name, absent):
+    for seed in range(4):
+        p = few_rows(seed)
+        d = am.decide(p, name, one_label=True, zero_division=absent)
+        score = get_class_metric(name, zero_division=absent, n_classes=3).score
+        assert d.expected == pytest.approx(
+            expected_by_enumeration(p, d.codes, score), abs=1e-6
+        )
+        assert d.is_exact
+
+
+@pytest.mark.parametrize("name", ["f1", "jaccard", "balanced_accuracy"])
+def test_leaving_classes_out_is_near_the_expectation(name):
+    for seed in range(6):
+        p = few_rows(seed, n=5)
+        d = am.decide(p, name, one_label=True)
+        score = get_class_metric(name, n_classes=3).score
+        exact = expected_by_enumeration(p, d.codes, score)
+        assert d.expected == pytest.approx(exact, abs=0.05)
+
+
+@pytest.mark.parametrize("absent", [0.0, 1.0])
+def test_the_best_of_all_labels_is_found(absent):
+    score = get_class_metric("f1", zero_division=absent, n_classes=3).score
+    for seed in range(12):
+        p = few_rows(seed, n=3)
+        d = am.decide(p, "f1", one_label=True, zero_division=absent)
+        assert d.expected == pytest.approx(best_by_enumeration(p, score), abs=1e-6)
+
+
+def test_left_out_classes_cost_little_of_the_best():
+    score = get_class_metric("f1", n_classes=3).score
+    gaps = []
+    for seed in range(12):
+        p = few_rows(seed, n=3)
+        d = am.decide(p, "f1", one_label=True)
+        gaps.append(
+            best_by_enumeration(p, score) - expected_by_enumeration(p, d.codes, score)
+        )
+    assert np.mean(gaps) < 0.005
+
+
+@given(
+    seed=st.integers(0, 10**6),
+    n=st.integers(1, 30),
+    count=st.integers(2, 6),
+    name=st.sampled_from(
+        ["f1", "f0.5", "jaccard", "gmean", "balanced_accuracy", "mcc"]
+    ),
+    absent=st.sampled_from(CONVENTIONS),
+)
+def test_decisions_are_no_worse_than_the_most_probable_class(
+    seed, n, count, name, absent
+):
+    rng = np.random.default_rng(seed)
+    p = rng.dirichlet(np.full(count, 0.3), size=n)
+    if seed % 3 == 0:  # certain rows, ties and a class that no row can have
+        p = np.eye(count)[rng.integers(0, max(count - 1, 1), n)]
+    d = am.decide(p, name, one_label=True, zero_division=absent, certificate=True)
+    assert d.expected >= d.most_probable - 1e-9
+    assert d.counts.sum() == n
+    if not math.isnan(d.upper_bound):
+        assert d.expected <= d.upper_bound + 1e-9
+
+
+@pytest.mark.parametrize("absent", CONVENTIONS)
+@pytest.mark.parametrize("name", ["f1", "f2", "precision"])
+def test_no_labels_pass_the_bound(name, absent):
+    for seed in range(6):
+        p = few_rows(seed, n=4)
+        d = am.decide(p, name, one_label=True, zero_division=absent, certificate=True)
+        for labels in np.ndindex(*(3,) * 4):
+            f = am.forecast(p, labels, name, one_label=True, zero_division=absent)
+            assert f.mean <= d.upper_bound + 1e-9
+
+
+def test_the_bound_is_near_on_real_sizes():
+    rng = np.random.default_rng(0)
+    for n in (200, 3000):  # exact expectations, and the ratio of sums
+        p = rng.dirichlet(np.array([4, 2, 1, 0.5, 0.3]), size=n)
+        d = am.decide(p, "f1", one_label=True, zero_division=0.0, certificate=True)
+        assert 0.0 <= d.gap < 0.01
+
+
+def test_both_sides_of_the_exact_climb_agree(monkeypatch):
+    from argmetric._classes import _climb
+
+    rng = np.random.default_rng(3)
+    p = rng.dirichlet(np.array([4, 2, 1, 0.5, 0.3]), size=900)
+    exact = am.decide(p, "f1", one_label=True, zero_division=0.0)
+    monkeypatch.setattr(_climb, "EXACT_ROWS", 10)
+    ratio = am.decide(p, "f1", one_label=True, zero_division=0.0)
+    assert ratio.expected == pytest.approx(exact.expected, abs=5e-4)
+
+
+@pytest.mark.parametrize("name", ["kappa", "quadratic_kappa", "mcc", "gmean"])
+def test_ratios_of_counts_have_no_better_single_row(name):
+    p = few_rows(2, n=12, count=4)
+    d = am.decide(p, name, one_label=True)
+    metric = get_class_metric(name, n_classes=4)
+
+    def value(codes):
+        chosen = np.eye(4)[codes]
+        return float(metric.score(p.T @ chosen))
+
+    best = value(d.codes)
+    assert best == pytest.approx(d.expected, abs=1e-9)
+    for i in range(12):
+        for c in range(4):
+            moved = d.codes.copy()
+            moved[i] = c
+            assert value(moved) <= best + 1e-9
+
+
+def test_groups_are_decided_one_by_one():
+    rng = np.random.default_rng(1)
+    p = rng.dirichlet(np.ones(4), size=60)
+    groups = rng.integers(0, 5, 60)
+    d = am.decide(p, "f1", one_label=True, groups=groups)
+    alone = [am.decide(p[groups == g], "f1", one_label=True) for g in d.group_ids]
+    assert d.group_expected == pytest.approx([one.expected for one in alone])
+    assert d.expected == pytest.approx(np.mean([one.expected for one in alone]))
+    for g, one in zip(d.group_ids, alone, strict=True):
+        assert (d.codes[groups == g] == one.codes).all()
+
+
+def test_costs_take_the_cheapest_class_of_every_row():
+    p = few_rows(5, n=20, count=3)
+    cost = np.array([[0, 1, 10], [3, 0, 1], [1, 1, 0]])
+    d = am.decide(p, cost=cost, one_label=True)
+    assert (d.codes == (p @ cost).argmin(axis=1)).all()
+    assert d.expected == pytest.approx(-(p @ cost).min(axis=1).mean())
+
+
+def test_a_function_of_the_counts_is_climbed():
+    p = few_rows(8, n=40, count=3)
+
+    def hits(table):
+        return float(np.trace(table)) / table.sum()
+
+    d = am.decide(p, hits, one_label=True)
+    assert (d.codes == p.argmax(axis=1)).all()
+
+    def least_recall(table):
+        return float((np.diagonal(table) / np.maximum(table.sum(axis=1), 1e-9)).min())
+
+    d = am.decide(p, least_recall, one_label=True)
+    assert d.expected > d.most_probable
+
+
+def test_limits_are_kept():
+    rng = np.random.default_rng(2)
+    p = rng.dirichlet(np.array([5, 2, 1.0]), size=100)
+    d = am.decide(
+        p, classes=list("abc"), max_per_class={"a": 40}, min_recall={"c": 0.7}
+    )
+    assert (d.labels == "a").sum() <= 40
+    recall = p[d.labels == "c", 2].sum() / p[:, 2].sum()
+    assert recall >= 0.7 - 1e-9
+    free = am.decide(p, classes=list("abc"))
+    assert d.expected <= free.expected + 1e-12
+    with pytest.raises(ValueError, match="leaves room for 60 rows, but there are 100"):
+        am.decide(p, one_label=True, max_per_class=20)
+    with pytest.raises(ValueError, match="cannot be kept together"):
+        am.decide(p, one_label=True, min_recall=0.95)
+
+
+def test_the_rule_labels_new_rows_nearly_as_well():
+    rng = np.random.default_rng(4)
+    p = rng.dirichlet(np.array([4, 2, 1, 0.5]), size=2000)
+    for name in ("f1", "jaccard", "mcc", "kappa", "gmean", "balanced_accuracy"):
+        d = am.decide(p[:1000], name, one_label=True)
+        whole = am.decide(p[1000:], name, one_label=True)
+        labels = d.rule.apply(p[1000:])
+        mean = am.forecast(p[1000:], labels, name, one_label=True).mean
+        plain = am.forecast(p[1000:], p[1000:].argmax(axis=1), name, one_label=True)
+        best = am.forecast(p[1000:], whole.codes, name, one_label=True).mean
+        assert mean > plain.mean
+        assert mean > best - 0.02
+
+
+def test_the_rule_survives_a_file(tmp_path):
+    p = few_rows(1, n=30, count=3)
+    rule = am.decide(p, classes=["x", "y", "z"]).rule
+    rule.save(tmp_path / "rule.json")
+    again = am.Rule.load(tmp_path / "rule.json")
+    assert (again.apply(p) == rule.apply(p)).all()
+    assert again == rule
+
+
+def test_frames_name_the_classes():
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame(few_rows(3), columns=["cat", "dog", "eel"], index=list("wxyz"))
+    d = am.decide(frame, one_label=True)
+    assert list(d.labels.index) == list("wxyz")
+    assert set(d.labels) <= {"cat", "dog", "eel"}
+    assert list(d.to_frame()["class"]) == ["cat", "dog", "eel"]
+
+
+@pytest.mark.parametrize(
+    ("p", "options", "words"),
+    [
+        ([[0.5, 0.2]], {}, "sums to 0.7 in row 0"),
+        ([[1.0]], {}, "one class only"),
+        ([0.3, 0.7], {}, "one column per class"),
+        ([[0.5, 0.5]], {"classes": ["a"]}, "classes must name the 2 columns"),
+        ([[0.5, 0.5]], {"max_per_class": {"c": 1}}, "names the class 'c'"),
+        ([[0.5, 0.5]], {"min_precision": 0.5}, "min_precision cannot be used"),
+        ([[0.5, 0.5]], {"min_recall": 1.5}, "from 0 to 1"),
+        (np.empty((0, 3)), {}, "nothing to decide"),
+    ],
+)
+def test_bad_input_is_told(p, options, words):
+    with pytest.raises(ValueError, match=words):
+        am.decide(p, **{"one_label": True} | options)
+
+
+def test_class_options_need_class_probabilities():
+    with pytest.raises(ValueError, match="needs one_label=True"):
+        am.decide([0.2, 0.7], max_per_class=3)
+
+
+def test_a_decision_shows_itself():
+    d = am.decide(few_rows(0), classes=["a", "b", "c"], certificate=True)
+    text = repr(d)
+    assert "most probable" in text
+    assert "is left out" in text
+    assert "upper bound" in text
+    assert d.to_dict()["classes"] == ["a", "b", "c"]
+    assert d.plot().get_xlabel() == "Expected F1"
+    assert d.expected_confusion.sum() == pytest.approx(4)

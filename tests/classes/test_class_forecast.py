@@ -1,0 +1,117 @@
+"""Forecasts of labels of several classes, held to all truths and to coverage."""
+
+import pickle
+
+import numpy as np
+import pytest
+from class_oracle import all_truths, expected_by_enumeration, few_rows, table_of
+
+import argmetric as am
+from argmetric.metrics import get_class_metric
+
+
+@pytest.mark.parametrize("name", ["gmean", "mcc", "kappa", "quadratic_kappa"])
+def test_means_are_near_those_of_all_truths(name):
+    p = few_rows(2, n=5)
+    labels = p.argmax(axis=1)
+    score = get_class_metric(name, n_classes=3).score
+    mean = am.forecast(p, labels, name, one_label=True).mean
+    assert mean == pytest.approx(expected_by_enumeration(p, labels, score), abs=0.03)
+
+
+def test_the_law_is_that_of_all_truths():
+    p = few_rows(1, n=5)
+    labels = p.argmax(axis=1)
+    score = get_class_metric("f1", zero_division=0.0, n_classes=3).score
+    truths, weights = all_truths(p)
+    values = np.array([score(table_of(y, labels, 3)) for y in truths])
+    f = am.forecast(p, labels, "f1", one_label=True, zero_division=0.0)
+    mean = float(weights @ values)
+    assert f.mean == pytest.approx(mean, abs=1e-6)
+    assert f.std == pytest.approx(
+        float(weights @ (values - mean) ** 2) ** 0.5, abs=0.02
+    )
+    assert weights[(values >= f.interval[0]) & (values <= f.interval[1])].sum() > 0.85
+
+
+def test_many_rows_draw_counts(monkeypatch):
+    from argmetric._classes import _forecast
+
+    p = np.random.default_rng(0).dirichlet(np.array([3, 2, 1.0]), size=3000)
+    labels = p.argmax(axis=1)
+    drawn = am.forecast(p, labels, one_label=True)
+    monkeypatch.setattr(_forecast, "DRAWN_CELLS", 10)
+    counted = am.forecast(p, labels, one_label=True)
+    assert counted.mean == drawn.mean
+    assert counted.std == pytest.approx(drawn.std, rel=0.15)
+    assert counted.interval == pytest.approx(drawn.interval, abs=0.006)
+
+
+def test_known_classes_are_certain():
+    p = few_rows(4, n=6)
+    truth = [0, 1, 2, 0, 1, 2]
+    labels = [0, 1, 2, 0, 1, 1]
+    f = am.forecast(p, labels, one_label=True, known=truth)
+    actual = am.evaluate(truth, labels, one_label=True, classes=[0, 1, 2])
+    assert f.mean == pytest.approx(actual)
+    assert f.interval == pytest.approx((actual, actual))
+    half = am.forecast(p, labels, one_label=True, known=[0, None, 2, None, 1, None])
+    certain = p.copy()
+    certain[::2] = np.eye(3)[[0, 2, 1]]
+    assert half.mean == am.forecast(certain, labels, one_label=True).mean
+
+
+def test_the_decision_forecasts_itself_until_it_is_pickled():
+    d = am.decide(few_rows(4, n=30), one_label=True)
+    assert d.forecast().mean == pytest.approx(d.expected)
+    again = pickle.loads(pickle.dumps(d))
+    assert again.expected == d.expected
+    with pytest.raises(ValueError, match="needs p again"):
+        again.forecast()
+
+
+def test_groups_are_averaged():
+    p = few_rows(6, n=40, count=3)
+    groups = np.arange(40) % 4
+    d = am.decide(p, one_label=True, groups=groups)
+    f = d.forecast()
+    assert f.mean == pytest.approx(d.expected)
+    assert f.n_groups == 4
+
+
+def test_a_reference_widens_the_interval():
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet(np.array([4, 2, 1.0]), size=1300)
+    y = np.array([rng.choice(3, p=row) for row in p])
+    d = am.decide(p[300:], one_label=True, reference=(y[:300], p[:300]))
+    f = d.forecast()
+    assert f.interval[0] < f.interval_given_map[0]
+    assert f.interval[1] > f.interval_given_map[1]
+    actual = am.evaluate(y[300:], d.labels, one_label=True)
+    assert f.interval[0] <= actual <= f.interval[1]
+    same = am.forecast(p[300:], d.labels, one_label=True, reference=(y[:300], p[:300]))
+    assert same.interval == f.interval
+
+
+def test_shares_that_moved_are_taken_in():
+    rng = np.random.default_rng(1)
+    p = rng.dirichlet(np.array([4, 2, 1.0]), size=500)
+    shares = [0.2, 0.3, 0.5]
+    d = am.decide(p, one_label=True, prior=shares)
+    assert d.expected_counts / 500 == pytest.approx(shares, abs=1e-6)
+
+
+def test_actual_scores_know_their_table():
+    score = am.evaluate(["a", "b", "b", "c"], ["a", "b", "c", "c"], one_label=True)
+    assert score.classes == ("a", "b", "c")
+    assert score.confusion.tolist() == [[1, 0, 0], [0, 1, 1], [0, 0, 1]]
+    assert score.per_class == pytest.approx([1, 2 / 3, 2 / 3])
+    low, high = score.interval
+    assert low < score < high
+    assert score.to_dict()["confusion"] == score.confusion.tolist()
+    assert score.plot().get_xlabel() == "Predicted"
+
+
+def test_labels_outside_of_the_classes_are_told():
+    with pytest.raises(ValueError, match="label 'd' in row 1, which is not among"):
+        am.forecast([[0.5, 0.5], [0.2, 0.8]], ["a", "d"], classes=["a", "b"])

@@ -1,0 +1,97 @@
+"""Scores of tables of counts, held to scikit-learn and to formulas."""
+
+import math
+
+import numpy as np
+import pytest
+from sklearn import metrics as sk
+
+from argmetric.metrics import class_metric_from_dict, get_class_metric
+
+PAIRS = {
+    "f1": lambda y, z: sk.f1_score(y, z, average="macro"),
+    "f2": lambda y, z: sk.fbeta_score(y, z, beta=2, average="macro"),
+    "jaccard": lambda y, z: sk.jaccard_score(y, z, average="macro"),
+    "precision": lambda y, z: sk.precision_score(
+        y, z, average="macro", zero_division=0
+    ),
+    "balanced_accuracy": sk.balanced_accuracy_score,
+    "accuracy": sk.accuracy_score,
+    "kappa": sk.cohen_kappa_score,
+    "quadratic_kappa": lambda y, z: sk.cohen_kappa_score(y, z, weights="quadratic"),
+    "mcc": sk.matthews_corrcoef,
+}
+
+
+def table(y, z, count):
+    found = np.zeros((count, count))
+    np.add.at(found, (y, z), 1)
+    return found
+
+
+@pytest.mark.parametrize("name", PAIRS)
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.filterwarnings("ignore:y_pred contains classes")
+def test_scores_are_those_of_scikit_learn(name, seed):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 4, 30)
+    z = np.where(rng.random(30) < 0.6, y, rng.integers(0, 4, 30))
+    metric = get_class_metric(name, n_classes=6)  # two classes are absent
+    if name == "quadratic_kappa":
+        y[:4] = z[:4] = range(4)
+    assert metric.score(table(y, z, 6)) == pytest.approx(PAIRS[name](y, z), abs=1e-12)
+
+
+def test_weighted_means_count_rows():
+    y, z = np.array([0, 0, 0, 1, 2, 2]), np.array([0, 0, 1, 1, 1, 2])
+    metric = get_class_metric("f1", average="weighted", n_classes=3)
+    expected = sk.f1_score(y, z, average="weighted")
+    assert metric.score(table(y, z, 3)) == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize(("absent", "value"), [(0.0, 0.5), (1.0, 1.0), (math.nan, 1.0)])
+def test_absent_classes_count_what_they_are_said_to(absent, value):
+    counts = np.zeros((4, 4))
+    counts[0, 0] = counts[1, 1] = 3
+    metric = get_class_metric("f1", zero_division=absent, n_classes=4)
+    assert metric.score(counts) == value
+
+
+def test_the_geometric_mean_is_of_the_recalls_that_exist():
+    counts = np.array([[3.0, 1, 0], [1, 1, 0], [0, 0, 0]])
+    metric = get_class_metric("gmean", n_classes=3)
+    assert metric.score(counts) == pytest.approx(math.sqrt(0.75 * 0.5))
+    counts[2, 0] = 1
+    assert metric.score(counts) == 0.0
+
+
+def test_costs_and_functions_score_a_table():
+    counts = np.array([[3.0, 1], [2, 4]])
+    cost = get_class_metric("f1", cost=[[0, 1], [5, 0]], n_classes=2)
+    assert cost.score(counts) == pytest.approx(-(1 + 10) / 10)
+    own = get_class_metric(lambda t: t[0, 0] / t.sum(), n_classes=2)
+    assert own.score(np.stack([counts, counts])).tolist() == [0.3, 0.3]
+
+
+@pytest.mark.parametrize("name", [*PAIRS, "gmean"])
+def test_a_saved_metric_scores_the_same(name):
+    metric = get_class_metric(name, zero_division=1.0, n_classes=3)
+    counts = np.array([[3.0, 1, 0], [1, 1, 2], [0, 1, 4]])
+    again = class_metric_from_dict(metric.to_dict())
+    assert again.score(counts) == metric.score(counts)
+    assert again.convention == metric.convention
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"metric": "lift"}, "lift has no form for several classes"),
+        ({"average": "samples"}, "'macro' or 'weighted'"),
+        ({"metric": "mcc", "average": "weighted"}, "no mean over classes"),
+        ({"zero_division": 0.5}, "must be 0, 1 or nan"),
+        ({"cost": [[0, 1]]}, "matrix of 3 x 3"),
+    ],
+)
+def test_what_has_no_form_is_refused(options, words):
+    with pytest.raises(ValueError, match=words):
+        get_class_metric(**{"metric": "f1", "n_classes": 3} | options)
