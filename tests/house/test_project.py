@@ -128,3 +128,12 @@ def test_what_benchmarks_and_examples_import_is_there(folder):
     }
     assert taken
     assert [x for x in sorted(taken, key=str) if not is_there(*x[1:])] == []
+
+
+@pytest.mark.parametrize(
+    "path", sorted((ROOT / "examples").glob("plot_*.py")), ids=lambda path: path.stem
+)
+def test_an_example_of_the_gallery_is_short_and_draws_one_picture(path):
+    text = path.read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= 40
+    assert text.count("plt.show()") == 1
