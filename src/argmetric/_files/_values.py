@@ -63,7 +63,11 @@ def _matches(column: Any, pattern: str) -> npt.NDArray[np.bool_]:
 
 def _why_no_number(column: Any, bad: npt.NDArray[np.bool_]) -> str:
     """Say what the first bad cell is instead of a number, and what to do about it."""
-    text = str(column[int(np.argmax(bad))].as_py())
+    return why_no_number(str(column[int(np.argmax(bad))].as_py()))
+
+
+def why_no_number(text: str) -> str:
+    """Say what a cell is instead of a number, and what to do about it."""
     if not text:
         return "is empty"
     if re.match(_PERCENTAGE, text):

@@ -85,6 +85,42 @@ def test_the_answer_and_a_score_that_evaluate_confirms(run: Run) -> None:
     assert "argmetric stream" in ended.err
 
 
+@pytest.mark.parametrize("separator", [";", "\t", ","])
+def test_decimal_commas_are_those_of_points(run: Run, separator: str) -> None:
+    """Cells of every kind: short, rounded later, huge, quoted where commas separate."""
+    rows = [[0.5, -1.25], [1e-30, 123456789.12345678], [3.0, 0.1 + 0.2], [-2.0, 7.5]]
+    cells = [[repr(value) for value in row] for row in rows]
+    quote = '"' if separator == "," else ""
+    commas = [[quote + one.replace(".", ",") + quote for one in row] for row in cells]
+    labels = [1, 0, 1, 0]
+    for name, table, sign in (("point", cells, ","), ("comma", commas, separator)):
+        lines = [
+            sign.join([*row, str(label)])
+            for row, label in zip(table, labels, strict=True)
+        ]
+        write(f"{name}.csv", [sign.join("aby"), *lines])
+    form = ["--format", "tsv" if separator == "\t" else "csv"]
+    assert run("point.csv", "-o", "point.jsonl", "--checkpoint", "kept").code == 0
+    refused = run("comma.csv", *form)
+    assert refused.code == 1
+    assert "column 'a': '0,5' has a decimal comma; pass --decimal ," in refused.err
+    ended = run("comma.csv", *form, "--decimal", ",", "-o", "comma.jsonl")
+    assert ended.code == 0, ended.err
+    assert read("comma.jsonl") == read("point.jsonl")
+    call = ["predict", "kept", "comma.csv", *form, "--decimal", ","]
+    assert run(*call).out == run("predict", "kept", "point.csv").out != ""
+
+
+def test_a_comma_between_cells_is_no_decimal_comma(run: Run) -> None:
+    write("rows.csv", ["a,b,y", "1,5,1", "2,0.5,0", "3,4,1"])
+    plain = run("rows.csv", "-o", "-")
+    assert plain.code == 0
+    assert run("rows.csv", "-o", "-", "--decimal", ",").out == plain.out
+    write("rows.svm", ["1 1:2", "0 1:3"])
+    refused = run("rows.svm", "--decimal", ",")
+    assert "--decimal is for CSV and TSV, not for svmlight" in refused.err
+
+
 @pytest.mark.parametrize(
     ("name", "learner"),
     [

@@ -139,6 +139,8 @@ class Request:
         No block crosses a multiple of so many rows.
     known : RowLayout or None
         Read these features and no labels: what was learned from before.
+    decimal : str
+        For CSV and TSV: the decimal sign of numbers, a point or a comma.
     """
 
     target: str | None = None
@@ -149,6 +151,7 @@ class Request:
     on_error: OnError = "stop"
     every: int | None = None
     known: RowLayout | None = None
+    decimal: str = "."
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import numpy as np
 from argmetric._files._formats import MAX_LINE_BYTES, UTF8_MARK, DataError, marked
 from argmetric._files._read import _header
 from argmetric._files._table import LABEL_NAMES, Table, find_column, named_column
+from argmetric._files._values import why_no_number
 from argmetric._files.blocks._base import (
     BadRowError,
     Request,
@@ -164,8 +165,10 @@ class DelimitedReader(CompiledReader):
         limit = min(limit, size // (2 * len(layout.columns)) + 1)  # "1,1\n"
         X = np.empty((limit, layout.n_features))
         text, labels, left = self._given(limit, X)
-        delimiter, roles = ord(layout.delimiter), self._roles(kernels)
-        kernels.delimited(*text, delimiter, roles, *labels, X, *left)
+        signs = ord(layout.delimiter), ord(self.request.decimal)
+        kernels.delimited(*text, *signs, self._roles(kernels), *labels, X, *left)
+        later = left[0]
+        later[later == ord(self.request.decimal)] = ord(".")
         numbers, problem = self._finished(X, left)
         rows = numbers.size
         return RowBlock(X[:rows], labels[-1][:rows], numbers, self._position), problem
@@ -198,11 +201,18 @@ class DelimitedReader(CompiledReader):
         return {
             kernels.NO_LABEL: "it has no label",
             kernels.EMPTY: f"{place} is empty; fill it in, or pass {marked('drop')}",
-            kernels.NUMBER: f"{place}: {token} is not a number; pass "
-            f"{marked('drop')} for columns that are no features",
+            kernels.NUMBER: f"{place}: {token} {_why_no_number(token)}",
             kernels.NOT_FINITE: f"{place}: {token} is not finite; fill it in",
             kernels.TOO_LARGE: f"{place}: {token} is beyond 1e308",
         }[status]
+
+
+def _why_no_number(token: str) -> str:
+    """Say what a cell is instead of a number, and what to do about it."""
+    why = why_no_number(token[1:-1])
+    if why == "is not a number":
+        why += f"; pass {marked('drop')} for columns that are no features"
+    return why
 
 
 _MOST_FEATURES = 1 << 24  # found in a file rather than asked for

@@ -208,6 +208,8 @@ def _check_request(kind: RowFormat, request: Request) -> None:
             f"svmlight has no columns: {marked('label')} and {marked('drop')} are not "
             "for it"
         )
+    if request.decimal != "." and kind not in ("csv", "tsv"):
+        raise DataError(f"{marked('decimal')} is for CSV and TSV, not for {kind}")
     if request.hash_bits is not None and kind not in ("svmlight", "jsonl"):
         raise DataError(
             f"{marked('hash_bits')} is for svmlight and JSONL; {kind} has columns"

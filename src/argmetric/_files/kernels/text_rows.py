@@ -46,7 +46,7 @@ _TWO_53 = 2**53
 _MOST_DIGITS = 18  # int64 holds them all
 
 _NEWLINE, _TAB, _RETURN, _SPACE = 10, 9, 13, 32
-_QUOTE, _HASH, _PLUS, _MINUS, _POINT, _COLON = 34, 35, 43, 45, 46, 58
+_QUOTE, _HASH, _PLUS, _COMMA, _MINUS, _POINT, _COLON = 34, 35, 43, 44, 45, 46, 58
 
 SKIPPED, VALUE, TARGET = range(3)  # what a column is
 
@@ -58,8 +58,11 @@ def digit_at(text: Bytes, pos: int) -> int:
 
 
 @kernel
-def decimal(text: Bytes, start: int) -> tuple[int, float, int]:
-    """Where a number ends, its value, and whether that value is final."""
+def decimal(text: Bytes, start: int, mark: int) -> tuple[int, float, int]:
+    """Where a number ends, its value, and whether that value is final.
+
+    `mark` may stand for the decimal point: a comma, or the point itself.
+    """
     pos = start
     negative = text[pos] == _MINUS
     if negative or text[pos] == _PLUS:
@@ -71,7 +74,7 @@ def decimal(text: Bytes, start: int) -> tuple[int, float, int]:
         pos += 1
         digit = digit_at(text, pos)
     count = pos - first
-    if text[pos] == _POINT:
+    if text[pos] == _POINT or text[pos] == mark:
         pos += 1
         after = pos
         digit = digit_at(text, pos)
@@ -99,10 +102,10 @@ def decimal(text: Bytes, start: int) -> tuple[int, float, int]:
             return pos, 0.0, _WRONG
         exponent += sign * power
     if count > _MOST_DIGITS:  # the sum of digits has overflowed
-        return pos, 0.0, size_of(text, first, exponent)
+        return pos, 0.0, size_of(text, first, exponent, mark)
     value, kind = float(mantissa), _EXACT
     if mantissa > _TWO_53 or exponent < -22 or exponent > 22:
-        kind = size_of(text, first, exponent)
+        kind = size_of(text, first, exponent, mark)
         value = 0.0
     elif exponent < 0:
         value /= _POWERS[-exponent]
@@ -112,14 +115,14 @@ def decimal(text: Bytes, start: int) -> tuple[int, float, int]:
 
 
 @kernel
-def size_of(text: Bytes, first: int, exponent: int) -> int:
+def size_of(text: Bytes, first: int, exponent: int, mark: int) -> int:
     """Whether a decimal is 0, too large, or neither: then to be rounded later."""
     pos, digits = first, 0
     while True:
         digit = digit_at(text, pos)
         if 0 <= digit <= 9:
             digits += digit > 0 or digits > 0
-        elif text[pos] != _POINT:
+        elif text[pos] != _POINT and text[pos] != mark:
             break
         pos += 1
     if digits == 0 or digits + exponent <= -324:  # under half of the smallest number
@@ -167,7 +170,7 @@ def class_of(
 
     With `rest` all but the positive class is negative.
     """
-    pos, value, kind = decimal(text, start)
+    pos, value, kind = decimal(text, start, _POINT)
     if kind == _EXACT and pos == stop:
         if value == worths[1]:
             return 1
@@ -293,7 +296,7 @@ def svmlight(
             if 0.0 <= value <= 9.0 and text[pos + 2] <= _SPACE:
                 pos += 2
             else:
-                pos, value, kind = decimal(text, number)
+                pos, value, kind = decimal(text, number, _POINT)
             if kind == _INFINITE:
                 status = NOT_FINITE
             elif kind == _HUGE:
@@ -336,6 +339,7 @@ def delimited(
     stop: int,
     limit: int,
     delimiter: int,
+    mark: int,
     roles: npt.NDArray[np.int8],
     worths: Floats,
     negative: Bytes,
@@ -350,6 +354,7 @@ def delimited(
 ) -> None:
     """Parse rows of cells, quoted or not; `roles` says what each column is.
 
+    `mark` may stand for the decimal point of a value: a comma, or the point itself.
     OPEN_QUOTE: the text ends within quotes, of which the caller may have more.
     """
     pos, rows, kept, lines = start, 0, 0, 0
@@ -372,7 +377,8 @@ def delimited(
             if column >= roles.size:
                 status = CELLS
                 break
-            if text[pos] == _QUOTE:
+            quoted = text[pos] == _QUOTE
+            if quoted:
                 pos += 1
                 first = pos
                 while pos < stop:
@@ -414,7 +420,8 @@ def delimited(
                     where = first
                     break
             elif role == VALUE:
-                end, value, kind = decimal(text, first)
+                inside = quoted or delimiter != _COMMA  # else a comma ends the cell
+                end, value, kind = decimal(text, first, mark if inside else _POINT)
                 if first == last:
                     status = EMPTY
                 elif kind == _INFINITE:
@@ -424,6 +431,7 @@ def delimited(
                 elif kind == _WRONG or end != last:
                     status = NUMBER
                 if status != DONE:
+                    where = first
                     break
                 if kind == _LATER:
                     place = rows * width + j

@@ -68,6 +68,7 @@ def stream_rows(
     ] = None,
     zero_based: Annotated[bool, opt.Flag, opt.IN_FILE] = False,
     format: Annotated[blocks.RowFormat | None, opt.INPUT_FORMAT] = None,
+    decimal: opt.Decimal = ".",
     on_error: Annotated[Literal["stop", "skip"], opt.IN_FILE] = "stop",
     rule: Annotated[RuleName | None, _Model] = None,
     learner: Annotated[LearnerName, _Model] = "mixture",
@@ -180,6 +181,7 @@ def stream_rows(
         zero_based,
         on_error,
         every if checkpoint is not None else None,
+        decimal=decimal,
     )
     stopped = Interruption()
     with contextlib.ExitStack() as stack:

@@ -45,6 +45,7 @@ def predict(
     /,
     *,
     format: Annotated[blocks.RowFormat | None, opt.INPUT_FORMAT] = None,
+    decimal: opt.Decimal = ".",
     on_error: Annotated[Literal["stop", "skip"], opt.IN_FILE] = "stop",
     output: opt.TextTarget = None,
     json: opt.JsonSummary = False,
@@ -75,7 +76,7 @@ def predict(
     model = new_model(metric, options, layout.format, options["seed"] or 0)
     model.set_state(found.arrays)
     target = output if output is not None else None if json else "-"
-    rows = _open(file, options, layout, format, on_error)
+    rows = _open(file, options, layout, format, on_error, decimal)
     with closing(rows.source), progress("predicting"), _written(target) as out:
         summary = _predicted(rows, model, layout, options, out)
     summary["checkpoint"], summary["output"] = found.path, target
@@ -114,6 +115,7 @@ def _open(
     layout: blocks.RowLayout,
     format: blocks.RowFormat | None,
     on_error: Literal["stop", "skip"],
+    decimal: str,
 ) -> blocks.OpenRows:
     hashed = options["hash_bits"] is not None and layout.format == "jsonl"
     request = blocks.Request(
@@ -122,6 +124,7 @@ def _open(
         zero_based=options["zero_based"],
         on_error=on_error,
         known=layout,
+        decimal=decimal,
     )
     try:
         return blocks.open_rows(file, request, format=format, classes=_ANY_LABEL)
