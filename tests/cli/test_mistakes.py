@@ -36,6 +36,8 @@ from command import Ended, Run
          "unknown metric 'jacard'; did you mean 'jaccard'"),
         (["decide", "scores.csv", "--average", "groups"],
          "--average is about groups: pass --group COLUMN too"),
+        (["summarize", "scores.csv", "-o", "page.html"],
+         "-o writes plain text: pass --html page.html for a page"),
         (["decide", "scores.csv", "--zero-division", "2"],
          'Invalid value "2" for --zero-division. Choose from: "0", "1", "nan". '
          "See argmetric decide --help."),
@@ -180,6 +182,16 @@ def test_decimal_commas_are_read_and_kept(run: Run) -> None:
     assert "decimal comma" in run(*call).err
     score = json.loads(run(*call, "--decimal", ",").out)["score"]
     assert score == am.evaluate(Y, P >= 0.3, "f1")
+
+
+def test_notes_name_options(run: Run) -> None:
+    """On the command line a note says --zero-division, not zero_division=."""
+    write_csv(p_a=P, p_b=P, order=ORDER)
+    groups = ("--score", "score", "--group", "order")
+    for option in (groups, ("--scores", "p_*", "--average", "samples")):
+        ended = run("decide", "scores.csv", *option, "-o", "out.csv")
+        assert "to have no positive; with --zero-division 0 " in ended.err
+        assert "zero_division" not in ended.err
 
 
 def test_a_threshold_is_scored(run: Run) -> None:

@@ -132,7 +132,8 @@ def surprises(forecast: Forecast, real: float | None) -> list[str]:
 
 def as_flags(notes: Iterable[str]) -> list[str]:
     """Return notes in which an argument is the flag that stands for it."""
-    return [note.replace('prior="estimate"', "--prior estimate") for note in notes]
+    flags = [note.replace('prior="estimate"', "--prior estimate") for note in notes]
+    return [note.replace("zero_division=", "--zero-division ") for note in flags]
 
 
 def split_ties(batch: ScoreBatch, labels: npt.NDArray[Any]) -> Values:

@@ -229,7 +229,7 @@ def _of_labels(
 
     expected = batch.forecast(decision.labels, coverage)
     source = f"optimal for {batch.metric.name}"
-    given: dict[str, Any] = {"notes": decision.notes, "output": output}
+    given: dict[str, Any] = {"notes": as_flags(decision.notes), "output": output}
     summary = told.wide_summary(batch, source, decision.labels, expected, **given)
     return summary, {"facts": told.wide_facts, "table": told.label_table}
 

@@ -152,7 +152,7 @@ def forecast(
     with progress(f"forecasting {batch.table.n_rows:,} rows"):
         if recalibration.wanted:
             batch = recalibrated(batch, recalibration, columns)
-        notes: tuple[str, ...] = ()
+        notes: list[str] = []
         if frozen is not None:
             where, labels = _ruled(batch, frozen, rule)
             column = None
@@ -163,7 +163,8 @@ def forecast(
             where, column, labels = given
         else:
             decision = batch.decide(prior=prior, n_jobs=jobs)
-            labels, notes = np.asarray(decision.labels), decision.notes
+            labels = np.asarray(decision.labels)
+            notes = _report.as_flags(decision.notes)
             where, column = f"optimal for {batch.metric.name}", None
         result = batch.forecast(
             labels, coverage, known=arrived, prior=prior, overdispersion=overdispersion

@@ -93,6 +93,8 @@ def summarize_files(
         raise UsageError("standard input can be read once only")
     if html == "-":
         raise UsageError("a page is written to a file, not to standard output")
+    if output is not None and output.lower().endswith((".html", ".htm")):
+        raise UsageError(f"-o writes plain text: pass --html {output} for a page")
     limits = budget.arguments()
     for target in (html, output):
         if target is not None and not (target is output and target == "-"):

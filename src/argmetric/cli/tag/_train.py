@@ -100,7 +100,8 @@ def left_out(tagger: Tagger) -> list[str]:
     """A note of the recipe's templates that read a column which was not there."""
     n = n_templates(type(tagger)(**tagger.get_params()).recipe()["templates"])
     out = n - n_templates(tagger.recipe()["templates"])
-    return [f"no column of parts of speech: {out} of {n} templates out"] if out else []
+    note = f"no column of parts of speech: {out} of {n} templates are unused"
+    return [note] if out else []
 
 
 def train(
