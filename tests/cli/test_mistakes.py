@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import errno
+import importlib
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -35,7 +37,7 @@ from command import Ended, Run
         (["decide", "scores.csv", "--metric", "jacard"],
          "unknown metric 'jacard'; did you mean 'jaccard'"),
         (["decide", "scores.csv", "--average", "groups"],
-         "--average is about groups: pass --group COLUMN too"),
+         "--average groups needs groups: pass --group COLUMN too"),
         (["summarize", "scores.csv", "-o", "page.html"],
          "-o writes plain text: pass --html page.html for a page"),
         (["decide", "scores.csv", "--zero-division", "2"],
@@ -92,7 +94,8 @@ from command import Ended, Run
         (["decide", "scores.csv", "--out", "new.csv"],
          "Unknown option: --out. Did you mean --output? See argmetric decide --help."),
         (["decide", "scores.csv", "--column", "p"],
-         "Unknown option: --column. See argmetric decide --help."),
+         "Unknown option: --column. To name the column of probabilities, pass --score "
+         "COLUMN. See argmetric decide --help."),
         (["evaluate", "scores.csv", "--threshold", "0.3", "--decision-column", "id"],
          "--threshold and --decision-column exclude each other"),
         (["tag", "evaluate", "scores.csv", "other.csv"],
@@ -130,7 +133,8 @@ ROWS = "; rows are counted from 1, without the header"
          f"percentage; write it as 0.199{ROWS}"),
         ("score;x\n0,199;1\n0,2;1\n", [], "s.csv: column 'score', row 1: '0,199' has a "
          f"decimal comma; pass --decimal , (2 such rows){ROWS}"),
-        ("x,score\n1,0.5\n2,\n", [], f"s.csv: column 'score', row 2: is empty{ROWS}"),
+        ("x,score\n1,0.5\n2,\n", [], "s.csv: column 'score', row 2 is empty; fill it "
+         f"in or remove the row{ROWS}"),
         ("score\n0.5\nNA\n", [], "s.csv: column 'score', row 2: 'NA' is a missing "
          f"value; fill it in or remove the row{ROWS}"),
         ("p_0,p_1,p_2\n0.1,0.2,0.3\n", [], "s.csv has 3 columns of scores, p_0 to p_2: "
@@ -148,7 +152,7 @@ ROWS = "; rows are counted from 1, without the header"
         ("score,x\n0.5,1\n", ["--group", "xx"],
          "no column 'xx' in s.csv; did you mean 'x'? (columns: score, x)"),
         ("score,g\n0.5,\n", ["--group", "g"],
-         f"s.csv: column 'g', row 1: is empty; every row needs a group{ROWS}"),
+         f"s.csv: column 'g', row 1 is empty; every row needs a group{ROWS}"),
         ("score,decision\n0.5,1\n", [], "s.csv already has a column 'decision'; name "
          "the new one with --decision-column"),
         ("score,l\n0.5,a\n0.2,b\n", ["--label", "l"], "s.csv: column 'l' holds 'a', "
@@ -166,6 +170,23 @@ def test_bad_input(run: Run, content: str, arguments: list[str], message: str) -
     assert ended.err.startswith(f"argmetric: {message}")
     assert ended.err.count("\n") == 1
     assert os.listdir() == ["s.csv"]
+
+
+def test_the_mistakes_of_the_table_get_one_line_each(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """`python benchmarks/mistakes.py` prints them."""
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "benchmarks"))
+    mistakes = importlib.import_module("mistakes")
+    found = dict(mistakes.answers())
+    assert list(found) == mistakes.MISTAKES
+    assert len(found) >= 78
+    for typed, (code, message) in found.items():
+        assert code in (1, 2), typed
+        assert message.startswith("argmetric: "), typed
+        assert "\n" not in message, typed
+        # Options as they are typed, no arguments of Python
+        assert not re.search(r"\b[a-z]+_?[a-z]*=|`|None|Error", message), typed
 
 
 def test_decimal_commas_are_read_and_kept(run: Run) -> None:
@@ -280,7 +301,7 @@ def test_no_output_overwrites_a_file_that_is_read(run: Run, call: list[str]) -> 
     before = Path("scores.csv").read_bytes()
     ended = run(*call)
     assert (ended.code, ended.out) == (2, "")
-    assert "is a file that is read: pass another name, or --force" in ended.err
+    assert "is also an input: pass another name, or --force" in ended.err
     assert Path("scores.csv").read_bytes() == before
 
 

@@ -182,7 +182,7 @@ def test_tune_all_optima(run: Run) -> None:
         (["--label", "y", "-o", "none/rule.json"], 1, "cannot write none/rule.json: "
          "there is no folder none"),
         (["--label", "y", "-o", "-"], 2, "the output is a file, not standard output"),
-        (["--label", "y", "--average", "pooled"], 2, "--average is about groups"),
+        (["--label", "y", "--average", "pooled"], 2, "--average pooled needs groups"),
         (["--label", "y", "--min-recall", "1", "--max-positives", "1"], 1, ""),
     ],
 )  # fmt: skip

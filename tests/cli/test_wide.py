@@ -145,13 +145,13 @@ def test_decisions_are_named_as_asked(run: Run) -> None:
         (
             ["--scores", "p_*", "--average", "pooled"],
             2,
-            "--average pooled is about groups; several labels have macro, micro and "
+            "--average pooled is for groups; for several labels, pass macro, micro or "
             "samples",
         ),
         (
             ["--score", "p_cat", "--average", "macro"],
             2,
-            "--average macro is about several labels: pass --scores",
+            "--average macro needs several labels: pass --scores 'p_*'",
         ),
         (
             ["--scores", "p_*", "--decision-column", "y"],

@@ -19,6 +19,7 @@ from argmetric._input.validation import check_scores
 _NUMBER = r"(?i)^[+-]?((\d+\.?\d*|\.\d+)(e[+-]?\d+)?|nan|inf|infinity)$"
 _SHOWN_CHARACTERS = 40
 _COUNTED = "rows are counted from 1, without the header"
+_EMPTY = "is empty; fill it in or remove the row"
 _PERCENTAGE = r"^[+-]?\d+([.,]\d+)?\s*%$"
 _DECIMAL_COMMA = r"^[+-]?\d*,\d+([eE][+-]?\d+)?$"
 _GAPS = r"(?i)^(na|n/a|#n/a|null|none|-|\?)$"
@@ -43,7 +44,7 @@ def numbers(table: Table, name: str) -> npt.NDArray[np.float64]:
 
     column = _number_cells(table, name)
     if column.null_count:
-        _refuse(table, name, mask_to_numpy(call("is_null", column)), "is empty")
+        _refuse(table, name, mask_to_numpy(call("is_null", column)), _EMPTY)
     if pa.types.is_large_string(column.type):
         column = call("utf8_trim_whitespace", column)
         legible = _matches(column, _NUMBER)
@@ -69,7 +70,7 @@ def _why_no_number(column: Any, bad: npt.NDArray[np.bool_]) -> str:
 def why_no_number(text: str) -> str:
     """Say what a cell is instead of a number, and what to do about it."""
     if not text:
-        return "is empty"
+        return _EMPTY
     if re.match(_PERCENTAGE, text):
         share = float(text.rstrip("% ").replace(",", ".")) / 100
         return f"is a percentage; write it as {share:g}"
@@ -218,12 +219,12 @@ def _refuse(table: Table, name: str, bad: npt.NDArray[np.bool_], problem: str) -
         return
     row = int(np.argmax(bad))
     value = table.columns.column(table.names.index(name))[row].as_py()
-    shown = "" if value is None or value == "" else f"{_clipped(value)} "
+    shown = "" if value is None or value == "" else f": {_clipped(value)}"
     count = int(bad.sum())
     more = f" ({count} such rows)" if count > 1 else ""
     source, row = table.place_of(row)
     raise DataError(
-        f"{source}: column {name!r}, row {row + 1}: {shown}{problem}{more}; {_COUNTED}"
+        f"{source}: column {name!r}, row {row + 1}{shown} {problem}{more}; {_COUNTED}"
     )
 
 

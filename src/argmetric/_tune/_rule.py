@@ -52,7 +52,7 @@ class SavedRule(Saved[Any], Result):
     def _kind_of(cls, values: Any) -> str:
         # A sparse matrix of keys is a dict with a `get` of its own.
         if not isinstance(values, dict) or dict.get(values, "file") != NAME:
-            raise ValueError(f"this is no saved rule: it does not say {NAME!r}")
+            raise ValueError(f"this is no saved rule: its key 'file' is not {NAME!r}")
         made = values.get("versions")
         by = made.get("argmetric", "") if isinstance(made, dict) else ""
         check_version(values.get("format"), FORMAT, "this rule", by)

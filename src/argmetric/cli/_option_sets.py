@@ -138,10 +138,12 @@ class Judge:
         """Return how groups are averaged, None without groups."""
         if self.average in ("macro", "micro", "samples"):
             raise UsageError(
-                f"--average {self.average} is about several labels: pass --scores"
+                f"--average {self.average} needs several labels: pass --scores 'p_*'"
             )
         if group is None and self.average is not None:
-            raise UsageError("--average is about groups: pass --group COLUMN too")
+            raise UsageError(
+                f"--average {self.average} needs groups: pass --group COLUMN too"
+            )
         if group is None:
             return None
         return "pooled" if self.average == "pooled" else "groups"
@@ -150,8 +152,8 @@ class Judge:
         """Return how several labels are averaged."""
         if self.average in ("groups", "pooled"):
             raise UsageError(
-                f"--average {self.average} is about groups; several labels have macro, "
-                "micro and samples"
+                f"--average {self.average} is for groups; for several labels, pass "
+                "macro, micro or samples"
             )
         return cast("opt.WideAverage", self.average or "macro")
 

@@ -91,7 +91,7 @@ def refuse_overwriting(app: App, commands: Any, arguments: ArgumentCollection) -
             for option, target in written:
                 if os.path.isfile(path) and os.path.samefile(path, target):
                     raise UsageError(
-                        f"{option} {target} is a file that is read: pass another name, "
+                        f"{option} {target} is also an input: pass another name, "
                         "or --force to overwrite it"
                     )
 

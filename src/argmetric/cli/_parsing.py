@@ -25,6 +25,7 @@ _THRESHOLD = (
     "To apply a fixed threshold, pass --rule FILE with a rule of argmetric tune; to "
     "score one, use argmetric evaluate --threshold {}."
 )
+_COLUMN = "To name the column of probabilities, pass --score COLUMN."
 
 
 def message(error: CycloptsError) -> str:
@@ -54,7 +55,9 @@ def _unknown_option(error: UnknownOptionError) -> str:
     if given == "--threshold":
         typed = [*(error.root_input_tokens or ()), given, "NUMBER"]
         return f"{text} {_THRESHOLD.format(typed[typed.index(given) + 1])}"
-    names = chain.from_iterable(one.names for one in error.argument_collection)
+    names = {*chain.from_iterable(one.names for one in error.argument_collection)}
+    if given == "--column" and "--score" in names:
+        return f"{text} {_COLUMN}"
     near = nearest_option(given, [name for name in names if name.startswith("--")])
     return f"{text} Did you mean {near}?" if near else text
 

@@ -96,8 +96,8 @@ def format_of(path: FilePath) -> Format:
     suffix = Path(path).suffix.lower()
     if suffix not in _SUFFIXES:
         raise ValueError(
-            f"{path!r} does not tell the form of a report: name it .html, "
-            ".md, .json or .txt, or pass `format`"
+            f"{path!r}: the name of a report ends in .html, .md, .json or .txt: change "
+            "it, or pass `format`"
         )
     return _SUFFIXES[suffix]
 

@@ -149,7 +149,7 @@ def test_weights_reach_the_model(run: Run) -> None:
     [
         (["--target", "why"], 1, "no column 'why' in data.csv"),
         (["--target", "ag"], 1, "no column 'ag' in data.csv; did you mean 'age'?"),
-        (["--target", "age"], 1, "data.csv: column 'age', row 1: is empty; every row"),
+        (["--target", "age"], 1, "data.csv: column 'age', row 1 is empty; every row"),
         (["--target", "city"], 1, "labels have two values"),
         (["--target", "city", "--pos-label", "Rome"], 1, "labels have two values"),
         (["--drop", "incom"], 1, "no column 'incom' in data.csv; did you mean"),
@@ -277,7 +277,7 @@ def test_joint_decisions(run: Run) -> None:
     ("arguments", "code", "message"),
     [
         (["--max-positives", "3"], 2, "--max-positives is about the whole batch"),
-        (["--average", "groups"], 2, "--average is about groups"),
+        (["--average", "groups"], 2, "--average groups needs groups"),
         (["--group", "town"], 1, "no column 'town' in data.csv"),
         (["--json", "-o", "-"], 2, "cannot share standard output"),
         (["--score-column", "y"], 1, "already has a column 'y'; name the new one with "

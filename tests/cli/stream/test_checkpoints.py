@@ -91,7 +91,7 @@ def test_the_input_is_not_overwritten(run: Run) -> None:
     before = Path("rows.svm").read_bytes()
     done = run("rows.svm", "-o", "./rows.svm")
     assert done.code == 2
-    assert "--output ./rows.svm is a file that is read: pass another" in done.err
+    assert "--output ./rows.svm is also an input: pass another" in done.err
     assert Path("rows.svm").read_bytes() == before
     done = run("rows.svm", "-o", "./rows.svm", "--force")  # it is read as it is written
     assert done.code == 2

@@ -9,7 +9,7 @@ from cyclopts import Parameter
 
 from argmetric import _files as files
 from argmetric._input.label_words import Spelled
-from argmetric._input.types import Booleans
+from argmetric._input.types import Booleans, Integers
 from argmetric.cli import _option_sets as sets
 from argmetric.cli import _options as opt
 from argmetric.cli import _report
@@ -97,7 +97,7 @@ def evaluate(
         )
     table = read_rows(source, **columns.reading)
     if threshold is None:
-        decision, predicted = load_decisions(table, decision_column, columns.pos_label)
+        decision, predicted = _decisions(table, decision_column, columns.pos_label)
         used = {"decision": decision}
     else:
         found = sets.Scores(score=score)
@@ -122,6 +122,20 @@ def evaluate(
         "groups_without_positives": None if groups is None else _empty(groups, y != 0),
     }
     return _told(summary, metric, fail_under, json=json)
+
+
+def _decisions(
+    table: files.Table, name: str | None, pos_label: str | None
+) -> tuple[str, Integers]:
+    """Return the column of decisions; without one, the error names --threshold."""
+    try:
+        return load_decisions(table, name, pos_label)
+    except files.DataError as error:
+        if name is not None or files.default_columns(table, files.DECISION_NAMES):
+            raise
+        raise files.DataError(
+            f"{error}, or --threshold NUMBER to score a cut-off of the probabilities"
+        ) from None
 
 
 def _of_labels(

@@ -22,6 +22,7 @@ from argmetric.cli.scores._rows import (
     Input,
     in_pieces,
     is_pattern,
+    shown_input,
 )
 from argmetric.metrics import Metric
 
@@ -177,7 +178,10 @@ def decide_many(
 ) -> int:
     """Decide about all rows, and write a folder of the same files."""
     if output in (None, "-"):
-        raise UsageError("many files are written to a folder: pass -o FOLDER")
+        raise UsageError(
+            f"{shown_input(file)}: decisions of many files go to a folder: pass "
+            "-o FOLDER"
+        )
     if columns.label is not None or columns.pos_label is not None:
         raise UsageError("--label is not read here: see `argmetric evaluate`")
     average = judge.average_for(columns.group)

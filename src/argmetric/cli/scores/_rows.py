@@ -57,6 +57,11 @@ def gathered(file: str, more: Sequence[str], *, writes: bool = True) -> Input:
 def _refuse_output_among_inputs(path: str) -> None:
     """Refuse a second file that is not there: it may be meant as the output."""
     if not os.path.lexists(path):
+        if not os.path.splitext(path)[1]:
+            raise files.DataError(
+                f"{path}: no such file; a value with a space needs quotes, as in "
+                "--metric 'F1 score'"
+            )
         raise files.DataError(
             f"{path}: no such file; every file named is read: to write to it, pass "
             f"-o {path}"

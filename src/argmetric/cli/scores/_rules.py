@@ -70,8 +70,9 @@ def _load(path: str) -> object:
         raise files.DataError(f"cannot read {path}: {error.strerror}") from None
     except (ValueError, TypeError, KeyError) as error:
         reason = str(error).removeprefix(f"{path}: ")
-        reason = reason.removeprefix(f"{path} is no rule: ")
-        reason = reason.removeprefix(f"{path} is no rule, or ")
+        for said in (f"{path} is no rule: ", f"{path} is no rule, or "):
+            reason = reason.removeprefix(said)
+        reason = reason.removeprefix("this is no saved rule: ")
         raise files.DataError(
             f"{path} is not a rule: {reason}; argmetric tune -o rule.json writes rules"
         ) from None
