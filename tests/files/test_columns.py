@@ -278,9 +278,8 @@ def test_groups_of_any_kind_in_any_order() -> None:
 
 @pytest.mark.parametrize("gap", [None, "", " "])
 def test_rows_without_a_group(gap: str | None) -> None:
-    with pytest.raises(
-        aio.DataError, match=r"'g', row 2(: ' ')? is empty; every row needs a group"
-    ):
+    place = r"'g', row 2(: ' ')? is empty; every row needs a group"
+    with pytest.raises(aio.DataError, match=place):
         aio.groups(table_of(g=["a", gap]), "g")
 
 
