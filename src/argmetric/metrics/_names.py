@@ -23,7 +23,7 @@ _CASES = {
 
 
 def convention_in_words(convention: str, zero_division: float) -> str:
-    """Say what a metric counts where it divides nothing by nothing.
+    """Say which value a metric takes for 0/0.
 
     Parameters
     ----------

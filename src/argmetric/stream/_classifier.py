@@ -56,7 +56,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     rule : str or ThresholdRule, default="histogram"
         How the threshold is learned: "histogram", "newton", "ofo", "fofo", "sfo",
         "fixed", or a rule with options of its own, such as `FOFORule(n=10_000)`. The
-        learners "stamp" and "omcsl" carry their own decision and take no rule.
+        learners "stamp" and "omcsl" decide without a threshold and take no rule.
     learner : {"mixture", "sgd", "adagrad", "stamp", "omcsl"}, default="mixture"
         How the probability is learned. The mixture needs no step to be tuned.
     step : float, optional
@@ -87,7 +87,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     Attributes
     ----------
     threshold_ : float
-        Threshold on probabilities that the next row will meet.
+        Threshold on probabilities for the next row.
     coef_, intercept_ : ndarray of shape (1, n_features) and (1,)
         Weights of the log-odds (of a mixture: the mean of its experts').
     score_ : float
@@ -100,7 +100,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     n_drifts_, n_expired_, n_late_ : int
         Drifts found, rows that waited too long, labels that came after that.
     detector_ : object or None
-        The copy of the detector that is fed.
+        The drift detector in use, a copy of the one passed.
     classes_ : ndarray of shape (2,)
         Negative and positive class.
 
@@ -251,7 +251,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self._model.decide(self._rows(X))
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
-        """Labels under the model and the threshold as they stand."""
+        """Return labels by the current model and threshold."""
         labels, _ = self._decided(X)
         return np.asarray(self.classes_.take(labels))
 
@@ -348,14 +348,14 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self._model.learn(rows, truth)
 
     def predict_proba_one(self, x: Mapping[Hashable, Any]) -> dict[Any, float]:
-        """Probabilities by class; the model is left alone."""
+        """Probabilities by class; the model does not change."""
         if not hasattr(self, "_model"):
             return {False: 0.5, True: 0.5}
         p, q = from_log_odds(self._decided_one(x)[1])
         return dict(zip(self.classes_.tolist(), (q.item(), p.item()), strict=True))
 
     def predict_one(self, x: Mapping[Hashable, Any]) -> Any:
-        """Label of one row; the model is left alone."""
+        """Label of one row; the model does not change."""
         if not hasattr(self, "_model"):
             return undecided(self.rule, self.metric)
         return self.classes_[self._decided_one(x)[0]].item()
@@ -368,7 +368,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def threshold_(self) -> float:
-        """Threshold on probabilities that the next row will meet."""
+        """Threshold on probabilities for the next row."""
         return self._learned("threshold_").threshold
 
     @property
@@ -413,7 +413,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     @property
     def detector_(self) -> Detector | None:
-        """The copy of the detector that is fed."""
+        """The drift detector in use, a copy of the one passed."""
         return self._learned("detector_").detector
 
     def _learned(self, name: str) -> StreamModel:
@@ -440,7 +440,7 @@ class OnlineClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return model.to_arrays() | header.to_arrays() | model.waiting.to_arrays()
 
     def set_state(self, state: Mapping[str, npt.NDArray[Any]]) -> Self:
-        """Go on from what `get_state` gave; the parameters must be the same."""
+        """Continue from a state of `get_state`; the parameters must be equal."""
         header = StateHeader.from_arrays(state)
         header.check_configuration(configuration_of(self))
         model = new_model(self, 0)

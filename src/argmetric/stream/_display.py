@@ -68,7 +68,7 @@ class StreamDisplay(Display):
         thresholds: Any = None,
         ax: Any = None,
     ) -> Self:
-        """Draw how the score of predictions went, in the order of the rows.
+        """Draw the score of predictions over the rows, in their order.
 
         Parameters
         ----------
@@ -98,7 +98,7 @@ class StreamDisplay(Display):
 
     @classmethod
     def from_estimator(cls, estimator: Any, *, ax: Any = None) -> Self:
-        """Draw how the stream went that a classifier has learned from.
+        """Draw score and threshold over the stream of a classifier.
 
         Parameters
         ----------

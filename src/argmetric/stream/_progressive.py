@@ -97,7 +97,7 @@ class ProgressiveScore(Shown):
 
     @property
     def value(self) -> float:
-        """The metric of what is remembered."""
+        """The metric of the remembered rows."""
         return float(self.metric.value(*self.counts))
 
     def _lines(self) -> Lines:

@@ -39,7 +39,7 @@ class RuleRun(NamedTuple):
         return table("RuleRun", lines)
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw the threshold that every row met.
+        """Draw the threshold that was used for each row.
 
         Parameters
         ----------
@@ -173,7 +173,7 @@ class ThresholdRule(Shown):
     def decide(
         self, state: Floats, scores: npt.ArrayLike, *, logits: bool = False
     ) -> npt.NDArray[np.int64]:
-        """Labels under the rule as it stands; the state is left alone."""
+        """Labels by the current threshold; the state does not change."""
         values = to_floats(scores, "scores")
         zeros = np.zeros(values.size, dtype=bool)
         return self.run(
@@ -181,7 +181,7 @@ class ThresholdRule(Shown):
         ).labels
 
     def threshold_of(self, state: Floats) -> float:
-        """The threshold on probabilities that the next row will meet."""
+        """The threshold on probabilities for the next row."""
         from argmetric.stream.kernels import rules as kernels
 
         _check_state(state)

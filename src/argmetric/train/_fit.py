@@ -95,7 +95,7 @@ MEMORY = (
 
 @dataclass(frozen=True)
 class FitSettings:
-    """What the search is told."""
+    """Settings of the search."""
 
     strength: float  # λ of the penalty λ/2·|θ|², intercept left out
     fit_intercept: bool = True

@@ -327,7 +327,7 @@ class MetricLogisticRegression(ClassifierMixin, BaseEstimator):  # type: ignore[
         return np.asarray(X @ self.coef_[0] + self.intercept_[0], dtype=np.float64)
 
     def predict_proba(self, X: Any) -> Floats:
-        """Smooth labels of both classes; see the notes on what they are not.
+        """Smooth labels of both classes, no calibrated probabilities; see the notes.
 
         Parameters
         ----------

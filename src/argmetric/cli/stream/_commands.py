@@ -95,9 +95,9 @@ def stream_rows(
     """Learn from a stream in one pass, for the metric; every row is predicted first.
 
     Model and threshold are learned together. Each row is predicted before its label is
-    seen, so the score is an honest one. Memory does not grow with the number of rows.
+    seen, so the score is that of new rows. Memory does not grow with their number.
     The answer goes to standard output; on a terminal, score, threshold and rate are
-    shown on the way. Ctrl-C ends it in order.
+    shown meanwhile. Ctrl-C stops after the current block and prints the summary.
 
     Parameters
     ----------
@@ -113,8 +113,8 @@ def stream_rows(
     one_vs_rest
         All labels but --pos-label are negative.
     features
-        The number of features of libsvm text: the largest index. Without it a file is
-        looked through first; standard input cannot be.
+        The number of features of libsvm text: the largest index. Without it, a file is
+        read twice; standard input needs it.
     hash_bits
         Hash features to 2^B columns: libsvm indices of any size; JSONL with any keys,
         missing ones 0 and text as categories.
@@ -126,7 +126,7 @@ def stream_rows(
         How the threshold is learned. [default: histogram]
     learner
         How the probability is learned; the mixture needs no step. "stamp" and "omcsl"
-        carry their own decision.
+        learn labels without a threshold rule.
     step
         The step size of the learner, or a factor for all steps of the mixture.
     memory
@@ -137,9 +137,9 @@ def stream_rows(
     every
         Rows between two checkpoints.
     resume
-        Go on from the newest checkpoint; without one, begin. Predictions and state are
-        then those of a run that was never stopped, whatever stopped it. Standard input
-        has to begin anew.
+        Continue from the newest checkpoint, or begin if there is none. Predictions and
+        state are then those of a run without a stop. Standard input must start from its
+        first row again.
     output
         The file for predictions (JSONL): row, score (the probability), decision and
         label; - is standard output.

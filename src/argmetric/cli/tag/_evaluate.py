@@ -66,7 +66,7 @@ def evaluate(
         before (for "joint", the last four columns: right tag and chunk label, then
         predicted ones); - is standard input.
     task
-        What the labels are. By default what they look like.
+        The task. By default it is guessed from the labels.
     """
     if report is not None:
         require(report)
