@@ -152,7 +152,7 @@ class SavedEstimator(Parameters):
         return found
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write what was learned to one file: JSON and arrays, nothing that is run.
+        """Save the learned weights to one file: JSON and arrays, no code.
 
         The file is replaced whole or not at all. It has every option that changes
         answers, and the tagger or parser that was learned or given beside.
@@ -183,7 +183,7 @@ class SavedEstimator(Parameters):
 
 @dataclass(frozen=True)
 class Epoch:
-    """What one epoch came to."""
+    """The result of one epoch."""
 
     epoch: int
     error: float
@@ -316,7 +316,7 @@ class Log:
     rows : list of dict
         Stage, and what `Epoch` has.
     interrupted : bool
-        Whether an interrupt ended the learning.
+        Whether Ctrl-C ended the training.
     """
 
     on_epoch: Callable[[dict[str, Any]], None] | None = None

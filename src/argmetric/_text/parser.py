@@ -142,13 +142,12 @@ def _learned_tagger(
 
 
 class Parser(SavedEstimator):
-    """Dependency trees of sentences, by a policy of transitions that is learned.
+    """Dependency parser that learns to choose transitions.
 
     Words are moved from a buffer to a stack, and get their heads there (arc-hybrid
-    transitions). In training the cost of an action is the number of right arcs that it
-    puts out of reach, in whatever state. Trees are projective and have one root.
-    Where the trees that are learned from have relations, each arc is labelled once the
-    tree is built.
+    transitions). In training the cost of an action is the number of true arcs that it
+    makes impossible. Trees are projective and have one root. If the training trees have
+    relations, each arc is labelled after the tree is built.
 
     Parameters
     ----------
@@ -156,20 +155,20 @@ class Parser(SavedEstimator):
         The table of templates, one a line, such as ``"s0.w|b0.p"``: the word on top of
         the stack, with the part of speech of the first word of the buffer.
     direction : {"left", "right", "both"}, default="both"
-        From where sentences are read. "both": two policies; the tree with the most
-        votes of their beams wins, found by Eisner's algorithm.
+        The end from which sentences are read. "both" learns two policies; their beams
+        vote, and Eisner's algorithm finds the tree with the most votes.
     beam : int, default=8
         Width of the beam; 1 is greedy search.
     roll_in : {"static", "own", "cross"}, default="own"
-        States to learn from: the initial policy's; from the second epoch on the
-        policy's own too; those of policies that have not seen the sentence (each of
-        four learned from three quarters of the sentences).
+        States to learn from. "static": those of the true tree. "own": from the second
+        epoch on also the policy's own. "cross": those of four policies, each trained
+        without a quarter of the sentences, on that quarter.
     epochs : int, default=8
         Passes over the sentences.
     step : float, default=0.05
         Step size of AdaGrad.
     dropout : float, default=0.3
-        Share of the features that a decision is learned without.
+        Share of the features that are left out at random in training.
     hash_bits : int, default=22
         Features are hashed to 2**hash_bits rows of three weights.
     random_state : int, default=0
@@ -183,15 +182,15 @@ class Parser(SavedEstimator):
         Stage, epoch, share of wrong decisions in training, UAS of greedy search on
         `dev`, seconds.
     direction_ : {"left", "right", "both"}
-        From where sentences are read; an interrupt may leave one side of two.
+        From which end sentences are read; Ctrl-C may leave one direction of two.
     n_lifted_ : int
         Training trees with crossing arcs, replaced by their nearest projective ones.
     interrupted_ : bool
-        Whether an interrupt ended the learning.
+        Whether Ctrl-C ended the training.
     relations_ : tuple of str
-        The relations of words to heads that were learned, none without them.
+        The relations that were learned; empty if the trees had none.
     tagger_ : Tagger or None
-        What gives words their parts of speech, where `fit` was given one.
+        The tagger that `fit` was given, which predicts parts of speech.
 
     Examples
     --------
@@ -271,10 +270,10 @@ class Parser(SavedEstimator):
             The head of each word: 0 for the root, 1 for the first word; by default
             those of the trees.
         tagger : Tagger, path, or anything that predicts tags, optional
-            Its tags take the place of those that sentences have, here and from then on:
-            the parser keeps it, and `save` writes both. A `Tagger` that has learned
-            nothing yet learns from the tags of the sentences: each quarter is tagged by
-            one that learned from the others, and one that learned from all is kept.
+            Its tags replace those of the sentences, here and in later calls: the parser
+            keeps the tagger, and `save` writes both. An untrained `Tagger` learns from
+            the tags of the sentences: each quarter is tagged by one that learned from
+            the others, and one that learned from all is kept.
         dev : trees, or (sentences, heads) as a tuple, optional
             The epoch with the best UAS of greedy search on them is kept.
         on_epoch : callable, optional
@@ -283,8 +282,7 @@ class Parser(SavedEstimator):
         Returns
         -------
         Parser
-            Itself. An interrupt ends the learning with the best policy so far and a
-            warning.
+            Itself. Ctrl-C ends the training, keeps the best policy so far and warns.
         """
         templates, recipe, seed = self._read_options()
         log = Log(on_epoch, self.verbose)
@@ -341,13 +339,13 @@ class Parser(SavedEstimator):
 
     @property
     def direction_(self) -> Direction:
-        """From where sentences are read; an interrupt may leave one side of two."""
+        """From which end sentences are read; Ctrl-C may leave one direction of two."""
         first, *more = [side.reverse for side in self._learned_model().sides]
         return "both" if more else "right" if first else "left"
 
     @property
     def relations_(self) -> tuple[str, ...]:
-        """The relations of words to heads that were learned, none without them."""
+        """The relations that were learned; empty if the trees had none."""
         found = self._learned_model().relations
         return () if found is None else found.labels
 
@@ -367,8 +365,8 @@ class Parser(SavedEstimator):
             As in `fit`; lists of words, where there is a tagger. Trees keep what they
             know of their file, so that `write_trees` writes it with the new heads.
         tagger : Tagger, path, or anything that predicts tags, optional
-            In place of the one that `fit` was given. Tags that sentences have are not
-            looked at where there is a tagger.
+            Used instead of the one that `fit` was given. With a tagger, existing tags
+            of the sentences are ignored.
         """
         sentences = _items(sentences)
         _, text = self._read(sentences, tagger)
@@ -386,7 +384,7 @@ class Parser(SavedEstimator):
         Parameters
         ----------
         sentences : list of sentences
-            As in `parse`; heads that they have are not looked at.
+            As in `parse`; existing heads are ignored.
         tagger : Tagger, path, or anything that predicts tags, optional
             As in `parse`.
 
@@ -401,16 +399,16 @@ class Parser(SavedEstimator):
     def evaluate(
         self, sentences: Any, heads: Any = None, *, tagger: Any = None
     ) -> TreeScores:
-        """Compare predicted with right trees.
+        """Compare predicted with true trees.
 
         Parameters
         ----------
         sentences : list of sentences
             As in `fit`.
         heads : list of lists of int, optional
-            The right heads; by default those of the trees.
+            The true heads; by default those of the trees.
         tagger : Tagger, path, or anything that predicts tags, optional
-            As in `parse`. What punctuation is, is told by the tags of the sentences.
+            As in `parse`. The tags of the sentences define punctuation.
         """
         sentences = _items(sentences)
         own, text = self._read(sentences, tagger)
@@ -426,7 +424,7 @@ class Parser(SavedEstimator):
         sentences : list of sentences
             As in `fit`.
         heads : list of lists of int, optional
-            The right heads; by default those of the trees.
+            The true heads; by default those of the trees.
         tagger : Tagger, path, or anything that predicts tags, optional
             As in `parse`.
         """

@@ -25,7 +25,7 @@ _INTERRUPT = "learning was interrupted"  # how the warning of `fit` begins
 
 
 def tell_epoch(row: dict[str, Any]) -> None:
-    """Say what an epoch came to."""
+    """Print the result of an epoch."""
     score = "" if row["score"] is None else f", dev {row['score']:.4f}"
     say(
         f"{row['stage']}, epoch {row['epoch']}: {100 * row['error']:.2f} % of the "

@@ -50,9 +50,9 @@ def spans(
 ) -> int:
     """Choose the spans (entities, chunks) with the best expected F-measure.
 
-    A span counts if its borders and its type are right. Sentences come out as they
-    went in, with the chosen labels as a last column (or the key "predicted"); a
-    summary goes to standard error.
+    A span counts if its borders and its type are right. The output has the input
+    sentences with the chosen labels as last column (or the key "predicted"). A summary
+    goes to standard error.
 
     Parameters
     ----------
@@ -61,9 +61,9 @@ def spans(
         with "tokens", and "features" or "probabilities" if there are any; - is
         standard input.
     model
-        The model of crfsuite. It sees the features of JSONL, or else the standard
-        features, with which it must have been trained (see the documentation). Not
-        needed where JSONL has probabilities.
+        A crfsuite model. It must have been trained with the features in the JSONL file
+        or, without them, with the standard features (see the documentation). Not needed
+        if the JSONL has probabilities.
     dev
         Labelled sentences that the model has not seen: probabilities are recalibrated
         on them.
@@ -74,11 +74,12 @@ def spans(
     labels
         Whether the last column holds labels; auto looks at its first value.
     zero_division
-        What 0/0 counts (no span, and none chosen): 0 or 1. [default: 0]
+        The value of 0/0 (no true span and none chosen): 0 or 1. [default: 0]
     level
         One F-measure of the whole file, or the mean over documents.
     per_type
-        The mean of the F-measures of types instead of one of all spans.
+        Maximise the mean of the F-measures of the types instead of one F-measure of all
+        spans.
     format
         The format of the input, where its name does not say it.
     """

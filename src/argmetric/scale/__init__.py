@@ -1,4 +1,4 @@
-"""The verbs of argmetric over data larger than memory, and over a cluster."""
+"""Functions of argmetric for data larger than memory, and for a cluster."""
 
 from __future__ import annotations
 

@@ -46,14 +46,14 @@ def calibrate(
     n_jobs: int | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> Calibrator:
-    """Fit a map that makes probabilities fit labels, on files of any size.
+    """Fit a calibration map to scores and labels in files of any size.
 
     Parameters
     ----------
     files : str, path or list of these
-        As `argmetric.scale.decide` takes them.
+        See `argmetric.scale.decide`.
     method : str, optional
-        As `argmetric.calibrate` takes it.
+        See `argmetric.calibrate`.
     score : str, optional
         The column of scores: by default the one called score, prob, p or the like.
     label : str, optional
@@ -62,14 +62,14 @@ def calibrate(
     weight : str, optional
         The column of weights of the rows.
     pos_label, logits
-        As `argmetric.calibrate` takes them.
+        See `argmetric.calibrate`.
     n_sample : int, optional
-        Fit `argmetric.calibrate` on so many rows, each as likely to be drawn as the
-        next; all of them where there are no more. By default on all rows.
+        Fit on a random sample of this many rows, or on all if there are fewer. By
+        default all rows.
     random_state : int, optional
         Seed of the sample.
     on_error, memory, executor, n_jobs, progress
-        As `argmetric.scale.decide` takes them.
+        See `argmetric.scale.decide`.
 
     Returns
     -------
@@ -77,15 +77,15 @@ def calibrate(
 
     Notes
     -----
-    One look at the labels and one at all rows, which are added up by class and score;
-    "auto" takes one more, to compare maps on as many rows of each class as in memory.
-    Up to four million rows every distinct score is kept apart, and the map is that of
+    One pass reads the labels, one sums all rows by class and score; "auto" needs one
+    more, to compare maps on as many rows of each class as in memory. Up to four million
+    rows every distinct score is kept apart, and the map is that of
     `argmetric.calibrate` up to the rounding of sums (1e-10 of a probability). With more
-    rows scores are added up that differ by less than 1/4096 in log-odds, with their
-    mean: "platt", "beta" and "temperature" then give the same probabilities to 1e-8,
-    "spline" to 1e-4, as its cells of equal mass may end a few rows further on, and
-    "isotonic" is the map of scores that were rounded so. Draws are kept to seven
-    digits, here as there.
+    rows, scores that differ by less than 1/4096 in log-odds are replaced by their mean:
+    "platt", "beta" and "temperature" then give the same probabilities to 1e-8, "spline"
+    to 1e-4, as its cells of equal mass may end a few rows further on, and "isotonic" is
+    the map of scores that were rounded so. Draws are kept to seven digits, here as
+    there.
     """
     if method is not None:
         check_choice(method, "method", METHODS)
@@ -167,19 +167,18 @@ def calibration_check(
     n_jobs: int | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> CalibrationCheck:
-    """Say whether probabilities in files are fit to decide and to forecast with.
+    """Check whether probabilities in files are calibrated well enough to use.
 
     The check of up to four million rows is that of `argmetric.calibration_check` to the
-    last digit. Its maps are fitted out of fold and its errors come from rows that are
-    drawn again, which no sums over files can give: of more rows it takes a sample,
-    whose size the caller says.
+    last digit. It fits maps out of fold and resamples rows, so it needs them in memory:
+    with more rows pass `n_sample`.
 
     Parameters
     ----------
     files : str, path or list of these
-        As `argmetric.scale.decide` takes them.
+        See `argmetric.scale.decide`.
     metric : str, Metric or callable, default="f1"
-        What the labels are judged by.
+        The metric of the decisions and forecasts.
     score : str, optional
         The column of scores: by default the one called score, prob, p or the like.
     label : str, optional
@@ -190,14 +189,13 @@ def calibration_check(
     group : str, optional
         The column of group ids. Groups are checked whole, and so not on a sample.
     average, pos_label, method, n_bins, n_bootstrap, logits, zero_division
-        As `argmetric.calibration_check` takes them.
+        See `argmetric.calibration_check`.
     random_state : int, optional
         Seed of the sample, the folds and the samples of these.
     n_sample : int, optional
-        Check so many rows, each as likely to be drawn as the next; all of them where
-        there are no more.
+        Check a random sample of this many rows, or all if there are fewer.
     on_error, memory, executor, n_jobs, progress
-        As `argmetric.scale.decide` takes them.
+        See `argmetric.scale.decide`.
 
     Returns
     -------

@@ -65,17 +65,17 @@ def decide(
 
     The labels are those of `argmetric.decide` on all rows at once, whatever the number
     of files, workers and buckets. The output has the same files, rows, order and
-    columns, as Parquet, and the decisions; it appears when all of it is there.
+    columns, as Parquet, plus the decisions. It appears when it is complete.
 
     Parameters
     ----------
     files : str, path or list of these
         A folder, a pattern such as ``"scores/*.parquet"``, or files: Parquet or Arrow,
         also at an address of fsspec. Folders such as ``day=3`` are columns. Or a Dask
-        DataFrame: every partition is a file, computed by the worker that reads it, as
-        often as it is read, and never by the client.
+        DataFrame: every partition is treated as a file; the worker that reads it
+        computes it, once for each pass.
     metric : str, Metric or callable, default="f1"
-        As `argmetric.decide` takes it.
+        See `argmetric.decide`.
     output : str or path
         The folder to write. One of an earlier run is replaced.
     group : str, optional
@@ -86,9 +86,9 @@ def decide(
     average : {"groups", "pooled"}, default="groups"
         With `group`: the mean over groups, or all rows as one vector.
     zero_division, min_positives, max_positives, min_precision, min_recall, logits
-        As `argmetric.decide` takes them.
+        See `argmetric.decide`.
     calibrator, reference : optional
-        As `argmetric.decide` takes them.
+        See `argmetric.decide`.
     missing_groups : {"error", "own"}, default="error"
         Whether rows without a group are an error, or a group of their own.
     decision_column : str, default="decision"
@@ -97,19 +97,19 @@ def decide(
         Whether a file that cannot be read, or has other columns, ends the run or is
         left out and listed.
     memory : int or str, optional
-        What the run may take, such as ``"2GB"``; by default half of the machine. With
-        an executor on other machines: of all workers together.
+        Memory that the run may use, such as ``"2GB"``; by default half of the
+        machine's. With an executor on other machines: of all workers together.
     work_dir : str or path, optional
-        The folder for what is in between, about 24 bytes a row; by default beside the
+        The folder for temporary files, about 24 bytes per row; by default beside the
         output. All workers must see it.
     resume : bool, default=False
-        Go on with a run that has not ended.
+        Continue a run that was interrupted.
     executor : Threads, Processes, Dask or distributed.Client, optional
         Where tasks run: anything with ``map(function, items)``.
     n_jobs : int, optional
         Threads where there is no executor: None is 1, -1 all cores.
     progress : callable, optional
-        Called with a `Progress` whenever a task has ended.
+        Called with a `Progress` after each task.
 
     Returns
     -------

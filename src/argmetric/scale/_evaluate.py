@@ -44,33 +44,33 @@ def evaluate(
     n_jobs: int | None = None,
     progress: Callable[[Progress], None] | None = None,
 ) -> ScaledScore:
-    """Realised score of a column of labels against the truth, for files of any size.
+    """Actual score of a column of decisions, for files of any size.
 
     The score is that of `argmetric.evaluate` on all rows at once.
 
     Parameters
     ----------
     files : str, path or list of these
-        As `argmetric.scale.decide` takes them.
+        See `argmetric.scale.decide`.
     metric : str, Metric or callable, default="f1"
         What to compute.
     label : str, optional
         The column of true labels: by default the one called label, y, target or the
         like.
     decision_column : str, optional
-        The column of labels that were handed in: by default the one called decision,
-        prediction, predicted, pred or y_pred.
+        The column of decisions: by default the one called decision, prediction,
+        predicted, pred or y_pred.
     group : str, optional
         The column of group ids, of any type.
     average : {"groups", "pooled"}, default="groups"
         With `group`: the mean over groups, or all rows as one.
     zero_division, pos_label
-        As `argmetric.evaluate` takes them.
+        See `argmetric.evaluate`.
     missing_groups, on_error, memory, executor, n_jobs, progress
-        As `argmetric.scale.decide` takes them.
+        See `argmetric.scale.decide`.
     work_dir : str or path, optional
-        With groups: the folder for what is in between, about 24 bytes a row; by default
-        that of the system for temporary files. All workers must see it.
+        With groups: the folder for temporary files, about 24 bytes per row; by default
+        that of the system. All workers must see it.
 
     Returns
     -------

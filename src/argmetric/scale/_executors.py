@@ -111,8 +111,7 @@ class Threads(_Closing):
 class Processes(_Closing):
     """Tasks in processes of this machine.
 
-    A process that is killed takes all others of its pool with it: the tasks that had
-    not ended run again in a new pool.
+    If a process is killed, its pool ends, and unfinished tasks run again in a new pool.
 
     Parameters
     ----------
@@ -159,7 +158,7 @@ class Processes(_Closing):
 
 
 class Dask(_Closing):
-    """Tasks on the workers of a Dask cluster; its scheduler repeats those it lost.
+    """Run tasks on a Dask cluster; its scheduler repeats lost tasks.
 
     Parameters
     ----------

@@ -57,36 +57,36 @@ def forecast(
 ) -> Forecast:
     """Forecast the score of a column of labels, for files of any size.
 
-    The forecast is that of `argmetric.forecast` on all rows at once. For one vector
-    every file gives the laws of its hits and misses. With groups that do not all fit in
-    memory the mean over them is normal with its skewness, as it is in memory for so
-    many; where it is not, the run says so.
+    The forecast is that of `argmetric.forecast` on all rows at once. For one vector,
+    each file gives the distributions of its true and false positives. For groups that
+    do not all fit in memory, the mean is normal with a correction for skewness, as in
+    memory for as many groups; a note says if this does not apply.
 
     Parameters
     ----------
     files : str, path or list of these
-        As `argmetric.scale.decide` takes them.
+        See `argmetric.scale.decide`.
     metric : str, Metric or callable, default="f1"
-        What the labels are judged by.
+        The metric to forecast.
     coverage : float, default=0.9
         Probability that the interval contains the score.
     score : str, optional
         The column of probabilities. By default the one called score, prob, p or the
         like.
     decision_column : str, optional
-        The column of labels that are handed in: by default the one called decision,
-        prediction, predicted, pred or y_pred.
+        The column of decisions: by default the one called decision, prediction,
+        predicted, pred or y_pred.
     group : str, optional
         The column of group ids, of any type.
     average : {"groups", "pooled"}, default="groups"
         With `group`: the mean over groups, or all rows as one.
     zero_division, pos_label
-        As `argmetric.forecast` takes them.
+        See `argmetric.forecast`.
     missing_groups, on_error, memory, executor, n_jobs, progress
-        As `argmetric.scale.decide` takes them.
+        See `argmetric.scale.decide`.
     work_dir : str or path, optional
-        With groups: the folder for what is in between, about 24 bytes a row; by default
-        that of the system for temporary files. All workers must see it.
+        With groups: the folder for temporary files, about 24 bytes per row; by default
+        that of the system. All workers must see it.
 
     Returns
     -------

@@ -14,12 +14,12 @@ from argmetric.metrics import Metric
 
 @dataclass(frozen=True, repr=False)
 class ScaledDecision(Result):
-    """What was decided about the rows of many files, and where it was written.
+    """The result of a decision over many files, and where it was written.
 
     Attributes
     ----------
     output : str
-        The folder with the same files, rows and columns, and the decisions.
+        The folder with the input files plus the column of decisions.
     score, group : str
         The columns that were used; None for one vector.
     n : int
@@ -29,10 +29,10 @@ class ScaledDecision(Result):
     n_groups : int or None
         Number of groups; None for one vector.
     n_positives : int
-        How many rows were decided positive.
+        Number of predicted positives.
     threshold : float or None
-        For one vector: a score of `threshold` or more, on the scale of `scale`, gives
-        these labels; None where a tie is split, or where each group has its own cut.
+        For one vector: rows at or above it are positive, on the scale that `scale`
+        names. None if a tie is split, or if each group has its own cut.
     scale : {"score", "calibrated score"}
         What `threshold` is compared with.
     expected : float
@@ -40,16 +40,16 @@ class ScaledDecision(Result):
     error : float
         Bound or estimate of the numerical error of `expected`.
     expected_half, n_half : float or None, int
-        What a cut at one half is expected to score, where the metric has a value in
-        all groups, and its positives.
+        Expected score of a cut at one half, None if the metric has no value in some
+        group; and its number of positives.
     metric : Metric
         What was maximised.
     plan : str
-        How it was done.
+        How the rows were processed, such as "by group, 1 bucket".
     skipped : tuple of str
-        Files that were left out, each with the reason.
+        Files that were skipped, each with the reason.
     notes : tuple of str
-        What the reader should know.
+        Remarks on the result.
     """
 
     output: str
@@ -117,7 +117,7 @@ class ScaledDecision(Result):
         }
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw what is expected of the decision, and of a cut at one half.
+        """Draw the expected score of the decision and of a cut at one half.
 
         Parameters
         ----------
@@ -141,12 +141,12 @@ class ScaledDecision(Result):
 
 @dataclass(frozen=True, repr=False)
 class ScaledScore(Result):
-    """What labels in many files have scored.
+    """The actual score of decisions in many files.
 
     Attributes
     ----------
     score : float
-        The realised score; the mean over groups where there are some.
+        The actual score; the mean over groups if there are any.
     metric : Metric
         What was computed.
     label, decision, group : str
@@ -156,9 +156,9 @@ class ScaledScore(Result):
     n_groups, n_groups_without_positives : int or None
         Number of groups, and of those that have no positive.
     counts : dict of str to int
-        Rows by truth and decision: tp, fp, fn and tn.
+        Number of rows: tp, fp, fn and tn.
     skipped : tuple of str
-        Files that were left out, each with the reason.
+        Files that were skipped, each with the reason.
     """
 
     score: float
@@ -196,7 +196,7 @@ class ScaledScore(Result):
         }
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw the rows by truth and decision.
+        """Draw the confusion matrix.
 
         Parameters
         ----------

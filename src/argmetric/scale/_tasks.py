@@ -176,7 +176,7 @@ def together(tasks: Sequence[PieceTask]) -> list[list[PieceTask]]:
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a run is: rows of a stage that are done, of how many."""
+    """Progress of a run: rows of a stage that are done, and their total."""
 
     stage: str
     done: int

@@ -48,14 +48,14 @@ def fit(
     estimator : MetricLogisticRegression
         What to fit, with its own settings.
     files : str, path or list of these
-        As `argmetric.scale.decide` takes them; or a pair of Dask arrays, of features
+        See `argmetric.scale.decide`; or a pair of Dask arrays, of features
         and labels, by their blocks of rows.
     features : list of str, optional
         Columns of numbers; by default all but the label, in their order.
     label : str, optional
         The column of labels: by default the one called label, y, target or the like.
     on_error, memory, executor, n_jobs, progress
-        As `argmetric.scale.decide` takes them.
+        See `argmetric.scale.decide`.
 
     Returns
     -------

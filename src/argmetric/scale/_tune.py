@@ -65,14 +65,14 @@ def tune(
     """Find the threshold with the best score on labelled rows in files of any size.
 
     The threshold and its score are those of `argmetric.tune` on all rows at once: rows
-    are counted in bins of the score, and only the bins that can hold the best cut are
-    divided further, down to single scores. `thresholds` and `scores` of the rule have
-    every cut near the best one, and one for each bin elsewhere.
+    are counted in bins of the score, and only bins that can contain the best threshold
+    are divided further, down to single scores. `thresholds` and `scores` of the rule
+    have every threshold near the best one, and one per bin elsewhere.
 
     Parameters
     ----------
     files : str, path or list of these
-        As `argmetric.scale.decide` takes them.
+        See `argmetric.scale.decide`.
     metric : str, Metric or callable, default="f1"
         What to optimise.
     score : str, optional
@@ -81,12 +81,12 @@ def tune(
         The column of true labels: by default the one called label, y, target or the
         like.
     min_precision, min_recall, max_positives, cost, zero_division, pos_label
-        As `argmetric.tune` takes them.
+        See `argmetric.tune`.
     choice, n_bootstrap, coverage, cv, random_state
-        As `argmetric.tune` takes them. Rows are resampled in bins of neighbouring
-        scores.
+        See `argmetric.tune`. The bootstrap resamples rows in bins of
+        neighbouring scores.
     on_error, memory, executor, n_jobs, progress
-        As `argmetric.scale.decide` takes them.
+        See `argmetric.scale.decide`.
 
     Returns
     -------

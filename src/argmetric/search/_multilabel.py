@@ -168,19 +168,19 @@ class MultiLabelTagger(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
         w_j·x + Σ_o v_jo (2 y_o - 1) + b_j > 0,
 
-    by logistic regression. A decision weighs as much as the metric of the row loses by
-    the wrong action if all that follows is done as well as can be.
+    by logistic regression. The weight of a decision is the loss that the wrong action
+    adds to the metric of the row if all later decisions are the best possible.
 
     Parameters
     ----------
     metric : str, Metric or callable, default="f1"
-        What a row is judged by; 0/0 counts as 1 unless the metric says otherwise.
+        The metric of a row's labels; 0/0 counts as 1 unless the metric says otherwise.
     roll_in : {"mixed", "gold", "own", "none"}, default="mixed"
         Histories to learn from: the best actions in the first epoch, half of them in
         the second and the policy's own from then on; the best actions; the policy's
         own; no history at all, which leaves the labels independent given the row.
     costs : {"regret", "zero_one"}, default="regret"
-        Whether decisions weigh as much as their regret, or all alike.
+        Whether decisions are weighted by their regret, or equally.
     beam : int, default=1
         Width of the beam, which adds up log probabilities; 1 is greedy search.
     epochs : int, default=10
@@ -209,7 +209,7 @@ class MultiLabelTagger(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     history_ : list of dict
         Epoch, share of wrong decisions in training, seconds.
     interrupted_ : bool
-        Whether an interrupt ended the learning.
+        Whether Ctrl-C ended the training.
     n_features_in_ : int
         Columns of X.
 
@@ -273,8 +273,8 @@ class MultiLabelTagger(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         MultiLabelTagger
-            Itself. An interrupt after the first epoch ends the learning with what was
-            learned so far and a warning.
+            Itself. Ctrl-C after the first epoch ends the training, keeps what was
+            learned so far and warns.
         """
         check_choice(self.roll_in, "roll_in", get_args(RollIn))
         check_choice(self.costs, "costs", get_args(Costs))
@@ -356,7 +356,7 @@ class MultiLabelTagger(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             sys.stderr.write(line)
 
     def predict(self, X: Any) -> Integers:
-        """BinaryLabels of each row.
+        """Predicted labels of each row.
 
         Parameters
         ----------

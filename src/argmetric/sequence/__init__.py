@@ -1,4 +1,4 @@
-"""Labels that depend on each other: expected utilities by automata, and decoding."""
+"""Labels that depend on each other: expected utilities and the best labels."""
 
 from argmetric._text.corpus.files import read_sentences, write_sentences
 from argmetric._text.corpus.labels import Chunk, Span, read_chunks, write_labels

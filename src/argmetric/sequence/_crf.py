@@ -308,7 +308,7 @@ class LinearChainCRF:
         return np.array([known[name] for name in y.tolist()], dtype=np.int64)
 
     def to_markov_chain(self) -> MarkovChain:
-        """The law of two labels as a Markov chain; exact, by backward messages.
+        """The chain of two labels as a Markov chain; exact, by backward messages.
 
         Label 1 is the positive one.
         """

@@ -112,7 +112,7 @@ _COMPARED = 2_000
 
 
 class CrfsuiteModel:
-    """Weights of a crfsuite model, and the chains it makes of sentences.
+    """Weights of a crfsuite model; makes a chain of each sentence.
 
     Parameters
     ----------
@@ -170,8 +170,8 @@ class CrfsuiteModel:
         Parameters
         ----------
         features : sequence
-            For every token what python-crfsuite takes: a list of names, or a dict of
-            names and values (numbers, booleans, text, lists of text, dicts).
+            The features of every token, as for python-crfsuite: a list of names, or a
+            dict of names and values (numbers, booleans, text, lists of text, dicts).
         """
         return self.sentences([features])[0]
 

@@ -197,14 +197,14 @@ def size_bounds(metric: Metric, chain: Chain) -> tuple[Floats, list[Integers]]:
 
 @dataclass(frozen=True, repr=False, eq=False)
 class SequenceDecision(Result):
-    """The labels to hand in for a sequence, and the utility to expect.
+    """The chosen labels of a sequence and their expected utility.
 
     Attributes
     ----------
     labels : ndarray of {0, 1}
         One for each position.
     expected : float
-        Expected utility of these labels; with a beam, what it is sure to reach.
+        Expected utility of these labels; with a beam, a lower bound of it.
     proven : bool
         Whether no other labels have a better expectation, but for rounding.
     bound : float
@@ -241,7 +241,7 @@ class SequenceDecision(Result):
         return int(self.labels.sum())
 
     def distribution(self) -> UtilityDistribution:
-        """Law of the utility of these labels, exactly."""
+        """Exact distribution of the utility of these labels."""
         return distribution(self.utility, self.labels, self._chain)
 
     def to_dict(self) -> dict[str, Any]:
@@ -313,7 +313,7 @@ def decode(
         of two rates. `Hamming`, `ZeroOne`, `Pk`, `WindowDiff` and windows of your own
         are exact too. Everything else is searched.
     model : Independent, MarkovChain or LinearChainCRF
-        Law of the labels.
+        Distribution of the labels.
     zero_division : {0.0, 1.0, nan}, optional
         Value of 0/0, by default the metric's own.
     budget : int, default=2000

@@ -30,7 +30,7 @@ from argmetric.sequence._spans import (
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SpanDecision(Result):
-    """The spans to hand in, and the score to expect from them.
+    """The chosen spans and their expected score.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class SpanDecision(Result):
         What was maximised: E[F] with method "exact", F of the expected counts with
         method "counts"; a mean over documents and types where there are several.
     upper : float
-        No choice can be worth more than this.
+        Upper bound of the expected score of any choice.
     proven : bool
         Whether `expected` is the optimum: `upper` within rounding of it, or within
         what spans below `min_probability` could add.
@@ -140,7 +140,8 @@ def decode_spans(
     """The non-overlapping spans with the best expected F-measure of entities.
 
     A span is right if its borders and its type are. The most probable labels are not
-    the best spans: they leave out a span of probability 0.45 that F1 would gain from.
+    the best spans: they drop a span of probability 0.45, although it would raise the
+    expected F1.
 
     Parameters
     ----------
@@ -165,8 +166,8 @@ def decode_spans(
         Corrects probabilities first; see `recalibrate`.
     method : {"auto", "exact", "counts"}, default="auto"
         "exact" maximises E[F]; "counts" maximises F of expected counts, which differs
-        by O(1/n) and is quick for any size. "auto" is exact where documents are short,
-        all types count together and nothing is recalibrated, unless that took long.
+        by O(1/n) and is quick for any size. "auto" is exact for short documents without
+        `per_type` and `recalibration`, unless that would take long.
     min_probability : float, default=1e-6
         Less probable spans are not candidates. In a sentence of thousands of tokens
         very long ones may not be either: see `SpanDecision.n_cut`.

@@ -38,8 +38,8 @@ class Expectation(Shown):
     Attributes
     ----------
     value : float
-        The expectation; with a beam the best guess inside the bounds, which for a
-        utility that is never negative is the lower one.
+        The expectation. With a beam, an estimate within the bounds: the lower one for a
+        utility that is never negative.
     lower, upper : float
         Bounds on the expectation, both equal to it when it is exact.
     n_states : int
@@ -48,7 +48,7 @@ class Expectation(Shown):
     exact : bool
         Whether nothing was dropped.
     dropped : float
-        Probability of what was dropped.
+        Probability of the dropped states.
     partial : float
         Sum of probability times utility over the states that were kept: what the
         paper calls the approximate expectation.
@@ -76,7 +76,7 @@ class VectorExpectation(Shown):
     Attributes
     ----------
     value : ndarray of shape (components,)
-        The expectation; with a beam the best guess inside the bounds.
+        The expectation; with a beam, an estimate within the bounds.
     lower, upper : ndarray of shape (components,)
         Bounds on the expectation, both equal to it when it is exact.
     n_states : int
@@ -84,7 +84,7 @@ class VectorExpectation(Shown):
     exact : bool
         Whether nothing was dropped.
     dropped : float
-        Probability of what was dropped.
+        Probability of the dropped states.
     beam : int or None
         Width of the beam.
     """
@@ -179,17 +179,16 @@ def expectation(
     z : array-like of {0, 1}
         The hypothesis.
     model : Independent, MarkovChain or LinearChainCRF
-        Law of the outcome.
+        Distribution of the outcome.
     beam : int or "auto", optional
-        Keep only so many states at every position, the most probable ones, and bound
-        the rest; 1 follows a single path. "auto" doubles the number until the bounds
-        are within `tol`; a utility without bounds is then run exactly. By default
-        the expectation is exact.
+        Keep only this number of most probable states at every position, and bound the
+        rest; 1 follows a single path. "auto" doubles the number until the bounds are
+        within `tol`; a utility without bounds is then run exactly. By default the
+        expectation is exact.
     tol : float, default=1e-6
         Width of the bounds for ``beam="auto"``.
     max_states : int, optional
-        Limit on the states of one position, by default what memory can be expected
-        to hold.
+        Limit on the states of one position; by default what should fit in memory.
 
     Returns
     -------
@@ -304,7 +303,7 @@ COVERAGE = 0.9  # of the interval that is shown
 
 @dataclass(frozen=True, repr=False, eq=False)
 class UtilityDistribution(Result, DiscreteLaw):
-    """The law of a utility.
+    """The distribution of a utility.
 
     Attributes
     ----------
@@ -350,7 +349,7 @@ class UtilityDistribution(Result, DiscreteLaw):
         return f"{self._title()}({', '.join(parts)})"
 
     def plot(self, ax: Any = None) -> Any:
-        """Draw the law with its mean and an interval from quantile to quantile.
+        """Draw the distribution with its mean and an interval between quantiles.
 
         Parameters
         ----------
@@ -369,7 +368,7 @@ class UtilityDistribution(Result, DiscreteLaw):
 def distribution(
     utility: Any, z: Any, model: Any, *, max_states: int | None = None
 ) -> UtilityDistribution:
-    """Law of the utility of a hypothesis, exactly.
+    """Exact distribution of the utility of a hypothesis.
 
     Parameters
     ----------
@@ -378,7 +377,7 @@ def distribution(
     z : array-like of {0, 1}
         The hypothesis.
     model : Independent, MarkovChain or LinearChainCRF
-        Law of the outcome.
+        Distribution of the outcome.
     max_states : int, optional
         Limit on the states of one position.
 

@@ -122,14 +122,14 @@ class Independent:
 
 @dataclass(frozen=True, eq=False)
 class MarkovChain:
-    """Labels each of which depends on the m before it.
+    """A Markov chain of order m: each label depends on the m labels before it.
 
     Parameters
     ----------
     initial : array-like of shape (2**m,)
-        Law of the first m labels. The number of a history has the most recent label
-        as its lowest bit: for m = 2 the four entries stand for the labels 00, 01, 10
-        and 11, read from left to right.
+        Distribution of the first m labels. The number of a history has the most recent
+        label as its lowest bit: for m = 2 the four entries stand for the labels 00, 01,
+        10 and 11, read from left to right.
     transitions : array-like of shape (n-m, 2**m, 2)
         ``transitions[i, h, y]`` is the probability that label m+i is y after the
         history h; each row sums to 1. For m = 1: (n-1, 2, 2).

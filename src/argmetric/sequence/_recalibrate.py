@@ -33,10 +33,10 @@ class Recalibration(Result):
     slope, intercept : float
         The two parameters; 1 and 0 change nothing.
     floor : float
-        It was fitted on spans of at least this probability.
+        The least probability of the spans it was fitted on.
     missed : float
-        True spans of the development set for each true span above the floor; at
-        least 1. It makes the expected number of spans whole.
+        Number of true spans in the development set, divided by the number above the
+        floor; at least 1. It corrects the expected number of spans.
     """
 
     slope: float
@@ -127,8 +127,8 @@ def recalibrate(
     scheme : {"IOB2", "BIOES"}, default="IOB2"
         How labels write spans.
     floor : float, default=0.01
-        Spans that are less probable do not take part: there are very many of them, and
-        no metric of interest would choose them.
+        Less probable spans are ignored: they are many, and no metric of interest would
+        choose them.
     """
     floor = check_fraction(floor, "floor")
     if not isinstance(model, SpanMarginals):

@@ -286,11 +286,11 @@ def window_codes(z: Integers, window: int) -> Integers:
 class BoundarySimilarity(SimpleFunction):
     """Boundary similarity of two segmentations (Fournier 2013), near misses by one.
 
-    A boundary of z that y has at the same place counts 1, one that y has at the next
-    or the previous place counts 1/2, and the sum is divided by the number of matches,
-    near misses and boundaries of one side alone: 1 - (A + T/2) / (A + T + M). Near
-    misses are paired from left to right, which pairs as many as possible. Two
-    segmentations without a boundary have the similarity 1.
+    A boundary at the same place in z and y counts 1; a near miss by one place counts
+    1/2. The sum is divided by the number of matches, near misses and unmatched
+    boundaries: 1 - (A + T/2) / (A + T + M). Near misses are paired from left to right,
+    which pairs as many as possible. Two segmentations without a boundary have the
+    similarity 1.
 
     Examples
     --------

@@ -33,23 +33,23 @@ MOST_SPANS = 200_000  # of a sentence
 
 @dataclass(frozen=True, eq=False)
 class SpanMarginals(Shown):
-    """Spans that are probable enough to be listed, with their exact probabilities.
+    """Spans above a least probability, with their exact probabilities.
 
     Attributes
     ----------
     types : tuple of str
         Names of the types.
     probability : ndarray
-        P(this span, with these borders and this type, is there).
+        Probability that a span with these borders and this type is true.
     expected : ndarray of shape (sentences, types)
         Expected number of spans, the unlisted ones included.
     min_probability : float
         Less probable spans are not listed.
     reach : ndarray of int
-        For each sentence the length up to which spans are listed: all of it, unless
-        there were too many.
+        For each sentence the length up to which spans are listed: the whole sentence,
+        unless there were too many spans.
     unlisted : float
-        No span that is not listed is more probable.
+        The largest probability that a span which is not listed can have.
     """
 
     scheme: SchemeName
@@ -130,8 +130,8 @@ def token_model(
     scheme : {"IOB2", "BIOES"}, default="IOB2"
         How labels write spans.
     well_formed_only : bool, default=True
-        Tokens are taken as independent given that the labels are well-formed: no I-X
-        without B-X before it. Otherwise plainly independent.
+        Whether to exclude label sequences that are not well-formed (I-X without B-X
+        before it). Apart from that, tokens are independent.
 
     Examples
     --------
@@ -175,7 +175,7 @@ def span_marginals(
     scheme: SchemeName = "IOB2",
     min_probability: float = 1e-6,
 ) -> SpanMarginals:
-    r"""Exact probability of every span: these borders, this type, and no longer.
+    r"""Exact probability of every span, with its borders and its type.
 
     With the chain written as P(y_{t+1} | y_t), which the backward messages give, a span
     of IOB2 from i to j has probability
@@ -192,8 +192,8 @@ def span_marginals(
     scheme : {"IOB2", "BIOES"}, default="IOB2"
         How labels write spans.
     min_probability : float, default=1e-6
-        Spans that are less probable are not listed; they still count in `expected`.
-        Neither are the longest ones of a sentence where that were more than 200,000.
+        Less probable spans are not listed; they still count in `expected`. If a
+        sentence has more than 200,000 spans, the longest are not listed either.
 
     Examples
     --------

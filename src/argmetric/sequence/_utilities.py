@@ -72,11 +72,11 @@ class SimpleFunction:
 
 
 class VectorFunction(SimpleFunction):
-    """A utility whose values are vectors: several quantities read off one automaton.
+    """A utility with vector values: several expectations from one automaton.
 
     The expectation of a vector is that of its components (Jansche 2007, section 5).
-    `value` returns an array; `bounds`, for beams, a pair of them. A vector is neither
-    large nor small, so it is not decoded for.
+    `value` returns an array; `bounds`, for beams, a pair of them. Vectors have no
+    order, so `decode` refuses them.
 
     Examples
     --------

@@ -63,7 +63,7 @@ _END = re.compile(
 
 @dataclass(frozen=True)
 class Sentence:
-    """A sentence as a file has it.
+    """A sentence read from a file.
 
     Attributes
     ----------
@@ -72,13 +72,13 @@ class Sentence:
     labels : list of str or None
         The labels, where there are some.
     line : int
-        The line of the file that it starts at.
+        The line of the file where the sentence starts.
     document : int
         The number of its document (``-DOCSTART-`` lines, or the key "document").
     extra : dict
         The other keys of a JSON line, such as "features" or "probabilities".
     file : str
-        What messages call the file; it plays no part in comparisons.
+        The name of the file in messages; it is ignored in comparisons.
     """
 
     columns: tuple[list[str], ...]

@@ -144,7 +144,7 @@ class LengthScores(NamedTuple):
 
 @dataclass(frozen=True, repr=False)
 class TreeScores(Result):
-    """What predicted heads came to, as counts.
+    """Scores of predicted dependency heads, with their counts.
 
     Attributes
     ----------
@@ -238,12 +238,12 @@ class TreeScores(Result):
 
 
 def score_trees(gold: Sequence[Tree], predicted: Sequence[Any]) -> TreeScores:
-    """Compare predicted heads, and relations where there are some, with the right ones.
+    """Compare predicted heads, and relations if there are any, with the true ones.
 
     Parameters
     ----------
     gold : sequence of Tree
-        The right trees, which may have several roots.
+        The true trees, which may have several roots.
     predicted : sequence of Tree, or of arrays of int
         Trees over the same words, or heads alone. They need not be trees; an unknown
         head (-1) is a wrong one.

@@ -44,7 +44,7 @@ def write_trees(
     relations: Sequence[Sequence[str]] | None = None,
     format: TreeFormat | None = None,
 ) -> None:
-    """Write dependency trees, with heads and relations of their own or with others.
+    """Write dependency trees, optionally with other heads and relations.
 
     A tree that was read from a file of the same format is written as it was, comments,
     multi-word tokens, empty nodes and all columns included, but for heads, relations,

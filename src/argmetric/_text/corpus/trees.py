@@ -62,7 +62,7 @@ class Tree(Shown):
     format : {"conllu", "dp"} or None
         How `source` is written; None where there is none.
     file : str
-        What messages call the file.
+        The name of the file in messages.
     line : int
         The line of the file that `source` starts at.
     number : int
@@ -136,8 +136,8 @@ def read_trees(
 ) -> list[Tree]:
     """Read dependency trees from CoNLL-U, or from lines of word, tag and head.
 
-    Nothing is lost: `write_trees` gives the same bytes. Heads are not looked at beyond
-    being numbers, so that a file with a cycle or two roots is read.
+    Nothing is lost: `write_trees` gives the same bytes. Heads must be numbers but need
+    not form a tree: a file with a cycle or two roots is read.
 
     Parameters
     ----------

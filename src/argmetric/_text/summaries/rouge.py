@@ -107,10 +107,10 @@ def _references(given: Any, cluster: str) -> list[str]:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SummaryScores(Result):
-    """What summaries came to: ROUGE recall by cluster.
+    """ROUGE recall of summaries, by cluster.
 
-    Recall is averaged over the references of a cluster, then over clusters. Beside it
-    stands that of the best reference. Tokens are runs of a-z and 0-9 in lower case,
+    Recall is averaged over the references of a cluster, then over clusters. The recall
+    with the best reference is given too. Tokens are runs of a-z and 0-9 in lower case,
     without stemming.
 
     Attributes

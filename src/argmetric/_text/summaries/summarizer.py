@@ -64,43 +64,42 @@ _MOST_ITERATIONS = 1000
 
 
 class Summarizer(SavedEstimator):
-    """Summaries of documents on one subject, within a hard budget.
+    """Summarise documents on one subject, within a word limit.
 
-    A summary is made of words of the sources in their order: whole sentences, or parts
-    of them that hang together in their parses. It grows step by step: each adds the
-    sentence, or the span of at most five words with all that it needs, that is expected
-    to bring the most for its length. Without `fit` that is judged by how many documents
-    have the same pairs of words; with it, by what the user's own references took up.
+    A summary consists of words of the documents in their order: whole sentences, or
+    parts of sentences. Each step adds the sentence, or the span of at most five words,
+    with the highest expected gain for its length. Without `fit` the gain is the number
+    of documents that share a pair of words; after `fit` it is learned from your
+    reference summaries.
 
     Parameters
     ----------
     mode : {"sentences", "compressed"}, default="sentences"
         Whole sentences, or parts of them. "compressed" needs trees: a `parser`, or
-        documents given as lists of `Tree`. A word is kept with its head in the tree;
-        negations, determiners, comparatives, subjects, complements of verbs and
-        objects of prepositions are kept with theirs.
+        documents given as lists of `Tree`. A word is kept only with its head. A head is
+        kept only with its negations, determiners, comparatives, subjects, verb
+        complements and prepositional objects.
     policy : {"frequency", "weights", "dagger", "vine"}, optional
-        What chooses. "frequency": pairs that many documents have; nothing is learned.
-        "weights": pairs of words by the recall that they are expected to bring, learned
-        from references. "dagger": a function of these and of the summary so far,
-        learned on the states that all policies came to. "vine": SEARN as Daumé,
-        Langford and Marcu (2009) published it, with vine growth when compressing: a
-        step adds the root of a sentence or a child of a word that is in, and nothing
-        is glued, not even a negation. By default "weights" after `fit`, and "frequency"
-        before it.
+        How the gain is estimated. "frequency": pairs of words that many documents
+        share; nothing is learned. "weights": the expected recall of each pair of words,
+        learned from references. "dagger": also a function of the summary so far,
+        learned on the states of all policies. "vine": SEARN as Daumé, Langford and
+        Marcu (2009) published it. When compressing, it adds the root of a sentence or a
+        child of a word that is in (vine growth), and may drop negations. The default is
+        "weights" after `fit`, and "frequency" before it.
     parser : Parser or str, optional
         A fitted parser that tags its own words, or the path of one.
     min_words : int, default=1
-        No sentence of a summary has fewer words.
+        The least number of words of a sentence in the summary.
     redundancy : float, default=1.0
-        The largest share of the words of a new sentence, words of grammar aside, that
-        the summary may have already.
+        The largest share of a new sentence's content words that the summary may already
+        have.
     iterations : int, default=3
-        Of "dagger" and of "vine".
+        Number of iterations of "dagger" and "vine".
     oracle_beam : int, optional
-        Width of the beam of the initial policy, which knows the references; for "vine"
-        also of the completions that costs are taken from. By default 20 for "vine", as
-        published, and 1 otherwise.
+        Width of the beam of the initial policy, which knows the references. For "vine"
+        it is also the width of the search for the best completion. By default 20 for
+        "vine", as published, and 1 otherwise.
     beta : float, default=0.5
         For "vine": the share of decisions that a new policy gets in the mixture.
     random_state : int, default=0
@@ -111,16 +110,16 @@ class Summarizer(SavedEstimator):
     Attributes
     ----------
     policy_ : str
-        What chooses now.
+        The policy in use.
     words_ : int
-        The budget that was learned for.
+        The word limit of the training.
     history_ : list of dict
         For "dagger" and "vine": iteration (0 is the initial policy), loss (1 - ROUGE-2
         recall, averaged over references and clusters), regret (mean cost of a choice),
         steps (choices in a summary) on the clusters learned from. The loss of "vine" is
         that of the mixture, in the last row without the initial policy.
     interrupted_ : bool
-        Whether an interrupt ended the learning.
+        Whether Ctrl-C ended the training.
 
     Examples
     --------
@@ -201,24 +200,25 @@ class Summarizer(SavedEstimator):
     def fit(
         self, clusters: Any, references: Any, *, words: int = 60, queries: Any = None
     ) -> Summarizer:
-        """Learn what references take up.
+        """Learn from documents and reference summaries.
 
         Parameters
         ----------
         clusters : list of clusters
             Each a list of documents: text, lists of sentences, or lists of `Tree`.
         references : list of lists of str
-            Summaries by people, at least one for each cluster.
+            Summaries that people wrote, at least one for each cluster.
         words : int, default=60
             The budget of the summaries to learn.
         queries : list of str, optional
-            What each summary is to be about. What learned with queries needs them.
+            The topic of each summary. A model trained with queries needs them in
+            `predict`.
 
         Returns
         -------
         Summarizer
-            Itself. An interrupt ends the learning of "dagger" and "vine" with the
-            policy so far and a warning.
+            Itself. Ctrl-C ends the training of "dagger" and "vine", keeps the policy so
+            far and warns.
         """
         options = self._options()
         name = RENAMED.get(self.policy or "", self.policy) or "weights"
@@ -284,7 +284,7 @@ class Summarizer(SavedEstimator):
 
     @property
     def policy_(self) -> str:
-        """What chooses now."""
+        """The policy in use."""
         return self._present()[0]
 
     def _present(self) -> tuple[str, SummaryPolicy]:
@@ -321,22 +321,22 @@ class Summarizer(SavedEstimator):
         clusters : list of clusters
             Each a list of documents: text, lists of sentences, or lists of `Tree`.
         words : int, optional
-            At most so many white-space words; by default those of `fit`, or 60.
+            The largest number of words; by default that of `fit`, or 60.
         characters : int, optional
-            At most so many characters, in place of words.
+            The largest number of characters, instead of words.
         budget : int, optional
-            At most so much of what `count` counts, in place of words.
+            The largest value of `count`, instead of words.
         count : callable, optional
-            The user's own count of a text, such as the number of tokens of a model.
+            Your own function that measures a text, such as its number of tokens.
         must : list, optional
             For each cluster a list of (document, sentence), counted from 0, that are
             taken first and whole.
         never : list, optional
-            For each cluster a list of (document, sentence) of which nothing is taken.
+            For each cluster a list of (document, sentence) to leave out.
         queries : list of str, optional
-            For each cluster what its summary is to be about, in words of the sources:
-            "rooms" finds "room", and no synonyms. Learned policies must have learned
-            with queries.
+            For each cluster the topic of its summary, in words of the documents.
+            "rooms" finds "room", but no synonyms. A trained model must have been
+            trained with queries.
 
         Returns
         -------
@@ -395,7 +395,7 @@ class Summarizer(SavedEstimator):
     def oracle(
         self, clusters: Any, references: Any, *, words: int | None = None
     ) -> list[Summary]:
-        """Summaries by a policy that knows the references: what could be reached.
+        """Summaries by a policy that knows the references: an upper limit for recall.
 
         Parameters
         ----------

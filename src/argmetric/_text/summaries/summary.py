@@ -43,20 +43,20 @@ class Step(NamedTuple):
 class Summary(Result):
     """A summary of a cluster of documents, made by a `Summarizer`.
 
-    Nothing in it is invented: it is words of the sources, in the order of the sources.
+    It contains words of the documents in their order and no others.
 
     Attributes
     ----------
     cluster : Cluster
         The sources: `cluster.documents` are the texts.
     step_of_word : ndarray of int64
-        For each word of the sources the step that took it, -1 for none.
+        For each word of the documents the step that added it; -1 for none.
     gains : ndarray of float
         The expected gain of each step.
     mode : {"sentences", "compressed"}
         Whether sentences are taken whole.
     policy : str
-        What chose the steps.
+        The policy that chose the steps.
     limit : int
         The budget.
     unit : str
@@ -64,7 +64,7 @@ class Summary(Result):
     size : int
         How much of the budget is used.
     query : str or None
-        What the summary was to be about.
+        The topic of the summary.
     """
 
     cluster: Cluster

@@ -217,15 +217,15 @@ def codec_of(
 
 @dataclass(frozen=True)
 class Evaluation(Result):
-    """What predicted labels came to.
+    """Scores of predicted labels.
 
     Attributes
     ----------
     accuracy : float
         Share of tokens with the right label.
     precision, recall, f1 : float or None
-        Of whole chunks, read strictly (only B-X begins one); None where labels are no
-        chunks. F1 of nothing predicted and nothing there is 1.
+        Of whole chunks, read strictly (only B-X begins one); None if the labels are not
+        chunks. F1 is 1 if there is no chunk and none was predicted.
     unknown : int
         Tokens whose label the tagger never saw; they count as missed.
     tokens : int
@@ -241,7 +241,7 @@ class Evaluation(Result):
 
     @property
     def score(self) -> float:
-        """F1 of chunks, or accuracy where there are none."""
+        """F1 of chunks, or accuracy if the labels are not chunks."""
         return self.accuracy if self.f1 is None else self.f1
 
     def _shares(self) -> dict[str, float]:

@@ -295,10 +295,10 @@ def _labels(starts: Integers, types: Sequence[str], labels: Sequence[str]) -> In
 
 
 class SegmentTagger(TextTagger):
-    """Chunk text by deciding type and length of one chunk after the other.
+    """Chunk text: decide type and length of one chunk after another.
 
-    Features may read a chunk as a whole. The recipe and the results are close to those
-    of ``Tagger("chunk")``, which decides word by word and is faster.
+    Features may read a whole chunk. Options and results are close to those of
+    ``Tagger("chunk")``, which decides word by word and is faster.
 
     Parameters
     ----------
@@ -321,7 +321,7 @@ class SegmentTagger(TextTagger):
     labels_ : tuple
         The labels.
     interrupted_ : bool
-        Whether an interrupt ended the learning.
+        Whether Ctrl-C ended the training.
 
     Examples
     --------
@@ -386,7 +386,7 @@ class SegmentTagger(TextTagger):
         Returns
         -------
         SegmentTagger
-            Itself. An interrupt ends the learning with the policy so far and a warning.
+            Itself. Ctrl-C ends the training, keeps the policy so far and warns.
         """
         labels = renamed(labels, tags, old="tags", new="labels")
         numbers = check_numbers(self.get_params())

@@ -53,9 +53,9 @@ MOST_LISTS = 100_000  # label sequences of a sentence; a table of them is held
 
 
 class Tagger(TextTagger):
-    """Label sequences one decision after the other, with a policy that is learned.
+    """Tagger that learns to label the tokens of a sentence one after another.
 
-    Every option that is None is that of the task's recipe.
+    Options that are None take the default of the task.
 
     Parameters
     ----------
@@ -67,35 +67,35 @@ class Tagger(TextTagger):
         The table of templates, one a line; see `default_templates`. A dict with the
         keys "tag" and "chunk" for the joint task.
     direction : {"left", "right", "both"}, optional
-        From where sentences are read. "both": two policies; the sequence with the
-        highest product of probabilities among the candidates of both wins.
+        The end from which sentences are read. "both" learns two policies and takes the
+        candidate of either with the highest product of probabilities.
     beam : int, optional
         Width of the beam; 1 is greedy search.
     learner : {"logistic", "perceptron", "svm"}, default="logistic"
         Multinomial logistic regression, averaged perceptron, or hinge loss.
     costs : {"zero_one", "regret"}, optional
-        Learn the initial policy's action, or let margins grow with the regret in F1
-        of a sentence's chunks that an action brings.
+        "zero_one": every mistake costs the same. "regret": a mistake costs the F1 of
+        the sentence's chunks that it loses.
     roll_in : {"mixed", "gold", "own", "none"}, optional
-        Histories to learn from: the initial policy's in the first epoch, half of its
-        decisions in the second and the policy's own from then on; the initial
-        policy's; the policy's own; no history at all.
+        Histories to learn from. "mixed": the true labels in the first epoch, half of
+        them in the second, then the tagger's own. "gold": the true labels. "own": the
+        tagger's. "none": no history.
     epochs : int, optional
         Passes over the sentences.
     step : float, optional
         Step size.
     dropout : float, optional
-        Share of the static features that a decision is learned without.
+        Share of the static features that are left out at random in training.
     hash_bits : int, optional
         Features are hashed to 2**hash_bits rows of weights.
     memory : {"none", "past", "both"}, optional
-        Whether a second pass knows how a first one labelled the same word in other
-        sentences at most 2000 tokens away. With "both", labels depend on the text that
-        follows.
+        Whether a second pass sees the labels that the first one gave to the same word,
+        at most 2000 tokens away: not at all, in earlier sentences, or on both sides.
+        With "both", labels depend on the text that follows.
     beam_scores : {"log", "raw"}, optional
-        A beam adds up log probabilities, or scores as they are.
+        Whether a beam adds log probabilities or raw scores.
     history_value : float, default=1.0
-        Value of history features beside static ones.
+        Value of a history feature, relative to static ones.
     random_state : int, default=0
         Seed.
     verbose : int, default=0
@@ -108,11 +108,11 @@ class Tagger(TextTagger):
     labels_ : tuple
         The labels, or one tuple for each of the two tiers of the joint task.
     direction_ : {"left", "right", "both"}
-        From where sentences are read; an interrupt may leave one side of two.
+        From which end sentences are read; Ctrl-C may leave one direction of two.
     n_columns_ : int
-        How many columns of a token the templates read, words first.
+        Number of columns that the templates read, words first.
     interrupted_ : bool
-        Whether an interrupt ended the learning.
+        Whether Ctrl-C ended the training.
 
     Examples
     --------
@@ -166,21 +166,20 @@ class Tagger(TextTagger):
 
     @property
     def direction_(self) -> Direction:
-        """From where sentences are read; an interrupt may leave one side of two."""
+        """From which end sentences are read; Ctrl-C may leave one direction of two."""
         first, *more = [side.reverse for side in self._learned_model().sides]
         return "both" if more else "right" if first else "left"
 
     @property
     def n_columns_(self) -> int:
-        """How many columns of a token the templates read, words first."""
+        """Number of columns that the templates read, words first."""
         return self._text_model().extractor.n_columns
 
     def recipe(self) -> dict[str, Any]:
-        """All arguments, with those of the task's recipe where they are None.
+        """All arguments, with the task's defaults in place of None.
 
-        After `fit` on words alone, its templates are those that read nothing else.
-        Options that contradict each other, and templates that cannot be read, are
-        refused here as in `fit`.
+        After `fit` on words alone, only templates of words are left. Contradictory
+        options and invalid templates are refused, as in `fit`.
         """
         is_of_text = isinstance(getattr(self, "_model", None), TextModel)
         return filled(self.get_params(), self.n_columns_ if is_of_text else None)
@@ -200,8 +199,8 @@ class Tagger(TextTagger):
         ----------
         sentences : list of sentences
             Lists of words, of tuples of columns, or `Sentence` objects read from a
-            file; lines of -DOCSTART- are left out. Templates of the task's recipe that
-            read a column which is not there, such as parts of speech, are left out.
+            file; lines of -DOCSTART- are left out. Default templates that read a
+            missing column, such as parts of speech, are left out.
         labels : list of lists, optional
             A label for each token (a pair of labels for the joint task); by default
             the last column (the last two).
@@ -215,8 +214,7 @@ class Tagger(TextTagger):
         Returns
         -------
         Tagger
-            Itself. An interrupt ends the learning with the best policy so far and a
-            warning.
+            Itself. Ctrl-C ends the training, keeps the best policy so far and warns.
         """
         labels = renamed(labels, tags, old="tags", new="labels")
         options = resolve(self.get_params())

@@ -281,14 +281,14 @@ class Template:
 
 
 def default_templates(task: str, *, n_columns: int | None = None) -> str:
-    r"""The table of templates that a task starts from, one template a line.
+    r"""The default templates of a task, one per line.
 
     Parameters
     ----------
     task : {"chunk", "ner", "pos", "label", "joint tag", "joint chunk"}
         The task, or a tier of the joint task.
     n_columns : int, optional
-        Only the templates that text with so many columns, words first, is enough for.
+        Return only the templates that need no more than this number of columns.
 
     Examples
     --------

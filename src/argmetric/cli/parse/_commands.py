@@ -66,32 +66,32 @@ def train(
     seed: Annotated[opt.Seed, _Recipe] = 0,
     json: opt.Json = False,
 ) -> int:
-    """Train a parser, and keep it in a file.
+    """Train a parser and save it to a file.
 
-    The answer goes to standard output; every epoch is told on standard error. Ctrl-C
+    The answer goes to standard output, a line for each epoch to standard error. Ctrl-C
     ends the training and keeps the best parser so far (exit code 130).
 
     Parameters
     ----------
     file
-        Sentences with their trees; - is standard input. Relations are learned where
-        there are some. Of a tree with crossing arcs, the nearest one without is
-        learned.
+        Sentences with their trees; - is standard input. Relations are learned if the
+        trees have them. A tree with crossing arcs is replaced by the nearest one
+        without.
     model
         The file for the parser, and its tagger if it has one; replaced whole or not at
         all.
     dev
-        More trees: the best epoch on them is kept.
+        Development trees; the epoch that scores best on them is kept.
     learn_tagger
-        Learn a tagger from the tags of the file, and the parser from the tags of such
-        a tagger: words alone can be parsed then.
+        Also train a tagger on the tags of the file; the parser can then parse words
+        alone.
     direction
         From where sentences are read; "both" combines two policies.
     beam
         The width of the beam; 1 is greedy search.
     roll_in
-        The states to learn from: the right ones, the parser's own too, or those of
-        parsers that have not seen the sentence.
+        The states to learn from: those of the true trees, the parser's own as well, or
+        those of parsers that have not seen the sentence.
     epochs
         Passes over the sentences, those of --learn-tagger too. [default: those of the
         recipe]
@@ -189,20 +189,20 @@ def predict(
     output: opt.TextTarget = None,
     json: opt.JsonSummary = False,
 ) -> int:
-    """Parse sentences by a parser of `argmetric parse train`.
+    """Parse sentences with a parser from `argmetric parse train`.
 
-    Lines come out as they went in, with the predicted head, and the relation if the
-    parser knows relations, in the columns of these; tags only where the file had none.
-    Comments, multi-word tokens, empty nodes and all other columns stay as they are. A
-    summary goes to standard error.
+    The output has the input lines with the predicted heads, and relations if the parser
+    knows them. Tags are added only if the file has none. Comments, multi-word tokens,
+    empty nodes and all other columns stay as they are. A summary goes to standard
+    error.
 
     Parameters
     ----------
     model
-        The file of the parser. Nothing in it is run.
+        The file of the parser. It holds data only; no code is run.
     file
-        The sentences; - is standard input. Heads that they have are not looked at. A
-        parser with a tagger of its own gives them tags too.
+        The sentences; - is standard input. Existing heads are ignored. A parser with
+        its own tagger also adds tags.
     """
     target = text_target(output, json=json)
     from argmetric.search import Parser

@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 InputFormat = Annotated[
     TreeFormat | None,
     Parameter(
-        help="The format of the input, where neither its name nor its content says it."
+        help="The format of the input, if neither its name nor its content shows it."
     ),
 ]
 TaggerFile = Annotated[
     FilePath | None,
     Parameter(
-        help="A tagger of `argmetric tag train --task pos`: its tags take the place of "
-        "those of the file."
+        help="A tagger from `argmetric tag train --task pos`; its tags replace those "
+        "of the file."
     ),
 ]
 
@@ -131,17 +131,17 @@ def evaluate(
     ] = None,
     json: Json = False,
 ) -> int:
-    """Compare predicted with right trees.
+    """Compare predicted with true trees.
 
-    UAS is the share of words with the right head, LAS that with the right relation
-    too; punctuation is told by the right tags. The sentences with most wrong heads are
-    drawn, the right tree to the left of the predicted one. The answer goes to standard
-    output.
+    UAS is the share of words with the right head, LAS the share with the right head and
+    relation. The tags of the true trees define punctuation. The sentences with the most
+    wrong heads are drawn, the true tree to the left of the predicted one. The answer
+    goes to standard output.
 
     Parameters
     ----------
     file
-        The right trees; - is standard input.
+        The true trees; - is standard input.
     predicted
         The same sentences with predicted heads, as `argmetric parse predict` wrote
         them.

@@ -52,7 +52,7 @@ def summarize_files(
         opt.FilePath | None,
         Parameter(
             metavar="FOLDER|FILE",
-            help="Summaries by people, each a file, to score this one by.",
+            help="Summaries that people wrote, one per file, to score against.",
         ),
     ] = None,
     encoding: opt.Encoding = "utf-8",
@@ -60,12 +60,11 @@ def summarize_files(
     output: opt.TextTarget = None,
     json: opt.Json = False,
 ) -> int:
-    """Summarise texts: words of the sources, within a budget.
+    """Summarise texts in their own words, within a word limit.
 
-    All files given, and all files of folders, are the documents of one summary. It is
-    made of their own words in their own order; nothing is invented. The summary goes
-    to standard output, parts of sentences a line each, and what is to be told about it
-    to standard error.
+    All files, and all files in folders, are the documents of one summary. It takes
+    words of the documents in their order and adds none. The summary goes to standard
+    output, each part of a sentence on its own line; notes go to standard error.
 
     Parameters
     ----------
@@ -73,14 +72,14 @@ def summarize_files(
         The documents: files of plain text, or folders of such files; - is standard
         input.
     must
-        Sentences that have this text are in, whatever it costs; repeat it for several.
+        Always include sentences with this text; repeat the option for several.
     never
-        Sentences that have this text are out; repeat it for several.
+        Never include sentences with this text; repeat the option for several.
     query
-        What the summary is to be about, in words of the sources. A model must have been
+        The topic of the summary, in words of the documents. A model must have been
         trained with queries.
     html
-        A page to write: the sources with what was kept and what was dropped.
+        Also write a page that shows which words of the documents were kept.
     """
     from argmetric._text.summaries.read import read_sources
     from argmetric.search import score_summaries
@@ -200,17 +199,18 @@ def evaluate(
     ] = None,
     json: opt.Json = False,
 ) -> int:
-    """Summarise clusters, and compare with summaries by people.
+    """Summarise documents and compare with summaries that people wrote.
 
     ROUGE recall is the share of a reference's words (ROUGE-1) or pairs of words
-    (ROUGE-2) that a summary has: lower case, no stemming. It is averaged over the
-    references of a cluster, then over clusters; that of the best reference stands
-    beside it. The answer goes to standard output.
+    (ROUGE-2) that the summary contains, in lower case, without stemming. It is averaged
+    over the references of a cluster, then over clusters. The recall with the best
+    reference is also shown. The answer goes to standard output.
 
     Parameters
     ----------
     data
-        The clusters, as for `argmetric summarize train`; other ones than those.
+        The clusters, in the format of `argmetric summarize train`. Use others than for
+        training.
     words
         The length of the summaries. [default: what the model has learned, or 60]
     """

@@ -29,7 +29,7 @@ ReferencesFolder = Annotated[
     opt.FilePath | None,
     Parameter(
         metavar="FOLDER",
-        help="Where the clusters are a folder: the folder of their references. For the "
+        help="If the clusters are a folder: the folder of their references. For the "
         "cluster NAME it has a folder NAME, or files such as NAME.txt or NAME.1.txt.",
     ),
 ]
@@ -40,7 +40,7 @@ MinWords = Annotated[
     Parameter(
         group=CHOICE,
         validator=_AT_LEAST_ONE,
-        help="No sentence of a summary has fewer words. [default: 1]",
+        help="The least number of words of a sentence in the summary. [default: 1]",
     ),
 ]
 Redundancy = Annotated[
@@ -48,15 +48,15 @@ Redundancy = Annotated[
     Parameter(
         group=CHOICE,
         validator=opt.FRACTION,
-        help="The largest share of a new sentence (words of grammar aside) "
-        "that the summary may have already. [default: 1]",
+        help="The largest share of a new sentence's content words "
+        "that the summary may already have. [default: 1]",
     ),
 ]
 ParserFile = Annotated[
     opt.FilePath | None,
     Parameter(
         group=CHOICE,
-        help="A parser of `argmetric parse train`; compressed summaries need one.",
+        help="A parser from `argmetric parse train`; compressed summaries need one.",
     ),
 ]
 
@@ -69,10 +69,10 @@ class BudgetOptions:
     Parameters
     ----------
     words
-        At most so many words, as `wc -w` counts them. [default: what the model has
-        learned, or 60]
+        The largest number of words, as `wc -w` counts them. [default: what the model
+        has learned, or 60]
     chars
-        At most so many characters, in place of words.
+        The largest number of characters, instead of words.
     """
 
     words: Words = None
@@ -100,8 +100,8 @@ class ChooserOptions:
     Parameters
     ----------
     model
-        A summarizer of `argmetric summarize train`; nothing in it is run. By default
-        what many documents say is chosen, which needs no training.
+        A summarizer from `argmetric summarize train`; no code in it is run. By default
+        the summary takes what many documents say, without training.
     mode
         Whole sentences, or parts of them. [default: sentences]
     """
@@ -199,17 +199,17 @@ def train(
     encoding: opt.Encoding = "utf-8",
     json: opt.Json = False,
 ) -> int:
-    """Train a summarizer on clusters with summaries by people, and keep it in a file.
+    """Train a summarizer on documents with summaries that people wrote.
 
     The answer goes to standard output. Ctrl-C ends the training of "dagger" and "vine"
-    and keeps the policy so far (exit code 130). Where all JSON lines have the key
-    query, summaries are learned that are about it.
+    and keeps the policy so far (exit code 130). If all JSON lines have the key query,
+    the model learns summaries of that topic.
 
     Parameters
     ----------
     data
-        The clusters: JSON lines with the keys documents, references and, if wanted,
-        name and query; or a folder with a folder of documents, or one document, for
+        The clusters: JSON lines with the keys documents, references and, optionally,
+        name and query; or a folder with a subfolder of documents, or one document, for
         each cluster. - is standard input.
     model
         The file for the summarizer, replaced whole or not at all.
@@ -218,13 +218,13 @@ def train(
     mode
         Whole sentences, or parts of them. [default: sentences]
     policy
-        Learn which pairs of words references take up ("weights"), or also how to go on
-        from what a summary has so far ("dagger"), or by SEARN as it was published
-        ("vine"). "searn" is an old name of "dagger".
+        "weights" learns which pairs of words the references contain, "dagger" also uses
+        the summary so far, "vine" is SEARN as published. "searn" is an old name of
+        "dagger".
     iterations
         Iterations of "dagger" and "vine". [default: 3]
     oracle_beam
-        The width of the beam by which these find what to learn from. [default: 1, of
+        The width of their beam search for good summaries to learn from. [default: 1, of
         "vine" 20]
     beta
         The share of decisions that a new policy of "vine" gets. [default: 0.5]

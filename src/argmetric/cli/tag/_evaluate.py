@@ -53,20 +53,20 @@ def evaluate(
     report: opt.ReportTarget = None,
     json: opt.Json = False,
 ) -> int:
-    """Compare predicted with right labels, the last two columns of a file.
+    """Compare predicted with true labels, the last two columns of a file.
 
-    Chunks and entities are right if borders and type are. Strictly, only B-X begins
-    one; conlleval lets an I-X do so as well. Parts of speech are judged by accuracy.
-    The answer goes to standard output.
+    A chunk or entity is right if its borders and its type are. The strict score lets
+    only B-X begin one; conlleval's also lets I-X. Parts of speech are scored by
+    accuracy. The answer goes to standard output.
 
     Parameters
     ----------
     file
-        Sentences that `argmetric tag predict` wrote, with right labels in the column
-        before (for "joint", the last four columns: right tag and chunk label, then
+        Sentences that `argmetric tag predict` wrote, with true labels in the column
+        before (for "joint", the last four columns: true tag and chunk label, then the
         predicted ones); - is standard input.
     task
-        The task. By default it is guessed from the labels.
+        The kind of labels. By default it is guessed from the labels.
     """
     if report is not None:
         require(report)

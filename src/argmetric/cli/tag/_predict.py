@@ -42,31 +42,30 @@ def predict(
     /,
     *,
     encoding: Annotated[
-        opt.Encoding, Parameter(help="How the text is written, and will be.")
+        opt.Encoding, Parameter(help="The encoding of input and output.")
     ] = "utf-8",
     raw: Annotated[bool, opt.Flag] = False,
     output: opt.TextTarget = None,
     output_format: Annotated[RawFormat | None, Parameter(group=opt.OUTPUT)] = None,
     json: opt.JsonSummary = False,
 ) -> int:
-    """Tag sentences by a tagger of `argmetric tag train`.
+    """Tag sentences with a tagger from `argmetric tag train`.
 
-    Lines come out as they went in, with the predicted tag as a last column (the tag
-    and the chunk label, for a joint tagger); empty lines and those of -DOCSTART- are
-    left as they are. A summary goes to standard error.
+    The output has the input lines with the predicted tag as last column (tag and chunk
+    label for a joint tagger). Empty lines and -DOCSTART- lines stay as they are. A
+    summary goes to standard error.
 
-    With --raw the file is plain text. It comes out with its entities in brackets, as
-    in [PER Ana] (with its tags, as in Ana/NNP), or as JSON lines: an object for each
-    sentence, with its "text", and the type, "start" and "end" of each of its
-    "entities", such that text[start:end] is the entity.
+    With --raw the file is plain text. The output marks entities, as in [PER Ana], or
+    tags, as in Ana/NNP. As JSON lines it has an object for each sentence: its "text"
+    and its "entities" with type, "start" and "end"; text[start:end] is the entity.
 
     Parameters
     ----------
     model
-        The file of the tagger. Nothing in it is run.
+        The file of the tagger. It holds data only; no code is run.
     file
-        The sentences, words first; - is standard input. Columns that the tagger does
-        not read, such as right labels, may follow.
+        The sentences, words first; - is standard input. Further columns, such as true
+        labels, are ignored.
     raw
         The file is plain text, not a token on each line; sentences end with lines and
         with full stops. For a tagger that was trained on words and labels alone.

@@ -126,11 +126,11 @@ def train(
     seed: Annotated[Seed, _Recipe] = 0,
     json: Json = False,
 ) -> int:
-    """Train a tagger, and keep it in a file.
+    """Train a tagger and save it to a file.
 
-    Options left out are those of the task's recipe, which is the best one found. The
-    answer goes to standard output; every epoch is told on standard error. Ctrl-C ends
-    the training and keeps the best tagger so far (exit code 130).
+    Omitted options take the task's defaults. The answer goes to standard output, a line
+    for each epoch to standard error. Ctrl-C ends the training and keeps the best tagger
+    so far (exit code 130).
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ def train(
     model
         The file for the tagger, replaced whole or not at all.
     dev
-        More labelled sentences: the best epoch on them is kept.
+        Development sentences with labels; the epoch that scores best on them is kept.
     templates
         A file with a template on each line; see `argmetric tag templates`.
     direction
@@ -154,15 +154,15 @@ def train(
     learner
         Logistic regression, averaged perceptron or hinge loss.
     roll_in
-        The histories to learn from: the right ones first and the tagger's own later,
-        the right ones, the tagger's own, none.
+        The histories to learn from: the true labels first and the tagger's own later,
+        the true labels, the tagger's own, none.
     costs
-        Every wrong decision costs the same, or what it loses in F1 of chunks.
+        Whether every mistake costs the same, or as much F1 as it loses.
     epochs
         Passes over the sentences.
     memory
-        Whether a second pass knows how a first one labelled the same word in earlier
-        sentences, or in sentences on both sides.
+        Whether a second pass sees the labels that the first one gave to the same word:
+        not at all, in earlier sentences, or on both sides.
     hash_bits
         Features are hashed to 2^B rows of weights.
     """

@@ -17,7 +17,7 @@ from argmetric.search._searn._task import Task, check_is_task, shown
 
 @dataclass(frozen=True, repr=False)
 class TaskReport(Result):
-    """What `check_task` found.
+    """The result of `check_task`.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ def check_task(
     max_steps: int = 1000,
     random_state: int = 0,
 ) -> TaskReport:
-    """Check a task of your own on some inputs, best on small ones.
+    """Check your own task on a few small inputs.
 
     Walks at random, and by the task's own policy, through the states of each input and
     looks for: answers that change when asked again; states that are not hashable or
@@ -84,17 +84,17 @@ def check_task(
     n_paths : int, default=3
         Random paths for each input.
     max_outputs : int, default=2000
-        With at most so many outputs in reach of a state the least loss is looked for
-        among all of them; otherwise at the end of random paths.
+        If at most this many outputs can be reached from a state, the least loss is
+        found among all of them; otherwise among random paths.
     max_steps : int, default=1000
-        Decisions after which a path is taken for endless.
+        Number of decisions after which a path counts as endless.
     random_state : int, default=0
         Seed.
 
     Returns
     -------
     TaskReport
-        Problems by name; true if there are none.
+        The problems found; true if there are none.
 
     Examples
     --------

@@ -82,7 +82,7 @@ class History(Result):
     Attributes
     ----------
     iterations : tuple of Iteration
-        What happened in each.
+        The figures of each iteration.
     best : int
         Number of the iteration whose policy was kept.
     stopped : str

@@ -114,7 +114,7 @@ class LinearScorer:
 
 @dataclass(frozen=True)
 class LinearLearner(Shown):
-    """A linear classifier that knows what each mistake costs.
+    """A linear classifier for decisions with different costs of mistakes.
 
     The score of an action is a sum of weights, one for each feature of the state with
     the action and one for each feature of the action itself. Weights are averaged over

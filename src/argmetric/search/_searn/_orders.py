@@ -125,10 +125,10 @@ class LearnedOrder(Task):
     a best action. There are n times as many actions as labels in each of n steps: for
     short sequences.
 
-    A policy is to begin where it is sure, so it has to know how sure it is of every
-    position: give `LinearLearner` the target "reward", which is the default learner's
-    here. The target "cheapest", the perceptron and the SVM are content with one right
-    label at a time and hardly learn the labels of difficult positions.
+    A policy should begin where it is sure, so it must learn how sure it is of every
+    position. Use a `LinearLearner` with the target "reward", the default here. The
+    target "cheapest", the perceptron and the SVM need only one right label at a time
+    and hardly learn the labels of difficult positions.
 
     Parameters
     ----------
@@ -218,7 +218,7 @@ def _weights(given: Any) -> tuple[float, float]:
 
 
 class JointTask(Task):
-    """Two tasks on the same input: one decision of the first, one of the second, ...
+    """Two tasks on the same input, decided in turn.
 
     An example is tagging and chunking: the first tag, the first chunk label, the second
     tag, and so on. The losses add up, and so do exact costs: a decision of one task
@@ -229,7 +229,7 @@ class JointTask(Task):
     first, second : Task
         The tasks. Features of each are joined by the last two decisions of the other.
     weights : pair of float, default=(1.0, 1.0)
-        What the losses are multiplied by before they are added.
+        Factors of the two losses in their sum.
     search_width : int, default=10
         Width of the search for costs where a task gives none.
 

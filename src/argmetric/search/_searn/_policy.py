@@ -216,7 +216,7 @@ class LearnedPolicy:
 
 @dataclass(frozen=True, eq=False)
 class Mixture(Shown):
-    """At every decision, one of several policies is drawn anew and asked.
+    """A mixture of policies: each decision is taken by one of them, drawn at random.
 
     Attributes
     ----------

@@ -182,7 +182,7 @@ class _DifferenceModel:
 
 @dataclass(frozen=True)
 class AllPairs(Shown):
-    """Weighted all pairs: one weighted binary classifier for each two actions.
+    """Weighted all pairs: one weighted binary classifier for each pair of actions.
 
     The importance of a pair is abs(v_i - v_j) (see `all_pairs_values`), its label the
     cheaper action; the action with most wins is taken. The regret is at most twice the

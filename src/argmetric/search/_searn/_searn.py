@@ -110,7 +110,7 @@ class _Best:
 
 
 class Searn(Parameters):
-    """Learn to search: a policy that builds structured outputs of low loss.
+    """Learn a policy that builds structured outputs step by step, with low loss.
 
     SEARN (Daumé, Langford and Marcu 2009, Fig. 1): the current policy is run over the
     training inputs; at each state it meets, every action is given its regret; a
@@ -133,29 +133,28 @@ class Searn(Parameters):
         alone. "search": the share of least loss on development inputs, largest first
         (so 1 in the first iteration, where shares change nothing).
     iterations : int or None, default=10
-        Number of iterations. None: until T (1 - β)^i, a bound on the chance that the
-        initial policy has a say in a path of T decisions, is below 0.05 (Lemma 2).
+        Number of iterations. None: until T (1 - β)^i, a bound on the probability that
+        the initial policy takes any of T decisions, is below 0.05 (Lemma 2).
     beam : int, default=1
         Width of the beam at prediction; 1 is greedy.
     train_beam : bool, default=False
         Whether to train for the beam, by search among queues (see `QueueTask`).
     cross_validation : int, optional
-        Number of folds (section 7): training inputs are run by classifiers that did
-        not see them, since policies look better on inputs they were trained on. Without
-        it a warning says where they look so much better that the roll-in is nearly the
-        initial policy's.
+        Number of folds (section 7): classifiers that have not seen a training input run
+        it, because a policy makes fewer mistakes on inputs it was trained on. Without
+        it `fit` warns if it makes so few that there is little to learn from.
     patience : int, default=5
         Iterations without a better loss on development inputs before the fit stops.
     n_rollouts : int, default=5
         Paths for each action if `costs="rollout"`.
     prediction : {"draw", "mean"}, default="draw"
-        At prediction one of the policies is drawn for every decision, as in training
-        and in the theory (draws depend on `random_state` and the row of X); or the mean
-        of their probabilities decides. That leaves nothing to chance, but it is not
-        the policy whose mistakes were learned from: where decisions lean on earlier
-        ones it can get stuck. Development loss tells.
+        "draw": each decision is taken by one policy, drawn as in training (draws depend
+        on `random_state` and the row of X). "mean": the mean of the policies'
+        probabilities decides, without randomness. Training did not learn from the
+        mistakes of this mean, which can do worse if decisions depend on earlier ones;
+        compare both on development inputs.
     beam_scores : {"log", "raw"}, default="log"
-        What is added up along a path: logarithms of probabilities, or bare scores.
+        The sum that ranks a path: of log probabilities, or of raw scores.
     search_width : int, default=10
         Width of the search for the initial policy where the task gives neither costs
         nor a reference.
@@ -244,7 +243,7 @@ class Searn(Parameters):
             What `task.loss` compares outputs with, one for each input.
         dev : (X, Y) or float, optional
             Development inputs, or the share of the inputs to take for it. Their loss
-            chooses the iteration to keep, when to stop, and β if asked to.
+            decides which iteration is kept, when to stop, and β with `beta="search"`.
         """
         check_options(self.get_params())
         rng = np.random.default_rng(self.random_state)
@@ -389,10 +388,10 @@ class Searn(Parameters):
         return float(self.task.score(Y, self.predict(X)))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write what was learned to one file: JSON and arrays, nothing that is run.
+        """Save the learned weights to one file: JSON and arrays, no code.
 
-        The task is code and stays out; `load` takes it anew. Learners that are not
-        `LinearLearner` cannot be saved, nor can its tables (`hash_bits=None`).
+        The task is code and is not saved; pass it to `load` again. Only a
+        `LinearLearner` with hashed weights (not `hash_bits=None`) can be saved.
 
         Parameters
         ----------
@@ -405,15 +404,15 @@ class Searn(Parameters):
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], task: Task) -> Searn:
-        """Read what `save` wrote; it predicts exactly alike.
+        """Load what `save` wrote; the predictions are the same.
 
         Parameters
         ----------
         path : str or path
             The file.
         task : Task
-            As it was at fitting. Another class, and other arguments of its constructor,
-            are refused as far as the file can tell; functions are not compared.
+            The task of the fit. Another class, or other constructor arguments, are
+            refused; functions are not compared.
         """
         from argmetric.search._searn._model_file import load
 

@@ -14,7 +14,7 @@ _STEPS, _STEPS_FOR_EACH = 5000, 20
 
 
 class Task:
-    """A structured problem: outputs that are built by one decision after another.
+    """A structured problem, whose outputs are built decision by decision.
 
     Subclass it and write the methods below. All of them are pure functions: they
     change nothing and give the same answer when asked again, so that search may start

@@ -215,7 +215,7 @@ class MultiLabel(Task):
     n_labels : int
         Number of labels; y is a sequence of as many 0 and 1.
     metric : str, Metric or callable, default="f1"
-        What the row is judged by; 0/0 counts as 1 unless the metric says otherwise.
+        The metric of a row's labels; 0/0 counts as 1 unless the metric says otherwise.
     features : callable, optional
         `features(x)` of a row; by default x is a mapping or list of features, or a
         vector. The labels decided before are added.
