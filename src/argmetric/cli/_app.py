@@ -49,7 +49,7 @@ FIRST_LINES = {
     "spans": "Choose the spans (entities, chunks) with the best expected F-measure.",
     "tag": "Tag text: chunks, named entities, parts of speech, or two at once.",
     "parse": "Parse sentences: the head of each word, and its relation to it.",
-    "summarize": "Summarise texts: words of the sources, within a budget.",
+    "summarize": "Summarise texts in their own words, within a word limit.",
     "papers": "Re-run the claims of the papers and report which hold.",
     "metrics": "List the metrics: formulas, what an empty answer counts, how they are "
     "computed.",
