@@ -88,9 +88,11 @@ class Ask:
     full_only: bool = False
 
     def answer(self, figure: Figure) -> Answer:
-        values = [figure]
+        values: list[Any] = [figure]
         if isinstance(figure, Estimate):
-            values = [figure.low, figure.value, figure.high]
+            # An interval may reach past both ends of a range: its nearest values count.
+            inside = np.clip(self.target[1:], figure.low, figure.high)
+            values = [figure.low, figure.value, figure.high, *inside]
         found = {met(float(value), self.target) for value in values}
         return "open" if len(found) == 2 else "so" if found == {True} else "not so"
 

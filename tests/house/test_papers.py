@@ -94,6 +94,26 @@ def test_a_claim_with_no_question_answered_so_is_open(papers: Any) -> None:
     assert verdict(so, not_so, fast=True)[0] == "in part"
 
 
+@pytest.mark.parametrize(
+    ("interval", "answer"),
+    [
+        ((0.6, -9.0, 9.0), "open"),  # past both ends, the mean outside
+        ((0.0, -9.0, 9.0), "open"),
+        ((0.6, 0.4, 0.8), "open"),
+        ((0.1, -0.5, 0.5), "so"),
+        ((0.7, 0.6, 0.8), "not so"),
+        ((-0.7, -0.8, -0.6), "not so"),
+        ((math.nan, math.nan, math.nan), "not so"),
+    ],
+)
+def test_an_interval_that_meets_the_range_is_not_a_no(
+    papers: Any, interval: tuple[float, float, float], answer: str
+) -> None:
+    from papers_parts.claim import Estimate, within
+
+    assert within("gap", -0.5, 0.5).answer(Estimate(*interval)) == answer
+
+
 def test_a_fast_run_decides_nothing_from_a_part_of_the_questions(papers: Any) -> None:
     from papers_parts.claim import at_least
 
