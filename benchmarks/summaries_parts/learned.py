@@ -31,14 +31,22 @@ def name_of(mode: str, policy: str) -> str:
     return f"{policy}, {mode}"
 
 
-@cache
+KINDS = {name_of(*kind): kind for kind in itertools.product(MODES, POLICIES)}
+ORACLES = {"oracle, compressed": None, f"oracle, {VINE}": "vine"}
+
+
 def learned(name: str, *, quick: bool) -> dict[str, System]:
-    """Systems by name."""
+    """All systems by name."""
     _warm_up(name, quick=quick)
-    kinds = itertools.product(MODES, POLICIES)
-    found = [_system(name, *kind, quick=quick) for kind in kinds]
-    found += [_oracle(name, policy, quick=quick) for policy in (None, "vine")]
-    return {system.name: system for system in found}
+    return {what: system(name, what, quick=quick) for what in (*KINDS, *ORACLES)}
+
+
+@cache
+def system(name: str, what: str, *, quick: bool) -> System:
+    """One of the systems on a set."""
+    if what in ORACLES:
+        return _oracle(name, what, quick=quick)
+    return _system(name, *KINDS[what], quick=quick)
 
 
 def summarizer(mode: str, policy: str | None, *, quick: bool) -> Summarizer:
@@ -85,8 +93,9 @@ def _system(name: str, mode: str, policy: str, *, quick: bool) -> System:
     return System(name_of(mode, policy), own, texts, details, histories)
 
 
-def _oracle(name: str, policy: str | None, *, quick: bool) -> System:
+def _oracle(name: str, what: str, *, quick: bool) -> System:
     """Compressed summaries that know the references: what there is to reach."""
+    policy = ORACLES[what]
     own = clusters(name, quick=quick)
     judged = own.take(own.judged)
     model = summarizer("compressed", policy, quick=quick)
@@ -100,7 +109,6 @@ def _oracle(name: str, policy: str | None, *, quick: bool) -> System:
         details["negations_with_kept_heads"] = kept_heads
         details["negations_dropped"] = dropped
     texts = [summary.text for summary in summaries]
-    what = f"oracle, {VINE}" if policy else name_of("compressed", "oracle")
     return System(what, own, [texts], details)
 
 

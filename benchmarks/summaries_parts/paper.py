@@ -17,7 +17,7 @@ from search_parts.data import simple_table
 
 from summaries_parts.judge import interval
 from summaries_parts.learned import EXTRACTION, VINE
-from summaries_parts.sets import systems
+from summaries_parts.sets import system
 from summaries_parts.system import System
 from summaries_parts.unlearned import ILP, ORACLE
 
@@ -103,8 +103,8 @@ def run(*, quick: bool) -> str:
 
 def compared(pair: Pair, name: str, *, quick: bool) -> tuple[System, System]:
     """What stands for the better system and what for the worse one."""
-    found = systems(name, quick=quick)
-    return found[pair[0]], found[pair[1]]
+    better, worse = (system(name, what, quick=quick) for what in pair)
+    return better, worse
 
 
 def _ask(claim: Claim, pair: Pair, name: str, *, quick: bool) -> list[str]:

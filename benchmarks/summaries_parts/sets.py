@@ -9,9 +9,10 @@ import numpy as np
 from harness import Target, emit
 from search_parts.data import simple_table
 
-from summaries_parts.learned import EXTRACTION, VINE, learned
+from summaries_parts import learned, unlearned
+from summaries_parts.learned import EXTRACTION, VINE
 from summaries_parts.system import System, table, tell_gain
-from summaries_parts.unlearned import ILP, unlearned
+from summaries_parts.unlearned import ILP
 
 FOLD_SECONDS = 300.0
 PAIRS = (
@@ -37,7 +38,14 @@ class Goal:
 
 
 def systems(name: str, *, quick: bool) -> dict[str, System]:
-    return unlearned(name, quick=quick) | learned(name, quick=quick)
+    beside = unlearned.unlearned(name, quick=quick)
+    return beside | learned.learned(name, quick=quick)
+
+
+def system(name: str, what: str, *, quick: bool) -> System:
+    """One of them; no other is run."""
+    home = unlearned if what in unlearned.NAMES else learned
+    return home.system(name, what, quick=quick)
 
 
 def tell(

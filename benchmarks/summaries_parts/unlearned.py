@@ -22,35 +22,50 @@ ORACLE = f"oracle, sentences, beam {BEAM}"
 Choose = Callable[[Sentences, int, int], list[int]]  # sentences, budget, cluster
 
 
-@cache
+NAMES = (
+    "random",
+    "lead",
+    "SumBasic",
+    "concept coverage, greedy",
+    ILP,
+    "oracle, sentences, greedy",
+    ORACLE,
+    "oracle, sentences, ILP",
+)
+
+
 def unlearned(name: str, *, quick: bool) -> dict[str, System]:
-    """Systems by name."""
+    """All systems by name."""
+    return {what: system(name, what, quick=quick) for what in NAMES}
+
+
+@cache
+def system(name: str, what: str, *, quick: bool) -> System:
+    """One of the systems on a set."""
     own = clusters(name, quick=quick)
     cut = [sentences_of(own.documents[i]) for i in own.judged]
-    draws = range(2 if quick else DRAWS)
-    found = [
-        _system("random", own, cut, [_random(draw) for draw in draws]),
-        _system("lead", own, cut, [lambda s, n, _: baselines.lead(s, n)]),
-        _system("SumBasic", own, cut, [lambda s, n, _: baselines.sum_basic(s, n)]),
-        _system(
-            "concept coverage, greedy",
-            own,
-            cut,
-            [lambda s, n, _: baselines.lead(s, n, greedy(baselines.concepts(s, n)))],
-        ),
-        _by_ilp(ILP, own, cut, lambda s, n, _: baselines.concepts(s, n)),
-    ]
 
     def wanted(sentences: Sentences, budget: int, i: int) -> Coverage:
         return baselines.rouge(sentences, own.references[i], budget)
 
-    searches = {
+    def covered(sentences: Sentences, budget: int, i: int) -> Coverage:
+        return baselines.concepts(sentences, budget)
+
+    if what.endswith("ILP"):
+        problem = wanted if what.startswith("oracle") else covered
+        return _by_ilp(what, own, cut, problem)
+    searches: dict[str, Choose] = {
+        "lead": lambda s, n, _: baselines.lead(s, n),
+        "SumBasic": lambda s, n, _: baselines.sum_basic(s, n),
+        "concept coverage, greedy": lambda s, n, i: baselines.lead(
+            s, n, greedy(covered(s, n, i))
+        ),
         "oracle, sentences, greedy": lambda s, n, i: greedy(wanted(s, n, i)),
         ORACLE: lambda s, n, i: beam(wanted(s, n, i), BEAM),
     }
-    found += [_system(what, own, cut, [search]) for what, search in searches.items()]
-    found.append(_by_ilp("oracle, sentences, ILP", own, cut, wanted))
-    return {system.name: system for system in found}
+    draws = range(2 if quick else DRAWS)
+    random = [_random(draw) for draw in draws]
+    return _system(what, own, cut, [searches[what]] if what in searches else random)
 
 
 def _random(draw: int) -> Choose:
