@@ -2,93 +2,63 @@
 
 from __future__ import annotations
 
-from functools import cache
 from math import ceil, exp
 from typing import Any
 
 import numpy as np
 from search_parts import searn
-from search_parts.searn import Problem
 
 from argmetric.search import LinearLearner, Searn, Task
 from papers_parts.claim import Claim, Estimate, Figures, at_least, at_most, within
 from papers_parts.daume2009 import EXACT, Tree
-
-SMALL, LARGE, SENTENCES, NER, CHUNKS = (
-    "letters, small",
-    "letters, large",
-    "chunks, 1,000 sentences",
-    "NER",
-    "chunks",
+from papers_parts.daume2009_runs import (
+    CHUNKS,
+    INTERVALS,
+    LARGE,
+    NER,
+    PART,
+    SMALL,
+    gain,
+    judged,
+    problems,
 )
-FOLDS = (0, 1, 2)
+
 LETTERS = "handwriting, small (fast: every third word)"
-
-
-def problems(task: str, fast: bool) -> list[tuple[Problem, int]]:
-    """A problem and a seed for each run."""
-    step = 3 if fast else 1
-    if task == SMALL:
-        return [(searn.handwriting("small", fold, step), 0) for fold in FOLDS]
-    if task == LARGE:
-        return [(searn.handwriting("large", fold, step), 0) for fold in FOLDS[:2]]
-    n = 1_000 if task == SENTENCES else None
-    name = "ner" if task == NER else "chunk"
-    return [(searn.text(name, n, n), seed) for seed in FOLDS[:2]]
-
-
-@cache
-def fits(task: str, beta: float, iterations: int, costs: str, fast: bool) -> Any:
-    """A run of SEARN for each fold or seed."""
-    options: dict[str, Any] = {"beta": beta, "iterations": iterations, "costs": costs}
-    return [
-        (problem, searn.fitted(problem, seed, **options))
-        for problem, seed in problems(task, fast)
-    ]
-
-
-def scores(runs: Any, number: int = -1, beam: int = 1) -> np.ndarray:
-    """Test scores of runs after an iteration."""
-    return np.array(
-        [p.score(searn.decoded(one, p, number, beam=beam)) for p, one in runs]
-    )
+MEMM_TASKS = (SMALL, LARGE, NER, CHUNKS)
 
 
 def _cost_estimates(fast: bool) -> Figures:
     figures = {}
-    for task in (SMALL,) if fast else (SMALL, SENTENCES):
+    for task in (SMALL,) if fast else (SMALL, PART):
         found = {
-            costs: scores(fits(task, 0.3, 5, costs, fast))
+            costs: judged(task, fast, 5, beta=0.3, costs=costs)
             for costs in ("optimal", "rollout", "tied")
         }
-        figures[f"approximation over Monte Carlo, {task}"] = Estimate.of(
-            found["optimal"] - found["rollout"]
-        )
-        figures[f"approximation over single sample, {task}"] = Estimate.of(
-            found["optimal"] - found["tied"]
-        )
-    return figures
-
-
-def _over_memm(fast: bool) -> Figures:
-    figures = {}
-    for task in (SMALL,) if fast else (SMALL, LARGE, NER, CHUNKS):
-        for beam, how in ((1, "greedy"), (searn.BEAM, "beam 10")):
-            runs = fits(task, 1.0, 3, "optimal", fast)
-            figures[f"SEARN over its first iteration, {how}, {task}"] = Estimate.of(
-                scores(runs, -1, beam) - scores(runs, 0, beam)
+        for name, costs in (("Monte Carlo", "rollout"), ("single sample", "tied")):
+            figures[f"approximation over {name}, {task}"] = gain(
+                found["optimal"], found[costs]
             )
     return figures
 
 
+def _over_memm(fast: bool) -> Figures:
+    return {
+        f"{OVER}, {how}, {task}": gain(
+            judged(task, fast, 3, beam=beam), judged(task, fast, 1, beam=beam)
+        )
+        for task in MEMM_TASKS[: 1 if fast else None]
+        for beam, how in ((1, "greedy"), (searn.BEAM, "beam 10"))
+    }
+
+
 def _stacking(fast: bool) -> Figures:
-    found = scores(fits(SMALL, 1.0, 3, "optimal", fast))
+    found = judged(SMALL, fast, 3).scores[:3]
     figures = {}
     for name, places in (("labels before", (0,)), ("labels on both sides", (0, 1, 2))):
         other = np.array(
             [
                 problem.score(searn.stacked(problem, seed, places))
-                for problem, seed in problems(SMALL, fast)
+                for problem, seed in problems(SMALL, fast)[:3]
             ]
         )
         figures[f"stacking over SEARN, {name}"] = Estimate.of(other - found)
@@ -96,12 +66,8 @@ def _stacking(fast: bool) -> Figures:
 
 
 def _small_beta(fast: bool) -> Figures:
-    return {
-        "β = 1 over β = 0.1": Estimate.of(
-            scores(fits(SMALL, 1.0, 5, "optimal", fast))
-            - scores(fits(SMALL, 0.1, 20, "optimal", fast))
-        )
-    }
+    small = judged(SMALL, fast, 20, beta=0.1)
+    return {"β = 1 over β = 0.1": gain(judged(SMALL, fast, 5), small)}
 
 
 def iterated(
@@ -318,19 +284,17 @@ CLAIMS = (
         [
             within(f"approximation over Monte Carlo, {SMALL}", -0.5, 0.5),
             within(
-                f"approximation over Monte Carlo, {SENTENCES}",
+                f"approximation over Monte Carlo, {PART}",
                 -0.5,
                 0.5,
                 full_only=True,
             ),
             at_least(f"approximation over single sample, {SMALL}", 0),
-            at_least(
-                f"approximation over single sample, {SENTENCES}", 0, full_only=True
-            ),
+            at_least(f"approximation over single sample, {PART}", 0, full_only=True),
         ],
         data=f"{LETTERS}; 1,000 sentences of CoNLL-2000 (full only); β = 0.3, five "
         "iterations, five paths for Monte Carlo, greedy",
-        seeds="three folds; two seeds",
+        seeds="five folds (fast: three); three seeds",
     ),
     Claim(
         "daume2009-section-5-2-memm",
@@ -340,13 +304,13 @@ CLAIMS = (
         _over_memm,
         [
             at_least(f"{OVER}, {how}, {task}", 0, full_only=task != SMALL)
-            for task in (SMALL, LARGE, NER, CHUNKS)
+            for task in MEMM_TASKS
             for how in ("greedy", "beam 10")
         ],
         data="handwriting, Spanish entities and chunks; the last of three iterations "
         "with β = 1 (fast: every third written word)",
-        seeds="three folds of small letters; two folds or seeds else",
-        remark="The paper has no figures for this; beam 10 is its setting.",
+        seeds=INTERVALS,
+        remark="The paper has no figures for this. Beam 10 is its own setting.",
     ),
     Claim(
         "daume2009-section-5-2-stacking",
@@ -366,7 +330,7 @@ CLAIMS = (
         _small_beta,
         [at_least("β = 1 over β = 0.1", -0.5)],
         data=LETTERS + ": β = 1, 5 iterations, and β = 0.1, 20 iterations",
-        seeds="three folds",
+        seeds="five folds (fast: three)",
     ),
     Claim(
         "daume2009-lemma-2",

@@ -6,6 +6,7 @@ import importlib
 import sys
 from math import ceil
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,8 @@ def parts() -> Any:
     """The modules of the claims."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "path", [str(ROOT / "benchmarks"), *sys.path])
-        names = ("claim", "daume2009", "daume2009_searn", "daume2009_tables")
+        names = ("claim", "daume2009", "daume2009_searn")
+        names += "daume2009_runs", "daume2009_tables"
         found = {
             name: importlib.import_module(f"papers_parts.{name}") for name in names
         }
@@ -44,6 +46,46 @@ def test_no_claim_holds_where_systems_change_places(parts: Any) -> None:
             value = sign * 5.0
             figures[ask.figure] = parts.claim.Estimate(value, value - 1, value + 1)
         assert claim.verdict(figures, fast=False)[0] == "does not hold", claim.name
+
+
+def test_counts_of_sentences_give_the_strict_f1(parts: Any) -> None:
+    from search_parts import searn
+
+    rng = np.random.default_rng(0)
+    labels = ["O", "B-X", "I-X", "B-Y", "I-Y"]
+
+    def sentences() -> list[list[str]]:
+        return [rng.choice(labels, size=n).tolist() for n in rng.integers(1, 12, 60)]
+
+    gold = sentences()
+    found = [rng.choice(labels, size=len(own)).tolist() for own in gold]
+    for judge in (searn.chunk_f1, searn.accuracy):
+        problem = SimpleNamespace(judge=judge, gold=gold)
+        runs = parts.daume2009_runs.counts(problem, found)
+        (score,) = parts.daume2009_runs.Judged((runs,)).scores
+        assert score == pytest.approx(judge(gold, found), abs=1e-9)
+
+
+def test_a_gain_is_over_paired_runs_or_over_resampled_inputs(parts: Any) -> None:
+    runs = parts.daume2009_runs
+    rng = np.random.default_rng(0)
+    total = np.full(200, 20.0)
+
+    def system(rate: float, n: int) -> Any:
+        right = [2.0 * rng.binomial(10, rate, size=200) for _ in range(n)]
+        return runs.Judged(tuple(np.stack([own, total], axis=1) for own in right))
+
+    many, few = system(0.8, 4), system(0.7, 4)
+    paired = runs.gain(many, few)
+    assert paired == parts.claim.Estimate.of(many.scores - few.scores)
+    one = few.first(1)
+    resampled = runs.gain(many, one)
+    rates = [(own[:, 0] / own[:, 1]) for own in many.runs]
+    gaps = 100 * (np.mean(rates, axis=0) - one.runs[0][:, 0] / 20)
+    assert resampled.value == pytest.approx(gaps.mean())
+    error = 1.96 * gaps.std() / 200**0.5
+    assert resampled.high - resampled.low == pytest.approx(2 * error, rel=0.1)
+    assert runs.gain(one, one) == parts.claim.Estimate(0.0, 0.0, 0.0)
 
 
 def test_lemma_2_fails_without_its_last_term(parts: Any) -> None:
