@@ -2,7 +2,7 @@
 
 MEMM is SEARN's first iteration. No iteration is chosen by its score: rows show the
 last. Errors are those of the mean over folds of handwriting, else over seeds; peers run
-once (their training draws nothing).
+once for each fold, and once for text.
 """
 
 from __future__ import annotations
