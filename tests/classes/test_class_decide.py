@@ -4,12 +4,12 @@ import math
 
 import numpy as np
 import pytest
-from class_oracle import best_by_enumeration, expected_by_enumeration, few_rows
 from hypothesis import given
 from hypothesis import strategies as st
 
 import argmetric as am
 from argmetric.metrics import get_class_metric
+from class_oracle import best_by_enumeration, expected_by_enumeration, few_rows
 
 CONVENTIONS = (0.0, 1.0, math.nan)
 MEANS = ("f1", "f2", "jaccard", "precision")

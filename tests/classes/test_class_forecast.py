@@ -4,10 +4,10 @@ import pickle
 
 import numpy as np
 import pytest
-from class_oracle import all_truths, expected_by_enumeration, few_rows, table_of
 
 import argmetric as am
 from argmetric.metrics import get_class_metric
+from class_oracle import all_truths, expected_by_enumeration, few_rows, table_of
 
 
 @pytest.mark.parametrize("name", ["gmean", "mcc", "kappa", "quadratic_kappa"])

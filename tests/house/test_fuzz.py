@@ -21,7 +21,7 @@ N_CALLS = 20_000 if SLOW else 400
 
 ROOMS = "", ".report", ".scale", ".search", ".sequence", ".stream", ".train"
 MADE_BY_THE_PACKAGE = {
-    "ActualScore",
+    *("ActualScore", "ActualClassScore", "ClassDecision", "ClassForecast"),
     *("CalibrationCheck", "Calibrator", "Decision", "Forecast", "MetricSurfaceDisplay"),
     *("MultiClassRule", "MultiLabelRule", "Rule", "RankingPrinciple"),
     *("Expectation", "VectorExpectation", "SequenceDecision"),

@@ -72,6 +72,18 @@ KERNELS = {
 # The test that holds each compiled function that Python calls to a plain twin, to
 # enumeration or to another library; those that these call are held along with them.
 HELD_BY = {
+    "bound": {"test_no_labels_pass_the_bound": "weights_at"},
+    "climb": {
+        "test_both_sides_of_the_exact_climb_agree": "climb",
+        "test_leaving_classes_out_is_near_the_expectation": "shares_of_mean",
+        "test_the_expected_score_is_that_of_all_truths": "sums_of",
+    },
+    "draws": {"test_the_law_is_that_of_all_truths": "draw_tables"},
+    "exact": {
+        "test_the_best_of_all_labels_is_found": "climb_exact",
+        "test_the_expected_score_is_that_of_all_truths": "exact_values",
+    },
+    "limits": {"test_limits_are_kept": "pull_rows push_rows"},
     "affine": {
         "test_affine_curves": "affine_curves",
         "test_smooth_curves_equal_those_of_the_whole_law": "smooth_curves",

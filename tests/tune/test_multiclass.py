@@ -38,8 +38,15 @@ def plain_score(name, y, predicted, classes=3, w=None):
     w = np.ones(len(y)) if w is None else np.asarray(w, float)
     mine, true = (np.arange(classes)[:, None] == a for a in (predicted, y))
     tp, k, t, n = (mine & true) @ w, mine @ w, true @ w, w.sum()
-    if name == "f1":
-        return np.mean(2 * tp / np.maximum(k + t, 1e-300))
+    if name == "f1":  # a class that is neither true nor predicted is left out
+        return np.mean(2 * tp[k + t > 0] / (k + t)[k + t > 0])
+    if name == "kappa":
+        chance = k @ t
+        return 0.0 if chance >= n * n else (n * tp.sum() - chance) / (n * n - chance)
+    if name in ("balanced_accuracy", "gmean"):
+        recall = tp[t > 0] / t[t > 0]
+        mean = np.prod(recall) ** (1 / recall.size)
+        return recall.mean() if name == "balanced_accuracy" else mean
     if name == "mcc":
         spread = (n * n - k @ k) * (n * n - t @ t)
         return 0.0 if spread <= 0 else (n * tp.sum() - k @ t) / math.sqrt(spread)

@@ -177,9 +177,12 @@ def _climb_worth(rows: Rows, metric: ClassRatio, labels: Integers) -> Floats:
     Leaving a class out is as good as counting it the mean of the others, so that the
     climb counts it the value that the labels have by now. Returns the values.
     """
-    worth = np.full(rows.n_groups, metric.zero_division)
-    if not math.isnan(metric.zero_division) or metric.needs_truth or metric.by_support:
-        _climb_rows(rows, metric, labels, np.nan_to_num(worth))
+    if metric.needs_truth or metric.by_support:  # an absent class counts nothing
+        _climb_rows(rows, metric, labels, None)
+        return group_values(rows, metric, labels).mean
+    if not math.isnan(metric.zero_division):
+        worth = np.full(rows.n_groups, metric.zero_division)
+        _climb_rows(rows, metric, labels, worth)
         return group_values(rows, metric, labels).mean
     value = group_values(rows, metric, labels).mean
     for _ in range(ROUNDS):

@@ -65,9 +65,9 @@ class ClassDecision(Result):
     >>> p = [[.6, .3, .1], [.5, .2, .3], [.7, .2, .1], [.5, .45, .05]]
     >>> d = am.decide(p, "f1", classes=["a", "b", "c"])
     >>> d.labels
-    array(['a', 'c', 'a', 'b'], dtype='<U1')
+    array(['a', 'a', 'a', 'b'], dtype='<U1')
     >>> round(d.expected, 3), round(d.most_probable, 3)
-    (0.457, 0.34)
+    (0.425, 0.354)
     """
 
     labels: Any
@@ -111,7 +111,7 @@ class ClassDecision(Result):
         found = rule_of(batch.rows(), self.metric, batch.grouped(self.codes))
         if found is None:
             return None
-        from argmetric._tune._multiclass import MultiClassRule
+        from argmetric._tune import MultiClassRule
 
         scale = float(found.weights.mean())
         return MultiClassRule(

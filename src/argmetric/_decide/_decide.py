@@ -256,7 +256,7 @@ def decide(
 
     >>> p = [[.6, .3, .1], [.5, .2, .3], [.7, .2, .1], [.5, .45, .05]]
     >>> am.decide(p, "f1", classes=["a", "b", "c"]).labels
-    array(['a', 'c', 'a', 'b'], dtype='<U1')
+    array(['a', 'a', 'a', 'b'], dtype='<U1')
     """
     if one_label or classes is not None:
         refuse_binary_options(
@@ -284,7 +284,8 @@ def decide(
             reference=reference,
             certificate=certificate,
         )
-    refuse_class_options(cost=cost, max_per_class=max_per_class)
+    if cost is not None or max_per_class is not None:
+        refuse_class_options(cost=cost, max_per_class=max_per_class)
     metric = get_metric(metric, zero_division=zero_division)
     check_choice(method, "method", ("auto", "windows", "reference"))
     logits, check = as_flags(logits=logits, check=check)

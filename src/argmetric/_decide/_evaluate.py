@@ -220,7 +220,8 @@ def evaluate(
         if forecast is not None:
             _warn_of_surprise(forecast, float(actual_score))
         return actual_score
-    refuse_class_options(cost=cost)
+    if cost is not None:
+        refuse_class_options(cost=cost)
     metric = get_metric(metric, zero_division=zero_division)
     if groups is not None and average is None:
         average = "groups"

@@ -191,9 +191,9 @@ def forecast(
     One of several classes per row:
 
     >>> p = [[.6, .3, .1], [.5, .2, .3], [.7, .2, .1], [.5, .45, .05]]
-    >>> f = am.forecast(p, ["a", "c", "a", "b"], "f1", classes=["a", "b", "c"])
+    >>> f = am.forecast(p, ["a", "a", "a", "b"], "f1", classes=["a", "b", "c"])
     >>> round(f.mean, 3)
-    0.457
+    0.425
     """
     if one_label or classes is not None:
         refuse_binary_options(
@@ -217,7 +217,8 @@ def forecast(
             calibrator=calibrator,
             reference=reference,
         )
-    refuse_class_options(cost=cost)
+    if cost is not None:
+        refuse_class_options(cost=cost)
     metric = get_metric(metric, zero_division=zero_division)
     coverage = check_share(coverage, "coverage")
     high = LARGEST_EFFECT

@@ -8,6 +8,13 @@ from typing import Any, NoReturn
 import numpy as np
 
 from argmetric._input.types import Floats
+from argmetric.metrics import (
+    ClassMetric,
+    Metric,
+    class_metric_from_dict,
+    metric_from_dict,
+    metric_to_dict,
+)
 
 
 class FrozenDict(dict[str, Any]):
@@ -61,6 +68,25 @@ def interval(value: Any) -> tuple[float, float] | None:
     if not isinstance(value, list | tuple) or len(value) != 2:
         raise ValueError(f"a saved rule has {value!r} where two numbers belong")
     return number(value[0]), number(value[1])
+
+
+def saved_metric(metric: Metric | ClassMetric) -> dict[str, Any]:
+    """The plain form of a metric of two classes or of several."""
+    return (
+        metric.to_dict() if isinstance(metric, ClassMetric) else metric_to_dict(metric)
+    )
+
+
+def loaded_metric(values: Any) -> Metric | ClassMetric:
+    """What `saved_metric` described."""
+    if isinstance(values, dict) and str(values.get("class")).startswith("Class"):
+        return class_metric_from_dict(values)
+    return metric_from_dict(values)
+
+
+def loaded_offsets(values: Any) -> Floats | None:
+    """Offsets of a saved rule; older files have none."""
+    return None if values is None else np.array([number(x) for x in values])
 
 
 def saved_calibrator(calibrator: Any) -> Any:

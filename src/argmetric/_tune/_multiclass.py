@@ -34,13 +34,7 @@ from argmetric._tune._limits import (
 )
 from argmetric._tune._rule import SavedRule
 from argmetric._tune._uncertainty import N_DRAWS, mean_worth, new_tables, quantiles
-from argmetric.metrics import (
-    ClassMetric,
-    Metric,
-    class_metric_from_dict,
-    metric_from_dict,
-    metric_to_dict,
-)
+from argmetric.metrics import ClassMetric, Metric
 
 SHOWN = 8  # classes in the printed form
 
@@ -153,7 +147,7 @@ class MultiClassRule(SavedRule):
         """Everything, for JSON."""
         return {
             **self._header(),
-            "metric": _metric_to_dict(self.metric),
+            "metric": _files.saved_metric(self.metric),
             "classes": plain(self.classes, "a class"),
             "weights": plain(self.weights),
             "offsets": plain(self.offsets),
@@ -175,8 +169,8 @@ class MultiClassRule(SavedRule):
         return cls(
             classes=tuple(values["classes"]),
             weights=np.array([number(x) for x in values["weights"]]),
-            offsets=_saved_offsets(values.get("offsets")),
-            metric=_saved_metric(values["metric"]),
+            offsets=_files.loaded_offsets(values.get("offsets")),
+            metric=_files.loaded_metric(values["metric"]),
             score=number(values["score"]),
             argmax_score=number(values["argmax_score"]),
             optimism=number(values["optimism"]),
@@ -241,22 +235,6 @@ class MultiClassRule(SavedRule):
         with drawing(ax, size, xlabel="weight", title=self._title()) as ax:
             draw_bars(ax, names, self.weights)
         return ax
-
-
-def _metric_to_dict(metric: Metric | ClassMetric) -> dict[str, Any]:
-    if isinstance(metric, ClassMetric):
-        return metric.to_dict()
-    return metric_to_dict(metric)
-
-
-def _saved_metric(values: Any) -> Metric | ClassMetric:
-    if isinstance(values, dict) and str(values.get("class")).startswith("Class"):
-        return class_metric_from_dict(values)
-    return metric_from_dict(values)
-
-
-def _saved_offsets(values: Any) -> Floats | None:
-    return None if values is None else np.array([_files.number(x) for x in values])
 
 
 SWEEPS = 50  # over all classes; a search stops when one changes nothing

@@ -272,7 +272,9 @@ def find_columns(source: Source, schema: Any, wanted: WantedColumns) -> UsedColu
         score=found.get("score", ""),
         scores=wanted.scores,
         group=wanted.group,
-        kind=kind_of_group(source, schema, wanted.group) if wanted.group else "",
+        kind=""
+        if wanted.group is None
+        else kind_of_group(source, schema, wanted.group),
         missing=wanted.missing,
         label=None if label is None else LabelColumn(label),
         decision=None if decision is None else LabelColumn(decision, is_decision=True),

@@ -11,7 +11,7 @@ from argmetric._jit import inner, kernel
 
 
 @inner
-def move(p, i, g, target, labels, h, k):
+def move_row(p, i, g, target, labels, h, k):
     source = labels[i]
     h[g, source] = max(h[g, source] - p[i, source], 0.0)
     k[g, source] -= 1.0
@@ -36,7 +36,7 @@ def push_rows(p, starts, order, labels, c, most, floor, h, k):
                 if room and (best < 0 or p[i, d] > p[i, best]):
                     best = d
             if best >= 0:
-                move(p, i, g, best, labels, h, k)
+                move_row(p, i, g, best, labels, h, k)
 
 
 @kernel
@@ -51,4 +51,4 @@ def pull_rows(p, starts, order, labels, c, most, floor, h, k):
             if source == c or k[g, c] >= most[g, c]:
                 continue
             if h[g, source] - p[i, source] >= floor[g, source]:
-                move(p, i, g, c, labels, h, k)
+                move_row(p, i, g, c, labels, h, k)
