@@ -12,6 +12,7 @@ from argmetric._classes._limits import labels_within, with_limits
 from argmetric._classes._prepare import ClassBatch, named, read_batch
 from argmetric._classes._result import ClassDecision
 from argmetric._classes._values import expected_metric
+from argmetric._input.arguments import check_flag
 from argmetric._input.types import Integers
 from argmetric._input.validation import same_kind
 from argmetric.metrics import (
@@ -58,6 +59,7 @@ def decide_classes(
         cost=cost,
         n_classes=len(batch.classes),
     )
+    certificate = check_flag(certificate, "certificate")
     limits = {"max_per_class": max_per_class, "min_recall": min_recall}
     decision = decide_batch(batch, found, limits, certificate=certificate)
     object.__setattr__(decision, "labels", same_row_kind(p, decision.labels))

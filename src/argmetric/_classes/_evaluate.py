@@ -9,7 +9,12 @@ import numpy as np
 
 from argmetric._classes._prepare import codes_of
 from argmetric._input.groups import code_groups
-from argmetric._input.labels import label_array, plain_label, refuse_missing
+from argmetric._input.labels import (
+    distinct,
+    label_array,
+    plain_label,
+    refuse_missing,
+)
 from argmetric._input.types import Floats
 from argmetric._input.validation import check_length
 from argmetric._results.display import table
@@ -168,10 +173,12 @@ def evaluate_classes(
     if classes is None:
         for one, name in ((truth, "y_true"), (said, "y_pred")):
             refuse_missing(one, name)
-        found = {
-            *map(plain_label, np.unique(truth)),
-            *map(plain_label, np.unique(said)),
-        }
+        found = {plain_label(x) for one in (truth, said) for x in distinct(one)}
+        kinds = sorted({type(one).__name__ for one in found})
+        if len(kinds) > 1:
+            raise TypeError(
+                f"y_true and y_pred mix labels of different types: {', '.join(kinds)}"
+            )
         names = tuple(sorted(found))
     else:
         names = tuple(map(plain_label, label_array(classes, "classes")))

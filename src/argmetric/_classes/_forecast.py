@@ -15,7 +15,7 @@ import numpy as np
 from argmetric._classes._climb import Rows
 from argmetric._classes._prepare import ClassBatch, codes_of, read_batch
 from argmetric._classes._values import expected_metric
-from argmetric._input.arguments import check_share
+from argmetric._input.arguments import check_count, check_share
 from argmetric._input.types import Floats, Integers
 from argmetric._results.discrete import DiscreteLaw
 from argmetric._results.display import Lines, Result
@@ -177,6 +177,7 @@ def forecast_batch(
 ) -> ClassForecast:
     """Forecast labels of rows that were checked."""
     coverage = check_share(coverage, "coverage")
+    random_state = check_count(random_state, "random_state")
     if batch.p.shape[0] == 0:
         raise ValueError("p has no rows: there is nothing to forecast")
     truth = None

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from argmetric._classes._climb import Rows, most_probable, sums_of
-from argmetric._input.arguments import shown
+from argmetric._input.arguments import check_items, check_number, shown
 from argmetric._input.label_words import listed
 from argmetric._input.labels import plain_label
 from argmetric._input.types import Floats, Integers
@@ -48,24 +49,21 @@ def of_each_class(
                 )
             found[place[label]] = _number(one, name)
         return found
-    if np.ndim(value) == 0:
+    if isinstance(value, Real):
         return np.full(count, _number(value, name))
-    if len(value) != count:
+    values = check_items(
+        value, name, "a number, one for each class, or a dict by class"
+    )
+    if len(values) != count:
         raise ValueError(
             f"{name} must have one value for each of the {count} classes, not "
-            f"{len(value)}"
+            f"{len(values)}"
         )
-    return np.array([_number(one, name) for one in value])
+    return np.array([_number(one, name) for one in values])
 
 
 def _number(value: Any, name: str) -> float:
-    try:
-        found = float(value)
-    except (TypeError, ValueError):
-        found = np.nan
-    if not found >= 0.0:
-        raise ValueError(f"{name} must be numbers from 0 on, not {shown(value)}")
-    return found
+    return check_number(value, name, low=0.0, infinite=True)
 
 
 def with_limits(

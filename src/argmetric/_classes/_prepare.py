@@ -203,14 +203,14 @@ def codes_of(
     if missing.any() and not partial:
         raise ValueError(f"{name} is missing in row {int(np.argmax(missing))}")
     place = {one: i for i, one in enumerate(classes)}
-    found, code = np.unique(array[~missing], return_inverse=True)
-    columns = []
+    found, code = _distinct(array[~missing])
+    columns: list[int] = []
     for value in found:
         label = plain_label(value)
         if isinstance(label, float) and label.is_integer() and label not in place:
             label = int(label)
         if label not in place:
-            row = int(np.flatnonzero(array == value)[0])
+            row = int(np.flatnonzero(~missing)[np.argmax(code == len(columns))])
             raise ValueError(
                 f"{name} has the label {shown(label)} in row {row}, which is not among "
                 f"the classes ({listed(classes)})"
@@ -220,6 +220,16 @@ def codes_of(
     if columns:
         result[~missing] = np.array(columns, dtype=np.int64)[code]
     return result
+
+
+def _distinct(array: AnyArray) -> tuple[list[Any], Integers]:
+    """Labels of any kinds, each once, and the number of each row's."""
+    if array.dtype.kind != "O":
+        values, code = np.unique(array, return_inverse=True)
+        return values.tolist(), np.asarray(code, dtype=np.int64)
+    numbers: dict[Any, int] = {}
+    rows = [numbers.setdefault(plain_label(one), len(numbers)) for one in array]
+    return list(numbers), np.array(rows, dtype=np.int64)
 
 
 def named(codes: Integers, classes: tuple[Any, ...]) -> AnyArray:

@@ -25,6 +25,7 @@ from argmetric._expected import Tables
 from argmetric._input.arguments import (
     as_flags,
     check_choice,
+    check_flag,
     check_jobs,
     refuse_binary_options,
     refuse_class_options,
@@ -258,7 +259,8 @@ def decide(
     >>> am.decide(p, "f1", classes=["a", "b", "c"]).labels
     array(['a', 'a', 'a', 'b'], dtype='<U1')
     """
-    if one_label or classes is not None:
+    several = one_label is not False and check_flag(one_label, "one_label")
+    if several or classes is not None:
         refuse_binary_options(
             min_positives=min_positives != 0,
             max_positives=max_positives is not None,

@@ -9,7 +9,11 @@ from typing import Any
 import numpy as np
 
 from argmetric._decide._groups import mean_defined
-from argmetric._input.arguments import refuse_binary_options, refuse_class_options
+from argmetric._input.arguments import (
+    check_flag,
+    refuse_binary_options,
+    refuse_class_options,
+)
 from argmetric._input.labels import (
     classes_of,
     distinct,
@@ -203,7 +207,8 @@ def evaluate(
     ...             one_label=True)
     0.75
     """
-    if one_label or classes is not None:
+    several = one_label is not False and check_flag(one_label, "one_label")
+    if several or classes is not None:
         refuse_binary_options(pos_label=pos_label is not None)
         from argmetric._classes import evaluate_classes
 

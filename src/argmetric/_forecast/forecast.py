@@ -195,7 +195,8 @@ def forecast(
     >>> round(f.mean, 3)
     0.425
     """
-    if one_label or classes is not None:
+    several = one_label is not False and check_flag(one_label, "one_label")
+    if several or classes is not None:
         refuse_binary_options(
             overdispersion=overdispersion != 0.0, pos_label=pos_label is not None
         )

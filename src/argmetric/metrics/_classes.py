@@ -304,10 +304,7 @@ def get_class_metric(
 
 
 def _absent(value: Any) -> float:
-    found = float(value)
-    if not (found in (0.0, 1.0) or math.isnan(found)):
-        raise ValueError(f"zero_division must be 0, 1 or nan, not {shown(value)}")
-    return found
+    return FBeta(zero_division=value).zero_division  # checked as that of one class
 
 
 def _cost_matrix(cost: Any, n_classes: int) -> Floats:
