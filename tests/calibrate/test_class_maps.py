@@ -22,7 +22,7 @@ from argmetric._calibrate.class_fit import (
 )
 from argmetric._calibrate.class_maps import ClassMatrixMap, ClassTemperatureMap
 from argmetric._calibrate.resolve import resolve_class_reference
-from calibrated import few, softmax
+from calibrated import softmax
 
 
 def table(m=300, n_classes=4, seed=0, votes=None):
@@ -362,7 +362,6 @@ def nasty_tables(draw):
     return np.array(y), p
 
 
-@few
 @given(nasty_tables(), st.booleans())
 def test_nasty_probabilities(case, logits):
     y, p = case

@@ -146,12 +146,12 @@ def test_scores_that_leave_nothing_to_say(
 @pytest.mark.parametrize(
     ("call", "code", "message"),
     [
-        (["report", "-o", "page.pdf"], 2, "name it .html"),
+        (["report", "-o", "page.pdf"], 2, "ends in .html, .md, .json or .txt"),
         (["report", "-o", "none/page.html"], 1, "there is no folder none"),
         (["report", "-o", "."], 1, "it is a folder"),
         (["decide", "--report", "none/page.html"], 1, "there is no folder none"),
         (["decide", "--rule", "r.json", "--report", "a.html"], 2, "--rule FILE"),
-        (["decide", "--report", "page"], 2, "name it .html"),
+        (["decide", "--report", "page"], 2, "ends in .html, .md, .json or .txt"),
         (["forecast", "--prior", "0.2", "--report", "a.html"], 2, "--prior"),
     ],
 )

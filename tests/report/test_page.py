@@ -168,7 +168,7 @@ def test_html_alone_needs_the_extra(monkeypatch):
 
 def test_files_are_whole_or_not_there(tmp_path):
     report = am.decide(P).report()
-    with pytest.raises(ValueError, match=r"name it \.html"):
+    with pytest.raises(ValueError, match=r"ends in \.html"):
         report.save(tmp_path / "report.pdf")
     with pytest.raises(ValueError, match="cannot write"):
         report.save(tmp_path / "none" / "report.html")
