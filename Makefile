@@ -81,6 +81,7 @@ bench: .venv/.ready-bench ## the figures of README and docs, one JSON object a l
 	$(BIN)/python benchmarks/cliffs.py
 	$(BIN)/python benchmarks/trust.py
 	$(BIN)/python benchmarks/scale.py
+	$(BIN)/python benchmarks/classes.py
 
 clean: ## remove what can be made again
 	rm -rf .venv demo.html docs/_build docs/gallery docs/api

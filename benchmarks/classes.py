@@ -1,0 +1,277 @@
+"""Measure `decide` and `forecast` where every row has one of several classes.
+
+    python benchmarks/classes.py                  # everything, about ten minutes
+    python benchmarks/classes.py enumerate speed  # some sections
+    python benchmarks/classes.py --quick          # a smoke run: figures mean nothing
+
+Every line is one JSON object: what was measured, the value, the target and whether it
+was met. Points are 100 times the metric. `decide` and `forecast` run on real sets, as
+they are and thinned to rare classes. Choices were made on the sets of the choose half;
+read the figures of the show half, which had no part in them.
+The sets are those of `classes_parts/cases.py`; all but digits need the data folder.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import math
+import statistics
+import sys
+import tracemalloc
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from classes_parts.cases import Setting, settings
+from harness import emit, emit_machine, emit_summary, judge, wall_seconds
+
+import argmetric as am
+
+CONVENTIONS = {"0/0 = 0": 0.0, "0/0 = 1": 1.0, "left out": math.nan}
+
+
+def enumerated(p: np.ndarray, absent: float) -> Callable[[Any], float]:
+    """Expected macro-F1 of every labelling, from all truths one by one."""
+    n, count = p.shape
+    every = np.array(list(itertools.product(range(count), repeat=n)))
+    weights = np.prod(p[np.arange(n), every], axis=1)
+    total, there = 0.0, 0.0
+    for c in range(count):
+        given = (every == c).astype(float)
+        below = given.sum(axis=1)[:, None] + given.sum(axis=1)
+        with np.errstate(invalid="ignore"):
+            value = np.where(below > 0, 2 * given @ given.T / below, absent)
+        there = there + ~np.isnan(value)
+        total = total + np.nan_to_num(value)
+    means: np.ndarray = total / there @ weights
+    means.flags.writeable = False
+    powers = count ** np.arange(n - 1, -1, -1)
+    return lambda codes: float(means.max() if codes is None else means[codes @ powers])
+
+
+def lopsided(rng: np.random.Generator, n: int, count: int) -> np.ndarray:
+    """Probabilities of rows of which some classes are rare."""
+    sharpness = rng.choice([0.3, 1.0, 3.0]) * count
+    return rng.dirichlet(sharpness * rng.dirichlet(np.ones(count)) + 1e-3, n)
+
+
+def enumerate_all(*, quick: bool) -> None:
+    """1. Against all labels and all truths of a few rows; exact against ratio."""
+    shapes = ((3, 3), (4, 3)) if quick else ((4, 3), (5, 3), (6, 3), (7, 3), (5, 4))
+    for name, absent in CONVENTIONS.items():
+        rng = np.random.default_rng(1)
+        gaps, errors, valid = [], [], []
+        for n, count in shapes * (3 if quick else 40):
+            p = lopsided(rng, n, count)
+            value = enumerated(p, absent)
+            d = am.decide(
+                p, "f1", one_label=True, zero_division=absent, certificate=True
+            )
+            gaps.append(100 * (value(None) - value(d.codes)))
+            errors.append(100 * abs(d.expected - value(d.codes)))
+            if not math.isnan(d.upper_bound):
+                valid.append(d.upper_bound >= value(None) - 1e-8)
+        told = {"convention": name, "cases": len(gaps)}
+        share = statistics.mean(gap <= 1e-6 for gap in gaps)
+        emit("enumerate", "labels optimal", share, "share", (">=", 0.99), **told)
+        emit("enumerate", "worst gap", max(gaps), "points", ("<=", 0.1), **told)
+        emit("enumerate", "mean gap", statistics.mean(gaps), "points", **told)
+        emit(
+            "enumerate",
+            "bound valid",
+            statistics.mean(valid) if valid else None,
+            "share",
+            (">=", 1.0),
+            **told,
+            without_bound=len(gaps) - len(valid),
+        )
+        worst = max(errors)
+        emit("enumerate", "worst error of expected", worst, "points", **told)
+    for n in (20, 50) if quick else (20, 50, 100, 200, 500, 1000):
+        rng = np.random.default_rng(n)
+        over, off = [], []
+        for _ in range(2 if quick else 10):
+            p = lopsided(rng, n, 10)
+            d = am.decide(p, "f1", one_label=True, zero_division=0)
+            h = np.bincount(d.codes, p[np.arange(n), d.codes], 10)
+            ratio = 2 * h / (np.bincount(d.codes, minlength=10) + p.sum(axis=0))
+            over.append(100 * (ratio.mean() - d.expected))
+            left = am.decide(p, "f1", one_label=True)
+            off.append(100 * (left.expected - drawn_left_out(rng, p, left.codes)))
+        emit("enumerate", "ratio minus exact", statistics.mean(over), "points", rows=n)
+        emit(
+            "enumerate",
+            "left out: expected minus mean of drawn truths",
+            statistics.mean(off),
+            "points",
+            rows=n,
+            worst=max(map(abs, off)),
+        )
+
+
+def drawn_left_out(rng: np.random.Generator, p: np.ndarray, z: np.ndarray) -> float:
+    """Mean of macro-F1 over 4,000 drawn truths, absent classes left out."""
+    edges = p.cumsum(axis=1)
+    edges[:, -1] = 1.0
+    y = np.array(
+        [(edges > rng.random((z.size, 1))).argmax(axis=1) for _ in range(4000)]
+    )
+    total, there = np.zeros(len(y)), np.zeros(len(y))
+    for c in range(p.shape[1]):
+        hits = (y[:, z == c] == c).sum(axis=1)
+        below = (y == c).sum(axis=1) + (z == c).sum()
+        total += 2 * hits / np.maximum(below, 1)
+        there += below > 0
+    return float((total / there).mean())
+
+
+def macro_f1(y: np.ndarray, z: Any, count: int, absent: float) -> float:
+    """Points by scikit-learn; its default leaves out classes that are absent."""
+    from sklearn.metrics import f1_score
+
+    labels = None if math.isnan(absent) else range(count)
+    return 100 * float(
+        f1_score(y, z, average="macro", labels=labels, zero_division=absent)
+    )
+
+
+def grouped(
+    section: str, what: str, lines: list[tuple[Setting, float]], unit: str, **told: Any
+) -> None:
+    """Means over the show half by rows, model and reference; over the choose half."""
+    shown = [(s, value) for s, value in lines if s.case.half == "show"]
+    keys: dict[str, Callable[[Setting], Any]] = {
+        "rows": lambda s: s.rows,
+        "model": lambda s: s.case.model,
+        "reference": lambda s: s.m,
+        "set": lambda s: s.case.name,
+        "thinned": lambda s: s.case.ratio,
+    }
+    for half in ("show", "choose"):
+        of_half = [value for s, value in lines if s.case.half == half]
+        if of_half:
+            mean = statistics.mean(of_half)
+            emit(section, what, mean, unit, half=half, cases=len(of_half), **told)
+    for name, key in keys.items():
+        for one in dict.fromkeys(key(s) for s, _ in shown):
+            values = [value for s, value in shown if key(s) == one]
+            by = {name: one, "half": "show", "cases": len(values)}
+            emit(section, what, statistics.mean(values), unit, **by, **told)
+
+
+def decide(*, quick: bool) -> None:
+    """2. Macro-F1 on real sets: most probable, P over shares, tuned, decided."""
+    found: dict[str, dict[str, list[tuple[Setting, float]]]] = {}
+    for s in settings(quick, tune=True):
+        shares = np.bincount(s.case.reference[0][: s.m], minlength=s.case.count) + 0.5
+        for name in ("0/0 = 0", "left out"):
+            absent = CONVENTIONS[name]
+            decision = am.decide(
+                s.P,
+                "f1",
+                classes=range(s.case.count),
+                zero_division=absent,
+                calibrator=s.calibrator,
+            )
+            answers = {
+                "most probable": s.P.argmax(axis=1),
+                "P over shares": (s.P / shares).argmax(axis=1),
+                "tuned weights": s.tuned.apply(s.P),
+                "decided": decision.labels,
+            }
+            kept = found.setdefault(name, {})
+            for answer, z in answers.items():
+                points = macro_f1(s.y, z, s.case.count, absent)
+                kept.setdefault(answer, []).append((s, points))
+    for name, kept in found.items():
+        for answer, lines in kept.items():
+            for half in ("show", "choose"):
+                points = [one for s, one in lines if s.case.half == half]
+                if points:
+                    mean = statistics.mean(points)
+                    told = {"half": half, "convention": name, "cases": len(points)}
+                    emit("decide", answer, mean, "points of macro-F1", **told)
+        for answer in ("most probable", "P over shares", "tuned weights"):
+            pairs = zip(kept["decided"], kept[answer], strict=True)
+            over = [(s, mine - other) for (s, mine), (_, other) in pairs]
+            what = f"decided minus {answer}"
+            grouped("decide", what, over, "points", convention=name)
+
+
+def forecast(*, quick: bool) -> None:
+    """3. How often the 90 % interval contains the actual score."""
+    for metric, name in (("f1", "left out"), ("f1", "0/0 = 0"), ("gmean", "left out")):
+        absent, lines = CONVENTIONS[name], []
+        for s in settings(quick, tune=False):
+            names = range(s.case.count)
+            how = {"classes": names, "zero_division": absent}
+            d = am.decide(s.P, metric, calibrator=s.calibrator, **how)
+            law = d.forecast()
+            how["one_label"] = True
+            actual = float(am.evaluate(s.y, d.labels, metric, **how))
+            lines.append((s, actual, law))
+        told = {"metric": metric, "convention": name}
+        ends: dict[str, Callable[[float, Any], float]] = {
+            "inside the interval": lambda x, f: f.interval[0] <= x <= f.interval[1],
+            "below the interval": lambda x, f: x < f.interval[0],
+            "above the interval": lambda x, f: x > f.interval[1],
+            "width in points": lambda x, f: 100 * (f.interval[1] - f.interval[0]),
+            "mean minus actual in points": lambda x, f: 100 * (f.mean - x),
+        }
+        for what, of in ends.items():
+            values = [(s, float(of(x, law))) for s, x, law in lines]
+            unit = "points" if "points" in what else "share"
+            grouped("forecast", what, values, unit, **told)
+
+
+def speed(*, quick: bool) -> None:
+    """4. Seconds and memory of large batches."""
+    shapes = {(10**6, 10): 2.0, (10**5, 100): 2.0, (10**5, 1000): 15.0}
+    rng = np.random.default_rng(0)
+    for (n, count), most in shapes.items():
+        n = n // 20 if quick else n
+        mix = rng.dirichlet(np.ones(count)) * count * 0.3 + 0.01
+        p = rng.standard_gamma(mix, (n, count)) + 1e-9
+        p /= p.sum(axis=1, keepdims=True)
+        am.decide(p[:2000], "f1", one_label=True)
+
+        def call(p: np.ndarray = p) -> None:
+            am.decide(p, "f1", one_label=True)
+
+        took = min(wall_seconds(call) for _ in range(2))
+        told = {"rows": n, "classes": count}
+        emit("speed", "decide", took, "s", ("<=", most), **told)
+        tracemalloc.start()
+        call()
+        peak = tracemalloc.get_traced_memory()[1] / p.nbytes
+        tracemalloc.stop()
+        emit("speed", "memory", peak, "times P (tracemalloc)", ("<=", 3.0), **told)
+
+
+SECTIONS: dict[str, Callable[..., None]] = {
+    "enumerate": enumerate_all,
+    "decide": decide,
+    "forecast": forecast,
+    "speed": speed,
+}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("sections", nargs="*", choices=[[], *SECTIONS])
+    parser.add_argument("--quick", action="store_true", help="figures mean nothing")
+    given = parser.parse_args()
+    judge(not given.quick)
+    emit_machine()
+    for name, section in SECTIONS.items():
+        if name in (given.sections or SECTIONS):
+            section(quick=given.quick)
+    emit_summary()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

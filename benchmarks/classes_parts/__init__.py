@@ -1,0 +1,1 @@
+"""Sets and batches of `classes.py`."""

@@ -1,0 +1,155 @@
+"""Real sets with rare classes, five kinds of models, and batches of their rows."""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+import numpy as np
+from harness import data_file
+
+import argmetric as am
+
+HALVES = {"choose": ("covtype", "optdigits"), "show": ("digits", "ocr")}
+DROPPED = {"covtype": 0, "optdigits": 40, "digits": 40, "ocr": 64}  # to leave errors
+RATIOS = {"covtype": 30, "optdigits": 30, "digits": 10, "ocr": 30}  # of kept shares
+MOST_CLASSES = 12  # of ocr the most frequent: tuned weights are slow to find
+REFERENCES = (200, 1000)
+BATCHES = {50: 3, 200: 2, 1000: 1, 10**9: 1}  # rows, and how many batches of them
+MOST_ROWS, TRAIN, TEST = 20_000, 1200, 3000
+
+
+@dataclass(frozen=True)
+class Case:
+    """The probabilities of one model on the rows of one set, with their labels."""
+
+    name: str
+    half: str
+    ratio: int
+    model: str
+    count: int
+    reference: tuple[np.ndarray, np.ndarray]
+    test: tuple[np.ndarray, np.ndarray]
+
+
+def loaded(name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Rows and labels of a set."""
+    if name == "digits":
+        from sklearn.datasets import load_digits
+
+        X, y = load_digits(return_X_y=True)
+        return X / 16.0, y
+    if name == "ocr":
+        path = data_file("ocr/letters.npz", "http://ai.stanford.edu/~btaskar/ocr/")
+        with np.load(path) as arrays:
+            return np.unpackbits(arrays["X"], axis=1).astype(float), arrays["y"]
+    from tabular import load
+
+    table = load(name)
+    return table.X, table.y
+
+
+def thinned(name: str, ratio: int) -> Any:
+    """Rows of a set, shuffled, with classes up to `ratio` times as rare."""
+    X, y = loaded(name)
+    found, counts = np.unique(y, return_counts=True)
+    kept = np.sort(found[np.argsort(-counts)[:MOST_CLASSES]])
+    rng = np.random.default_rng(ratio)
+    rows = rng.permutation(np.flatnonzero(np.isin(y, kept)))[:MOST_ROWS]
+    if ratio > 1:
+        keep = ratio ** -(rng.permutation(kept.size) / (kept.size - 1.0))
+        parts = [rows[y[rows] == one] for one in kept]
+        sizes = [max(int(k * p.size), 12) for k, p in zip(keep, parts, strict=True)]
+        parts = [p[:size] for p, size in zip(parts, sizes, strict=True)]
+        rows = rng.permutation(np.concatenate(parts))
+    columns = rng.permutation(X.shape[1])[DROPPED[name] :]
+    return X[rows][:, columns], np.searchsorted(kept, y[rows]), kept.size
+
+
+def models() -> dict[str, Any]:
+    from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.naive_bayes import GaussianNB
+    from sklearn.neighbors import KNeighborsClassifier
+
+    return {
+        "logistic": LogisticRegression(max_iter=500),
+        "forest": RandomForestClassifier(60, random_state=0),
+        "boosting": HistGradientBoostingClassifier(
+            max_iter=15, max_leaf_nodes=15, random_state=0
+        ),
+        "neighbours": KNeighborsClassifier(15),
+        "bayes": GaussianNB(var_smoothing=1e-3),
+    }
+
+
+@cache
+def cases(quick: bool) -> list[Case]:
+    """Every model on every set and variant."""
+    return list(_cases(quick))
+
+
+def _cases(quick: bool) -> Iterator[Case]:
+    halves = {"show": ("digits",)} if quick else HALVES
+    kinds = {k: v for k, v in models().items() if not quick or k != "boosting"}
+    pairs = [(half, name) for half, names in halves.items() for name in names]
+    for (half, name), thin in itertools.product(pairs, (True,) if quick else (0, 1)):
+        ratio = RATIOS[name] if thin else 1
+        X, y, count = thinned(name, ratio)
+        n_train = min(TRAIN, y.size // 3)
+        m = REFERENCES[-1] if y.size - n_train >= 2 * REFERENCES[-1] else REFERENCES[0]
+        test = slice(n_train + m, n_train + m + TEST)
+        for kind, model in kinds.items():
+            model.fit(X[:n_train], y[:n_train])
+            P = np.zeros((y.size, count))
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                P[:, model.classes_] = model.predict_proba(X)
+            P = np.clip(P, 1e-12, None)
+            P /= P.sum(axis=1, keepdims=True)
+            part = slice(n_train, n_train + m)
+            yield Case(
+                name, half, ratio, kind, count, (y[part], P[part]), (y[test], P[test])
+            )
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A case with a calibrator, and one batch of its test rows."""
+
+    case: Case
+    m: int
+    size: int
+    calibrator: Any
+    tuned: Any
+    y: np.ndarray
+    P: np.ndarray
+
+    @property
+    def rows(self) -> str:
+        return f"{self.size:,}" if self.size < 10**9 else "all"
+
+
+def settings(quick: bool, *, tune: bool) -> Iterator[Setting]:
+    for case in cases(quick):
+        for m in REFERENCES:
+            if m > case.reference[0].size:
+                continue
+            y, P = (one[:m] for one in case.reference)
+            names = range(case.count)
+            found = am.calibrate(y, P, classes=names)
+            rule = None
+            if tune:
+                rule = am.tune(y, P, "f1", classes=names, n_bootstrap=0, cv=None)
+            truth, scores = case.test
+            for size, most in BATCHES.items():
+                n = min(size, truth.size)
+                if n < size < 10**9:
+                    continue
+                for i in range(min(most, truth.size // n)):
+                    part = slice(i * n, i * n + n)
+                    yield Setting(case, m, size, found, rule, truth[part], scores[part])
