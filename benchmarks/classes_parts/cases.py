@@ -88,15 +88,16 @@ def models() -> dict[str, Any]:
 
 
 @cache
-def cases(quick: bool) -> list[Case]:
+def cases(quick: bool, half: str | None) -> list[Case]:
     """Every model on every set and variant."""
-    return list(_cases(quick))
+    return list(_cases(quick, half))
 
 
-def _cases(quick: bool) -> Iterator[Case]:
+def _cases(quick: bool, only: str | None) -> Iterator[Case]:
     halves = {"show": ("digits",)} if quick else HALVES
     kinds = {k: v for k, v in models().items() if not quick or k != "boosting"}
     pairs = [(half, name) for half, names in halves.items() for name in names]
+    pairs = [(half, name) for half, name in pairs if only in (None, half)]
     for (half, name), thin in itertools.product(pairs, (True,) if quick else (0, 1)):
         ratio = RATIOS[name] if thin else 1
         X, y, count = thinned(name, ratio)
@@ -134,8 +135,8 @@ class Setting:
         return f"{self.size:,}" if self.size < 10**9 else "all"
 
 
-def settings(quick: bool, *, tune: bool) -> Iterator[Setting]:
-    for case in cases(quick):
+def settings(quick: bool, half: str | None, *, tune: bool) -> Iterator[Setting]:
+    for case in cases(quick, half):
         for m in REFERENCES:
             if m > case.reference[0].size:
                 continue
