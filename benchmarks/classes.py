@@ -29,6 +29,16 @@ from harness import emit, emit_machine, emit_summary, judge, wall_seconds
 
 import argmetric as am
 
+TARGETS: dict[str, dict[str, tuple[str, float]]] = {
+    "decided minus tuned weights": {"rows": (">=", 1.5), "model": (">=", 0.0)},
+    "inside the interval": {
+        "all": (">=", 0.9),
+        "rows": (">=", 0.87),
+        "model": (">=", 0.87),
+    },
+    "below the interval": {"all": ("<=", 0.08)},
+    "above the interval": {"all": ("<=", 0.08)},
+}
 CONVENTIONS = {"0/0 = 0": 0.0, "0/0 = 1": 1.0, "left out": math.nan}
 
 
@@ -141,6 +151,7 @@ def grouped(
     section: str, what: str, lines: list[tuple[Setting, float]], unit: str, **told: Any
 ) -> None:
     """Means over the show half by rows, model and reference; over the choose half."""
+    targets = TARGETS.get(what, {})
     shown = [(s, value) for s, value in lines if s.case.half == "show"]
     keys: dict[str, Callable[[Setting], Any]] = {
         "rows": lambda s: s.rows,
@@ -153,12 +164,14 @@ def grouped(
         of_half = [value for s, value in lines if s.case.half == half]
         if of_half:
             mean = statistics.mean(of_half)
-            emit(section, what, mean, unit, half=half, cases=len(of_half), **told)
+            goal = targets.get("all") if half == "show" else None
+            emit(section, what, mean, unit, goal, half=half, cases=len(of_half), **told)
     for name, key in keys.items():
         for one in dict.fromkeys(key(s) for s, _ in shown):
             values = [value for s, value in shown if key(s) == one]
             by = {name: one, "half": "show", "cases": len(values)}
-            emit(section, what, statistics.mean(values), unit, **by, **told)
+            mean = statistics.mean(values)
+            emit(section, what, mean, unit, targets.get(name), **by, **told)
 
 
 def decide(*, quick: bool, half: str | None) -> None:
