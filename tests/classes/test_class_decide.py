@@ -85,12 +85,11 @@ def test_decisions_are_no_worse_than_the_most_probable_class(
 @pytest.mark.parametrize("absent", CONVENTIONS)
 @pytest.mark.parametrize("name", ["f1", "f2", "precision"])
 def test_no_labels_pass_the_bound(name, absent):
-    for seed in range(6):
-        p = few_rows(seed, n=4)
+    for seed in range(4):
+        p = few_rows(seed, n=3)
         d = am.decide(p, name, one_label=True, zero_division=absent, certificate=True)
-        for labels in np.ndindex(*(3,) * 4):
-            f = am.forecast(p, labels, name, one_label=True, zero_division=absent)
-            assert f.mean <= d.upper_bound + 1e-9
+        score = get_class_metric(name, zero_division=absent, n_classes=3).score
+        assert best_by_enumeration(p, score) <= d.upper_bound + 1e-7
 
 
 def test_the_bound_is_near_on_real_sizes():

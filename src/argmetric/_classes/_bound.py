@@ -17,7 +17,6 @@ from argmetric._classes._climb import (
     exact_form,
     group_values,
     nodes,
-    shares_of_mean,
     sums_of,
 )
 from argmetric._input.types import Floats, Integers
@@ -29,8 +28,7 @@ from argmetric.metrics import (
     ClassRatio,
 )
 
-MOST_UNSURE = 12  # classes that may be absent: all sets of them are tried
-SURELY_THERE = 1e-9  # probability of absence below which a class counts as present
+EXACT_WORK = 2e8  # rows² times classes: more would take minutes
 GRID = 60  # numbers of rows at which a class of a large batch is bounded
 
 
@@ -38,7 +36,9 @@ def upper_bound(rows: Rows, metric: ClassMetric, labels: Integers) -> float:
     """A value that the expected metric of no labels exceeds; nan if none is known.
 
     For batches of at most 1,000 rows it bounds the exact expectation of F-scores, else
-    the metric of the expected counts. Limits only lower what labels can reach.
+    the metric of the expected counts. Where absent classes are left out it is wider by
+    the expected share of classes without true rows. Limits only lower what labels can
+    reach.
     """
     if isinstance(metric, ClassGain | ClassAgreement):
         return math.nan  # found exactly: there is nothing to bound
@@ -48,6 +48,9 @@ def upper_bound(rows: Rows, metric: ClassMetric, labels: Integers) -> float:
     if isinstance(metric, ClassGMean):
         return _bound_gmean(rows, sums.mu[0], sums.h[0])
     if not isinstance(metric, ClassRatio) or metric.b_tp != 0.0 or metric.by_support:
+        return math.nan
+    n, n_classes = rows.p.shape
+    if n <= EXACT_ROWS and n * n * n_classes > EXACT_WORK:
         return math.nan
     if metric.needs_truth:
         return float(group_values(rows, metric, labels).mean[0])  # linear: exact
@@ -88,29 +91,12 @@ def _bound_at(
         [of_rows(p[:, c], price, metric, mu[c], int(k[c])) for c in range(n_classes)]
     )
     total = float(price.sum())
-    if not math.isnan(metric.zero_division):
-        worth = metric.zero_division * none
-        return float((total + np.maximum(most, worth).sum()) / n_classes)
-    return _bound_left_out(total, most, none)
-
-
-def _bound_left_out(total: float, most: Floats, none: Floats) -> float:
-    """The bound where absent classes are left out: the best set of classes not given.
-
-    Classes that are not given to any row count where they are true; all sets of those
-    that may be absent are tried.
-    """
-    unsure = np.flatnonzero(none > SURELY_THERE)
-    if unsure.size > MOST_UNSURE:
-        return math.nan
-    sets = (np.arange(2**unsure.size)[:, None] >> np.arange(unsure.size)) & 1 > 0
-    away = np.zeros((sets.shape[0], none.size), dtype=bool)
-    away[:, unsure] = sets
-    away = away[~away.all(axis=1)]
-    shares = shares_of_mean(np.where(away, none, 0.0))
-    share = np.where(away, 0.0, shares).max(axis=1)  # the same for all that are given
-    sums = total + np.where(away, 0.0, most).sum(axis=1)
-    return float((share * sums).max())
+    if math.isnan(metric.zero_division):
+        # F_c summed over N classes that are there is at most N, so that leaving the
+        # others out adds at most (C - N)/C to the mean over all of them
+        return float(min((total + most.sum() + none.sum()) / n_classes, 1.0))
+    worth = metric.zero_division * none
+    return float((total + np.maximum(most, worth).sum()) / n_classes)
 
 
 def _exact_most(

@@ -27,12 +27,14 @@ from argmetric.metrics import (
 )
 
 EXACT_ROWS = 1000  # groups up to this size are decided by exact expectations
+EXACT_CELLS = 100_000  # rows times classes of a group; more would take seconds
 EXACT_MEAN = 100.0  # expected denominators above this need no exact expectation
 PRESENCE_NODES = 24  # exact for up to 48 classes
 NODES = 8  # of the quadrature: error below 1e-7
 ROUNDS = 20  # most rounds for the worth of absent classes, and of a ratio
 LEAST_RISE = 1e-12  # of the value of labels: less is rounding
 SEARCHES = 4  # rounds of such starts, each around the best labels so far
+TINY_CELLS, TINY_STARTS = 60, 20  # tiny batches begin at random labels too
 SEARCHED_CELLS = 20_000  # batches up to this size are searched from several starts
 RARE_MOVES = 1e-5  # share of moved rows at which a climb stops
 
@@ -144,7 +146,11 @@ def _decide_ratio(
     if not other or not (small or rows.sizes.max(initial=0.0) <= EXACT_ROWS):
         return best
     begun = [_by_share(rows)]
-    for _ in range(SEARCHES):
+    if rows.p.size <= TINY_CELLS:
+        rng = np.random.default_rng(0)
+        shape = TINY_STARTS, best.size
+        begun += list(rng.integers(0, rows.p.shape[1], shape))
+    for search in range(SEARCHES):
         rose = False
         for again in begun:
             found = _climb_worth(rows, metric, again)
@@ -152,7 +158,7 @@ def _decide_ratio(
             rose |= bool(better.any())
             value = np.where(better, found, value)
             best = np.where(np.repeat(better, np.diff(rows.starts)), again, best)
-        if not small or (not rose and len(begun) > 1):
+        if not small or (search and not rose):
             break
         begun = list(_other_starts(rows, best))
     return best
@@ -279,7 +285,9 @@ def _climb_rows(
         return
     assert isinstance(metric, ClassRatio)
     empty = np.zeros_like(mu) if worth is None else worth[:, None] * none
-    small = rows.sizes.max(initial=0.0) <= EXACT_ROWS and metric.b_t > 0.0
+    largest = rows.sizes.max(initial=0.0)
+    few_cells = largest * rows.p.shape[1] <= EXACT_CELLS
+    small = largest <= EXACT_ROWS and few_cells and metric.b_t > 0.0
     if small and exact_form(metric):
         weight = shares_of_mean(none) if metric.needs_truth else ones
         exact.climb_exact(

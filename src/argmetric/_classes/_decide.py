@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -136,7 +137,7 @@ def _told(
         expected=score,
         is_exact=expected.exact,
         most_probable=float(usual.groups.mean()),
-        upper_bound=float(bound),
+        upper_bound=math.nan if math.isnan(bound) else max(bound, score),
         metric=metric,
         counts=k.sum(axis=0).astype(np.int64),
         expected_counts=mu.sum(axis=0),
