@@ -54,6 +54,15 @@ CALLS: tuple[tuple[str, str], ...] = (
     ("evaluate wide-out.csv --labels y_*", "``WideEvaluateSummary``"),
     ("tune wide.csv --scores p_* --labels y_* -o wide.json", "``WideTuneSummary``"),
     ("decide wide.csv --scores p_* --rule wide.json", "``WideSummary``"),
+    ("decide kinds.csv --scores p_* --one-label -o kinds-out.csv", "``ClassSummary``"),
+    (
+        "decide kinds.csv --scores p_* --one-label --reference kinds.csv --group g",
+        "``ClassSummary``",
+    ),
+    ("decide kinds.csv --scores p_* --one-label -m mcc", "``ClassSummary``"),
+    ("decide unnamed.csv --scores p_* --one-label", "``ClassSummary``"),
+    ("evaluate kinds-out.csv --one-label", "``ClassEvaluateSummary``"),
+    ("evaluate kinds-out.csv --one-label -m mcc", "``ClassEvaluateSummary``"),
     ("calibrate rows.csv -o map.json", "``CheckSummary``"),
     ("calibrate rows.csv --map map.json", "``MapSummary``"),
     ("train table.csv --model logistic -o m.skops", "``TrainSummary``"),
@@ -280,6 +289,10 @@ def make_files(folder: Path) -> None:
     (folder / "rows.csv").write_text("\n".join(["p,y,g", *rows, ""]))
     cells = [f"{a},{a},{b},{b}" for a, b in zip(p, y, strict=True)]
     (folder / "wide.csv").write_text("\n".join(["p_a,p_b,y_a,y_b", *cells, ""]))
+    pairs = enumerate(zip(p, y, strict=True))
+    kinds = [f"{a},{round(1 - a, 4)},{'ab'[1 - b]},{i % 4}" for i, (a, b) in pairs]
+    (folder / "kinds.csv").write_text("\n".join(["p_a,p_b,y,g", *kinds, ""]))
+    (folder / "unnamed.csv").write_text("p_a,p_b\n0.3,0.7\n")
     (folder / "none.csv").write_text("p\n0\n")
     (folder / "many").mkdir()
     for i in range(2):

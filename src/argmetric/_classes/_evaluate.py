@@ -90,7 +90,7 @@ class ActualClassScore(float):
 
     def to_dict(self) -> dict[str, Any]:
         """Score, table and interval as plain values, for JSON."""
-        interval = self.interval
+        interval, values = self.interval, self.per_class
         return {
             "metric": self.metric.name,
             "zero_division": shown_number(self.metric.zero_division),
@@ -99,6 +99,7 @@ class ActualClassScore(float):
             "interval": None if interval is None else list(interval),
             "coverage": self.coverage,
             "classes": plain(self.classes, "a class"),
+            "per_class": None if values is None else [*map(shown_number, values)],
             "confusion": self.confusion.tolist(),
             "n": self.n,
             "n_groups": self.n_groups,

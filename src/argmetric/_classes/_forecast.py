@@ -108,6 +108,7 @@ class ClassForecast(Result, DiscreteLaw):
             "std": self.std,
             "n": self.n,
             "n_groups": self.n_groups,
+            "assumptions": list(self.assumptions),
             "notes": list(self.notes),
         }
 

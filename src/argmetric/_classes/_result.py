@@ -201,7 +201,9 @@ class ClassDecision(Result):
             "upper_bound": shown_number(self.upper_bound),
             "counts": self.counts.tolist(),
             "expected_counts": self.expected_counts.tolist(),
-            "per_class": None if self.per_class is None else plain(self.per_class),
+            "per_class": None
+            if self.per_class is None
+            else [*map(shown_number, self.per_class)],
             "notes": list(self.notes),
         }
 

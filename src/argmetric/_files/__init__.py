@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from argmetric._files._formats import Role as Role
     from argmetric._files._formats import Written as Written
     from argmetric._files._formats import marked as marked
+    from argmetric._files._labels import class_names as class_names
     from argmetric._files._labels import classes as classes
     from argmetric._files._labels import labels as labels
     from argmetric._files._labels import read_values as read_values
@@ -71,7 +72,7 @@ __getattr__, __dir__, __all__ = lazy_names(
             "Written",
             "marked",
         ),
-        "_labels": ("classes", "labels", "read_values"),
+        "_labels": ("class_names", "classes", "labels", "read_values"),
         "_read": ("read_table", "read_tables"),
         "_table": (
             "DECISION_NAMES",

@@ -1,9 +1,10 @@
-"""Columns of labels: 0 and 1, true and false, or any two values."""
+"""Columns of labels: 0 and 1, true and false, any two values, or several classes."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import re
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,16 +12,18 @@ import numpy.typing as npt
 
 from argmetric._files._formats import DataError, marked
 from argmetric._files._table import Table
-from argmetric._files._values import _Coded, _coded, _place, _refuse
+from argmetric._files._values import _Coded, _coded, _is_gap, _place, _refuse
 from argmetric._input.label_words import (
     EVERY_ROW,
     LabelError,
     is_spelled_missing,
+    listed,
     same_spelling,
     spelled_label,
 )
 from argmetric._input.labels import Classes, classes_of
 
+_WHOLE = re.compile(r"-?\d+\.0+")
 _TWO_OF_THEM = "make a column with two of them first"
 
 
@@ -81,6 +84,36 @@ def classes(
     if pos_label is None:
         return is_positive.astype(np.int64), None
     return np.where(is_positive, found.positive, found.negative), found.positive
+
+
+def class_names(
+    table: Table, name: str, among: Collection[str] | None = None
+) -> tuple[npt.NDArray[np.int64], list[str]]:
+    """Return a column of classes: the number of each row's class, and their names.
+
+    Parameters
+    ----------
+    table : Table
+        The rows.
+    name : str
+        The column. A whole number has the name without decimals: 2.0 is "2".
+    among : collection of str, optional
+        The classes that there are; another one is refused.
+    """
+    coded = _coded(table, name)
+    gaps = np.array([_is_gap(value) for value in coded.values], dtype=np.bool_)
+    _refuse(table, name, coded.spread(gaps, of_null=True), f"is empty; {EVERY_ROW}")
+    names = [_class_name(value) for value in coded.values]
+    if among is not None:
+        odd = np.array([one not in among for one in names], dtype=np.bool_)
+        problem = f"is none of the classes ({listed(tuple(among))})"
+        _refuse(table, name, coded.spread(odd, of_null=True), problem)
+    return coded.codes, names
+
+
+def _class_name(value: Any) -> str:
+    text = str(value).strip()
+    return text.rstrip("0").rstrip(".") if _WHOLE.fullmatch(text) else text
 
 
 def _read(

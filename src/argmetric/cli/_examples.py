@@ -23,7 +23,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "decide": (
         "argmetric decide scores.csv --metric f1 -o decided.csv",
         "argmetric decide orders.parquet --group order --max-positives 5 -o out.csv",
-        "argmetric decide photos.csv --scores 'p_*' -o chosen.csv",
+        "argmetric decide photos.csv --scores 'p_*' --one-label -o chosen.csv",
     ),
     "forecast": (
         "argmetric forecast decided.csv --fail-under 0.7",

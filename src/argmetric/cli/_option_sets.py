@@ -9,7 +9,13 @@ from cyclopts import Parameter
 
 from argmetric.cli import _options as opt
 from argmetric.cli._errors import UsageError
-from argmetric.metrics import Metric, averaged_name, get_metric
+from argmetric.metrics import (
+    ClassMetric,
+    Metric,
+    averaged_name,
+    get_class_metric,
+    get_metric,
+)
 
 _MAPPED = Parameter(group=opt.CALIBRATION)
 _Pattern = Annotated[str | None, opt.IN_FILE, Parameter(metavar="PATTERN")]
@@ -136,6 +142,7 @@ class Judge:
 
     def average_for(self, group: str | None) -> opt.Average | None:
         """Return how groups are averaged, None without groups."""
+        self._refuse_weighted()
         if self.average in ("macro", "micro", "samples"):
             raise UsageError(
                 f"--average {self.average} needs several labels: pass --scores 'p_*'"
@@ -150,12 +157,44 @@ class Judge:
 
     def wide_average(self) -> opt.WideAverage:
         """Return how several labels are averaged."""
+        self._refuse_weighted()
         if self.average in ("groups", "pooled"):
             raise UsageError(
                 f"--average {self.average} is for groups; for several labels, pass "
                 "macro, micro or samples"
             )
         return cast("opt.WideAverage", self.average or "macro")
+
+    def _refuse_weighted(self) -> None:
+        if self.average == "weighted":
+            raise UsageError(
+                "--average weighted is for one label per row: pass --one-label to "
+                "decide or evaluate"
+            )
+
+    def of_classes(self, n_classes: int = 2) -> ClassMetric:
+        """Return the metric of one label per row, with its convention."""
+        name, zero = self.metric or "f1", self.zero_division
+        average: str | None = self.average
+        if averaged := averaged_name(name):
+            name, average = averaged
+            if average in get_args(opt.ClassAverage):
+                raise UsageError(
+                    f"--metric {self.metric}: pass --metric {name} --average {average}"
+                )
+        if average not in (None, *get_args(opt.ClassAverage)):
+            raise UsageError(
+                f"--average {average}: with --one-label it is macro or weighted"
+            )
+        try:
+            return get_class_metric(
+                name,
+                average=average,
+                zero_division=None if zero is None else float(zero),
+                n_classes=n_classes,
+            )
+        except (ValueError, TypeError) as error:
+            raise UsageError(str(error)) from error
 
 
 @Parameter(name="*")

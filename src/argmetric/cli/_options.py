@@ -17,6 +17,7 @@ from argmetric.cli._errors import UsageError
 
 Average = Literal["groups", "pooled"]
 WideAverage = Literal["macro", "micro", "samples"]
+ClassAverage = Literal["macro", "weighted"]
 ZeroDivision = Literal["0", "1", "nan"]
 
 # A lone "-" looks like an option to the parser; it travels under another name.
@@ -199,6 +200,16 @@ PosLabel = Annotated[
         'The value that means "positive" where labels are not 0/1 or true/false.'
     ),
 ]
+OneLabel = Annotated[
+    bool,
+    Flag,
+    IN_FILE,
+    with_help(
+        "Every row has one of several classes, whose names are in the column of "
+        "--label. --zero-division is then the score of a class that is neither true "
+        "nor predicted [default: nan]."
+    ),
+]
 Drop = Annotated[
     list[str] | None,
     IN_FILE,
@@ -260,13 +271,14 @@ AverageOver = Annotated[
     ),
 ]
 WideAverageOver = Annotated[
-    Average | WideAverage | None,
+    Average | WideAverage | ClassAverage | None,
     Parameter(group=METRIC),
     with_help(
         'With --group: "groups" is the mean of the metric over groups (default), '
         '"pooled" is the metric of all rows together. With --scores: "macro" is the '
         'mean over labels (default), "samples" the mean over rows, "micro" the metric '
-        "of all cells together."
+        'of all cells together. With --one-label: "macro" is the mean over classes '
+        '(default), "weighted" weighs a class by its rows.'
     ),
 ]
 ZeroOverZero = Annotated[

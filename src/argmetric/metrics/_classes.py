@@ -352,7 +352,7 @@ def _averaged(metric: Metric, by_support: bool, absent: float) -> ClassRatio:
         raise ValueError(
             f"{metric.name} has no form for several classes; there are f1 (f2, ...), "
             "jaccard, tversky, precision, recall, balanced_accuracy, gmean, mcc, "
-            "kappa, quadratic_kappa and accuracy, a cost matrix (cost=), and functions "
-            "of the table of counts"
+            "kappa, quadratic_kappa and accuracy; in Python also a cost matrix (cost=) "
+            "and functions of the table of counts"
         )
     return ClassRatio(name, absent, by_support=by_support, **known)

@@ -44,6 +44,7 @@ def decide(
     *more: opt.MoreFiles,
     scores: sets.Scores = sets.DEFAULT_SCORES,
     wide: sets.Wide = sets.NOT_WIDE,
+    one_label: opt.OneLabel = False,
     columns: sets.Columns = sets.DEFAULT_COLUMNS,
     judge: sets.Judge = sets.DEFAULT_JUDGE,
     recalibration: sets.RecalibrationOptions = sets.NO_RECALIBRATION,
@@ -71,7 +72,8 @@ def decide(
     single cut, and the actual score where labels are known.
 
     With --rule each row is decided by itself, by a rule of `argmetric tune`. With
-    --scores 'p_*' rows have several labels, each with a column of decisions.
+    --scores 'p_*' rows have several labels, each with a column of decisions. With
+    --scores 'p_*' --one-label each row gets one of several classes.
 
     A folder or a pattern such as 'scores/*.parquet', and a file larger than --memory,
     are worked on in pieces; the output is then a folder with the same files.
@@ -131,6 +133,30 @@ def decide(
             decision_column=decision_column,
             json=json,
             jobs=jobs,
+        )
+    if one_label:
+        from argmetric.cli.scores import _classes
+
+        refuse(
+            _classes.UNSUPPORTED,
+            route=route != "recalibrate",
+            rule=rule,
+            report=report,
+            **limits | {"min_positives": min_positives or None},
+        )
+        return _classes.decide_classes(
+            source,
+            wide,
+            scores,
+            columns,
+            judge,
+            recalibration,
+            prior=prior,
+            coverage=coverage,
+            output=output,
+            output_format=output_format,
+            decision_column=decision_column,
+            json=json,
         )
     if wide.asked:
         from argmetric.cli.scores import _wide

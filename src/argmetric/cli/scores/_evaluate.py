@@ -40,6 +40,7 @@ def evaluate(
     *more: opt.MoreFiles,
     columns: sets.Columns = sets.DEFAULT_COLUMNS,
     wide: sets.Wide = sets.NOT_WIDE,
+    one_label: opt.OneLabel = False,
     judge: sets.Judge = sets.DEFAULT_JUDGE,
     decision_column: opt.Decisions = None,
     score: opt.Column = None,
@@ -53,9 +54,9 @@ def evaluate(
     """Score decisions, or one threshold, against the true labels.
 
     The answer goes to standard output. With --labels 'y_*' rows have several labels;
-    --decision-column is then a pattern too, by default 'decision_*'. A folder or a
-    pattern such as 'decided/*.parquet', and a file larger than --memory, are read in
-    pieces.
+    --decision-column is then a pattern too, by default 'decision_*'. With --one-label
+    both columns hold one of several classes. A folder or a pattern such as
+    'decided/*.parquet', and a file larger than --memory, are read in pieces.
 
     Parameters
     ----------
@@ -69,6 +70,15 @@ def evaluate(
     if threshold is not None and decision_column is not None:
         raise UsageError("--threshold and --decision-column exclude each other")
     source = gathered(file, more, writes=False)
+    if one_label:
+        from argmetric.cli.scores import _classes
+
+        refuse(IN_MEMORY, one_label=pieces.asked_for(source))
+        cut = threshold is not None
+        refuse(_classes.UNSUPPORTED, score=score, threshold=cut)
+        return _classes.evaluate_classes(
+            source, wide, columns, judge, decision_column, fail_under, json=json
+        )
     several = wide.labels is not None
     if several:
         from argmetric.cli.scores import _wide

@@ -122,13 +122,13 @@ def load_wide(
     metric = judge.resolved() if metric is None else metric
     average = judge.wide_average()
     table = read_rows(file, **columns.reading)
-    found = _matched(table, wide.scores, "--scores")
+    found = matched(table, wide.scores, "--scores")
     if rule is not None:
         found = _in_order_of(table, found, [str(name) for name in rule.names])
-    p = _score_matrix(table, found.values(), logits=scores.logits, any=any_numbers)
+    p = score_matrix(table, found.values(), logits=scores.logits, any=any_numbers)
     labels = TrueLabels()
     if wide.labels is not None:
-        true = _partners(table, wide.labels, "--labels", found, wide.scores)
+        true = partners(table, wide.labels, "--labels", found, wide.scores)
         labels = TrueLabels(wide.labels, _label_matrix(table, true, columns.pos_label))
     return WideBatch(
         table,
@@ -170,7 +170,7 @@ def wide_decisions(
     if pattern is None:
         return None
     option = "--decision-column"
-    chosen = _partners(batch.table, pattern, option, batch.columns, batch.score)
+    chosen = partners(batch.table, pattern, option, batch.columns, batch.score)
     return pattern, _label_matrix(batch.table, chosen, pos_label)
 
 
@@ -191,19 +191,19 @@ def load_judged(
     """Return what is needed to score the decisions on several labels."""
     assert wide.labels is not None
     pattern = pattern or _DECISIONS
-    true = _matched(table, wide.labels, "--labels")
-    chosen = _partners(table, pattern, "--decision-column", true, wide.labels)
+    true = matched(table, wide.labels, "--labels")
+    chosen = partners(table, pattern, "--decision-column", true, wide.labels)
     y = _label_matrix(table, true.values(), pos_label)
     decisions = _label_matrix(table, chosen, pos_label)
     patterns, p = {"labels": wide.labels, "decisions": pattern}, None
     if wide.scores is not None:
         patterns["scores"] = wide.scores
-        behind = _partners(table, wide.scores, "--scores", true, wide.labels)
-        p = _score_matrix(table, behind)
+        behind = partners(table, wide.scores, "--scores", true, wide.labels)
+        p = score_matrix(table, behind)
     return JudgedLabels(list(true), y, decisions, p, patterns)
 
 
-def _matched(table: files.Table, pattern: str, option: str) -> dict[str, str]:
+def matched(table: files.Table, pattern: str, option: str) -> dict[str, str]:
     """Return the columns that a pattern matches, each by what ``*`` stands for.
 
     Parameters
@@ -237,7 +237,7 @@ def _matched(table: files.Table, pattern: str, option: str) -> dict[str, str]:
     return found
 
 
-def _partners(
+def partners(
     table: files.Table, pattern: str, option: str, of: dict[str, str], of_pattern: str
 ) -> list[str]:
     """Return the columns of a pattern in the order of those that they go with.
@@ -247,13 +247,13 @@ def _partners(
     table : Table
         The rows.
     pattern, option : str
-        As for `_matched`.
+        As for `matched`.
     of : dict of str to str
         The columns that they go with.
     of_pattern : str
         The pattern that found these.
     """
-    found = _matched(table, pattern, option)
+    found = matched(table, pattern, option)
     both = (of, found, pattern), (found, of, of_pattern)
     for columns, others, wanted in both:
         for name, column in columns.items():
@@ -273,7 +273,7 @@ def _label_matrix(
     return np.stack(values, axis=1).astype(np.int64)
 
 
-def _score_matrix(
+def score_matrix(
     table: files.Table, columns: Any, *, logits: bool = False, any: bool = False
 ) -> Floats:
     """Return scores of several columns: probabilities, log-odds, or any numbers."""

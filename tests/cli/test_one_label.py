@@ -1,0 +1,256 @@
+"""Files whose rows have one of several classes: ``--one-label``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pc
+import pyarrow.parquet as pq
+import pytest
+
+import argmetric as am
+from command import Run
+
+NAMES = "cat", "dog", "bird"
+RNG = np.random.default_rng(29)
+ASK = "--scores", "p_*", "--one-label"
+
+
+def drawn(n: int) -> tuple[Any, Any]:
+    whole = RNG.multinomial(1000, [0.6, 0.3, 0.1], n) + RNG.integers(0, 900, (n, 3))
+    p = np.round(whole / whole.sum(axis=1, keepdims=True), 4)
+    codes = (p.cumsum(axis=1) < RNG.random((n, 1))).sum(axis=1).clip(0, 2)
+    return p, codes
+
+
+P, CODES = drawn(60)
+Y = np.array(NAMES)[CODES]
+REFERENCE = drawn(300)
+
+
+def write(name: str = "pets.csv", p: Any = P, y: Any = Y) -> str:
+    """Rows, with a group each and a column of classes."""
+    rows = zip(p.tolist(), y, strict=True)
+    lines = [f"{i % 3},{','.join(map(str, row))},{one}" for i, (row, one) in
+             enumerate(rows)]  # fmt: skip
+    head = "g," + ",".join(f"p_{one}" for one in NAMES) + ",kind"
+    Path(name).write_text("\n".join([head, *lines, ""]))
+    return name
+
+
+def plain(values: Any) -> Any:
+    """Values as JSON gives them back."""
+    return json.loads(json.dumps(values))
+
+
+@pytest.mark.parametrize(
+    ("options", "how"),
+    [
+        ((), {}),
+        (("-m", "jaccard", "--zero-division", "0"), {"zero_division": 0.0}),
+        (("--average", "weighted"), {"average": "weighted"}),
+        (("-m", "mcc"), {}),
+        (("-m", "quadratic_kappa"), {}),
+        (("--group", "g"), {"groups": np.arange(60) % 3}),
+    ],
+)
+def test_decide_and_evaluate_are_those_of_the_package(
+    run: Run, options: tuple[str, ...], how: dict[str, Any]
+) -> None:
+    metric = options[1] if "-m" in options else "f1"
+    asked = *ASK, "--label", "kind", *options, "--json"
+    found = json.loads(run("decide", write(), *asked, "-o", "o.csv").out)
+    d = am.decide(P, metric, classes=NAMES, **how)
+    assert np.array(pc.read_csv("o.csv")["decision"]).tolist() == d.labels.tolist()
+    own = plain(d.to_dict())
+    assert {key: found[key] for key in own} == own
+    assert found["forecast"] == plain(d.forecast().to_dict())
+    real = am.evaluate(Y, d.labels, metric, one_label=True, classes=NAMES, **how)
+    assert found["actual"] == plain(real.to_dict())
+    assert found["real"] == float(real)
+    assert found["file"] == "pets.csv"
+    assert found["rows"] == 60
+    columns = {"scores": "p_*", "label": "kind"}
+    columns |= {"group": "g"} if "groups" in how else {}
+    assert found["columns"] == columns
+
+    judged = "evaluate", "o.csv", "--one-label", "--label", "kind", *options
+    found = json.loads(run(*judged, "--scores", "p_*", "--json").out)
+    own = plain(real.to_dict())
+    assert {key: found[key] for key in own} == own
+    assert run(*judged, "--fail-under", "0.999").code == 3
+
+
+def test_without_columns_of_scores_the_classes_are_those_that_occur(run: Run) -> None:
+    rows = "y,z", "b,b", "a,c", "10,b", "c,c"
+    Path("named.csv").write_text("\n".join([*rows, ""]))
+    asked = "evaluate", "named.csv", "--one-label", "--decision-column", "z", "--json"
+    found = json.loads(run(*asked).out)
+    assert found["classes"] == ["10", "a", "b", "c"]
+    score = am.evaluate(["b", "a", "10", "c"], ["b", "c", "b", "c"], one_label=True)
+    assert found["score"] == float(score)
+
+
+@pytest.mark.parametrize("prior", [None, "estimate"])
+def test_a_reference_recalibrates_and_goes_by_names(run: Run, prior: Any) -> None:
+    p, codes = REFERENCE
+    write("val.csv", p, np.array(NAMES)[codes])
+    text = Path("val.csv").read_text()
+    lines = [line.split(",") for line in text.splitlines()]
+    swapped = "\n".join(",".join([g, c, b, a, y]) for g, a, b, c, y in lines)
+    Path("val.csv").write_text(swapped + "\n")
+    more = () if prior is None else ("--prior", prior)
+    asked = *ASK, "--label", "kind", "--reference", "val.csv", *more, "--json"
+    found = json.loads(run("decide", write(), *asked).out)
+    reference = np.array(NAMES)[codes], p
+    d = am.decide(P, classes=NAMES, reference=reference, prior=prior)
+    assert found["expected"] == d.expected
+    assert found["counts"] == d.counts.tolist()
+    assert found["notes"] == list(d.notes)
+
+
+def test_logits_are_scores_before_a_softmax(run: Run) -> None:
+    z = np.round(np.log(P) + 3.0, 3)
+    found = json.loads(run("decide", write(p=z), *ASK, "--logits", "--json").out)
+    assert found["expected"] == am.decide(z, classes=NAMES, logits=True).expected
+
+
+def test_classes_that_are_whole_numbers_stay_numbers(run: Run) -> None:
+    columns = {f"p_{c}": P[:, i] for i, c in enumerate((2, 10, 1))}
+    y = np.array([2.0, 10.0, 1.0])[CODES]
+    pq.write_table(pa.table({**columns, "y": y}), "numbers.parquet")
+    ended = run("decide", "numbers.parquet", *ASK, "--json", "-o", "o.parquet")
+    found = json.loads(ended.out)
+    d = am.decide(P, classes=[2, 10, 1])
+    assert found["classes"] == [2, 10, 1]
+    assert pq.read_table("o.parquet")["decision"].to_pylist() == d.labels.tolist()
+    assert found["real"] == am.evaluate(y, d.labels, one_label=True)
+
+
+def test_the_summary_is_for_people(run: Run) -> None:
+    ended = run("decide", write(), *ASK, "--label", "kind", "-o", "o.csv")
+    d = am.decide(P, classes=NAMES)
+    low, high = d.forecast().interval
+    real = am.evaluate(Y, d.labels, one_label=True)
+    told = " ".join(ended.err.split())
+    assert "classes 3, one label per row metric macro f1; a class that is" in told
+    assert f"expected {d.expected:.4f}, 90 % interval {low:.4f} to {high:.4f}" in told
+    assert f"most probable class {d.most_probable:.4f} expected" in told
+    assert f"actual score {float(real):.4f}" in told
+    assert "class rows expected rows expected actual" in told
+    ended = run("evaluate", "o.csv", "--one-label", "--label", "kind")
+    assert "class rows predicted right score" in " ".join(ended.out.split())
+
+
+def test_a_column_that_is_only_called_label_is_no_reason_to_fail(run: Run) -> None:
+    write()
+    Path("o.csv").write_text(
+        Path("pets.csv").read_text().replace("kind", "label").replace("dog\n", "owl\n")
+    )
+    found = json.loads(run("decide", "o.csv", *ASK, "--json").out)
+    assert found["real"] is found["actual"] is None
+    assert found["notes"][0].startswith("labels not used: o.csv: column 'label', row ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (
+            ["--one-label"],
+            2,
+            "--one-label needs a column of probabilities for each class: pass them as "
+            "--scores 'p_*'",
+        ),
+        (
+            [*ASK, "--labels", "y_*"],
+            2,
+            "--labels is for several labels per row; with --one-label, --label names "
+            "the column of true classes",
+        ),
+        (
+            [*ASK, "--max-positives", "3"],
+            2,
+            "--one-label does not support --max-positives: leave one out",
+        ),
+        (
+            [*ASK, "--route", "auto", "--reference", "pets.csv"],
+            2,
+            "--one-label does not support --route: leave one out",
+        ),
+        (
+            [*ASK, "--pos-label", "cat"],
+            2,
+            "--one-label does not support --pos-label: leave one out",
+        ),
+        (
+            [*ASK, "--prior", "0.3"],
+            2,
+            "--prior 0.3 is a share of positives, not of classes",
+        ),
+        (
+            [*ASK, "-m", "macro_f1"],
+            2,
+            "--metric macro_f1: pass --metric f1 --average macro",
+        ),
+        (
+            [*ASK, "--average", "micro"],
+            2,
+            "--average micro: with --one-label it is macro or weighted",
+        ),
+        (
+            ["--scores", "p_*", "--average", "weighted"],
+            2,
+            "--average weighted is for one label per row: pass --one-label to decide "
+            "or evaluate",
+        ),
+        (
+            ["--scores", "p_c*", "--one-label"],
+            1,
+            "pets.csv: only 'p_cat' matches --scores 'p_c*'; --one-label needs a "
+            "column for each of two classes or more",
+        ),
+        (
+            [*ASK, "--label", "g"],
+            1,
+            "pets.csv: column 'g', row 1: '0' is none of the classes ('cat', 'dog', "
+            "'bird') (60 such rows); rows are counted from 1, without the header",
+        ),
+    ],
+)
+def test_what_is_refused(
+    run: Run, arguments: list[str], code: int, message: str
+) -> None:
+    ended = run("decide", write(), *arguments, "-o", "o.csv")
+    assert ended.err == f"argmetric: {message}\n"
+    assert ended.code == code
+    assert not Path("o.csv").exists()
+
+
+def test_rows_that_do_not_sum_to_one_are_refused_with_the_way_out(run: Run) -> None:
+    p = P.copy()
+    p[4:6] /= 2
+    ended = run("decide", write(p=p.round(4)), *ASK)
+    assert ended.code == 1
+    assert ended.err == (
+        "argmetric: pets.csv: row 5: the columns 'p_*' sum to "
+        f"{p[4].round(4).sum():.4g}, not to 1 (2 such rows); with --one-label they are "
+        "the probabilities of the classes. Divide each row by its sum; pass --logits "
+        "if these are scores before a softmax; or leave out --one-label if a row can "
+        "have several labels\n"
+    )
+
+
+def test_evaluate_refuses_what_it_cannot_score(run: Run) -> None:
+    asked = "evaluate", write(), "--one-label", "--label", "kind"
+    ended = run(*asked, "--decision-column", "kind")
+    assert ended.err == (
+        "argmetric: --decision-column and --label both name column 'kind'\n"
+    )
+    ended = run(*asked, "--threshold", "0.5")
+    assert ended.err == (
+        "argmetric: --one-label does not support --threshold: leave one out\n"
+    )
