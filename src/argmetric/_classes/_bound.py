@@ -94,7 +94,8 @@ def _bound_at(
     if math.isnan(metric.zero_division):
         # F_c summed over N classes that are there is at most N, so that leaving the
         # others out adds at most (C - N)/C to the mean over all of them
-        return float(min((total + most.sum() + none.sum()) / n_classes, 1.0))
+        bound = (total + np.maximum(most, 0.0).sum() + none.sum()) / n_classes
+        return float(min(bound, 1.0))
     worth = metric.zero_division * none
     return float((total + np.maximum(most, worth).sum()) / n_classes)
 

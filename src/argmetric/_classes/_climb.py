@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
@@ -34,7 +35,7 @@ NODES = 8  # of the quadrature: error below 1e-7
 ROUNDS = 20  # most rounds for the worth of absent classes, and of a ratio
 LEAST_RISE = 1e-12  # of the value of labels: less is rounding
 SEARCHES = 4  # rounds of such starts, each around the best labels so far
-TINY_CELLS, TINY_STARTS = 60, 20  # tiny batches begin at random labels too
+SWAPPED_ROWS = 12  # in batches up to this size pairs of rows change places
 SEARCHED_CELLS = 20_000  # batches up to this size are searched from several starts
 RARE_MOVES = 1e-5  # share of moved rows at which a climb stops
 
@@ -146,10 +147,6 @@ def _decide_ratio(
     if not other or not (small or rows.sizes.max(initial=0.0) <= EXACT_ROWS):
         return best
     begun = [_by_share(rows)]
-    if rows.p.size <= TINY_CELLS:
-        rng = np.random.default_rng(0)
-        shape = TINY_STARTS, best.size
-        begun += list(rng.integers(0, rows.p.shape[1], shape))
     for search in range(SEARCHES):
         rose = False
         for again in begun:
@@ -165,8 +162,7 @@ def _decide_ratio(
 
 
 def _other_starts(rows: Rows, labels: Integers) -> Iterator[Integers]:
-    """Labels without one of the classes, and with its likeliest row given to it."""
-    places = np.arange(labels.size)
+    """Labels without one class, with its likeliest row in it, and two rows swapped."""
     for c in range(rows.p.shape[1]):
         others = rows.p.copy()
         others[:, c] = -1.0
@@ -174,7 +170,12 @@ def _other_starts(rows: Rows, labels: Integers) -> Iterator[Integers]:
         likeliest = np.maximum.reduceat(rows.p[:, c], rows.starts[:-1])
         group = np.repeat(np.arange(rows.n_groups), np.diff(rows.starts))
         top = rows.p[:, c] == likeliest[group]
-        yield np.where(top, c, labels)[places]
+        yield np.where(top, c, labels)
+    if labels.size <= SWAPPED_ROWS:
+        for i, j in combinations(range(labels.size), 2):
+            swapped = labels.copy()
+            swapped[[i, j]] = labels[[j, i]]
+            yield swapped
 
 
 def _climb_worth(rows: Rows, metric: ClassRatio, labels: Integers) -> Floats:
