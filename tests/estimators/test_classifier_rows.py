@@ -4,7 +4,7 @@ import numpy as np
 import polars as pl
 import pytest
 import sklearn
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import make_classification
 from sklearn.exceptions import NotFittedError
@@ -213,8 +213,65 @@ def test_more_than_two_classes(inner, metric):
     if metric == "f1":
         assert fitted.best_score_ >= f1_score(y, plain, average="macro") - 0.01
     assert not hasattr(fitted, "best_threshold_")
+
+
+def held_out_scores(inner, X, y):
+    method = "predict_proba" if hasattr(inner, "predict_proba") else "decision_function"
+    return cross_val_predict(inner, X, y, cv=StratifiedKFold(5), method=method), (
+        method == "decision_function"
+    )
+
+
+@pytest.mark.parametrize("inner", [LogisticRegression(max_iter=500), LinearSVC()])
+@pytest.mark.parametrize("metric", ["f1", "mcc"])
+def test_a_batch_of_several_classes_is_decided_with_the_matrix_of_held_out_scores(
+    inner, metric
+):
+    X, y = three_classes(400)
+    y = np.array(["a", "b", "c"])[y]
+    train, batch = slice(0, 300), slice(300, 400)
+    fitted = model(inner, metric, average="macro").fit(X[train], y[train])
+    scores, logits = held_out_scores(inner, X[train], y[train])
+    own = clone(inner).fit(X[train], y[train])
+    new = own.decision_function(X[batch]) if logits else own.predict_proba(X[batch])
+    given = {"reference": (y[train], scores), "logits": logits, "classes": list("abc")}
+    decision, by_hand = fitted.decide(X[batch]), am.decide(new, metric, **given)
+    assert decision.labels.tolist() == by_hand.labels.tolist()
+    assert decision.expected == pytest.approx(by_hand.expected, rel=1e-9)
+    law = by_hand.forecast()
+    for labels in (decision, decision.labels):
+        found = fitted.forecast(X[batch], labels)
+        assert found.mean == pytest.approx(law.mean, rel=1e-9)
+        assert found.interval == pytest.approx(law.interval, rel=1e-9)
+    plain = am.forecast(new, fitted.predict(X[batch]), metric, one_label=True, **given)
+    assert fitted.forecast(X[batch]).mean == pytest.approx(plain.mean, rel=1e-9)
+    kept = fitted.decide(X[batch], max_per_class={"c": 1}) if metric == "f1" else None
+    assert kept is None or kept.counts[2] <= 1
+
+
+def test_several_classes_without_a_map_or_with_the_temperature():
+    X, y = three_classes()
+    groups = np.arange(300) % 7
+    for calibration in (None, "temperature"):
+        fitted = model(calibration=calibration, zero_division=0.0).fit(X, y)
+        p = fitted.predict_proba(X)
+        by_hand = am.decide(p, one_label=True, zero_division=0.0, groups=groups)
+        decision = fitted.decide(X, groups=groups)
+        assert decision.labels.tolist() == by_hand.labels.tolist()
+        assert decision.expected == pytest.approx(by_hand.expected, rel=1e-12)
+
+
+def test_what_several_classes_and_two_do_not_share():
+    X, y = three_classes(60)
+    with pytest.raises(ValueError, match="average='macro' is for more than two"):
+        model(average="macro").fit(X, y == 1)
+
+    def own(tp, k, t, n):
+        return 2 * tp / (k + t) if k + t else 0.0
+
+    fitted = model(metric=own).fit(X, y)
     for verb in (fitted.decide, fitted.forecast):
-        with pytest.raises(ValueError, match="two classes"):
+        with pytest.raises(ValueError, match="3 classes knows named metrics only"):
             verb(X)
 
 
@@ -345,7 +402,7 @@ def test_bad_input_says_what_to_do():
     with pytest.raises(ValueError, match="choice must be one of"):
         model(choice="worst").fit(X, Y)
     with pytest.raises(ValueError, match="average must be one of"):
-        model(average="macro").fit(X, Y)
+        model(average="samples").fit(X, Y)
     with pytest.raises(ValueError, match="at least 2 folds"):
         model(cv=1).fit(X, Y)
     with pytest.raises(ValueError, match="f7"):

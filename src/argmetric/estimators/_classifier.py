@@ -63,7 +63,9 @@ class MetricClassifier(
         its mean over the classes, or the multi-class "mcc".
     calibration : str or None, default="spline"
         How scores become probabilities: a method of `calibrate`. With more than two
-        classes it is "temperature". None leaves the estimator's scores as they are.
+        classes it is "temperature"; `decide` and `forecast` then use the matrix of
+        `calibrate`, unless you ask for "temperature". None leaves the estimator's
+        scores as they are.
     route : {"tune", "decide", "half", "auto"}, default="tune"
         Where the threshold comes from. "tune": the best on the labels. "decide": the
         best in expectation by the calibrated probabilities. "half": 0.5, as the
@@ -81,9 +83,10 @@ class MetricClassifier(
     max_positives : int or float, optional
         At most so many rows, or this share of the rows, predicted positive on the
         out-of-fold scores.
-    average : {"groups", "pooled"}, optional
+    average : {"groups", "pooled", "macro"}, optional
         Tune for the mean of the metric over the groups given to `fit`, or for all rows
         pooled, which is the default. Either way rows of a group stay in one fold.
+        "macro", the mean over the classes, is the only one for more than two classes.
     pos_label : int, float, bool or str, optional
         The positive one of two classes; by default the last in sorted order, as in
         scikit-learn: 1 of {0, 1}, True, "spam" of {"ham", "spam"}.
@@ -160,7 +163,7 @@ class MetricClassifier(
         min_precision: float | None = None,
         min_recall: float | None = None,
         max_positives: int | float | None = None,
-        average: Literal["groups", "pooled"] | None = None,
+        average: Literal["groups", "pooled", "macro"] | None = None,
         pos_label: Any = None,
         zero_division: float | None = None,
         n_jobs: int | None = None,
@@ -237,7 +240,7 @@ class MetricClassifier(
         self.route_, self.check_ = fitted.route, fitted.check
         self.classes_ = problem.classes
         self.best_score_ = rule.score
-        self._positive = problem.positive
+        self._positive, self._batch_map = problem.positive, fitted.batch_map
         if problem.positive is not None:
             self.best_threshold_ = rule.threshold
         for name in ("n_features_in_", "feature_names_in_"):

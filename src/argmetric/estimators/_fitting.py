@@ -17,7 +17,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from argmetric._calibrate.calibrate import DEFAULT, choose_method
 from argmetric._calibrate.calibrator import Calibrator
-from argmetric._calibrate.class_fit import fit_class_temperature
+from argmetric._calibrate.class_fit import fit_class_matrix, fit_class_temperature
 from argmetric._calibrate.class_maps import ClassMap
 from argmetric._calibrate.fit import METHODS, Method, fit_map
 from argmetric._calibrate.reference import Reference
@@ -106,7 +106,7 @@ def check_settings(classifier: MetricClassifier) -> Metric:
     if classifier.route != "tune":
         _refuse_beside_route(classifier)
     if classifier.average is not None:
-        check_choice(classifier.average, "average", ("groups", "pooled"))
+        check_choice(classifier.average, "average", ("groups", "pooled", "macro"))
     return get_metric(classifier.metric, zero_division=classifier.zero_division)
 
 
@@ -150,19 +150,21 @@ def pose(
     weights = check_weights(sample_weight, codes, classes)
     if groups is not None:
         groups = check_groups(groups, y.size, "y")
-    elif classifier.average is not None:
+    elif classifier.average not in (None, "macro"):
         raise ValueError(
             f"average={shown(classifier.average)} needs groups: fit(X, y, groups=...)"
         )
     positive = class_number(classes, classifier.pos_label)
     if positive is None:
         _refuse_binary_options(classifier, classes)
+    elif classifier.average == "macro":
+        raise ValueError("average='macro' is for more than two classes, but y has 2")
     return Problem(X, y, classes, codes, positive, weights, groups)
 
 
 def _refuse_binary_options(classifier: MetricClassifier, classes: AnyArray) -> None:
     for name in (*LIMITS, "average"):
-        if getattr(classifier, name) is not None:
+        if getattr(classifier, name) not in (None, "macro"):
             raise ValueError(f"{name} is for two classes, but y has {classes.size}")
     if classifier.choice != "best":
         raise ValueError(
@@ -215,6 +217,7 @@ class Fitted:
     rule: Any
     route: str
     check: CalibrationCheck | None
+    batch_map: Calibrator | None = None  # of several classes, to decide and forecast
 
 
 def calibrate_and_tune(
@@ -330,10 +333,18 @@ def _fit_classes(
     held_out: HeldOut,
     seed: int,
 ) -> Fitted:
-    """One temperature, and weights of the classes on the probabilities it gives."""
+    """One temperature, and weights of the classes on the probabilities it gives.
+
+    Batches are decided by expectations, which need a closer map: a matrix, unless the
+    temperature was asked for.
+    """
     calibrator, scores = None, held_out.scores
+    batch_map: Calibrator | None = None
     if classifier.calibration is not None:
         calibrator = calibrate_held_out(problem, held_out, "temperature")
+        batch_map = calibrator
+        if classifier.calibration != "temperature":
+            batch_map = _matrix_of(problem, held_out)
         scores = calibrator.apply(scores, logits=held_out.margins)
     elif held_out.margins:
         raise ValueError(
@@ -345,7 +356,19 @@ def _fit_classes(
     y = problem.y[held_out.rows]
     checked = Probabilities(check_scores(scores, "p", logits=True), scale_is_known=True)
     rule = tune(y, checked, metric, sample_weight=weight, random_state=seed)
-    return Fitted(calibrator, rule, "tune", None)
+    return Fitted(calibrator, rule, "tune", None, batch_map)
+
+
+def _matrix_of(problem: Problem, held_out: HeldOut) -> Calibrator:
+    """The matrix map of all held-out scores of several classes."""
+    return fit_class_matrix(
+        problem.codes[held_out.rows],
+        check_class_probabilities(held_out.scores, logits=held_out.margins),
+        problem.part(held_out.rows)["sample_weight"],
+        logits=held_out.margins,
+        classes=tuple(problem.classes.tolist()),
+        strict=False,
+    )
 
 
 def columns(p: np.ndarray[Any, Any], positive: int) -> np.ndarray[Any, Any]:

@@ -9,9 +9,9 @@ from sklearn.utils import assert_all_finite, column_or_1d, indexable
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
+from argmetric._classes import ClassDecision
 from argmetric._decide import Decision, decide
 from argmetric._forecast.forecast import forecast
-from argmetric._forecast.result import Forecast
 from argmetric._input.label_words import one_class
 from argmetric._input.labels import label_array, plain_label
 from argmetric._input.layout import Average
@@ -19,6 +19,7 @@ from argmetric._input.responses import estimator_labels, is_second
 from argmetric._input.sparse import check_features
 from argmetric._input.types import AnyArray, Floats, Integers
 from argmetric._input.validation import check_weight, is_frame_like
+from argmetric.metrics import CustomMetric, Metric
 
 
 def check_rows(X: Any, y: Any, owner: str) -> tuple[Any, AnyArray]:
@@ -120,13 +121,17 @@ class BatchDecisions:
     _positive: int | None
 
     calibrator_: Any
+    _batch_map: Any
 
     def _scores(self, X: Any) -> tuple[Floats, bool]:
         raise NotImplementedError
 
+    def predict(self, X: Any) -> AnyArray:
+        raise NotImplementedError
+
     def decide(
         self, X: Any, groups: Any = None, average: Average | None = None, **options: Any
-    ) -> Decision:
+    ) -> Any:
         """Label a batch jointly: the best expected metric of these rows together.
 
         Parameters
@@ -142,9 +147,15 @@ class BatchDecisions:
 
         Returns
         -------
-        Decision
-            Its labels are 1 for the positive class and 0 for the other.
+        Decision or ClassDecision
+            Labels are 1 for the positive class and 0 for the other; with more than
+            two classes they are the classes.
         """
+        check_is_fitted(self)
+        if self._positive is None:
+            scores, how = self._class_scores(X, "decide")
+            how |= {"groups": groups, "average": average}
+            return decide(scores, self.metric, **how | options)
         scores, how = self._positive_scores(X, "decide")
         given = {
             "zero_division": self.zero_division,
@@ -154,19 +165,18 @@ class BatchDecisions:
         if groups is not None and average is None:
             average = self.average
         given |= {"groups": groups, "average": average, **how}
-        found: Decision = decide(scores, self.metric, **given | options)
-        return found
+        return decide(scores, self.metric, **given | options)
 
     def forecast(
         self, X: Any, labels: Any = None, groups: Any = None, **options: Any
-    ) -> Forecast:
+    ) -> Any:
         """The score to expect on a batch before its labels are known.
 
         Parameters
         ----------
         X : array-like, sparse matrix or frame of shape (n_samples, n_features)
             The batch.
-        labels : Decision or array-like, optional
+        labels : Decision, ClassDecision or array-like, optional
             What is handed in: classes, or a decision; by default what `predict` gives.
         groups : array-like, optional
             As for `argmetric.forecast`.
@@ -175,8 +185,18 @@ class BatchDecisions:
 
         Returns
         -------
-        Forecast
+        Forecast or ClassForecast
+            `ClassForecast` with more than two classes.
         """
+        check_is_fitted(self)
+        if self._positive is None:
+            if isinstance(labels, ClassDecision):
+                labels = labels.labels
+            elif labels is None:
+                labels = self.predict(X)
+            scores, how = self._class_scores(X, "forecast")
+            how |= {"groups": groups, **options}
+            return forecast(scores, labels, self.metric, **how)
         scores, how = self._positive_scores(X, "forecast")
         if labels is None:
             chosen = self.rule_.applies(scores)
@@ -185,17 +205,10 @@ class BatchDecisions:
         else:
             chosen = self._is_positive(labels)
         given = {"zero_division": self.zero_division, "groups": groups, **how}
-        found: Forecast = forecast(scores, chosen, self.metric, **given | options)
-        return found
+        return forecast(scores, chosen, self.metric, **given | options)
 
     def _positive_scores(self, X: Any, verb: str) -> tuple[Floats, dict[str, Any]]:
         """Scores as the estimator gives them, and the map to read them by."""
-        check_is_fitted(self)
-        if self._positive is None:
-            raise ValueError(
-                f"{verb} is for two classes, but there are {self.classes_.size}; "
-                "wrap the classifier in OneVsRestClassifier, or use predict"
-            )
         if not hasattr(self, "predict_proba"):
             raise ValueError(
                 f"{verb} needs probabilities, and the estimator has margins only: set "
@@ -203,6 +216,24 @@ class BatchDecisions:
             )
         scores, logits = self._scores(X)
         return scores, {"calibrator": self.calibrator_, "logits": logits}
+
+    def _class_scores(self, X: Any, verb: str) -> tuple[Floats, dict[str, Any]]:
+        """Scores of several classes, and how to read them."""
+        if isinstance(self.metric, CustomMetric) or (
+            callable(self.metric) and not isinstance(self.metric, Metric)
+        ):
+            raise ValueError(
+                f"{verb} of {self.classes_.size} classes knows named metrics only: a "
+                "function of (tp, k, t, n) has no expectation there; use predict"
+            )
+        scores, logits = self._scores(X)
+        return scores, {
+            "one_label": True,
+            "classes": self.classes_.tolist(),
+            "zero_division": self.zero_division,
+            "calibrator": self._batch_map,
+            "logits": logits,
+        }
 
     def _is_positive(self, labels: Any) -> Any:
         """Labels as 1 for the positive class; 0 and 1 pass where they are no class."""
