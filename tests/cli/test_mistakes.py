@@ -138,8 +138,8 @@ ROWS = "; rows are counted from 1, without the header"
         ("score\n0.5\nNA\n", [], "s.csv: column 'score', row 2: 'NA' is a missing "
          f"value; fill it in or remove the row{ROWS}"),
         ("p_0,p_1,p_2\n0.1,0.2,0.3\n", [], "s.csv has 3 columns of scores, p_0 to p_2: "
-         "decide, forecast and tune take several labels with --scores 'p_*'; --score "
-         "COLUMN takes one"),
+         "decide, forecast and tune take several labels with --scores 'p_*', decide "
+         "one of several classes with --one-label too; --score COLUMN takes one"),
         ("score\n0.5\n", ["out.csv"], "out.csv: no such file; every file named is "
          "read: to write to it, pass -o out.csv"),
         ("score\n0.5\n", ["--rule", "s.csv"], "s.csv is not a rule: it is not JSON; "

@@ -143,6 +143,13 @@ def test_decisions_are_named_as_asked(run: Run) -> None:
             "--score is about one column of scores, not --scores",
         ),
         (
+            ["--scores", "p_*", "--label", "y_cat"],
+            2,
+            "--label names one column: with --scores, pass --labels 'y_*' for several "
+            "labels per row; if each row has one of several classes, decide takes "
+            "--one-label",
+        ),
+        (
             ["--scores", "p_*", "--average", "pooled"],
             2,
             "--average pooled is for groups; for several labels, pass macro, micro or "

@@ -241,7 +241,8 @@ def _refuse_several_scores(table: files.Table) -> None:
             raise files.DataError(
                 f"{table.source} has {len(alike)} columns of scores, {alike[0]} to "
                 f"{alike[-1]}: decide, forecast and tune take several labels with "
-                f"--scores '{alike[0][: len(stem) + 1]}*'; --score COLUMN takes one"
+                f"--scores '{alike[0][: len(stem) + 1]}*', decide one of several "
+                "classes with --one-label too; --score COLUMN takes one"
             )
 
 

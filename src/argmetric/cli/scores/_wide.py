@@ -111,9 +111,13 @@ def load_wide(
     refuse(
         ONE_COLUMN,
         score=scores.score,
-        label=columns.label,
         group=columns.group,
         logits=scores.logits and (any_numbers or rule is not None),
+    )
+    refuse(
+        "{} names one column: with --scores, pass --labels 'y_*' for several labels "
+        "per row; if each row has one of several classes, decide takes --one-label",
+        label=columns.label,
     )
     if rule is not None:
         average: Any = rule.average
