@@ -31,9 +31,6 @@ MULTI_LABEL = am.tune(PAIR_Y, PAIR, n_bootstrap=0, cv=0)
 MULTI_CLASS = am.tune(list("abca"), THREE, n_bootstrap=0, cv=0)
 DECISION = am.decide(P, groups=list("aabbcc"), average="groups")
 FORECAST = am.forecast(P, Y)
-CLASS_P = np.array([[0.6, 0.3, 0.1], [0.2, 0.2, 0.6], [0.5, 0.4, 0.1], [0.1, 0.8, 0.1]])
-CLASS_Y = np.array(["a", "c", "b", "b"])
-CLASS_DECISION = am.decide(CLASS_P, classes=["a", "b", "c"])
 
 
 def fitted(kind: Callable[..., Any], X: Any, y: Any, *names: str) -> Callable[..., Any]:
@@ -287,44 +284,6 @@ CALLS: dict[str, Call] = {
     ),
     "MultiLabelRule.apply": of(MULTI_LABEL.apply, p=PAIR),
     "MultiClassRule.apply": of(MULTI_CLASS.apply, p=THREE),
-    "argmetric.decide, one label": of(
-        am.decide,
-        p=CLASS_P,
-        metric="f1",
-        classes=["a", "b", "c"],
-        average="macro",
-        zero_division=0.0,
-        max_per_class=3,
-        min_recall=0.1,
-        prior=[0.3, 0.4, 0.3],
-        certificate=True,
-    ),
-    "argmetric.forecast, one label": of(
-        am.forecast,
-        p=CLASS_P,
-        labels=CLASS_Y,
-        metric="jaccard",
-        classes=["a", "b", "c"],
-        known=["a", None, None, "b"],
-    ),
-    "argmetric.evaluate, one label": of(
-        am.evaluate,
-        y_true=CLASS_Y,
-        y_pred=CLASS_Y,
-        metric="kappa",
-        one_label=True,
-        groups=[1, 1, 2, 2],
-    ),
-    "argmetric.calibrate, one label": of(
-        am.calibrate, y=CLASS_Y, p=CLASS_P, method="matrix", classes=["a", "b", "c"]
-    ),
-    "ClassDecision.forecast": of(
-        CLASS_DECISION.forecast,
-        coverage=0.8,
-        known=["a", None, None, None],
-        random_state=0,
-    ),
-    "ClassDecision.to_frame": of(CLASS_DECISION.to_frame, backend="pandas"),
     "Decision.curve_of": of(DECISION.curve_of, group="a"),
     "Decision.to_frame": of(DECISION.to_frame, backend="pandas"),
     "Decision.report": of(DECISION.report, y=Y, pos_label=1, coverage=0.8),

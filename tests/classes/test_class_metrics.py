@@ -86,7 +86,7 @@ def test_a_saved_metric_scores_the_same(name):
     ("options", "words"),
     [
         ({"metric": "lift"}, "lift has no form for several classes"),
-        ({"average": "samples"}, "'macro' or 'weighted'"),
+        ({"average": "samples"}, "must be one of 'macro', 'weighted'"),
         ({"metric": "mcc", "average": "weighted"}, "no mean over classes"),
         ({"zero_division": 0.5}, "zero_division"),
         ({"cost": [[0, 1]]}, "matrix of 3 x 3"),

@@ -12,7 +12,7 @@ from argmetric._classes._climb import Rows, decide_rows, most_probable, sums_of
 from argmetric._classes._limits import labels_within, with_limits
 from argmetric._classes._prepare import ClassBatch, named, read_batch
 from argmetric._classes._result import ClassDecision
-from argmetric._classes._values import expected_metric
+from argmetric._classes._values import expected_metric, rule_of
 from argmetric._input.arguments import check_flag
 from argmetric._input.types import Integers
 from argmetric._input.validation import same_kind
@@ -87,8 +87,11 @@ def decide_batch(
     given = {name: value for name, value in limits.items() if value is not None}
     if given:
         _refuse_limits(metric, given)
+        free = decide_rows(rows, metric)
+        found = rule_of(rows, metric, free)
+        worth = rows.p if found is None else rows.p * found.weights + found.offsets
         rows = with_limits(rows, batch.classes, **limits)
-        start = labels_within(rows, batch.classes)
+        start = labels_within(rows, batch.classes, free, worth)
     labels = decide_rows(rows, metric, start)
     bound = upper_bound(rows, metric, labels) if certificate else np.nan
     return _told(batch, rows, metric, labels, bound, given)
@@ -135,7 +138,7 @@ def _told(
         codes=codes,
         classes=batch.classes,
         expected=score,
-        is_exact=expected.exact,
+        is_exact=expected.exact and not expected.absences,
         most_probable=float(usual.groups.mean()),
         upper_bound=math.nan if math.isnan(bound) else max(bound, score),
         metric=metric,

@@ -82,11 +82,24 @@ def with_limits(
     return replace(rows, most=np.broadcast_to(most, shape).copy(), floor=floor)
 
 
-def labels_within(rows: Rows, classes: tuple[Any, ...]) -> Integers:
-    """The most probable classes, changed until all limits are kept.
+def labels_within(
+    rows: Rows, classes: tuple[Any, ...], labels: Integers, worth: Floats
+) -> Integers:
+    """Labels changed until all limits are kept.
 
-    Rows leave a class that is too full where that costs the least probability, and
-    join a class below its floor likewise.
+    Rows leave a class that is too full where that costs the least, and join a class
+    below its floor likewise.
+
+    Parameters
+    ----------
+    rows : Rows
+        Probabilities and limits.
+    classes : tuple
+        The class of each column, for messages.
+    labels : ndarray
+        The best labels without limits.
+    worth : ndarray
+        What each class of each row brings to the metric, to first order.
     """
     from argmetric._classes.kernels.limits import pull_rows, push_rows
 
@@ -96,7 +109,7 @@ def labels_within(rows: Rows, classes: tuple[Any, ...]) -> Integers:
             f"max_per_class leaves room for {rows.most[short].sum():g} rows, but there "
             f"are {rows.sizes[short]:g}: raise it"
         )
-    labels = most_probable(rows.p)
+    labels = labels.copy()
     group = np.repeat(np.arange(rows.n_groups), np.diff(rows.starts))
     places = np.arange(labels.size)
     for _ in range(ROUNDS):
@@ -106,15 +119,24 @@ def labels_within(rows: Rows, classes: tuple[Any, ...]) -> Integers:
         if not full.size and not low.size:
             return labels
         for c in full:
-            others = rows.p.copy()
-            others[:, c] = -1.0
-            margin = rows.p[:, c] - others.max(axis=1)
+            others = worth.copy()
+            others[:, c] = -np.inf
+            margin = worth[:, c] - others.max(axis=1)
             order = np.lexsort((margin, group))
             push_rows(
-                rows.p, rows.starts, order, labels, c, rows.most, rows.floor, h, k
+                worth,
+                rows.p,
+                rows.starts,
+                order,
+                labels,
+                c,
+                rows.most,
+                rows.floor,
+                h,
+                k,
             )
         for c in low:
-            margin = rows.p[places, labels] - rows.p[:, c]
+            margin = (worth[places, labels] - worth[:, c]) / (rows.p[:, c] + 1e-300)
             order = np.lexsort((margin, group))
             pull_rows(
                 rows.p, rows.starts, order, labels, c, rows.most, rows.floor, h, k

@@ -37,7 +37,9 @@ class ClassDecision(Result):
         Expected metric of these labels; the mean over groups where there are some.
     is_exact : bool
         Whether `expected` is the expectation itself (means over classes, accuracy,
-        costs) or the metric of the expected counts (G-mean, kappa, MCC, functions).
+        costs). It is not for the metric of the expected counts (G-mean, kappa, MCC,
+        functions), and where classes that may be absent are left out: then it is off
+        by at most 0.4 points from 20 rows on, by up to 3 points on 5 rows.
     most_probable : float
         Expected metric of the most probable class of every row.
     upper_bound : float
@@ -168,7 +170,8 @@ class ClassDecision(Result):
         lines = [("metric", self.metric.name + (f"; {told}" if told else ""))]
         if self.group_ids is not None:
             lines.append(("mean over", f"{self.group_ids.size:,} groups"))
-        how = "" if self.is_exact else " (of the expected counts)"
+        counted = not self.is_exact and self.per_class is None
+        how = " (of the expected counts)" if counted else ""
         lines.append(("expected", f"{self.expected:.4f}{how}"))
         lines.append(("most probable", f"{self.most_probable:.4f}"))
         if not math.isnan(self.upper_bound):

@@ -23,12 +23,14 @@ from argmetric.metrics import (
 class Expected(NamedTuple):
     """Expected metric of every group, and of every class where it is a mean of these.
 
-    `exact` is False where it is the metric of the expected counts.
+    `exact` is False where it is the metric of the expected counts. `absences` says that
+    classes may be absent and are left out, one independent of the other.
     """
 
     groups: Floats
     per_class: Floats | None
     exact: bool
+    absences: bool = False
 
 
 def expected_metric(rows: Rows, metric: ClassMetric, labels: Integers) -> Expected:
@@ -36,7 +38,11 @@ def expected_metric(rows: Rows, metric: ClassMetric, labels: Integers) -> Expect
     if isinstance(metric, ClassRatio):
         found = group_values(rows, metric, labels)
         exact = metric.b_tp in (0.0, -1.0) and not metric.by_support
-        return Expected(found.mean, found.per_class, exact)
+        even = (
+            np.abs(found.shares * found.shares.shape[1] - 1.0).max(initial=0.0) < 1e-6
+        )
+        absences = not (even or metric.by_support)
+        return Expected(found.mean, found.per_class, exact, absences)
     group = np.repeat(np.arange(rows.n_groups), np.diff(rows.starts))
     places = np.arange(labels.size)
     if isinstance(metric, ClassGain):

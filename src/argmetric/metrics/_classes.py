@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from argmetric._input.arguments import shown
+from argmetric._input.arguments import check_choice, shown
 from argmetric._input.types import Floats
 from argmetric.metrics._base import CustomMetric, Metric
 from argmetric.metrics._counts import MCC, Kappa
@@ -279,16 +279,13 @@ def get_class_metric(
         Number of classes.
     """
     absent = math.nan if zero_division is None else _absent(zero_division)
-    if average not in (None, "macro", "weighted"):
-        raise ValueError(
-            f"average={shown(average)}: with one label per row it is 'macro' or "
-            "'weighted'"
-        )
+    if average is not None:
+        check_choice(average, "average", ("macro", "weighted"))
     if cost is not None:
         return ClassGain("negative cost", absent, _cost_matrix(cost, n_classes))
     if isinstance(metric, ClassMetric):
         return metric
-    if metric == "quadratic_kappa":
+    if isinstance(metric, str) and metric == "quadratic_kappa":
         return ClassAgreement("quadratic kappa", absent, quadratic=True)
     if callable(metric) and not isinstance(metric, Metric):
         return ClassFunction(getattr(metric, "__name__", "metric"), absent, metric)

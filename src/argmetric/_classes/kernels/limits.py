@@ -21,7 +21,7 @@ def move_row(p, i, g, target, labels, h, k):
 
 
 @kernel
-def push_rows(p, starts, order, labels, c, most, floor, h, k):
+def push_rows(worth, p, starts, order, labels, c, most, floor, h, k):
     """Rows leave class c for their best class with room, until c is not too full."""
     for g in range(starts.shape[0] - 1):
         for place in range(starts[g], starts[g + 1]):
@@ -33,7 +33,7 @@ def push_rows(p, starts, order, labels, c, most, floor, h, k):
             best = -1
             for d in range(p.shape[1]):
                 room = d != c and k[g, d] < most[g, d]
-                if room and (best < 0 or p[i, d] > p[i, best]):
+                if room and (best < 0 or worth[i, d] > worth[i, best]):
                     best = d
             if best >= 0:
                 move_row(p, i, g, best, labels, h, k)
