@@ -11,7 +11,6 @@ import numpy as np
 from argmetric._calibrate.calibrator import (
     Calibrator,
     FunctionMap,
-    check_columns,
     check_finite,
 )
 from argmetric._calibrate.logistic import row_blocks
@@ -29,7 +28,6 @@ from argmetric._results.pictures import (
     draw_map,
     drawing,
 )
-from argmetric._results.saving import restored
 
 SHOWN = 4  # classes whose biases are printed
 
@@ -305,98 +303,6 @@ def _finite_array(value: Any, name: str, shape: tuple[int, ...]) -> Floats:
     if array.shape != shape or not np.isfinite(array).all():
         raise ValueError(f"{name} must be finite numbers of shape {shape}")
     return array
-
-
-@dataclass(frozen=True, repr=False, eq=False)
-class ClassShift(ClassMap):
-    """Class probabilities softmax(log p + offsets), for other shares of the classes.
-
-    Attributes
-    ----------
-    offsets : ndarray
-        One per class; -inf for a class that does not occur.
-    shares : ndarray
-        The shares of the classes that hold now.
-    n : int
-        Unlabelled rows that the shares were estimated on; 0 where they were given.
-    """
-
-    offsets: Floats
-    shares: Floats
-
-    kind: ClassVar[str] = "class_shift"
-    method: ClassVar[str] = "class shares"
-
-    def _check(self) -> None:
-        offsets, shares = (
-            np.asarray(a, dtype=np.float64) for a in (self.offsets, self.shares)
-        )
-        if offsets.ndim != 1 or offsets.size < 2 or shares.shape != offsets.shape:
-            raise ValueError("offsets and shares must have one number for each class")
-        if not (offsets < np.inf).all() or not np.isfinite(offsets).any():
-            raise ValueError("offsets must be finite, or -inf for some classes")
-        object.__setattr__(self, "offsets", offsets)
-        object.__setattr__(self, "shares", shares)
-
-    @classmethod
-    def _made(cls, values: dict[str, Any]) -> Calibrator:
-        return cls(**values | {"offsets": restored(values["offsets"])})
-
-    def _check_draws(self, draws: Floats) -> None:
-        check_columns(draws, self.offsets.size, "one offset for each class")
-
-    def _drawn(self, row: Floats) -> dict[str, Any]:
-        return {"offsets": np.where(np.isfinite(self.offsets), row, -np.inf)}
-
-    @property
-    def n_classes(self) -> int:
-        """Number of columns."""
-        return int(self.offsets.size)
-
-    def _map(self, x: Floats) -> Floats:
-        _check_columns(x, self.n_classes)
-        z = x + self.offsets
-        none = np.flatnonzero(np.isneginf(z).all(axis=1))
-        if none.size:
-            raise ValueError(
-                f"row {none[0]} has probability only in classes whose share is 0"
-            )
-        with np.errstate(divide="ignore"):
-            return log_softmax(z)
-
-    def _map_p(self, p: Floats) -> Floats:
-        with np.errstate(divide="ignore"):
-            return np.exp(self._map(np.log(p)))
-
-    @property
-    def formula(self) -> str:
-        low, high = float(self.offsets.min()), float(self.offsets.max())
-        ends = f"offsets from {low:.4g} to {high:.4g}"
-        return f"p' = softmax(log p + b), {self.n_classes} classes, {ends}"
-
-    def _lines(self) -> Lines:
-        how = f"estimated on {self.n:,} unlabelled rows" if self.n else "given"
-        shares = ", ".join(f"{share:.3g}" for share in self.shares[:SHOWN])
-        more = ", ..." if self.n_classes > SHOWN else ""
-        return [*super()._lines()[:2], ("shares", f"{shares}{more}, {how}")]
-
-    def plot(self, ax: Any = None) -> Any:
-        """Draw the offset of each class.
-
-        Parameters
-        ----------
-        ax : matplotlib Axes, optional
-            Where to draw; by default a new figure.
-
-        Returns
-        -------
-        matplotlib Axes
-        """
-        names = list(map(str, range(self.n_classes)))
-        with drawing(ax, bars_size(self.n_classes), xlabel="Offset of log p") as ax:
-            finite = np.isfinite(self.offsets)
-            draw_bars(ax, names, np.where(finite, self.offsets, np.nan))
-        return ax
 
 
 @dataclass(frozen=True, repr=False, eq=False)

@@ -105,7 +105,12 @@ def read_batch(
             return ClassBatch(scores, names, coded)
         moved, note = _at_shares(scores, prior, names, None)
         return ClassBatch(moved, names, coded, notes=(note,))
-    found, shares = _class_map(calibrator, reference, names, logits)
+    from argmetric._calibrate.resolve import resolve_class_reference
+
+    fitted = resolve_class_reference(calibrator, reference, names, logits=logits)
+    found, shares = fitted.calibrator, None
+    if fitted.code is not None:
+        shares = np.bincount(fitted.code, minlength=len(names)) / fitted.code.size
     notes = ["p was recalibrated first"]
     mapped = _mapped(found, scores, logits)
     if prior is None:
@@ -121,32 +126,6 @@ def read_batch(
             return _at_shares(_mapped(one, scores, logits), prior, names, shares)[0]
 
     return ClassBatch(mapped, names, coded, found, tuple(notes), through)
-
-
-def _class_map(
-    calibrator: Any, reference: Any, names: tuple[Any, ...], logits: bool
-) -> tuple[Any, Floats | None]:
-    """The map that p goes through, and the shares of the classes in the reference."""
-    from argmetric._calibrate.calibrate import calibrate
-    from argmetric._calibrate.resolve import as_calibrator
-
-    if reference is None:
-        return as_calibrator(calibrator), None
-    if calibrator is not None:
-        raise ValueError(
-            "calibrator and reference exclude each other: the reference is what a "
-            "calibrator is fitted on"
-        )
-    if not isinstance(reference, tuple | list) or len(reference) != 2:
-        raise TypeError(
-            "reference must be a pair (y, p) of labels and class probabilities, not "
-            f"{type(reference).__name__}"
-        )
-    y, p = reference
-    rows = label_array(y, "the y of reference=(y, p)")
-    codes = codes_of(rows, names, rows.size, "the y of reference=(y, p)")
-    found = calibrate(codes, p, classes=range(len(names)), logits=logits)
-    return found, np.bincount(codes, minlength=len(names)) / codes.size
 
 
 def _at_shares(
