@@ -155,7 +155,7 @@ def page(
 
 def _counts(found: Sequence[dict[str, Any]], papers: dict[str, str]) -> str:
     shown = [v for v in VERDICTS if any(one["verdict"] == v for one in found)]
-    rows = [["", *shown, "entries"]]
+    rows = [["paper", *shown, "entries"]]
     for paper, title in [*papers.items(), ("", "all")]:
         mine = [one for one in found if one["paper"].startswith(paper)]
         numbers = [sum(one["verdict"] == verdict for one in mine) for verdict in shown]
