@@ -1,5 +1,6 @@
 import io
 import os
+import random
 import sys
 from pathlib import Path
 
@@ -14,22 +15,49 @@ from slow import SLOW
 # The first example compiles kernels, and machines are noisy: no time limits.
 settings.register_profile("argmetric", deadline=None, max_examples=100 if SLOW else 40)
 settings.load_profile("argmetric")
+QUICK_CASES = 12
+WHOLE_FOLDERS = {"browser", "cli", "house"}
 NOTICE.given = True  # what tests read on stderr does not depend on the cache
 
 
-def pytest_collection_modifyitems(items):
+def pytest_collection_modifyitems(config, items):
     """Kernels first: workers compile different ones, and load each other's later.
 
-    Tests that take long are skipped, unless ARGMETRIC_SLOW is set.
+    Unless ARGMETRIC_SLOW is set, tests that take long are skipped, and of a product of
+    many parameters `QUICK_CASES` run.
     """
     items.sort(key=lambda item: not {"expected", "kernels"} & {*item.path.parts})
     if not SLOW:
+        left_out = cases_left_out(items)
+        config.hook.pytest_deselected(items=left_out)
+        names = {item.nodeid for item in left_out}
+        items[:] = [item for item in items if item.nodeid not in names]
         skip = pytest.mark.skip(
             reason="takes long: ARGMETRIC_SLOW=1, or make test-all, runs it"
         )
         for item in items:
             if item.get_closest_marker("slow"):
                 item.add_marker(skip)
+
+
+def cases_left_out(items):
+    """The cases beyond `QUICK_CASES` of each parametrised test, always the same ones.
+
+    Drawn at random and not evenly: even steps through a product of parameters can miss
+    one of their values altogether. A case of scikit-learn's checks, of the command
+    line or of the house rules is a question of its own: all of them run.
+    """
+    cases = {}
+    for item in items:
+        kept = WHOLE_FOLDERS & {*item.path.parts} or "check" in item.name.split("[")[0]
+        if hasattr(item, "callspec") and not kept:
+            cases.setdefault(item.nodeid.split("[")[0], []).append(item)
+    return [
+        case
+        for name, of_test in cases.items()
+        if len(of_test) > QUICK_CASES
+        for case in random.Random(name).sample(of_test, len(of_test) - QUICK_CASES)
+    ]
 
 
 @pytest.fixture(autouse=True)
